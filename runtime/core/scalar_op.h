@@ -1,0 +1,32 @@
+// The enum of element-wise operations and its facts, generated from scalar_op.def.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cinch {
+
+enum class ScalarOp : std::uint8_t {
+#define SCALAR_OP(name, arity, result, meaning) name,
+#include "runtime/core/scalar_op.def"
+};
+
+enum class ScalarResult : std::uint8_t { Same, Bool, U32 };
+
+struct ScalarOpInfo {
+  std::string_view name;
+  int arity;
+  ScalarResult result;
+  std::string_view meaning;
+};
+
+// Facts of one operation; total over the enum.
+const ScalarOpInfo& scalar_op_info(ScalarOp op);
+// The operation of that spelling, if there is one.
+std::optional<ScalarOp> find_scalar_op(std::string_view name);
+inline constexpr int kNumScalarOps = 0
+#define SCALAR_OP(name, arity, result, meaning) +1
+#include "runtime/core/scalar_op.def"
+    ;
+
+}  // namespace cinch

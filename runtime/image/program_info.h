@@ -1,0 +1,92 @@
+// What every stage after sema says about a program as a whole: parameters, sizes, states, counts and the wire.
+// Plain data; shared by the checked tree, the IR, the kernel program and the image, so that no stage renames it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/host_expr.h"
+
+namespace cinch::rt {
+
+// Rank 0 (scalar), 1 or 2; dims[i] are element counts as host expressions.
+struct ArrayType {
+  DType dtype;
+  std::uint8_t rank = 0;
+  HostExprId dims[2];
+};
+
+// An interval a parameter's value must lie in; an absent side is unbounded.
+struct ParamRange {
+  std::optional<double> low, high;
+  bool low_open = false, high_open = false;
+};
+
+// A run-time parameter (constant parameters are bound when the program is compiled and listed in ProgramInfo::constants).
+struct ParamInfo {
+  std::string name;
+  DType dtype;
+  double default_value = 0;  // integers are exact below 2^53
+  std::optional<ParamRange> range;
+};
+
+struct ConstantInfo {
+  std::string name;
+  double value = 0;
+};
+
+// A named host size (`size k = …`), for explain.
+struct SizeInfo {
+  std::string name;
+  HostExprId value;
+};
+
+struct StateInfo {
+  std::string name;  // inner compressors prefix theirs: "inner.residual"
+  ArrayType type;
+};
+
+// A length known only after looking; HostExpr node Count(i) refers to entry i of the function's or wire's list.
+struct CountInfo {
+  std::string name;  // "m"
+  HostExprId bound;  // in n and constants only
+};
+
+enum class FieldSum : std::uint8_t { None, Sum, Min, Max };
+
+struct FieldInfo {
+  std::string name;
+  ArrayType type;        // dims may be Count(i) with i < WireInfo::counts.size()
+  FieldSum sum = FieldSum::None;
+  bool ascending = false;  // strictly ascending indices: the reader of a payload checks it
+  std::optional<HostExprId> index_limit;  // decode uses it as an index below this: the reader checks it
+};
+
+struct WireInfo {
+  std::vector<CountInfo> counts;
+  std::vector<FieldInfo> fields;
+};
+
+enum class Aggregation : std::uint8_t { Gather, SumProved, SumToTest };
+
+struct ProgramInfo {
+  std::string name;    // compressor's name
+  std::string source;  // file name, for people
+  std::string doc;     // `///` text
+  HostExprPool exprs;  // all HostExprIds of the program point here
+  std::vector<ConstantInfo> constants;
+  std::vector<ParamInfo> params;
+  std::vector<SizeInfo> sizes;
+  std::vector<StateInfo> states;
+  WireInfo wire;
+  std::vector<CountInfo> counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
+  bool is_matrix = false;         // the gradient is [f32; r, c]
+  bool decode_draws = false;      // decode depends on seed and step
+  bool has_finish = false;
+  bool has_sync = false;
+  Aggregation aggregation = Aggregation::Gather;
+};
+
+}  // namespace cinch::rt
