@@ -1,0 +1,22 @@
+// KernelSource: the text of all kernels of a program for one target, ready for a compiler.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cinch::codegen {
+
+enum class TargetKind : unsigned char { Cpu, Cuda };
+
+// "cpu:x86-64", "cpu:x86-64-v3" (AVX2), "cpu:x86-64-v4" (AVX-512), "cpu:native" is resolved before; "cuda:sm_90".
+struct Target {
+  TargetKind kind = TargetKind::Cpu;
+  std::string arch;
+};
+
+struct KernelSource {
+  Target target;
+  std::string text;                  // one translation unit without includes; opens with the KIR as a comment
+  std::vector<std::string> symbols;  // exported kernels, by kernel index
+};
+
+}  // namespace cinch::codegen

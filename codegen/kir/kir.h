@@ -1,0 +1,102 @@
+// Kernel IR: loops, tiles and flat buffers; no array operators. One form for every target.
+//
+// A kernel runs over *groups*. In a Tile kernel a group is 1024 consecutive elements of a vector of `extent` elements (the last may be
+// shorter); in a Row kernel it is one row of `group_len` elements of a rows x group_len matrix, of any length. Its body is a list of
+// sections: kernel code (once per task, uniform), then per group in turn: group code (uniform over the group) and element sections
+// (the body runs for every element j of the group, ascending; lanes of a vector or of a warp side by side).
+// Reductions follow the language's fixed order: columns of 128, 8 rows to a tile of 1024, halving tree, tiles by the same rule.
+// A value computed in one element section and needed in a later one is computed again, or passed through a local array.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/core/ids.h"
+#include "runtime/core/scalar_op.h"
+#include "runtime/image/image.h"
+
+namespace cinch::kir {
+
+using ValueId = Id<struct KirValueTag>;
+using rt::BufferIndex;
+
+// Types that are computed with; narrower ones exist only in buffers (conversion at load and store).
+enum class ComputeType : std::uint8_t { Bool, I32, U32, I64, U64, F32, F64 };
+
+enum class InstrKind : std::uint8_t {
+#define INSTR(name, levels, meaning) name,
+#include "codegen/kir/instrs.def"
+};
+
+struct DrawSite {
+  std::uint32_t site = 0;
+  bool shared = false;
+};
+
+// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1 (element-level scalars).
+struct Combiner {
+  std::optional<ScalarOp> op;  // add, mul, min, max, bit_and, bit_or, bit_xor
+  std::vector<ValueId> args;   // 2N
+  std::vector<struct Instr> body;
+  std::vector<ValueId> results;  // N
+};
+
+struct Instr {
+  InstrKind kind;
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;
+  ScalarOp scalar_op = ScalarOp::add;
+  std::uint64_t bits = 0;
+  std::uint32_t index = 0;
+  std::uint32_t combiner = rt::kNoIndex;      // entry of Kernel::combiners
+  std::vector<BufferIndex> buffers;           // buffer(s) in the order of the row in instrs.def
+  DType dtype, from_dtype;
+  DrawSite draw;
+  bool exclusive = false, descending = false;
+};
+
+struct Value {
+  ComputeType type;
+  std::string name;  // hint for the emitted source; may be empty
+};
+
+enum class SectionKind : std::uint8_t { Kernel, Group, Elements };
+struct Section {
+  SectionKind kind;
+  std::vector<Instr> instrs;
+};
+
+struct LocalArray {
+  ComputeType type;  // 1024 elements
+};
+
+enum class GroupKind : std::uint8_t {
+  Tile,    // groups of 1024 of `extent` elements
+  Row,     // groups of group_len elements; extent = groups * group_len
+  Single,  // Finish: one group, no element sections needed (extent 1)
+};
+
+struct Kernel {
+  rt::KernelInfo info;
+  GroupKind group_kind = GroupKind::Tile;
+  HostExprId extent;      // Tile: elements; an upper bound if extent_value is set
+  HostExprId group_len;   // Row: elements per group (host expression; constant where it folds to one)
+  ValueId extent_value;   // optional kernel-level i64: the actual number of elements (Tile) or rows (Row), when a count decides
+  std::vector<Value> values;
+  std::vector<Combiner> combiners;
+  std::vector<LocalArray> locals;
+  std::vector<Section> sections;  // the first is the Kernel section
+};
+
+struct KernelProgram {
+  rt::ProgramInfo info;
+  std::vector<rt::BufferInfo> buffers;
+  std::vector<HostExprId> size_exprs;
+  std::vector<std::string> messages;
+  std::vector<std::vector<std::uint8_t>> constants;
+  std::vector<Kernel> kernels;
+  std::array<rt::Entry, rt::kNumEntries> entries;
+};
+
+}  // namespace cinch::kir
