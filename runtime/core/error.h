@@ -1,0 +1,58 @@
+// What goes wrong while running: a value, never an exception, a print or an abort.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace cinch::rt {
+
+enum class ErrorKind : std::uint8_t {
+  /// An argument of a call does not fit: wrong type, shape, null pointer.
+  InvalidArgument,
+  /// A parameter, index or size outside its range.
+  OutOfRange,
+  /// Host arithmetic on sizes left 64 bits.
+  Overflow,
+  /// A payload that is cut, longer, changed, or belongs to another compressor.
+  CorruptPayload,
+  /// A file (image, .npy, state) that is not what it says.
+  CorruptFile,
+  /// Written by another format version.
+  VersionMismatch,
+  /// A device-side check, or an `assert` of the program.
+  CheckFailed,
+  Io,
+  OutOfMemory,
+  /// Valid, but not available here: no such device, no such library.
+  Unavailable,
+  Cancelled,
+  /// A driver or a library answered with an error; native_code holds it.
+  Device,
+  /// Our own fault, caught at the door.
+  Internal,
+};
+
+/// The name of a kind, as messages and the C API give it: "corrupt payload".
+const char* error_kind_name(ErrorKind kind);
+
+struct Error {
+  ErrorKind kind = ErrorKind::Internal;
+  /// Lower case, no full stop; says what was found and names the field or argument.
+  std::string message;
+  std::int64_t native_code = 0;
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+/// Success without a value: `return Ok{}`.
+struct Ok {};
+using Status = Result<Ok>;
+
+inline tl::unexpected<Error> fail(ErrorKind kind, std::string message,
+                                  std::int64_t native_code = 0) {
+  return tl::unexpected<Error>(Error{kind, std::move(message), native_code});
+}
+
+}  // namespace cinch::rt
