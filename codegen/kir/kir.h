@@ -5,8 +5,10 @@
 // sections: kernel code (once per task, uniform), then per group in turn: group code (uniform over the group) and element sections
 // (the body runs for every element j of the group, ascending; lanes of a vector or of a warp side by side).
 // Reductions follow the language's fixed order: columns of 128, 8 rows to a tile of 1024, halving tree, tiles by the same rule.
+// Groups past the actual extent (extent_value) do not run and write nothing.
 // A value computed in one element section and needed in a later one is computed again, or passed through a local array.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,11 +36,13 @@ struct DrawSite {
   bool shared = false;
 };
 
-// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1 (element-level scalars).
+// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1 (element-level scalars;
+// the body may use kernel-level values).
+struct Instr;
 struct Combiner {
   std::optional<ScalarOp> op;  // add, mul, min, max, bit_and, bit_or, bit_xor
   std::vector<ValueId> args;   // 2N
-  std::vector<struct Instr> body;
+  std::vector<Instr> body;
   std::vector<ValueId> results;  // N
 };
 

@@ -1,0 +1,213 @@
+// KernelBuilder: makes one kernel of a KernelProgram, section by section, with result types
+// inferred from buffers and operands. Assumes that the program's buffers exist before the kernel
+// that uses them. Gives a Kernel appended to the program; what the builder cannot see (levels,
+// dominance) the verifier checks (verifier.h).
+//
+//   KernelBuilder b(program, "encode0", GroupKind::Tile);
+//   b.set_extent(n, tiles);
+//   b.elements();
+//   ValueId x = b.load_linear(gradient, b.group_base());
+//   std::vector<ValueId> sum = b.reduce({x}, b.combiner(ScalarOp::add));
+//   b.group();
+//   b.store_at(partials, b.group_index(), sum[0]);
+//   std::uint32_t index = b.finish();
+#pragma once
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "codegen/kir/kir.h"
+
+namespace cinch::kir {
+
+/// The number of elements of a Tile group, and of a local array.
+inline constexpr std::uint32_t kTileElems = 1024;
+
+/// The type in which elements of `dtype` are computed with: integers under 32 bits as I32, narrow
+/// floats as F32.
+ComputeType compute_type(DType dtype);
+/// The dtype whose values are exactly those of `type` (Bool: bool).
+DType dtype_of(ComputeType type);
+const char* compute_type_name(ComputeType type);
+std::optional<ComputeType> parse_compute_type(std::string_view name);
+inline bool is_float(ComputeType t) {
+  return t == ComputeType::F32 || t == ComputeType::F64;
+}
+inline bool is_integer(ComputeType t) {
+  return t != ComputeType::Bool && !is_float(t);
+}
+/// Bytes of a value in registers, local arrays and partial results: 1 (Bool), 4 or 8.
+int compute_type_bytes(ComputeType t);
+
+/// Bits that a buffer of `dtype` uses per element where nothing is packed: 8, 16, 32, 64.
+std::uint8_t whole_element_bits(DType dtype);
+
+// ---- tables of a program ----
+/// Appends a buffer; size_bytes is made from num_elems and storage_bits if it is not given.
+BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer);
+/// A workspace of whole elements.
+BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
+                          HostExprId num_elems);
+/// The state of a look_back over num_groups groups: u64, two words per group and two more (CUDA's
+/// ticket). A Zero step must come before the launch.
+BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups);
+std::uint32_t intern_size(KernelProgram& program, HostExprId expr);
+std::uint32_t intern_message(KernelProgram& program, std::string text);
+
+class KernelBuilder {
+ public:
+  /// `symbol` must be unique in the program and a C identifier.
+  KernelBuilder(KernelProgram& program, std::string symbol, GroupKind group_kind,
+                rt::KernelRole role = rt::KernelRole::Sweep);
+
+  /// Tile: elements and tiles. Sets num_groups to ceil_div(extent, 1024).
+  void set_extent(HostExprId extent);
+  /// Row: rows of len elements each; extent is rows * len.
+  void set_rows(HostExprId rows, HostExprId len);
+  /// The actual elements (Tile) or rows (Row), at most the extent: groups past it do not run, write
+  /// nothing.
+  void set_extent_value(ValueId kernel_level_i64) { kernel_.extent_value = kernel_level_i64; }
+  /// The kernel under construction, for what has no setter (info.fused, is_ordered, …).
+  Kernel& kernel() { return kernel_; }
+  KernelProgram& program() { return program_; }
+  /// Appends the kernel to the program and returns its index. The builder is then spent.
+  std::uint32_t finish();
+
+  // ---- sections: what follows goes there ----
+  /// A new group section, unless the last section is one already.
+  void group();
+  /// A new element section, always.
+  void elements();
+  /// Emits into the kernel section while `make` runs.
+  ValueId in_kernel(const std::function<ValueId()>& make);
+  SectionKind current() const { return kernel_.sections[current_].kind; }
+
+  // ---- uniform leaves: made once each, in the kernel section ----
+  ValueId constant(ComputeType type, std::uint64_t bits);
+  ValueId const_bool(bool value) { return constant(ComputeType::Bool, value); }
+  ValueId const_i32(std::int32_t value);
+  ValueId const_u32(std::uint32_t value) { return constant(ComputeType::U32, value); }
+  ValueId const_i64(std::int64_t value);
+  ValueId const_u64(std::uint64_t value) { return constant(ComputeType::U64, value); }
+  ValueId const_f32(float value);
+  ValueId const_f64(double value);
+  /// The value 0 (false, +0).
+  ValueId zero(ComputeType type) { return constant(type, 0); }
+  /// What takes no part in a reduction by `op`: add -0.0, mul 1, min +inf or the largest, max -inf
+  /// or the smallest, bit_and all ones, bit_or and bit_xor 0.
+  ValueId identity(ScalarOp op, ComputeType type);
+  ValueId param(std::uint32_t index);
+  /// An Int, F32 or Bool host expression as I64, F32 or Bool.
+  ValueId host_size(HostExprId expr);
+
+  // ---- group leaves: made once each, in the first group section (which is made if there is none)
+  // ----
+  ValueId group_index();
+  ValueId group_len();
+  /// Index of the group's first element: group_index * 1024, or * group length.
+  ValueId group_base();
+
+  // ---- element leaves, once per element section ----
+  ValueId column();
+  ValueId element();
+
+  // ---- scalar operations, in the current section ----
+  /// Result type by the operation's rule; `dtype` narrows an integer result (else the type's own
+  /// width).
+  ValueId scalar(ScalarOp op, std::vector<ValueId> operands, std::optional<DType> dtype = {});
+  ValueId add(ValueId a, ValueId b) { return scalar(ScalarOp::add, {a, b}); }
+  ValueId sub(ValueId a, ValueId b) { return scalar(ScalarOp::sub, {a, b}); }
+  ValueId mul(ValueId a, ValueId b) { return scalar(ScalarOp::mul, {a, b}); }
+  ValueId min(ValueId a, ValueId b) { return scalar(ScalarOp::min, {a, b}); }
+  ValueId max(ValueId a, ValueId b) { return scalar(ScalarOp::max, {a, b}); }
+  ValueId lt(ValueId a, ValueId b) { return scalar(ScalarOp::lt, {a, b}); }
+  ValueId eq(ValueId a, ValueId b) { return scalar(ScalarOp::eq, {a, b}); }
+  ValueId select(ValueId c, ValueId a, ValueId b) { return scalar(ScalarOp::select, {c, a, b}); }
+  ValueId logical_and(ValueId a, ValueId b) { return scalar(ScalarOp::bit_and, {a, b}); }
+  ValueId logical_not(ValueId a) { return scalar(ScalarOp::bit_not, {a}); }
+  /// `value` holds a value of dtype `from`. Equal dtypes give `value` itself.
+  ValueId convert(ValueId value, DType from, DType to);
+  /// Between compute types (index arithmetic). An equal type gives `value` itself.
+  ValueId convert(ValueId value, ComputeType to);
+  ValueId bitcast(ValueId value, DType from, DType to);
+
+  // ---- memory ----
+  ValueId load_linear(BufferIndex buffer, ValueId base = {}, ValueId limit = {});
+  ValueId load_at(BufferIndex buffer, ValueId index, ValueId pred = {});
+  void store_linear(BufferIndex buffer, ValueId value, ValueId base = {}, ValueId limit = {});
+  void store_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred = {});
+  void add_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred = {});
+  void hist_add(BufferIndex buffer, ValueId bin, std::uint64_t num_bins, ValueId pred = {});
+
+  // ---- reductions and scans ----
+  /// One of add, mul, min, max, bit_and, bit_or, bit_xor.
+  std::uint32_t combiner(ScalarOp op);
+  using Join =
+      std::function<std::vector<ValueId>(std::span<const ValueId> a, std::span<const ValueId> b)>;
+  /// `join` emits into the combiner's body; it may use kernel-level values.
+  std::uint32_t combiner(const std::vector<ComputeType>& types, const Join& join);
+  /// N group values; of a region combiner N + 1, the last a Bool `has`: whether any element took part.
+  std::vector<ValueId> reduce(const std::vector<ValueId>& values, std::uint32_t combiner,
+                              ValueId pred = {});
+  struct RunningSum {
+    ValueId value;  // element level
+    ValueId total;  // group level
+  };
+  RunningSum running_sum(ValueId value, bool exclusive);
+  /// `total` is U32 or U64, and so is the result. Marks the kernel as ordered.
+  ValueId look_back(ValueId total, BufferIndex state);
+  /// As many results as buffers: N, for a region combiner N + 1, the last of either being `has`.
+  std::vector<ValueId> finish_reduce(ValueId count, std::vector<BufferIndex> partials,
+                                     std::uint32_t combiner);
+  void finish_scan(ValueId rows, ValueId len, std::vector<BufferIndex> buffers,
+                   std::uint32_t combiner);
+
+  // ---- local arrays ----
+  std::uint32_t add_local(ComputeType type);
+  void local_store(std::uint32_t local, ValueId value);
+  ValueId local_load(std::uint32_t local);
+  /// Scans locals first … first + N - 1, which must be consecutive.
+  void local_scan(std::uint32_t first, std::uint32_t combiner);
+  ValueId local_last(std::uint32_t local);
+  ValueId local_previous(std::uint32_t local, ValueId before_first);
+
+  // ---- the rest ----
+  struct ArgsortBuffers {
+    BufferIndex keys, order, scratch;
+  };
+  void argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending);
+  ValueId random(DrawSite draw, ValueId index, ValueId iteration = {});
+  ValueId random_bits(DrawSite draw, ValueId index, ValueId iteration = {});
+  ValueId normal(DrawSite draw, ValueId index, ValueId iteration = {});
+  ValueId random_index(DrawSite draw, ValueId index, ValueId size, ValueId iteration = {});
+  ValueId stochastic_round(DrawSite draw, ValueId x, ValueId index, ValueId iteration = {});
+  void flag_nonfinite(ValueId pred);
+  void fail_if(ValueId pred, const std::string& message);
+
+  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  /// Names a value in printed text and emitted source.
+  ValueId named(ValueId value, std::string name);
+
+ private:
+  ValueId new_value(ComputeType type);
+  ValueId emit(Instr instr, ComputeType result);
+  void emit(Instr instr);
+  ValueId draw_instr(InstrKind kind, DrawSite draw, std::vector<ValueId> operands,
+                     ValueId iteration, ComputeType result);
+  std::size_t first_group_section();
+  ValueId memoised_group(InstrKind kind);
+  ValueId memoised_element(InstrKind kind);
+
+  KernelProgram& program_;
+  Kernel kernel_;
+  std::size_t current_ = 0;
+  std::vector<Instr>* combiner_body_ = nullptr;
+  std::map<std::pair<ComputeType, std::uint64_t>, ValueId> constants_;
+  std::map<std::uint32_t, ValueId> params_, sizes_;
+  std::map<InstrKind, ValueId> group_leaves_, element_leaves_;
+  ValueId group_base_;
+};
+
+}  // namespace cinch::kir
