@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "codegen/kir/kir.h"
@@ -148,7 +149,8 @@ class KernelBuilder {
       std::function<std::vector<ValueId>(std::span<const ValueId> a, std::span<const ValueId> b)>;
   /// `join` emits into the combiner's body; it may use kernel-level values.
   std::uint32_t combiner(const std::vector<ComputeType>& types, const Join& join);
-  /// N group values; of a region combiner N + 1, the last a Bool `has`: whether any element took part.
+  /// N group values; of a region combiner N + 1, the last a Bool `has`: whether any element took
+  /// part.
   std::vector<ValueId> reduce(const std::vector<ValueId>& values, std::uint32_t combiner,
                               ValueId pred = {});
   struct RunningSum {
@@ -196,7 +198,6 @@ class KernelBuilder {
   void emit(Instr instr);
   ValueId draw_instr(InstrKind kind, DrawSite draw, std::vector<ValueId> operands,
                      ValueId iteration, ComputeType result);
-  std::size_t first_group_section();
   ValueId memoised_group(InstrKind kind);
   ValueId memoised_element(InstrKind kind);
 

@@ -1,12 +1,14 @@
 // Kernel IR: loops, tiles and flat buffers; no array operators. One form for every target.
 //
-// A kernel runs over *groups*. In a Tile kernel a group is 1024 consecutive elements of a vector of `extent` elements (the last may be
-// shorter); in a Row kernel it is one row of `group_len` elements of a rows x group_len matrix, of any length. Its body is a list of
-// sections: kernel code (once per task, uniform), then per group in turn: group code (uniform over the group) and element sections
-// (the body runs for every element j of the group, ascending; lanes of a vector or of a warp side by side).
-// Reductions follow the language's fixed order: columns of 128, 8 rows to a tile of 1024, halving tree, tiles by the same rule.
-// Groups past the actual extent (extent_value) do not run and write nothing.
-// A value computed in one element section and needed in a later one is computed again, or passed through a local array.
+// A kernel runs over *groups*. In a Tile kernel a group is 1024 consecutive elements of a vector of
+// `extent` elements (the last may be shorter); in a Row kernel it is one row of `group_len`
+// elements of a rows x group_len matrix, of any length. Its body is a list of sections: kernel code
+// (once per task, uniform), then per group in turn: group code (uniform over the group) and element
+// sections (the body runs for every element j of the group, ascending; lanes of a vector or of a
+// warp side by side). Reductions follow the language's fixed order: columns of 128, 8 rows to a
+// tile of 1024, halving tree, tiles by the same rule. Groups past the actual extent (extent_value)
+// do not run and write nothing. A value computed in one element section and needed in a later one
+// is computed again, or passed through a local array.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -36,8 +38,8 @@ struct DrawSite {
   bool shared = false;
 };
 
-// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1 (element-level scalars;
-// the body may use kernel-level values).
+// How two N-tuples join: a commutative builtin, or instructions over arguments a0..aN-1, b0..bN-1
+// (element-level scalars; the body may use kernel-level values).
 struct Instr;
 struct Combiner {
   std::optional<ScalarOp> op;  // add, mul, min, max, bit_and, bit_or, bit_xor
@@ -53,8 +55,8 @@ struct Instr {
   ScalarOp scalar_op = ScalarOp::add;
   std::uint64_t bits = 0;
   std::uint32_t index = 0;
-  std::uint32_t combiner = rt::kNoIndex;      // entry of Kernel::combiners
-  std::vector<BufferIndex> buffers;           // buffer(s) in the order of the row in instrs.def
+  std::uint32_t combiner = rt::kNoIndex;  // entry of Kernel::combiners
+  std::vector<BufferIndex> buffers;       // buffer(s) in the order of the row in instrs.def
   DType dtype, from_dtype;
   DrawSite draw;
   bool exclusive = false, descending = false;
@@ -84,9 +86,11 @@ enum class GroupKind : std::uint8_t {
 struct Kernel {
   rt::KernelInfo info;
   GroupKind group_kind = GroupKind::Tile;
-  HostExprId extent;      // Tile: elements; an upper bound if extent_value is set
-  HostExprId group_len;   // Row: elements per group (host expression; constant where it folds to one)
-  ValueId extent_value;   // optional kernel-level i64: the actual number of elements (Tile) or rows (Row), when a count decides
+  HostExprId extent;  // Tile: elements; an upper bound if extent_value is set
+  HostExprId
+      group_len;  // Row: elements per group (host expression; constant where it folds to one)
+  ValueId extent_value;  // optional kernel-level i64: the actual number of elements (Tile) or rows
+                         // (Row), when a count decides
   std::vector<Value> values;
   std::vector<Combiner> combiners;
   std::vector<LocalArray> locals;

@@ -1,0 +1,197 @@
+// KernelBuilder: memory, reductions, scans, local arrays, draws and checks.
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::kir {
+namespace {
+// Optional operands at the end are left out; one in the middle stays as an invalid id.
+std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
+  while (!operands.empty() && !operands.back()) operands.pop_back();
+  return operands;
+}
+}  // namespace
+
+ValueId KernelBuilder::load_linear(BufferIndex buffer, ValueId base, ValueId limit) {
+  Instr instr{.kind = InstrKind::load_linear, .operands = trimmed({base, limit})};
+  instr.buffers = {buffer};
+  return emit(std::move(instr), compute_type(program_.buffers.at(buffer).dtype));
+}
+
+ValueId KernelBuilder::load_at(BufferIndex buffer, ValueId index, ValueId pred) {
+  Instr instr{.kind = InstrKind::load_at, .operands = trimmed({index, pred})};
+  instr.buffers = {buffer};
+  return emit(std::move(instr), compute_type(program_.buffers.at(buffer).dtype));
+}
+
+void KernelBuilder::store_linear(BufferIndex buffer, ValueId value, ValueId base, ValueId limit) {
+  Instr instr{.kind = InstrKind::store_linear, .operands = trimmed({value, base, limit})};
+  instr.buffers = {buffer};
+  emit(std::move(instr));
+}
+
+void KernelBuilder::store_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
+  Instr instr{.kind = InstrKind::store_at, .operands = trimmed({index, value, pred})};
+  instr.buffers = {buffer};
+  emit(std::move(instr));
+}
+
+void KernelBuilder::add_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
+  Instr instr{.kind = InstrKind::add_at, .operands = trimmed({index, value, pred})};
+  instr.buffers = {buffer};
+  kernel_.info.is_sequential = true;
+  emit(std::move(instr));
+}
+
+void KernelBuilder::hist_add(BufferIndex buffer, ValueId bin, std::uint64_t num_bins,
+                             ValueId pred) {
+  Instr instr{.kind = InstrKind::hist_add, .operands = trimmed({bin, pred}), .bits = num_bins};
+  instr.buffers = {buffer};
+  emit(std::move(instr));
+}
+
+std::uint32_t KernelBuilder::combiner(ScalarOp op) {
+  auto& combiners = kernel_.combiners;
+  for (std::size_t i = 0; i < combiners.size(); ++i) {
+    if (combiners[i].op == op) return static_cast<std::uint32_t>(i);
+  }
+  combiners.push_back({.op = op});
+  return static_cast<std::uint32_t>(combiners.size() - 1);
+}
+
+std::uint32_t KernelBuilder::combiner(const std::vector<ComputeType>& types, const Join& join) {
+  Combiner made;
+  for (int side = 0; side < 2; ++side) {
+    for (ComputeType type : types) made.args.push_back(new_value(type));
+  }
+  const std::span<const ValueId> args(made.args);
+  std::vector<Instr>* saved = std::exchange(combiner_body_, &made.body);
+  made.results = join(args.first(types.size()), args.last(types.size()));
+  combiner_body_ = saved;
+  kernel_.combiners.push_back(std::move(made));
+  return static_cast<std::uint32_t>(kernel_.combiners.size() - 1);
+}
+
+std::vector<ValueId> KernelBuilder::reduce(const std::vector<ValueId>& values,
+                                           std::uint32_t combiner, ValueId pred) {
+  Instr instr{.kind = InstrKind::reduce, .operands = values};
+  if (pred) instr.operands.push_back(pred);
+  instr.combiner = combiner;
+  for (ValueId value : values) instr.results.push_back(new_value(type(value)));
+  if (!kernel_.combiners.at(combiner).op) {
+    instr.results.push_back(new_value(ComputeType::Bool));
+  }
+  std::vector<ValueId> results = instr.results;
+  emit(std::move(instr));
+  return results;
+}
+
+KernelBuilder::RunningSum KernelBuilder::running_sum(ValueId value, bool exclusive) {
+  Instr instr{.kind = InstrKind::running_sum, .operands = {value}};
+  instr.exclusive = exclusive;
+  const RunningSum sum{new_value(type(value)), new_value(type(value))};
+  instr.results = {sum.value, sum.total};
+  emit(std::move(instr));
+  return sum;
+}
+
+ValueId KernelBuilder::look_back(ValueId total, BufferIndex state) {
+  Instr instr{.kind = InstrKind::look_back, .operands = {total}};
+  instr.buffers = {state};
+  kernel_.info.is_ordered = true;
+  return emit(std::move(instr), type(total));
+}
+
+std::vector<ValueId> KernelBuilder::finish_reduce(ValueId count, std::vector<BufferIndex> partials,
+                                                  std::uint32_t combiner) {
+  Instr instr{.kind = InstrKind::finish_reduce, .operands = {count}};
+  const bool has_flag = !kernel_.combiners.at(combiner).op;
+  for (std::size_t i = 0; i < partials.size(); ++i) {
+    const bool is_flag = has_flag && i + 1 == partials.size();
+    const ComputeType type =
+        is_flag ? ComputeType::Bool : compute_type(program_.buffers.at(partials[i]).dtype);
+    instr.results.push_back(new_value(type));
+  }
+  instr.buffers = std::move(partials);
+  instr.combiner = combiner;
+  std::vector<ValueId> results = instr.results;
+  emit(std::move(instr));
+  return results;
+}
+
+void KernelBuilder::finish_scan(ValueId rows, ValueId len, std::vector<BufferIndex> buffers,
+                                std::uint32_t combiner) {
+  Instr instr{.kind = InstrKind::finish_scan, .operands = {rows, len}};
+  instr.buffers = std::move(buffers);
+  instr.combiner = combiner;
+  emit(std::move(instr));
+}
+
+std::uint32_t KernelBuilder::add_local(ComputeType type) {
+  kernel_.locals.push_back({type});
+  return static_cast<std::uint32_t>(kernel_.locals.size() - 1);
+}
+
+void KernelBuilder::local_store(std::uint32_t local, ValueId value) {
+  emit({.kind = InstrKind::local_store, .operands = {value}, .index = local});
+}
+
+ValueId KernelBuilder::local_load(std::uint32_t local) {
+  return emit({.kind = InstrKind::local_load, .index = local}, kernel_.locals.at(local).type);
+}
+
+void KernelBuilder::local_scan(std::uint32_t first, std::uint32_t combiner) {
+  emit({.kind = InstrKind::local_scan, .index = first, .combiner = combiner});
+}
+
+ValueId KernelBuilder::local_last(std::uint32_t local) {
+  return emit({.kind = InstrKind::local_last, .index = local}, kernel_.locals.at(local).type);
+}
+
+ValueId KernelBuilder::local_previous(std::uint32_t local, ValueId before_first) {
+  return emit({.kind = InstrKind::local_previous, .operands = {before_first}, .index = local},
+              kernel_.locals.at(local).type);
+}
+
+void KernelBuilder::argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers,
+                                bool descending) {
+  Instr instr{.kind = InstrKind::argsort_row, .operands = {begin, len}};
+  instr.buffers = {buffers.keys, buffers.order, buffers.scratch};
+  instr.descending = descending;
+  emit(std::move(instr));
+}
+
+ValueId KernelBuilder::draw_instr(InstrKind kind, DrawSite draw, std::vector<ValueId> operands,
+                                  ValueId iteration, ComputeType result) {
+  if (iteration) operands.push_back(iteration);
+  Instr instr{.kind = kind, .operands = std::move(operands)};
+  instr.draw = draw;
+  return emit(std::move(instr), result);
+}
+
+ValueId KernelBuilder::random(DrawSite draw, ValueId index, ValueId iteration) {
+  return draw_instr(InstrKind::random, draw, {index}, iteration, ComputeType::F32);
+}
+ValueId KernelBuilder::random_bits(DrawSite draw, ValueId index, ValueId iteration) {
+  return draw_instr(InstrKind::random_bits, draw, {index}, iteration, ComputeType::U32);
+}
+ValueId KernelBuilder::normal(DrawSite draw, ValueId index, ValueId iteration) {
+  return draw_instr(InstrKind::normal, draw, {index}, iteration, ComputeType::F32);
+}
+ValueId KernelBuilder::random_index(DrawSite draw, ValueId index, ValueId size, ValueId iteration) {
+  return draw_instr(InstrKind::random_index, draw, {index, size}, iteration, ComputeType::U32);
+}
+ValueId KernelBuilder::stochastic_round(DrawSite draw, ValueId x, ValueId index,
+                                        ValueId iteration) {
+  return draw_instr(InstrKind::stochastic_round, draw, {x, index}, iteration, type(x));
+}
+
+void KernelBuilder::flag_nonfinite(ValueId pred) {
+  emit({.kind = InstrKind::flag_nonfinite, .operands = {pred}});
+}
+
+void KernelBuilder::fail_if(ValueId pred, const std::string& message) {
+  emit(
+      {.kind = InstrKind::fail_if, .operands = {pred}, .index = intern_message(program_, message)});
+}
+
+}  // namespace cinch::kir

@@ -1,0 +1,104 @@
+// Compute types and tables of a program: the parts of builder.h that belong to no kernel.
+#include <array>
+#include <string_view>
+
+#include "codegen/kir/builder.h"
+
+namespace cinch::kir {
+namespace {
+struct TypeInfo {
+  const char* name;
+  DType dtype;
+  int bytes;
+};
+constexpr std::array<TypeInfo, 7> kTypes = {{{"bool", kBool, 1},
+                                             {"i32", kI32, 4},
+                                             {"u32", kU32, 4},
+                                             {"i64", kI64, 8},
+                                             {"u64", kU64, 8},
+                                             {"f32", kF32, 4},
+                                             {"f64", kF64, 8}}};
+const TypeInfo& type_info(ComputeType t) {
+  return kTypes[static_cast<std::size_t>(t)];
+}
+}  // namespace
+
+ComputeType compute_type(DType dtype) {
+  if (is_bool(dtype)) return ComputeType::Bool;
+  if (is_float(dtype)) return dtype.bits == 64 ? ComputeType::F64 : ComputeType::F32;
+  if (dtype.bits < 32) return ComputeType::I32;
+  const bool is_signed = is_signed_int(dtype);
+  if (dtype.bits == 32) return is_signed ? ComputeType::I32 : ComputeType::U32;
+  return is_signed ? ComputeType::I64 : ComputeType::U64;
+}
+
+DType dtype_of(ComputeType type) {
+  return type_info(type).dtype;
+}
+const char* compute_type_name(ComputeType type) {
+  return type_info(type).name;
+}
+int compute_type_bytes(ComputeType type) {
+  return type_info(type).bytes;
+}
+
+std::optional<ComputeType> parse_compute_type(std::string_view name) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i].name == name) return static_cast<ComputeType>(i);
+  }
+  return std::nullopt;
+}
+
+std::uint8_t whole_element_bits(DType dtype) {
+  return static_cast<std::uint8_t>(8 * element_bytes(dtype));
+}
+
+BufferIndex add_buffer(KernelProgram& program, rt::BufferInfo buffer) {
+  if (!buffer.size_bytes) {
+    HostExprPool& pool = program.info.exprs;
+    buffer.size_bytes =
+        buffer.storage_bits % 8 == 0
+            ? pool.mul(buffer.num_elems, pool.const_int(buffer.storage_bits / 8))
+            : pool.ceil_div(pool.mul(buffer.num_elems, pool.const_int(buffer.storage_bits)),
+                            pool.const_int(8));
+  }
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<BufferIndex>(program.buffers.size() - 1);
+}
+
+BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
+                          HostExprId num_elems) {
+  rt::BufferInfo buffer;
+  buffer.name = std::move(name);
+  buffer.dtype = dtype;
+  buffer.storage_bits = whole_element_bits(dtype);
+  buffer.num_elems = num_elems;
+  buffer.role = rt::BufferRole::Workspace;
+  return add_buffer(program, std::move(buffer));
+}
+
+BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups) {
+  HostExprPool& pool = program.info.exprs;
+  const HostExprId two = pool.const_int(2);
+  return add_workspace(program, std::move(name), kU64, pool.add(pool.mul(num_groups, two), two));
+}
+
+std::uint32_t intern_size(KernelProgram& program, HostExprId expr) {
+  auto& sizes = program.size_exprs;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == expr) return static_cast<std::uint32_t>(i);
+  }
+  sizes.push_back(expr);
+  return static_cast<std::uint32_t>(sizes.size() - 1);
+}
+
+std::uint32_t intern_message(KernelProgram& program, std::string text) {
+  auto& messages = program.messages;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i] == text) return static_cast<std::uint32_t>(i);
+  }
+  messages.push_back(std::move(text));
+  return static_cast<std::uint32_t>(messages.size() - 1);
+}
+
+}  // namespace cinch::kir

@@ -1,0 +1,27 @@
+// Structure of a kernel program for tests and explain: how many kernels an entry launches.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/kir/kir.h"
+
+namespace cinch::kir {
+
+struct EntryStructure {
+  int sweeps = 0;                      // launches of Sweep kernels, each place in the steps once
+  int finishes = 0;                    // launches of Finish kernels
+  int zeros = 0;                       // zero fills
+  int copies = 0;                      // buffer copies
+  int loops = 0;                       // While and For steps
+  int branches = 0;                    // If steps
+  std::vector<std::uint32_t> kernels;  // launched kernels in order of their first launch
+};
+
+/// An absent entry gives zeros.
+EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry);
+/// "encode: 1 sweep, 1 finish, 1 zero": for tests and explain. Empty for an absent entry.
+std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
+/// "init", "encode", "decode", "decode_add", "finish".
+const char* entry_name(rt::EntryKind entry);
+
+}  // namespace cinch::kir
