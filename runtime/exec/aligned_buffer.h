@@ -1,0 +1,44 @@
+// Memory of exactly the bytes asked for, 64-byte aligned: one allocation each, so that an address
+// sanitizer sees every byte touched outside.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+inline constexpr std::size_t kBufferAlignment = 64;
+
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  ~AlignedBuffer() { release(); }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  /// Makes the buffer exactly size_bytes large. Keeps memory and bytes if it is that already, else
+  /// the bytes are undefined. Errors: InvalidArgument (negative), OutOfMemory; the buffer is then
+  /// empty.
+  Status resize(std::int64_t size_bytes);
+
+  std::uint8_t* data() { return data_; }
+  const std::uint8_t* data() const { return data_; }
+  std::int64_t size_bytes() const { return size_; }
+  std::span<std::uint8_t> bytes() { return {data_, static_cast<std::size_t>(size_)}; }
+  std::span<const std::uint8_t> bytes() const { return {data_, static_cast<std::size_t>(size_)}; }
+
+ private:
+  void release();
+  std::uint8_t* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace cinch::rt

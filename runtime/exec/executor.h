@@ -1,0 +1,69 @@
+// Runs the steps of one entry of an image: launches kernels over groups, follows if, while and for,
+// fills and copies buffers, checks host conditions. Assumes a validated image and buffers of at
+// least the bytes that their formulas give. Results do not depend on the number of threads nor on
+// how groups are cut into tasks.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/exec/task_runner.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+using KernelFunction = void (*)(const KernelArgs*, std::uint64_t group_begin,
+                                std::uint64_t group_end);
+
+/// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
+using DrawWords = std::array<std::uint32_t, 8>;
+
+/// Bytes that kernels counted, where ProgramImage::counts_accesses.
+struct AccessCounts {
+  std::uint64_t bytes_read = 0, bytes_written = 0;
+};
+
+struct ExecutorOptions {
+  /// Groups per task; 0 chooses by the kernel's bytes. Rounded up to the kernel's group_multiple.
+  std::uint64_t groups_per_task = 0;
+  /// Read between tasks and between steps; may be null.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+/// What one call works on. All spans outlive the call.
+struct CallInputs {
+  HostEnv env;                            // of the host formulas; params as HostValue
+  std::span<const std::uint64_t> params;  // KernelArgs::params
+  DrawWords draw{};
+  std::span<void* const> buffers;  // by BufferIndex; null where the entry does not touch it
+  std::span<const std::int64_t> buffer_bytes;  // by BufferIndex
+};
+
+struct CallOutcome {
+  /// A non-finite gradient value was seen; the steps after that launch did not run.
+  bool non_finite = false;
+  AccessCounts accesses;
+};
+
+class Executor {
+ public:
+  /// `kernels` by kernel index. `image` and `runner` outlive the executor.
+  Executor(const ProgramImage& image, std::vector<KernelFunction> kernels, TaskRunner& runner,
+           ExecutorOptions options);
+
+  /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
+  /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
+  /// for a count). Non-finite is found before a failed check of the same launch.
+  Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs) const;
+
+ private:
+  const ProgramImage& image_;
+  std::vector<KernelFunction> kernels_;
+  TaskRunner& runner_;
+  ExecutorOptions options_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,59 @@
+// The memory of one session: for every buffer of an image either memory of its own (states,
+// workspace, counts, constants) or what the caller binds (gradient, output, fields). Own memory is
+// kept across calls and changes only when a size does.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/exec/aligned_buffer.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+class ProgramBuffers {
+ public:
+  explicit ProgramBuffers(const ProgramImage& image);
+
+  /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
+  /// dropped. States that are new are zero. With `poison`, all that a call must write before it
+  /// reads is filled with a pattern (tests). Errors: Overflow, OutOfMemory, CorruptFile (a constant
+  /// table of another size than its buffer).
+  Status prepare(EntryKind entry, const HostEnv& env, bool poison);
+
+  /// Points every buffer of the role (and role_index) at the caller's memory, which has at least
+  /// the formula's bytes.
+  void bind(BufferRole role, std::uint32_t role_index, void* memory);
+  /// Gives these buffers memory of their own, of the bytes of their formula.
+  Status bind_own(BufferRole role, std::uint32_t role_index);
+
+  std::span<void* const> pointers() const { return pointers_; }
+  std::span<const std::int64_t> bytes() const { return bytes_; }
+
+  /// The u32 of a count; 0 where the entry has no such buffer.
+  std::uint32_t count(std::uint32_t index) const;
+  void set_count(std::uint32_t index, std::uint32_t value);
+
+  /// The stored bytes of a state.
+  std::span<std::uint8_t> state(std::uint32_t index) { return states_[index].bytes(); }
+  std::span<const std::uint8_t> state(std::uint32_t index) const { return states_[index].bytes(); }
+  /// Makes the new values that the entry wrote the states' values.
+  void commit_states(EntryKind entry);
+
+  /// Bytes of all own memory but states.
+  std::int64_t workspace_bytes() const;
+  std::int64_t state_bytes() const;
+
+ private:
+  Status prepare_one(BufferIndex index, const HostEnv& env, bool poison);
+  Status prepare_state(std::uint32_t state, std::int64_t size_bytes);
+
+  const ProgramImage& image_;
+  std::vector<void*> pointers_;
+  std::vector<std::int64_t> bytes_;
+  std::vector<AlignedBuffer> own_;  // by BufferIndex
+  std::vector<AlignedBuffer> states_, states_next_;
+};
+
+}  // namespace cinch::rt

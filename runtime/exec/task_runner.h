@@ -1,0 +1,36 @@
+// Runs numbered tasks on a fixed number of oneTBB threads. Tasks are started in ascending order,
+// each runs to its end on one thread: so a task may wait for lower ones (look-back) and always gets
+// its answer.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+class TaskRunner {
+ public:
+  /// threads 0: as many as the machine has. More threads than that are really started (for tests).
+  explicit TaskRunner(std::uint32_t threads);
+  ~TaskRunner();
+  TaskRunner(const TaskRunner&) = delete;
+  TaskRunner& operator=(const TaskRunner&) = delete;
+
+  std::uint32_t threads() const { return threads_; }
+
+  /// Calls task(0) … task(num_tasks - 1), under the default floating-point environment, and returns
+  /// when all that started have ended. `cancelled` (may be null) is read before each start; once
+  /// true no more start. Errors: Cancelled.
+  Status run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
+             const std::function<void(std::uint64_t)>& task);
+
+ private:
+  struct Arena;
+  std::uint32_t threads_;
+  std::unique_ptr<Arena> arena_;  // null for one thread
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,18 @@
+// The fingerprint of a compiled compressor: what every payload's header carries, so that a payload
+// of another compressor, or of the same one with other constants, is refused. Assumes a complete
+// ProgramInfo.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "runtime/image/program_info.h"
+
+namespace cinch::rt {
+
+/// 128 bits over the compressor's name, its constants, whether it takes a matrix, and the wire:
+/// counts with their bounds, fields with types, shapes, reductions and index rules. Formulas enter
+/// as text with the parameters' names, so that the numbering of the expression pool does not
+/// matter. The same on every machine and target.
+std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info);
+
+}  // namespace cinch::rt

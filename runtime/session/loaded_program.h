@@ -1,0 +1,38 @@
+// An image made ready to run: validated, its binary loaded and its kernels found. Shared by all
+// sessions of one program.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/exec/executor.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+class CpuModule;
+
+class LoadedProgram {
+ public:
+  /// Errors: CorruptFile (not well formed, a kernel's symbol is missing), Unavailable (a target
+  /// that this machine cannot run), and those of the module.
+  static Result<std::shared_ptr<const LoadedProgram>> load(ProgramImage image);
+
+  /// For programs whose kernels are already in this process: `kernels` by kernel index. Same
+  /// checks, no binary.
+  static Result<std::shared_ptr<const LoadedProgram>> from_functions(
+      ProgramImage image, std::vector<KernelFunction> kernels);
+
+  ~LoadedProgram();
+  const ProgramImage& image() const { return image_; }
+  const ProgramInfo& info() const { return image_.info; }
+  const std::vector<KernelFunction>& kernels() const { return kernels_; }
+
+ private:
+  LoadedProgram();
+  ProgramImage image_;
+  std::unique_ptr<CpuModule> module_;
+  std::vector<KernelFunction> kernels_;
+};
+
+}  // namespace cinch::rt

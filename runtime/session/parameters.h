@@ -1,0 +1,48 @@
+// Run-time parameters of a program: values bound by name, checked against type and range; what
+// kernels, host formulas and the payload's header see of them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/core/host_expr.h"
+#include "runtime/image/program_info.h"
+
+namespace cinch::rt {
+
+/// "(0, 1]", "[0, inf)", "1..=8" where both ends are integers and closed.
+std::string range_text(const ParamInfo& param);
+
+/// Ok where `value` is a value of the parameter's type and within its range. Errors: OutOfRange,
+/// naming parameter, value and range or type.
+Status check_parameter(const ParamInfo& param, double value);
+
+class ParameterValues {
+ public:
+  /// All at their defaults.
+  explicit ParameterValues(const ProgramInfo& info);
+
+  /// Errors: InvalidArgument (no such parameter; a name nearly right is suggested), OutOfRange.
+  /// Nothing changes then.
+  Status set(std::string_view name, double value);
+  double value(std::size_t index) const { return values_[index]; }
+  std::size_t size() const { return values_.size(); }
+
+  /// KernelArgs::params: f32 bits in the low half, f64 bits, integers sign-extended, bool 0 or 1.
+  const std::vector<std::uint64_t>& kernel_words() const { return words_; }
+  /// HostEnv::params.
+  const std::vector<HostValue>& host_values() const { return host_values_; }
+
+ private:
+  void update(std::size_t index, double value);
+
+  const std::vector<ParamInfo>* params_;
+  std::vector<HostType> host_types_;
+  std::vector<double> values_;
+  std::vector<std::uint64_t> words_;
+  std::vector<HostValue> host_values_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,106 @@
+// The user's door: one tensor of one worker, compressed and decompressed step by step by one
+// compiled program. Holds the tensor's states, the parameters' values and all memory. One call at a
+// time; sessions are independent of one another.
+//
+//   auto session = Session::open(std::move(image), {.rows = n, .seed = 7});
+//   auto payload = session->encode(gradient, step);        // a view, valid until the next call
+//   session->decode(*payload, out, step);
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/exec/executor.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/session/tensor_view.h"
+
+namespace cinch::rt {
+
+struct SessionOptions {
+  /// Shape of the tensor: a vector of n elements is [n, 1]. A matrix program takes the first
+  /// dimension by the rest.
+  std::int64_t rows = 0;
+  std::int64_t cols = 1;
+  std::uint32_t threads = 0;  // 0: all of the machine
+  std::uint32_t world = 1;    // ranks
+  std::uint32_t worker = 0;   // this rank, below world
+  std::uint64_t seed = 0;
+  std::uint32_t tensor = 0;  // number of the tensor: draws of different tensors differ
+  std::uint32_t piece = 0;   // number of the piece of the tensor
+  /// Set to true from anywhere to end the running call with Error Cancelled; outlives the session.
+  /// May be null.
+  const std::atomic<bool>* cancelled = nullptr;
+
+  // For tests; results never depend on them.
+  std::uint64_t groups_per_task = 0;  // 0: chosen by size
+  bool poison_memory = false;         // fill what a call must write before it reads
+};
+
+class Session {
+ public:
+  /// Allocates the states and runs their initial values. Errors: InvalidArgument (a negative shape,
+  /// 2^32 elements or more, worker not below world), those of LoadedProgram::load, OutOfMemory,
+  /// CheckFailed.
+  static Result<Session> open(std::shared_ptr<const LoadedProgram> program, const SessionOptions&);
+  static Result<Session> open(ProgramImage image, const SessionOptions& options);
+
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  const ProgramInfo& info() const;
+  const ProgramImage& image() const;
+  const SessionOptions& options() const;
+  std::int64_t num_elems() const { return options().rows * options().cols; }
+
+  /// Binds a run-time parameter for the calls that follow. Errors: InvalidArgument (no such name),
+  /// OutOfRange (names parameter, value and range); the old value stays.
+  Status set_parameter(std::string_view name, double value);
+
+  /// Most bytes a payload can have with the parameters of now, header included. Errors: Overflow.
+  Result<std::int64_t> payload_bound(std::uint64_t step = 0) const;
+  /// Bytes of memory held besides states; grows with the first call of each kind.
+  std::int64_t workspace_bytes() const;
+  std::int64_t state_bytes() const;
+  /// Bytes that the kernels of the last call counted, where the image counts accesses.
+  AccessCounts last_accesses() const;
+
+  /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
+  /// a non-finite value gives a marked payload and leaves the states as they were. Errors:
+  /// InvalidArgument (length or type of the gradient), CheckFailed, Cancelled, OutOfMemory,
+  /// Overflow; states are then as before, too.
+  Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
+
+  /// Decompresses into `out` (f32, f16 or bf16). The payload is hostile: header, sizes, counts,
+  /// indices and their order are checked before anything is written. A marked payload gives NaN
+  /// throughout. Errors: CorruptPayload (names the field), VersionMismatch, and those of encode.
+  Status decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step);
+  /// out += decode(payload), in f32.
+  Status decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
+                    std::uint64_t step);
+  /// From the sum over ranks of decoded payloads to the update: the program's `finish`, else sum /
+  /// world. A sum with a non-finite value gives NaN throughout and leaves the states. `update` may
+  /// be `sum`'s memory.
+  Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
+
+  /// The stored bytes of a state, by index of ProgramInfo::states.
+  std::span<const std::uint8_t> state(std::uint32_t index) const;
+  /// Replaces a state. Errors: InvalidArgument (another length).
+  Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
+  /// All states to and from a file (state_file.h). Errors: Io, CorruptFile, VersionMismatch,
+  /// InvalidArgument (states of another program or shape); on error nothing has changed.
+  Status save_states(const std::filesystem::path& path) const;
+  Status load_states(const std::filesystem::path& path);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cinch::rt
