@@ -1,11 +1,13 @@
 // The IR: typed, sized array operators in SSA form, in flat vectors addressed by 32-bit ids.
-// A Program holds one Function per body (encode, decode, finish, sync); control flow is structured (regions).
-// Wrappers, fns and lambdas are inlined before the IR: a lambda over elements became `map`s, one over pairs a Combiner.
+// A Program holds one Function per body (encode, decode, finish, sync); control flow is structured
+// (regions). Wrappers, fns and lambdas are inlined before the IR: a lambda over elements became
+// `map`s, one over pairs a Combiner.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsl/source/source.h"
@@ -20,16 +22,19 @@ using OpId = Id<struct OpTag>;
 using RegionId = Id<struct RegionTag>;
 using CombinerId = Id<struct CombinerTag>;
 using Type = rt::ArrayType;
+using dsl::Span;
 
 enum class OpKind : std::uint8_t {
-#define OP(name, min_operands, max_operands, results, effect, meaning) name,
+#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) name,
 #include "compiler/ir/ops.def"
 };
 enum class Effect : std::uint8_t { Pure, Check, Control };
+// Facts of one kind; -1 operands or results: any number. `attrs` are flags of AttrUse (ops.h).
 struct OpInfo {
   std::string_view name;
   int min_operands, max_operands, num_results;
   Effect effect;
+  std::uint32_t attrs;
   std::string_view meaning;
 };
 const OpInfo& op_info(OpKind kind);
@@ -50,6 +55,7 @@ struct Attrs {
   HostExprId size, size2;
   std::int8_t axis = kAll;
   bool exclusive = false, descending = false, mean = false, has_limit = false;
+  bool proved = false;  // reshape: a pass knows that the sizes agree, though their formulas differ
   DrawSite draw;
   CombinerId combiner;
   std::string text;
@@ -76,8 +82,9 @@ struct Region {
   std::vector<OpId> ops;      // the last is a yield
 };
 
-// How a reduce or scan joins two elements of N values each. A single commutative ScalarOp (add, mul, min, max, bit_and, bit_or,
-// bit_xor) or a region: args a0..aN-1, b0..bN-1, scalars, yields N scalars. A region may use scalar values of the enclosing function.
+// How a reduce or scan joins two elements of N values each. A single commutative ScalarOp (add,
+// mul, min, max, bit_and, bit_or, bit_xor) or a region: args a0..aN-1, b0..bN-1, scalars, yields N
+// scalars. A region may use scalar values of the enclosing function.
 struct Combiner {
   std::optional<ScalarOp> op;
   RegionId region;
@@ -85,10 +92,11 @@ struct Combiner {
 
 // Which values a function hands out.
 struct Results {
-  ValueId output;                    // decode, finish, sync: the array
-  std::vector<ValueId> fields;       // encode: one per wire field
-  std::vector<ValueId> counts;       // encode: one u32 scalar per wire count
-  std::vector<ValueId> states;       // encode, finish, sync: the new value of every state of the program (its `state` op if unchanged)
+  ValueId output;               // decode, finish, sync: the array
+  std::vector<ValueId> fields;  // encode: one per wire field
+  std::vector<ValueId> counts;  // encode: one u32 scalar per wire count
+  std::vector<ValueId> states;  // encode, finish, sync: the new value of every state of the program
+                                // (its `state` op if unchanged)
 };
 
 enum class FunctionKind : std::uint8_t { Encode, Decode, Finish, Sync };
@@ -99,7 +107,7 @@ struct Function {
   std::vector<Value> values;
   std::vector<Region> regions;
   std::vector<Combiner> combiners;
-  RegionId body;      // yields nothing; results below
+  RegionId body;  // yields nothing; results below
   Results results;
 };
 

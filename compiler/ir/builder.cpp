@@ -1,0 +1,267 @@
+// Builder: placing ops, leaves, control flow and checks.
+#include "compiler/ir/builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "runtime/core/check.h"
+
+namespace cinch::ir {
+
+Function make_function(FunctionKind kind) {
+  Function function;
+  function.kind = kind;
+  function.regions.emplace_back();
+  function.body = RegionId(0);
+  return function;
+}
+
+Builder::Builder(Program& program, Function& function)
+    : program_(program), function_(function), region_(function.body) {}
+
+RegionId Builder::new_region() {
+  function_.regions.emplace_back();
+  return RegionId(function_.regions.size() - 1);
+}
+
+ValueId Builder::add_arg(RegionId region, Type type, std::string name) {
+  Region& holder = function_.regions[region.index()];
+  CINCH_CHECK(holder.ops.size() == holder.args.size(), "args come before all other ops");
+  Attrs attrs;
+  attrs.index = static_cast<std::uint32_t>(holder.args.size());
+  const RegionId outer = region_;
+  const std::size_t position = position_;
+  set_insertion(region);
+  const ValueId value = add_one(OpKind::arg, {}, type, attrs);
+  region_ = outer;
+  position_ = position;
+  function_.regions[region.index()].args.push_back(value);
+  set_name(value, std::move(name));
+  return value;
+}
+
+ValueIds Builder::add_args(RegionId region, std::span<const Type> types) {
+  ValueIds args;
+  for (const Type& type : types) args.push_back(add_arg(region, type));
+  return args;
+}
+
+void Builder::set_insertion(RegionId region) {
+  region_ = region;
+  position_ = kAtEnd;
+}
+
+void Builder::set_insertion(RegionId region, std::size_t position) {
+  region_ = region;
+  position_ = position;
+}
+
+void Builder::set_name(ValueId value, std::string name) {
+  function_.values[value.index()].name = std::move(name);
+}
+
+void Builder::insert(RegionId region, OpId op) {
+  std::vector<OpId>& ops = function_.regions[region.index()].ops;
+  if (position_ == kAtEnd) {
+    ops.push_back(op);
+  } else {
+    ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(position_++), op);
+  }
+}
+
+OpId Builder::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs,
+                  std::vector<RegionId> regions) {
+  const OpId id(function_.ops.size());
+  Op op{kind, std::move(operands), {}, std::move(regions), std::move(attrs), span_};
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    op.results.push_back(ValueId(function_.values.size()));
+    function_.values.push_back({types[i], id, static_cast<std::uint32_t>(i), {}});
+  }
+  function_.ops.push_back(std::move(op));
+  insert(region_, id);
+  return id;
+}
+
+ValueId Builder::add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs,
+                         std::vector<RegionId> regions) {
+  return result(add(kind, std::move(operands), {type}, std::move(attrs), std::move(regions)));
+}
+
+std::vector<Type> Builder::types_of(std::span<const ValueId> values) const {
+  std::vector<Type> types;
+  for (ValueId value : values) types.push_back(type(value));
+  return types;
+}
+
+// Leaves.
+
+ValueId Builder::constant_bits(DType dtype, std::uint64_t bits) {
+  Attrs attrs;
+  attrs.bits = bits;
+  return add_one(OpKind::const_scalar, {}, scalar_type(dtype), attrs);
+}
+
+ValueId Builder::constant(DType dtype, double value) {
+  if (is_float(dtype)) return constant_bits(dtype, std::bit_cast<std::uint64_t>(value));
+  return constant_int(dtype, static_cast<std::int64_t>(value));
+}
+
+ValueId Builder::constant_int(DType dtype, std::int64_t value) {
+  if (is_float(dtype)) return constant(dtype, static_cast<double>(value));
+  return constant_bits(dtype, static_cast<std::uint64_t>(value));
+}
+
+ValueId Builder::const_array(Table table) {
+  const auto same = [&](const Table& other) {
+    return other.bits == table.bits && other.type.rank == table.type.rank &&
+           types_agree(program_.info, other.type, table.type);
+  };
+  const auto found = std::find_if(program_.tables.begin(), program_.tables.end(), same);
+  Attrs attrs;
+  attrs.index = static_cast<std::uint32_t>(found - program_.tables.begin());
+  const Type type = table.type;
+  if (found == program_.tables.end()) program_.tables.push_back(std::move(table));
+  return add_one(OpKind::const_array, {}, type, attrs);
+}
+
+ValueId Builder::param(std::uint32_t index) {
+  Attrs attrs;
+  attrs.index = index;
+  return add_one(OpKind::param, {}, scalar_type(program_.info.params[index].dtype), attrs);
+}
+
+ValueId Builder::host_size(HostExprId size, DType dtype) {
+  Attrs attrs;
+  attrs.size = size;
+  return add_one(OpKind::host_size, {}, scalar_type(dtype), attrs);
+}
+
+ValueId Builder::gradient() {
+  const bool is_matrix = program_.info.is_matrix;
+  return add_one(OpKind::gradient, {},
+                 is_matrix ? matrix_type(kF32, exprs().rows(), exprs().cols())
+                           : vector_type(kF32, exprs().n()));
+}
+
+ValueId Builder::state(std::uint32_t index) {
+  Attrs attrs;
+  attrs.index = index;
+  return add_one(OpKind::state, {}, program_.info.states[index].type, attrs);
+}
+
+ValueId Builder::field(std::uint32_t index) {
+  Attrs attrs;
+  attrs.index = index;
+  return add_one(OpKind::field, {}, program_.info.wire.fields[index].type, attrs);
+}
+
+ValueId Builder::count_value(std::uint32_t index) {
+  Attrs attrs;
+  attrs.index = index;
+  return add_one(OpKind::count_value, {}, scalar_type(kU32), attrs);
+}
+
+// Checks.
+
+void Builder::check(ValueId condition, std::string message) {
+  Attrs attrs;
+  attrs.text = std::move(message);
+  add(OpKind::check, {condition}, {}, std::move(attrs));
+}
+
+void Builder::check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text) {
+  Attrs attrs;
+  attrs.size = size;
+  attrs.text = std::move(text);
+  add(kind, index.is_valid() ? ValueIds{index} : ValueIds{}, {}, std::move(attrs));
+}
+
+void Builder::check_index(ValueId index, HostExprId below, std::string what) {
+  check_all_uses(OpKind::check_index, index, below, std::move(what));
+}
+
+void Builder::check_unique(ValueId index, HostExprId cells, std::string what) {
+  check_all_uses(OpKind::check_unique, index, cells, std::move(what));
+}
+
+void Builder::check_host(HostExprId condition, std::string message) {
+  check_all_uses(OpKind::check_host, {}, condition, std::move(message));
+}
+
+// Control.
+
+RegionId Builder::filled_region(const std::function<ValueIds(RegionId)>& body) {
+  const RegionId outer = region_;
+  const std::size_t position = position_;
+  const RegionId region = new_region();
+  set_insertion(region);
+  yield(body(region));
+  region_ = outer;
+  position_ = position;
+  return region;
+}
+
+ValueIds Builder::if_else(ValueId condition, const Body& then_body, const Body& else_body) {
+  std::vector<Type> types;
+  const RegionId then_region = filled_region([&](RegionId) {
+    ValueIds values = then_body();
+    types = types_of(values);
+    return values;
+  });
+  const RegionId else_region = filled_region([&](RegionId) { return else_body(); });
+  const OpId op =
+      add(OpKind::if_else, {condition}, std::move(types), {}, {then_region, else_region});
+  return function_.ops[op.index()].results;
+}
+
+ValueIds Builder::for_loop(HostExprId begin, HostExprId end, ValueIds inits, const LoopBody& body) {
+  const std::vector<Type> types = types_of(inits);
+  const RegionId region = filled_region([&](RegionId inner) {
+    const ValueId i = add_arg(inner, scalar_type(kI64));
+    return body(i, add_args(inner, types));
+  });
+  Attrs attrs;
+  attrs.size = begin;
+  attrs.size2 = end;
+  const OpId op = add(OpKind::for_loop, std::move(inits), types, attrs, {region});
+  return function_.ops[op.index()].results;
+}
+
+ValueIds Builder::while_loop(HostExprId at_most, ValueIds inits, const Condition& condition,
+                             const CarriedBody& body) {
+  const std::vector<Type> types = types_of(inits);
+  const RegionId cond_region =
+      filled_region([&](RegionId inner) { return ValueIds{condition(add_args(inner, types))}; });
+  const RegionId body_region =
+      filled_region([&](RegionId inner) { return body(add_args(inner, types)); });
+  Attrs attrs;
+  attrs.size = at_most;
+  const OpId op =
+      add(OpKind::while_loop, std::move(inits), types, attrs, {cond_region, body_region});
+  return function_.ops[op.index()].results;
+}
+
+void Builder::yield(ValueIds values) {
+  add(OpKind::yield, std::move(values), {});
+}
+
+CombinerId Builder::combiner(ScalarOp op) {
+  function_.combiners.push_back({op, {}});
+  return CombinerId(function_.combiners.size() - 1);
+}
+
+CombinerId Builder::combiner(std::span<const DType> types, const CombineBody& body) {
+  const RegionId region = filled_region([&](RegionId inner) {
+    ValueIds args;
+    for (int side = 0; side < 2; ++side) {
+      for (DType dtype : types) args.push_back(add_arg(inner, scalar_type(dtype)));
+    }
+    const std::span<const ValueId> all(args);
+    return body(all.first(types.size()), all.last(types.size()));
+  });
+  function_.combiners.push_back({std::nullopt, region});
+  return CombinerId(function_.combiners.size() - 1);
+}
+
+}  // namespace cinch::ir

@@ -1,0 +1,191 @@
+// Builder: appends ops to a region of a function and computes their result types, so that callers
+// name only what is not implied. Assumes operands that fit (the verifier reports what does not;
+// a broken broadcast is an InternalError at once). Host sizes are made in the program's own pool.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/ir.h"
+#include "compiler/ir/ops.h"
+#include "compiler/ir/types.h"
+
+namespace cinch::ir {
+
+using ValueIds = std::vector<ValueId>;
+
+/// A function with an empty body region (no yield yet).
+Function make_function(FunctionKind kind);
+
+class Builder {
+ public:
+  /// Appends to the end of the body. Both must stay where they are while the builder lives.
+  Builder(Program& program, Function& function);
+
+  Program& program() { return program_; }
+  Function& function() { return function_; }
+  HostExprPool& exprs() { return program_.info.exprs; }
+  const Type& type(ValueId value) const { return function_.values[value.index()].type; }
+  DType dtype(ValueId value) const { return type(value).dtype; }
+
+  // Where ops go.
+  RegionId region() const { return region_; }
+  RegionId new_region();
+  /// Appends an `arg` op and lists it in the region; all args come before other ops.
+  ValueId add_arg(RegionId region, Type type, std::string name = {});
+  /// At the end of the region, or in front of the op at `position`.
+  void set_insertion(RegionId region);
+  void set_insertion(RegionId region, std::size_t position);
+  /// Given to every op from now on.
+  void set_span(Span span) { span_ = span; }
+  Span span() const { return span_; }
+  void set_name(ValueId value, std::string name);
+
+  /// Any op: `types` are those of its results. The door for passes; the rest below is convenience.
+  OpId add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs = {},
+           std::vector<RegionId> regions = {});
+  ValueId result(OpId op, std::size_t index = 0) const {
+    return function_.ops[op.index()].results[index];
+  }
+
+  // Leaves.
+  /// Of an integer type, bool (0, 1) or float: the value is converted to the type's own values
+  /// only as far as double holds it; use the integer form for wide integers.
+  ValueId constant(DType dtype, double value);
+  ValueId constant_int(DType dtype, std::int64_t value);
+  ValueId constant_bool(bool value) { return constant_int(kBool, value); }
+  /// By the bits as Attrs::bits holds them (f64 bits of a float, i64 of an integer).
+  ValueId constant_bits(DType dtype, std::uint64_t bits);
+  /// Adds the table to the program (equal tables are shared).
+  ValueId const_array(Table table);
+  /// Of the parameter's own type.
+  ValueId param(std::uint32_t index);
+  ValueId host_size(HostExprId size, DType dtype);
+  /// [f32; n], or [f32; r, c] in a matrix program.
+  ValueId gradient();
+  ValueId state(std::uint32_t index);
+  ValueId field(std::uint32_t index);
+  ValueId count_value(std::uint32_t index);
+
+  // Generators. `shape` gives rank and sizes; its dtype is not read where the kind fixes it.
+  ValueId iota(HostExprId size);
+  /// A scalar, [r, 1] or [1, c] repeated to the shape; the value itself where it has it already.
+  ValueId fill(ValueId value, Type shape);
+  /// random (f32), random_bits (u32), normal (f32). `iteration`: see ops.def, may be absent.
+  ValueId draw(OpKind kind, Type shape, DrawSite site, ValueId iteration = {});
+  ValueId random_index(HostExprId num, HostExprId below, DrawSite site, ValueId iteration = {});
+
+  // Element-wise; operands broadcast and are of one type (but select's condition).
+  ValueId map(ScalarOp op, ValueId a);
+  ValueId map(ScalarOp op, ValueId a, ValueId b);
+  ValueId map(ScalarOp op, ValueId a, ValueId b, ValueId c);
+  ValueId map(ScalarOp op, ValueIds operands);
+  ValueId select(ValueId condition, ValueId a, ValueId b) {
+    return map(ScalarOp::select, condition, a, b);
+  }
+  /// The value itself where it is of that type already.
+  ValueId convert(ValueId value, DType dtype);
+  ValueId bitcast(ValueId value, DType dtype);
+  ValueId stochastic_round(ValueId value, DrawSite site, ValueId iteration = {});
+
+  // Access.
+  ValueId gather(ValueId x, ValueId index);
+  ValueId gather_along(ValueId x, ValueId index, std::int8_t axis);
+  ValueId slice(ValueId x, HostExprId begin, HostExprId length);
+  ValueId concat(ValueIds parts);
+  /// The value itself where the shape is the same already. `shape`'s dtype is not read.
+  ValueId reshape(ValueId x, Type shape, bool proved = false);
+  ValueId transpose(ValueId x);
+  ValueId chunk(ValueId x, HostExprId width);
+  ValueId unchunk(ValueId x, HostExprId size);
+  /// ceil(elements * bits / 8) bytes.
+  ValueId pack(ValueId x, int bits);
+  /// `size` elements of u<bits>.
+  ValueId unpack(ValueId bytes, int bits, HostExprId size);
+
+  // Reductions and scans. A masked-out element takes no part. Mask: same shape, or broadcasts.
+  CombinerId combiner(ScalarOp op);
+  /// `body` gets a0…aN-1 and b0…bN-1 and gives N scalars of the same types.
+  using CombineBody =
+      std::function<ValueIds(std::span<const ValueId> a, std::span<const ValueId> b)>;
+  CombinerId combiner(std::span<const DType> types, const CombineBody& body);
+  ValueIds reduce(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis = kAll,
+                  ValueId mask = {});
+  /// By one operation, from its identity (add 0, mul 1, min and max the far end, …).
+  ValueId reduce(ScalarOp op, ValueId x, std::int8_t axis = kAll, ValueId mask = {});
+  ValueIds scan(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis = kAll,
+                bool exclusive = false);
+  ValueId scan(ScalarOp op, ValueId x, std::int8_t axis = kAll, bool exclusive = false);
+  /// The scalar that `op` leaves any value unchanged with: of min +inf, of max -inf (integers: the
+  /// far end of the type), of bit_and all ones.
+  ValueId identity(ScalarOp op, DType dtype);
+
+  // Selection.
+  struct Nonzero {
+    ValueId index, count;
+  };
+  /// `count_index` names an entry of ProgramInfo::counts, whose bound is the result's.
+  Nonzero nonzero(ValueId mask, std::uint32_t count_index, HostExprId limit = {});
+  /// Adds an entry to ProgramInfo::counts and gives its number.
+  std::uint32_t new_count(std::string name, HostExprId bound);
+  ValueId top_k(ValueId x, HostExprId k, std::int8_t axis = kAll);
+  ValueId kth_largest(ValueId x, HostExprId k, std::int8_t axis = kAll);
+  ValueId argsort(ValueId x, bool descending = false, std::int8_t axis = kAll);
+
+  // Stores.
+  ValueId scatter(ValueId base, ValueId index, ValueId values);
+  ValueId scatter_add(ValueId index, ValueId values, HostExprId size);
+  ValueId histogram(ValueId values, HostExprId bins, ValueId mask = {});
+
+  // Matrix.
+  ValueId matmul(ValueId a, ValueId b);
+  ValueId orthonormalize(ValueId x);
+  ValueId hadamard(ValueId x);
+
+  // Checks.
+  void check(ValueId condition, std::string message);
+  void check_index(ValueId index, HostExprId below, std::string what);
+  void check_unique(ValueId index, HostExprId cells, std::string what);
+  void check_host(HostExprId condition, std::string message);
+
+  // Control. Bodies run with the insertion point in their region and give what it yields.
+  using Body = std::function<ValueIds()>;
+  using CarriedBody = std::function<ValueIds(std::span<const ValueId> carried)>;
+  using LoopBody = std::function<ValueIds(ValueId i, std::span<const ValueId> carried)>;
+  using Condition = std::function<ValueId(std::span<const ValueId> carried)>;
+  ValueIds if_else(ValueId condition, const Body& then_body, const Body& else_body);
+  /// i runs over begin … end - 1 as i64.
+  ValueIds for_loop(HostExprId begin, HostExprId end, ValueIds inits, const LoopBody& body);
+  ValueIds while_loop(HostExprId at_most, ValueIds inits, const Condition& condition,
+                      const CarriedBody& body);
+  void yield(ValueIds values);
+
+  // Collectives (sync only).
+  ValueId all_reduce(ValueId x, ScalarOp op, bool mean = false);
+  ValueId all_gather(ValueId x);
+  ValueId all_to_all(ValueId x);
+  ValueId reduce_scatter(ValueId x, ScalarOp op);
+  ValueId broadcast(ValueId x, std::uint32_t root);
+
+ private:
+  ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},
+                  std::vector<RegionId> regions = {});
+  std::vector<Type> types_of(std::span<const ValueId> values) const;
+  void insert(RegionId region, OpId op);
+  /// A new region filled by `body`, which gets the region; the insertion point comes back.
+  RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
+  ValueIds add_args(RegionId region, std::span<const Type> types);
+  void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
+
+  Program& program_;
+  Function& function_;
+  RegionId region_;
+  std::size_t position_ = kAtEnd;
+  Span span_;
+  static constexpr std::size_t kAtEnd = ~std::size_t{0};
+};
+
+}  // namespace cinch::ir

@@ -1,0 +1,61 @@
+// Which attributes an op kind reads, and small facts of kinds that ops.def does not spell out.
+// Printer, parser, verifier and value numbering all go by this one account.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "compiler/ir/ir.h"
+
+namespace cinch::ir {
+
+/// Flags of OpInfo::attrs.
+struct AttrUse {
+  enum : std::uint32_t {
+    None = 0,
+    Scalar = 1u << 0,      // scalar_op
+    Value = 1u << 1,       // bits, as a value of the result type
+    Width = 1u << 2,       // bits, as a number of bits
+    Index = 1u << 3,       // index
+    Size = 1u << 4,        // size
+    Size2 = 1u << 5,       // size2
+    Axis = 1u << 6,        // axis
+    Exclusive = 1u << 7,   // exclusive
+    Descending = 1u << 8,  // descending
+    Mean = 1u << 9,        // mean
+    Limit = 1u << 10,      // has_limit, and size where it is set
+    Draw = 1u << 11,       // draw
+    Combiner = 1u << 12,   // combiner
+    Text = 1u << 13,       // text
+    Proved = 1u << 14,     // proved
+  };
+};
+
+inline constexpr int kNumOpKinds = 0
+#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) +1
+#include "compiler/ir/ops.def"
+    ;
+
+inline bool uses_attr(OpKind kind, std::uint32_t use) {
+  return (op_info(kind).attrs & use) != 0;
+}
+/// The kind of that name, if there is one.
+std::optional<OpKind> find_op_kind(std::string_view name);
+/// if_else 2 (then, else), for_loop 1 (body), while_loop 2 (cond, body), all others 0.
+int num_regions(OpKind kind);
+/// random, random_bits, normal, random_index, stochastic_round.
+bool is_draw(OpKind kind);
+/// all_reduce, all_gather, all_to_all, reduce_scatter, broadcast.
+bool is_collective(OpKind kind);
+
+/// Number of values N that a reduce or scan joins: operands are N values, N inits and, for a
+/// reduce, perhaps a mask.
+std::size_t num_reduced_values(const Op& op);
+/// Whether a reduce has a mask (its last operand).
+bool has_mask(const Op& op);
+
+/// "encode", "decode", "finish", "sync".
+std::string_view function_kind_name(FunctionKind kind);
+
+}  // namespace cinch::ir

@@ -1,0 +1,149 @@
+// Polynomial comparison of sizes and the broadcasting rule.
+#include "compiler/ir/types.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace cinch::ir {
+namespace {
+
+// A product of atoms (sorted ids) to its coefficient; wraps, which keeps equality sound because
+// equal formulas wrap alike and sizes fit in 63 bits.
+using Monomial = std::vector<HostExprId>;
+using Polynomial = std::map<Monomial, std::uint64_t>;
+
+// Sizes in programs have few terms; a formula beyond this is treated as one atom.
+constexpr std::size_t kMaxTerms = 64;
+
+class Polynomials {
+ public:
+  explicit Polynomials(const rt::ProgramInfo& info) : info_(info) {}
+
+  Polynomial of(HostExprId id) const {
+    const HostExprNode& node = info_.exprs.node(id);
+    if (node.type != HostType::Int) return atom(id);
+    switch (node.op) {
+      case HostOp::Const:
+        return {{{}, node.payload}};
+      case HostOp::Add:
+        return add(of(node.args[0]), of(node.args[1]), 1);
+      case HostOp::Sub:
+        return add(of(node.args[0]), of(node.args[1]), ~std::uint64_t{0});
+      case HostOp::Neg:
+        return add({}, of(node.args[0]), ~std::uint64_t{0});
+      case HostOp::Mul:
+        return product(id, of(node.args[0]), of(node.args[1]));
+      case HostOp::N:
+        return info_.is_matrix ? named_product(HostOp::Rows, HostOp::Cols) : leaf(HostOp::N);
+      case HostOp::Rows:
+        return leaf(info_.is_matrix ? HostOp::Rows : HostOp::N);
+      case HostOp::Cols:
+        return info_.is_matrix ? leaf(HostOp::Cols) : Polynomial{{{}, 1}};
+      default:
+        return atom(id);
+    }
+  }
+
+  static Polynomial clean(Polynomial p) {
+    std::erase_if(p, [](const auto& term) { return term.second == 0; });
+    return p;
+  }
+  Polynomial product(HostExprId whole, const Polynomial& a, const Polynomial& b) const {
+    if (a.size() * b.size() > kMaxTerms) return atom(whole);
+    Polynomial result;
+    for (const auto& [x, cx] : a) {
+      for (const auto& [y, cy] : b) {
+        Monomial both = x;
+        both.insert(both.end(), y.begin(), y.end());
+        std::sort(both.begin(), both.end());
+        result[both] += cx * cy;
+      }
+    }
+    return result;
+  }
+
+ private:
+  // Leaves stand for themselves by number above every id of the pool, so that n and r meet even
+  // where the pool holds only one of them.
+  static HostExprId leaf_atom(HostOp op) {
+    return HostExprId(0xfffffff0u - static_cast<std::uint32_t>(op));
+  }
+  static Polynomial atom(HostExprId id) { return {{{id}, 1}}; }
+  static Polynomial leaf(HostOp op) { return atom(leaf_atom(op)); }
+  static Polynomial named_product(HostOp a, HostOp b) {
+    Monomial both{leaf_atom(a), leaf_atom(b)};
+    std::sort(both.begin(), both.end());
+    return {{both, 1}};
+  }
+  static Polynomial add(Polynomial a, const Polynomial& b, std::uint64_t factor) {
+    for (const auto& [monomial, coefficient] : b) a[monomial] += coefficient * factor;
+    return a;
+  }
+
+  const rt::ProgramInfo& info_;
+};
+
+Polynomial count_of(const Polynomials& polynomials, const Type& type) {
+  Polynomial result{{{}, 1}};
+  for (int d = 0; d < type.rank; ++d) {
+    result = polynomials.product(type.dims[d], result, polynomials.of(type.dims[d]));
+  }
+  return Polynomials::clean(std::move(result));
+}
+
+}  // namespace
+
+bool sizes_agree(const rt::ProgramInfo& info, HostExprId a, HostExprId b) {
+  if (a == b) return true;
+  if (!a.is_valid() || !b.is_valid()) return false;
+  const Polynomials polynomials(info);
+  return Polynomials::clean(polynomials.of(a)) == Polynomials::clean(polynomials.of(b));
+}
+
+bool shapes_agree(const rt::ProgramInfo& info, const Type& a, const Type& b) {
+  if (a.rank != b.rank) return false;
+  for (int d = 0; d < a.rank; ++d) {
+    if (!sizes_agree(info, a.dims[d], b.dims[d])) return false;
+  }
+  return true;
+}
+
+bool types_agree(const rt::ProgramInfo& info, const Type& a, const Type& b) {
+  return a.dtype == b.dtype && shapes_agree(info, a, b);
+}
+
+bool element_counts_agree(const rt::ProgramInfo& info, const Type& a, const Type& b) {
+  const Polynomials polynomials(info);
+  return count_of(polynomials, a) == count_of(polynomials, b);
+}
+
+std::optional<std::int64_t> constant_size(const HostExprPool& exprs, HostExprId size) {
+  if (!size.is_valid() || !exprs.is_const(size) || exprs.type(size) != HostType::Int) {
+    return std::nullopt;
+  }
+  return exprs.const_value(size).as_int();
+}
+
+std::optional<Type> broadcast_shape(const rt::ProgramInfo& info, const Type& a, const Type& b) {
+  if (is_scalar(b)) return a;
+  if (is_scalar(a)) return with_dtype(b, a.dtype);
+  if (a.rank != b.rank) return std::nullopt;
+  Type result = a;
+  for (int d = 0; d < a.rank; ++d) {
+    if (sizes_agree(info, a.dims[d], b.dims[d])) continue;
+    if (constant_size(info.exprs, a.dims[d]) == 1) {
+      result.dims[d] = b.dims[d];
+    } else if (constant_size(info.exprs, b.dims[d]) != 1) {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+HostExprId element_count(HostExprPool& exprs, const Type& type) {
+  if (type.rank == 0) return exprs.const_int(1);
+  return type.rank == 1 ? type.dims[0] : exprs.mul(type.dims[0], type.dims[1]);
+}
+
+}  // namespace cinch::ir
