@@ -1,0 +1,48 @@
+// What the emitters of C-like text share: names of values and types, literals, and the text of
+// element-wise instructions as calls of the prelude (codegen/prelude/scalar_ops.h), whose functions
+// take scalars and, under Clang, vectors alike. An emitter brings operands into one shape (scalar
+// or lanes) first; Bool operands are `bool`, or lanes of i32 holding 0 and -1.
+#pragma once
+#include <span>
+#include <string>
+
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+/// "f32", "i64", "bool": the scalar type's name in emitted text (typedefs of the prelude).
+const char* c_type(kir::ComputeType type);
+
+/// "v12", or "v12_norm" where the value has a name that is an identifier.
+std::string value_name(const kir::Kernel& kernel, kir::ValueId value);
+
+/// A scalar literal of exactly these bits: "0x1.8p+1f", "f32_bits(0x7fc00000u)", "-3", "7ull".
+std::string literal(kir::ComputeType type, std::uint64_t bits);
+
+/// The text of instructions scalar, convert and bitcast. `operands` are expressions of one shape
+/// (all scalars, or all lanes), with the compute types `types`.
+///   scalar   "op_add(v1, v2)", "op_shl<5>(v1, v2)" (integer widths that are not their container's
+///            are wrapped: "wrap_to<5>(op_add(v1, v2))")
+///   convert  "convert_to_int<i32, 4>(v1)", "convert_to_f16(v1)", … in compute types
+///   bitcast  "bitcast_f32_u32(v1)", …
+std::string element_wise(const kir::Instr& instr, std::span<const kir::ComputeType> types,
+                         std::span<const std::string> operands);
+
+/// Is this one of the kinds that element_wise prints?
+bool is_element_wise(kir::InstrKind kind);
+
+/// Lines of text with indentation: `line("if (x) {")` indents what follows until `line("}")`.
+class SourceWriter {
+ public:
+  void line(const std::string& text);
+  void blank() { text_ += '\n'; }
+  /// Text that keeps its own lines (a prelude file).
+  void raw(const std::string& text) { text_ += text; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace cinch::codegen

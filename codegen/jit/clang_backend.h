@@ -1,0 +1,49 @@
+// The C-like door of the library `cinch_clang`, which alone links Clang, LLVM and LLD. It is opened
+// with dlopen when source is first compiled or shown; everything that crosses is plain data, and
+// no exception does.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+enum CinchClangOutput { kCinchSharedObject = 0, kCinchAssembly = 1, kCinchLlvmIr = 2 };
+
+struct CinchClangRequest {
+  const char* source;  // one translation unit without includes
+  std::size_t source_size;
+  const char* file_name;   // for messages
+  const char* cpu;         // -target-cpu: "x86-64", "x86-64-v3", "x86-64-v4"
+  int lanes;               // CINCH_LANES
+  int output;              // CinchClangOutput
+  int address_sanitizer;   // 1: kernels are instrumented; the host must have the ASan run time
+  int optimization_level;  // 0 … 3
+};
+
+struct CinchClangTimes {
+  double front_end_ms, optimizer_ms, machine_code_ms, link_ms;
+};
+
+// Owned by the backend until `release`.
+struct CinchClangReply {
+  int ok;
+  const std::uint8_t* bytes;  // the output, or nothing
+  std::size_t size;
+  const char* log;  // diagnostics of the compiler and the linker
+  struct CinchClangTimes times;
+};
+
+struct CinchClangBackend {
+  unsigned abi;  // kCinchClangAbi
+  struct CinchClangReply* (*compile)(const struct CinchClangRequest*);
+  // C++ text in the style of emitted source. The reply's bytes are the text.
+  struct CinchClangReply* (*format)(const char* text, std::size_t size);
+  void (*release)(struct CinchClangReply*);
+  const char* version;  // "clang 19.1.7"
+};
+
+// The one exported symbol.
+const struct CinchClangBackend* cinch_clang_backend();
+}
+
+inline constexpr unsigned kCinchClangAbi = 1;

@@ -1,0 +1,51 @@
+// Compiles emitted C++ to a shared object in memory, with Clang and LLD in process. The library
+// that links them (cinch_clang) is opened when it is first needed: it is searched for beside this
+// one's binary and in ../lib, or where CINCH_CLANG_LIBRARY says. Thread-safe.
+//
+// A shared object rather than ORC's memory image: an image file must run where no compiler is.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/emit/kernel_source.h"
+#include "runtime/core/error.h"
+
+namespace cinch::codegen {
+
+struct CompileTimes {
+  double front_end_ms = 0, optimizer_ms = 0, machine_code_ms = 0, link_ms = 0;
+  double total_ms() const { return front_end_ms + optimizer_ms + machine_code_ms + link_ms; }
+};
+
+struct CpuCompileOptions {
+  bool sanitize_address = false;  // the host process must carry ASan's run time
+  int optimization_level = 3;
+  CompileTimes* times = nullptr;  // filled in if given
+};
+
+/// The bytes of an ELF shared object that exports source.symbols and needs no library.
+/// source.target.arch is "x86-64", "x86-64-v3", "x86-64-v4" or "native".
+/// Errors: Unavailable (no cinch_clang library). Source that does not compile is our own fault:
+/// InternalError{Bug} with log and source attached is thrown.
+rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
+                                                  const CpuCompileOptions& options = {});
+
+/// Assembly of the same compilation, for `--emit=asm`.
+rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
+                                                const CpuCompileOptions& options = {});
+
+/// The text laid out by Clang's format library, for people. Errors: Unavailable.
+rt::Result<std::string> format_source(std::string_view text);
+
+/// "clang 19.1.7", and the file the library came from, for `cinch doctor`. Errors: Unavailable.
+struct ClangInfo {
+  std::string version, path;
+};
+rt::Result<ClangInfo> find_clang();
+
+/// Lanes of f32 of an architecture: 4, 8 or 16. "native" is resolved.
+int vector_lanes(std::string_view arch);
+
+}  // namespace cinch::codegen

@@ -1,0 +1,22 @@
+// From kernels to something that runs: emits, compiles and assembles a program image.
+#pragma once
+#include "codegen/emit/kernel_source.h"
+#include "codegen/jit/clang_jit.h"
+#include "codegen/kir/kir.h"
+#include "runtime/core/error.h"
+#include "runtime/image/image.h"
+
+namespace cinch::codegen {
+
+struct ImageOptions {
+  bool count_accesses = false;    // kernels count the bytes they read and write
+  bool sanitize_address = false;  // see CpuCompileOptions
+  CompileTimes* times = nullptr;
+};
+
+/// The image of `program` for a CPU target; "native" is resolved to the machine's level.
+/// Errors: Unavailable (no compiler library, or a target this door does not serve).
+rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
+                                        const ImageOptions& options = {});
+
+}  // namespace cinch::codegen

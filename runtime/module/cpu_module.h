@@ -1,0 +1,49 @@
+// CpuModule: the kernels of a CPU image, loaded from the bytes of a shared object (an anonymous
+// memory file and dlopen). No compiler is involved. Also: which x86-64 level this machine has.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+/// Every kernel's entry: runs groups [group_begin, group_end) on the calling thread.
+using CpuKernel = void (*)(const KernelArgs* args, std::uint64_t group_begin,
+                           std::uint64_t group_end);
+
+/// The highest of "x86-64", "x86-64-v3", "x86-64-v4" that this processor and system can run.
+std::string_view host_cpu_arch();
+/// Can this machine run code for `arch`? False for names that are not one of the three.
+bool host_supports(std::string_view arch);
+
+class CpuModule {
+ public:
+  /// Errors: CorruptFile (not a loadable shared object), Io (no memory file).
+  static Result<CpuModule> load(std::span<const std::uint8_t> shared_object);
+  /// Loads image.binary and looks up every kernel of image.kernels, in order. Errors: as above;
+  /// Unavailable (the image's target is not a CPU, or this machine lacks its instructions);
+  /// CorruptFile (a kernel's symbol is missing).
+  static Result<CpuModule> load(const ProgramImage& image);
+
+  CpuModule(CpuModule&&) noexcept;
+  CpuModule& operator=(CpuModule&&) noexcept;
+  ~CpuModule();
+
+  /// Null where there is no such symbol.
+  CpuKernel find(const std::string& symbol) const;
+  /// Kernel `index` of the image that the module was loaded from.
+  CpuKernel kernel(std::size_t index) const { return kernels_[index]; }
+
+ private:
+  CpuModule() = default;
+  void* handle_ = nullptr;
+  std::vector<CpuKernel> kernels_;
+};
+
+}  // namespace cinch::rt
