@@ -1,0 +1,77 @@
+// Bodies of structure.h.
+#include "codegen/kir/structure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/kir/text_names.h"
+
+namespace cinch::kir {
+namespace {
+
+void count_steps(const KernelProgram& program, const std::vector<rt::Step>& steps,
+                 EntryStructure& out) {
+  for (const rt::Step& step : steps) {
+    switch (step.kind) {
+      case rt::StepKind::Launch: {
+        const bool is_sweep = program.kernels[step.index].info.role == rt::KernelRole::Sweep;
+        ++(is_sweep ? out.sweeps : out.finishes);
+        if (std::find(out.kernels.begin(), out.kernels.end(), step.index) == out.kernels.end()) {
+          out.kernels.push_back(step.index);
+        }
+        break;
+      }
+      case rt::StepKind::Zero:
+        ++out.zeros;
+        break;
+      case rt::StepKind::Copy:
+        ++out.copies;
+        break;
+      case rt::StepKind::CheckHost:
+        break;
+      case rt::StepKind::If:
+        ++out.branches;
+        break;
+      case rt::StepKind::While:
+      case rt::StepKind::For:
+        ++out.loops;
+        break;
+    }
+    for (const auto* inner : {&step.cond, &step.body, &step.orelse}) {
+      count_steps(program, *inner, out);
+    }
+  }
+}
+
+void append(std::string& out, int count, const char* singular, const char* plural) {
+  if (count == 0) return;
+  out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, count == 1 ? singular : plural);
+}
+
+}  // namespace
+
+const char* entry_name(rt::EntryKind entry) {
+  return kEntryNames[static_cast<std::size_t>(entry)].data();
+}
+
+EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry) {
+  EntryStructure out;
+  count_steps(program, program.entries[static_cast<std::size_t>(entry)].steps, out);
+  return out;
+}
+
+std::string describe_structure(const KernelProgram& program, rt::EntryKind entry) {
+  if (!program.entries[static_cast<std::size_t>(entry)].present) return {};
+  const EntryStructure s = entry_structure(program, entry);
+  std::string counts;
+  append(counts, s.sweeps, "sweep", "sweeps");
+  append(counts, s.finishes, "finish", "finishes");
+  append(counts, s.zeros, "zero", "zeros");
+  append(counts, s.copies, "copy", "copies");
+  append(counts, s.loops, "loop", "loops");
+  append(counts, s.branches, "branch", "branches");
+  return fmt::format("{}: {}", entry_name(entry), counts.empty() ? "nothing" : counts);
+}
+
+}  // namespace cinch::kir

@@ -1,0 +1,19 @@
+// Spellings that printer and parser of the text form share.
+#pragma once
+#include <array>
+#include <string_view>
+
+#include "runtime/image/image.h"
+
+namespace cinch::kir {
+
+inline constexpr std::array<std::string_view, 8> kRoleNames = {
+    "gradient", "output", "field", "count", "state", "state_next", "constant", "workspace"};
+inline constexpr std::array<std::string_view, rt::kNumEntries> kEntryNames = {
+    "init", "encode", "decode", "decode_add", "finish"};
+inline constexpr std::array<std::string_view, 4> kFieldSumNames = {"none", "sum", "min", "max"};
+inline constexpr std::array<std::string_view, 3> kGroupKindNames = {"tile", "row", "single"};
+inline constexpr std::array<std::string_view, 2> kKernelRoleNames = {"sweep", "finish"};
+inline constexpr std::array<std::string_view, 4> kHostTypeNames = {"int", "f32", "f64", "bool"};
+
+}  // namespace cinch::kir

@@ -1,0 +1,443 @@
+// Bodies of verifier_instr.h: one function per family, joined by the dispatch at the end.
+#include "codegen/kir/verifier_instr.h"
+
+#include <fmt/format.h>
+
+#include "codegen/kir/builder.h"
+
+namespace cinch::kir {
+namespace {
+
+constexpr unsigned bit(ComputeType type) {
+  return 1u << static_cast<unsigned>(type);
+}
+constexpr unsigned kBoolSet = bit(ComputeType::Bool);
+constexpr unsigned kU32Set = bit(ComputeType::U32);
+constexpr unsigned kI64Set = bit(ComputeType::I64);
+constexpr unsigned kIndexSet = kU32Set | kI64Set;
+constexpr unsigned kTotalSet = kU32Set | bit(ComputeType::U64);
+constexpr unsigned kFloatSet = bit(ComputeType::F32) | bit(ComputeType::F64);
+constexpr unsigned kIntSet =
+    bit(ComputeType::I32) | bit(ComputeType::I64) | bit(ComputeType::U32) | bit(ComputeType::U64);
+constexpr unsigned kAnySet = kBoolSet | kIntSet | kFloatSet;
+
+// Operations by the types that they take.
+unsigned operand_types(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::pow:
+    case ScalarOp::fma:
+      return kFloatSet;
+    case ScalarOp::popcount:
+    case ScalarOp::clz:
+    case ScalarOp::shl:
+    case ScalarOp::shr:
+    case ScalarOp::ceil_div:
+      return kIntSet;
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::bit_not:
+      return kIntSet | kBoolSet;
+    case ScalarOp::eq:
+    case ScalarOp::ne:
+    case ScalarOp::select:
+    case ScalarOp::lt:
+    case ScalarOp::le:
+    case ScalarOp::gt:
+    case ScalarOp::ge:
+    case ScalarOp::min:
+    case ScalarOp::max:
+      return kAnySet;
+    default:
+      return kIntSet | kFloatSet;
+  }
+}
+
+// Position of the optional predicate behind `required` operands.
+ValueId optional_operand(const Instr& instr, std::size_t index) {
+  return index < instr.operands.size() ? instr.operands[index] : ValueId();
+}
+
+}  // namespace
+
+bool is_builtin_combiner(ScalarOp op) {
+  return op == ScalarOp::add || op == ScalarOp::mul || op == ScalarOp::min || op == ScalarOp::max ||
+         op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
+}
+
+bool is_allowed_in_combiner(InstrKind kind) {
+  return kind == InstrKind::constant || kind == InstrKind::scalar || kind == InstrKind::convert ||
+         kind == InstrKind::bitcast || kind == InstrKind::load_at;
+}
+
+bool has_group_result(InstrKind kind, std::size_t result) {
+  return kind == InstrKind::reduce || (kind == InstrKind::running_sum && result == 1);
+}
+
+bool InstrVerifier::need(bool ok, std::string message) {
+  if (!ok && complaint_.empty()) complaint_ = std::move(message);
+  return complaint_.empty();
+}
+
+bool InstrVerifier::counts(const Instr& instr, std::size_t min_operands, std::size_t max_operands,
+                           std::size_t results) {
+  const std::size_t given = instr.operands.size();
+  need(given >= min_operands && given <= max_operands, fmt::format("{} operands", given));
+  return need(instr.results.size() == results, fmt::format("{} results", instr.results.size()));
+}
+
+bool InstrVerifier::operand(const Instr& instr, std::size_t index, TypeSet types,
+                            SectionKind deepest) {
+  const ValueId value = optional_operand(instr, index);
+  if (!need(value.is_valid(), fmt::format("operand {} is missing", index))) return false;
+  need(types >> static_cast<unsigned>(type(value)) & 1,
+       fmt::format("operand {} is {}", index, compute_type_name(type(value))));
+  return need(level_of_(value) <= deepest, fmt::format("operand {} must be uniform", index));
+}
+
+bool InstrVerifier::result(const Instr& instr, std::size_t index, ComputeType expected) {
+  return need(type(instr.results[index]) == expected,
+              fmt::format("result {} must be {}", index, compute_type_name(expected)));
+}
+
+bool InstrVerifier::buffers(const Instr& instr, std::size_t count) {
+  need(instr.buffers.size() == count, fmt::format("{} buffers", instr.buffers.size()));
+  for (BufferIndex buffer : instr.buffers) {
+    need(buffer < program_.buffers.size(), fmt::format("no buffer @{}", buffer));
+  }
+  return complaint_.empty();
+}
+
+const Combiner* InstrVerifier::combiner(const Instr& instr) {
+  need(instr.combiner < kernel_.combiners.size(), "no such combiner");
+  return complaint_.empty() ? &kernel_.combiners[instr.combiner] : nullptr;
+}
+
+// A region's arguments, or an operation's operands, have these types.
+bool InstrVerifier::tuple(const Combiner& c, const std::vector<ComputeType>& types) {
+  if (c.op) {
+    for (ComputeType t : types) {
+      need(operand_types(*c.op) >> static_cast<unsigned>(t) & 1,
+           fmt::format("the combiner does not take {}", compute_type_name(t)));
+    }
+    return complaint_.empty();
+  }
+  if (!need(c.results.size() == types.size(), "the combiner joins other tuples")) return false;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    need(type(c.args[i]) == types[i], "the combiner joins other types");
+  }
+  return complaint_.empty();
+}
+
+void InstrVerifier::leaf(const Instr& instr) {
+  if (!counts(instr, 0, 0, 1)) return;
+  switch (instr.kind) {
+    case InstrKind::constant:
+      return;
+    case InstrKind::param:
+      if (!need(instr.index < program_.info.params.size(), "no such parameter")) return;
+      result(instr, 0, compute_type(program_.info.params[instr.index].dtype));
+      return;
+    case InstrKind::host_size: {
+      if (!need(instr.index < program_.size_exprs.size(), "no such size")) return;
+      const HostType host = program_.info.exprs.type(program_.size_exprs[instr.index]);
+      need(host != HostType::F64, "an f64 size");
+      result(instr, 0,
+             host == HostType::Int   ? ComputeType::I64
+             : host == HostType::F32 ? ComputeType::F32
+                                     : ComputeType::Bool);
+      return;
+    }
+    case InstrKind::column:
+    case InstrKind::element:
+      result(instr, 0, ComputeType::U32);
+      return;
+    default:
+      result(instr, 0, ComputeType::I64);
+      return;
+  }
+}
+
+void InstrVerifier::scalar(const Instr& instr) {
+  const ScalarOpInfo& info = scalar_op_info(instr.scalar_op);
+  const auto arity = static_cast<std::size_t>(info.arity);
+  if (!counts(instr, arity, arity, 1)) return;
+  const bool is_select = instr.scalar_op == ScalarOp::select;
+  for (std::size_t i = 0; i < arity; ++i) {
+    operand(instr, i, is_select && i == 0 ? kBoolSet : operand_types(instr.scalar_op));
+  }
+  if (!complaint_.empty()) return;
+  const ComputeType same = type(instr.operands[is_select ? 1 : 0]);
+  for (std::size_t i = is_select ? 1 : 0; i < arity; ++i) {
+    need(type(instr.operands[i]) == same, "operands of different types");
+  }
+  result(instr, 0,
+         info.result == ScalarResult::Bool  ? ComputeType::Bool
+         : info.result == ScalarResult::U32 ? ComputeType::U32
+                                            : same);
+  if (info.result == ScalarResult::Same && is_integer(same)) {
+    need(compute_type(instr.dtype) == same, "the dtype attribute belongs to another compute type");
+  }
+}
+
+void InstrVerifier::conversion(const Instr& instr) {
+  if (!counts(instr, 1, 1, 1) || !operand(instr, 0, kAnySet)) return;
+  need(type(instr.operands[0]) == compute_type(instr.from_dtype),
+       "the from attribute does not fit the operand");
+  result(instr, 0, compute_type(instr.dtype));
+  if (instr.kind == InstrKind::bitcast) {
+    need(instr.from_dtype.bits == instr.dtype.bits, "a bitcast between widths");
+  }
+}
+
+void InstrVerifier::load(const Instr& instr) {
+  if (!buffers(instr, 1)) return;
+  const bool is_linear = instr.kind == InstrKind::load_linear;
+  if (!counts(instr, is_linear ? 0 : 1, 2, 1)) return;
+  if (is_linear) {
+    for (std::size_t i = 0; i < instr.operands.size(); ++i) {
+      if (instr.operands[i]) operand(instr, i, kI64Set, SectionKind::Group);
+    }
+  } else {
+    operand(instr, 0, kIndexSet);
+    if (optional_operand(instr, 1)) operand(instr, 1, kBoolSet);
+  }
+  result(instr, 0, compute_type(program_.buffers[instr.buffers[0]].dtype));
+}
+
+void InstrVerifier::store(const Instr& instr) {
+  if (!buffers(instr, 1)) return;
+  const rt::BufferInfo& buffer = program_.buffers[instr.buffers[0]];
+  const unsigned value_type = bit(compute_type(buffer.dtype));
+  const bool is_read_only = buffer.role == rt::BufferRole::Gradient ||
+                            buffer.role == rt::BufferRole::State ||
+                            buffer.role == rt::BufferRole::Constant;
+  need(!is_read_only, "a store to a read-only buffer");
+  if (instr.kind == InstrKind::store_linear) {
+    if (!counts(instr, 1, 3, 0)) return;
+    operand(instr, 0, value_type);
+    for (std::size_t i = 1; i < instr.operands.size(); ++i) {
+      if (instr.operands[i]) operand(instr, i, kI64Set, SectionKind::Group);
+    }
+    return;
+  }
+  if (!counts(instr, 2, 3, 0)) return;
+  operand(instr, 0, kIndexSet);
+  operand(instr, 1, value_type);
+  if (optional_operand(instr, 2)) operand(instr, 2, kBoolSet);
+  need(buffer.storage_bits % 8 == 0 && !(buffer.storage_bits & (buffer.storage_bits - 1)),
+       "a store_at or add_at to a packed buffer");
+  need(instr.kind != InstrKind::add_at || kernel_.info.is_sequential,
+       "add_at in a kernel that is not sequential");
+}
+
+void InstrVerifier::hist_add(const Instr& instr) {
+  if (!buffers(instr, 1) || !counts(instr, 1, 2, 0)) return;
+  operand(instr, 0, kU32Set);
+  if (optional_operand(instr, 1)) operand(instr, 1, kBoolSet);
+  const rt::BufferInfo& buffer = program_.buffers[instr.buffers[0]];
+  need(buffer.dtype == kU32 && buffer.storage_bits == 32, "the histogram's buffer is not u32");
+}
+
+void InstrVerifier::reduce(const Instr& instr) {
+  const Combiner* c = combiner(instr);
+  if (!c) return;
+  const bool has_flag = !c->op;
+  const std::size_t n = instr.results.size() - (has_flag ? 1 : 0);
+  if (!need(instr.results.size() > (has_flag ? 1u : 0u), "no results")) return;
+  if (!counts(instr, n, n + 1, instr.results.size())) return;
+  std::vector<ComputeType> types;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!operand(instr, i, kAnySet)) return;
+    types.push_back(type(instr.operands[i]));
+    result(instr, i, types.back());
+  }
+  tuple(*c, types);
+  if (has_flag) result(instr, n, ComputeType::Bool);
+  if (instr.operands.size() == n + 1) operand(instr, n, kBoolSet);
+}
+
+void InstrVerifier::running_sum(const Instr& instr) {
+  if (!counts(instr, 1, 1, 2) || !operand(instr, 0, kIntSet)) return;
+  result(instr, 0, type(instr.operands[0]));
+  result(instr, 1, type(instr.operands[0]));
+}
+
+void InstrVerifier::look_back(const Instr& instr) {
+  if (!counts(instr, 1, 1, 1) || !buffers(instr, 1)) return;
+  operand(instr, 0, kTotalSet);
+  result(instr, 0, type(instr.operands[0]));
+  const rt::BufferInfo& buffer = program_.buffers[instr.buffers[0]];
+  need(kernel_.info.is_ordered, "look_back in a kernel that is not ordered");
+  need(buffer.dtype == kU64 && buffer.role == rt::BufferRole::Workspace,
+       "the look-back state is no u64 workspace");
+}
+
+void InstrVerifier::local(const Instr& instr) {
+  if (!need(instr.index < kernel_.locals.size(), "no such local array")) return;
+  const ComputeType element = kernel_.locals[instr.index].type;
+  switch (instr.kind) {
+    case InstrKind::local_store:
+      if (counts(instr, 1, 1, 0)) operand(instr, 0, bit(element));
+      return;
+    case InstrKind::local_previous:
+      if (!counts(instr, 1, 1, 1)) return;
+      operand(instr, 0, bit(element), SectionKind::Group);
+      break;
+    default:
+      if (!counts(instr, 0, 0, 1)) return;
+  }
+  result(instr, 0, element);
+}
+
+void InstrVerifier::local_scan(const Instr& instr) {
+  const Combiner* c = combiner(instr);
+  if (!c || !counts(instr, 0, 0, 0)) return;
+  const std::size_t n = c->op ? 1 : c->results.size();
+  if (!need(instr.index + n <= kernel_.locals.size(), "no such local arrays")) return;
+  std::vector<ComputeType> types;
+  for (std::size_t i = 0; i < n; ++i) types.push_back(kernel_.locals[instr.index + i].type);
+  tuple(*c, types);
+}
+
+void InstrVerifier::finish(const Instr& instr) {
+  const Combiner* c = combiner(instr);
+  const bool is_reduce = instr.kind == InstrKind::finish_reduce;
+  const std::size_t n = instr.buffers.size();
+  if (!c || !buffers(instr, n) || !need(n > 0, "no buffers")) return;
+  need(kernel_.info.role == rt::KernelRole::Finish && kernel_.group_kind == GroupKind::Single,
+       "outside a Finish kernel of one group");
+  if (!counts(instr, is_reduce ? 1 : 2, is_reduce ? 1 : 2, is_reduce ? n : 0)) return;
+  for (std::size_t i = 0; i < instr.operands.size(); ++i) operand(instr, i, kI64Set);
+  std::vector<ComputeType> types;
+  for (BufferIndex buffer : instr.buffers) {
+    types.push_back(compute_type(program_.buffers[buffer].dtype));
+    need(program_.buffers[buffer].storage_bits % 8 == 0, "packed partials");
+  }
+  if (is_reduce && !c->op) types.back() = ComputeType::Bool;
+  for (std::size_t i = 0; i < instr.results.size(); ++i) result(instr, i, types[i]);
+  if (is_reduce && !c->op) types.pop_back();
+  tuple(*c, types);
+}
+
+void InstrVerifier::argsort(const Instr& instr) {
+  if (!buffers(instr, 3) || !counts(instr, 2, 2, 0)) return;
+  operand(instr, 0, kI64Set);
+  operand(instr, 1, kI64Set);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const rt::BufferInfo& buffer = program_.buffers[instr.buffers[i]];
+    need(i == 0 ? buffer.storage_bits % 8 == 0 : buffer.dtype == kU32 && buffer.storage_bits == 32,
+         "order and scratch must be u32, keys whole elements");
+  }
+}
+
+void InstrVerifier::draw(const Instr& instr) {
+  const bool has_first = instr.kind == InstrKind::stochastic_round;  // x stands before the index
+  const bool has_size = instr.kind == InstrKind::random_index;
+  const std::size_t required = has_first || has_size ? 2 : 1;
+  if (!counts(instr, required, required + 1, 1)) return;
+  if (has_first) operand(instr, 0, kFloatSet);
+  operand(instr, has_first ? 1 : 0, kU32Set);
+  if (has_size) operand(instr, 1, kI64Set, SectionKind::Kernel);
+  if (optional_operand(instr, required)) operand(instr, required, kI64Set, SectionKind::Kernel);
+  if (!complaint_.empty()) return;
+  switch (instr.kind) {
+    case InstrKind::stochastic_round:
+      result(instr, 0, type(instr.operands[0]));
+      return;
+    case InstrKind::random:
+    case InstrKind::normal:
+      result(instr, 0, ComputeType::F32);
+      return;
+    default:
+      result(instr, 0, ComputeType::U32);
+      return;
+  }
+}
+
+void InstrVerifier::status(const Instr& instr) {
+  if (!counts(instr, 1, 1, 0)) return;
+  operand(instr, 0, kBoolSet);
+  need(instr.kind != InstrKind::fail_if || instr.index < program_.messages.size(),
+       "no such message");
+}
+
+std::string InstrVerifier::check(const Instr& instr) {
+  switch (instr.kind) {
+    case InstrKind::constant:
+    case InstrKind::param:
+    case InstrKind::host_size:
+    case InstrKind::group:
+    case InstrKind::group_len:
+    case InstrKind::column:
+    case InstrKind::element:
+      leaf(instr);
+      break;
+    case InstrKind::scalar:
+      scalar(instr);
+      break;
+    case InstrKind::convert:
+    case InstrKind::bitcast:
+      conversion(instr);
+      break;
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+      load(instr);
+      break;
+    case InstrKind::store_linear:
+    case InstrKind::store_at:
+    case InstrKind::add_at:
+      store(instr);
+      break;
+    case InstrKind::hist_add:
+      hist_add(instr);
+      break;
+    case InstrKind::reduce:
+      reduce(instr);
+      break;
+    case InstrKind::running_sum:
+      running_sum(instr);
+      break;
+    case InstrKind::look_back:
+      look_back(instr);
+      break;
+    case InstrKind::local_store:
+    case InstrKind::local_load:
+    case InstrKind::local_last:
+    case InstrKind::local_previous:
+      local(instr);
+      break;
+    case InstrKind::local_scan:
+      local_scan(instr);
+      break;
+    case InstrKind::finish_reduce:
+    case InstrKind::finish_scan:
+      finish(instr);
+      break;
+    case InstrKind::argsort_row:
+      argsort(instr);
+      break;
+    case InstrKind::random:
+    case InstrKind::random_bits:
+    case InstrKind::normal:
+    case InstrKind::random_index:
+    case InstrKind::stochastic_round:
+      draw(instr);
+      break;
+    case InstrKind::flag_nonfinite:
+    case InstrKind::fail_if:
+      status(instr);
+      break;
+  }
+  return complaint_;
+}
+
+}  // namespace cinch::kir

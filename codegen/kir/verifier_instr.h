@@ -1,0 +1,62 @@
+// The verifier's rules for single instructions: numbers, types and levels of operands and results,
+// buffers, attributes.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "codegen/kir/kir.h"
+
+namespace cinch::kir {
+
+bool is_builtin_combiner(ScalarOp op);
+/// Only arithmetic: constants, scalar operations, conversions, and loads from read-only tables.
+bool is_allowed_in_combiner(InstrKind kind);
+/// Results that are group values although the instruction stands in an element section.
+bool has_group_result(InstrKind kind, std::size_t result);
+
+class InstrVerifier {
+ public:
+  /// `level_of` gives the level of a defined value.
+  InstrVerifier(const KernelProgram& program, const Kernel& kernel,
+                std::function<SectionKind(ValueId)> level_of)
+      : program_(program), kernel_(kernel), level_of_(std::move(level_of)) {}
+
+  /// The first complaint, or empty. Operands and results are known to be in range.
+  std::string check(const Instr& instr);
+
+ private:
+  using TypeSet = unsigned;  // bit per ComputeType
+  bool need(bool ok, std::string message);
+  bool counts(const Instr& instr, std::size_t min_operands, std::size_t max_operands,
+              std::size_t results);
+  bool operand(const Instr& instr, std::size_t index, TypeSet types,
+               SectionKind deepest = SectionKind::Elements);
+  bool result(const Instr& instr, std::size_t index, ComputeType type);
+  bool buffers(const Instr& instr, std::size_t count);
+  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  const Combiner* combiner(const Instr& instr);
+  bool tuple(const Combiner& combiner, const std::vector<ComputeType>& types);
+
+  void leaf(const Instr& instr);
+  void scalar(const Instr& instr);
+  void conversion(const Instr& instr);
+  void load(const Instr& instr);
+  void store(const Instr& instr);
+  void hist_add(const Instr& instr);
+  void reduce(const Instr& instr);
+  void running_sum(const Instr& instr);
+  void look_back(const Instr& instr);
+  void local(const Instr& instr);
+  void local_scan(const Instr& instr);
+  void finish(const Instr& instr);
+  void argsort(const Instr& instr);
+  void draw(const Instr& instr);
+  void status(const Instr& instr);
+
+  const KernelProgram& program_;
+  const Kernel& kernel_;
+  std::function<SectionKind(ValueId)> level_of_;
+  std::string complaint_;
+};
+
+}  // namespace cinch::kir
