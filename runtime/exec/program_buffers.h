@@ -16,6 +16,9 @@ class ProgramBuffers {
  public:
   explicit ProgramBuffers(const ProgramImage& image);
 
+  /// Makes all states exist, zero where new; size_bytes by state. Errors: OutOfMemory.
+  Status allocate_states(std::span<const std::int64_t> size_bytes);
+
   /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
   /// dropped. States that are new are zero. With `poison`, all that a call must write before it
   /// reads is filled with a pattern (tests). Errors: Overflow, OutOfMemory, CorruptFile (a constant
@@ -25,9 +28,6 @@ class ProgramBuffers {
   /// Points every buffer of the role (and role_index) at the caller's memory, which has at least
   /// the formula's bytes.
   void bind(BufferRole role, std::uint32_t role_index, void* memory);
-  /// Gives these buffers memory of their own, of the bytes of their formula.
-  Status bind_own(BufferRole role, std::uint32_t role_index);
-
   std::span<void* const> pointers() const { return pointers_; }
   std::span<const std::int64_t> bytes() const { return bytes_; }
 
@@ -47,6 +47,7 @@ class ProgramBuffers {
 
  private:
   Status prepare_one(BufferIndex index, const HostEnv& env, bool poison);
+  Status fill_constant(BufferIndex index);
   Status prepare_state(std::uint32_t state, std::int64_t size_bytes);
 
   const ProgramImage& image_;

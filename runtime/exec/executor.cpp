@@ -1,0 +1,230 @@
+// One EntryRun per call walks the steps. Status words are looked at after each launch, so that no
+// kernel runs on what a failed check was to keep from it.
+#include "runtime/exec/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cinch::rt {
+namespace {
+
+// A task should be worth its start (about 1 µs) and still leave several per thread.
+constexpr std::int64_t kTaskBytes = std::int64_t{1} << 18;
+constexpr std::uint64_t kTasksPerThread = 8;
+constexpr std::int64_t kGroupBytesGuess =
+    8192;  // where the image has no formula: a tile read and written
+constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
+
+enum class Next { Go, Stop };  // Stop: a non-finite value was seen
+
+class EntryRun {
+ public:
+  EntryRun(const ProgramImage& image, std::span<const KernelFunction> kernels, TaskRunner& runner,
+           const ExecutorOptions& options, const CallInputs& inputs)
+      : image_(image), kernels_(kernels), runner_(runner), options_(options), inputs_(inputs) {}
+
+  Result<CallOutcome> run(const Entry& entry) {
+    if (Status status = evaluate_sizes(); !status) return tl::unexpected<Error>(status.error());
+    args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
+             inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
+    const auto next = run_steps(entry.steps);
+    if (!next) return tl::unexpected<Error>(next.error());
+    return CallOutcome{*next == Next::Stop, {counters_[0], counters_[1]}};
+  }
+
+ private:
+  Status evaluate_sizes() {
+    sizes_.reserve(image_.size_exprs.size());
+    for (HostExprId id : image_.size_exprs) {
+      const auto value = image_.info.exprs.eval(id, inputs_.env);
+      if (!value) return tl::unexpected<Error>(value.error());
+      sizes_.push_back(value->bits);
+    }
+    return Ok{};
+  }
+
+  Result<Next> run_steps(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (options_.cancelled != nullptr && *options_.cancelled) {
+        return fail(ErrorKind::Cancelled, "cancelled");
+      }
+      const auto next = run_step(step);
+      if (!next || *next == Next::Stop) return next;
+    }
+    return Next::Go;
+  }
+
+  Result<Next> run_step(const Step& step) {
+    switch (step.kind) {
+      case StepKind::Launch:
+        return launch(step.index);
+      case StepKind::Zero:
+        return zero(step.index);
+      case StepKind::Copy:
+        return copy(step.index, step.index2);
+      case StepKind::CheckHost:
+        return check_host(step);
+      case StepKind::If:
+        return run_steps(is_true(step.index) ? step.body : step.orelse);
+      case StepKind::While:
+        return run_while(step);
+      case StepKind::For:
+        return run_for(step);
+    }
+    return fail(ErrorKind::Internal, "a step of no kind");
+  }
+
+  Result<std::int64_t> evaluate(HostExprId id) const {
+    return image_.info.exprs.eval_int(id, inputs_.env);
+  }
+
+  Result<Next> launch(std::uint32_t index) {
+    const KernelInfo& kernel = image_.kernels[index];
+    const auto groups = evaluate(kernel.num_groups);
+    if (!groups) return tl::unexpected<Error>(groups.error());
+    if (*groups <= 0) return Next::Go;
+    const auto num_groups = static_cast<std::uint64_t>(*groups);
+    const std::uint64_t per_task = groups_per_task(kernel, num_groups);
+    const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
+    const Status status = runner_.run(num_tasks, options_.cancelled, [&](std::uint64_t task) {
+      const std::uint64_t begin = task * per_task;
+      kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
+    });
+    if (!status) return tl::unexpected<Error>(status.error());
+    return check_status();
+  }
+
+  std::uint64_t groups_per_task(const KernelInfo& kernel, std::uint64_t num_groups) const {
+    if (kernel.is_sequential) return num_groups;
+    std::uint64_t groups = options_.groups_per_task;
+    if (groups == 0) {
+      const std::uint64_t worth = kTaskBytes / group_bytes(kernel, num_groups);
+      groups = std::clamp<std::uint64_t>(num_groups / (kTasksPerThread * runner_.threads()), 1,
+                                         std::max<std::uint64_t>(worth, 1));
+      // Small launches: better few tasks than tasks not worth their start.
+      if (num_groups <= worth) groups = num_groups;
+    }
+    const std::uint64_t multiple = kernel.group_multiple;
+    groups = std::min(groups, num_groups);
+    return (groups + multiple - 1) / multiple * multiple;
+  }
+
+  std::uint64_t group_bytes(const KernelInfo& kernel, std::uint64_t num_groups) const {
+    if (!kernel.bytes_read.is_valid() || !kernel.bytes_written.is_valid()) return kGroupBytesGuess;
+    const auto read = evaluate(kernel.bytes_read);
+    const auto written = evaluate(kernel.bytes_written);
+    if (!read || !written) return kGroupBytesGuess;
+    const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(*read + *written, 0));
+    return std::max<std::uint64_t>(bytes / num_groups, 1);
+  }
+
+  // Which tasks ran before a failing one ended differs from run to run; that some check failed or a
+  // non-finite value was there does not, and the lowest message wins among those of one launch.
+  Result<Next> check_status() const {
+    if (status_[kStatusFlags] & kFlagNonFinite) return Next::Stop;
+    const std::uint32_t failed = status_[kStatusFailed];
+    if (failed == 0) return Next::Go;
+    if (failed > image_.messages.size()) {
+      return fail(ErrorKind::Internal, "a kernel failed with no message of this program");
+    }
+    return fail(ErrorKind::CheckFailed, image_.messages[failed - 1]);
+  }
+
+  // Runs move(begin, bytes) over chunks of `size_bytes` bytes.
+  template <typename Move>
+  Result<Next> move_chunks(std::int64_t size_bytes, const Move& move) {
+    const auto num_tasks =
+        static_cast<std::uint64_t>((size_bytes + kMoveChunkBytes - 1) / kMoveChunkBytes);
+    const Status status = runner_.run(num_tasks, options_.cancelled, [&](std::uint64_t task) {
+      const auto begin = static_cast<std::int64_t>(task) * kMoveChunkBytes;
+      move(begin, std::min(kMoveChunkBytes, size_bytes - begin));
+    });
+    if (!status) return tl::unexpected<Error>(status.error());
+    return Next::Go;
+  }
+
+  std::uint8_t* bytes_of(BufferIndex buffer) const {
+    return static_cast<std::uint8_t*>(inputs_.buffers[buffer]);
+  }
+
+  Result<Next> zero(BufferIndex buffer) {
+    std::uint8_t* to = bytes_of(buffer);
+    return move_chunks(inputs_.buffer_bytes[buffer], [to](std::int64_t begin, std::int64_t bytes) {
+      std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
+    });
+  }
+
+  Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
+    const std::int64_t size_bytes = inputs_.buffer_bytes[to_buffer];
+    if (size_bytes != inputs_.buffer_bytes[from_buffer]) {
+      return fail(ErrorKind::Internal,
+                  fmt::format("copy of {} to {}: sizes differ", image_.buffers[from_buffer].name,
+                              image_.buffers[to_buffer].name));
+    }
+    std::uint8_t* to = bytes_of(to_buffer);
+    const std::uint8_t* from = bytes_of(from_buffer);
+    return move_chunks(size_bytes, [to, from](std::int64_t begin, std::int64_t bytes) {
+      std::memcpy(to + begin, from + begin, static_cast<std::size_t>(bytes));
+    });
+  }
+
+  Result<Next> check_host(const Step& step) const {
+    const auto value = image_.info.exprs.eval(step.expr, inputs_.env);
+    if (!value) return tl::unexpected<Error>(value.error());
+    if (value->as_bool()) return Next::Go;
+    return fail(ErrorKind::CheckFailed, image_.messages[step.index]);
+  }
+
+  bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }
+
+  Result<Next> run_while(const Step& step) {
+    const auto at_most = evaluate(step.expr);
+    if (!at_most) return tl::unexpected<Error>(at_most.error());
+    for (std::int64_t i = 0; i < *at_most; ++i) {
+      auto next = run_steps(step.cond);
+      if (!next || *next == Next::Stop) return next;
+      if (!is_true(step.index)) break;
+      next = run_steps(step.body);
+      if (!next || *next == Next::Stop) return next;
+    }
+    return Next::Go;
+  }
+
+  Result<Next> run_for(const Step& step) {
+    const auto begin = evaluate(step.expr);
+    if (!begin) return tl::unexpected<Error>(begin.error());
+    const auto end = evaluate(step.expr2);
+    if (!end) return tl::unexpected<Error>(end.error());
+    for (std::int64_t i = *begin; i < *end; ++i) {
+      std::memcpy(bytes_of(step.index), &i, sizeof i);
+      const auto next = run_steps(step.body);
+      if (!next || *next == Next::Stop) return next;
+    }
+    return Next::Go;
+  }
+
+  const ProgramImage& image_;
+  std::span<const KernelFunction> kernels_;
+  TaskRunner& runner_;
+  const ExecutorOptions& options_;
+  const CallInputs& inputs_;
+  std::vector<std::uint64_t> sizes_;
+  KernelArgs args_{};
+  alignas(64) std::uint32_t status_[kStatusWords] = {};
+  alignas(64) std::uint64_t counters_[2] = {};
+};
+
+}  // namespace
+
+Executor::Executor(const ProgramImage& image, std::vector<KernelFunction> kernels,
+                   TaskRunner& runner, ExecutorOptions options)
+    : image_(image), kernels_(std::move(kernels)), runner_(runner), options_(options) {}
+
+Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) const {
+  EntryRun run(image_, kernels_, runner_, options_, inputs);
+  return run.run(image_.entries[static_cast<std::size_t>(entry)]);
+}
+
+}  // namespace cinch::rt

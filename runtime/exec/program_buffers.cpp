@@ -1,0 +1,150 @@
+// Own memory by role: states live in two vectors by state, all else by buffer.
+#include "runtime/exec/program_buffers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace cinch::rt {
+namespace {
+
+constexpr int kPoison = 0xa5;
+
+const Entry& entry_of(const ProgramImage& image, EntryKind kind) {
+  return image.entries[static_cast<std::size_t>(kind)];
+}
+
+bool is_bound_by_caller(BufferRole role) {
+  return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field;
+}
+
+void fill_poison(AlignedBuffer& buffer) {
+  std::memset(buffer.data(), kPoison, static_cast<std::size_t>(buffer.size_bytes()));
+}
+
+}  // namespace
+
+ProgramBuffers::ProgramBuffers(const ProgramImage& image)
+    : image_(image),
+      pointers_(image.buffers.size(), nullptr),
+      bytes_(image.buffers.size(), 0),
+      own_(image.buffers.size()),
+      states_(image.info.states.size()),
+      states_next_(image.info.states.size()) {}
+
+Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
+  std::fill(pointers_.begin(), pointers_.end(), nullptr);
+  for (BufferIndex index : entry_of(image_, kind).buffers) {
+    if (Status status = prepare_one(index, env, poison); !status) return status;
+  }
+  return Ok{};
+}
+
+Status ProgramBuffers::prepare_one(BufferIndex index, const HostEnv& env, bool poison) {
+  const BufferInfo& buffer = image_.buffers[index];
+  const auto size_bytes = image_.info.exprs.eval_int(buffer.size_bytes, env);
+  if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
+  bytes_[index] = *size_bytes;
+  if (is_bound_by_caller(buffer.role)) return Ok{};
+
+  AlignedBuffer* memory = &own_[index];
+  Status status = Ok{};
+  if (buffer.role == BufferRole::State) {
+    memory = &states_[buffer.role_index];
+    status = prepare_state(buffer.role_index, *size_bytes);
+  } else {
+    if (buffer.role == BufferRole::StateNext) memory = &states_next_[buffer.role_index];
+    status = memory->resize(*size_bytes);
+  }
+  if (!status) return status;
+  pointers_[index] = memory->data();
+
+  if (buffer.role == BufferRole::Constant) return fill_constant(index);
+  const bool is_written_first =
+      buffer.role == BufferRole::Workspace || buffer.role == BufferRole::StateNext;
+  if (poison && is_written_first) fill_poison(*memory);
+  if (buffer.role == BufferRole::Count) {
+    std::memset(memory->data(), 0, static_cast<std::size_t>(*size_bytes));
+  }
+  return Ok{};
+}
+
+Status ProgramBuffers::fill_constant(BufferIndex index) {
+  const auto& bytes = image_.constants[image_.buffers[index].role_index];
+  AlignedBuffer& memory = own_[index];
+  if (memory.size_bytes() != static_cast<std::int64_t>(bytes.size())) {
+    return fail(ErrorKind::CorruptFile,
+                fmt::format("image: constant {} has {} bytes, its buffer {}",
+                            image_.buffers[index].name, bytes.size(), memory.size_bytes()));
+  }
+  if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
+  return Ok{};
+}
+
+Status ProgramBuffers::prepare_state(std::uint32_t state, std::int64_t size_bytes) {
+  AlignedBuffer& memory = states_[state];
+  if (memory.data() != nullptr && memory.size_bytes() == size_bytes) return Ok{};
+  if (Status status = memory.resize(size_bytes); !status) return status;
+  std::memset(memory.data(), 0, static_cast<std::size_t>(size_bytes));
+  return Ok{};
+}
+
+Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes) {
+  for (std::uint32_t i = 0; i < states_.size(); ++i) {
+    if (Status status = prepare_state(i, size_bytes[i]); !status) return status;
+  }
+  return Ok{};
+}
+
+void ProgramBuffers::bind(BufferRole role, std::uint32_t role_index, void* memory) {
+  for (std::size_t i = 0; i < image_.buffers.size(); ++i) {
+    if (image_.buffers[i].role == role && image_.buffers[i].role_index == role_index) {
+      pointers_[i] = memory;
+    }
+  }
+}
+
+std::uint32_t ProgramBuffers::count(std::uint32_t index) const {
+  for (std::size_t i = 0; i < image_.buffers.size(); ++i) {
+    const BufferInfo& buffer = image_.buffers[i];
+    if (buffer.role != BufferRole::Count || buffer.role_index != index) continue;
+    if (pointers_[i] == nullptr) continue;
+    std::uint32_t value = 0;
+    std::memcpy(&value, pointers_[i], sizeof value);
+    return value;
+  }
+  return 0;
+}
+
+void ProgramBuffers::set_count(std::uint32_t index, std::uint32_t value) {
+  for (std::size_t i = 0; i < image_.buffers.size(); ++i) {
+    const BufferInfo& buffer = image_.buffers[i];
+    if (buffer.role == BufferRole::Count && buffer.role_index == index && pointers_[i] != nullptr) {
+      std::memcpy(pointers_[i], &value, sizeof value);
+    }
+  }
+}
+
+void ProgramBuffers::commit_states(EntryKind kind) {
+  for (BufferIndex index : entry_of(image_, kind).buffers) {
+    const BufferInfo& buffer = image_.buffers[index];
+    if (buffer.role != BufferRole::StateNext) continue;
+    std::swap(states_[buffer.role_index], states_next_[buffer.role_index]);
+  }
+}
+
+std::int64_t ProgramBuffers::workspace_bytes() const {
+  std::int64_t total = 0;
+  for (const AlignedBuffer& buffer : own_) total += buffer.size_bytes();
+  for (const AlignedBuffer& buffer : states_next_) total += buffer.size_bytes();
+  return total;
+}
+
+std::int64_t ProgramBuffers::state_bytes() const {
+  std::int64_t total = 0;
+  for (const AlignedBuffer& buffer : states_) total += buffer.size_bytes();
+  return total;
+}
+
+}  // namespace cinch::rt

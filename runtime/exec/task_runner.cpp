@@ -1,0 +1,69 @@
+// Tasks are handed out by one atomic ticket. oneTBB only brings the threads: how it splits the loop
+// over workers does not matter, and one worker alone finishes all tasks.
+#include "runtime/exec/task_runner.h"
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "runtime/exec/float_environment.h"
+
+namespace cinch::rt {
+namespace {
+
+bool is_set(const std::atomic<bool>* flag) {
+  return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+struct TaskRunner::Arena {
+  explicit Arena(std::uint32_t threads) : arena(static_cast<int>(threads)) {
+    // TBB never starts more threads than the machine has unless it is told that it may.
+    if (threads > static_cast<std::uint32_t>(tbb::info::default_concurrency())) {
+      allowance.emplace(tbb::global_control::max_allowed_parallelism, threads);
+    }
+  }
+  std::optional<tbb::global_control> allowance;
+  tbb::task_arena arena;
+};
+
+TaskRunner::TaskRunner(std::uint32_t threads) : threads_(threads) {
+  if (threads_ == 0) threads_ = static_cast<std::uint32_t>(tbb::info::default_concurrency());
+  if (threads_ > 1) arena_ = std::make_unique<Arena>(threads_);
+}
+
+TaskRunner::~TaskRunner() = default;
+
+Status TaskRunner::run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
+                       const std::function<void(std::uint64_t)>& task) {
+  std::atomic<std::uint64_t> ticket{0};
+  std::atomic<bool> stopped{false};
+  // A ticket that was taken must be run: a later task may already wait for it.
+  const auto work = [&] {
+    const DefaultFloatEnvironment environment;
+    while (!stopped.load(std::memory_order_relaxed)) {
+      if (is_set(cancelled)) return stopped.store(true);
+      const std::uint64_t next = ticket.fetch_add(1, std::memory_order_relaxed);
+      if (next >= num_tasks) return;
+      task(next);
+    }
+  };
+  const auto workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(threads_, num_tasks));
+  if (workers <= 1) {
+    work();
+  } else {
+    arena_->arena.execute([&] {
+      tbb::parallel_for(
+          std::uint32_t{0}, workers, [&](std::uint32_t) { work(); }, tbb::simple_partitioner());
+    });
+  }
+  if (stopped) return fail(ErrorKind::Cancelled, "cancelled");
+  return Ok{};
+}
+
+}  // namespace cinch::rt

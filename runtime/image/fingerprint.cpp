@@ -1,0 +1,56 @@
+// Fingerprint: one text of all that fixes a payload's meaning, hashed.
+#include "runtime/image/fingerprint.h"
+
+#include <bit>
+#include <string>
+
+#include "runtime/core/hash.h"
+
+namespace cinch::rt {
+namespace {
+
+class Fingerprinter {
+ public:
+  explicit Fingerprinter(const ProgramInfo& info) : info_(info) {}
+
+  std::array<std::uint64_t, 2> run() {
+    hasher_.add(info_.name).add(std::uint64_t{info_.is_matrix});
+    hasher_.add(info_.constants.size());
+    for (const ConstantInfo& constant : info_.constants) {
+      hasher_.add(constant.name).add(std::bit_cast<std::uint64_t>(constant.value));
+    }
+    hasher_.add(info_.wire.counts.size());
+    for (const CountInfo& count : info_.wire.counts) {
+      hasher_.add(count.name).add(formula(count.bound));
+    }
+    hasher_.add(info_.wire.fields.size());
+    for (const FieldInfo& field : info_.wire.fields) add_field(field);
+    const Hash128 hash = hasher_.finish128();
+    return {hash.low, hash.high};
+  }
+
+ private:
+  void add_field(const FieldInfo& field) {
+    hasher_.add(field.name).add(dtype_name(field.type.dtype)).add(std::uint64_t{field.type.rank});
+    for (int i = 0; i < field.type.rank; ++i) hasher_.add(formula(field.type.dims[i]));
+    hasher_.add(static_cast<std::uint64_t>(field.sum)).add(std::uint64_t{field.ascending});
+    hasher_.add(field.index_limit ? formula(*field.index_limit) : std::string());
+  }
+
+  std::string formula(HostExprId id) const {
+    return info_.exprs.print(
+        id, [this](std::uint32_t i) { return info_.params[i].name; },
+        [this](std::uint32_t i) { return info_.counts[i].name; });
+  }
+
+  const ProgramInfo& info_;
+  Hasher hasher_;
+};
+
+}  // namespace
+
+std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info) {
+  return Fingerprinter(info).run();
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,156 @@
+// Image files. Bytes are little endian because every target of ours is; a big-endian host does not
+// compile.
+#include "runtime/image/image_file.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/hash.h"
+#include "runtime/image/file_bytes.h"
+#include "runtime/image/image_json.h"
+#include "runtime/image/validate.h"
+
+namespace cinch::rt {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr char kMagic[8] = {'C', 'I', 'N', 'C', 'H', 'I', 'M', 'G'};
+constexpr std::size_t kBlobAlignment = 16;
+
+struct Preamble {
+  char magic[8];
+  std::uint32_t version, zero;
+  std::uint64_t file_bytes, json_bytes;
+  std::uint64_t hash_low, hash_high;
+};
+static_assert(sizeof(Preamble) == 48);
+
+std::size_t align_blob(std::size_t offset) {
+  return (offset + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment;
+}
+
+void append_blob(std::vector<std::uint8_t>& out, std::span<const std::uint8_t> blob) {
+  out.resize(align_blob(out.size()), 0);
+  out.insert(out.end(), blob.begin(), blob.end());
+}
+
+tl::unexpected<Error> corrupt(std::string what) {
+  return fail(ErrorKind::CorruptFile, "image file: " + std::move(what));
+}
+
+Result<Preamble> read_preamble(std::span<const std::uint8_t> bytes) {
+  Preamble preamble;
+  if (bytes.size() < sizeof preamble) return corrupt("shorter than its preamble");
+  std::memcpy(&preamble, bytes.data(), sizeof preamble);
+  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
+    return corrupt("no magic at its start");
+  if (preamble.version != kImageFormatVersion) {
+    return fail(ErrorKind::VersionMismatch,
+                fmt::format("image file: format version {}, this program reads {}",
+                            preamble.version, kImageFormatVersion));
+  }
+  if (preamble.zero != 0) return corrupt("reserved bytes are not zero");
+  if (preamble.file_bytes != bytes.size()) {
+    return corrupt(fmt::format("says {} bytes, has {}", preamble.file_bytes, bytes.size()));
+  }
+  const Hash128 hash = hash128(bytes.data() + sizeof preamble, bytes.size() - sizeof preamble);
+  if (hash != Hash128{preamble.hash_low, preamble.hash_high}) return corrupt("checksum differs");
+  if (preamble.json_bytes > bytes.size() - sizeof preamble) return corrupt("JSON beyond its end");
+  return preamble;
+}
+
+// Takes blobs off the file in order.
+class BlobReader {
+ public:
+  BlobReader(std::span<const std::uint8_t> bytes, std::size_t offset)
+      : bytes_(bytes), offset_(offset) {}
+
+  Status take(const nlohmann::json& size, std::vector<std::uint8_t>& out) {
+    if (!size.is_number_unsigned()) return corrupt("size of a blob is no number");
+    const auto size_bytes = size.get<std::uint64_t>();
+    const std::size_t begin = align_blob(offset_);
+    if (begin > bytes_.size() || size_bytes > bytes_.size() - begin) return corrupt("cut short");
+    out.assign(bytes_.begin() + begin, bytes_.begin() + begin + size_bytes);
+    offset_ = begin + size_bytes;
+    return Ok{};
+  }
+  bool at_end() const { return offset_ == bytes_.size(); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t offset_;
+};
+
+Status read_blobs(const nlohmann::json& json, BlobReader reader, ProgramImage& image) {
+  const auto sizes = json.find("blob_bytes");
+  if (sizes == json.end() || !sizes->is_array() || sizes->empty())
+    return corrupt("no list of blobs");
+  image.constants.resize(sizes->size() - 1);
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    auto& blob = i < image.constants.size() ? image.constants[i] : image.binary;
+    if (Status status = reader.take((*sizes)[i], blob); !status) return status;
+  }
+  if (!reader.at_end()) return corrupt("bytes after its last part");
+  return Ok{};
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> write_image(const ProgramImage& image) {
+  nlohmann::json json = image_to_json(image);
+  nlohmann::json& sizes = json["blob_bytes"] = nlohmann::json::array();
+  for (const auto& constant : image.constants) sizes.push_back(constant.size());
+  sizes.push_back(image.binary.size());
+  // Names in a source may hold any bytes: what is no UTF-8 is replaced, not an exception.
+  const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+
+  std::vector<std::uint8_t> out(sizeof(Preamble), 0);
+  out.insert(out.end(), text.begin(), text.end());
+  for (const auto& constant : image.constants) append_blob(out, constant);
+  append_blob(out, image.binary);
+
+  Preamble preamble{};
+  std::memcpy(preamble.magic, kMagic, sizeof kMagic);
+  preamble.version = kImageFormatVersion;
+  preamble.file_bytes = out.size();
+  preamble.json_bytes = text.size();
+  const Hash128 hash = hash128(out.data() + sizeof preamble, out.size() - sizeof preamble);
+  preamble.hash_low = hash.low;
+  preamble.hash_high = hash.high;
+  std::memcpy(out.data(), &preamble, sizeof preamble);
+  return out;
+}
+
+Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
+  const auto preamble = read_preamble(bytes);
+  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
+  const auto json = nlohmann::json::parse(text, text + preamble->json_bytes, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return corrupt("metadata is no JSON object");
+  auto image = image_from_json(json);
+  if (!image) return image;
+  BlobReader blobs(bytes, sizeof(Preamble) + preamble->json_bytes);
+  if (Status status = read_blobs(json, blobs, *image); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (Status status = validate_image(*image); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return image;
+}
+
+Status save_image(const ProgramImage& image, const std::filesystem::path& path) {
+  return write_file_bytes(path, write_image(image));
+}
+
+Result<ProgramImage> load_image(const std::filesystem::path& path) {
+  const auto bytes = read_file_bytes(path);
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  return read_image(*bytes);
+}
+
+}  // namespace cinch::rt
