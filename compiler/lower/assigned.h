@@ -1,0 +1,29 @@
+// What a part of the checked tree changes: the variables from outside of it, the states and the draw counters. Control flow
+// becomes SSA by handing exactly these through if_else results and loop-carried values.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "dsl/sema/checked.h"
+
+namespace cinch::lower {
+
+struct Draw {
+  sema::ExprId expr;
+  bool in_loop = false;  // of a loop inside the part that was searched
+};
+
+struct Assigned {
+  std::vector<sema::VarId> vars;      // ascending; declared outside
+  std::vector<std::uint32_t> states;  // ascending
+  std::vector<Draw> draws;            // random operators, in source order
+};
+
+// Of the expressions `roots` together; invalid ids are skipped.
+Assigned find_assigned(const sema::CheckedProgram& program,
+                       const std::vector<sema::ExprId>& roots);
+
+// True where some expression below `root` (itself counted) is an array or a lambda.
+bool touches_arrays(const sema::CheckedProgram& program, sema::ExprId root);
+
+}  // namespace cinch::lower

@@ -1,0 +1,192 @@
+// Reading and storing at indices: gathers, slices, indexed assignment, and the checks that sema could not prove.
+#include <algorithm>
+#include <utility>
+
+#include "compiler/lower/body_lowering.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+// Signed indices are taken as their bits, so that a negative one is beyond every array.
+ValueId BodyLowering::as_index(ValueId value) {
+  const DType dtype = emit_.dtype(value);
+  if (is_signed_int(dtype)) {
+    const bool is_wide = dtype.bits > 32;
+    value = emit_.convert(value, is_wide ? kI64 : kI32);
+    const Type bits = with_dtype(emit_.type(value), is_wide ? kU64 : kU32);
+    value = emit_.emit(OpKind::bitcast, {value}, bits);
+  }
+  return emit_.convert(value, kU32);
+}
+
+std::string BodyLowering::describe(ExprId array) const {
+  const Expr& e = expr(array);
+  switch (e.kind) {
+    case ExprKind::Var:
+      return "'" + checked_.vars[e.var.index()].name + "'";
+    case ExprKind::State:
+      return "'" + checked_.info.states[e.index].name + "'";
+    case ExprKind::Gradient:
+      return "the gradient";
+    default:
+      return "an array";
+  }
+}
+
+void BodyLowering::check_all(ValueId mask, const std::string& text) {
+  if (emit_.type(mask).rank > 0) {
+    ir::Attrs attrs;
+    attrs.combiner = emit_.add_combiner({ScalarOp::bit_and, {}});
+    mask = emit_.emit(OpKind::reduce, {mask, emit_.constant(kBool, 1)}, scalar_type(kBool), attrs);
+  }
+  ir::Attrs attrs;
+  attrs.text = text;
+  emit_.emit_check(OpKind::check, {mask}, attrs);
+}
+
+void BodyLowering::check_index(Lowered index, int index_rank, HostExprId size,
+                               const std::string& text) {
+  if (!lanes_.active && !emit_.pool().has_count(size)) {
+    ir::Attrs attrs;
+    attrs.size = size;
+    attrs.text = text;
+    emit_.emit_check(OpKind::check_index, {index.id}, attrs);
+    return;
+  }
+  ValueId holds = emit_.map(ScalarOp::lt, index.id, host_scalar(size, kU32));
+  if (lanes_.active) {
+    const std::uint8_t lanes = std::max(index.lanes, lanes_.active->lanes);
+    const ValueId inactive =
+        emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, index_rank, lanes));
+    holds = emit_.map(ScalarOp::bit_or, aligned({holds, index.lanes}, index_rank, lanes), inactive);
+  }
+  check_all(holds, text);
+}
+
+Lowered BodyLowering::lower_index(const Expr& e) {
+  Lowered base = value(e.args.at(0));
+  Lowered index = value(e.args.at(1));
+  const Expr& base_expr = expr(e.args[0]);
+  const Expr& index_expr = expr(e.args[1]);
+  index.id = as_index(index.id);
+  if (!e.proved_in_bounds) {
+    const HostExprId size = base_expr.type.dims[0];
+    check_index(index, index_expr.type.rank, size,
+                "an index of " + describe(e.args[0]) + " is out of range");
+    if (lanes_.active) index = guard_index(base, base_expr.type, index, index_expr.type);
+  }
+  if (base.lanes == 0 && index.lanes == 0) {
+    return {emit_.gather(base.id, index.id, e.type)};
+  }
+  return lower_index_of_lanes(e, base, index);
+}
+
+// Where a lane is not active its index may be anything: it reads element 0, or where the array may be empty a zero
+// appended to it.
+Lowered BodyLowering::guard_index(Lowered& base, const Type& base_type, Lowered index,
+                                  const Type& index_type) {
+  const HostExprId size = base_type.dims[0];
+  ValueId other = emit_.constant(kU32, 0);
+  const HostExprPool& pool = emit_.pool();
+  if (!pool.is_const(size) || pool.const_value(size).as_int() == 0) {
+    if (base.lanes != 0 || base_type.rank != 1) limitation("indexing rows under a condition");
+    const HostExprId longer = emit_.pool().add(size, emit_.one());
+    const ValueId zero =
+        emit_.broadcast(emit_.constant(base_type.dtype, 0), vector_type(kF32, emit_.one()));
+    base.id = emit_.emit(OpKind::concat, {base.id, zero}, vector_type(base_type.dtype, longer));
+    other = host_scalar(size, kU32);
+  }
+  return select_lanes(*lanes_.active, index, {other}, with_dtype(index_type, kU32));
+}
+
+Lowered BodyLowering::lower_index_of_lanes(const Expr& e, Lowered base, Lowered index) {
+  const Type base_type = expr(e.args[0]).type;
+  const Type index_type = with_dtype(expr(e.args[1]).type, kU32);
+  const std::uint8_t lanes = std::max(base.lanes, index.lanes);
+  if (base.lanes != 0) {  // every element looks into its own row
+    if (lanes != 1 || base_type.rank != 1) limitation("indexing a matrix");
+    const ValueId rows = full(base, base_type, 1);
+    ValueId columns = full(index, index_type, 1);
+    if (index_type.rank == 0) {
+      columns = emit_.reshape(columns, matrix_type(kU32, lanes_.dims[0], emit_.one()));
+    }
+    const ValueId found = along(rows, columns, 1);
+    return {emit_.reshape(found, lifted(e.type, 1)), 1};
+  }
+  const Type shape = emit_.type(index.id);
+  if (shape.rank == 1) {
+    return {emit_.gather(base.id, index.id, lifted(e.type, lanes)), lanes};
+  }
+  if (base_type.rank != 1) limitation("indexing a matrix");
+  const HostExprId len = emit_.pool().mul(shape.dims[0], shape.dims[1]);
+  const ValueId flat = emit_.reshape(index.id, vector_type(kU32, len));
+  const ValueId found = emit_.gather(base.id, flat, vector_type(base_type.dtype, len));
+  return {emit_.reshape(found, shape), lanes};
+}
+
+Lowered BodyLowering::lower_slice(const Expr& e) {
+  const Lowered base = value(e.args.at(0));
+  const Type& base_type = expr(e.args[0]).type;
+  const bool is_host = e.size.is_valid() && !emit_.pool().has_count(e.size);
+  if (is_host && !e.proved_in_bounds && emit_.pool().has_count(base_type.dims[0])) {
+    check_slice_end(e, base_type.dims[0]);
+  }
+  if (base.lanes == 0 && is_host) {
+    ir::Attrs attrs;
+    attrs.size = e.size;
+    return {emit_.emit(OpKind::slice, {base.id}, e.type, attrs)};
+  }
+  const ValueId begin = as_index(e.size.is_valid() ? host_scalar(e.size, kI64) : uniform(e.args.at(1)));
+  const HostExprId len = e.type.dims[0];
+  if (!e.proved_in_bounds && !is_host) {
+    const HostExprId starts =
+        emit_.pool().add(emit_.pool().sub(base_type.dims[0], len), emit_.one());
+    check_index({begin}, 0, starts, "a slice of " + describe(e.args[0]) + " is out of range");
+  }
+  const ValueId index = emit_.map(ScalarOp::add, emit_.iota(len), begin);
+  if (base.lanes == 0) return {emit_.gather(base.id, index, e.type)};
+  const ValueId columns = full({index}, vector_type(kU32, len), 1);
+  return {along(full(base, base_type, 1), columns, 1), 1};
+}
+
+// A slice at a place known on the host, of an array whose length is known only on the device.
+void BodyLowering::check_slice_end(const Expr& e, HostExprId size) {
+  const HostExprId end = emit_.pool().add(e.size, e.type.dims[0]);
+  const ValueId fits = emit_.map(ScalarOp::le, host_scalar(end, kI64), host_scalar(size, kI64));
+  check_all(fits, "a slice of " + describe(e.args[0]) + " is out of range");
+}
+
+// target[index] = value is a scatter over what target held.
+void BodyLowering::lower_assign_indexed(const Stmt& s) {
+  if (lanes_.rank != 0) limitation("assignment to an element");
+  const Type type = s.is_state ? out_.info.states[s.index].type : checked_.vars[s.var.index()].type;
+  const std::string name =
+      s.is_state ? out_.info.states[s.index].name : checked_.vars[s.var.index()].name;
+  ValueId index = as_index(uniform(s.expr2));
+  ValueId stored = emit_.convert(uniform(s.expr), type.dtype);
+  if (!s.proved_in_bounds) {
+    check_index({index}, 0, type.dims[0], "an index of '" + name + "' is out of range");
+  }
+  if (emit_.type(index).rank == 0) index = emit_.broadcast(index, vector_type(kU32, emit_.one()));
+  const Type index_type = emit_.type(index);
+  if (!s.proved_unique && !emit_.is_one(index_type.dims[0])) {
+    check_unique(index, type.dims[0], "an index of '" + name + "' repeats");
+  }
+  stored = stored_at(stored, index, type);
+  const ValueId base = s.is_state ? states_[s.index] : vars_[s.var.index()].id;
+  const ValueId result = emit_.emit(OpKind::scatter, {base, index, stored}, type);
+  if (s.is_state) {
+    states_[s.index] = result;
+  } else {
+    vars_[s.var.index()] = {result};
+  }
+}
+
+void BodyLowering::check_unique(ValueId index, HostExprId size, const std::string& text) {
+  ir::Attrs attrs;
+  attrs.size = size;
+  attrs.text = text;
+  emit_.emit_check(OpKind::check_unique, {index}, attrs);
+}
+
+}  // namespace cinch::lower

@@ -1,0 +1,184 @@
+// Bodies: what they start from (gradient, states, fields), what they hand out (fields, counts, states, an array), and
+// host expressions as values.
+#include <utility>
+
+#include "compiler/lower/body_lowering.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+BodyLowering::BodyLowering(const sema::CheckedProgram& checked, ir::Program& out,
+                           ir::Function& function)
+    : checked_(checked),
+      out_(out),
+      function_(function),
+      emit_(function, out.info.exprs),
+      vars_(checked.vars.size()) {}
+
+void BodyLowering::lower_encode(const sema::Body& body) {
+  enter_gradient();
+  enter_states();
+  const std::vector<ValueId> fields = lower_payload(body.root);
+  const rt::WireInfo& wire = out_.info.wire;
+  CINCH_CHECK(fields.size() == wire.fields.size(), "one value per wire field");
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    // Of the field's type the sizes stand in the wire's counts; here the array's own stand.
+    const ValueId stored = emit_.convert(fields[i], wire.fields[i].type.dtype);
+    const bool is_repeated = emit_.type(stored).rank == 0 && wire.fields[i].type.rank > 0;
+    function_.results.fields.push_back(
+        is_repeated ? emit_.broadcast(stored, wire.fields[i].type) : stored);
+    emit_.name(stored, wire.fields[i].name);
+  }
+  hand_out_counts();
+  hand_out_states();
+  emit_.finish();
+}
+
+void BodyLowering::lower_decode(const sema::Body& body) {
+  std::vector<ValueId> fields;
+  for (std::size_t i = 0; i < out_.info.wire.fields.size(); ++i) {
+    ir::Attrs attrs;
+    attrs.index = static_cast<std::uint32_t>(i);
+    const rt::FieldInfo& field = out_.info.wire.fields[i];
+    fields.push_back(emit_.emit(OpKind::field, {}, field.type, attrs));
+    emit_.name(fields.back(), field.name);
+  }
+  payloads_[body.payload] = std::move(fields);
+  function_.results.output = value(body.root).id;
+  emit_.finish();
+}
+
+void BodyLowering::lower_update(const sema::Body& body) {
+  enter_gradient();
+  enter_states();
+  function_.results.output = value(body.root).id;
+  hand_out_states();
+  emit_.finish();
+}
+
+void BodyLowering::lower_state_init(ExprId init, const Type& type) {
+  function_.results.output = emit_.fit(value(init).id, type);
+  emit_.finish();
+}
+
+void BodyLowering::enter_gradient() {
+  HostExprPool& pool = emit_.pool();
+  const Type type = out_.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
+                                        : vector_type(kF32, pool.n());
+  gradient_ = emit_.emit(OpKind::gradient, {}, type);
+  emit_.name(gradient_, "g");
+}
+
+void BodyLowering::enter_states() {
+  for (std::size_t i = 0; i < out_.info.states.size(); ++i) {
+    ir::Attrs attrs;
+    attrs.index = static_cast<std::uint32_t>(i);
+    states_.push_back(emit_.emit(OpKind::state, {}, out_.info.states[i].type, attrs));
+    emit_.name(states_.back(), out_.info.states[i].name);
+  }
+}
+
+void BodyLowering::hand_out_states() { function_.results.states = states_; }
+
+// A wire count is the length of the arrays that are stored under it.
+void BodyLowering::hand_out_counts() {
+  const rt::WireInfo& wire = out_.info.wire;
+  for (std::uint32_t count = 0; count < wire.counts.size(); ++count) {
+    ValueId found;
+    for (std::size_t i = 0; i < wire.fields.size() && !found; ++i) {
+      const Type& type = wire.fields[i].type;
+      for (int d = 0; d < type.rank && !found; ++d) {
+        const HostExprNode& node = emit_.pool().node(type.dims[d]);
+        if (node.op != HostOp::Count || node.payload != count) continue;
+        found = host_scalar(emit_.type(function_.results.fields[i]).dims[d], kU32);
+      }
+    }
+    CINCH_CHECK(found.is_valid(), "no field has the wire count " + wire.counts[count].name);
+    function_.results.counts.push_back(found);
+  }
+}
+
+std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
+  const Expr& e = expr(id);
+  emit_.span = e.span;
+  if (e.kind == ExprKind::Var) return payloads_.at(e.var);
+  if (e.kind == ExprKind::Block) {
+    for (StmtId stmt : e.stmts) lower_statement(checked_.stmts[stmt.index()]);
+    return lower_payload(e.args.at(0));
+  }
+  CINCH_CHECK(e.kind == ExprKind::WireLiteral, "encode must end in a wire literal");
+  std::vector<ValueId> fields;
+  for (ExprId arg : e.args) fields.push_back(uniform(arg));
+  return fields;
+}
+
+ValueId BodyLowering::host_scalar(HostExprId size, DType dtype) {
+  if (!emit_.pool().has_count(size)) return emit_.host_size(size, dtype);
+  return emit_.convert(device_host_expr(size), dtype);
+}
+
+ValueId BodyLowering::count_value(std::uint32_t count) {
+  if (const auto found = counts_.find(count); found != counts_.end()) return found->second;
+  ir::Attrs attrs;
+  attrs.index = count;
+  return emit_.emit(OpKind::count_value, {}, scalar_type(kU32), attrs);
+}
+
+namespace {
+
+DType dtype_of(HostType type) {
+  switch (type) {
+    case HostType::Int:
+      return kI64;
+    case HostType::F32:
+      return kF32;
+    case HostType::F64:
+      return kF64;
+    case HostType::Bool:
+      break;
+  }
+  return kBool;
+}
+
+// Host operators whose name is not that of the element-wise operator.
+std::optional<ScalarOp> scalar_op_of(HostOp op) {
+  switch (op) {
+    case HostOp::And:
+      return ScalarOp::bit_and;
+    case HostOp::Or:
+      return ScalarOp::bit_or;
+    case HostOp::Not:
+      return ScalarOp::bit_not;
+    default:
+      return find_scalar_op(host_op_name(op));
+  }
+}
+
+}  // namespace
+
+// A host expression that depends on a count is only known on the device: the same operations as values.
+ValueId BodyLowering::device_host_expr(HostExprId size) {
+  const HostExprNode node = emit_.pool().node(size);
+  if (!emit_.pool().has_count(size)) return emit_.host_size(size, dtype_of(node.type));
+  if (node.op == HostOp::Count) {
+    return emit_.convert(count_value(static_cast<std::uint32_t>(node.payload)), kI64);
+  }
+  std::vector<ValueId> operands;
+  for (HostExprId arg : node.args) {
+    if (arg.is_valid()) operands.push_back(device_host_expr(arg));
+  }
+  if (node.op == HostOp::Cast) return emit_.convert(operands[0], dtype_of(node.type));
+  if (node.op == HostOp::AlignUp) {
+    const ValueId tiles = emit_.map(ScalarOp::ceil_div, operands[0], operands[1]);
+    return emit_.map(ScalarOp::mul, tiles, operands[1]);
+  }
+  const std::optional<ScalarOp> op = scalar_op_of(node.op);
+  CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
+  return emit_.map_to(*op, operands, scalar_type(dtype_of(node.type)));
+}
+
+void BodyLowering::limitation(const std::string& what) const {
+  CINCH_LIMITATION(what + " inside a lambda over elements, on values that differ from element to element");
+}
+
+}  // namespace cinch::lower

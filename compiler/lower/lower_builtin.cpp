@@ -1,0 +1,133 @@
+// Named operators: dispatch by group; fill, len, draws and collectives.
+#include <utility>
+
+#include "compiler/lower/body_lowering.h"
+#include "compiler/lower/draws.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+using sema::BuiltinGroup;
+using sema::BuiltinId;
+
+Lowered BodyLowering::lower_builtin(const Expr& e) {
+  switch (sema::builtin_info(e.builtin).group) {
+    case BuiltinGroup::Map:
+      if (e.builtin == BuiltinId::map) return lower_map(e);
+      return e.builtin == BuiltinId::fill ? lower_fill(e) : lower_len(e);
+    case BuiltinGroup::Reduce:
+      return lower_reduce(e);
+    case BuiltinGroup::Scan:
+      return lower_scan(e);
+    case BuiltinGroup::Sort:
+      return lower_sort(e);
+    case BuiltinGroup::Filter:
+    case BuiltinGroup::Pack:
+    case BuiltinGroup::Move:
+    case BuiltinGroup::Matrix:
+      return lower_move(e);
+    case BuiltinGroup::Random:
+      return e.builtin == BuiltinId::stochastic_round ? lower_stochastic_round(e)
+                                                      : lower_random(e);
+    case BuiltinGroup::Collective:
+      return lower_collective(e);
+  }
+  CINCH_BUG("an operator of no group");
+}
+
+Lowered BodyLowering::lower_plain(const Expr& e, OpKind kind) {
+  std::vector<ValueId> operands;
+  for (ExprId arg : e.args) {
+    if (arg) operands.push_back(uniform(arg));
+  }
+  return {emit_.emit(kind, std::move(operands), e.type)};
+}
+
+Lowered BodyLowering::lower_fill(const Expr& e) {
+  const Lowered v = value(e.args.at(0));
+  if (v.lanes != 0) return {full(v, e.type, v.lanes), v.lanes};
+  return {emit_.fit(v.id, e.type)};
+}
+
+Lowered BodyLowering::lower_len(const Expr& e) {
+  return {host_scalar(expr(e.args.at(0)).type.dims[0], e.type.dtype)};
+}
+
+ir::Attrs BodyLowering::draw_attrs(const Expr& e) const {
+  ir::Attrs attrs;
+  attrs.draw = draw_site(e);
+  return attrs;
+}
+
+std::vector<ValueId> BodyLowering::draw_operands(const Expr& e, std::vector<ValueId> operands) {
+  const auto offset = draw_offsets_.find(draw_space(e));
+  if (offset != draw_offsets_.end() && !e.stream) operands.push_back(offset->second);
+  return operands;
+}
+
+namespace {
+
+OpKind draw_kind(BuiltinId builtin) {
+  switch (builtin) {
+    case BuiltinId::random:
+      return OpKind::random;
+    case BuiltinId::random_bits:
+      return OpKind::random_bits;
+    case BuiltinId::normal:
+      return OpKind::normal;
+    case BuiltinId::random_index:
+      return OpKind::random_index;
+    default:
+      break;
+  }
+  CINCH_BUG("not a draw");
+}
+
+}  // namespace
+
+// Inside a lambda every element draws an array of its own: one draw of all of them, row by row.
+Lowered BodyLowering::lower_random(const Expr& e) {
+  ir::Attrs attrs = draw_attrs(e);
+  attrs.size = e.size;
+  const OpKind kind = draw_kind(e.builtin);
+  if (lanes_.rank != 0 && kind == OpKind::random_index) limitation("random_index");
+  const int lanes = in_combiner_ ? 0 : lanes_.rank;
+  const ValueId drawn = emit_.emit(kind, draw_operands(e, {}), lifted(e.type, lanes), attrs);
+  return {drawn, static_cast<std::uint8_t>(lanes)};
+}
+
+Lowered BodyLowering::lower_stochastic_round(const Expr& e) {
+  Lowered x = value(e.args.at(0));
+  const int lanes = in_combiner_ ? 0 : lanes_.rank;
+  x = {full({emit_.convert(x.id, e.type.dtype), x.lanes}, e.type, lanes),
+       static_cast<std::uint8_t>(lanes)};
+  const Type type = with_dtype(emit_.type(x.id), e.type.dtype);
+  return {emit_.emit(OpKind::stochastic_round, draw_operands(e, {x.id}), type, draw_attrs(e)),
+          x.lanes};
+}
+
+Lowered BodyLowering::lower_collective(const Expr& e) {
+  ir::Attrs attrs;
+  const ValueId x = uniform(e.args.at(0));
+  switch (e.builtin) {
+    case BuiltinId::allreduce:
+      attrs.mean = e.is_mean;
+      attrs.combiner = emit_.add_combiner({e.scalar_op, {}});
+      return {emit_.emit(OpKind::all_reduce, {x}, e.type, attrs)};
+    case BuiltinId::allgather:
+      return {emit_.emit(OpKind::all_gather, {x}, e.type)};
+    case BuiltinId::all_to_all:
+      return {emit_.emit(OpKind::all_to_all, {x}, e.type)};
+    case BuiltinId::reduce_scatter:
+      attrs.combiner = emit_.add_combiner({ScalarOp::add, {}});
+      return {emit_.emit(OpKind::reduce_scatter, {x}, e.type, attrs)};
+    case BuiltinId::broadcast:
+      attrs.index = e.index;
+      return {emit_.emit(OpKind::broadcast, {x}, e.type, attrs)};
+    default:
+      break;
+  }
+  CINCH_BUG("not a collective");
+}
+
+}  // namespace cinch::lower

@@ -1,0 +1,129 @@
+// Expressions: dispatch by kind, leaves, blocks, element-wise operators.
+#include <algorithm>
+#include <utility>
+
+#include "compiler/lower/body_lowering.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+Lowered BodyLowering::value(ExprId id) {
+  const Expr& e = expr(id);
+  const Span outer = std::exchange(emit_.span, e.span);
+  const Lowered result = lower_kind(e);
+  emit_.span = outer;
+  return result;
+}
+
+ValueId BodyLowering::uniform(ExprId id) {
+  const Lowered v = value(id);
+  if (v.lanes != 0) limitation("an operator that takes one value for all elements");
+  return v.id;
+}
+
+Lowered BodyLowering::lower_kind(const Expr& e) {
+  ir::Attrs attrs;
+  switch (e.kind) {
+    case ExprKind::Literal:
+      attrs.bits = e.bits;
+      return {emit_.emit(OpKind::const_scalar, {}, e.type, attrs)};
+    case ExprKind::Table:
+      return lower_table(e);
+    case ExprKind::HostSize:
+      return {host_scalar(e.size, e.type.dtype)};
+    case ExprKind::Param:
+      attrs.index = e.index;
+      return {emit_.emit(OpKind::param, {}, e.type, attrs)};
+    case ExprKind::Var:
+      return lower_var(e);
+    case ExprKind::State:
+      CINCH_CHECK(e.index < states_.size(), "a state is read where there are none");
+      return {states_[e.index]};
+    case ExprKind::Gradient:
+      CINCH_CHECK(gradient_.is_valid(), "the gradient is read where there is none");
+      return {gradient_};
+    case ExprKind::Field:
+      return {payloads_.at(e.var).at(e.index)};
+    case ExprKind::Scalar:
+      return lower_elementwise(e, OpKind::map);
+    case ExprKind::Convert:
+      return lower_elementwise(e, OpKind::convert);
+    case ExprKind::Bitcast:
+      return lower_elementwise(e, OpKind::bitcast);
+    case ExprKind::Builtin:
+      return lower_builtin(e);
+    case ExprKind::Index:
+      return lower_index(e);
+    case ExprKind::Slice:
+      return lower_slice(e);
+    case ExprKind::Block:
+      return lower_block(e);
+    case ExprKind::If:
+      return lower_if(e);
+    case ExprKind::Lambda:
+    case ExprKind::WireLiteral:
+      break;
+  }
+  CINCH_BUG("an expression stands where no value is");
+}
+
+Lowered BodyLowering::lower_table(const Expr& e) {
+  const bool is_constant = std::all_of(e.args.begin(), e.args.end(), [&](ExprId arg) {
+    return expr(arg).kind == ExprKind::Literal && expr(arg).type.dtype == e.type.dtype;
+  });
+  if (is_constant) {
+    ir::Table table{e.type, {}};
+    for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
+    ir::Attrs attrs;
+    attrs.index = static_cast<std::uint32_t>(out_.tables.size());
+    out_.tables.push_back(std::move(table));
+    return {emit_.emit(OpKind::const_array, {}, e.type, attrs)};
+  }
+  std::vector<ValueId> parts;
+  const Type one = vector_type(e.type.dtype, emit_.one());
+  for (ExprId arg : e.args) parts.push_back(emit_.fit(uniform(arg), one));
+  return {parts.size() == 1 ? parts[0] : emit_.emit(OpKind::concat, parts, e.type)};
+}
+
+Lowered BodyLowering::lower_var(const Expr& e) {
+  const Lowered v = vars_[e.var.index()];
+  CINCH_CHECK(v.id.is_valid(), "variable " + checked_.vars[e.var.index()].name + " has no value");
+  if (in_combiner_ && v.lanes != 0) limitation("a reduction or scan whose lambda looks outside");
+  return v;
+}
+
+Lowered BodyLowering::lower_block(const Expr& e) {
+  for (StmtId stmt : e.stmts) lower_statement(checked_.stmts[stmt.index()]);
+  if (e.args.empty() || !e.args[0]) return {};
+  return value(e.args[0]);
+}
+
+bool BodyLowering::gives_value(ExprId id) const {
+  const Expr& e = expr(id);
+  if (e.kind == ExprKind::Block) return !e.args.empty() && e.args[0] && gives_value(e.args[0]);
+  if (e.kind == ExprKind::If) return e.args.size() > 2 && e.args[2] && gives_value(e.args[1]);
+  return true;
+}
+
+// map, convert and bitcast alike: operands in one shape, then one operator.
+Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
+  std::vector<Lowered> args;
+  std::uint8_t lanes = 0;
+  for (ExprId arg : e.args) {
+    args.push_back(value(arg));
+    lanes = std::max(lanes, args.back().lanes);
+  }
+  std::vector<ValueId> operands;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    operands.push_back(lanes == 0 ? args[i].id : aligned(args[i], e.type.rank, lanes));
+  }
+  ir::Attrs attrs;
+  attrs.scalar_op = e.scalar_op;
+  const Type type = lanes == 0 ? e.type : with_dtype(emit_.broadcast_type(operands), e.type.dtype);
+  if (kind == OpKind::convert && emit_.dtype(operands[0]) == e.type.dtype) {
+    return {operands[0], lanes};
+  }
+  return {emit_.emit(kind, std::move(operands), type, attrs), lanes};
+}
+
+}  // namespace cinch::lower

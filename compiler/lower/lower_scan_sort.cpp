@@ -1,0 +1,80 @@
+// Scans and sorts. Inside a lambda they run along the rows of a matrix that has one row per element.
+#include <utility>
+
+#include "compiler/lower/body_lowering.h"
+#include "runtime/core/check.h"
+
+namespace cinch::lower {
+
+using sema::BuiltinId;
+
+Lowered BodyLowering::lower_scan(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  const bool is_lifted = x.lanes != 0;
+  ValueId array = is_lifted ? full(x, expr(e.args[0]).type, 1) : x.id;
+  array = emit_.convert(array, e.type.dtype);
+  ir::Attrs attrs;
+  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, emit_.type(array));
+  attrs.exclusive = e.exclusive;
+  ValueId init;
+  if (e.builtin == BuiltinId::cumsum) {
+    init = emit_.constant(e.type.dtype, 0);
+    attrs.combiner = emit_.add_combiner({ScalarOp::add, {}});
+  } else {
+    init = emit_.convert(uniform(e.args.at(1)), e.type.dtype);
+    attrs.combiner = lower_combiner(e.args.at(2), e.type.dtype);
+  }
+  const ValueId result = emit_.emit(OpKind::scan, {array, init}, emit_.type(array), attrs);
+  return {result, x.lanes};
+}
+
+// x[i, order[i, j]] per row (axis 1), x[order[i, j], j] per column (axis 0), x[order[i]] of vectors.
+ValueId BodyLowering::along(ValueId array, ValueId order, int axis) {
+  const Type type = with_dtype(emit_.type(order), emit_.dtype(array));
+  if (axis == ir::kAll) return emit_.gather(array, order, type);
+  ir::Attrs attrs;
+  attrs.axis = static_cast<std::int8_t>(axis);
+  return emit_.emit(OpKind::gather_along, {array, order}, type, attrs);
+}
+
+Lowered BodyLowering::lower_sort(const Expr& e) {
+  const Lowered key = value(e.args.at(0));
+  const Type& key_type = expr(e.args[0]).type;
+  const bool is_lifted = key.lanes != 0;
+  const ValueId keys = is_lifted ? full(key, key_type, 1) : key.id;
+  ir::Attrs attrs;
+  attrs.axis = is_lifted ? std::int8_t{1} : axis_of(e, key_type);
+  attrs.descending = e.descending;
+  attrs.size = e.size;
+  if (e.builtin == BuiltinId::top_k) {
+    const Type type = is_lifted ? lifted(e.type, 1) : e.type;
+    return {emit_.emit(OpKind::top_k, {keys}, type, attrs), key.lanes};
+  }
+  if (e.builtin == BuiltinId::kth_largest) {
+    const Type type = is_lifted ? matrix_type(e.type.dtype, lanes_.dims[0], emit_.one()) : e.type;
+    const ValueId found = emit_.emit(OpKind::kth_largest, {keys}, type, attrs);
+    if (!is_lifted) return {found};
+    return {emit_.reshape(found, vector_type(e.type.dtype, lanes_.dims[0])), key.lanes};
+  }
+  const Type order_type = with_dtype(emit_.type(keys), kU32);
+  const ValueId order = emit_.emit(OpKind::argsort, {keys}, order_type, attrs);
+  if (e.builtin == BuiltinId::argsort) return {order, key.lanes};
+  if (e.builtin == BuiltinId::sort) return {along(keys, order, attrs.axis), key.lanes};
+  return sorted_values(e, order, key.lanes, attrs.axis);
+}
+
+// sort_by_key: the values may differ between lanes where the keys do not, and the other way round.
+Lowered BodyLowering::sorted_values(const Expr& e, ValueId order, std::uint8_t lanes, int axis) {
+  const Lowered values = value(e.args.at(1));
+  const Type& type = expr(e.args[1]).type;
+  if (lanes == 0 && values.lanes == 0) return {along(values.id, order, axis)};
+  const ValueId rows = full(values, type, 1);
+  return {along(rows, full({order, lanes}, with_dtype(type, kU32), 1), 1), 1};
+}
+
+// The axis of an operator on this array: vectors have none.
+std::int8_t BodyLowering::axis_of(const Expr& e, const Type& type) const {
+  return type.rank == 2 ? e.axis : ir::kAll;
+}
+
+}  // namespace cinch::lower
