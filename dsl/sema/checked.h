@@ -19,6 +19,7 @@ using ExprId = Id<struct CheckedExprTag>;
 using StmtId = Id<struct CheckedStmtTag>;
 using VarId = Id<struct CheckedVarTag>;
 using Type = rt::ArrayType;
+using dsl::Span;
 
 enum class ExprKind : std::uint8_t {
   Literal,     // bits: f64 bits for floats, i64 bits for integers and bool; the type is final (no exact numbers are left)
@@ -57,12 +58,27 @@ struct Expr {
   // Builtin attributes
   std::int8_t axis = -1;        // -1: none
   bool exclusive = false, descending = false, shared = false;
+  bool is_mean = false;         // allreduce: the sum divided by world (scalar_op is add); else scalar_op add, min or max
   std::optional<std::uint32_t> stream;   // `stream: i`
   std::uint32_t site = 0;       // random: number of the call site in source order, or of the shared draw (docs/language_bits.md)
   // What is known about an index array, so that stores and gathers need no check
   bool proved_unique = false;   // Builtin scatter, scatter_add etc.: indices free of repeats
   bool proved_in_bounds = false;  // Index, scatter: indices below the size
 };
+
+// Arguments of Builtin expressions. Sizes of results are in Expr::type, never among the args.
+//   map            arrays (or scalars) …, Lambda last
+//   reduce         x, init, Lambda, [where]       sum mean std min max argmax any all count norm*   x, [where]       dot   x, y, [where]
+//   scan           x, init, Lambda                cumsum   x                                   (axis, exclusive: attributes)
+//   filter         x, where                       nonzero  mask                                (limit: `size`; count entry: `index`)
+//   sort argsort   x                              sort_by_key   keys, values
+//   top_k kth_largest   x (k: `size`)             histogram   x
+//   fill           v                              len, reshape, transpose, chunk, unchunk, orthonormalize, hadamard   x
+//   pack           x (bits: `size`, a constant)   unpack  x (bits: those of the result's dtype)
+//   concat         x, y, …                        slice   x (begin: `size`), or x, begin where it is not host-computable
+//   scatter, scatter_add   v, at                  matmul  a, b
+//   iota random random_bits normal   none         random_index   none (`size:` argument: `size`)
+//   stochastic_round   x                          collectives   x (root of broadcast: `index`)
 
 enum class StmtKind : std::uint8_t {
   Let,            // var = expr
