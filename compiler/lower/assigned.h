@@ -1,5 +1,6 @@
-// What a part of the checked tree changes: the variables from outside of it, the states and the draw counters. Control flow
-// becomes SSA by handing exactly these through if_else results and loop-carried values.
+// What a part of the checked tree changes: the variables from outside of it, the states and the
+// draw counters. Control flow becomes SSA by handing exactly these through if_else results and
+// loop-carried values.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,8 +21,7 @@ struct Assigned {
 };
 
 // Of the expressions `roots` together; invalid ids are skipped.
-Assigned find_assigned(const sema::CheckedProgram& program,
-                       const std::vector<sema::ExprId>& roots);
+Assigned find_assigned(const sema::CheckedProgram& program, const std::vector<sema::ExprId>& roots);
 
 // True where some expression below `root` (itself counted) is an array or a lambda.
 bool touches_arrays(const sema::CheckedProgram& program, sema::ExprId root);

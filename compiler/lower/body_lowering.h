@@ -1,6 +1,7 @@
-// Lowering of one body. Environment: the current value of every variable, state and payload field. Inside a lambda over
-// elements the environment holds "lanes": a value of the source that differs from element to element is an array over all
-// elements at once. The member functions lie in lower_*.cpp by subject.
+// Lowering of one body. Environment: the current value of every variable, state and payload field.
+// Inside a lambda over elements the environment holds "lanes": a value of the source that differs
+// from element to element is an array over all elements at once. The member functions lie in
+// lower_*.cpp by subject.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -24,9 +25,10 @@ using sema::StmtId;
 using sema::StmtKind;
 using sema::VarId;
 
-// A value of the source as IR. With lanes 0 its IR type is the source's. With lanes 1 the IR type has one leading dimension
-// more, the elements of the lambda ([L] for a scalar, [L, K] for a vector). With lanes 2 (a lambda over a matrix, or one
-// inside another) a scalar of the source is a matrix [L, K] or broadcasts to it; vectors have no such form.
+// A value of the source as IR. With lanes 0 its IR type is the source's. With lanes 1 the IR type
+// has one leading dimension more, the elements of the lambda ([L] for a scalar, [L, K] for a
+// vector). With lanes 2 (a lambda over a matrix, or one inside another) a scalar of the source is a
+// matrix [L, K] or broadcasts to it; vectors have no such form.
 struct Lowered {
   ValueId id;
   std::uint8_t lanes = 0;
@@ -53,9 +55,10 @@ class BodyLowering {
   // ---- lower_body.cpp: leaves and results
   void enter_gradient();
   void enter_states();
+  Type output_type();
   void hand_out_states();
   void hand_out_counts();
-  std::vector<ValueId> lower_payload(ExprId id);  // a Block ending in a WireLiteral: its fields
+  std::vector<ValueId> lower_payload(ExprId id);      // a Block ending in a WireLiteral: its fields
   ValueId host_scalar(HostExprId size, DType dtype);  // also of expressions with counts
   ValueId device_host_expr(HostExprId size);
   ValueId count_value(std::uint32_t count);
@@ -79,7 +82,6 @@ class BodyLowering {
   Lowered guard_index(Lowered& base, const Type& base_type, Lowered index, const Type& index_type);
   // The check holds for the lanes that are active.
   void check_index(Lowered index, int index_rank, HostExprId size, const std::string& text);
-  void check_unique(ValueId index, HostExprId size, const std::string& text);
   void check_all(ValueId mask, const std::string& text);
   std::string describe(ExprId array) const;
   void lower_assign_indexed(const Stmt& s);
@@ -102,7 +104,8 @@ class BodyLowering {
   std::vector<ValueId> current(const Carried& carried);
   void set_current(const Carried& carried, const std::vector<ValueId>& values);
   std::vector<ValueId> enter_args(const Carried& carried, const std::vector<ValueId>& inits);
-  // One branch or loop body as a region; what `body` gives is yielded, and the environment is as before.
+  // One branch or loop body as a region; what `body` gives is yielded, and the environment is as
+  // before.
   RegionId lower_region(const Carried& carried, const std::function<std::vector<ValueId>()>& body);
   std::vector<ValueId> branch_results(ExprId branch, const Carried& carried, const Type* type);
   std::vector<ValueId> loop_body_results(ExprId body, const Carried& carried);
@@ -113,7 +116,6 @@ class BodyLowering {
   Lowered lower_map_in_lanes(const Expr& e, const Expr& lambda);
   Lowered lower_lane_if(const Expr& e);
   void lower_lane_while(const Stmt& s);
-  ValueId any_lane(ValueId mask);
   ValueId aligned(Lowered v, int target_rank, int lanes);
   ValueId full(Lowered v, const Type& source, int lanes);  // in the whole shape of the lanes
   Type lifted(const Type& source, int lanes) const;

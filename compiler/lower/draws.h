@@ -1,5 +1,6 @@
-// How draws are numbered (docs/language_bits.md): every compressor instance has a space of its own for shared draws and one
-// for the others; in each, call sites are numbered in source order and loop iterations counted.
+// How draws are numbered (docs/language_bits.md): every compressor instance has a space of its own
+// for shared draws and one for the others; in each, call sites are numbered in source order and
+// loop iterations counted.
 #pragma once
 #include <cstdint>
 

@@ -13,8 +13,7 @@ using LowerBody = void (BodyLowering::*)(const sema::Body&);
 void add_function(const sema::CheckedProgram& checked, const std::optional<sema::Body>& body,
                   ir::FunctionKind kind, LowerBody lower_body, ir::Program& out) {
   if (!body) return;
-  ir::Function function;
-  function.kind = kind;
+  ir::Function function = ir::make_function(kind);
   BodyLowering lowering(checked, out, function);
   (lowering.*lower_body)(*body);
   out.functions.push_back(std::move(function));
@@ -24,8 +23,7 @@ void add_state_inits(const sema::CheckedProgram& checked, ir::Program& out) {
   CINCH_CHECK(checked.state_inits.size() == checked.info.states.size(),
               "every state needs an initial value");
   for (std::size_t i = 0; i < checked.state_inits.size(); ++i) {
-    ir::Function function;
-    function.kind = ir::FunctionKind::Encode;
+    ir::Function function = ir::make_function(ir::FunctionKind::Encode);
     BodyLowering lowering(checked, out, function);
     lowering.lower_state_init(checked.state_inits[i], checked.info.states[i].type);
     out.state_inits.push_back(std::move(function));

@@ -1,4 +1,5 @@
-// Reading and storing at indices: gathers, slices, indexed assignment, and the checks that sema could not prove.
+// Reading and storing at indices: gathers, slices, indexed assignment, and the checks that sema
+// could not prove.
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +14,7 @@ ValueId BodyLowering::as_index(ValueId value) {
   if (is_signed_int(dtype)) {
     const bool is_wide = dtype.bits > 32;
     value = emit_.convert(value, is_wide ? kI64 : kI32);
-    const Type bits = with_dtype(emit_.type(value), is_wide ? kU64 : kU32);
-    value = emit_.emit(OpKind::bitcast, {value}, bits);
+    value = emit_.bitcast(value, is_wide ? kU64 : kU32);
   }
   return emit_.convert(value, kU32);
 }
@@ -35,22 +35,15 @@ std::string BodyLowering::describe(ExprId array) const {
 
 void BodyLowering::check_all(ValueId mask, const std::string& text) {
   if (emit_.type(mask).rank > 0) {
-    ir::Attrs attrs;
-    attrs.combiner = emit_.add_combiner({ScalarOp::bit_and, {}});
-    mask = emit_.emit(OpKind::reduce, {mask, emit_.constant(kBool, 1)}, scalar_type(kBool), attrs);
+    mask = emit_.reduce(ScalarOp::bit_and, mask);
   }
-  ir::Attrs attrs;
-  attrs.text = text;
-  emit_.emit_check(OpKind::check, {mask}, attrs);
+  emit_.check(mask, text);
 }
 
 void BodyLowering::check_index(Lowered index, int index_rank, HostExprId size,
                                const std::string& text) {
-  if (!lanes_.active && !emit_.pool().has_count(size)) {
-    ir::Attrs attrs;
-    attrs.size = size;
-    attrs.text = text;
-    emit_.emit_check(OpKind::check_index, {index.id}, attrs);
+  if (!lanes_.active && !emit_.exprs().has_count(size)) {
+    emit_.check_index(index.id, size, text);
     return;
   }
   ValueId holds = emit_.map(ScalarOp::lt, index.id, host_scalar(size, kU32));
@@ -76,23 +69,23 @@ Lowered BodyLowering::lower_index(const Expr& e) {
     if (lanes_.active) index = guard_index(base, base_expr.type, index, index_expr.type);
   }
   if (base.lanes == 0 && index.lanes == 0) {
-    return {emit_.gather(base.id, index.id, e.type)};
+    return {emit_.gather(base.id, index.id)};
   }
   return lower_index_of_lanes(e, base, index);
 }
 
-// Where a lane is not active its index may be anything: it reads element 0, or where the array may be empty a zero
-// appended to it.
+// Where a lane is not active its index may be anything: it reads element 0, or where the array may
+// be empty a zero appended to it.
 Lowered BodyLowering::guard_index(Lowered& base, const Type& base_type, Lowered index,
                                   const Type& index_type) {
   const HostExprId size = base_type.dims[0];
-  ValueId other = emit_.constant(kU32, 0);
-  const HostExprPool& pool = emit_.pool();
+  ValueId other = emit_.constant_int(kU32, 0);
+  const HostExprPool& pool = emit_.exprs();
   if (!pool.is_const(size) || pool.const_value(size).as_int() == 0) {
     if (base.lanes != 0 || base_type.rank != 1) limitation("indexing rows under a condition");
-    const HostExprId longer = emit_.pool().add(size, emit_.one());
+    const HostExprId longer = emit_.exprs().add(size, emit_.one());
     const ValueId zero =
-        emit_.broadcast(emit_.constant(base_type.dtype, 0), vector_type(kF32, emit_.one()));
+        emit_.spread(emit_.constant_int(base_type.dtype, 0), vector_type(kF32, emit_.one()));
     base.id = emit_.emit(OpKind::concat, {base.id, zero}, vector_type(base_type.dtype, longer));
     other = host_scalar(size, kU32);
   }
@@ -113,45 +106,37 @@ Lowered BodyLowering::lower_index_of_lanes(const Expr& e, Lowered base, Lowered 
     const ValueId found = along(rows, columns, 1);
     return {emit_.reshape(found, lifted(e.type, 1)), 1};
   }
-  const Type shape = emit_.type(index.id);
-  if (shape.rank == 1) {
-    return {emit_.gather(base.id, index.id, lifted(e.type, lanes)), lanes};
-  }
-  if (base_type.rank != 1) limitation("indexing a matrix");
-  const HostExprId len = emit_.pool().mul(shape.dims[0], shape.dims[1]);
-  const ValueId flat = emit_.reshape(index.id, vector_type(kU32, len));
-  const ValueId found = emit_.gather(base.id, flat, vector_type(base_type.dtype, len));
-  return {emit_.reshape(found, shape), lanes};
+  if (base_type.rank != 1 && emit_.type(index.id).rank != 1) limitation("indexing a matrix");
+  return {emit_.gather(base.id, index.id), lanes};
 }
 
 Lowered BodyLowering::lower_slice(const Expr& e) {
   const Lowered base = value(e.args.at(0));
   const Type& base_type = expr(e.args[0]).type;
-  const bool is_host = e.size.is_valid() && !emit_.pool().has_count(e.size);
-  if (is_host && !e.proved_in_bounds && emit_.pool().has_count(base_type.dims[0])) {
+  const bool is_host = e.size.is_valid() && !emit_.exprs().has_count(e.size);
+  if (is_host && !e.proved_in_bounds && emit_.exprs().has_count(base_type.dims[0])) {
     check_slice_end(e, base_type.dims[0]);
   }
   if (base.lanes == 0 && is_host) {
-    ir::Attrs attrs;
-    attrs.size = e.size;
-    return {emit_.emit(OpKind::slice, {base.id}, e.type, attrs)};
+    return {emit_.slice(base.id, e.size, e.type.dims[0])};
   }
-  const ValueId begin = as_index(e.size.is_valid() ? host_scalar(e.size, kI64) : uniform(e.args.at(1)));
+  const ValueId begin =
+      as_index(e.size.is_valid() ? host_scalar(e.size, kI64) : uniform(e.args.at(1)));
   const HostExprId len = e.type.dims[0];
   if (!e.proved_in_bounds && !is_host) {
     const HostExprId starts =
-        emit_.pool().add(emit_.pool().sub(base_type.dims[0], len), emit_.one());
+        emit_.exprs().add(emit_.exprs().sub(base_type.dims[0], len), emit_.one());
     check_index({begin}, 0, starts, "a slice of " + describe(e.args[0]) + " is out of range");
   }
   const ValueId index = emit_.map(ScalarOp::add, emit_.iota(len), begin);
-  if (base.lanes == 0) return {emit_.gather(base.id, index, e.type)};
+  if (base.lanes == 0) return {emit_.gather(base.id, index)};
   const ValueId columns = full({index}, vector_type(kU32, len), 1);
   return {along(full(base, base_type, 1), columns, 1), 1};
 }
 
 // A slice at a place known on the host, of an array whose length is known only on the device.
 void BodyLowering::check_slice_end(const Expr& e, HostExprId size) {
-  const HostExprId end = emit_.pool().add(e.size, e.type.dims[0]);
+  const HostExprId end = emit_.exprs().add(e.size, e.type.dims[0]);
   const ValueId fits = emit_.map(ScalarOp::le, host_scalar(end, kI64), host_scalar(size, kI64));
   check_all(fits, "a slice of " + describe(e.args[0]) + " is out of range");
 }
@@ -167,10 +152,10 @@ void BodyLowering::lower_assign_indexed(const Stmt& s) {
   if (!s.proved_in_bounds) {
     check_index({index}, 0, type.dims[0], "an index of '" + name + "' is out of range");
   }
-  if (emit_.type(index).rank == 0) index = emit_.broadcast(index, vector_type(kU32, emit_.one()));
+  if (emit_.type(index).rank == 0) index = emit_.spread(index, vector_type(kU32, emit_.one()));
   const Type index_type = emit_.type(index);
   if (!s.proved_unique && !emit_.is_one(index_type.dims[0])) {
-    check_unique(index, type.dims[0], "an index of '" + name + "' repeats");
+    emit_.check_unique(index, type.dims[0], "an index of '" + name + "' repeats");
   }
   stored = stored_at(stored, index, type);
   const ValueId base = s.is_state ? states_[s.index] : vars_[s.var.index()].id;
@@ -180,13 +165,6 @@ void BodyLowering::lower_assign_indexed(const Stmt& s) {
   } else {
     vars_[s.var.index()] = {result};
   }
-}
-
-void BodyLowering::check_unique(ValueId index, HostExprId size, const std::string& text) {
-  ir::Attrs attrs;
-  attrs.size = size;
-  attrs.text = text;
-  emit_.emit_check(OpKind::check_unique, {index}, attrs);
 }
 
 }  // namespace cinch::lower

@@ -1,5 +1,5 @@
-// Bodies: what they start from (gradient, states, fields), what they hand out (fields, counts, states, an array), and
-// host expressions as values.
+// Bodies: what they start from (gradient, states, fields), what they hand out (fields, counts,
+// states, an array), and host expressions as values.
 #include <utility>
 
 #include "compiler/lower/body_lowering.h"
@@ -12,7 +12,7 @@ BodyLowering::BodyLowering(const sema::CheckedProgram& checked, ir::Program& out
     : checked_(checked),
       out_(out),
       function_(function),
-      emit_(function, out.info.exprs),
+      emit_(out, function),
       vars_(checked.vars.size()) {}
 
 void BodyLowering::lower_encode(const sema::Body& body) {
@@ -25,60 +25,61 @@ void BodyLowering::lower_encode(const sema::Body& body) {
     // Of the field's type the sizes stand in the wire's counts; here the array's own stand.
     const ValueId stored = emit_.convert(fields[i], wire.fields[i].type.dtype);
     const bool is_repeated = emit_.type(stored).rank == 0 && wire.fields[i].type.rank > 0;
-    function_.results.fields.push_back(
-        is_repeated ? emit_.broadcast(stored, wire.fields[i].type) : stored);
+    function_.results.fields.push_back(is_repeated ? emit_.spread(stored, wire.fields[i].type)
+                                                   : stored);
     emit_.name(stored, wire.fields[i].name);
   }
   hand_out_counts();
   hand_out_states();
-  emit_.finish();
+  emit_.yield({});
 }
 
 void BodyLowering::lower_decode(const sema::Body& body) {
   std::vector<ValueId> fields;
   for (std::size_t i = 0; i < out_.info.wire.fields.size(); ++i) {
-    ir::Attrs attrs;
-    attrs.index = static_cast<std::uint32_t>(i);
-    const rt::FieldInfo& field = out_.info.wire.fields[i];
-    fields.push_back(emit_.emit(OpKind::field, {}, field.type, attrs));
-    emit_.name(fields.back(), field.name);
+    fields.push_back(emit_.field(static_cast<std::uint32_t>(i)));
+    emit_.name(fields.back(), out_.info.wire.fields[i].name);
   }
   payloads_[body.payload] = std::move(fields);
-  function_.results.output = value(body.root).id;
-  emit_.finish();
+  function_.results.output = emit_.fit(value(body.root).id, output_type());
+  emit_.yield({});
 }
 
 void BodyLowering::lower_update(const sema::Body& body) {
   enter_gradient();
   enter_states();
-  function_.results.output = value(body.root).id;
+  function_.results.output = emit_.fit(value(body.root).id, output_type());
   hand_out_states();
-  emit_.finish();
+  emit_.yield({});
 }
 
 void BodyLowering::lower_state_init(ExprId init, const Type& type) {
   function_.results.output = emit_.fit(value(init).id, type);
-  emit_.finish();
+  emit_.yield({});
 }
 
 void BodyLowering::enter_gradient() {
-  HostExprPool& pool = emit_.pool();
-  const Type type = out_.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
-                                        : vector_type(kF32, pool.n());
-  gradient_ = emit_.emit(OpKind::gradient, {}, type);
+  gradient_ = emit_.gradient();
   emit_.name(gradient_, "g");
+}
+
+// What decode, finish and sync hand out: like the gradient.
+Type BodyLowering::output_type() {
+  HostExprPool& pool = emit_.exprs();
+  return out_.info.is_matrix ? matrix_type(kF32, pool.rows(), pool.cols())
+                             : vector_type(kF32, pool.n());
 }
 
 void BodyLowering::enter_states() {
   for (std::size_t i = 0; i < out_.info.states.size(); ++i) {
-    ir::Attrs attrs;
-    attrs.index = static_cast<std::uint32_t>(i);
-    states_.push_back(emit_.emit(OpKind::state, {}, out_.info.states[i].type, attrs));
+    states_.push_back(emit_.state(static_cast<std::uint32_t>(i)));
     emit_.name(states_.back(), out_.info.states[i].name);
   }
 }
 
-void BodyLowering::hand_out_states() { function_.results.states = states_; }
+void BodyLowering::hand_out_states() {
+  function_.results.states = states_;
+}
 
 // A wire count is the length of the arrays that are stored under it.
 void BodyLowering::hand_out_counts() {
@@ -88,7 +89,7 @@ void BodyLowering::hand_out_counts() {
     for (std::size_t i = 0; i < wire.fields.size() && !found; ++i) {
       const Type& type = wire.fields[i].type;
       for (int d = 0; d < type.rank && !found; ++d) {
-        const HostExprNode& node = emit_.pool().node(type.dims[d]);
+        const HostExprNode& node = emit_.exprs().node(type.dims[d]);
         if (node.op != HostOp::Count || node.payload != count) continue;
         found = host_scalar(emit_.type(function_.results.fields[i]).dims[d], kU32);
       }
@@ -100,7 +101,7 @@ void BodyLowering::hand_out_counts() {
 
 std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
   const Expr& e = expr(id);
-  emit_.span = e.span;
+  emit_.set_span(e.span);
   if (e.kind == ExprKind::Var) return payloads_.at(e.var);
   if (e.kind == ExprKind::Block) {
     for (StmtId stmt : e.stmts) lower_statement(checked_.stmts[stmt.index()]);
@@ -113,15 +114,13 @@ std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
 }
 
 ValueId BodyLowering::host_scalar(HostExprId size, DType dtype) {
-  if (!emit_.pool().has_count(size)) return emit_.host_size(size, dtype);
+  if (!emit_.exprs().has_count(size)) return emit_.host_size(size, dtype);
   return emit_.convert(device_host_expr(size), dtype);
 }
 
 ValueId BodyLowering::count_value(std::uint32_t count) {
   if (const auto found = counts_.find(count); found != counts_.end()) return found->second;
-  ir::Attrs attrs;
-  attrs.index = count;
-  return emit_.emit(OpKind::count_value, {}, scalar_type(kU32), attrs);
+  return emit_.count_value(count);
 }
 
 namespace {
@@ -156,10 +155,11 @@ std::optional<ScalarOp> scalar_op_of(HostOp op) {
 
 }  // namespace
 
-// A host expression that depends on a count is only known on the device: the same operations as values.
+// A host expression that depends on a count is only known on the device: the same operations as
+// values.
 ValueId BodyLowering::device_host_expr(HostExprId size) {
-  const HostExprNode node = emit_.pool().node(size);
-  if (!emit_.pool().has_count(size)) return emit_.host_size(size, dtype_of(node.type));
+  const HostExprNode node = emit_.exprs().node(size);
+  if (!emit_.exprs().has_count(size)) return emit_.host_size(size, dtype_of(node.type));
   if (node.op == HostOp::Count) {
     return emit_.convert(count_value(static_cast<std::uint32_t>(node.payload)), kI64);
   }
@@ -174,11 +174,12 @@ ValueId BodyLowering::device_host_expr(HostExprId size) {
   }
   const std::optional<ScalarOp> op = scalar_op_of(node.op);
   CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
-  return emit_.map_to(*op, operands, scalar_type(dtype_of(node.type)));
+  return emit_.map(*op, operands);
 }
 
 void BodyLowering::limitation(const std::string& what) const {
-  CINCH_LIMITATION(what + " inside a lambda over elements, on values that differ from element to element");
+  CINCH_LIMITATION(what +
+                   " inside a lambda over elements, on values that differ from element to element");
 }
 
 }  // namespace cinch::lower

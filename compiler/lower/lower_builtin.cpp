@@ -27,8 +27,7 @@ Lowered BodyLowering::lower_builtin(const Expr& e) {
     case BuiltinGroup::Matrix:
       return lower_move(e);
     case BuiltinGroup::Random:
-      return e.builtin == BuiltinId::stochastic_round ? lower_stochastic_round(e)
-                                                      : lower_random(e);
+      return e.builtin == BuiltinId::stochastic_round ? lower_stochastic_round(e) : lower_random(e);
     case BuiltinGroup::Collective:
       return lower_collective(e);
   }
@@ -112,14 +111,14 @@ Lowered BodyLowering::lower_collective(const Expr& e) {
   switch (e.builtin) {
     case BuiltinId::allreduce:
       attrs.mean = e.is_mean;
-      attrs.combiner = emit_.add_combiner({e.scalar_op, {}});
+      attrs.combiner = emit_.combiner(e.scalar_op);
       return {emit_.emit(OpKind::all_reduce, {x}, e.type, attrs)};
     case BuiltinId::allgather:
       return {emit_.emit(OpKind::all_gather, {x}, e.type)};
     case BuiltinId::all_to_all:
       return {emit_.emit(OpKind::all_to_all, {x}, e.type)};
     case BuiltinId::reduce_scatter:
-      attrs.combiner = emit_.add_combiner({ScalarOp::add, {}});
+      attrs.combiner = emit_.combiner(ScalarOp::add);
       return {emit_.emit(OpKind::reduce_scatter, {x}, e.type, attrs)};
     case BuiltinId::broadcast:
       attrs.index = e.index;

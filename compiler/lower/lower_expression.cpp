@@ -9,9 +9,10 @@ namespace cinch::lower {
 
 Lowered BodyLowering::value(ExprId id) {
   const Expr& e = expr(id);
-  const Span outer = std::exchange(emit_.span, e.span);
+  const ir::Span outer = emit_.span();
+  emit_.set_span(e.span);
   const Lowered result = lower_kind(e);
-  emit_.span = outer;
+  emit_.set_span(outer);
   return result;
 }
 
@@ -22,18 +23,15 @@ ValueId BodyLowering::uniform(ExprId id) {
 }
 
 Lowered BodyLowering::lower_kind(const Expr& e) {
-  ir::Attrs attrs;
   switch (e.kind) {
     case ExprKind::Literal:
-      attrs.bits = e.bits;
-      return {emit_.emit(OpKind::const_scalar, {}, e.type, attrs)};
+      return {emit_.constant_bits(e.type.dtype, e.bits)};
     case ExprKind::Table:
       return lower_table(e);
     case ExprKind::HostSize:
       return {host_scalar(e.size, e.type.dtype)};
     case ExprKind::Param:
-      attrs.index = e.index;
-      return {emit_.emit(OpKind::param, {}, e.type, attrs)};
+      return {emit_.convert(emit_.param(e.index), e.type.dtype)};
     case ExprKind::Var:
       return lower_var(e);
     case ExprKind::State:
@@ -74,15 +72,12 @@ Lowered BodyLowering::lower_table(const Expr& e) {
   if (is_constant) {
     ir::Table table{e.type, {}};
     for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
-    ir::Attrs attrs;
-    attrs.index = static_cast<std::uint32_t>(out_.tables.size());
-    out_.tables.push_back(std::move(table));
-    return {emit_.emit(OpKind::const_array, {}, e.type, attrs)};
+    return {emit_.const_array(std::move(table))};
   }
   std::vector<ValueId> parts;
   const Type one = vector_type(e.type.dtype, emit_.one());
   for (ExprId arg : e.args) parts.push_back(emit_.fit(uniform(arg), one));
-  return {parts.size() == 1 ? parts[0] : emit_.emit(OpKind::concat, parts, e.type)};
+  return {emit_.concat(std::move(parts))};
 }
 
 Lowered BodyLowering::lower_var(const Expr& e) {
@@ -119,7 +114,7 @@ Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
   }
   ir::Attrs attrs;
   attrs.scalar_op = e.scalar_op;
-  const Type type = lanes == 0 ? e.type : with_dtype(emit_.broadcast_type(operands), e.type.dtype);
+  const Type type = lanes == 0 ? e.type : with_dtype(emit_.meet(operands), e.type.dtype);
   if (kind == OpKind::convert && emit_.dtype(operands[0]) == e.type.dtype) {
     return {operands[0], lanes};
   }

@@ -1,5 +1,6 @@
-// Lambdas. Over elements: the body is lowered once, on arrays of all elements ("lanes", see body_lowering.h); a condition
-// that differs from lane to lane becomes a select, a loop runs while some lane is active. Over pairs: a Combiner.
+// Lambdas. Over elements: the body is lowered once, on arrays of all elements ("lanes", see
+// body_lowering.h); a condition that differs from lane to lane becomes a select, a loop runs while
+// some lane is active. Over pairs: a Combiner.
 #include <algorithm>
 #include <utility>
 
@@ -32,9 +33,9 @@ ValueId BodyLowering::aligned(Lowered v, int target_rank, int lanes) {
 }
 
 ValueId BodyLowering::full(Lowered v, const Type& source, int lanes) {
-  if (lanes == 0) return emit_.broadcast(v.id, source);
+  if (lanes == 0) return emit_.spread(v.id, source);
   const Type type = lifted(source, lanes);
-  return emit_.broadcast(aligned(v, source.rank, lanes), type);
+  return emit_.spread(aligned(v, source.rank, lanes), type);
 }
 
 Lowered BodyLowering::select_lanes(Lowered condition, Lowered a, Lowered b, const Type& source) {
@@ -52,8 +53,8 @@ void BodyLowering::activate(Lowered condition) {
     return;
   }
   const std::uint8_t lanes = std::max(condition.lanes, lanes_.active->lanes);
-  const ValueId both = emit_.map(ScalarOp::bit_and, aligned(*lanes_.active, 0, lanes),
-                                 aligned(condition, 0, lanes));
+  const ValueId both =
+      emit_.map(ScalarOp::bit_and, aligned(*lanes_.active, 0, lanes), aligned(condition, 0, lanes));
   lanes_.active = Lowered{both, lanes};
 }
 
@@ -64,11 +65,11 @@ Lowered BodyLowering::lower_map(const Expr& e) {
   const Lanes outer = lanes_;
   const bool is_flat = e.type.rank == 2 && touches_arrays(checked_, lambda.args.at(0));
   Type shape = e.type;
-  if (is_flat) shape = vector_type(kF32, emit_.pool().mul(e.type.dims[0], e.type.dims[1]));
+  if (is_flat) shape = vector_type(kF32, emit_.exprs().mul(e.type.dims[0], e.type.dims[1]));
   for (std::size_t i = 0; i < lambda.params.size(); ++i) {
     ValueId array = uniform(e.args.at(i));
     const bool is_array = emit_.type(array).rank > 0;
-    if (is_array && is_flat) array = emit_.reshape(emit_.broadcast(array, e.type), shape);
+    if (is_array && is_flat) array = emit_.reshape(emit_.spread(array, e.type), shape);
     vars_[lambda.params[i].index()] = {array, is_array ? shape.rank : std::uint8_t{0}};
   }
   lanes_ = Lanes{shape.rank, {shape.dims[0], shape.dims[1]}, {}};
@@ -78,7 +79,8 @@ Lowered BodyLowering::lower_map(const Expr& e) {
   return {is_flat ? emit_.reshape(result, e.type) : result};
 }
 
-// A lambda over the elements of a small array, once per element of the outer one: the lanes are pairs.
+// A lambda over the elements of a small array, once per element of the outer one: the lanes are
+// pairs.
 Lowered BodyLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
   if (lanes_.rank != 1 || e.type.rank != 1) limitation("a lambda over a matrix");
   const Lanes outer = lanes_;
@@ -95,7 +97,7 @@ Lowered BodyLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
   Lowered result;
   if (is_uniform) {
     const Type row = vector_type(e.type.dtype, len);
-    result = {body.lanes == 0 ? emit_.broadcast(body.id, row) : emit_.reshape(body.id, row)};
+    result = {body.lanes == 0 ? emit_.spread(body.id, row) : emit_.reshape(body.id, row)};
   } else {
     result = {full(body, scalar_type(e.type.dtype), 2), 1};
   }
@@ -138,11 +140,11 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   const std::uint8_t lanes = lanes_.rank;
   const std::optional<Lowered> outer_active = lanes_.active;
   std::vector<ValueId> inits = current(carried);
-  const Lowered start = outer_active.value_or(Lowered{emit_.constant(kBool, 1)});
+  const Lowered start = outer_active.value_or(Lowered{emit_.constant_int(kBool, 1)});
   inits.push_back(full(start, flag, lanes));
   const auto enter = [&] {
     std::vector<ValueId> args;
-    for (ValueId init : inits) args.push_back(emit_.add_region_arg(emit_.type(init)));
+    for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
     set_current(carried, args);
     lanes_.active = Lowered{args.back(), lanes};
     activate(value(s.expr2));
@@ -151,7 +153,7 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   };
   const RegionId condition = lower_region(carried, [&] {
     enter();
-    return std::vector<ValueId>{any_lane(lanes_.active->id)};
+    return std::vector<ValueId>{emit_.reduce(ScalarOp::bit_or, lanes_.active->id)};
   });
   const RegionId body = lower_region(carried, [&] {
     const std::vector<ValueId> before = enter();
@@ -173,12 +175,6 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
       emit_.emit_multi(OpKind::while_loop, inits, types, attrs, {condition, body});
   results.pop_back();
   leave_loop(carried, results, !find_assigned(checked_, {s.expr2}).draws.empty());
-}
-
-ValueId BodyLowering::any_lane(ValueId mask) {
-  ir::Attrs attrs;
-  attrs.combiner = emit_.add_combiner({ScalarOp::bit_or, {}});
-  return emit_.emit(OpKind::reduce, {mask, emit_.constant(kBool, 0)}, scalar_type(kBool), attrs);
 }
 
 namespace {
@@ -216,16 +212,17 @@ ir::CombinerId BodyLowering::lower_combiner(ExprId lambda_id, DType dtype) {
   const Expr& lambda = expr(lambda_id);
   CINCH_CHECK(lambda.kind == ExprKind::Lambda && lambda.params.size() == 2,
               "a combiner is a lambda of two parameters");
-  if (const auto op = plain_combiner(lambda)) return emit_.add_combiner({op, {}});
+  if (const auto op = plain_combiner(lambda)) return emit_.combiner(*op);
   const Lanes outer = std::exchange(lanes_, Lanes{});
   const bool outer_combiner = std::exchange(in_combiner_, true);
   const RegionId region = emit_.open_region();
-  for (VarId param : lambda.params) vars_[param.index()] = {emit_.add_region_arg(scalar_type(dtype))};
+  for (VarId param : lambda.params)
+    vars_[param.index()] = {emit_.add_arg(region, scalar_type(dtype))};
   const ValueId joined = emit_.convert(uniform(lambda.args[0]), dtype);
   emit_.close_region({joined});
   in_combiner_ = outer_combiner;
   lanes_ = outer;
-  return emit_.add_combiner({{}, region});
+  return emit_.region_combiner(region);
 }
 
 }  // namespace cinch::lower

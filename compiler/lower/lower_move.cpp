@@ -54,8 +54,8 @@ ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
   attrs.index = e.index;
   attrs.has_limit = e.size.is_valid();
   attrs.size = e.size;
-  const std::vector<ValueId> found = emit_.emit_multi(
-      OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
+  const std::vector<ValueId> found =
+      emit_.emit_multi(OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
   counts_[e.index] = found[1];
   return found[0];
 }
@@ -63,7 +63,7 @@ ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
 Lowered BodyLowering::lower_filter(const Expr& e) {
   const ValueId x = uniform(e.args.at(0));
   const ValueId index = nonzero(e, uniform(e.args.at(1)), e.type.dims[0]);
-  return {emit_.gather(x, index, e.type)};
+  return {emit_.gather(x, index)};
 }
 
 Lowered BodyLowering::lower_pack(const Expr& e) {
@@ -71,8 +71,8 @@ Lowered BodyLowering::lower_pack(const Expr& e) {
   const bool is_pack = e.builtin == BuiltinId::pack;
   attrs.bits = e.type.dtype.bits;
   if (is_pack) {
-    CINCH_CHECK(emit_.pool().is_const(e.size), "the width of pack is a constant");
-    attrs.bits = static_cast<std::uint64_t>(emit_.pool().const_value(e.size).as_int());
+    CINCH_CHECK(emit_.exprs().is_const(e.size), "the width of pack is a constant");
+    attrs.bits = static_cast<std::uint64_t>(emit_.exprs().const_value(e.size).as_int());
   }
   const OpKind kind = is_pack ? OpKind::pack : OpKind::unpack;
   return {emit_.emit(kind, {uniform(e.args.at(0))}, e.type, attrs)};
@@ -82,14 +82,15 @@ ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
   const ValueId index = as_index(uniform(e.args.at(1)));
   const HostExprId size = e.type.dims[0];
   if (!e.proved_in_bounds) check_index({index}, 0, size, "an index of scatter is out of range");
-  if (must_be_unique && !e.proved_unique) check_unique(index, size, "an index of scatter repeats");
+  if (must_be_unique && !e.proved_unique)
+    emit_.check_unique(index, size, "an index of scatter repeats");
   return index;
 }
 
 Lowered BodyLowering::lower_scatter(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, true);
-  const ValueId zeros = emit_.broadcast(emit_.constant(e.type.dtype, 0), e.type);
+  const ValueId zeros = emit_.spread(emit_.constant_int(e.type.dtype, 0), e.type);
   return {emit_.emit(OpKind::scatter, {zeros, index, stored_at(values, index, e.type)}, e.type)};
 }
 

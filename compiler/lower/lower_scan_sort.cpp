@@ -1,4 +1,5 @@
-// Scans and sorts. Inside a lambda they run along the rows of a matrix that has one row per element.
+// Scans and sorts. Inside a lambda they run along the rows of a matrix that has one row per
+// element.
 #include <utility>
 
 #include "compiler/lower/body_lowering.h"
@@ -18,8 +19,8 @@ Lowered BodyLowering::lower_scan(const Expr& e) {
   attrs.exclusive = e.exclusive;
   ValueId init;
   if (e.builtin == BuiltinId::cumsum) {
-    init = emit_.constant(e.type.dtype, 0);
-    attrs.combiner = emit_.add_combiner({ScalarOp::add, {}});
+    init = emit_.constant_int(e.type.dtype, 0);
+    attrs.combiner = emit_.combiner(ScalarOp::add);
   } else {
     init = emit_.convert(uniform(e.args.at(1)), e.type.dtype);
     attrs.combiner = lower_combiner(e.args.at(2), e.type.dtype);
@@ -28,13 +29,11 @@ Lowered BodyLowering::lower_scan(const Expr& e) {
   return {result, x.lanes};
 }
 
-// x[i, order[i, j]] per row (axis 1), x[order[i, j], j] per column (axis 0), x[order[i]] of vectors.
+// x[i, order[i, j]] per row (axis 1), x[order[i, j], j] per column (axis 0), x[order[i]] of
+// vectors.
 ValueId BodyLowering::along(ValueId array, ValueId order, int axis) {
-  const Type type = with_dtype(emit_.type(order), emit_.dtype(array));
-  if (axis == ir::kAll) return emit_.gather(array, order, type);
-  ir::Attrs attrs;
-  attrs.axis = static_cast<std::int8_t>(axis);
-  return emit_.emit(OpKind::gather_along, {array, order}, type, attrs);
+  if (axis == ir::kAll) return emit_.gather(array, order);
+  return emit_.gather_along(array, order, static_cast<std::int8_t>(axis));
 }
 
 Lowered BodyLowering::lower_sort(const Expr& e) {

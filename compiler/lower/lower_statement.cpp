@@ -1,5 +1,5 @@
-// Statements and control flow. A branch or loop body is a region; what it assigns comes out as results of the if_else or
-// goes round as loop-carried values, so that the function is in SSA form.
+// Statements and control flow. A branch or loop body is a region; what it assigns comes out as
+// results of the if_else or goes round as loop-carried values, so that the function is in SSA form.
 #include <utility>
 
 #include "compiler/lower/body_lowering.h"
@@ -9,7 +9,7 @@
 namespace cinch::lower {
 
 void BodyLowering::lower_statement(const Stmt& s) {
-  emit_.span = s.span;
+  emit_.set_span(s.span);
   switch (s.kind) {
     case StmtKind::Let:
     case StmtKind::Assign:
@@ -34,12 +34,8 @@ void BodyLowering::lower_statement(const Stmt& s) {
       return lower_assert(s);
     case StmtKind::LetPayload:
       return lower_let_payload(s);
-    case StmtKind::CheckHost: {
-      ir::Attrs attrs;
-      attrs.size = s.size;
-      attrs.text = s.text;
-      return emit_.emit_check(OpKind::check_host, {}, attrs);
-    }
+    case StmtKind::CheckHost:
+      return emit_.check_host(s.size, s.text);
   }
   CINCH_BUG("a statement of no kind");
 }
@@ -48,7 +44,7 @@ void BodyLowering::assign(const Stmt& s) {
   Lowered v = value(s.expr);
   const sema::Var& var = checked_.vars[s.var.index()];
   v.id = emit_.convert(v.id, var.type.dtype);
-  if (v.lanes == 0) v.id = emit_.broadcast(v.id, var.type);
+  if (v.lanes == 0) v.id = emit_.spread(v.id, var.type);
   vars_[s.var.index()] = v;
   emit_.name(v.id, var.name);
 }
@@ -95,7 +91,7 @@ std::vector<ValueId> BodyLowering::current(const Carried& carried) {
   for (std::uint32_t state : carried.states) values.push_back(states_[state]);
   for (const auto& [space, per_iteration] : carried.draws) {
     const auto found = draw_offsets_.find(space);
-    values.push_back(found != draw_offsets_.end() ? found->second : emit_.constant(kI64, 0));
+    values.push_back(found != draw_offsets_.end() ? found->second : emit_.constant_int(kI64, 0));
   }
   return values;
 }
@@ -173,7 +169,7 @@ Lowered BodyLowering::lower_if(const Expr& e) {
 std::vector<ValueId> BodyLowering::enter_args(const Carried& carried,
                                               const std::vector<ValueId>& inits) {
   std::vector<ValueId> args;
-  for (ValueId init : inits) args.push_back(emit_.add_region_arg(emit_.type(init)));
+  for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
   set_current(carried, args);
   return args;
 }
@@ -182,20 +178,21 @@ std::vector<ValueId> BodyLowering::enter_args(const Carried& carried,
 std::vector<ValueId> BodyLowering::loop_body_results(ExprId body, const Carried& carried) {
   lower_kind(expr(body));
   for (const auto& [space, per_iteration] : carried.draws) {
-    draw_offsets_[space] = emit_.map(ScalarOp::add, draw_offsets_[space],
-                                     emit_.constant(kI64, per_iteration));
+    draw_offsets_[space] =
+        emit_.map(ScalarOp::add, draw_offsets_[space], emit_.constant_int(kI64, per_iteration));
   }
   return current(carried);
 }
 
-// Sites behind the loop are numbered as if it ran once; `draws_again`: the condition drew once more.
+// Sites behind the loop are numbered as if it ran once; `draws_again`: the condition drew once
+// more.
 void BodyLowering::leave_loop(const Carried& carried, std::vector<ValueId> results,
                               bool draws_again) {
   set_current(carried, results);
   if (draws_again) return;
   for (const auto& [space, per_iteration] : carried.draws) {
-    draw_offsets_[space] = emit_.map(ScalarOp::sub, draw_offsets_[space],
-                                     emit_.constant(kI64, per_iteration));
+    draw_offsets_[space] =
+        emit_.map(ScalarOp::sub, draw_offsets_[space], emit_.constant_int(kI64, per_iteration));
   }
 }
 
@@ -203,7 +200,7 @@ void BodyLowering::lower_for(const Stmt& s) {
   const Carried carried = carried_of({s.expr}, true);
   const std::vector<ValueId> inits = current(carried);
   const RegionId body = lower_region(carried, [&] {
-    vars_[s.var.index()] = {emit_.add_region_arg(scalar_type(kI64))};
+    vars_[s.var.index()] = {emit_.add_arg(emit_.region(), scalar_type(kI64))};
     emit_.name(vars_[s.var.index()].id, checked_.vars[s.var.index()].name);
     enter_args(carried, inits);
     return loop_body_results(s.expr, carried);
@@ -229,10 +226,10 @@ void BodyLowering::lower_while(const Stmt& s) {
   });
   ir::Attrs attrs;
   attrs.size = s.size;
-  leave_loop(carried,
-             emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits), attrs,
-                              {condition, body}),
-             !find_assigned(checked_, {s.expr2}).draws.empty());
+  leave_loop(
+      carried,
+      emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits), attrs, {condition, body}),
+      !find_assigned(checked_, {s.expr2}).draws.empty());
 }
 
 }  // namespace cinch::lower
