@@ -167,11 +167,27 @@ class HostExprPool {
   };
   HostExprId leaf(HostOp op);
   HostExprId intern(const HostExprNode& node);
-  HostExprId simplify(const HostExprNode& node);
-  enum class Direction { Up, Down };
-  HostExprId bound(HostExprId id, Direction direction);
+  HostExprId simplify_int(HostOp op, HostExprId a, HostExprId b);
+  // Why a node is not well formed, or nothing.
+  std::string find_fault(const HostExprNode& node) const;
+  // For each node up to `id`: does `id` use it?
+  std::vector<bool> reachable_from(HostExprId id) const;
+  HostExprId rebuild(const HostExprNode& node, const HostExprId (&args)[3]);
+  bool finds_nonnegative(const HostExprNode& node) const;
+  bool is_nonnegative(HostExprId id) const { return facts_[id.index()].is_nonnegative; }
+  struct Bounds;
+  Bounds bounds_of(HostExprId id, const std::vector<Bounds>& known);
+  Bounds bounds_of_product(HostExprId id, const std::vector<Bounds>& known);
+  Bounds bounds_of_quotient(HostExprId id, const std::vector<Bounds>& known);
+
+  // What is known of each node when it is made, so that no walk goes down a shared DAG again.
+  struct Facts {
+    bool is_nonnegative;
+    bool has_count;
+  };
 
   std::vector<HostExprNode> nodes_;
+  std::vector<Facts> facts_;
   std::unordered_map<HostExprNode, HostExprId, NodeHash> index_;
 };
 

@@ -11,7 +11,9 @@ constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
 }};
 }  // namespace
 
-const ScalarOpInfo& scalar_op_info(ScalarOp op) { return kInfos[static_cast<std::size_t>(op)]; }
+const ScalarOpInfo& scalar_op_info(ScalarOp op) {
+  return kInfos[static_cast<std::size_t>(op)];
+}
 
 std::optional<ScalarOp> find_scalar_op(std::string_view name) {
   for (std::size_t i = 0; i < kInfos.size(); ++i) {

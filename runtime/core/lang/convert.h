@@ -1,0 +1,235 @@
+// convert.h: `as`. Floats to integers truncate and saturate, NaN gives 0; integers saturate; to
+// narrow floats rounds once to nearest, ties to even. Needs arithmetic.h.
+//
+// Narrow floats live as their bits in u16 or u8 lanes when stored, and as f32 when computed with.
+
+namespace cinch {
+namespace lang {
+
+// A float to an integer of `bits` bits in a container of element E (i32, u32, i64, u64).
+template <class E, class F>
+CINCH_LANG_FN Like<F, E> float_to_int(F x, int bits = int(8 * sizeof(E))) {
+  using I = Like<F, E>;
+  constexpr bool is_signed = kIsSigned<E>;
+  const int magnitude_bits = bits - (is_signed ? 1 : 0);
+  // 2^magnitude_bits is exact in f32; everything from there on saturates.
+  const F limit = splat<F>(Element<F>(2) * Element<F>(1ull << (magnitude_bits - 1)));
+  const E highest = E(((1ull << (magnitude_bits - 1)) - 1) * 2 + 1);
+  const E lowest = is_signed ? E(-highest - 1) : E(0);
+  const F whole = trunc(x);
+  const Mask<F> too_high = whole >= limit;
+  const Mask<F> too_low = is_signed ? whole < neg(limit) : whole < splat<F>(0);
+  const Mask<F> is_number = x == x;
+  const F safe = select(too_high | too_low | !is_number, splat<F>(0), whole);
+  const I inside = convert<E>(safe);
+  const I clipped = select(mask_like<I>(too_high), splat<I>(highest),
+                           select(mask_like<I>(too_low), splat<I>(lowest), inside));
+  return clipped;
+}
+
+// An integer to one of `bits` bits in a container of element E: saturates.
+template <class E, class I>
+CINCH_LANG_FN Like<I, E> int_to_int(I x, int bits = int(8 * sizeof(E))) {
+  constexpr bool to_signed = kIsSigned<E>;
+  const u64 highest = ((1ull << (bits - (to_signed ? 2 : 1))) - 1) * 2 + 1;
+  const u64 source_highest = kIsSigned<I> ? (~0ull >> (65 - kBits<I>)) : (~0ull >> (64 - kBits<I>));
+  I clipped = x;
+  if (highest < source_highest) clipped = min(clipped, splat<I>(Element<I>(highest)));
+  if constexpr (kIsSigned<I>) {
+    const i64 lowest = to_signed ? -i64(highest) - 1 : 0;
+    const i64 source_lowest = -i64(source_highest) - 1;
+    if (lowest > source_lowest) clipped = max(clipped, splat<I>(Element<I>(lowest)));
+  }
+  return convert<E>(clipped);
+}
+
+// Any arithmetic value to f32 or f64: rounds to nearest even; what is too large is infinite.
+template <class V>
+CINCH_LANG_FN Like<V, float> to_f32(V x) {
+  return convert<float>(x);
+}
+template <class V>
+CINCH_LANG_FN Like<V, double> to_f64(V x) {
+  return convert<double>(x);
+}
+
+// The f32 next to x toward zero, made odd where x lies between: rounding it once more to fewer
+// digits rounds x itself once. Narrow floats of f64 and of integers go through here.
+template <class V>
+CINCH_LANG_FN Like<V, float> to_f32_odd(V x) {
+  using F = Like<V, float>;
+  if constexpr (kIsF32<V>) {
+    return x;
+  } else if constexpr (kIsF64<V>) {
+    using U = Like<V, u32>;
+    const F near = convert<float>(x);
+    const V back = convert<double>(near);
+    const U bits = bits_of(near);
+    // Rounding went away from zero: step back. Infinity steps back to the largest, which is odd.
+    const U down = select(mask_like<U>(float_abs(back) > float_abs(x)), splat<U>(1), splat<U>(0));
+    const U odd = (bits - down) | splat<U>(1);
+    const Mask<V> is_exact = (back == x) | (x != x);
+    return f32_of_bits(select(mask_like<U>(is_exact), bits, odd));
+  } else if constexpr (kBits<V> == 64) {
+    // The low 11 bits fold into one sticky bit, so that f64 holds the rest exactly.
+    using U = UnsignedLike<V>;
+    const V magnitude_v = abs(x);
+    const U magnitude = bits_of(magnitude_v);
+    const U rest = magnitude & splat<U>(2047);
+    const U sticky = select(rest == splat<U>(0), splat<U>(0), splat<U>(2048));
+    const U folded = (magnitude & ~splat<U>(2047)) | sticky;
+    const Mask<U> is_small = magnitude < splat<U>(1ull << 53);
+    const Like<V, double> wide = convert<double>(select(is_small, magnitude, folded));
+    const F result = to_f32_odd(wide);
+    if constexpr (kIsSigned<V>) {
+      return select(mask_like<F>(x < splat<V>(0)), neg(result), result);
+    } else {
+      return result;
+    }
+  } else {
+    return to_f32_odd(convert<double>(x));
+  }
+}
+
+// f32 bits to a float format of `Digits` significand digits (hidden one counted) and exponents from
+// 2^MinExponent (the smallest normal), as sign, then magnitude bits in the low end. Magnitudes
+// beyond the largest finite one come out above it: the caller decides.
+template <int Digits, int MinExponent, class U>
+CINCH_LANG_FN U narrow_magnitude(U magnitude) {
+  constexpr int kDrop = 24 - Digits;
+  // Normal results: rebias the exponent, round away the low bits; a carry runs into the exponent.
+  const U rebased = magnitude - splat<U>(u32(127 + MinExponent - 1) << 23);
+  const U odd = (rebased >> splat<U>(kDrop)) & splat<U>(1);
+  const U normal = (rebased + splat<U>((1u << (kDrop - 1)) - 1) + odd) >> splat<U>(kDrop);
+  // Subnormal results: adding 2^(MinExponent + 23 - (Digits - 1)) lets the adder round.
+  using F = Like<U, float>;
+  const U anchor = splat<U>(u32(127 + MinExponent + 24 - Digits) << 23);
+  const U subnormal = bits_of(F(f32_of_bits(magnitude) + f32_of_bits(anchor))) - anchor;
+  return select(magnitude < splat<U>(u32(127 + MinExponent) << 23), subnormal, normal);
+}
+
+template <class F>
+CINCH_LANG_FN Like<F, u16> f32_to_f16(F x) {
+#if CINCH_LANG_CUDA
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return x != x ? u16(0x7e00) : bits;
+#else
+  using U = Like<F, u32>;
+#if CINCH_LANG_VECTORS && defined(__F16C__) && !defined(CINCH_LANG_PORTABLE_ONLY)
+  using H = Like<F, u16>;
+  const H bits = __builtin_bit_cast(H, convert<_Float16>(x));
+  return convert<u16>(select(mask_like<U>(x != x), splat<U>(0x7e00u), convert<u32>(bits)));
+#else
+  const U all = bits_of(x);
+  const U magnitude = all & splat<U>(0x7fffffffu);
+  const U narrow = select(magnitude < splat<U>(0x477ff000u), narrow_magnitude<11, -14>(magnitude),
+                          splat<U>(0x7c00u));
+  const U sign = (all >> splat<U>(16)) & splat<U>(0x8000u);
+  return convert<u16>(select(magnitude > splat<U>(0x7f800000u), splat<U>(0x7e00u), narrow | sign));
+#endif
+#endif
+}
+template <class F>
+CINCH_LANG_FN Like<F, u16> f32_to_bf16(F x) {
+  using U = Like<F, u32>;
+  const U all = bits_of(x);
+  const U odd = (all >> splat<U>(16)) & splat<U>(1);
+  const U rounded = (all + splat<U>(0x7fffu) + odd) >> splat<U>(16);
+  return convert<u16>(select(mask_like<U>(x != x), splat<U>(0x7fc0u), rounded));
+}
+// Saturates: the format has no infinity, so what is beyond 448, infinities too, becomes 448.
+template <class F>
+CINCH_LANG_FN Like<F, u8> f32_to_f8e4m3(F x) {
+  using U = Like<F, u32>;
+  const U all = bits_of(x);
+  const U magnitude = all & splat<U>(0x7fffffffu);
+  const U narrow = select(magnitude < splat<U>(0x43e00000u), narrow_magnitude<4, -6>(magnitude),
+                          splat<U>(0x7eu));
+  const U sign = (all >> splat<U>(24)) & splat<U>(0x80u);
+  return convert<u8>(select(magnitude > splat<U>(0x7f800000u), splat<U>(0x7fu), narrow | sign));
+}
+template <class F>
+CINCH_LANG_FN Like<F, u8> f32_to_f8e5m2(F x) {
+  using U = Like<F, u32>;
+  const U all = bits_of(x);
+  const U magnitude = all & splat<U>(0x7fffffffu);
+  const U narrow = select(magnitude < splat<U>(0x47700000u), narrow_magnitude<3, -14>(magnitude),
+                          splat<U>(0x7cu));
+  const U sign = (all >> splat<U>(24)) & splat<U>(0x80u);
+  return convert<u8>(select(magnitude > splat<U>(0x7f800000u), splat<U>(0x7eu), narrow | sign));
+}
+
+// The doors: from f32, f64 and integers, rounded once.
+template <class V>
+CINCH_LANG_FN Like<V, u16> to_f16(V x) {
+  return f32_to_f16(to_f32_odd(x));
+}
+template <class V>
+CINCH_LANG_FN Like<V, u16> to_bf16(V x) {
+  return f32_to_bf16(to_f32_odd(x));
+}
+template <class V>
+CINCH_LANG_FN Like<V, u8> to_f8e4m3(V x) {
+  return f32_to_f8e4m3(to_f32_odd(x));
+}
+template <class V>
+CINCH_LANG_FN Like<V, u8> to_f8e5m2(V x) {
+  return f32_to_f8e5m2(to_f32_odd(x));
+}
+
+// Bits of a narrow float to f32, exactly. `magnitude` has MantissaBits below its exponent.
+template <int MantissaBits, int MinExponent, class U>
+CINCH_LANG_FN Like<U, float> widen_magnitude(U magnitude) {
+  using F = Like<U, float>;
+  const U placed = magnitude << splat<U>(23 - MantissaBits);
+  const F normal = f32_of_bits(placed + splat<U>(u32(127 + MinExponent - 1) << 23));
+  // Subnormals stand as the mantissa of 2^MinExponent, which is then taken away: exact, and no
+  // operand is a subnormal f32, which some processors treat slowly.
+  const U anchor = splat<U>(u32(127 + MinExponent) << 23);
+  const F subnormal = f32_of_bits(placed | anchor) - f32_of_bits(anchor);
+  return select(mask_like<F>(magnitude < splat<U>(1u << MantissaBits)), subnormal, normal);
+}
+template <class H>
+CINCH_LANG_FN Like<H, float> from_f16(H bits) {
+#if CINCH_LANG_CUDA
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return canonical(x);
+#elif CINCH_LANG_VECTORS && defined(__F16C__) && !defined(CINCH_LANG_PORTABLE_ONLY)
+  return canonical(convert<float>(__builtin_bit_cast(Like<H, _Float16>, bits)));
+#else
+  using U = Like<H, u32>;
+  const U all = convert<u32>(bits);
+  const U magnitude = all & splat<U>(0x7fffu);
+  const U finite = bits_of(widen_magnitude<10, -14>(magnitude));
+  const U special =
+      select(magnitude == splat<U>(0x7c00u), splat<U>(0x7f800000u), splat<U>(0x7fc00000u));
+  const U wide = select(magnitude < splat<U>(0x7c00u), finite, special);
+  const U sign = (all & splat<U>(0x8000u)) << splat<U>(16);
+  return f32_of_bits(select(magnitude > splat<U>(0x7c00u), wide, wide | sign));
+#endif
+}
+template <class H>
+CINCH_LANG_FN Like<H, float> from_bf16(H bits) {
+  using U = Like<H, u32>;
+  return canonical(f32_of_bits(U(convert<u32>(bits) << splat<U>(16))));
+}
+template <class B>
+CINCH_LANG_FN Like<B, float> from_f8e4m3(B bits) {
+  using U = Like<B, u32>;
+  const U all = convert<u32>(bits);
+  const U magnitude = all & splat<U>(0x7fu);
+  const U finite =
+      bits_of(widen_magnitude<3, -6>(magnitude)) | ((all & splat<U>(0x80u)) << splat<U>(24));
+  return f32_of_bits(select(magnitude == splat<U>(0x7fu), splat<U>(0x7fc00000u), finite));
+}
+// e5m2 is the high byte of f16.
+template <class B>
+CINCH_LANG_FN Like<B, float> from_f8e5m2(B bits) {
+  using U = Like<B, u32>;
+  return from_f16(convert<u16>(U(convert<u32>(bits) << splat<U>(8))));
+}
+
+}  // namespace lang
+}  // namespace cinch

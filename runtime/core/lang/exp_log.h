@@ -1,0 +1,196 @@
+// exp_log.h: exp, exp2, log, log2 for f32 and f64. Needs rounding.h. Only +, -, *, / and bits are
+// used, each correctly rounded, so all targets agree. Errors against the exact value, measured by
+// tests/unit/runtime/core: f32 below 1.5 ulp, f64 below 1.5 ulp (subnormal results: plus half).
+//
+// The polynomials are our own minimax fits (Remez, 60 digits), rounded coefficient by coefficient.
+
+namespace cinch {
+namespace lang {
+
+// Lowest degree first, by Horner's rule: no contraction, one order.
+template <class F>
+CINCH_LANG_FN F polynomial(F, Element<F> last) {
+  return splat<F>(last);
+}
+template <class F, class... Rest>
+CINCH_LANG_FN F polynomial(F x, Element<F> first, Rest... rest) {
+  return splat<F>(first) + x * polynomial(x, Element<F>(rest)...);
+}
+
+// A float that, added to a whole number k of moderate size, leaves k in the low bits of the sum.
+template <class F>
+inline constexpr Element<F> kIntegerMagic = kIsF32<F> ? 12582912.0 : 6755399441055744.0;
+
+// 2^k for a whole-numbered float k in the range of normal exponents.
+template <class F>
+CINCH_LANG_FN F power_of_two(F k) {
+  using U = UnsignedLike<F>;
+  constexpr int kMantissa = kIsF32<F> ? 23 : 52;
+  constexpr Element<F> bias = kIsF32<F> ? 127 : 1023;
+  const U biased = bits_of(F(k + splat<F>(kIntegerMagic<F> + bias)));
+  return float_of_bits<F>(U(biased << splat<U>(kMantissa)));
+}
+
+// x * 2^k for |k| up to twice the exponent range: two exact-or-once-rounded steps.
+template <class F>
+CINCH_LANG_FN F scale_by_power(F x, F k) {
+  const F half = floor(k * splat<F>(0.5));
+  return x * power_of_two(half) * power_of_two(k - half);
+}
+
+// e^(r + tail) for |r| <= 0.35 and a tail far below it.
+template <class F>
+CINCH_LANG_FN F exp_near_zero(F r, F tail) {
+  F q;
+  if constexpr (kIsF32<F>) {
+    q = polynomial(r, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558f2p-5f, 0x1.1239e2p-7f,
+                   0x1.6a2434p-10f);
+  } else {
+    q = polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.555555555087cp-5,
+                   0x1.1111111127be5p-7, 0x1.6c16c1842a126p-10, 0x1.a01a012a57b5ep-13,
+                   0x1.a0199a0c66196p-16, 0x1.71df255235e0ap-19, 0x1.28ad72cd4aaf9p-22,
+                   0x1.ad7f6f0e249f8p-26);
+  }
+  return splat<F>(1) + (r + (tail + (r * r) * q));
+}
+
+// Above: infinity. Below: rounds to zero.
+template <class F>
+inline constexpr Element<F> kExpHighest = kIsF32<F> ? 89 : 710;
+template <class F>
+inline constexpr Element<F> kExpLowest = kIsF32<F> ? -104 : -746;
+template <class F>
+inline constexpr Element<F> kExp2Highest = kIsF32<F> ? 129 : 1025;
+template <class F>
+inline constexpr Element<F> kExp2Lowest = kIsF32<F> ? -151 : -1076;
+
+template <class F>
+CINCH_LANG_FN F exp(F x) {
+  using E = Element<F>;
+  const F highest = splat<F>(kExpHighest<F>), lowest = splat<F>(kExpLowest<F>);
+  const F inside = select(x < highest, select(x > lowest, x, lowest), highest);
+  const F k = round(inside * splat<F>(E(0x1.71547652b82fep+0)));
+  // ln 2 in two parts; the first has so few digits that k times it is exact.
+  const F high = splat<F>(E(kIsF32<F> ? 0x1.62e4p-1 : 0x1.62e42fee00000p-1));
+  const F low = splat<F>(E(kIsF32<F> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33));
+  const F near = inside - k * high;
+  const F shift = k * low;
+  const F r = near - shift;
+  const F tail = (near - r) - shift;
+  const F result = scale_by_power(exp_near_zero(r, tail), k);
+  return select(x != x, x, result);
+}
+
+// 2^(x + tail) for |x| below 1100 and |tail| below 2^-20: the last step of exp2 and pow.
+template <class F>
+CINCH_LANG_FN F exp2_of_sum(F x, F tail) {
+  using E = Element<F>;
+  const F k = round(x);
+  const F f = x - k;
+  const F ln2 = splat<F>(E(kIsF32<F> ? 0x1.62e430p-1 : 0x1.62e42fefa39efp-1));
+  const F ln2_low = splat<F>(E(kIsF32<F> ? -0x1.05c610p-29 : 0x1.abc9e3b39803fp-56));
+  return scale_by_power(exp_near_zero(f * ln2, tail * ln2 + f * ln2_low), k);
+}
+
+template <class F>
+CINCH_LANG_FN F exp2(F x) {
+  const F highest = splat<F>(kExp2Highest<F>), lowest = splat<F>(kExp2Lowest<F>);
+  const F inside = select(x < highest, select(x > lowest, x, lowest), highest);
+  return select(x != x, x, exp2_of_sum(inside, splat<F>(0)));
+}
+
+// A positive finite x as (1 + f) * 2^k with 1 + f from sqrt(1/2) to sqrt(2); f is exact.
+template <class F>
+struct LogParts {
+  F f;
+  F k;
+};
+template <class F>
+CINCH_LANG_FN LogParts<F> split_for_log(F x) {
+  using U = UnsignedLike<F>;
+  using S = SignedLike<F>;
+  using E = Element<U>;
+  constexpr int kMantissa = kIsF32<F> ? 23 : 52;
+  const F smallest_normal = float_of_bits<F>(splat<U>(E(1) << kMantissa));
+  const Mask<F> is_subnormal = x < smallest_normal;
+  const F lift = splat<F>(Element<F>(E(1) << (kMantissa + 1)));
+  const U bits = bits_of(select(is_subnormal, x * lift, x));
+  // Subtracting the bits of sqrt(1/2) makes the exponent field change where the mantissa passes it.
+  const U root = splat<U>(kIsF32<F> ? E(0x3f3504f3u) : E(0x3fe6a09e667f3bcdull));
+  const S exponent = as_signed(U(bits - root)) >> splat<S>(kMantissa);
+  const U mantissa = bits - bits_of(S(exponent << splat<S>(kMantissa)));
+  // The integer as a float, without an instruction that older machines lack for 64 bits.
+  const U magic = bits_of(splat<F>(kIntegerMagic<F>));
+  const F k = float_of_bits<F>(U(magic + bits_of(exponent))) - splat<F>(kIntegerMagic<F>);
+  const F correction = select(is_subnormal, splat<F>(kMantissa + 1), splat<F>(0));
+  return {float_of_bits<F>(mantissa) - splat<F>(1), k - correction};
+}
+
+// log(1 + f) as f - f²/2 + `tail`, the last being what this gives; f² / 2 goes out in half_square.
+template <class F>
+CINCH_LANG_FN F log_tail(F f, F& half_square) {
+  half_square = splat<F>(Element<F>(0.5)) * f * f;
+  if constexpr (kIsF32<F>) {
+    const F p = polynomial(f, 0x1.555554p-2f, -0x1.ffffd4p-3f, 0x1.999a14p-3f, -0x1.5563ccp-3f,
+                           0x1.248f2ap-3f, -0x1.fce348p-4f, 0x1.c406f8p-4f, -0x1.bb43a6p-4f,
+                           0x1.b3a438p-4f, -0x1.e99cbap-5f);
+    return f * f * f * p;
+  } else {
+    // With s = f / (2 + f): log(1 + f) = 2s + s R(s²), and 2s = f - s f, s f = s (f²/2) + f²/2.
+    const F s = f / (splat<F>(2) + f);
+    const F z = s * s;
+    const F r = z * polynomial(z, 0x1.5555555555593p-1, 0x1.999999997fb31p-2, 0x1.2492494217a8bp-2,
+                               0x1.c71c51e7f3125p-3, 0x1.7466462d33713p-3, 0x1.39a0f4f5f828fp-3,
+                               0x1.2f0d8ef234f70p-3);
+    return s * (half_square + r);
+  }
+}
+
+// What log and log2 give for 0, negative numbers, infinity and NaN.
+template <class F>
+CINCH_LANG_FN F log_special(F x, F result) {
+  const F zero = splat<F>(0);
+  const F from_zero = select(x == zero, -infinity_of<F>(), result);
+  const F from_infinity = select(x == infinity_of<F>(), x, from_zero);
+  return select((x < zero) | (x != x), nan_of<F>(), from_infinity);
+}
+
+template <class F>
+CINCH_LANG_FN F log(F x) {
+  using E = Element<F>;
+  const LogParts<F> parts = split_for_log(x);
+  F half_square;
+  const F tail = log_tail(parts.f, half_square);
+  const F high = splat<F>(E(kIsF32<F> ? 0x1.62e4p-1 : 0x1.62e42fee00000p-1));
+  const F low = splat<F>(E(kIsF32<F> ? 0x1.7f7d1cp-20 : 0x1.a39ef35793c76p-33));
+  const F small = (tail + parts.k * low) - half_square;
+  return log_special(x, parts.k * high + (parts.f + small));
+}
+
+template <class F>
+CINCH_LANG_FN F log2(F x) {
+  using E = Element<F>;
+  using U = UnsignedLike<F>;
+  const LogParts<F> parts = split_for_log(x);
+  F half_square;
+  const F tail = log_tail(parts.f, half_square);
+  // log(1 + f) in two parts, the first with so few digits that its product with the first part of
+  // log2(e) is exact.
+  const F rough = parts.f - half_square;
+  const U keep = splat<U>(kIsF32<F> ? Element<U>(~0xfffu) : Element<U>(~0xffffffffull));
+  const F head = float_of_bits<F>(bits_of(rough) & keep);
+  const F rest = ((parts.f - head) - half_square) + tail;
+  const F scale = splat<F>(E(kIsF32<F> ? 0x1.714p+0 : 0x1.71547652p+0));
+  const F scale_low = splat<F>(E(kIsF32<F> ? 0x1.47652cp-12 : 0x1.705fc2eefa200p-33));
+  const F small = (head + rest) * scale_low + rest * scale;
+  const F big = head * scale;
+  // k + big, with what the sum loses put back.
+  const F sum = parts.k + big;
+  const F lost = (parts.k - sum) + big;
+  const F exact_sum = select(parts.k == splat<F>(0), big, sum);
+  const F error = select(parts.k == splat<F>(0), splat<F>(0), lost);
+  return log_special(x, exact_sum + (small + error));
+}
+
+}  // namespace lang
+}  // namespace cinch

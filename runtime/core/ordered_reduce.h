@@ -1,0 +1,85 @@
+// The one order of float reductions and scans (language.md, "The same bits everywhere"), written
+// plainly: the oracle that all targets are compared with. Slow on purpose; allocates.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace cinch {
+
+inline constexpr std::size_t kTileRows = 8;
+inline constexpr std::size_t kTileColumns = 128;
+inline constexpr std::size_t kTileElems = kTileRows * kTileColumns;
+
+/// a op b where either may be missing: a missing element takes no part.
+template <typename T, typename Op>
+std::optional<T> join_present(std::optional<T> a, std::optional<T> b, Op&& op) {
+  if (!a) return b;
+  if (!b) return a;
+  return op(std::move(*a), std::move(*b));
+}
+
+/// One tile of up to 1024 places, `at(i)` giving the element or nothing: each column takes in its
+/// rows in order, then column j takes in column j + 64, j + 32, … j + 1.
+template <typename T, typename At, typename Op>
+std::optional<T> reduce_tile(std::size_t num_elems, At&& at, Op&& op) {
+  std::array<std::optional<T>, kTileColumns> column;
+  for (std::size_t i = 0; i < num_elems; ++i) {
+    std::optional<T>& c = column[i % kTileColumns];
+    c = join_present<T>(std::move(c), at(i), op);
+  }
+  for (std::size_t distance = kTileColumns / 2; distance >= 1; distance /= 2) {
+    for (std::size_t j = 0; j < distance; ++j) {
+      column[j] = join_present<T>(std::move(column[j]), std::move(column[j + distance]), op);
+    }
+  }
+  return column[0];
+}
+
+/// The reduction of `num_elems` places: nothing where no element is present. `at(i)` gives
+/// std::optional<T> (nothing: masked out); `op(a, b)` joins, a standing left of b. An `init` joins
+/// the result once, on the left: op(init, result).
+template <typename T, typename At, typename Op>
+std::optional<T> ordered_reduce(std::size_t num_elems, At&& at, Op&& op) {
+  const std::size_t num_tiles = (num_elems + kTileElems - 1) / kTileElems;
+  std::vector<std::optional<T>> results(num_tiles);
+  for (std::size_t t = 0; t < num_tiles; ++t) {
+    const std::size_t begin = t * kTileElems;
+    const std::size_t size = std::min(kTileElems, num_elems - begin);
+    results[t] = reduce_tile<T>(size, [&](std::size_t i) { return at(begin + i); }, op);
+  }
+  if (num_tiles == 0) return std::nullopt;
+  if (num_tiles == 1) return results[0];
+  return ordered_reduce<T>(num_tiles, [&](std::size_t i) { return results[i]; }, op);
+}
+
+/// In place: the inclusive scan of x. Within a tile of 1024, for d = 1, 2, 4 … 512 each element
+/// takes in the one d before it (all at once); the tile ends are scanned by the same rule and join
+/// the elements of the next tile on the left.
+///
+/// With an init: element i is op(init, scan[i]); exclusive: op(init, scan[i - 1]), and init for
+/// i = 0.
+template <typename T, typename Op>
+void ordered_scan(std::vector<T>& x, Op&& op) {
+  const std::size_t num_tiles = (x.size() + kTileElems - 1) / kTileElems;
+  for (std::size_t t = 0; t < num_tiles; ++t) {
+    const std::size_t begin = t * kTileElems;
+    const std::size_t end = std::min(begin + kTileElems, x.size());
+    for (std::size_t d = 1; d < kTileElems; d *= 2) {
+      for (std::size_t i = end; i-- > begin + d;) x[i] = op(x[i - d], x[i]);
+    }
+  }
+  if (num_tiles <= 1) return;
+  std::vector<T> ends(num_tiles - 1);
+  for (std::size_t t = 0; t + 1 < num_tiles; ++t) ends[t] = x[(t + 1) * kTileElems - 1];
+  ordered_scan(ends, op);
+  for (std::size_t i = kTileElems; i < x.size(); ++i) {
+    x[i] = op(ends[i / kTileElems - 1], x[i]);
+  }
+}
+
+}  // namespace cinch
