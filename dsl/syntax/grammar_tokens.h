@@ -1,0 +1,263 @@
+// Spirit X3 over tokens: parsers for one token, directives that fit TreeBuilder, and actions that
+// fill structs. Included by grammar*.cpp and parser.cpp only.
+#pragma once
+
+#include <boost/spirit/home/x3.hpp>
+#include <string>
+#include <type_traits>
+
+#include "dsl/syntax/tree_builder.h"
+
+namespace cinch::dsl::grammar {
+
+namespace x3 = boost::spirit::x3;
+
+using Iterator = const Token*;
+struct BuilderTag;
+/// The context that every rule is instantiated with: it holds the TreeBuilder.
+using Context = x3::context<BuilderTag, TreeBuilder>;
+
+/// Puts the token at `first` into `attr` where the caller wants it, and steps behind it.
+template <class Attr>
+bool take_token(Iterator& first, Attr& attr) {
+  if constexpr (std::is_same_v<Attr, Token>) attr = *first;
+  ++first;
+  return true;
+}
+
+/// One token of a kind; its attribute is the Token.
+struct TokenParser : x3::parser<TokenParser> {
+  using attribute_type = Token;
+  static constexpr bool has_attribute = true;
+
+  TokenKind kind;
+  const char* name;
+  constexpr TokenParser(TokenKind token_kind, const char* shown) : kind(token_kind), name(shown) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx&, RuleCtx&, Attr& attr) const {
+    return first != last && first->kind == kind && take_token(first, attr);
+  }
+};
+
+/// A name with this text: a word only where it is expected.
+struct WordParser : x3::parser<WordParser> {
+  using attribute_type = Token;
+  static constexpr bool has_attribute = true;
+
+  std::string_view text;
+  constexpr explicit WordParser(std::string_view word) : text(word) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx&, RuleCtx&, Attr& attr) const {
+    return first != last && first->kind == TokenKind::Name && first->text == text &&
+           take_token(first, attr);
+  }
+};
+constexpr WordParser word(std::string_view text) {
+  return WordParser(text);
+}
+
+/// One token of the kinds [first_kind, last_kind] of token.def.
+struct KindRangeParser : x3::parser<KindRangeParser> {
+  using attribute_type = Token;
+  static constexpr bool has_attribute = true;
+
+  TokenKind first_kind;
+  TokenKind last_kind;
+  constexpr KindRangeParser(TokenKind from, TokenKind to) : first_kind(from), last_kind(to) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx&, RuleCtx&, Attr& attr) const {
+    return first != last && first->kind >= first_kind && first->kind <= last_kind &&
+           take_token(first, attr);
+  }
+};
+
+namespace tok {
+#define CINCH_KEYWORD(kind, text) inline constexpr TokenParser kind{TokenKind::kind, "`" text "`"};
+#define CINCH_PUNCT(kind, text) inline constexpr TokenParser kind{TokenKind::kind, "`" text "`"};
+#include "dsl/syntax/token.def"
+#undef CINCH_KEYWORD
+#undef CINCH_PUNCT
+inline constexpr TokenParser Name{TokenKind::Name, "a name"};
+inline constexpr TokenParser Integer{TokenKind::Integer, "a number"};
+inline constexpr TokenParser Float{TokenKind::Float, "a number"};
+inline constexpr TokenParser String{TokenKind::String, "a string"};
+inline constexpr TokenParser AngleOpen{TokenKind::AngleOpen, "`<`"};
+inline constexpr TokenParser AngleClose{TokenKind::AngleClose, "`>`"};
+inline constexpr TokenParser IntervalOpen{TokenKind::IntervalOpen, "an interval"};
+inline constexpr TokenParser IntervalClose{TokenKind::IntervalClose, "`)` or `]`"};
+inline constexpr TokenParser End{TokenKind::End, "the end of the line"};
+inline constexpr TokenParser EndOfFile{TokenKind::EndOfFile, "the end of the file"};
+}  // namespace tok
+
+// ---- directives
+
+/// named("x")[p]: p, called x where it was expected and is missing.
+template <class Subject>
+struct NamedDirective : x3::unary_parser<Subject, NamedDirective<Subject>> {
+  using base_type = x3::unary_parser<Subject, NamedDirective<Subject>>;
+  static constexpr bool is_pass_through_unary = true;
+  const char* name;
+  constexpr NamedDirective(const Subject& subject, const char* shown)
+      : base_type(subject), name(shown) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx& ctx, RuleCtx& rule_ctx,
+             Attr& attr) const {
+    return this->subject.parse(first, last, ctx, rule_ctx, attr);
+  }
+};
+
+struct Named {
+  const char* name;
+  template <class Subject>
+  constexpr auto operator[](const Subject& subject) const {
+    using Parser = typename x3::extension::as_parser<Subject>::value_type;
+    return NamedDirective<Parser>(x3::as_parser(subject), name);
+  }
+};
+constexpr Named named(const char* name) {
+  return {name};
+}
+
+/// node[p]: after p, the struct that the rule makes gets its span and, where it has one, its doc
+/// comment.
+template <class Subject>
+struct NodeDirective : x3::unary_parser<Subject, NodeDirective<Subject>> {
+  using base_type = x3::unary_parser<Subject, NodeDirective<Subject>>;
+  static constexpr bool is_pass_through_unary = true;
+  constexpr explicit NodeDirective(const Subject& subject) : base_type(subject) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx& ctx, RuleCtx& rule_ctx,
+             Attr& attr) const {
+    const Iterator begin = first;
+    if (!this->subject.parse(first, last, ctx, rule_ctx, attr)) return false;
+    rule_ctx.span = join(begin->span, first[-1].span);
+    if constexpr (requires { rule_ctx.doc; }) {
+      rule_ctx.doc = x3::get<BuilderTag>(ctx).doc_of(*begin);
+    }
+    return true;
+  }
+};
+
+/// nested[p]: p, one level deeper; too many levels end the parse.
+template <class Subject>
+struct NestedDirective : x3::unary_parser<Subject, NestedDirective<Subject>> {
+  using base_type = x3::unary_parser<Subject, NestedDirective<Subject>>;
+  static constexpr bool is_pass_through_unary = true;
+  constexpr explicit NestedDirective(const Subject& subject) : base_type(subject) {}
+
+  template <class Ctx, class RuleCtx, class Attr>
+  bool parse(Iterator& first, const Iterator& last, const Ctx& ctx, RuleCtx& rule_ctx,
+             Attr& attr) const {
+    struct Level {
+      TreeBuilder& builder;
+      Level(TreeBuilder& b, const Token& where) : builder(b) { builder.enter(where); }
+      ~Level() { builder.leave(); }
+    } level(x3::get<BuilderTag>(ctx), *first);
+    return this->subject.parse(first, last, ctx, rule_ctx, attr);
+  }
+};
+
+template <template <class> class Directive>
+struct DirectiveMaker {
+  template <class Subject>
+  constexpr auto operator[](const Subject& subject) const {
+    using Parser = typename x3::extension::as_parser<Subject>::value_type;
+    return Directive<Parser>(x3::as_parser(subject));
+  }
+};
+inline constexpr DirectiveMaker<NodeDirective> node{};
+inline constexpr DirectiveMaker<NestedDirective> nested{};
+
+/// Items between commas, with an optional last comma, up to (and without) `closer`. An item that is
+/// missing behind the opening bracket or a comma is an error.
+template <class Item, class Closer>
+constexpr auto comma_list(const Item& item, const Closer& closer) {
+  return !closer > item >> *((tok::Comma >> !closer) > item) >> -tok::Comma;
+}
+
+// ---- actions: they write to the struct that the rule makes
+
+template <class Ctx>
+TreeBuilder& builder(const Ctx& ctx) {
+  return x3::get<BuilderTag>(ctx);
+}
+
+/// field = attribute.
+template <auto kField>
+constexpr auto set = [](auto& ctx) { x3::_val(ctx).*kField = std::move(x3::_attr(ctx)); };
+/// field = true.
+template <auto kField>
+constexpr auto set_true = [](auto& ctx) { x3::_val(ctx).*kField = true; };
+/// field = the token as a Name.
+template <auto kField>
+constexpr auto set_name =
+    [](auto& ctx) { x3::_val(ctx).*kField = TreeBuilder::name_of(x3::_attr(ctx)); };
+/// field = the ids as a list of the module.
+template <auto kField>
+constexpr auto set_list =
+    [](auto& ctx) { x3::_val(ctx).*kField = builder(ctx).list(x3::_attr(ctx)); };
+/// field.push_back(attribute).
+template <auto kField>
+constexpr auto push_to =
+    [](auto& ctx) { (x3::_val(ctx).*kField).push_back(std::move(x3::_attr(ctx))); };
+/// The rule makes a vector: push_back(attribute).
+constexpr auto push = [](auto& ctx) { x3::_val(ctx).push_back(std::move(x3::_attr(ctx))); };
+/// The rule makes just the attribute.
+constexpr auto pass = [](auto& ctx) { x3::_val(ctx) = std::move(x3::_attr(ctx)); };
+/// The rule makes an id: the node is put into the module.
+constexpr auto add = [](auto& ctx) { x3::_val(ctx) = builder(ctx).add(std::move(x3::_attr(ctx))); };
+
+}  // namespace cinch::dsl::grammar
+
+// What an expectation calls these parsers when they do not match.
+namespace boost::spirit::x3 {
+
+template <>
+struct get_info<cinch::dsl::grammar::TokenParser> {
+  using result_type = std::string;
+  std::string operator()(const cinch::dsl::grammar::TokenParser& p) const { return p.name; }
+};
+
+template <>
+struct get_info<cinch::dsl::grammar::WordParser> {
+  using result_type = std::string;
+  std::string operator()(const cinch::dsl::grammar::WordParser& p) const {
+    return "`" + std::string(p.text) + "`";
+  }
+};
+
+template <class Subject>
+struct get_info<cinch::dsl::grammar::NamedDirective<Subject>> {
+  using result_type = std::string;
+  std::string operator()(const cinch::dsl::grammar::NamedDirective<Subject>& p) const {
+    return p.name;
+  }
+};
+
+template <class Subject>
+struct get_info<cinch::dsl::grammar::NodeDirective<Subject>> {
+  using result_type = std::string;
+  std::string operator()(const cinch::dsl::grammar::NodeDirective<Subject>& p) const {
+    return what(p.subject);
+  }
+};
+
+template <class Subject, class Action>
+struct get_info<action<Subject, Action>> {
+  using result_type = std::string;
+  std::string operator()(const action<Subject, Action>& p) const { return what(p.subject); }
+};
+
+// A sequence is missing where its first part is.
+template <class Left, class Right>
+struct get_info<sequence<Left, Right>> {
+  using result_type = std::string;
+  std::string operator()(const sequence<Left, Right>& p) const { return what(p.left); }
+};
+
+}  // namespace boost::spirit::x3

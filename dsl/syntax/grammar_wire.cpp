@@ -1,0 +1,46 @@
+// Grammar of `wire { count m <= e, field: T by sum, … }` and `wire inner.wire`.
+#include "dsl/syntax/grammar.h"
+
+namespace cinch::dsl::grammar {
+
+namespace {
+
+constexpr auto set_entry_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
+template <ast::Aggregation kHow>
+constexpr auto aggregate = [](auto& ctx) { x3::_val(ctx).aggregation = kHow; };
+constexpr auto push_entry = [](auto& ctx) {
+  x3::_val(ctx).push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
+};
+
+constexpr x3::rule<struct WireCountClass, ast::WireCount> count{"`count`"};
+constexpr x3::rule<struct WireFieldClass, ast::WireField> field{"a field"};
+constexpr x3::rule<struct WireEntryClass, ast::WireEntry> entry{"a field or `count`"};
+constexpr x3::rule<struct WireEntriesClass, std::vector<ast::WireEntryId>> entries{"`{`"};
+
+const auto count_def = (&(word("count") >> tok::Name) >> word("count")) >>
+                       tok::Name[set_name<&ast::WireCount::name>] >>
+                       (tok::LessEqual > additive[set<&ast::WireCount::bound>]);
+const auto aggregation = word("sum")[aggregate<ast::Aggregation::Sum>] |
+                         word("min")[aggregate<ast::Aggregation::Min>] |
+                         word("max")[aggregate<ast::Aggregation::Max>];
+const auto field_def = (tok::Name[set_name<&ast::WireField::name>] > tok::Colon >
+                        type[set<&ast::WireField::type>]) >>
+                       -(word("by") > named("`sum`, `min` or `max`")[aggregation]);
+const auto entry_def = node[count[set_entry_node] | field[set_entry_node]];
+const auto entries_def = tok::LBrace >> -comma_list(entry[push_entry], tok::RBrace) >
+                         named("`,` or `}`")[tok::RBrace];
+
+const auto inherited = tok::Name[set_name<&ast::WireItem::inherited>] > tok::Dot > tok::KwWire;
+const auto wire_item_def =
+    tok::KwWire >
+    named("`{` or the `wire` of a wrapped compressor")[entries[set_list<&ast::WireItem::entries>] |
+                                                       inherited];
+
+BOOST_SPIRIT_DEFINE(count, field, entry, entries)
+
+}  // namespace
+
+BOOST_SPIRIT_DEFINE(wire_item)
+BOOST_SPIRIT_INSTANTIATE(WireRule, Iterator, Context)
+
+}  // namespace cinch::dsl::grammar

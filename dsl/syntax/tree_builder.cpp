@@ -1,0 +1,313 @@
+// Nodes, depths, precedence and reports for the grammar's actions.
+#include "dsl/syntax/tree_builder.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "dsl/syntax/syntax.h"
+
+namespace cinch::dsl {
+
+namespace {
+
+template <class... Fns>
+struct Overloaded : Fns... {
+  using Fns::operator()...;
+};
+template <class... Fns>
+Overloaded(Fns...) -> Overloaded<Fns...>;
+
+struct OperatorRow {
+  TokenKind token;
+  ast::BinaryOp op;
+  int precedence;
+};
+
+// Larger binds tighter.
+constexpr OperatorRow kOperators[] = {
+    {TokenKind::Star, ast::BinaryOp::Mul, 9},        {TokenKind::Slash, ast::BinaryOp::Div, 9},
+    {TokenKind::Percent, ast::BinaryOp::Rem, 9},     {TokenKind::At, ast::BinaryOp::MatMul, 9},
+    {TokenKind::Plus, ast::BinaryOp::Add, 8},        {TokenKind::Minus, ast::BinaryOp::Sub, 8},
+    {TokenKind::Shl, ast::BinaryOp::Shl, 7},         {TokenKind::Shr, ast::BinaryOp::Shr, 7},
+    {TokenKind::Amp, ast::BinaryOp::BitAnd, 6},      {TokenKind::Caret, ast::BinaryOp::BitXor, 5},
+    {TokenKind::Pipe, ast::BinaryOp::BitOr, 4},      {TokenKind::Equal, ast::BinaryOp::Eq, 3},
+    {TokenKind::NotEqual, ast::BinaryOp::Ne, 3},     {TokenKind::Less, ast::BinaryOp::Lt, 3},
+    {TokenKind::LessEqual, ast::BinaryOp::Le, 3},    {TokenKind::Greater, ast::BinaryOp::Gt, 3},
+    {TokenKind::GreaterEqual, ast::BinaryOp::Ge, 3}, {TokenKind::AndAnd, ast::BinaryOp::And, 2},
+    {TokenKind::OrOr, ast::BinaryOp::Or, 1},
+};
+
+const OperatorRow& row_of(TokenKind kind) {
+  return *std::find_if(std::begin(kOperators), std::end(kOperators),
+                       [&](const OperatorRow& row) { return row.token == kind; });
+}
+
+ast::LiteralKind literal_kind(TokenKind kind) {
+  switch (kind) {
+    case TokenKind::Float:
+      return ast::LiteralKind::Float;
+    case TokenKind::KwTrue:
+      return ast::LiteralKind::True;
+    case TokenKind::KwFalse:
+      return ast::LiteralKind::False;
+    case TokenKind::KwInf:
+      return ast::LiteralKind::Inf;
+    case TokenKind::KwNan:
+      return ast::LiteralKind::Nan;
+    case TokenKind::KwPi:
+      return ast::LiteralKind::Pi;
+    default:
+      return ast::LiteralKind::Integer;
+  }
+}
+
+}  // namespace
+
+// ---- nodes
+
+ast::ExprId TreeBuilder::add_expr(Span span, decltype(ast::Expr::node) node) {
+  expr_depths_.push_back(checked_depth(span, depth_below(node)));
+  return module_.exprs.add({span, std::move(node)});
+}
+
+ast::TypeId TreeBuilder::add_type(Span span, decltype(ast::Type::node) node) {
+  const int below =
+      std::visit(Overloaded{[&](const ast::ScalarType& t) { return depth_of(t.width); },
+                            [&](const ast::ArrayType& t) {
+                              return std::max(depth_of(t.element), depth_of_list(t.dims));
+                            },
+                            [](const ast::CompressorType&) { return 0; }},
+                 node);
+  type_depths_.push_back(checked_depth(span, below));
+  return module_.types.add({span, std::move(node)});
+}
+
+ast::StmtId TreeBuilder::add_stmt(ast::Stmt stmt) {
+  stmt_depths_.push_back(checked_depth(stmt.span, depth_below(stmt.node)));
+  return module_.stmts.add(std::move(stmt));
+}
+
+ast::IntervalId TreeBuilder::add_interval(const ast::Interval& interval) {
+  return module_.intervals.add(interval);
+}
+
+ast::ExprId TreeBuilder::add_literal(const Token& token) {
+  ast::Literal literal{literal_kind(token.kind), 0, 0, std::string(token.text)};
+  std::string_view digits = token.text;
+  if (token.kind == TokenKind::Integer) {
+    const bool is_hex = digits.starts_with("0x");
+    if (is_hex) digits.remove_prefix(2);
+    std::from_chars(digits.data(), digits.data() + digits.size(), literal.integer,
+                    is_hex ? 16 : 10);
+  } else if (token.kind == TokenKind::Float) {
+    // Below the smallest double nothing is stored, and 0 is the nearest.
+    std::from_chars(digits.data(), digits.data() + digits.size(), literal.number);
+  }
+  return add_expr(token.span, std::move(literal));
+}
+
+ast::ExprId TreeBuilder::add_name(const Token& token) {
+  return add_expr(token.span, ast::NameRef{name_of(token)});
+}
+
+ast::ExprId TreeBuilder::add_chain(const OperatorChain& chain) {
+  std::vector<ast::ExprId> operands{chain.operands.front()};
+  std::vector<Token> pending;
+  const auto fold = [&] {
+    const Token op = pending.back();
+    pending.pop_back();
+    const ast::ExprId rhs = operands.back();
+    operands.pop_back();
+    const ast::ExprId lhs = operands.back();
+    const Span span = join(span_of(lhs), span_of(rhs));
+    operands.back() = add_expr(span, ast::Binary{row_of(op.kind).op, op.span, lhs, rhs});
+  };
+  for (std::size_t i = 0; i < chain.operators.size(); ++i) {
+    const int precedence = row_of(chain.operators[i].kind).precedence;
+    while (!pending.empty() && row_of(pending.back().kind).precedence >= precedence) fold();
+    pending.push_back(chain.operators[i]);
+    operands.push_back(chain.operands[i + 1]);
+  }
+  while (!pending.empty()) fold();
+  return operands.front();
+}
+
+BlockElement TreeBuilder::add_assign(const AssignDraft& draft) {
+  if (!draft.rhs) return {{}, draft.lhs};
+  const auto& target = module_[draft.lhs].node;
+  if (const auto* name = std::get_if<ast::NameRef>(&target)) {
+    return {add_stmt({draft.span, ast::Assign{name->name, {}, draft.rhs}}), {}};
+  }
+  const auto* index = std::get_if<ast::Index>(&target);
+  const auto* base = index ? std::get_if<ast::NameRef>(&module_[index->base].node) : nullptr;
+  if (base) return {add_stmt({draft.span, ast::Assign{base->name, index->indices, draft.rhs}}), {}};
+  sink_.report<DiagKind::CannotAssign>(span_of(draft.lhs));
+  check_error_limit(draft.span);
+  return {};
+}
+
+// ---- blocks
+
+bool TreeBuilder::has_value(ast::ExprId id) const {
+  const auto& node = module_[id].node;
+  if (const auto* block = std::get_if<ast::BlockExpr>(&node)) {
+    return module_[block->block].value.has_value();
+  }
+  const auto* choice = std::get_if<ast::If>(&node);
+  if (!choice) return true;
+  return choice->otherwise && module_[choice->then].value && has_value(choice->otherwise);
+}
+
+ast::BlockId TreeBuilder::add_block(const BlockDraft& draft) {
+  ast::Block block{draft.span, {}, {}};
+  std::vector<ast::StmtId> stmts;
+  int below = 0;
+  for (const BlockElement& element : draft.elements) {
+    const bool is_last = &element == &draft.elements.back();
+    ast::StmtId stmt = element.stmt;
+    if (element.expr) {
+      const auto& node = module_[element.expr].node;
+      const bool may_stand =
+          std::holds_alternative<ast::If>(node) || std::holds_alternative<ast::BlockExpr>(node);
+      if (is_last && has_value(element.expr)) {
+        block.value = element.expr;
+        below = std::max(below, depth_of(element.expr));
+      } else if (may_stand) {
+        stmt = add_stmt({span_of(element.expr), ast::ExprStmt{element.expr}});
+      } else {
+        report_unused(element.expr);
+      }
+    }
+    if (!stmt) continue;
+    stmts.push_back(stmt);
+    below = std::max(below, stmt_depths_[stmt.value]);
+  }
+  block.stmts = module_.stmts.add_list(stmts);
+  block_depths_.push_back(checked_depth(draft.span, below));
+  return module_.blocks.add(block);
+}
+
+void TreeBuilder::report_unused(ast::ExprId id) {
+  auto& diag = sink_.report<DiagKind::UnusedExpression>(span_of(id));
+  if (std::holds_alternative<ast::Unary>(module_[id].node)) {
+    diag.note("a line that begins with an operator does not continue the line before it");
+  }
+  check_error_limit(span_of(id));
+}
+
+// ---- depth
+
+int TreeBuilder::depth_of(ast::IntervalId id) const {
+  return std::max(depth_of(module_[id].lo), depth_of(module_[id].hi));
+}
+
+template <class IdType>
+int TreeBuilder::depth_of_list(ast::IdRange<IdType> range) const {
+  int depth = 0;
+  for (const IdType id : module_.list(range)) depth = std::max(depth, depth_of(id));
+  return depth;
+}
+
+int TreeBuilder::depth_below(const decltype(ast::Expr::node)& node) const {
+  return std::visit(
+      Overloaded{
+          [](const ast::ErrorExpr&) { return 0; }, [](const ast::Literal&) { return 0; },
+          [](const ast::NameRef&) { return 0; },
+          [&](const ast::FieldRef& e) { return depth_of(e.base); },
+          [&](const ast::Call& e) { return std::max(depth_of(e.callee), depth_of_list(e.args)); },
+          [&](const ast::Bitcast& e) { return std::max(depth_of(e.type), depth_of(e.operand)); },
+          [&](const ast::Index& e) { return std::max(depth_of(e.base), depth_of_list(e.indices)); },
+          [&](const ast::Range& e) { return std::max(depth_of(e.lo), depth_of(e.hi)); },
+          [&](const ast::Unary& e) { return depth_of(e.operand); },
+          [&](const ast::Binary& e) { return std::max(depth_of(e.lhs), depth_of(e.rhs)); },
+          [&](const ast::Cast& e) { return std::max(depth_of(e.operand), depth_of(e.type)); },
+          [&](const ast::Lambda& e) { return depth_of(e.body); },
+          [&](const ast::ArrayLiteral& e) { return depth_of_list(e.elements); },
+          [&](const ast::WireLiteral& e) { return depth_of_list(e.fields); },
+          [&](const ast::If& e) {
+            return std::max({depth_of(e.condition), depth_of(e.then), depth_of(e.otherwise)});
+          },
+          [&](const ast::BlockExpr& e) { return depth_of(e.block); },
+          [&](const ast::Paren& e) { return depth_of(e.inner); }},
+      node);
+}
+
+int TreeBuilder::depth_below(const decltype(ast::Stmt::node)& node) const {
+  return std::visit(
+      Overloaded{[&](const ast::Let& s) { return depth_of(s.value); },
+                 [&](const ast::Assign& s) {
+                   return std::max(depth_of_list(s.indices), depth_of(s.value));
+                 },
+                 [&](const ast::For& s) { return std::max(depth_of(s.bounds), depth_of(s.body)); },
+                 [&](const ast::While& s) {
+                   return std::max({depth_of(s.condition), depth_of(s.limit), depth_of(s.body)});
+                 },
+                 [&](const ast::Assert& s) { return depth_of(s.condition); },
+                 [&](const ast::ExprStmt& s) { return depth_of(s.expr); }},
+      node);
+}
+
+int TreeBuilder::checked_depth(Span span, int depth_of_children) {
+  if (depth_of_children >= ast::kMaxDepth) stop_too_deep(span);
+  return depth_of_children + 1;
+}
+
+void TreeBuilder::enter(const Token& where) {
+  if (++nesting_ > ast::kMaxDepth) stop_too_deep(where.span);
+}
+
+void TreeBuilder::stop_too_deep(Span span) {
+  sink_.report<DiagKind::TooDeep>(span, ast::kMaxDepth);
+  throw ParseStopped{};
+}
+
+// ---- texts and reports
+
+std::string TreeBuilder::doc_of(const Token& token) const {
+  return token.doc == Token::kNone ? std::string() : stream_.docs[token.doc];
+}
+
+std::string TreeBuilder::string_value(const Token& token) {
+  std::string value;
+  for (std::size_t i = 1; i + 1 < token.text.size(); ++i) {
+    char c = token.text[i];
+    if (c == '\\') {
+      c = token.text[++i];
+      if (c == 'n') c = '\n';
+      if (c == 't') c = '\t';
+    }
+    value += c;
+  }
+  return value;
+}
+
+void TreeBuilder::check_error_limit(Span span) {
+  if (++num_errors_ < kMaxSyntaxErrors) return;
+  sink_.report<DiagKind::TooManyErrors>(span);
+  throw ParseStopped{};
+}
+
+void TreeBuilder::report_expected(const Token& found, std::string_view expected) {
+  static const std::vector<std::string_view> kDeclarations{"import", "const", "fn", "extern",
+                                                           "compressor"};
+  static const std::vector<std::string_view> kItems{"const",  "size",   "state", "wire",  "encode",
+                                                    "decode", "finish", "sync",  "claims"};
+  if (found.is_reported) return;
+  if (expected == kDeclarationRule) {
+    sink_.report<DiagKind::UnknownDeclaration>(found.span, describe(found))
+        .suggest(found.span, std::string(nearest_name(found.text, kDeclarations)));
+  } else if (expected == kItemRule) {
+    sink_.report<DiagKind::UnknownItem>(found.span, describe(found))
+        .suggest(found.span, std::string(nearest_name(found.text, kItems)));
+  } else {
+    sink_.report<DiagKind::Expected>(found.span, expected, describe(found));
+  }
+  check_error_limit(found.span);
+}
+
+void TreeBuilder::report_missing_limit(const Token& while_token) {
+  sink_.report<DiagKind::LoopWithoutLimit>(while_token.span);
+  check_error_limit(while_token.span);
+}
+
+}  // namespace cinch::dsl
