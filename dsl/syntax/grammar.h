@@ -79,7 +79,7 @@ inline constexpr WireRule wire_item{"`wire`"};
 BOOST_SPIRIT_DECLARE(WireRule)
 
 // ---- files (grammar_declarations.cpp)
-using FileRule = x3::rule<struct FileClass, bool>;
+using FileRule = x3::rule<struct FileClass>;
 inline constexpr FileRule file{"a file"};
 BOOST_SPIRIT_DECLARE(FileRule)
 

@@ -26,12 +26,13 @@ constexpr x3::rule<struct AdditiveChainClass, OperatorChain> additive_chain{"an 
 constexpr auto push_operand = push_to<&OperatorChain::operands>;
 constexpr auto push_operator = push_to<&OperatorChain::operators>;
 
-const auto multiplicative_op = tok::Star | tok::Slash | tok::Percent | tok::At;
-const auto additive_op = multiplicative_op | tok::Plus | tok::Minus;
-const auto bit_op = tok::Shl | tok::Shr | tok::Amp | tok::Caret | tok::Pipe;
-const auto comparison_op =
-    tok::Equal | tok::NotEqual | tok::LessEqual | tok::Less | tok::GreaterEqual | tok::Greater;
-const auto any_op = additive_op | bit_op | comparison_op | tok::AndAnd | tok::OrOr;
+using Kind = TokenKind;
+const auto additive_op =
+    one_of(Kind::Star, Kind::Slash, Kind::Percent, Kind::At, Kind::Plus, Kind::Minus);
+const auto any_op =
+    one_of(Kind::Star, Kind::Slash, Kind::Percent, Kind::At, Kind::Plus, Kind::Minus, Kind::Shl,
+           Kind::Shr, Kind::Amp, Kind::Caret, Kind::Pipe, Kind::Equal, Kind::NotEqual, Kind::Less,
+           Kind::LessEqual, Kind::Greater, Kind::GreaterEqual, Kind::AndAnd, Kind::OrOr);
 
 const auto chain_def = cast[push_operand] >> *(any_op[push_operator] > cast[push_operand]);
 const auto additive_chain_def = cast[push_operand] >>

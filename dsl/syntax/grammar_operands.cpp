@@ -66,7 +66,7 @@ constexpr x3::rule<struct IfClass, Draft<ast::If>> if_draft{"`if`"};
 constexpr x3::rule<struct IfExprClass, ast::ExprId> if_expr{"`if`"};
 constexpr x3::rule<struct ElseClass, ast::ExprId> else_part{"a block `{ … }` or `if`"};
 constexpr x3::rule<struct FieldInitClass, ast::FieldInit> field_init{"the name of a field"};
-constexpr x3::rule<struct WireClass2, WireDraft> wire_literal{"a wire literal"};
+constexpr x3::rule<struct WireLiteralClass, WireDraft> wire_literal{"a wire literal"};
 
 const auto paren_def = node[tok::LParen > expr[set<&Draft<ast::Paren>::inner>] > tok::RParen];
 const auto paren_expr_def = paren[add_node<ast::Paren>];
@@ -91,7 +91,8 @@ const auto wire_literal_def =
          named("`,` or `}`")[tok::RBrace]];
 
 const auto literal =
-    tok::Integer | tok::Float | KindRangeParser(TokenKind::KwTrue, TokenKind::KwPi);
+    one_of(TokenKind::Integer, TokenKind::Float, TokenKind::KwTrue, TokenKind::KwFalse,
+           TokenKind::KwInf, TokenKind::KwNan, TokenKind::KwPi);
 const auto operand_def = literal[add_literal] | bitcast[add_node<ast::Bitcast>] |
                          tok::Name[add_name] | paren_expr[pass] | array[add_array] |
                          lambda[add_node<ast::Lambda>] | if_expr[pass] |

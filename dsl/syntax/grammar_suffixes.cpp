@@ -50,6 +50,9 @@ constexpr auto add_prefix = [](auto& ctx) {
   const PrefixDraft& draft = x3::_attr(ctx);
   x3::_val(ctx) = builder(ctx).add_expr(draft.span, ast::Unary{draft.op, draft.operand});
 };
+constexpr auto push_arg = [](auto& ctx) {
+  x3::_val(ctx).args.push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
+};
 constexpr auto make_not = [](auto& ctx) { x3::_val(ctx).op = ast::UnaryOp::Not; };
 constexpr auto add_range = [](auto& ctx) {
   const RangeDraft& draft = x3::_attr(ctx);
@@ -72,11 +75,7 @@ const auto labelled = &(tok::Name >> tok::Colon) >> tok::Name[set_name<&ast::Arg
                       (tok::Colon > expr[set<&ast::Arg::value>]);
 const auto arg_def = node[labelled | expr[set<&ast::Arg::value>]];
 const auto call_suffix_def =
-    node[tok::LParen >> -comma_list(arg[([](auto& ctx) {
-                                      x3::_val(ctx).args.push_back(
-                                          builder(ctx).add(std::move(x3::_attr(ctx))));
-                                    })],
-                                    tok::RParen) > named("`,` or `)`")[tok::RParen]];
+    node[tok::LParen >> -comma_list(arg[push_arg], tok::RParen) > named("`,` or `)`")[tok::RParen]];
 
 const auto range_op = tok::DotDotEqual[set_true<&ast::Range::is_inclusive>] | tok::DotDot;
 const auto range_def = node[expr[set<&ast::Range::lo>] >> -(range_op > expr[set<&ast::Range::hi>])];
@@ -85,8 +84,14 @@ const auto index_suffix_def =
     node[tok::LBracket > comma_list(index_expr[push_to<&IndexSuffix::indices>], tok::RBracket) >
          named("`,` or `]`")[tok::RBracket]];
 
-const auto field_name =
-    named("a field name")[tok::Name | KindRangeParser(TokenKind::KwImport, TokenKind::KwPi)];
+// Fields have a name space of their own: reserved words may stand there (`inner.wire`).
+const auto field_name = named("a field name")[one_of(
+#define CINCH_KEYWORD(kind, text) TokenKind::kind,
+#define CINCH_PUNCT(kind, text)
+#include "dsl/syntax/token.def"
+#undef CINCH_KEYWORD
+#undef CINCH_PUNCT
+    TokenKind::Name)];
 const auto field_suffix = tok::Dot > field_name[add_field];
 const auto suffixed_def = operand[pass] >>
                           *(call_suffix[add_call] | index_suffix[add_index] | field_suffix);

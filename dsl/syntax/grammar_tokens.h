@@ -2,6 +2,8 @@
 // fill structs. Included by grammar*.cpp and parser.cpp only.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <boost/spirit/home/x3.hpp>
 #include <string>
 #include <type_traits>
@@ -58,21 +60,25 @@ constexpr WordParser word(std::string_view text) {
   return WordParser(text);
 }
 
-/// One token of the kinds [first_kind, last_kind] of token.def.
-struct KindRangeParser : x3::parser<KindRangeParser> {
+/// One token of any of some kinds. (`a | b` would make a variant of two tokens.)
+template <std::size_t kCount>
+struct OneOfParser : x3::parser<OneOfParser<kCount>> {
   using attribute_type = Token;
   static constexpr bool has_attribute = true;
 
-  TokenKind first_kind;
-  TokenKind last_kind;
-  constexpr KindRangeParser(TokenKind from, TokenKind to) : first_kind(from), last_kind(to) {}
+  std::array<TokenKind, kCount> kinds;
+  constexpr explicit OneOfParser(const std::array<TokenKind, kCount>& of) : kinds(of) {}
 
   template <class Ctx, class RuleCtx, class Attr>
   bool parse(Iterator& first, const Iterator& last, const Ctx&, RuleCtx&, Attr& attr) const {
-    return first != last && first->kind >= first_kind && first->kind <= last_kind &&
+    return first != last && std::find(kinds.begin(), kinds.end(), first->kind) != kinds.end() &&
            take_token(first, attr);
   }
 };
+template <class... Kinds>
+constexpr auto one_of(Kinds... kinds) {
+  return OneOfParser<sizeof...(Kinds)>(std::array<TokenKind, sizeof...(Kinds)>{kinds...});
+}
 
 namespace tok {
 #define CINCH_KEYWORD(kind, text) inline constexpr TokenParser kind{TokenKind::kind, "`" text "`"};

@@ -46,7 +46,7 @@ ast::Module parse(const SourceBuffer& source, DiagSink& sink) {
   const auto context = grammar::x3::make_context<grammar::BuilderTag>(builder);
   grammar::Iterator first = stream.tokens.data();
   const grammar::Iterator last = first + stream.tokens.size();
-  bool unused = false;
+  grammar::x3::unused_type unused;
   try {
     parse_rule(grammar::file, first, last, context, unused);
   } catch (const ParseStopped&) {

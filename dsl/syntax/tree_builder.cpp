@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "dsl/syntax/names.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cinch::dsl {
@@ -17,29 +18,12 @@ struct Overloaded : Fns... {
 template <class... Fns>
 Overloaded(Fns...) -> Overloaded<Fns...>;
 
-struct OperatorRow {
-  TokenKind token;
-  ast::BinaryOp op;
-  int precedence;
-};
-
-// Larger binds tighter.
-constexpr OperatorRow kOperators[] = {
-    {TokenKind::Star, ast::BinaryOp::Mul, 9},        {TokenKind::Slash, ast::BinaryOp::Div, 9},
-    {TokenKind::Percent, ast::BinaryOp::Rem, 9},     {TokenKind::At, ast::BinaryOp::MatMul, 9},
-    {TokenKind::Plus, ast::BinaryOp::Add, 8},        {TokenKind::Minus, ast::BinaryOp::Sub, 8},
-    {TokenKind::Shl, ast::BinaryOp::Shl, 7},         {TokenKind::Shr, ast::BinaryOp::Shr, 7},
-    {TokenKind::Amp, ast::BinaryOp::BitAnd, 6},      {TokenKind::Caret, ast::BinaryOp::BitXor, 5},
-    {TokenKind::Pipe, ast::BinaryOp::BitOr, 4},      {TokenKind::Equal, ast::BinaryOp::Eq, 3},
-    {TokenKind::NotEqual, ast::BinaryOp::Ne, 3},     {TokenKind::Less, ast::BinaryOp::Lt, 3},
-    {TokenKind::LessEqual, ast::BinaryOp::Le, 3},    {TokenKind::Greater, ast::BinaryOp::Gt, 3},
-    {TokenKind::GreaterEqual, ast::BinaryOp::Ge, 3}, {TokenKind::AndAnd, ast::BinaryOp::And, 2},
-    {TokenKind::OrOr, ast::BinaryOp::Or, 1},
-};
-
-const OperatorRow& row_of(TokenKind kind) {
-  return *std::find_if(std::begin(kOperators), std::end(kOperators),
-                       [&](const OperatorRow& row) { return row.token == kind; });
+// Only operator tokens come here; the spelling links them to the table of operators.
+ast::BinaryOp binary_op(const Token& token) {
+  constexpr int kNumOps = static_cast<int>(ast::BinaryOp::Or) + 1;
+  int idx = 0;
+  while (idx + 1 < kNumOps && spelling(static_cast<ast::BinaryOp>(idx)) != token.text) ++idx;
+  return static_cast<ast::BinaryOp>(idx);
 }
 
 ast::LiteralKind literal_kind(TokenKind kind) {
@@ -120,11 +104,11 @@ ast::ExprId TreeBuilder::add_chain(const OperatorChain& chain) {
     operands.pop_back();
     const ast::ExprId lhs = operands.back();
     const Span span = join(span_of(lhs), span_of(rhs));
-    operands.back() = add_expr(span, ast::Binary{row_of(op.kind).op, op.span, lhs, rhs});
+    operands.back() = add_expr(span, ast::Binary{binary_op(op), op.span, lhs, rhs});
   };
   for (std::size_t i = 0; i < chain.operators.size(); ++i) {
-    const int precedence = row_of(chain.operators[i].kind).precedence;
-    while (!pending.empty() && row_of(pending.back().kind).precedence >= precedence) fold();
+    const int level = precedence(binary_op(chain.operators[i]));
+    while (!pending.empty() && precedence(binary_op(pending.back())) >= level) fold();
     pending.push_back(chain.operators[i]);
     operands.push_back(chain.operands[i + 1]);
   }
