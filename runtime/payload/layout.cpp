@@ -1,0 +1,136 @@
+// Layouts, the decode hash and writing. The counts' place ends where the first field's alignment
+// begins.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/core/hash.h"
+#include "runtime/payload/payload.h"
+
+namespace cinch::rt {
+namespace {
+
+std::int64_t align_field(std::int64_t offset) {
+  return (offset + kPayloadFieldAlignment - 1) / kPayloadFieldAlignment * kPayloadFieldAlignment;
+}
+
+// A payload longer than this is a formula gone wrong: no tensor has 2^32 elements of 64 bits and
+// this many fields.
+constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
+
+Result<std::int64_t> field_elems(const ProgramInfo& info, const FieldInfo& field,
+                                 const HostEnv& env) {
+  std::int64_t elems = 1;
+  for (int i = 0; i < field.type.rank; ++i) {
+    const auto dim = info.exprs.eval_int(field.type.dims[i], env);
+    if (!dim) return dim;
+    const bool fits = *dim >= 0 && (elems == 0 || *dim <= kMaxFieldElems / elems);
+    if (!fits) {
+      return fail(ErrorKind::Overflow, fmt::format("field {}: a size of {}", field.name, *dim));
+    }
+    elems *= *dim;
+  }
+  return elems;
+}
+
+Result<PayloadLayout> layout_of(const ProgramInfo& info, HostEnv env,
+                                std::span<const std::uint32_t> counts) {
+  PayloadLayout layout;
+  if (env.n == 0) return layout;
+  const std::vector<std::int64_t> wide(counts.begin(), counts.end());
+  env.counts = wide;
+  layout.size_bytes += static_cast<std::int64_t>(counts.size() * sizeof(std::uint32_t));
+  for (const FieldInfo& field : info.wire.fields) {
+    const auto elems = field_elems(info, field, env);
+    if (!elems) return tl::unexpected<Error>(elems.error());
+    const std::int64_t offset = align_field(layout.size_bytes);
+    layout.fields.push_back({offset, packed_bytes(field.type.dtype, *elems), *elems});
+    layout.size_bytes = offset + layout.fields.back().size_bytes;
+  }
+  return layout;
+}
+
+bool wire_depends_on(const ProgramInfo& info, HostOp leaf) {
+  const auto depends = [&](HostExprId id) { return info.exprs.depends_on(id, leaf); };
+  for (const SizeInfo& size : info.sizes) {
+    if (depends(size.value)) return true;
+  }
+  for (const CountInfo& count : info.wire.counts) {
+    if (depends(count.bound)) return true;
+  }
+  for (const FieldInfo& field : info.wire.fields) {
+    for (int i = 0; i < field.type.rank; ++i) {
+      if (depends(field.type.dims[i])) return true;
+    }
+  }
+  return false;
+}
+
+void put(std::uint8_t*& to, std::uint64_t value, std::size_t size_bytes) {
+  std::memcpy(to, &value, size_bytes);
+  to += size_bytes;
+}
+
+}  // namespace
+
+Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
+                                     std::span<const std::uint32_t> counts) {
+  return layout_of(info, env, counts);
+}
+
+Result<std::vector<std::uint32_t>> payload_count_bounds(const ProgramInfo& info,
+                                                        const HostEnv& env) {
+  std::vector<std::uint32_t> bounds;
+  for (const CountInfo& count : info.wire.counts) {
+    const auto bound = info.exprs.eval_int(count.bound, env);
+    if (!bound) return tl::unexpected<Error>(bound.error());
+    if (*bound < 0 || *bound > UINT32_MAX) {
+      return fail(ErrorKind::Overflow, fmt::format("count {}: a bound of {}", count.name, *bound));
+    }
+    bounds.push_back(static_cast<std::uint32_t>(*bound));
+  }
+  return bounds;
+}
+
+Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env) {
+  const auto bounds = payload_count_bounds(info, env);
+  if (!bounds) return tl::unexpected<Error>(bounds.error());
+  return layout_of(info, env, *bounds);
+}
+
+std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts) {
+  Hasher hasher;
+  for (std::uint64_t word : facts.params) hasher.add(word);
+  if (wire_depends_on(info, HostOp::World)) hasher.add("world").add(facts.world);
+  if (info.decode_draws || wire_depends_on(info, HostOp::Step)) hasher.add("step").add(facts.step);
+  if (info.decode_draws) {
+    hasher.add("seed").add(facts.seed);
+    hasher.add(std::uint64_t{facts.tensor}).add(std::uint64_t{facts.piece});
+  }
+  return hasher.finish64();
+}
+
+void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
+                         std::span<const std::uint32_t> counts, const PayloadLayout& layout) {
+  std::uint8_t* to = bytes.data();
+  std::memcpy(to, "CNCH", 4);
+  to += 4;
+  put(to, kPayloadFormatVersion, 4);
+  put(to, header.flags, 4);
+  put(to, 0, 4);
+  for (std::uint64_t word : header.fingerprint) put(to, word, 8);
+  put(to, header.decode_hash, 8);
+  put(to, static_cast<std::uint64_t>(header.rows), 8);
+  put(to, static_cast<std::uint64_t>(header.cols), 8);
+  put(to, static_cast<std::uint64_t>(layout.size_bytes), 8);
+  if (layout.fields.empty() && layout.size_bytes == kPayloadHeaderBytes) return;
+  for (std::uint32_t count : counts) put(to, count, 4);
+  for (const FieldPlace& field : layout.fields) {
+    std::uint8_t* begin = bytes.data() + field.offset;
+    if (to < begin) std::memset(to, 0, static_cast<std::size_t>(begin - to));
+    to = begin + field.size_bytes;
+  }
+}
+
+}  // namespace cinch::rt

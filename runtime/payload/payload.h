@@ -1,0 +1,102 @@
+// Payloads to the byte: header, counts, fields (docs/payload.md). Gives layouts from a program's
+// wire, writing, and reading of hostile bytes.
+//
+//    0  4 bytes "CNCH"         4  u32 format version
+//    8  u32 flags (bit 0: non-finite)   12  u32 zero
+//   16  16 bytes fingerprint  32  u64 decode hash
+//   40  u64 rows              48  u64 columns       56  u64 bytes of the whole payload
+//   64  counts, u32 each; then fields in declaration order, each at a multiple of 16; zero bytes
+//   between.
+// The payload of a tensor of no elements is the header alone.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/core/host_expr.h"
+#include "runtime/image/program_info.h"
+
+namespace cinch::rt {
+
+inline constexpr std::uint32_t kPayloadFormatVersion = 1;
+inline constexpr std::int64_t kPayloadHeaderBytes = 64;
+inline constexpr std::int64_t kPayloadFieldAlignment = 16;
+inline constexpr std::uint32_t kPayloadNonFinite = 1;
+
+struct PayloadHeader {
+  std::uint32_t flags = 0;
+  std::array<std::uint64_t, 2> fingerprint{};
+  std::uint64_t decode_hash = 0;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t payload_bytes = 0;
+
+  bool is_non_finite() const { return (flags & kPayloadNonFinite) != 0; }
+};
+
+/// Where one field stands: bytes from the payload's start.
+struct FieldPlace {
+  std::int64_t offset = 0;
+  std::int64_t size_bytes = 0;
+  std::int64_t num_elems = 0;
+};
+
+struct PayloadLayout {
+  std::vector<FieldPlace> fields;  // empty for no elements
+  std::int64_t size_bytes = kPayloadHeaderBytes;
+};
+
+/// The layout with these counts (one per wire count). Errors: Overflow, InvalidArgument (a formula
+/// asks for what env lacks).
+Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
+                                     std::span<const std::uint32_t> counts);
+/// The layout with every count at its bound: offsets while a program runs, and the most bytes a
+/// payload can have.
+Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env);
+/// The bounds of the wire's counts.
+Result<std::vector<std::uint32_t>> payload_count_bounds(const ProgramInfo& info,
+                                                        const HostEnv& env);
+
+/// The hash over what `decode` depends on beside the payload: parameters (as kernels see them),
+/// world and step where a size of the wire or a named size uses them; seed, step, tensor and piece
+/// where decode draws.
+struct DecodeFacts {
+  std::span<const std::uint64_t> params;
+  std::uint64_t world = 1, seed = 0, step = 0;
+  std::uint32_t tensor = 0, piece = 0;
+};
+std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts);
+
+/// Writes header, counts and the zero bytes between them and the fields; the fields' own bytes are
+/// left alone. `to` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
+void write_payload_frame(std::span<std::uint8_t> to, PayloadHeader header,
+                         std::span<const std::uint32_t> counts, const PayloadLayout& layout);
+
+/// What a reader knows of the payload it expects.
+struct PayloadExpectation {
+  const ProgramInfo* info = nullptr;
+  std::array<std::uint64_t, 2> fingerprint{};
+  std::uint64_t decode_hash = 0;
+  HostEnv env;  // n, rows, cols, world, step, params; its counts are not read
+};
+
+/// A payload taken apart; views into its bytes.
+struct PayloadView {
+  PayloadHeader header;
+  std::vector<std::uint32_t> counts;
+  std::vector<std::span<const std::uint8_t>> fields;  // empty for no elements
+};
+
+/// The header alone, checked for magic, version, flags and length only: for people. Errors as of
+/// read_payload.
+Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
+
+/// Checks everything before giving anything: magic, version, reserved bits, fingerprint, decode
+/// hash, shape, length, each count against its bound, zero bytes between fields and behind the last
+/// bits, ascending fields, indices below their limits. Of a non-finite payload counts must be 0.
+/// Errors: CorruptPayload (names the field and what was found), VersionMismatch, Overflow.
+Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
+                                 const PayloadExpectation& expected);
+
+}  // namespace cinch::rt

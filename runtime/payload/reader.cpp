@@ -1,0 +1,227 @@
+// Reading hostile payloads: every check stands before the first use of what it guards.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "runtime/payload/payload.h"
+
+namespace cinch::rt {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::uint32_t kKnownFlags = kPayloadNonFinite;
+
+tl::unexpected<Error> corrupt(std::string what) {
+  return fail(ErrorKind::CorruptPayload, "payload: " + std::move(what));
+}
+
+template <typename T>
+T load(const std::uint8_t* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Element i of a run of `bits`-wide elements, least significant bit first. Reads only bytes of the
+// element.
+std::uint64_t load_bits(const std::uint8_t* data, std::int64_t i, int bits) {
+  const auto first_bit = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(bits);
+  std::uint64_t value = 0;
+  int got = 0;
+  std::uint64_t byte = first_bit / 8;
+  int skip = static_cast<int>(first_bit % 8);
+  while (got < bits) {
+    value |= std::uint64_t{data[byte]} >> skip << got;
+    got += 8 - skip;
+    skip = 0;
+    ++byte;
+  }
+  return bits == 64 ? value : value & ((std::uint64_t{1} << bits) - 1);
+}
+
+Status check_expected(const PayloadHeader& header, const PayloadExpectation& expected) {
+  if (header.fingerprint != expected.fingerprint) {
+    return corrupt(fmt::format(
+        "fingerprint {:016x}{:016x} is not that of {} with its constants ({:016x}{:016x})",
+        header.fingerprint[1], header.fingerprint[0], expected.info->name, expected.fingerprint[1],
+        expected.fingerprint[0]));
+  }
+  if (header.rows != expected.env.rows || header.cols != expected.env.cols) {
+    return corrupt(fmt::format("shape [{}, {}], expected [{}, {}]", header.rows, header.cols,
+                               expected.env.rows, expected.env.cols));
+  }
+  if (header.decode_hash != expected.decode_hash) {
+    return corrupt(fmt::format("decode hash {:016x}, expected {:016x}: other parameters{}",
+                               header.decode_hash, expected.decode_hash,
+                               expected.info->decode_draws ? ", seed or step" : " or step"));
+  }
+  return Ok{};
+}
+
+Status check_zero(std::span<const std::uint8_t> bytes, std::int64_t begin, std::int64_t end,
+                  std::string_view before) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (bytes[static_cast<std::size_t>(i)] != 0) {
+      return corrupt(fmt::format("byte {} before field {} is not zero", i, before));
+    }
+  }
+  return Ok{};
+}
+
+Result<std::vector<std::uint32_t>> read_counts(std::span<const std::uint8_t> bytes,
+                                               const PayloadHeader& header,
+                                               const PayloadExpectation& expected) {
+  const auto bounds = payload_count_bounds(*expected.info, expected.env);
+  if (!bounds) return tl::unexpected<Error>(bounds.error());
+  const std::size_t end = kPayloadHeaderBytes + bounds->size() * sizeof(std::uint32_t);
+  if (bytes.size() < end)
+    return corrupt(fmt::format("{} bytes, cut within its counts", bytes.size()));
+  std::vector<std::uint32_t> counts;
+  for (std::size_t i = 0; i < bounds->size(); ++i) {
+    const auto count = load<std::uint32_t>(bytes.data() + kPayloadHeaderBytes + 4 * i);
+    const std::uint32_t bound = header.is_non_finite() ? 0 : (*bounds)[i];
+    if (count > bound) {
+      return corrupt(fmt::format("count {} is {}, at most {} is possible",
+                                 expected.info->wire.counts[i].name, count, bound));
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+// The bits behind a packed field's last element.
+Status check_last_bits(const FieldInfo& field, const FieldPlace& place,
+                       std::span<const std::uint8_t> bytes) {
+  const std::int64_t used = place.num_elems * field.type.dtype.bits % 8;
+  if (!is_bit_packed(field.type.dtype) || used == 0 || bytes.empty()) return Ok{};
+  if ((bytes.back() >> used) == 0) return Ok{};
+  return corrupt(fmt::format("field {}: bits behind its last element are not zero", field.name));
+}
+
+struct IndexRule {
+  bool ascending = false;
+  std::uint64_t limit = UINT64_MAX;  // exclusive
+};
+
+template <typename Load>
+Status check_indices(const FieldInfo& field, std::int64_t num_elems, IndexRule rule, Load element) {
+  std::uint64_t before = 0;
+  for (std::int64_t i = 0; i < num_elems; ++i) {
+    const std::uint64_t index = element(i);
+    if (index >= rule.limit) {
+      return corrupt(fmt::format("field {}: element {} is {}, must be below {}", field.name, i,
+                                 index, rule.limit));
+    }
+    if (rule.ascending && i > 0 && index <= before) {
+      return corrupt(fmt::format("field {}: element {} is {} after {}, must ascend", field.name, i,
+                                 index, before));
+    }
+    before = index;
+  }
+  return Ok{};
+}
+
+Status check_field(const FieldInfo& field, const FieldPlace& place,
+                   std::span<const std::uint8_t> bytes, const PayloadExpectation& expected) {
+  if (Status status = check_last_bits(field, place, bytes); !status) return status;
+  IndexRule rule{field.ascending};
+  if (field.index_limit) {
+    const auto limit = expected.info->exprs.eval_int(*field.index_limit, expected.env);
+    if (!limit) return tl::unexpected<Error>(limit.error());
+    rule.limit = static_cast<std::uint64_t>(std::max<std::int64_t>(*limit, 0));
+  }
+  if (!rule.ascending && !field.index_limit) return Ok{};
+  const std::uint8_t* data = bytes.data();
+  if (field.type.dtype == kU32) {
+    return check_indices(field, place.num_elems, rule,
+                         [data](std::int64_t i) { return load<std::uint32_t>(data + 4 * i); });
+  }
+  // A negative index of a signed type becomes a huge one and is refused by any limit.
+  const int bits = field.type.dtype.bits;
+  const int shift = is_signed_int(field.type.dtype) ? 64 - bits : 0;
+  return check_indices(field, place.num_elems, rule, [=](std::int64_t i) {
+    const std::uint64_t raw = load_bits(data, i, bits);
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << shift) >> shift);
+  });
+}
+
+Status check_fields(std::span<const std::uint8_t> bytes, const PayloadLayout& layout,
+                    const PayloadExpectation& expected, PayloadView& view) {
+  std::int64_t end = kPayloadHeaderBytes + static_cast<std::int64_t>(4 * view.counts.size());
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const FieldPlace& place = layout.fields[i];
+    const FieldInfo& field = expected.info->wire.fields[i];
+    if (Status status = check_zero(bytes, end, place.offset, field.name); !status) return status;
+    const auto part = bytes.subspan(static_cast<std::size_t>(place.offset),
+                                    static_cast<std::size_t>(place.size_bytes));
+    // A marked payload's fields mean nothing: nobody reads them.
+    if (!view.header.is_non_finite()) {
+      if (Status status = check_field(field, place, part, expected); !status) return status;
+    }
+    view.fields.push_back(part);
+    end = place.offset + place.size_bytes;
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() < static_cast<std::size_t>(kPayloadHeaderBytes)) {
+    return corrupt(
+        fmt::format("{} bytes, a header alone has {}", bytes.size(), kPayloadHeaderBytes));
+  }
+  const std::uint8_t* at = bytes.data();
+  if (std::memcmp(at, "CNCH", 4) != 0) return corrupt("no magic at its start");
+  if (const auto version = load<std::uint32_t>(at + 4); version != kPayloadFormatVersion) {
+    return fail(ErrorKind::VersionMismatch,
+                fmt::format("payload: format version {}, this program reads {}", version,
+                            kPayloadFormatVersion));
+  }
+  PayloadHeader header;
+  header.flags = load<std::uint32_t>(at + 8);
+  if ((header.flags & ~kKnownFlags) != 0)
+    return corrupt(fmt::format("unknown flags {:#x}", header.flags));
+  if (load<std::uint32_t>(at + 12) != 0)
+    return corrupt("reserved bytes of its header are not zero");
+  header.fingerprint = {load<std::uint64_t>(at + 16), load<std::uint64_t>(at + 24)};
+  header.decode_hash = load<std::uint64_t>(at + 32);
+  header.rows = load<std::int64_t>(at + 40);
+  header.cols = load<std::int64_t>(at + 48);
+  header.payload_bytes = load<std::int64_t>(at + 56);
+  if (header.payload_bytes != static_cast<std::int64_t>(bytes.size())) {
+    return corrupt(
+        fmt::format("its header says {} bytes, it has {}", header.payload_bytes, bytes.size()));
+  }
+  return header;
+}
+
+Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
+                                 const PayloadExpectation& expected) {
+  PayloadView view;
+  const auto header = read_payload_header(bytes);
+  if (!header) return tl::unexpected<Error>(header.error());
+  view.header = *header;
+  if (Status status = check_expected(*header, expected); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (expected.env.n > 0) {
+    auto counts = read_counts(bytes, *header, expected);
+    if (!counts) return tl::unexpected<Error>(counts.error());
+    view.counts = std::move(*counts);
+  }
+  const auto layout = payload_layout(*expected.info, expected.env, view.counts);
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  if (layout->size_bytes != header->payload_bytes) {
+    return corrupt(
+        fmt::format("{} bytes, its shape and counts make {}", bytes.size(), layout->size_bytes));
+  }
+  if (Status status = check_fields(bytes, *layout, expected, view); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return view;
+}
+
+}  // namespace cinch::rt
