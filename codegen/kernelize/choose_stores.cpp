@@ -1,0 +1,122 @@
+// See choose_stores.h.
+#include "codegen/kernelize/choose_stores.h"
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/kernelize/walk_pulls.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+
+// A loop or branch that uses a value sweeps it an unknown number of times; this many are assumed.
+constexpr int kAssumedSweepsInControl = 4;
+
+// Arithmetic that costs about as much as loading so many more arrays.
+int extra_cost(const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::random: case OpKind::random_bits: case OpKind::normal: case OpKind::random_index:
+    case OpKind::stochastic_round:
+      return 2;
+    case OpKind::map:
+      switch (op.attrs.scalar_op) {
+        case ScalarOp::exp: case ScalarOp::log: case ScalarOp::exp2: case ScalarOp::log2: case ScalarOp::sin:
+        case ScalarOp::cos:
+          return 1;
+        case ScalarOp::pow: return 2;
+        default: return 0;
+      }
+    default: return 0;
+  }
+}
+
+class Costs {
+ public:
+  Costs(const FunctionContext& cx, const RegionPlan& plan) : cx_(cx), plan_(plan) {}
+
+  // Loads of whole arrays, arithmetic included, that computing an element of `v` takes.
+  int loads(ValueId v) {
+    std::set<std::uint32_t> seen;
+    return walk(v, seen);
+  }
+
+  // Calls visit for every value of an array's size that a sink computes element by element.
+  void for_each_flat(const Sink& s, ValueId root, const std::function<void(ValueId)>& visit) {
+    std::set<std::uint32_t> seen;
+    flat(root, s.kind == SinkKind::Store ? s.value : ValueId(), s.kind == SinkKind::Control, seen, visit);
+  }
+
+ private:
+  bool lies_in_memory(ValueId v) const {
+    return cx_.in_buffer.contains(v.index()) || plan_.stored.contains(v.index()) ||
+           plan_.sink_of_op.contains(cx_.value(v).def.index());
+  }
+  int walk(ValueId v, std::set<std::uint32_t>& seen) {
+    if (!seen.insert(v.index()).second) return 0;
+    if (cx_.value(v).type.rank == 0) return 0;
+    if (lies_in_memory(v)) return 1;
+    const auto& op = cx_.def(v);
+    if (op.kind == OpKind::gradient || op.kind == OpKind::state || op.kind == OpKind::field ||
+        op.kind == OpKind::const_array) {
+      return 1;
+    }
+    int sum = extra_cost(op);
+    for (const auto operand : op.operands) sum += walk(operand, seen);
+    return sum;
+  }
+  void flat(ValueId v, ValueId own, bool is_root_ok, std::set<std::uint32_t>& seen,
+            const std::function<void(ValueId)>& visit) {
+    if (!seen.insert(v.index()).second || cx_.value(v).type.rank == 0) return;
+    if (!(v == own) && lies_in_memory(v)) return;
+    visit(v);
+    for_each_pulled_operand(cx_, cx_.def(v), v, Align::Flat, {}, [&](ValueId operand, Align align) {
+      if (align == Align::Flat) flat(operand, own, is_root_ok, seen, visit);
+    });
+  }
+
+  const FunctionContext& cx_;
+  const RegionPlan& plan_;
+};
+
+}  // namespace
+
+std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId region, const RegionPlan& plan) {
+  Costs costs(cx, plan);
+  std::map<std::uint32_t, std::set<std::pair<int, int>>> kernels_of;  // value -> kernels that compute it
+  for (int k = 0; k < static_cast<int>(plan.kernels.size()); ++k) {
+    for (const int id : plan.kernels[k].sinks) {
+      const auto& s = plan.sinks[id];
+      const int sweeps = s.kind == SinkKind::Control ? kAssumedSweepsInControl : 1;
+      const auto note = [&](ValueId v) {
+        for (int i = 0; i < sweeps; ++i) kernels_of[v.index()].insert({k, i});
+      };
+      if (s.kind == SinkKind::Store) costs.for_each_flat(s, s.value, note);
+      if (s.op.is_valid()) {
+        for_each_used_value(cx.fn, s.op, [&](ValueId v) { costs.for_each_flat(s, v, note); });
+      }
+    }
+  }
+  const auto& ops = cx.fn.regions[region.index()].ops;
+  std::set<std::uint32_t> here;
+  for (const auto op : ops) {
+    for (const auto r : cx.op(op).results) here.insert(r.index());
+  }
+  std::optional<ValueId> best;
+  int best_saving = 0;
+  for (const auto& [value, kernels] : kernels_of) {
+    const ValueId v(std::size_t{value});
+    if (!here.contains(value) || plan.stored.contains(value) || is_bool(cx.value(v).type.dtype)) continue;
+    const int num = static_cast<int>(kernels.size()), loads = costs.loads(v);
+    const int saving = (num - 1) * (loads - 1) - 1;
+    if (saving >= best_saving && saving > 0) {
+      best = v;
+      best_saving = saving;
+    }
+  }
+  return best;
+}
+
+}  // namespace cinch::codegen

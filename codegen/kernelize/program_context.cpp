@@ -1,0 +1,131 @@
+// Buffers and slots of a program under kernelization.
+#include "codegen/kernelize/program_context.h"
+
+#include <bit>
+#include <cstring>
+
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+std::uint8_t whole_bits(DType dtype) {
+  return static_cast<std::uint8_t>(8 * element_bytes(dtype));
+}
+
+template <typename T>
+void append(std::vector<std::uint8_t>& bytes, T value) {
+  std::uint8_t raw[sizeof(T)];
+  std::memcpy(raw, &value, sizeof(T));
+  bytes.insert(bytes.end(), raw, raw + sizeof(T));
+}
+
+// A table holds floats as f64 bits and integers as i64; kernels read f32, f64 or whole integers.
+void append_element(std::vector<std::uint8_t>& bytes, DType storage, std::uint64_t bits) {
+  if (storage == kF32) return append(bytes, static_cast<float>(std::bit_cast<double>(bits)));
+  switch (element_bytes(storage)) {
+    case 1: return append(bytes, static_cast<std::uint8_t>(bits));
+    case 2: return append(bytes, static_cast<std::uint16_t>(bits));
+    case 4: return append(bytes, static_cast<std::uint32_t>(bits));
+    default: return append(bytes, bits);
+  }
+}
+
+}  // namespace
+
+kir::ComputeType compute_type(DType dtype) {
+  if (is_bool(dtype)) return kir::ComputeType::Bool;
+  if (dtype == kF64) return kir::ComputeType::F64;
+  if (is_float(dtype)) return kir::ComputeType::F32;
+  if (is_signed_int(dtype)) return dtype.bits <= 32 ? kir::ComputeType::I32 : kir::ComputeType::I64;
+  return dtype.bits <= 32 ? kir::ComputeType::U32 : kir::ComputeType::U64;
+}
+
+ProgramContext::ProgramContext(const ir::Program& p) : program(p) {
+  out.info = p.info;
+  auto& pool = exprs();
+  const auto one = pool.const_int(1);
+  gradient_ = add_buffer({"gradient", kF32, 32, pool.n(), rt::BufferRole::Gradient, 0, {}});
+  output_ = add_buffer({"output", kF32, 32, pool.n(), rt::BufferRole::Output, 0, {}});
+  for (std::uint32_t i = 0; i < out.info.wire.fields.size(); ++i) {
+    const auto& f = out.info.wire.fields[i];
+    fields_.push_back(add_buffer({f.name, f.type.dtype, f.type.dtype.bits,
+                                  pool.upper_bound(num_elems(f.type)), rt::BufferRole::Field, i, {}}));
+  }
+  for (std::uint32_t i = 0; i < out.info.counts.size(); ++i) {
+    counts_.push_back(add_buffer({out.info.counts[i].name, kU32, 32, one, rt::BufferRole::Count, i, {}}));
+  }
+  for (std::uint32_t i = 0; i < out.info.states.size(); ++i) {
+    const auto& s = out.info.states[i];
+    const auto elems = num_elems(s.type);
+    states_.push_back(add_buffer({s.name, s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::State, i, {}}));
+    states_next_.push_back(
+        add_buffer({s.name + "'", s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::StateNext, i, {}}));
+  }
+}
+
+rt::BufferIndex ProgramContext::add_buffer(rt::BufferInfo info) {
+  auto& pool = exprs();
+  const auto bits = pool.mul(info.num_elems, pool.const_int(info.storage_bits));
+  info.size_bytes = pool.ceil_div(bits, pool.const_int(8));
+  out.buffers.push_back(std::move(info));
+  return static_cast<rt::BufferIndex>(out.buffers.size() - 1);
+}
+
+rt::BufferIndex ProgramContext::add_workspace(const std::string& name, DType dtype, HostExprId num_elems) {
+  return add_buffer({name, dtype, whole_bits(dtype), exprs().upper_bound(num_elems), rt::BufferRole::Workspace, 0, {}});
+}
+
+rt::BufferIndex ProgramContext::table(std::uint32_t index) {
+  if (const auto it = tables_.find(index); it != tables_.end()) return it->second;
+  const auto& t = program.tables.at(index);
+  std::vector<std::uint8_t> bytes;
+  // Narrow floats are kept as f32: the same values, no conversion in the loop.
+  const DType storage = is_float(t.type.dtype) && t.type.dtype != kF64 ? kF32 : t.type.dtype;
+  for (const auto bits : t.bits) append_element(bytes, storage, bits);
+  out.constants.push_back(std::move(bytes));
+  rt::BufferInfo info{"table" + std::to_string(index), storage, whole_bits(storage), num_elems(t.type),
+                      rt::BufferRole::Constant, static_cast<std::uint32_t>(out.constants.size() - 1), {}};
+  return tables_[index] = add_buffer(std::move(info));
+}
+
+bool ProgramContext::is_packed(rt::BufferIndex index) const {
+  const auto bits = buffer(index).storage_bits;
+  return bits != 8 && bits != 16 && bits != 32 && bits != 64;
+}
+
+std::uint32_t ProgramContext::size_slot(HostExprId expr) {
+  const auto [it, is_added] =
+      size_slots_.try_emplace(expr.index(), static_cast<std::uint32_t>(out.size_exprs.size()));
+  if (is_added) out.size_exprs.push_back(expr);
+  return it->second;
+}
+
+std::uint32_t ProgramContext::message(const std::string& text) {
+  for (std::uint32_t i = 0; i < out.messages.size(); ++i) {
+    if (out.messages[i] == text) return i;
+  }
+  out.messages.push_back(text);
+  return static_cast<std::uint32_t>(out.messages.size() - 1);
+}
+
+HostExprId ProgramContext::num_elems(const ir::Type& type) {
+  auto& pool = exprs();
+  if (type.rank == 0) return pool.const_int(1);
+  return type.rank == 1 ? type.dims[0] : pool.mul(type.dims[0], type.dims[1]);
+}
+
+bool ProgramContext::is_const(HostExprId id, std::int64_t value) const { return const_int(id) == value; }
+
+std::optional<std::int64_t> ProgramContext::const_int(HostExprId id) const {
+  const auto& pool = out.info.exprs;
+  if (!pool.is_const(id) || pool.type(id) != HostType::Int) return std::nullopt;
+  return pool.const_value(id).as_int();
+}
+
+std::string ProgramContext::unique_symbol(const std::string& stem) {
+  const int uses = symbol_uses_[stem]++;
+  return uses == 0 ? stem : stem + "_" + std::to_string(uses);
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,143 @@
+// See walk_pulls.h.
+#include "codegen/kernelize/walk_pulls.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+
+void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
+                       const std::function<void(ValueId)>& visit);
+
+void visit_op_uses(const ir::Function& fn, const ir::Op& op, std::set<std::uint32_t>& inner,
+                   const std::function<void(ValueId)>& visit) {
+  for (const auto v : op.operands) {
+    if (!inner.contains(v.index())) visit(v);
+  }
+  for (const auto r : op.regions) visit_region_uses(fn, r, inner, visit);
+  if (op.attrs.combiner.is_valid()) {
+    const auto& c = fn.combiners[op.attrs.combiner.index()];
+    if (!c.op) visit_region_uses(fn, c.region, inner, visit);
+  }
+}
+
+void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
+                       const std::function<void(ValueId)>& visit) {
+  for (const auto op_id : fn.regions[region.index()].ops) {
+    const auto& op = fn.ops[op_id.index()];
+    visit_op_uses(fn, op, inner, visit);
+    for (const auto r : op.results) inner.insert(r.index());
+  }
+}
+
+bool is_one(const FunctionContext& cx, HostExprId id) { return cx.program.is_const(id, 1); }
+
+bool same_shape(const ir::Type& a, const ir::Type& b) {
+  if (a.rank != b.rank) return false;
+  for (int i = 0; i < a.rank; ++i) {
+    if (!(a.dims[i] == b.dims[i])) return false;
+  }
+  return true;
+}
+
+// How an operand that broadcasts into `result` is aligned.
+Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result, Align align) {
+  if (operand.rank == 0) return Align::None;
+  if (same_shape(operand, result)) return align;
+  if (operand.rank == 2 && align == Align::Flat && operand.dims[0] == result.dims[0] && is_one(cx, operand.dims[1])) {
+    return Align::Row;
+  }
+  return Align::None;
+}
+
+}  // namespace
+
+void for_each_used_value(const ir::Function& fn, ir::OpId op, const std::function<void(ValueId)>& visit) {
+  std::set<std::uint32_t> inner;
+  visit_op_uses(fn, fn.ops[op.index()], inner, visit);
+}
+
+bool is_selection(const FunctionContext& cx, ValueId v, ValueId selection) {
+  while (!(v == selection)) {
+    const auto& op = cx.def(v);
+    const bool keeps = op.kind == OpKind::reshape ||
+                       (op.kind == OpKind::convert && is_int(cx.value(v).type.dtype) && cx.value(v).type.dtype.bits >= 32);
+    if (!keeps) return false;
+    v = op.operands[0];
+  }
+  return true;
+}
+
+void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueId result, Align align,
+                             ValueId compaction_idx, const std::function<void(ValueId, Align)>& visit) {
+  const auto& to = cx.value(result).type;
+  switch (op.kind) {
+    case OpKind::map: case OpKind::convert: case OpKind::bitcast: case OpKind::stochastic_round: case OpKind::fill:
+      for (const auto v : op.operands) visit(v, broadcast_align(cx, cx.value(v).type, to, align));
+      return;
+    case OpKind::chunk: case OpKind::unchunk: case OpKind::reshape:
+      return visit(op.operands[0], align == Align::Row ? Align::None : align);
+    case OpKind::gather: {
+      const bool follows = compaction_idx.is_valid() && align == Align::Flat &&
+                           cx.value(op.operands[0]).type.rank == 1 && is_selection(cx, op.operands[1], compaction_idx);
+      if (follows) return visit(op.operands[0], Align::Flat);
+      visit(op.operands[1], cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : Align::None);
+      return visit(op.operands[0], Align::None);
+    }
+    default:
+      for (const auto v : op.operands) visit(v, Align::None);
+  }
+}
+
+void PullWalk::add_dep(int sink, Align align) {
+  if (sink == self) return;
+  for (const auto& d : deps) {
+    if (d.sink == sink && d.align == align) return;
+  }
+  deps.push_back({sink, align, false});
+}
+
+void PullWalk::visit(ValueId v, Align align) {
+  if (!seen.try_emplace({v.index(), align}, true).second) return;
+  const auto def = cx.value(v).def;
+  const auto barrier = plan.sink_of_op.find(def.index());
+  ValueId selection;
+  if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
+  if (selection.is_valid() && v == selection) return add_dep(compaction, align);
+  if (const auto stored = plan.stored.find(v.index()); stored != plan.stored.end()) {
+    if (stored->second != self && !retired.contains(stored->second)) return add_dep(stored->second, align);
+  }
+  if (barrier != plan.sink_of_op.end()) return add_dep(barrier->second, align);
+  if (cx.in_buffer.contains(v.index())) return;
+  for_each_pulled_operand(cx, cx.op(def), v, align, selection,
+                          [&](ValueId operand, Align operand_align) { visit(operand, operand_align); });
+}
+
+int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId, ValueId v) {
+  if (cx.value(v).type.rank != 1) return -1;
+  const auto extent = cx.value(v).type.dims[0];
+  std::vector<ValueId> work = {v};
+  std::set<std::uint32_t> seen;
+  while (!work.empty()) {
+    const auto value = work.back();
+    work.pop_back();
+    if (!seen.insert(value.index()).second || cx.value(value).type.rank != 1) continue;
+    const auto& op = cx.def(value);
+    const auto sink = plan.sink_of_op.find(cx.value(value).def.index());
+    if (sink != plan.sink_of_op.end() && plan.sinks[sink->second].kind == SinkKind::Nonzero &&
+        (cx.value(value).type.dims[0] == extent || op.attrs.has_limit)) {
+      return sink->second;
+    }
+    if (is_barrier(op.kind)) continue;
+    if (op.kind == OpKind::gather) {
+      work.push_back(op.operands[1]);
+    } else if (op.kind == OpKind::map || op.kind == OpKind::convert || op.kind == OpKind::bitcast ||
+               op.kind == OpKind::stochastic_round || op.kind == OpKind::reshape) {
+      for (const auto operand : op.operands) work.push_back(operand);
+    }
+  }
+  return -1;
+}
+
+}  // namespace cinch::codegen
