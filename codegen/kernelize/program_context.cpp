@@ -4,14 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
 namespace {
-
-std::uint8_t whole_bits(DType dtype) {
-  return static_cast<std::uint8_t>(8 * element_bytes(dtype));
-}
 
 template <typename T>
 void append(std::vector<std::uint8_t>& bytes, T value) {
@@ -32,14 +29,6 @@ void append_element(std::vector<std::uint8_t>& bytes, DType storage, std::uint64
 }
 
 }  // namespace
-
-kir::ComputeType compute_type(DType dtype) {
-  if (is_bool(dtype)) return kir::ComputeType::Bool;
-  if (dtype == kF64) return kir::ComputeType::F64;
-  if (is_float(dtype)) return kir::ComputeType::F32;
-  if (is_signed_int(dtype)) return dtype.bits <= 32 ? kir::ComputeType::I32 : kir::ComputeType::I64;
-  return dtype.bits <= 32 ? kir::ComputeType::U32 : kir::ComputeType::U64;
-}
 
 ProgramContext::ProgramContext(const ir::Program& p) : program(p) {
   out.info = p.info;
@@ -73,7 +62,7 @@ rt::BufferIndex ProgramContext::add_buffer(rt::BufferInfo info) {
 }
 
 rt::BufferIndex ProgramContext::add_workspace(const std::string& name, DType dtype, HostExprId num_elems) {
-  return add_buffer({name, dtype, whole_bits(dtype), exprs().upper_bound(num_elems), rt::BufferRole::Workspace, 0, {}});
+  return add_buffer({name, dtype, kir::whole_element_bits(dtype), exprs().upper_bound(num_elems), rt::BufferRole::Workspace, 0, {}});
 }
 
 rt::BufferIndex ProgramContext::table(std::uint32_t index) {
@@ -84,7 +73,7 @@ rt::BufferIndex ProgramContext::table(std::uint32_t index) {
   const DType storage = is_float(t.type.dtype) && t.type.dtype != kF64 ? kF32 : t.type.dtype;
   for (const auto bits : t.bits) append_element(bytes, storage, bits);
   out.constants.push_back(std::move(bytes));
-  rt::BufferInfo info{"table" + std::to_string(index), storage, whole_bits(storage), num_elems(t.type),
+  rt::BufferInfo info{"table" + std::to_string(index), storage, kir::whole_element_bits(storage), num_elems(t.type),
                       rt::BufferRole::Constant, static_cast<std::uint32_t>(out.constants.size() - 1), {}};
   return tables_[index] = add_buffer(std::move(info));
 }

@@ -9,8 +9,6 @@
 
 namespace cinch::codegen {
 
-kir::ComputeType compute_type(DType dtype);
-
 class ProgramContext {
  public:
   explicit ProgramContext(const ir::Program& program);

@@ -62,6 +62,17 @@ ValueId KernelBuilder::in_kernel(const std::function<ValueId()>& make) {
   return value;
 }
 
+ValueId KernelBuilder::in_group(const std::function<ValueId()>& make) {
+  const std::size_t saved = current_;
+  std::vector<Instr>* body = std::exchange(combiner_body_, nullptr);
+  while (kernel_.sections[current_].kind == SectionKind::Elements) --current_;
+  CINCH_CHECK(kernel_.sections[current_].kind == SectionKind::Group, "no group section here");
+  const ValueId value = make();
+  current_ = saved;
+  combiner_body_ = body;
+  return value;
+}
+
 ValueId KernelBuilder::new_value(ComputeType type) {
   kernel_.values.push_back({type, {}});
   return ValueId(kernel_.values.size() - 1);

@@ -83,6 +83,8 @@ class KernelBuilder {
   void elements();
   /// Emits into the kernel section while `make` runs.
   ValueId in_kernel(const std::function<ValueId()>& make);
+  /// Emits into the group section before the current element section (or the current group section).
+  ValueId in_group(const std::function<ValueId()>& make);
   SectionKind current() const { return kernel_.sections[current_].kind; }
 
   // ---- uniform leaves: made once each, in the kernel section ----

@@ -1,0 +1,188 @@
+// See emit_standalone.h.
+#include "codegen/kernelize/emit_standalone.h"
+
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using KirValue = kir::ValueId;
+
+class ScanEmitter {
+ public:
+  ScanEmitter(FunctionContext& cx, const RegionPlan& plan, int sink)
+      : cx_(cx), pc_(cx.program), plan_(plan), sink_(sink), op_(cx.op(plan.sinks[sink].op)), pool_(pc_.exprs()) {
+    const auto& t = cx_.value(op_.operands[0]).type;
+    const auto one = pool_.const_int(1);
+    const bool is_whole = op_.attrs.axis == ir::kAll || t.rank < 2;
+    rows_ = is_whole ? one : t.dims[op_.attrs.axis == 1 ? 0 : 1];
+    len_ = is_whole ? pc_.num_elems(t) : t.dims[op_.attrs.axis == 1 ? 1 : 0];
+    tiles_ = pool_.ceil_div(len_, pool_.const_int(kir::kTileElems));
+  }
+
+  std::vector<rt::Step> emit() {
+    std::vector<rt::Step> steps;
+    launch(steps, [&](KernelEmitter& k) { emit_ends(k); }, "tile ends");
+    steps.push_back({.kind = rt::StepKind::Launch, .index = emit_finish()});
+    launch(steps, [&](KernelEmitter& k) { emit_joined(k); }, "joined");
+    return steps;
+  }
+
+ private:
+  template <typename Make>
+  void launch(std::vector<rt::Step>& steps, const Make& make, const char* what) {
+    const KernelPlan kp{{kir::GroupKind::Row, {}, pool_.mul(rows_, tiles_), pool_.const_int(kir::kTileElems)}, 0, {}};
+    KernelEmitter k(cx_, plan_, kp);
+    k.current_ = sink_;
+    make(k);
+    k.b_.kernel().info.fused.push_back(k.fused_name(plan_.sinks[sink_]) + ": " + what);
+    steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
+  }
+
+  struct Tile {
+    KirValue row, tile, begin, rest;  // group level
+  };
+  Tile tile_of(KernelEmitter& k) {
+    auto& b = k.b_;
+    b.group();
+    const auto tiles = k.host_value(tiles_);
+    Tile t;
+    t.row = b.scalar(ScalarOp::div, {b.group_index(), tiles});
+    t.tile = b.scalar(ScalarOp::mod, {b.group_index(), tiles});
+    t.begin = b.mul(t.tile, b.const_i64(kir::kTileElems));
+    t.rest = b.sub(k.host_value(len_), t.begin);
+    return t;
+  }
+
+  Place place_of(KernelEmitter&, const Tile& t) const {
+    const Index along{Index::Kind::Linear, t.begin, t.rest, {}, true};
+    const Index across{Index::Kind::Uniform, t.row, {}, {}, true};
+    if (cx_.value(op_.operands[0]).type.rank < 2) return {along, {}, {}};
+    return op_.attrs.axis == 0 ? Place{std::nullopt, along, across} : Place{std::nullopt, across, along};
+  }
+
+  // The element section that puts the tile's values on chip and scans them; returns the first local array.
+  std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
+    auto& b = k.b_;
+    std::vector<std::uint32_t> locals;
+    for (const auto r : op_.results) locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
+    b.elements();
+    k.element_memo_.clear();
+    for (std::size_t i = 0; i < locals.size(); ++i) b.local_store(locals[i], k.pull(op_.operands[i], place_of(k, t)));
+    b.group();
+    b.local_scan(locals[0], combiner);
+    return locals[0];
+  }
+
+  void emit_ends(KernelEmitter& k) {
+    const auto combiner = k.make_combiner(op_);
+    const auto first = scan_tile(k, tile_of(k), combiner);
+    for (std::uint32_t i = 0; i < op_.results.size(); ++i) {
+      const auto end = k.b_.local_last(first + i);
+      ends_.push_back(pc_.add_workspace("tile_ends", kir::dtype_of(k.b_.type(end)), pool_.mul(k.bound(rows_), k.bound(tiles_))));
+      k.b_.store_at(ends_.back(), k.b_.group_index(), end);
+    }
+  }
+
+  std::uint32_t emit_finish() {
+    const KernelPlan single{Domain{}, 0, {}};
+    KernelEmitter f(cx_, plan_, single);
+    f.current_ = sink_;
+    const auto combiner = f.make_combiner(op_);
+    f.b_.finish_scan(f.host_value(rows_), f.host_value(tiles_), ends_, combiner);
+    f.b_.kernel().info.fused.push_back("finish " + f.fused_name(plan_.sinks[sink_]));
+    return f.b_.finish();
+  }
+
+  void emit_joined(KernelEmitter& k) {
+    auto& b = k.b_;
+    const auto combiner = k.make_combiner(op_);
+    const Tile t = tile_of(k);
+    const auto first = scan_tile(k, t, combiner);
+    const std::size_t num = op_.results.size();
+    const auto is_first_tile = b.eq(t.tile, b.const_i64(0));
+    const auto has_previous = b.logical_not(is_first_tile);
+    std::vector<KirValue> before, init;
+    for (std::size_t i = 0; i < num; ++i) {
+      init.push_back(k.pull_scalar(op_.operands[num + i]));
+      before.push_back(b.load_at(ends_[i], b.sub(b.group_index(), b.const_i64(1)), has_previous));
+    }
+    b.elements();
+    k.element_memo_.clear();
+    const auto values = op_.attrs.exclusive ? exclusive_values(k, first, t, before, init)
+                                            : inclusive_values(k, first, has_previous, before, init);
+    for (std::size_t i = 0; i < num; ++i) store(k, plan_.sinks[sink_].results[i], t, values[i]);
+  }
+
+  std::vector<KirValue> choose(KernelEmitter& k, KirValue c, const std::vector<KirValue>& a, const std::vector<KirValue>& e) {
+    std::vector<KirValue> out;
+    for (std::size_t i = 0; i < a.size(); ++i) out.push_back(k.b_.select(c, a[i], e[i]));
+    return out;
+  }
+
+  std::vector<KirValue> inclusive_values(KernelEmitter& k, std::uint32_t first, KirValue has_previous,
+                                         const std::vector<KirValue>& before, const std::vector<KirValue>& init) {
+    std::vector<KirValue> own;
+    for (std::uint32_t i = 0; i < init.size(); ++i) own.push_back(k.b_.local_load(first + i));
+    return k.join(op_, init, choose(k, has_previous, k.join(op_, before, own), own));
+  }
+
+  // Element j takes the inclusive value of j - 1: the previous tile's end for the tile's first, `init` alone for the row's first.
+  std::vector<KirValue> exclusive_values(KernelEmitter& k, std::uint32_t first, const Tile& t,
+                                         const std::vector<KirValue>& before, const std::vector<KirValue>& init) {
+    auto& b = k.b_;
+    std::vector<KirValue> own;
+    for (std::uint32_t i = 0; i < init.size(); ++i) own.push_back(b.local_previous(first + i, before[i]));
+    const auto is_first_column = b.eq(b.column(), b.const_u32(0));
+    const auto is_first_tile = b.eq(t.tile, b.const_i64(0));
+    const auto joined = choose(k, b.scalar(ScalarOp::bit_or, {is_first_column, is_first_tile}), own, k.join(op_, before, own));
+    return choose(k, b.logical_and(is_first_column, is_first_tile), init, k.join(op_, init, joined));
+  }
+
+  void store(KernelEmitter& k, rt::BufferIndex buffer, const Tile& t, KirValue value) {
+    auto& b = k.b_;
+    const auto& type = cx_.value(op_.operands[0]).type;
+    const Index flat = k.flat_of(place_of(k, t), type);
+    if (flat.kind == Index::Kind::Linear) return b.store_linear(buffer, value, flat.value, flat.limit);
+    b.store_at(buffer, flat.value, value, flat.pred);
+  }
+
+  FunctionContext& cx_;
+  ProgramContext& pc_;
+  const RegionPlan& plan_;
+  int sink_;
+  const ir::Op& op_;
+  HostExprPool& pool_;
+  HostExprId rows_, len_, tiles_;
+  std::vector<rt::BufferIndex> ends_;
+};
+
+std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink) {
+  return ScanEmitter(cx, plan, sink).emit();
+}
+
+std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, int sink) {
+  auto& pc = cx.program;
+  const auto& s = plan.sinks[sink];
+  const auto& op = cx.op(s.op);
+  const auto& t = cx.value(op.operands[0]).type;
+  if (op.attrs.axis == 0) CINCH_LIMITATION("argsort along axis 0: transpose first");
+  auto& pool = pc.exprs();
+  const auto rows = t.rank < 2 ? pool.const_int(1) : t.dims[0];
+  const auto len = t.rank < 2 ? t.dims[0] : t.dims[1];
+  kir::KernelBuilder b(pc.out, pc.unique_symbol("argsort"), kir::GroupKind::Row);
+  b.set_rows(pool.upper_bound(rows), pool.upper_bound(len));
+  b.group();
+  KirValue actual = b.group_len();
+  if (pool.has_count(len)) {
+    const auto node = pool.node(len);
+    if (node.op != HostOp::Count) CINCH_LIMITATION("argsort of a length computed from counts");
+    actual = b.in_kernel([&] {
+      return b.convert(b.load_at(pc.count(static_cast<std::uint32_t>(node.payload)), b.const_i64(0)), kir::ComputeType::I64);
+    });
+  }
+  b.argsort_row(b.group_base(), actual, {s.results[0], s.buffer, s.results[1]}, op.attrs.descending);
+  b.kernel().info.fused.push_back("argsort");
+  return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,137 @@
+// Emits one kernel: pulls values at a place, and turns each sink into instructions.
+#pragma once
+#include <map>
+#include <tuple>
+
+#include "codegen/kernelize/plan_region.h"
+#include "codegen/kir/builder.h"
+
+namespace cinch::codegen {
+
+// Where in an array an element is wanted.
+struct Index {
+  enum class Kind : std::uint8_t {
+    Linear,   // base + j: neighbouring elements side by side
+    Uniform,  // the same for all elements of the group (or of the kernel)
+    Varying,  // any u32 per element
+  };
+  Kind kind = Kind::Linear;
+  kir::ValueId value;  // Linear: base, i64 (invalid: 0); Uniform: i64; Varying: u32
+  kir::ValueId limit;  // Linear: i64, elements j >= limit are not there (and read as 0)
+  kir::ValueId pred;   // Uniform, Varying: bool, false: not there
+  bool is_group_level = false;  // the value is known per group, not per kernel
+  friend auto operator<=>(const Index&, const Index&) = default;
+};
+
+// An element of an array: its row-major index, or row and column, or both.
+struct Place {
+  std::optional<Index> flat, row, col;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+struct EmittedKernels {
+  std::vector<rt::Step> steps;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const KernelPlan& kernel);
+  // Appends the kernel (and what finishes it) to the program; returns its steps.
+  std::vector<rt::Step> emit();
+
+ private:
+  friend class ScanEmitter;
+  // --- sinks (emit_sinks.cpp) ---
+  void emit_phase(int phase, int last_phase);
+  void emit_group_sinks(int phase);
+  void emit_element_sinks(int phase);
+  void after_elements(int phase);
+  void emit_single();
+  void emit_store(const Sink& s);
+  void emit_compact_store(const Sink& s);
+  void emit_row_store(const Sink& s);
+  void emit_reduce(int id);
+  void emit_row_reduce(int id);
+  void emit_running_sum(int id);
+  void emit_nonzero(int id);
+  void emit_scatter(const Sink& s);
+  void emit_scatter_add(const Sink& s);
+  void emit_histogram(const Sink& s);
+  void emit_check_index(const Sink& s);
+  void emit_nonfinite(const Sink& s);
+  void store_partials(int id);
+  void keep_row_results(int id);
+  void place_running_sum(int id);
+  void place_nonzero(int id);
+  std::optional<std::uint32_t> finish_reductions(std::uint32_t sweep);
+  void describe();
+  std::string fused_name(const Sink& s) const;
+
+  // --- pulls (pull.cpp, pull_access.cpp) ---
+  kir::ValueId pull(ir::ValueId v, const Place& place);
+  kir::ValueId pull_scalar(ir::ValueId v) { return pull(v, uniform_place(b_.const_i64(0), false)); }
+  kir::ValueId pull_now(ir::ValueId v, const Place& place);
+  std::optional<kir::ValueId> pull_on_chip(ir::ValueId v, const Place& place);
+  std::optional<rt::BufferIndex> buffer_of(ir::ValueId v) const;
+  kir::ValueId load(rt::BufferIndex buffer, const ir::Type& type, const Place& place);
+  kir::ValueId pull_op(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_map(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_draw(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_const(const ir::Op& op, ir::ValueId v);
+  kir::ValueId pull_host_size(const ir::Op& op, ir::ValueId v);
+  kir::ValueId pull_gather(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_slice(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_concat(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_pack(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place);
+
+  // --- places ---
+  Place uniform_place(kir::ValueId i64, bool is_group_level) const;
+  Place domain_place();  // element j of the group at hand, in the kernel's domain
+  Index flat_of(const Place& place, const ir::Type& type);
+  std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type);
+  Place operand_place(const Place& place, const ir::Type& operand, const ir::Type& result);
+  kir::ValueId index_u32(const Index& index);
+  kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);
+  Index index_at(ir::ValueId idx, const Place& place, HostExprId extent);
+  bool is_element_level(const Place& place) const;
+  bool is_group_level(const Place& place) const;
+
+  // --- host values and combiners ---
+  kir::ValueId host_value(HostExprId expr);
+  kir::ValueId host_value_now(HostExprId expr);
+  std::uint32_t make_combiner(const ir::Op& op);
+  std::uint32_t make_combiner(const ir::Op& op, kir::KernelBuilder& b, KernelEmitter& values);
+  std::vector<kir::ValueId> join(const ir::Op& op, const std::vector<kir::ValueId>& a,
+                                 const std::vector<kir::ValueId>& c);
+  std::vector<kir::ValueId> eval_region(ir::RegionId region, const std::vector<kir::ValueId>& args);
+  void pull_region_scalars(ir::RegionId region);
+  std::vector<kir::ValueId> with_init(const ir::Op& op, std::vector<kir::ValueId> results);
+  HostExprId bound(HostExprId e) { return pc_.exprs().upper_bound(e); }
+  const ir::Type& type(ir::ValueId v) const { return cx_.value(v).type; }
+  std::string stem() const;
+
+  FunctionContext& cx_;
+  ProgramContext& pc_;
+  const RegionPlan& plan_;
+  const KernelPlan& kp_;
+  kir::KernelBuilder b_;
+  int current_ = -1;  // the sink being emitted: its deps say what is loaded
+  int phase_ = 0;
+  std::vector<rt::Step> before_;  // zeroing steps
+  std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
+  std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_;
+  std::map<int, std::vector<kir::ValueId>> reduced_;      // RowReduce, Reduce: group results
+  std::map<int, std::vector<rt::BufferIndex>> partials_;  // Reduce
+  struct Position {
+    kir::ValueId prefix, total, rank, pred;  // rank and pred: of the current phase
+    rt::BufferIndex state = 0;
+    int rank_phase = -1;
+  };
+  std::map<int, Position> positions_;  // RunningSum, Nonzero
+};
+
+}  // namespace cinch::codegen

@@ -1,0 +1,240 @@
+// Entries of a program: regions to steps, control flow to host steps over small buffers.
+#include "codegen/kernelize/kernelize.h"
+
+#include <algorithm>
+
+#include "codegen/kernelize/emit_standalone.h"
+#include "codegen/kernelize/kernel_emitter.h"
+#include "codegen/kernelize/plan_region.h"
+#include "codegen/kernelize/walk_pulls.h"
+#include "codegen/kir/cost.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+using Steps = std::vector<rt::Step>;
+
+void append(Steps& to, Steps from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+class RegionEmitter {
+ public:
+  RegionEmitter(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests, bool flag_nonfinite)
+      : cx_(cx), plan_(plan_region(cx, region, requests, flag_nonfinite)) {}
+
+  Steps emit() {
+    Steps steps;
+    for (const auto& kernel : plan_.kernels) {
+      const int first = kernel.sinks.front();
+      switch (plan_.sinks[first].kind) {
+        case SinkKind::Control: append(steps, emit_control(first)); break;
+        case SinkKind::CheckHost: append(steps, emit_check_host(first)); break;
+        case SinkKind::Scan: append(steps, emit_scan(cx_, plan_, first)); break;
+        case SinkKind::Argsort: append(steps, emit_argsort(cx_, plan_, first)); break;
+        default: append(steps, KernelEmitter(cx_, plan_, kernel).emit());
+      }
+    }
+    return steps;
+  }
+
+ private:
+  Steps emit_check_host(int sink) {
+    const auto& op = cx_.op(plan_.sinks[sink].op);
+    return {{.kind = rt::StepKind::CheckHost, .index = cx_.program.message(op.attrs.text), .expr = op.attrs.size}};
+  }
+
+  // The context in which regions of a control operator see outer values.
+  FunctionContext inner_context(const Sink& s) const {
+    FunctionContext inner = cx_;
+    for (const auto& d : s.deps) {
+      const auto& t = plan_.sinks[d.sink];
+      if (t.kind == SinkKind::Store) inner.in_buffer[t.value.index()] = t.buffer;
+    }
+    return inner;
+  }
+
+  static Steps store_all(FunctionContext& cx, const std::vector<StoreRequest>& requests) {
+    if (requests.empty()) return {};
+    return RegionEmitter(cx, ir::RegionId(), requests, false).emit();
+  }
+
+  std::vector<ValueId> yields(ir::RegionId region) const {
+    const auto& ops = cx_.fn.regions[region.index()].ops;
+    return cx_.op(ops.back()).operands;
+  }
+
+  rt::BufferIndex flag_buffer() { return cx_.program.add_workspace("condition", kBool, cx_.program.exprs().const_int(1)); }
+
+  Steps emit_control(int sink) {
+    const auto& s = plan_.sinks[sink];
+    auto inner = inner_context(s);
+    switch (cx_.op(s.op).kind) {
+      case OpKind::if_else: return emit_if(s, inner);
+      case OpKind::for_loop: return emit_for(s, inner);
+      default: return emit_while(s, inner);
+    }
+  }
+
+  Steps emit_if(const Sink& s, FunctionContext& inner) {
+    const auto& op = cx_.op(s.op);
+    const auto condition = flag_buffer();
+    Steps steps = store_all(inner, {{op.operands[0], condition, false}});
+    rt::Step step{.kind = rt::StepKind::If, .index = condition};
+    step.body = emit_branch(inner, op.regions[0], s.results);
+    step.orelse = emit_branch(inner, op.regions[1], s.results);
+    steps.push_back(std::move(step));
+    return steps;
+  }
+
+  Steps emit_branch(const FunctionContext& outer, ir::RegionId region, const std::vector<rt::BufferIndex>& results) {
+    FunctionContext inner = outer;
+    std::vector<StoreRequest> requests;
+    const auto values = yields(region);
+    for (std::size_t i = 0; i < values.size(); ++i) requests.push_back({values[i], results[i], false});
+    return RegionEmitter(inner, region, requests, false).emit();
+  }
+
+  // What a loop carries lies in the buffers of its results; a body writes the next values beside them.
+  Steps store_inits(const ir::Op& op, const Sink& s, FunctionContext& inner) {
+    std::vector<StoreRequest> requests;
+    for (std::size_t i = 0; i < op.operands.size(); ++i) requests.push_back({op.operands[i], s.results[i], false});
+    return store_all(inner, requests);
+  }
+
+  Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s, std::size_t first_carried) {
+    FunctionContext inner = outer;
+    const auto& args = cx_.fn.regions[region.index()].args;
+    for (std::size_t i = 0; i < s.results.size(); ++i) inner.in_buffer[args[first_carried + i].index()] = s.results[i];
+    std::vector<StoreRequest> requests;
+    Steps copies;
+    const auto values = yields(region);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == args[first_carried + i]) continue;
+      const auto& info = cx_.program.buffer(s.results[i]);
+      const auto next = cx_.program.add_workspace(info.name + "_next", info.dtype, info.num_elems);
+      requests.push_back({values[i], next, false});
+      copies.push_back({.kind = rt::StepKind::Copy, .index = s.results[i], .index2 = next});
+    }
+    Steps steps = RegionEmitter(inner, region, requests, false).emit();
+    append(steps, std::move(copies));
+    return steps;
+  }
+
+  Steps emit_for(const Sink& s, FunctionContext& inner) {
+    const auto& op = cx_.op(s.op);
+    Steps steps = store_inits(op, s, inner);
+    const auto counter = cx_.program.add_workspace("i", kI64, cx_.program.exprs().const_int(1));
+    const auto region = op.regions[0];
+    inner.in_buffer[cx_.fn.regions[region.index()].args[0].index()] = counter;
+    rt::Step step{.kind = rt::StepKind::For, .index = counter, .expr = op.attrs.size, .expr2 = op.attrs.size2};
+    step.body = emit_body(inner, region, s, 1);
+    steps.push_back(std::move(step));
+    return steps;
+  }
+
+  Steps emit_while(const Sink& s, FunctionContext& inner) {
+    const auto& op = cx_.op(s.op);
+    Steps steps = store_inits(op, s, inner);
+    const auto condition = flag_buffer();
+    rt::Step step{.kind = rt::StepKind::While, .index = condition, .expr = op.attrs.size};
+    FunctionContext in_condition = inner;
+    const auto& args = cx_.fn.regions[op.regions[0].index()].args;
+    for (std::size_t i = 0; i < s.results.size(); ++i) in_condition.in_buffer[args[i].index()] = s.results[i];
+    step.cond = RegionEmitter(in_condition, op.regions[0], {{yields(op.regions[0])[0], condition, false}}, false).emit();
+    step.body = emit_body(inner, op.regions[1], s, 0);
+    steps.push_back(std::move(step));
+    return steps;
+  }
+
+  FunctionContext& cx_;
+  RegionPlan plan_;
+};
+
+// --- entries ----------------------------------------------------------------------------------------------------------
+
+std::vector<StoreRequest> encode_requests(ProgramContext& pc, const ir::Function& fn) {
+  std::vector<StoreRequest> requests;
+  for (std::uint32_t i = 0; i < fn.results.fields.size(); ++i) requests.push_back({fn.results.fields[i], pc.field(i), false});
+  for (std::uint32_t i = 0; i < fn.results.counts.size(); ++i) {
+    requests.push_back({fn.results.counts[i], pc.count(i), false});
+  }
+  return requests;
+}
+
+void add_state_requests(ProgramContext& pc, const ir::Function& fn, std::vector<StoreRequest>& requests) {
+  for (std::uint32_t i = 0; i < fn.results.states.size(); ++i) {
+    const auto v = fn.results.states[i];
+    const auto& op = fn.ops[fn.values[v.index()].def.index()];
+    if (op.kind == OpKind::state && op.attrs.index == i) continue;
+    requests.push_back({v, pc.state_next(i), false});
+  }
+}
+
+void touch(const kir::KernelProgram& program, const Steps& steps, std::set<rt::BufferIndex>& buffers) {
+  for (const auto& step : steps) {
+    if (step.kind == rt::StepKind::Launch) {
+      for (const auto& section : program.kernels[step.index].sections) {
+        for (const auto& instr : section.instrs) buffers.insert(instr.buffers.begin(), instr.buffers.end());
+      }
+    } else if (step.kind != rt::StepKind::CheckHost) {
+      buffers.insert(step.index);
+      if (step.kind == rt::StepKind::Copy) buffers.insert(step.index2);
+    }
+    touch(program, step.cond, buffers);
+    touch(program, step.body, buffers);
+    touch(program, step.orelse, buffers);
+  }
+}
+
+void set_entry(ProgramContext& pc, rt::EntryKind kind, Steps steps) {
+  auto& entry = pc.out.entries[static_cast<std::size_t>(kind)];
+  entry.present = true;
+  append(entry.steps, std::move(steps));
+  std::set<rt::BufferIndex> buffers;
+  touch(pc.out, entry.steps, buffers);
+  entry.buffers.assign(buffers.begin(), buffers.end());
+}
+
+Steps emit_function(ProgramContext& pc, const ir::Function& fn, const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
+  FunctionContext cx{pc, fn, {}};
+  return RegionEmitter(cx, fn.body, requests, flag_nonfinite).emit();
+}
+
+void emit_entries(ProgramContext& pc) {
+  const auto& program = pc.program;
+  for (std::uint32_t i = 0; i < program.state_inits.size(); ++i) {
+    const auto& fn = program.state_inits[i];
+    set_entry(pc, rt::EntryKind::Init, emit_function(pc, fn, {{fn.results.output, pc.state_next(i), false}}, false));
+  }
+  if (const auto* fn = program.find(ir::FunctionKind::Encode)) {
+    auto requests = encode_requests(pc, *fn);
+    add_state_requests(pc, *fn, requests);
+    set_entry(pc, rt::EntryKind::Encode, emit_function(pc, *fn, requests, true));
+  }
+  if (const auto* fn = program.find(ir::FunctionKind::Decode)) {
+    for (const bool adds : {false, true}) {
+      set_entry(pc, adds ? rt::EntryKind::DecodeAdd : rt::EntryKind::Decode,
+                emit_function(pc, *fn, {{fn->results.output, pc.output(), adds}}, false));
+    }
+  }
+  if (const auto* fn = program.find(ir::FunctionKind::Finish)) {
+    std::vector<StoreRequest> requests = {{fn->results.output, pc.output(), false}};
+    add_state_requests(pc, *fn, requests);
+    set_entry(pc, rt::EntryKind::Finish, emit_function(pc, *fn, requests, true));
+  }
+}
+
+}  // namespace
+
+kir::KernelProgram kernelize(const ir::Program& program) {
+  ProgramContext pc(program);
+  emit_entries(pc);
+  kir::set_costs(pc.out);
+  return std::move(pc.out);
+}
+
+}  // namespace cinch::codegen

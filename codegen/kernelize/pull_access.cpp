@@ -1,0 +1,303 @@
+// Pulling values: places, and the operators that only move elements.
+#include "codegen/kernelize/kernel_emitter.h"
+#include "codegen/kernelize/walk_pulls.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using ir::OpKind;
+using kir::ComputeType;
+using KirValue = kir::ValueId;
+
+// --- places -----------------------------------------------------------------------------------------------------------
+
+Place KernelEmitter::uniform_place(KirValue i64, bool is_group_level) const {
+  return {Index{Index::Kind::Uniform, i64, {}, {}, is_group_level}, {}, {}};
+}
+
+Place KernelEmitter::domain_place() {
+  const Index flat{Index::Kind::Linear, b_.group_base(), {}, {}, true};
+  if (kp_.domain.kind != kir::GroupKind::Row) return {flat, {}, {}};
+  return {flat, Index{Index::Kind::Uniform, b_.group_index(), {}, {}, true}, Index{}};
+}
+
+KirValue KernelEmitter::index_u32(const Index& index) {
+  if (index.kind == Index::Kind::Varying) return index.value;
+  if (index.kind == Index::Kind::Uniform) return b_.convert(index.value, ComputeType::U32);
+  if (!index.value.is_valid()) return b_.column();
+  if (index.value == b_.group_base()) return b_.element();
+  const auto make = [&] { return b_.convert(index.value, ComputeType::U32); };
+  const auto base = index.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+  return b_.add(base, b_.column());
+}
+
+Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
+  if (place.flat) return *place.flat;
+  if (t.rank < 2) {
+    // A vector in row terms: [n, 1].
+    return *place.row;
+  }
+  const Index row = *place.row, col = *place.col;
+  if (pc_.is_const(t.dims[1], 1)) return row;
+  if (pc_.is_const(t.dims[0], 1)) return col;
+  const auto cols = host_value(t.dims[1]);
+  const bool is_group = row.is_group_level || col.is_group_level;
+  const auto uniform = [&](const std::function<KirValue()>& make) { return is_group ? b_.in_group(make) : b_.in_kernel(make); };
+  if (row.kind == Index::Kind::Uniform && !row.pred.is_valid() && col.kind != Index::Kind::Varying &&
+      !col.pred.is_valid()) {
+    const auto base = uniform([&] {
+      const auto start = b_.mul(row.value, cols);
+      return col.value.is_valid() ? b_.add(start, col.value) : start;
+    });
+    return {col.kind, base, col.limit, {}, is_group};
+  }
+  const auto make = [&] {
+    const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
+    return b_.add(b_.mul(index_u32(row), c), index_u32(col));
+  };
+  Index out{Index::Kind::Varying, {}, {}, row.pred.is_valid() ? row.pred : col.pred, false};
+  const bool both = row.pred.is_valid() && col.pred.is_valid();
+  if (row.kind == Index::Kind::Uniform && col.kind == Index::Kind::Uniform) {
+    out.kind = Index::Kind::Uniform;
+    out.is_group_level = is_group;
+    out.value = uniform([&] { return b_.add(b_.mul(row.value, cols), col.value); });
+    if (both) out.pred = uniform([&] { return b_.logical_and(row.pred, col.pred); });
+    return out;
+  }
+  out.value = make();
+  if (both) out.pred = b_.logical_and(row.pred, col.pred);
+  for (const auto& i : {row, col}) {
+    if (i.kind != Index::Kind::Linear || !i.limit.is_valid()) continue;
+    const auto limit = [&] { return b_.convert(i.limit, kI64, kU32); };
+    const auto in_range = b_.lt(b_.column(), i.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    out.pred = out.pred.is_valid() ? b_.logical_and(out.pred, in_range) : in_range;
+  }
+  return out;
+}
+
+std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::Type& t) {
+  if (place.row && place.col) return {*place.row, *place.col};
+  const Index flat = *place.flat;
+  const Index zero{Index::Kind::Uniform, b_.const_i64(0), {}, {}, false};
+  if (pc_.is_const(t.dims[1], 1)) return {flat, zero};
+  if (pc_.is_const(t.dims[0], 1)) return {zero, flat};
+  const auto cols = host_value(t.dims[1]);
+  if (flat.kind == Index::Kind::Uniform) {
+    const auto split = [&](ScalarOp op) {
+      const auto make = [&] { return b_.scalar(op, {flat.value, cols}); };
+      return Index{Index::Kind::Uniform, flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make), {}, flat.pred,
+                   flat.is_group_level};
+    };
+    return {split(ScalarOp::div), split(ScalarOp::mod)};
+  }
+  const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
+  const auto i = index_u32(flat);
+  KirValue pred = flat.pred;
+  if (flat.kind == Index::Kind::Linear && flat.limit.is_valid()) {
+    const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
+    pred = b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+  }
+  return {Index{Index::Kind::Varying, b_.scalar(ScalarOp::div, {i, c}), {}, pred, false},
+          Index{Index::Kind::Varying, b_.scalar(ScalarOp::mod, {i, c}), {}, pred, false}};
+}
+
+Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand, const ir::Type& result) {
+  if (operand.rank == 0) return uniform_place(b_.const_i64(0), false);
+  bool is_same = operand.rank == result.rank;
+  for (int i = 0; is_same && i < operand.rank; ++i) is_same = operand.dims[i] == result.dims[i];
+  if (is_same) return place;
+  const Index zero{Index::Kind::Uniform, b_.const_i64(0), {}, {}, false};
+  if (operand.rank == 1) return pc_.is_const(operand.dims[0], 1) ? Place{zero, {}, {}} : place;
+  auto [row, col] = row_col_of(place, result);
+  if (pc_.is_const(operand.dims[0], 1) && !pc_.is_const(result.dims[0], 1)) row = zero;
+  if (pc_.is_const(operand.dims[1], 1) && !pc_.is_const(result.dims[1], 1)) col = zero;
+  return {std::nullopt, row, col};
+}
+
+// --- gathers ----------------------------------------------------------------------------------------------------------
+
+// The index that the value `idx` holds at `place`, guarded by the extent it must lie below.
+Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
+  const auto value = pull(idx, place);
+  const auto size = host_value(extent);
+  const DType dtype = type(idx).dtype;
+  const bool is_scalar = type(idx).rank == 0;
+  if (is_scalar || !is_element_level(place)) {
+    Index out{Index::Kind::Uniform, {}, {}, {}, !is_scalar && is_group_level(place)};
+    const Place at = is_scalar ? uniform_place(b_.const_i64(0), false) : place;
+    out.value = at_level_of(at, [&] { return b_.convert(value, dtype, kI64); });
+    out.pred = at_level_of(at, [&] {
+      return b_.logical_and(b_.lt(out.value, size), b_.scalar(ScalarOp::ge, {out.value, b_.const_i64(0)}));
+    });
+    return out;
+  }
+  const auto limit = b_.in_kernel([&] { return b_.convert(size, kI64, kU32); });
+  const auto u32 = b_.convert(value, dtype, kU32);
+  return {Index::Kind::Varying, u32, {}, b_.lt(u32, limit), false};
+}
+
+KirValue KernelEmitter::pull_gather(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto x = op.operands[0], idx = op.operands[1];
+  const auto& tx = type(x);
+  const auto& to = type(v);
+  if (current_ >= 0 && plan_.sinks[current_].compaction >= 0 && tx.rank == 1) {
+    const auto selection = cx_.op(plan_.sinks[plan_.sinks[current_].compaction].op).results[0];
+    if (is_selection(cx_, idx, selection)) return pull(x, domain_place());
+  }
+  if (tx.rank == 1) return pull(x, {index_at(idx, place, tx.dims[0]), {}, {}});
+  if (type(idx).rank == 0) {
+    return pull(x, {std::nullopt, index_at(idx, place, tx.dims[0]), flat_of(place, to)});
+  }
+  const auto [row, col] = row_col_of(place, to);
+  return pull(x, {std::nullopt, index_at(idx, {row, {}, {}}, tx.dims[0]), col});
+}
+
+KirValue KernelEmitter::pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto& tx = type(op.operands[0]);
+  const auto [row, col] = row_col_of(place, type(v));
+  const Place at{place.flat, row, col};
+  if (op.attrs.axis == 1) return pull(op.operands[0], {std::nullopt, row, index_at(op.operands[1], at, tx.dims[1])});
+  return pull(op.operands[0], {std::nullopt, index_at(op.operands[1], at, tx.dims[0]), col});
+}
+
+KirValue KernelEmitter::pull_slice(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto begin = host_value(op.attrs.size);
+  const auto shifted = [&](Index i) {
+    if (i.kind == Index::Kind::Varying) {
+      const auto offset = b_.in_kernel([&] { return b_.convert(begin, ComputeType::U32); });
+      i.value = b_.add(i.value, offset);
+      return i;
+    }
+    const auto make = [&] { return i.value.is_valid() ? b_.add(i.value, begin) : begin; };
+    i.value = i.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+    return i;
+  };
+  if (type(v).rank == 1) return pull(op.operands[0], {shifted(flat_of(place, type(v))), {}, {}});
+  const auto [row, col] = row_col_of(place, type(v));
+  return pull(op.operands[0], {std::nullopt, shifted(row), col});
+}
+
+KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const Index at = flat_of(place, type(v));
+  const auto i = at_level_of(place, [&] { return index_u32(at); });
+  KirValue result;
+  auto& pool = pc_.exprs();
+  HostExprId offset = pool.const_int(0);
+  for (const auto part : op.operands) {
+    const auto begin = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
+    offset = pool.add(offset, pc_.num_elems(type(part)));
+    const auto end = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
+    const auto inside = at_level_of(place, [&] {
+      return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end));
+    });
+    Index there{Index::Kind::Varying, at_level_of(place, [&] { return b_.sub(i, begin); }), {}, inside, false};
+    if (!is_element_level(place)) {
+      there.kind = Index::Kind::Uniform;
+      there.is_group_level = is_group_level(place);
+      there.value = at_level_of(place, [&] { return b_.convert(there.value, ComputeType::I64); });
+    }
+    const auto value = pull(part, {there, {}, {}});
+    result = result.is_valid() ? at_level_of(place, [&] { return b_.select(inside, value, result); }) : value;
+  }
+  return result;
+}
+
+KirValue KernelEmitter::pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto [row, col] = row_col_of(place, type(v));
+  return pull(op.operands[0], {std::nullopt, col, row});
+}
+
+// chunk, unchunk, reshape: the same row-major index; behind the end of a chunked vector there are zeros.
+KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto x = op.operands[0];
+  Index flat = flat_of(place, type(v));
+  if (op.kind != OpKind::chunk) return pull(x, {flat, {}, {}});
+  const auto size = host_value(type(x).dims[0]);
+  if (flat.kind == Index::Kind::Linear) {
+    const auto make = [&] {
+      const auto rest = flat.value.is_valid() ? b_.sub(size, flat.value) : size;
+      return flat.limit.is_valid() ? b_.min(rest, flat.limit) : rest;
+    };
+    flat.limit = flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+    const auto value = pull(x, {flat, {}, {}});
+    if (buffer_of(x)) return value;  // loads give zeros behind the limit
+    const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
+    const auto in_range = b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    return b_.select(in_range, value, b_.zero(b_.type(value)));
+  }
+  const Place at{flat, {}, {}};
+  const auto below = at_level_of(at, [&] {
+    return flat.kind == Index::Kind::Uniform ? b_.lt(flat.value, size) : b_.lt(flat.value, b_.in_kernel([&] { return b_.convert(size, kI64, kU32); }));
+  });
+  const auto outer = flat.pred;
+  flat.pred = outer.is_valid() ? at_level_of(at, [&] { return b_.logical_and(outer, below); }) : below;
+  const auto value = pull(x, {flat, {}, {}});
+  return at_level_of(at, [&] { return b_.select(flat.pred, value, b_.zero(b_.type(value))); });
+}
+
+// --- packing inside a program -----------------------------------------------------------------------------------------
+
+// Byte p of a packed array holds bits 8p … 8p + 7: parts of at most 8 / bits + 2 elements.
+KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto bits = static_cast<std::int64_t>(op.attrs.bits);
+  const auto x = op.operands[0];
+  const auto u64 = [&](std::uint64_t c) { return b_.const_u64(c); };
+  const auto size = b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
+  const auto byte = at_level_of(place, [&] { return b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64); });
+  const auto first_bit = at_level_of(place, [&] { return b_.mul(byte, u64(8)); });
+  KirValue sum;
+  const int num_parts = static_cast<int>(8 / bits) + 2;
+  for (int part = 0; part < num_parts; ++part) {
+    const auto element = at_level_of(place, [&] { return b_.add(b_.scalar(ScalarOp::div, {first_bit, u64(static_cast<std::uint64_t>(bits))}), u64(static_cast<std::uint64_t>(part))); });
+    Index i{Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(element, size); }), false};
+    const bool is_uniform = !is_element_level(place);
+    if (is_uniform) i.kind = Index::Kind::Uniform;
+    i.is_group_level = is_uniform && is_group_level(place);
+    i.value = at_level_of(place, [&] { return b_.convert(element, is_uniform ? ComputeType::I64 : ComputeType::U32); });
+    const auto value = pull(x, {i, {}, {}});
+    sum = at_level_of(place, [&] {
+      const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), u64(0));
+      const auto low = b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
+      const auto start = b_.mul(element, u64(static_cast<std::uint64_t>(bits)));
+      const auto is_later = b_.scalar(ScalarOp::ge, {start, first_bit});
+      const auto up = b_.min(b_.sub(start, first_bit), u64(8)), down = b_.min(b_.sub(first_bit, start), u64(63));
+      const auto shifted = b_.select(is_later, b_.scalar(ScalarOp::shl, {low, up}), b_.scalar(ScalarOp::shr, {low, down}));
+      return sum.is_valid() ? b_.scalar(ScalarOp::bit_or, {sum, shifted}) : shifted;
+    });
+  }
+  return at_level_of(place, [&] {
+    return b_.convert(b_.scalar(ScalarOp::bit_and, {sum, u64(255)}), kir::compute_type(kU8));
+  });
+}
+
+KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place) {
+  const auto bits = op.attrs.bits;
+  if (bits > 56) CINCH_LIMITATION("unpack of more than 56 bits");
+  const auto x = op.operands[0];
+  const auto size = b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
+  const auto start = at_level_of(place, [&] {
+    return b_.mul(b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64), b_.const_u64(bits));
+  });
+  KirValue sum;
+  for (std::uint64_t part = 0; part < (bits + 14) / 8; ++part) {
+    const auto byte = at_level_of(place, [&] { return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part)); });
+    Index i{Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(byte, size); }), false};
+    const bool is_uniform = !is_element_level(place);
+    if (is_uniform) i.kind = Index::Kind::Uniform;
+    i.is_group_level = is_uniform && is_group_level(place);
+    i.value = at_level_of(place, [&] { return b_.convert(byte, is_uniform ? ComputeType::I64 : ComputeType::U32); });
+    const auto value = pull(x, {i, {}, {}});
+    sum = at_level_of(place, [&] {
+      const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), b_.const_u64(0));
+      const auto shifted = b_.scalar(ScalarOp::shl, {raw, b_.const_u64(8 * part)});
+      return sum.is_valid() ? b_.scalar(ScalarOp::bit_or, {sum, shifted}) : shifted;
+    });
+  }
+  return at_level_of(place, [&] {
+    const auto down = b_.scalar(ScalarOp::shr, {sum, b_.scalar(ScalarOp::bit_and, {start, b_.const_u64(7)})});
+    const auto low = b_.scalar(ScalarOp::bit_and, {down, b_.const_u64((1ULL << bits) - 1)});
+    return b_.convert(low, kir::compute_type(type(v).dtype));
+  });
+}
+
+}  // namespace cinch::codegen
