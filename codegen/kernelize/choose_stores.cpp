@@ -18,18 +18,28 @@ constexpr int kAssumedSweepsInControl = 4;
 // Arithmetic that costs about as much as loading so many more arrays.
 int extra_cost(const ir::Op& op) {
   switch (op.kind) {
-    case OpKind::random: case OpKind::random_bits: case OpKind::normal: case OpKind::random_index:
+    case OpKind::random:
+    case OpKind::random_bits:
+    case OpKind::normal:
+    case OpKind::random_index:
     case OpKind::stochastic_round:
       return 2;
     case OpKind::map:
       switch (op.attrs.scalar_op) {
-        case ScalarOp::exp: case ScalarOp::log: case ScalarOp::exp2: case ScalarOp::log2: case ScalarOp::sin:
+        case ScalarOp::exp:
+        case ScalarOp::log:
+        case ScalarOp::exp2:
+        case ScalarOp::log2:
+        case ScalarOp::sin:
         case ScalarOp::cos:
           return 1;
-        case ScalarOp::pow: return 2;
-        default: return 0;
+        case ScalarOp::pow:
+          return 2;
+        default:
+          return 0;
       }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -46,7 +56,8 @@ class Costs {
   // Calls visit for every value of an array's size that a sink computes element by element.
   void for_each_flat(const Sink& s, ValueId root, const std::function<void(ValueId)>& visit) {
     std::set<std::uint32_t> seen;
-    flat(root, s.kind == SinkKind::Store ? s.value : ValueId(), s.kind == SinkKind::Control, seen, visit);
+    flat(root, s.kind == SinkKind::Store ? s.value : ValueId(), s.kind == SinkKind::Control, seen,
+         visit);
   }
 
  private:
@@ -83,9 +94,12 @@ class Costs {
 
 }  // namespace
 
-std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId region, const RegionPlan& plan) {
+std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId region,
+                                    const RegionPlan& plan) {
+  if (!region.is_valid()) return std::nullopt;
   Costs costs(cx, plan);
-  std::map<std::uint32_t, std::set<std::pair<int, int>>> kernels_of;  // value -> kernels that compute it
+  std::map<std::uint32_t, std::set<std::pair<int, int>>>
+      kernels_of;  // value -> kernels that compute it
   for (int k = 0; k < static_cast<int>(plan.kernels.size()); ++k) {
     for (const int id : plan.kernels[k].sinks) {
       const auto& s = plan.sinks[id];
@@ -108,7 +122,9 @@ std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId regi
   int best_saving = 0;
   for (const auto& [value, kernels] : kernels_of) {
     const ValueId v(std::size_t{value});
-    if (!here.contains(value) || plan.stored.contains(value) || is_bool(cx.value(v).type.dtype)) continue;
+    if (cx.program.const_int(cx.program.num_elems(cx.value(v).type))) continue;
+    if (!here.contains(value) || plan.stored.contains(value) || is_bool(cx.value(v).type.dtype))
+      continue;
     const int num = static_cast<int>(kernels.size()), loads = costs.loads(v);
     const int saving = (num - 1) * (loads - 1) - 1;
     if (saving >= best_saving && saving > 0) {

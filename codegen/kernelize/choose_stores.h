@@ -1,4 +1,5 @@
-// Recompute or store: picks a pulled value that several kernels would compute again at a higher price than storing it once.
+// Recompute or store: picks a pulled value that several kernels would compute again at a higher
+// price than storing it once.
 #pragma once
 #include "codegen/kernelize/plan_region.h"
 
@@ -6,8 +7,9 @@ namespace cinch::codegen {
 
 inline constexpr int kMaxChosenStores = 9;
 
-// With L arrays read per element to compute a value and k kernels that want it: computing costs k·L loads, storing L + 1 + (k - 1).
-// Returns the value that saves most, if any saves.
-std::optional<ir::ValueId> choose_store(const FunctionContext& cx, ir::RegionId region, const RegionPlan& plan);
+// With L arrays read per element to compute a value and k kernels that want it: computing costs k·L
+// loads, storing L + 1 + (k - 1). Returns the value that saves most, if any saves.
+std::optional<ir::ValueId> choose_store(const FunctionContext& cx, ir::RegionId region,
+                                        const RegionPlan& plan);
 
 }  // namespace cinch::codegen

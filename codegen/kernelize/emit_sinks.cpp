@@ -13,7 +13,8 @@ void KernelEmitter::emit_store(const Sink& s) {
   KirValue limit;
   if (kp_.domain.kind == kir::GroupKind::Row && type(s.value).rank < 2) {
     // A vector in a kernel over its rows: the last row may be shorter.
-    limit = b_.in_group([&] { return b_.sub(host_value(pc_.num_elems(type(s.value))), b_.group_base()); });
+    limit = b_.in_group(
+        [&] { return b_.sub(host_value(pc_.num_elems(type(s.value))), b_.group_base()); });
   }
   if (s.adds_to_buffer) value = b_.add(b_.load_linear(s.buffer, b_.group_base(), limit), value);
   b_.store_linear(s.buffer, value, b_.group_base(), limit);
@@ -31,19 +32,22 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   b_.store_at(s.buffer, rank, pull(s.value, domain_place()), pred);
 }
 
-// --- reductions -------------------------------------------------------------------------------------------------------
+// --- reductions
+// -------------------------------------------------------------------------------------------------------
 
 void KernelEmitter::emit_reduce(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   const std::size_t num = op.results.size();
   std::vector<KirValue> values;
   for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], domain_place()));
-  const auto mask = op.operands.size() > 2 * num ? pull(op.operands[2 * num], domain_place()) : KirValue();
+  const auto mask =
+      op.operands.size() > 2 * num ? pull(op.operands[2 * num], domain_place()) : KirValue();
   reduced_[id] = b_.reduce(values, make_combiner(op), mask);
 }
 
 void KernelEmitter::store_partials(int id) {
-  const auto tiles = pc_.exprs().ceil_div(bound(kp_.domain.extent), pc_.exprs().const_int(kir::kTileElems));
+  const auto tiles =
+      pc_.exprs().ceil_div(bound(kp_.domain.extent), pc_.exprs().const_int(kir::kTileElems));
   for (const auto value : reduced_[id]) {
     const auto buffer = pc_.add_workspace("partial", kir::dtype_of(b_.type(value)), tiles);
     partials_[id].push_back(buffer);
@@ -56,7 +60,11 @@ void KernelEmitter::emit_row_reduce(int id) {
   if (op.kind == OpKind::matmul) {
     const auto cols = host_value(type(op.operands[1]).dims[1]);
     const auto part = [&](ScalarOp scalar_op) {
-      return Index{Index::Kind::Uniform, b_.in_group([&] { return b_.scalar(scalar_op, {b_.group_index(), cols}); }), {}, {}, true};
+      return Index{Index::Kind::Uniform,
+                   b_.in_group([&] { return b_.scalar(scalar_op, {b_.group_index(), cols}); }),
+                   {},
+                   {},
+                   true};
     };
     const auto a = pull(op.operands[0], {std::nullopt, part(ScalarOp::div), Index{}});
     const auto c = pull(op.operands[1], {std::nullopt, Index{}, part(ScalarOp::mod)});
@@ -81,7 +89,8 @@ void KernelEmitter::keep_row_results(int id) {
   }
 }
 
-// --- positions --------------------------------------------------------------------------------------------------------
+// --- positions
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 ComputeType unsigned_of(ComputeType t) {
@@ -100,7 +109,8 @@ void KernelEmitter::emit_running_sum(int id) {
   before_.push_back({.kind = rt::StepKind::Zero, .index = p.state});
 }
 
-// The scan's value at the element at hand, in a phase after its look-back: computed again from the values.
+// The scan's value at the element at hand, in a phase after its look-back: computed again from the
+// values.
 void KernelEmitter::place_running_sum(int id) {
   auto& p = positions_.at(id);
   if (p.rank_phase == phase_) return;
@@ -121,22 +131,26 @@ void KernelEmitter::emit_nonzero(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   const auto mask = pull(op.operands[0], domain_place());
   auto& p = positions_[id];
-  p.total = b_.reduce({b_.select(mask, b_.const_u32(1), b_.const_u32(0))}, b_.combiner(ScalarOp::add))[0];
+  p.total =
+      b_.reduce({b_.select(mask, b_.const_u32(1), b_.const_u32(0))}, b_.combiner(ScalarOp::add))[0];
   p.state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
   before_.push_back({.kind = rt::StepKind::Zero, .index = p.state});
   before_.push_back({.kind = rt::StepKind::Zero, .index = plan_.sinks[id].buffer});
 }
 
-// Right after the look-back (group level): the last group stores the count. In an element section: where an element goes.
+// Right after the look-back (group level): the last group stores the count. In an element section:
+// where an element goes.
 void KernelEmitter::place_nonzero(int id) {
   auto& p = positions_.at(id);
   const auto& op = cx_.op(plan_.sinks[id].op);
   const auto limit = op.attrs.has_limit ? host_value(op.attrs.size) : KirValue();
   if (b_.current() == kir::SectionKind::Group) {
-    const auto groups = host_value(pc_.exprs().ceil_div(kp_.domain.extent, pc_.exprs().const_int(kir::kTileElems)));
+    const auto groups =
+        host_value(pc_.exprs().ceil_div(kp_.domain.extent, pc_.exprs().const_int(kir::kTileElems)));
     const auto is_last = b_.eq(b_.add(b_.group_index(), b_.const_i64(1)), groups);
     auto count = b_.add(p.prefix, p.total);
-    if (limit.is_valid()) count = b_.convert(b_.min(b_.convert(count, ComputeType::I64), limit), kI64, kU32);
+    if (limit.is_valid())
+      count = b_.convert(b_.min(b_.convert(count, ComputeType::I64), limit), kI64, kU32);
     b_.store_at(plan_.sinks[id].buffer, b_.const_i64(0), count, is_last);
     return;
   }
@@ -155,7 +169,8 @@ void KernelEmitter::place_nonzero(int id) {
   current_ = saved;
 }
 
-// --- stores at indices ------------------------------------------------------------------------------------------------
+// --- stores at indices
+// ------------------------------------------------------------------------------------------------
 
 void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
@@ -199,12 +214,13 @@ void KernelEmitter::emit_check_index(const Sink& s) {
 void KernelEmitter::emit_nonfinite(const Sink&) {
   const auto base = b_.group_base();
   KirValue limit;
-  if (kp_.domain.kind == kir::GroupKind::Row) limit = b_.in_group([&] { return b_.sub(host_value(pc_.exprs().n()), base); });
+  if (kp_.domain.kind == kir::GroupKind::Row)
+    limit = b_.in_group([&] { return b_.sub(host_value(pc_.exprs().n()), base); });
   for (const auto& [key, value] : element_memo_) {
     // The gradient is usually loaded already.
     const auto& op = cx_.def(ir::ValueId(std::size_t{key.first}));
-    if (op.kind == OpKind::gradient && key.second.flat && key.second.flat->kind == Index::Kind::Linear &&
-        key.second.flat->value == base) {
+    if (op.kind == OpKind::gradient && key.second.flat &&
+        key.second.flat->kind == Index::Kind::Linear && key.second.flat->value == base) {
       return b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {value})));
     }
   }

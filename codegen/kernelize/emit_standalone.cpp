@@ -10,7 +10,12 @@ using KirValue = kir::ValueId;
 class ScanEmitter {
  public:
   ScanEmitter(FunctionContext& cx, const RegionPlan& plan, int sink)
-      : cx_(cx), pc_(cx.program), plan_(plan), sink_(sink), op_(cx.op(plan.sinks[sink].op)), pool_(pc_.exprs()) {
+      : cx_(cx),
+        pc_(cx.program),
+        plan_(plan),
+        sink_(sink),
+        op_(cx.op(plan.sinks[sink].op)),
+        pool_(pc_.exprs()) {
     const auto& t = cx_.value(op_.operands[0]).type;
     const auto one = pool_.const_int(1);
     const bool is_whole = op_.attrs.axis == ir::kAll || t.rank < 2;
@@ -30,7 +35,10 @@ class ScanEmitter {
  private:
   template <typename Make>
   void launch(std::vector<rt::Step>& steps, const Make& make, const char* what) {
-    const KernelPlan kp{{kir::GroupKind::Row, {}, pool_.mul(rows_, tiles_), pool_.const_int(kir::kTileElems)}, 0, {}};
+    const KernelPlan kp{
+        {kir::GroupKind::Row, {}, pool_.mul(rows_, tiles_), pool_.const_int(kir::kTileElems)},
+        0,
+        {}};
     KernelEmitter k(cx_, plan_, kp);
     k.current_ = sink_;
     make(k);
@@ -57,17 +65,21 @@ class ScanEmitter {
     const Index along{Index::Kind::Linear, t.begin, t.rest, {}, true};
     const Index across{Index::Kind::Uniform, t.row, {}, {}, true};
     if (cx_.value(op_.operands[0]).type.rank < 2) return {along, {}, {}};
-    return op_.attrs.axis == 0 ? Place{std::nullopt, along, across} : Place{std::nullopt, across, along};
+    return op_.attrs.axis == 0 ? Place{std::nullopt, along, across}
+                               : Place{std::nullopt, across, along};
   }
 
-  // The element section that puts the tile's values on chip and scans them; returns the first local array.
+  // The element section that puts the tile's values on chip and scans them; returns the first local
+  // array.
   std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
     auto& b = k.b_;
     std::vector<std::uint32_t> locals;
-    for (const auto r : op_.results) locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
+    for (const auto r : op_.results)
+      locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
     b.elements();
     k.element_memo_.clear();
-    for (std::size_t i = 0; i < locals.size(); ++i) b.local_store(locals[i], k.pull(op_.operands[i], place_of(k, t)));
+    for (std::size_t i = 0; i < locals.size(); ++i)
+      b.local_store(locals[i], k.pull(op_.operands[i], place_of(k, t)));
     b.group();
     b.local_scan(locals[0], combiner);
     return locals[0];
@@ -78,7 +90,8 @@ class ScanEmitter {
     const auto first = scan_tile(k, tile_of(k), combiner);
     for (std::uint32_t i = 0; i < op_.results.size(); ++i) {
       const auto end = k.b_.local_last(first + i);
-      ends_.push_back(pc_.add_workspace("tile_ends", kir::dtype_of(k.b_.type(end)), pool_.mul(k.bound(rows_), k.bound(tiles_))));
+      ends_.push_back(pc_.add_workspace("tile_ends", kir::dtype_of(k.b_.type(end)),
+                                        pool_.mul(k.bound(rows_), k.bound(tiles_))));
       k.b_.store_at(ends_.back(), k.b_.group_index(), end);
     }
   }
@@ -108,41 +121,50 @@ class ScanEmitter {
     }
     b.elements();
     k.element_memo_.clear();
-    const auto values = op_.attrs.exclusive ? exclusive_values(k, first, t, before, init)
-                                            : inclusive_values(k, first, has_previous, before, init);
+    const auto values = op_.attrs.exclusive
+                            ? exclusive_values(k, first, t, before, init)
+                            : inclusive_values(k, first, has_previous, before, init);
     for (std::size_t i = 0; i < num; ++i) store(k, plan_.sinks[sink_].results[i], t, values[i]);
   }
 
-  std::vector<KirValue> choose(KernelEmitter& k, KirValue c, const std::vector<KirValue>& a, const std::vector<KirValue>& e) {
+  std::vector<KirValue> choose(KernelEmitter& k, KirValue c, const std::vector<KirValue>& a,
+                               const std::vector<KirValue>& e) {
     std::vector<KirValue> out;
     for (std::size_t i = 0; i < a.size(); ++i) out.push_back(k.b_.select(c, a[i], e[i]));
     return out;
   }
 
-  std::vector<KirValue> inclusive_values(KernelEmitter& k, std::uint32_t first, KirValue has_previous,
-                                         const std::vector<KirValue>& before, const std::vector<KirValue>& init) {
+  std::vector<KirValue> inclusive_values(KernelEmitter& k, std::uint32_t first,
+                                         KirValue has_previous, const std::vector<KirValue>& before,
+                                         const std::vector<KirValue>& init) {
     std::vector<KirValue> own;
     for (std::uint32_t i = 0; i < init.size(); ++i) own.push_back(k.b_.local_load(first + i));
     return k.join(op_, init, choose(k, has_previous, k.join(op_, before, own), own));
   }
 
-  // Element j takes the inclusive value of j - 1: the previous tile's end for the tile's first, `init` alone for the row's first.
+  // Element j takes the inclusive value of j - 1: the previous tile's end for the tile's first,
+  // `init` alone for the row's first.
   std::vector<KirValue> exclusive_values(KernelEmitter& k, std::uint32_t first, const Tile& t,
-                                         const std::vector<KirValue>& before, const std::vector<KirValue>& init) {
+                                         const std::vector<KirValue>& before,
+                                         const std::vector<KirValue>& init) {
     auto& b = k.b_;
     std::vector<KirValue> own;
-    for (std::uint32_t i = 0; i < init.size(); ++i) own.push_back(b.local_previous(first + i, before[i]));
+    for (std::uint32_t i = 0; i < init.size(); ++i)
+      own.push_back(b.local_previous(first + i, before[i]));
     const auto is_first_column = b.eq(b.column(), b.const_u32(0));
     const auto is_first_tile = b.eq(t.tile, b.const_i64(0));
-    const auto joined = choose(k, b.scalar(ScalarOp::bit_or, {is_first_column, is_first_tile}), own, k.join(op_, before, own));
-    return choose(k, b.logical_and(is_first_column, is_first_tile), init, k.join(op_, init, joined));
+    const auto joined = choose(k, b.scalar(ScalarOp::bit_or, {is_first_column, is_first_tile}), own,
+                               k.join(op_, before, own));
+    return choose(k, b.logical_and(is_first_column, is_first_tile), init,
+                  k.join(op_, init, joined));
   }
 
   void store(KernelEmitter& k, rt::BufferIndex buffer, const Tile& t, KirValue value) {
     auto& b = k.b_;
     const auto& type = cx_.value(op_.operands[0]).type;
     const Index flat = k.flat_of(place_of(k, t), type);
-    if (flat.kind == Index::Kind::Linear) return b.store_linear(buffer, value, flat.value, flat.limit);
+    if (flat.kind == Index::Kind::Linear)
+      return b.store_linear(buffer, value, flat.value, flat.limit);
     b.store_at(buffer, flat.value, value, flat.pred);
   }
 
@@ -177,10 +199,13 @@ std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, 
     const auto node = pool.node(len);
     if (node.op != HostOp::Count) CINCH_LIMITATION("argsort of a length computed from counts");
     actual = b.in_kernel([&] {
-      return b.convert(b.load_at(pc.count(static_cast<std::uint32_t>(node.payload)), b.const_i64(0)), kir::ComputeType::I64);
+      return b.convert(
+          b.load_at(pc.count(static_cast<std::uint32_t>(node.payload)), b.const_i64(0)),
+          kir::ComputeType::I64);
     });
   }
-  b.argsort_row(b.group_base(), actual, {s.results[0], s.buffer, s.results[1]}, op.attrs.descending);
+  b.argsort_row(b.group_base(), actual, {s.results[0], s.buffer, s.results[1]},
+                op.attrs.descending);
   b.kernel().info.fused.push_back("argsort");
   return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
 }

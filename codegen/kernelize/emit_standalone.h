@@ -4,8 +4,8 @@
 
 namespace cinch::codegen {
 
-// A scan in the language's float order: tiles of 1024, their ends scanned by the same rule, joined on the left.
-// Two sweeps: one leaves the tile ends, the other scans again, joins and stores.
+// A scan in the language's float order: tiles of 1024, their ends scanned by the same rule, joined
+// on the left. Two sweeps: one leaves the tile ends, the other scans again, joins and stores.
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink);
 
 // A stable order of stored keys, row by row.

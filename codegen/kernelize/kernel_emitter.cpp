@@ -14,20 +14,27 @@ namespace {
 
 std::string symbol_of(FunctionContext& cx, const KernelPlan& kp) {
   static constexpr const char* kKinds[] = {"encode", "decode", "finish", "sync"};
-  const char* what = kp.domain.kind == kir::GroupKind::Row ? "rows" : kp.domain.kind == kir::GroupKind::Tile ? "sweep" : "scalars";
+  const char* what = kp.domain.kind == kir::GroupKind::Row    ? "rows"
+                     : kp.domain.kind == kir::GroupKind::Tile ? "sweep"
+                                                              : "scalars";
   return cx.program.unique_symbol(std::string(kKinds[static_cast<int>(cx.fn.kind)]) + "_" + what);
 }
 
 bool is_small(ProgramContext& pc, const KernelPlan& kp) {
   if (kp.domain.kind == kir::GroupKind::Single) return true;
-  const auto elems = kp.domain.kind == kir::GroupKind::Tile ? kp.domain.extent : pc.exprs().mul(kp.domain.rows, kp.domain.cols);
+  const auto elems = kp.domain.kind == kir::GroupKind::Tile
+                         ? kp.domain.extent
+                         : pc.exprs().mul(kp.domain.rows, kp.domain.cols);
   return pc.const_int(elems).has_value();
 }
 
 }  // namespace
 
 KernelEmitter::KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const KernelPlan& kernel)
-    : cx_(cx), pc_(cx.program), plan_(plan), kp_(kernel),
+    : cx_(cx),
+      pc_(cx.program),
+      plan_(plan),
+      kp_(kernel),
       b_(pc_.out, symbol_of(cx, kernel), kernel.domain.kind,
          is_small(pc_, kernel) ? rt::KernelRole::Finish : rt::KernelRole::Sweep) {
   auto& pool = pc_.exprs();
@@ -35,7 +42,8 @@ KernelEmitter::KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const 
     b_.set_extent(bound(kp_.domain.extent));
     if (pool.has_count(kp_.domain.extent)) b_.set_extent_value(host_value(kp_.domain.extent));
   } else if (kp_.domain.kind == kir::GroupKind::Row) {
-    if (pool.has_count(kp_.domain.cols)) CINCH_LIMITATION("rows of a length known only after looking");
+    if (pool.has_count(kp_.domain.cols))
+      CINCH_LIMITATION("rows of a length known only after looking");
     b_.set_rows(bound(kp_.domain.rows), kp_.domain.cols);
     b_.kernel().info.group_multiple = 8;
     if (pool.has_count(kp_.domain.rows)) b_.set_extent_value(host_value(kp_.domain.rows));
@@ -93,18 +101,39 @@ void KernelEmitter::emit_element_sinks(int phase) {
     if (s.phase != phase || s.is_row_level) continue;
     current_ = id;
     switch (s.kind) {
-      case SinkKind::Store: s.compaction >= 0 ? emit_compact_store(s) : emit_store(s); break;
-      case SinkKind::Reduce: emit_reduce(id); break;
-      case SinkKind::RowReduce: emit_row_reduce(id); break;
-      case SinkKind::RunningSum: emit_running_sum(id); break;
-      case SinkKind::Nonzero: emit_nonzero(id); break;
-      case SinkKind::Scatter: emit_scatter(s); break;
-      case SinkKind::ScatterAdd: emit_scatter_add(s); break;
-      case SinkKind::Histogram: emit_histogram(s); break;
+      case SinkKind::Store:
+        s.compaction >= 0 ? emit_compact_store(s) : emit_store(s);
+        break;
+      case SinkKind::Reduce:
+        emit_reduce(id);
+        break;
+      case SinkKind::RowReduce:
+        emit_row_reduce(id);
+        break;
+      case SinkKind::RunningSum:
+        emit_running_sum(id);
+        break;
+      case SinkKind::Nonzero:
+        emit_nonzero(id);
+        break;
+      case SinkKind::Scatter:
+        emit_scatter(s);
+        break;
+      case SinkKind::ScatterAdd:
+        emit_scatter_add(s);
+        break;
+      case SinkKind::Histogram:
+        emit_histogram(s);
+        break;
       case SinkKind::Check:  // of an array: every element must hold
-      case SinkKind::CheckIndex: emit_check_index(s); break;
-      case SinkKind::NonFinite: emit_nonfinite(s); break;
-      default: CINCH_BUG("sink in the wrong kernel");
+      case SinkKind::CheckIndex:
+        emit_check_index(s);
+        break;
+      case SinkKind::NonFinite:
+        emit_nonfinite(s);
+        break;
+      default:
+        CINCH_BUG("sink in the wrong kernel");
     }
   }
 }
@@ -142,13 +171,15 @@ std::optional<std::uint32_t> KernelEmitter::finish_reductions(std::uint32_t) {
   if (partials_.empty()) return std::nullopt;
   const KernelPlan single{Domain{}, kp_.level, {}};
   KernelEmitter f(cx_, plan_, single);
-  const auto tiles = pc_.exprs().ceil_div(kp_.domain.extent, pc_.exprs().const_int(kir::kTileElems));
+  const auto tiles =
+      pc_.exprs().ceil_div(kp_.domain.extent, pc_.exprs().const_int(kir::kTileElems));
   for (const auto& [id, buffers] : partials_) {
     const auto& s = plan_.sinks[id];
     const auto& op = cx_.op(s.op);
     f.current_ = id;
     const auto combiner = f.make_combiner(op);
-    const auto results = f.with_init(op, f.b_.finish_reduce(f.host_value(tiles), buffers, combiner));
+    const auto results =
+        f.with_init(op, f.b_.finish_reduce(f.host_value(tiles), buffers, combiner));
     for (std::size_t i = 0; i < op.results.size(); ++i) {
       f.b_.store_at(s.results[i], f.b_.const_i64(0), results[i]);
     }
@@ -158,10 +189,15 @@ std::optional<std::uint32_t> KernelEmitter::finish_reductions(std::uint32_t) {
 }
 
 std::string KernelEmitter::fused_name(const Sink& s) const {
-  const auto named = [&](ir::ValueId v) { return cx_.value(v).name.empty() ? std::string("value") : cx_.value(v).name; };
+  const auto named = [&](ir::ValueId v) {
+    return cx_.value(v).name.empty() ? std::string("value") : cx_.value(v).name;
+  };
   if (s.kind == SinkKind::Store) {
     const auto& buffer = pc_.buffer(s.buffer);
-    return std::string(s.compaction >= 0 ? "select " : s.adds_to_buffer ? "add to " : "store ") + buffer.name;
+    return std::string(s.compaction >= 0  ? "select "
+                       : s.adds_to_buffer ? "add to "
+                                          : "store ") +
+           buffer.name;
   }
   if (s.kind == SinkKind::NonFinite) return "check finite";
   const auto& op = cx_.op(s.op);
@@ -170,7 +206,8 @@ std::string KernelEmitter::fused_name(const Sink& s) const {
     const auto& c = cx_.fn.combiners[op.attrs.combiner.index()];
     if (c.op) text += "." + std::string(scalar_op_info(*c.op).name);
   }
-  if (!op.results.empty() && !cx_.value(op.results[0]).name.empty()) text += " " + named(op.results[0]);
+  if (!op.results.empty() && !cx_.value(op.results[0]).name.empty())
+    text += " " + named(op.results[0]);
   return text;
 }
 

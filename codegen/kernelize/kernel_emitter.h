@@ -16,9 +16,9 @@ struct Index {
     Varying,  // any u32 per element
   };
   Kind kind = Kind::Linear;
-  kir::ValueId value;  // Linear: base, i64 (invalid: 0); Uniform: i64; Varying: u32
-  kir::ValueId limit;  // Linear: i64, elements j >= limit are not there (and read as 0)
-  kir::ValueId pred;   // Uniform, Varying: bool, false: not there
+  kir::ValueId value;           // Linear: base, i64 (invalid: 0); Uniform: i64; Varying: u32
+  kir::ValueId limit;           // Linear: i64, elements j >= limit are not there (and read as 0)
+  kir::ValueId pred;            // Uniform, Varying: bool, false: not there
   bool is_group_level = false;  // the value is known per group, not per kernel
   friend auto operator<=>(const Index&, const Index&) = default;
 };

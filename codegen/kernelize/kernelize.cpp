@@ -23,7 +23,8 @@ void append(Steps& to, Steps from) {
 
 class RegionEmitter {
  public:
-  RegionEmitter(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests, bool flag_nonfinite)
+  RegionEmitter(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
+                bool flag_nonfinite)
       : cx_(cx), plan_(plan_region(cx, region, requests, flag_nonfinite)) {}
 
   Steps emit() {
@@ -31,11 +32,20 @@ class RegionEmitter {
     for (const auto& kernel : plan_.kernels) {
       const int first = kernel.sinks.front();
       switch (plan_.sinks[first].kind) {
-        case SinkKind::Control: append(steps, emit_control(first)); break;
-        case SinkKind::CheckHost: append(steps, emit_check_host(first)); break;
-        case SinkKind::Scan: append(steps, emit_scan(cx_, plan_, first)); break;
-        case SinkKind::Argsort: append(steps, emit_argsort(cx_, plan_, first)); break;
-        default: append(steps, KernelEmitter(cx_, plan_, kernel).emit());
+        case SinkKind::Control:
+          append(steps, emit_control(first));
+          break;
+        case SinkKind::CheckHost:
+          append(steps, emit_check_host(first));
+          break;
+        case SinkKind::Scan:
+          append(steps, emit_scan(cx_, plan_, first));
+          break;
+        case SinkKind::Argsort:
+          append(steps, emit_argsort(cx_, plan_, first));
+          break;
+        default:
+          append(steps, KernelEmitter(cx_, plan_, kernel).emit());
       }
     }
     return steps;
@@ -44,7 +54,9 @@ class RegionEmitter {
  private:
   Steps emit_check_host(int sink) {
     const auto& op = cx_.op(plan_.sinks[sink].op);
-    return {{.kind = rt::StepKind::CheckHost, .index = cx_.program.message(op.attrs.text), .expr = op.attrs.size}};
+    return {{.kind = rt::StepKind::CheckHost,
+             .index = cx_.program.message(op.attrs.text),
+             .expr = op.attrs.size}};
   }
 
   // The context in which regions of a control operator see outer values.
@@ -67,15 +79,20 @@ class RegionEmitter {
     return cx_.op(ops.back()).operands;
   }
 
-  rt::BufferIndex flag_buffer() { return cx_.program.add_workspace("condition", kBool, cx_.program.exprs().const_int(1)); }
+  rt::BufferIndex flag_buffer() {
+    return cx_.program.add_workspace("condition", kBool, cx_.program.exprs().const_int(1));
+  }
 
   Steps emit_control(int sink) {
     const auto& s = plan_.sinks[sink];
     auto inner = inner_context(s);
     switch (cx_.op(s.op).kind) {
-      case OpKind::if_else: return emit_if(s, inner);
-      case OpKind::for_loop: return emit_for(s, inner);
-      default: return emit_while(s, inner);
+      case OpKind::if_else:
+        return emit_if(s, inner);
+      case OpKind::for_loop:
+        return emit_for(s, inner);
+      default:
+        return emit_while(s, inner);
     }
   }
 
@@ -90,25 +107,31 @@ class RegionEmitter {
     return steps;
   }
 
-  Steps emit_branch(const FunctionContext& outer, ir::RegionId region, const std::vector<rt::BufferIndex>& results) {
+  Steps emit_branch(const FunctionContext& outer, ir::RegionId region,
+                    const std::vector<rt::BufferIndex>& results) {
     FunctionContext inner = outer;
     std::vector<StoreRequest> requests;
     const auto values = yields(region);
-    for (std::size_t i = 0; i < values.size(); ++i) requests.push_back({values[i], results[i], false});
+    for (std::size_t i = 0; i < values.size(); ++i)
+      requests.push_back({values[i], results[i], false});
     return RegionEmitter(inner, region, requests, false).emit();
   }
 
-  // What a loop carries lies in the buffers of its results; a body writes the next values beside them.
+  // What a loop carries lies in the buffers of its results; a body writes the next values beside
+  // them.
   Steps store_inits(const ir::Op& op, const Sink& s, FunctionContext& inner) {
     std::vector<StoreRequest> requests;
-    for (std::size_t i = 0; i < op.operands.size(); ++i) requests.push_back({op.operands[i], s.results[i], false});
+    for (std::size_t i = 0; i < op.operands.size(); ++i)
+      requests.push_back({op.operands[i], s.results[i], false});
     return store_all(inner, requests);
   }
 
-  Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s, std::size_t first_carried) {
+  Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
+                  std::size_t first_carried) {
     FunctionContext inner = outer;
     const auto& args = cx_.fn.regions[region.index()].args;
-    for (std::size_t i = 0; i < s.results.size(); ++i) inner.in_buffer[args[first_carried + i].index()] = s.results[i];
+    for (std::size_t i = 0; i < s.results.size(); ++i)
+      inner.in_buffer[args[first_carried + i].index()] = s.results[i];
     std::vector<StoreRequest> requests;
     Steps copies;
     const auto values = yields(region);
@@ -130,7 +153,10 @@ class RegionEmitter {
     const auto counter = cx_.program.add_workspace("i", kI64, cx_.program.exprs().const_int(1));
     const auto region = op.regions[0];
     inner.in_buffer[cx_.fn.regions[region.index()].args[0].index()] = counter;
-    rt::Step step{.kind = rt::StepKind::For, .index = counter, .expr = op.attrs.size, .expr2 = op.attrs.size2};
+    rt::Step step{.kind = rt::StepKind::For,
+                  .index = counter,
+                  .expr = op.attrs.size,
+                  .expr2 = op.attrs.size2};
     step.body = emit_body(inner, region, s, 1);
     steps.push_back(std::move(step));
     return steps;
@@ -143,8 +169,11 @@ class RegionEmitter {
     rt::Step step{.kind = rt::StepKind::While, .index = condition, .expr = op.attrs.size};
     FunctionContext in_condition = inner;
     const auto& args = cx_.fn.regions[op.regions[0].index()].args;
-    for (std::size_t i = 0; i < s.results.size(); ++i) in_condition.in_buffer[args[i].index()] = s.results[i];
-    step.cond = RegionEmitter(in_condition, op.regions[0], {{yields(op.regions[0])[0], condition, false}}, false).emit();
+    for (std::size_t i = 0; i < s.results.size(); ++i)
+      in_condition.in_buffer[args[i].index()] = s.results[i];
+    step.cond = RegionEmitter(in_condition, op.regions[0],
+                              {{yields(op.regions[0])[0], condition, false}}, false)
+                    .emit();
     step.body = emit_body(inner, op.regions[1], s, 0);
     steps.push_back(std::move(step));
     return steps;
@@ -154,18 +183,21 @@ class RegionEmitter {
   RegionPlan plan_;
 };
 
-// --- entries ----------------------------------------------------------------------------------------------------------
+// --- entries
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<StoreRequest> encode_requests(ProgramContext& pc, const ir::Function& fn) {
   std::vector<StoreRequest> requests;
-  for (std::uint32_t i = 0; i < fn.results.fields.size(); ++i) requests.push_back({fn.results.fields[i], pc.field(i), false});
+  for (std::uint32_t i = 0; i < fn.results.fields.size(); ++i)
+    requests.push_back({fn.results.fields[i], pc.field(i), false});
   for (std::uint32_t i = 0; i < fn.results.counts.size(); ++i) {
     requests.push_back({fn.results.counts[i], pc.count(i), false});
   }
   return requests;
 }
 
-void add_state_requests(ProgramContext& pc, const ir::Function& fn, std::vector<StoreRequest>& requests) {
+void add_state_requests(ProgramContext& pc, const ir::Function& fn,
+                        std::vector<StoreRequest>& requests) {
   for (std::uint32_t i = 0; i < fn.results.states.size(); ++i) {
     const auto v = fn.results.states[i];
     const auto& op = fn.ops[fn.values[v.index()].def.index()];
@@ -174,11 +206,13 @@ void add_state_requests(ProgramContext& pc, const ir::Function& fn, std::vector<
   }
 }
 
-void touch(const kir::KernelProgram& program, const Steps& steps, std::set<rt::BufferIndex>& buffers) {
+void touch(const kir::KernelProgram& program, const Steps& steps,
+           std::set<rt::BufferIndex>& buffers) {
   for (const auto& step : steps) {
     if (step.kind == rt::StepKind::Launch) {
       for (const auto& section : program.kernels[step.index].sections) {
-        for (const auto& instr : section.instrs) buffers.insert(instr.buffers.begin(), instr.buffers.end());
+        for (const auto& instr : section.instrs)
+          buffers.insert(instr.buffers.begin(), instr.buffers.end());
       }
     } else if (step.kind != rt::StepKind::CheckHost) {
       buffers.insert(step.index);
@@ -199,7 +233,8 @@ void set_entry(ProgramContext& pc, rt::EntryKind kind, Steps steps) {
   entry.buffers.assign(buffers.begin(), buffers.end());
 }
 
-Steps emit_function(ProgramContext& pc, const ir::Function& fn, const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
+Steps emit_function(ProgramContext& pc, const ir::Function& fn,
+                    const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   FunctionContext cx{pc, fn, {}};
   return RegionEmitter(cx, fn.body, requests, flag_nonfinite).emit();
 }
@@ -208,7 +243,8 @@ void emit_entries(ProgramContext& pc) {
   const auto& program = pc.program;
   for (std::uint32_t i = 0; i < program.state_inits.size(); ++i) {
     const auto& fn = program.state_inits[i];
-    set_entry(pc, rt::EntryKind::Init, emit_function(pc, fn, {{fn.results.output, pc.state_next(i), false}}, false));
+    set_entry(pc, rt::EntryKind::Init,
+              emit_function(pc, fn, {{fn.results.output, pc.state_next(i), false}}, false));
   }
   if (const auto* fn = program.find(ir::FunctionKind::Encode)) {
     auto requests = encode_requests(pc, *fn);
@@ -233,7 +269,7 @@ void emit_entries(ProgramContext& pc) {
 kir::KernelProgram kernelize(const ir::Program& program) {
   ProgramContext pc(program);
   emit_entries(pc);
-  kir::set_costs(pc.out);
+  kir::annotate_costs(pc.out);
   return std::move(pc.out);
 }
 

@@ -5,8 +5,9 @@
 
 namespace cinch::codegen {
 
-// Kernels, buffers and steps for every entry of a verified program (encode, decode, decode-add, finish, state initial values).
-// How: plan_region.h (sinks, levels, fusion), kernel_emitter.h (pulls). Throws InternalError{Limitation} for what has no kernel yet (sync).
+// Kernels, buffers and steps for every entry of a verified program (encode, decode, decode-add,
+// finish, state initial values). How: plan_region.h (sinks, levels, fusion), kernel_emitter.h
+// (pulls). Throws InternalError{Limitation} for what has no kernel yet (sync).
 kir::KernelProgram kernelize(const ir::Program& program);
 
 }  // namespace cinch::codegen

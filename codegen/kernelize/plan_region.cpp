@@ -31,7 +31,8 @@ class Planner {
   }
 
   RegionPlan run(bool flag_nonfinite) {
-    const auto& ops = cx_.fn.regions[region_.index()].ops;
+    const auto ops =
+        region_.is_valid() ? cx_.fn.regions[region_.index()].ops : std::vector<ir::OpId>();
     mark_live(ops);
     for (std::size_t i = 0; i < ops.size(); ++i) order_[ops[i].index()] = i;
     for (const auto op_id : ops) {
@@ -49,7 +50,8 @@ class Planner {
   }
 
  private:
-  // --- liveness -------------------------------------------------------------------------------------------------------
+  // --- liveness
+  // -------------------------------------------------------------------------------------------------------
   void mark_live(const std::vector<ir::OpId>& ops) {
     std::vector<ValueId> work;
     for (const auto& [value, unused] : requests_) work.push_back(ValueId(std::size_t{value}));
@@ -77,7 +79,8 @@ class Planner {
     return false;
   }
 
-  // --- sinks ----------------------------------------------------------------------------------------------------------
+  // --- sinks
+  // ----------------------------------------------------------------------------------------------------------
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {
     const int id = static_cast<int>(plan_.sinks.size());
     plan_.sinks.push_back(std::move(sink));
@@ -96,28 +99,45 @@ class Planner {
   void add_barrier(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
     switch (op.kind) {
-      case OpKind::reduce: return op.attrs.axis == ir::kAll ? add_reduce(op_id) : add_row_reduce(op_id);
-      case OpKind::matmul: return add_row_reduce(op_id);
-      case OpKind::scan: return add_scan(op_id);
-      case OpKind::nonzero: return add_nonzero(op_id);
-      case OpKind::scatter: return add_scatter(op_id);
-      case OpKind::scatter_add: return add_scatter_add(op_id);
-      case OpKind::histogram: return add_histogram(op_id);
-      case OpKind::argsort: return add_argsort(op_id);
-      case OpKind::check: return add_check(op_id, SinkKind::Check);
-      case OpKind::check_index: return add_check(op_id, SinkKind::CheckIndex);
-      case OpKind::check_host: return add_check_host(op_id);
+      case OpKind::reduce:
+        return op.attrs.axis == ir::kAll ? add_reduce(op_id) : add_row_reduce(op_id);
+      case OpKind::matmul:
+        return add_row_reduce(op_id);
+      case OpKind::scan:
+        return add_scan(op_id);
+      case OpKind::nonzero:
+        return add_nonzero(op_id);
+      case OpKind::scatter:
+        return add_scatter(op_id);
+      case OpKind::scatter_add:
+        return add_scatter_add(op_id);
+      case OpKind::histogram:
+        return add_histogram(op_id);
+      case OpKind::argsort:
+        return add_argsort(op_id);
+      case OpKind::check:
+        return add_check(op_id, SinkKind::Check);
+      case OpKind::check_index:
+        return add_check(op_id, SinkKind::CheckIndex);
+      case OpKind::check_host:
+        return add_check_host(op_id);
       case OpKind::if_else:
       case OpKind::for_loop:
-      case OpKind::while_loop: return add_control(op_id);
-      default: CINCH_LIMITATION("no kernel yet for " + std::string(ir::op_info(op.kind).name));
+      case OpKind::while_loop:
+        return add_control(op_id);
+      default:
+        CINCH_LIMITATION("no kernel yet for " + std::string(ir::op_info(op.kind).name));
     }
   }
 
   const ir::Type& type(ValueId v) const { return cx_.value(v).type; }
   Domain tile(HostExprId extent) const { return {kir::GroupKind::Tile, extent, {}, {}}; }
-  Domain row(HostExprId rows, HostExprId cols) const { return {kir::GroupKind::Row, {}, rows, cols}; }
-  Domain domain_of(const ir::Type& t) const { return t.rank == 0 ? Domain{} : tile(pc_.num_elems(t)); }
+  Domain row(HostExprId rows, HostExprId cols) const {
+    return {kir::GroupKind::Row, {}, rows, cols};
+  }
+  Domain domain_of(const ir::Type& t) const {
+    return t.rank == 0 ? Domain{} : tile(pc_.num_elems(t));
+  }
 
   std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const {
     std::vector<std::pair<ValueId, Align>> out;
@@ -127,9 +147,11 @@ class Planner {
 
   void add_reduce(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
-    Sink s{.kind = SinkKind::Reduce, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+    Sink s{
+        .kind = SinkKind::Reduce, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[0])))};
     for (const auto r : op.results) {
-      s.results.push_back(pc_.add_workspace(name(r, "reduced"), type(r).dtype, pc_.exprs().const_int(1)));
+      s.results.push_back(
+          pc_.add_workspace(name(r, "reduced"), type(r).dtype, pc_.exprs().const_int(1)));
       cx_.in_buffer[r.index()] = s.results.back();
     }
     plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
@@ -162,7 +184,8 @@ class Planner {
       s.domain = tile(t.dims[0]);
     } else {
       for (const auto r : op.results) {
-        s.results.push_back(pc_.add_workspace(name(r, "scanned"), type(r).dtype, pc_.num_elems(type(r))));
+        s.results.push_back(
+            pc_.add_workspace(name(r, "scanned"), type(r).dtype, pc_.num_elems(type(r))));
         cx_.in_buffer[r.index()] = s.results.back();
       }
     }
@@ -172,13 +195,16 @@ class Planner {
 
   void add_nonzero(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
-    Sink s{.kind = SinkKind::Nonzero, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+    Sink s{.kind = SinkKind::Nonzero,
+           .op = op_id,
+           .domain = tile(pc_.num_elems(type(op.operands[0])))};
     s.buffer = pc_.count(op.attrs.index);
     if (op.results.size() > 1) cx_.in_buffer[op.results[1].index()] = s.buffer;
     plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
   }
 
-  // --- scatter: where its result lies ---------------------------------------------------------------------------------
+  // --- scatter: where its result lies
+  // ---------------------------------------------------------------------------------
   bool is_zero_fill(ValueId v) const {
     const auto& op = cx_.def(v);
     if (op.kind != OpKind::fill) return false;
@@ -191,8 +217,8 @@ class Planner {
     const auto it = requests_.find(v.index());
     if (it == requests_.end()) return std::nullopt;
     for (const auto& r : it->second) {
-      if (!pc_.is_packed(r.buffer) && !r.adds_to_buffer && pc_.buffer(r.buffer).dtype == type(v).dtype &&
-          !is_bool(type(v).dtype)) {
+      if (!pc_.is_packed(r.buffer) && !r.adds_to_buffer &&
+          pc_.buffer(r.buffer).dtype == type(v).dtype && !is_bool(type(v).dtype)) {
         return r;
       }
     }
@@ -206,13 +232,16 @@ class Planner {
       const auto& u = cx_.op(user);
       if (u.kind == OpKind::scatter && u.operands[0] == result) return scatter_destination(user);
     }
-    return pc_.add_workspace(name(result, "scattered"), type(result).dtype, pc_.num_elems(type(result)));
+    return pc_.add_workspace(name(result, "scattered"), type(result).dtype,
+                             pc_.num_elems(type(result)));
   }
 
   std::vector<ir::OpId> users_after(ValueId v, ir::OpId op_id) const {
     std::vector<ir::OpId> users;
+    if (!region_.is_valid()) return users;
     for (const auto id : cx_.fn.regions[region_.index()].ops) {
-      if (!live_.contains(id.index()) || order_.at(id.index()) <= order_.at(op_id.index())) continue;
+      if (!live_.contains(id.index()) || order_.at(id.index()) <= order_.at(op_id.index()))
+        continue;
       bool uses = false;
       for_each_used_value(cx_.fn, id, [&](ValueId used) { uses |= used == v; });
       if (uses) users.push_back(id);
@@ -223,7 +252,9 @@ class Planner {
   void add_scatter(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
     const auto result = op.results[0], base = op.operands[0];
-    Sink s{.kind = SinkKind::Scatter, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[1])))};
+    Sink s{.kind = SinkKind::Scatter,
+           .op = op_id,
+           .domain = tile(pc_.num_elems(type(op.operands[1])))};
     const auto add_request = adding_request(result);
     s.adds_to_buffer = add_request && is_zero_fill(base);
     std::vector<int> before;
@@ -245,7 +276,8 @@ class Planner {
 
   std::optional<StoreRequest> adding_request(ValueId v) const {
     const auto it = requests_.find(v.index());
-    if (it == requests_.end() || it->second.size() != 1 || !it->second[0].adds_to_buffer) return std::nullopt;
+    if (it == requests_.end() || it->second.size() != 1 || !it->second[0].adds_to_buffer)
+      return std::nullopt;
     return it->second[0];
   }
 
@@ -299,9 +331,14 @@ class Planner {
   void add_scatter_add(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
     const auto result = op.results[0];
-    Sink s{.kind = SinkKind::ScatterAdd, .op = op_id, .zero_first = true, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+    Sink s{.kind = SinkKind::ScatterAdd,
+           .op = op_id,
+           .zero_first = true,
+           .domain = tile(pc_.num_elems(type(op.operands[0])))};
     const auto r = whole_request(result);
-    s.buffer = r ? r->buffer : pc_.add_workspace(name(result, "added"), type(result).dtype, pc_.num_elems(type(result)));
+    s.buffer = r ? r->buffer
+                 : pc_.add_workspace(name(result, "added"), type(result).dtype,
+                                     pc_.num_elems(type(result)));
     satisfied_.insert({result.index(), s.buffer});
     cx_.in_buffer[result.index()] = s.buffer;
     plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
@@ -310,7 +347,10 @@ class Planner {
   void add_histogram(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
     const auto result = op.results[0];
-    Sink s{.kind = SinkKind::Histogram, .op = op_id, .zero_first = true, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+    Sink s{.kind = SinkKind::Histogram,
+           .op = op_id,
+           .zero_first = true,
+           .domain = tile(pc_.num_elems(type(op.operands[0])))};
     s.buffer = pc_.add_workspace(name(result, "histogram"), kU32, pc_.num_elems(type(result)));
     cx_.in_buffer[result.index()] = s.buffer;
     plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
@@ -319,7 +359,8 @@ class Planner {
   void add_argsort(ir::OpId op_id) {
     const auto& op = cx_.op(op_id);
     const auto result = op.results[0], keys = op.operands[0];
-    const auto stored = pc_.add_workspace(name(keys, "keys"), type(keys).dtype, pc_.num_elems(type(keys)));
+    const auto stored =
+        pc_.add_workspace(name(keys, "keys"), type(keys).dtype, pc_.num_elems(type(keys)));
     const int store = add_store({keys, stored, false});
     Sink s{.kind = SinkKind::Argsort, .op = op_id};
     s.results = {stored, pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(type(keys)))};
@@ -344,7 +385,8 @@ class Planner {
     const auto& op = cx_.op(op_id);
     Sink s{.kind = SinkKind::Control, .op = op_id};
     for (const auto r : op.results) {
-      s.results.push_back(pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
+      s.results.push_back(
+          pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
       cx_.in_buffer[r.index()] = s.results.back();
     }
     std::vector<std::pair<ValueId, Align>> pulled;
@@ -353,7 +395,10 @@ class Planner {
   }
 
   int add_store(const StoreRequest& r) {
-    Sink s{.kind = SinkKind::Store, .value = r.value, .buffer = r.buffer, .adds_to_buffer = r.adds_to_buffer,
+    Sink s{.kind = SinkKind::Store,
+           .value = r.value,
+           .buffer = r.buffer,
+           .adds_to_buffer = r.adds_to_buffer,
            .domain = domain_of(type(r.value))};
     s.compaction = pc_.is_packed(r.buffer) ? -1 : find_compaction(cx_, plan_, region_, r.value);
     const int compaction = s.compaction;
@@ -367,7 +412,8 @@ class Planner {
       collect(id, {{r.value, Align::Flat}});
       place(id);
     }
-    if (!r.adds_to_buffer && !pc_.is_packed(r.buffer)) plan_.stored.try_emplace(r.value.index(), id);
+    if (!r.adds_to_buffer && !pc_.is_packed(r.buffer))
+      plan_.stored.try_emplace(r.value.index(), id);
     return id;
   }
 
@@ -392,16 +438,20 @@ class Planner {
     add(Sink{.kind = SinkKind::NonFinite, .domain = domain_of(flat)}, {});
   }
 
-  // --- levels ---------------------------------------------------------------------------------------------------------
-  // A Store sink that holds the result of a row reduction, running sum or selection (made now if there is none).
+  // --- levels
+  // ---------------------------------------------------------------------------------------------------------
+  // A Store sink that holds the result of a row reduction, running sum or selection (made now if
+  // there is none).
   int stored_form(int sink) {
     const auto kind = plan_.sinks[sink].kind;
     if (!is_store_of_barrier_possible(kind)) return sink;
     const auto v = cx_.op(plan_.sinks[sink].op).results[0];
-    if (const auto it = plan_.stored.find(v.index()); it != plan_.stored.end() && !retired_.contains(it->second)) {
+    if (const auto it = plan_.stored.find(v.index());
+        it != plan_.stored.end() && !retired_.contains(it->second)) {
       return it->second;
     }
-    return add_store({v, pc_.add_workspace(name(v, "kept"), type(v).dtype, pc_.num_elems(type(v))), false});
+    return add_store(
+        {v, pc_.add_workspace(name(v, "kept"), type(v).dtype, pc_.num_elems(type(v))), false});
   }
 
   bool can_share_kernel(const Sink& s, const Dep& d) const {
@@ -414,11 +464,13 @@ class Planner {
                !pc_.is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
       case SinkKind::RunningSum:
         return d.align == Align::Flat && kernel_domain(s) == t.domain && !stands_alone(s.kind);
-      case SinkKind::Nonzero: return s.compaction == d.sink;
+      case SinkKind::Nonzero:
+        return s.compaction == d.sink;
       case SinkKind::Store:
-        return d.align == Align::Flat && t.compaction < 0 && !t.is_row_level && kernel_domain(s) == t.domain &&
-               !stands_alone(s.kind);
-      default: return false;
+        return d.align == Align::Flat && t.compaction < 0 && !t.is_row_level &&
+               kernel_domain(s) == t.domain && !stands_alone(s.kind);
+      default:
+        return false;
     }
   }
   bool can_feed_rows(const Sink& t) const {
@@ -480,7 +532,8 @@ class Planner {
     }
   }
 
-  // --- kernels --------------------------------------------------------------------------------------------------------
+  // --- kernels
+  // --------------------------------------------------------------------------------------------------------
   void group() {
     for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
       const auto& s = plan_.sinks[id];
@@ -494,8 +547,12 @@ class Planner {
       kernel->sinks.push_back(id);
     }
     join_rows();
-    std::stable_sort(plan_.kernels.begin(), plan_.kernels.end(),
-                     [](const KernelPlan& a, const KernelPlan& b) { return a.level < b.level; });
+    // A sink never needs one behind it at its own level, so the order of first sinks is a stable
+    // tie-break.
+    std::sort(plan_.kernels.begin(), plan_.kernels.end(),
+              [](const KernelPlan& a, const KernelPlan& b) {
+                return std::pair(a.level, a.sinks.front()) < std::pair(b.level, b.sinks.front());
+              });
     for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
       if (plan_.sinks[id].kind == SinkKind::NonFinite) host_nonfinite(id);
     }
@@ -503,28 +560,35 @@ class Planner {
 
   KernelPlan* find_kernel(int level, const Domain& domain) {
     for (auto& k : plan_.kernels) {
-      if (k.level == level && k.domain == domain && !stands_alone(plan_.sinks[k.sinks[0]].kind)) return &k;
+      if (k.level == level && k.domain == domain && !stands_alone(plan_.sinks[k.sinks[0]].kind))
+        return &k;
     }
     return nullptr;
   }
 
-  // Are the elements of a vector of `extent` elements the first ones of the rows, in row-major order?
+  // Are the elements of a vector of `extent` elements the first ones of the rows, in row-major
+  // order?
   bool is_flat_view(HostExprId extent, const Domain& rows) const {
     if (pc_.exprs().mul(rows.rows, rows.cols) == extent) return true;
     for (const auto& op : cx_.fn.ops) {
       if (op.kind != OpKind::chunk) continue;
       const auto& t = type(op.results[0]);
-      if (t.dims[0] == rows.rows && t.dims[1] == rows.cols && type(op.operands[0]).dims[0] == extent) return true;
+      if (t.dims[0] == rows.rows && t.dims[1] == rows.cols &&
+          type(op.operands[0]).dims[0] == extent)
+        return true;
     }
     return false;
   }
 
-  // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of two.
+  // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of
+  // two.
   void join_rows() {
     for (auto& rows : plan_.kernels) {
       if (rows.domain.kind != kir::GroupKind::Row) continue;
       for (auto& tiles : plan_.kernels) {
-        if (tiles.domain.kind != kir::GroupKind::Tile || tiles.level != rows.level || tiles.sinks.empty()) continue;
+        if (tiles.domain.kind != kir::GroupKind::Tile || tiles.level != rows.level ||
+            tiles.sinks.empty())
+          continue;
         const bool only_stores = std::all_of(tiles.sinks.begin(), tiles.sinks.end(), [&](int id) {
           return plan_.sinks[id].kind == SinkKind::Store && plan_.sinks[id].compaction < 0;
         });
@@ -542,9 +606,9 @@ class Planner {
     auto& s = plan_.sinks[id];
     const auto extent = s.domain.extent;
     for (auto& k : plan_.kernels) {
-      const bool fits = k.domain == s.domain ||
-                        (k.domain.kind == kir::GroupKind::Row && is_flat_view(extent, k.domain) &&
-                         can_feed_rows_kernel(k));
+      const bool fits =
+          k.domain == s.domain || (k.domain.kind == kir::GroupKind::Row &&
+                                   is_flat_view(extent, k.domain) && can_feed_rows_kernel(k));
       if (!fits) continue;
       s.domain = k.domain;
       s.level = k.level;
@@ -572,7 +636,8 @@ class Planner {
   std::set<std::pair<std::uint32_t, rt::BufferIndex>> satisfied_;
   std::set<std::uint32_t> live_;
   std::unordered_map<std::uint32_t, std::size_t> order_;
-  std::set<int> retired_;  // stores whose buffer a scatter changed: later sinks compute the value again
+  std::set<int>
+      retired_;  // stores whose buffer a scatter changed: later sinks compute the value again
   std::unordered_map<int, std::vector<std::pair<ValueId, Align>>> pulled_;
 };
 
@@ -580,31 +645,52 @@ class Planner {
 
 bool is_barrier(OpKind kind) {
   switch (kind) {
-    case OpKind::reduce: case OpKind::scan: case OpKind::nonzero: case OpKind::scatter: case OpKind::scatter_add:
-    case OpKind::histogram: case OpKind::argsort: case OpKind::matmul: case OpKind::check: case OpKind::check_index:
-    case OpKind::check_unique: case OpKind::check_host: case OpKind::if_else: case OpKind::for_loop: case OpKind::while_loop:
-    case OpKind::top_k: case OpKind::kth_largest: case OpKind::orthonormalize: case OpKind::hadamard:
-    case OpKind::all_reduce: case OpKind::all_gather: case OpKind::all_to_all: case OpKind::reduce_scatter:
+    case OpKind::reduce:
+    case OpKind::scan:
+    case OpKind::nonzero:
+    case OpKind::scatter:
+    case OpKind::scatter_add:
+    case OpKind::histogram:
+    case OpKind::argsort:
+    case OpKind::matmul:
+    case OpKind::check:
+    case OpKind::check_index:
+    case OpKind::check_unique:
+    case OpKind::check_host:
+    case OpKind::if_else:
+    case OpKind::for_loop:
+    case OpKind::while_loop:
+    case OpKind::top_k:
+    case OpKind::kth_largest:
+    case OpKind::orthonormalize:
+    case OpKind::hadamard:
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+    case OpKind::all_to_all:
+    case OpKind::reduce_scatter:
     case OpKind::broadcast:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
-RegionPlan plan_region(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
-                       bool flag_nonfinite) {
+RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
+                       const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   auto all = requests;
   for (int round = 0; round < kMaxChosenStores; ++round) {
     const auto saved_buffers = cx.program.out.buffers.size();
     const auto saved_places = cx.in_buffer;
     auto plan = Planner(cx, region, all).run(flag_nonfinite);
-    const auto chosen = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
+    const auto chosen =
+        round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
     if (!chosen) return plan;
     cx.program.out.buffers.resize(saved_buffers);
     cx.in_buffer = saved_places;
     const auto& value = cx.value(*chosen);
-    const auto buffer = cx.program.add_workspace(value.name.empty() ? "shared" : value.name, value.type.dtype,
-                                                 cx.program.num_elems(value.type));
+    const auto buffer =
+        cx.program.add_workspace(value.name.empty() ? "shared" : value.name, value.type.dtype,
+                                 cx.program.num_elems(value.type));
     all.push_back({*chosen, buffer, false});
   }
   CINCH_BUG("unreachable: the last round returns");

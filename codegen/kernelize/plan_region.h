@@ -1,8 +1,10 @@
-// Fusion. Every operator of a region is either *pulled* (a function of its index: element-wise operators, generators, gathers,
-// shape changes; computed where it is needed, never stored by itself) or it *sinks*: it needs a sweep over a domain (a store, a
-// reduction, a scan, a selection, a scatter …). The planner makes a list of sinks, gives each a level such that what it pulls is
-// there, and puts sinks of one level and domain into one kernel. Sinks of one kernel run in phases: a row reduction, a running sum
-// or a selection can feed later phases of the same kernel, because its result lies on chip for the group at hand.
+// Fusion. Every operator of a region is either *pulled* (a function of its index: element-wise
+// operators, generators, gathers, shape changes; computed where it is needed, never stored by
+// itself) or it *sinks*: it needs a sweep over a domain (a store, a reduction, a scan, a selection,
+// a scatter …). The planner makes a list of sinks, gives each a level such that what it pulls is
+// there, and puts sinks of one level and domain into one kernel. Sinks of one kernel run in phases:
+// a row reduction, a running sum or a selection can feed later phases of the same kernel, because
+// its result lies on chip for the group at hand.
 #pragma once
 #include <optional>
 #include <set>
@@ -20,16 +22,21 @@ enum class SinkKind {
   RunningSum,  // integer sum scan of a vector, by look-back
   Scan,        // any other scan, by tiles of 1024
   Nonzero,     // selection: positions by look-back
-  Scatter, ScatterAdd, Histogram, Argsort,
-  Check, CheckIndex, CheckHost,
-  NonFinite,   // flags a non-finite gradient
-  Control,     // if, for, while
+  Scatter,
+  ScatterAdd,
+  Histogram,
+  Argsort,
+  Check,
+  CheckIndex,
+  CheckHost,
+  NonFinite,  // flags a non-finite gradient
+  Control,    // if, for, while
 };
 
 // What a sink sweeps over.
 struct Domain {
   kir::GroupKind kind = kir::GroupKind::Single;
-  HostExprId extent;  // Tile: elements
+  HostExprId extent;      // Tile: elements
   HostExprId rows, cols;  // Row
   friend bool operator==(const Domain&, const Domain&) = default;
 };
@@ -50,13 +57,14 @@ struct Dep {
 struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
-  ir::ValueId value;            // Store: what is stored
-  rt::BufferIndex buffer = rt::kNoIndex;  // Store, Scatter, ScatterAdd, Histogram, Argsort, Scan: destination
+  ir::ValueId value;  // Store: what is stored
+  rt::BufferIndex buffer =
+      rt::kNoIndex;             // Store, Scatter, ScatterAdd, Histogram, Argsort, Scan: destination
   bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)
   bool zero_first = false;      // Scatter: the destination starts as zeros
   Domain domain;
-  bool is_row_level = false;    // Store: one value per row of a Row kernel
-  int compaction = -1;          // Store: the Nonzero sink whose kernel stores it
+  bool is_row_level = false;  // Store: one value per row of a Row kernel
+  int compaction = -1;        // Store: the Nonzero sink whose kernel stores it
   int level = 0, phase = 0;
   std::vector<Dep> deps;
   std::vector<rt::BufferIndex> results;  // Reduce, Control: buffer of each result
@@ -71,10 +79,11 @@ struct KernelPlan {
 
 struct RegionPlan {
   std::vector<Sink> sinks;
-  std::vector<KernelPlan> kernels;  // CheckHost and Control sinks stand alone, in level order with the kernels
+  std::vector<KernelPlan>
+      kernels;  // CheckHost and Control sinks stand alone, in level order with the kernels
   // Where values of this region lie, for pulls: by value, the Store sink(s) that hold it.
-  std::unordered_map<std::uint32_t, int> stored;       // value index -> Store sink
-  std::unordered_map<std::uint32_t, int> sink_of_op;   // barrier op index -> sink
+  std::unordered_map<std::uint32_t, int> stored;      // value index -> Store sink
+  std::unordered_map<std::uint32_t, int> sink_of_op;  // barrier op index -> sink
 };
 
 // A value that must end in a buffer.
@@ -87,7 +96,8 @@ struct StoreRequest {
 struct FunctionContext {
   ProgramContext& program;
   const ir::Function& fn;
-  // Buffers of region arguments, results of control operators and everything else that lies in memory, by value index.
+  // Buffers of region arguments, results of control operators and everything else that lies in
+  // memory, by value index.
   std::unordered_map<std::uint32_t, rt::BufferIndex> in_buffer;
   const ir::Op& op(ir::OpId id) const { return fn.ops[id.index()]; }
   const ir::Value& value(ir::ValueId id) const { return fn.values[id.index()]; }
@@ -96,8 +106,9 @@ struct FunctionContext {
 
 bool is_barrier(ir::OpKind kind);
 
-// Plans a region; `requests` are what must come out of it, `flag_nonfinite` adds the check of the gradient.
-RegionPlan plan_region(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
-                       bool flag_nonfinite);
+// Plans a region; `requests` are what must come out of it, `flag_nonfinite` adds the check of the
+// gradient.
+RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
+                       const std::vector<StoreRequest>& requests, bool flag_nonfinite);
 
 }  // namespace cinch::codegen

@@ -21,10 +21,14 @@ void append(std::vector<std::uint8_t>& bytes, T value) {
 void append_element(std::vector<std::uint8_t>& bytes, DType storage, std::uint64_t bits) {
   if (storage == kF32) return append(bytes, static_cast<float>(std::bit_cast<double>(bits)));
   switch (element_bytes(storage)) {
-    case 1: return append(bytes, static_cast<std::uint8_t>(bits));
-    case 2: return append(bytes, static_cast<std::uint16_t>(bits));
-    case 4: return append(bytes, static_cast<std::uint32_t>(bits));
-    default: return append(bytes, bits);
+    case 1:
+      return append(bytes, static_cast<std::uint8_t>(bits));
+    case 2:
+      return append(bytes, static_cast<std::uint16_t>(bits));
+    case 4:
+      return append(bytes, static_cast<std::uint32_t>(bits));
+    default:
+      return append(bytes, bits);
   }
 }
 
@@ -38,18 +42,25 @@ ProgramContext::ProgramContext(const ir::Program& p) : program(p) {
   output_ = add_buffer({"output", kF32, 32, pool.n(), rt::BufferRole::Output, 0, {}});
   for (std::uint32_t i = 0; i < out.info.wire.fields.size(); ++i) {
     const auto& f = out.info.wire.fields[i];
-    fields_.push_back(add_buffer({f.name, f.type.dtype, f.type.dtype.bits,
-                                  pool.upper_bound(num_elems(f.type)), rt::BufferRole::Field, i, {}}));
+    fields_.push_back(add_buffer({f.name,
+                                  f.type.dtype,
+                                  f.type.dtype.bits,
+                                  pool.upper_bound(num_elems(f.type)),
+                                  rt::BufferRole::Field,
+                                  i,
+                                  {}}));
   }
   for (std::uint32_t i = 0; i < out.info.counts.size(); ++i) {
-    counts_.push_back(add_buffer({out.info.counts[i].name, kU32, 32, one, rt::BufferRole::Count, i, {}}));
+    counts_.push_back(
+        add_buffer({out.info.counts[i].name, kU32, 32, one, rt::BufferRole::Count, i, {}}));
   }
   for (std::uint32_t i = 0; i < out.info.states.size(); ++i) {
     const auto& s = out.info.states[i];
     const auto elems = num_elems(s.type);
-    states_.push_back(add_buffer({s.name, s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::State, i, {}}));
-    states_next_.push_back(
-        add_buffer({s.name + "'", s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::StateNext, i, {}}));
+    states_.push_back(
+        add_buffer({s.name, s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::State, i, {}}));
+    states_next_.push_back(add_buffer(
+        {s.name + "'", s.type.dtype, s.type.dtype.bits, elems, rt::BufferRole::StateNext, i, {}}));
   }
 }
 
@@ -61,8 +72,15 @@ rt::BufferIndex ProgramContext::add_buffer(rt::BufferInfo info) {
   return static_cast<rt::BufferIndex>(out.buffers.size() - 1);
 }
 
-rt::BufferIndex ProgramContext::add_workspace(const std::string& name, DType dtype, HostExprId num_elems) {
-  return add_buffer({name, dtype, kir::whole_element_bits(dtype), exprs().upper_bound(num_elems), rt::BufferRole::Workspace, 0, {}});
+rt::BufferIndex ProgramContext::add_workspace(const std::string& name, DType dtype,
+                                              HostExprId num_elems) {
+  return add_buffer({name,
+                     dtype,
+                     kir::whole_element_bits(dtype),
+                     exprs().upper_bound(num_elems),
+                     rt::BufferRole::Workspace,
+                     0,
+                     {}});
 }
 
 rt::BufferIndex ProgramContext::table(std::uint32_t index) {
@@ -73,8 +91,13 @@ rt::BufferIndex ProgramContext::table(std::uint32_t index) {
   const DType storage = is_float(t.type.dtype) && t.type.dtype != kF64 ? kF32 : t.type.dtype;
   for (const auto bits : t.bits) append_element(bytes, storage, bits);
   out.constants.push_back(std::move(bytes));
-  rt::BufferInfo info{"table" + std::to_string(index), storage, kir::whole_element_bits(storage), num_elems(t.type),
-                      rt::BufferRole::Constant, static_cast<std::uint32_t>(out.constants.size() - 1), {}};
+  rt::BufferInfo info{"table" + std::to_string(index),
+                      storage,
+                      kir::whole_element_bits(storage),
+                      num_elems(t.type),
+                      rt::BufferRole::Constant,
+                      static_cast<std::uint32_t>(out.constants.size() - 1),
+                      {}};
   return tables_[index] = add_buffer(std::move(info));
 }
 
@@ -104,7 +127,9 @@ HostExprId ProgramContext::num_elems(const ir::Type& type) {
   return type.rank == 1 ? type.dims[0] : pool.mul(type.dims[0], type.dims[1]);
 }
 
-bool ProgramContext::is_const(HostExprId id, std::int64_t value) const { return const_int(id) == value; }
+bool ProgramContext::is_const(HostExprId id, std::int64_t value) const {
+  return const_int(id) == value;
+}
 
 std::optional<std::int64_t> ProgramContext::const_int(HostExprId id) const {
   const auto& pool = out.info.exprs;

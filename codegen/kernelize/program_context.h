@@ -1,4 +1,5 @@
-// What all kernels of a program share while it is kernelized: buffers, size slots, messages, constants.
+// What all kernels of a program share while it is kernelized: buffers, size slots, messages,
+// constants.
 #pragma once
 #include <map>
 #include <string>
@@ -14,7 +15,8 @@ class ProgramContext {
   explicit ProgramContext(const ir::Program& program);
 
   HostExprPool& exprs() { return out.info.exprs; }
-  // A buffer of its own for one call. Booleans take a byte each; other types whole 8, 16, 32 or 64 bits.
+  // A buffer of its own for one call. Booleans take a byte each; other types whole 8, 16, 32 or 64
+  // bits.
   rt::BufferIndex add_workspace(const std::string& name, DType dtype, HostExprId num_elems);
   rt::BufferIndex field(std::uint32_t index) const { return fields_.at(index); }
   rt::BufferIndex state(std::uint32_t index) const { return states_.at(index); }

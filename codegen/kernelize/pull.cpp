@@ -15,19 +15,32 @@ namespace {
 
 bool is_access(OpKind kind) {
   switch (kind) {
-    case OpKind::gather: case OpKind::gather_along: case OpKind::slice: case OpKind::concat: case OpKind::transpose:
-    case OpKind::chunk: case OpKind::unchunk: case OpKind::reshape: case OpKind::pack: case OpKind::unpack:
+    case OpKind::gather:
+    case OpKind::gather_along:
+    case OpKind::slice:
+    case OpKind::concat:
+    case OpKind::transpose:
+    case OpKind::chunk:
+    case OpKind::unchunk:
+    case OpKind::reshape:
+    case OpKind::pack:
+    case OpKind::unpack:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
-kir::DrawSite draw_site(const ir::Op& op) { return {op.attrs.draw.site, op.attrs.draw.shared}; }
+kir::DrawSite draw_site(const ir::Op& op) {
+  return {op.attrs.draw.site, op.attrs.draw.shared};
+}
 
 }  // namespace
 
 bool KernelEmitter::is_element_level(const Place& place) const {
-  const auto element = [](const std::optional<Index>& i) { return i && i->kind != Index::Kind::Uniform; };
+  const auto element = [](const std::optional<Index>& i) {
+    return i && i->kind != Index::Kind::Uniform;
+  };
   return element(place.flat) || element(place.row) || element(place.col);
 }
 
@@ -59,7 +72,8 @@ KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
 
 // Where a value lies in memory for the sink at hand, if it does.
 std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
-  if (const auto stored = plan_.stored.find(v.index()); stored != plan_.stored.end() && current_ >= 0) {
+  if (const auto stored = plan_.stored.find(v.index());
+      stored != plan_.stored.end() && current_ >= 0) {
     for (const auto& d : plan_.sinks[current_].deps) {
       if (d.sink == stored->second && !d.is_on_chip) return plan_.sinks[d.sink].buffer;
     }
@@ -67,12 +81,18 @@ std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
   if (const auto it = cx_.in_buffer.find(v.index()); it != cx_.in_buffer.end()) return it->second;
   const auto& op = cx_.def(v);
   switch (op.kind) {
-    case OpKind::gradient: return pc_.gradient();
-    case OpKind::state: return pc_.state(op.attrs.index);
-    case OpKind::field: return pc_.field(op.attrs.index);
-    case OpKind::const_array: return pc_.table(op.attrs.index);
-    case OpKind::count_value: return pc_.count(op.attrs.index);
-    default: return std::nullopt;
+    case OpKind::gradient:
+      return pc_.gradient();
+    case OpKind::state:
+      return pc_.state(op.attrs.index);
+    case OpKind::field:
+      return pc_.field(op.attrs.index);
+    case OpKind::const_array:
+      return pc_.table(op.attrs.index);
+    case OpKind::count_value:
+      return pc_.count(op.attrs.index);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -80,15 +100,17 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
   const auto it = plan_.sink_of_op.find(cx_.value(v).def.index());
   if (it == plan_.sink_of_op.end()) return std::nullopt;
   const int id = it->second;
-  if (const auto reduced = reduced_.find(id);
-      reduced != reduced_.end() && plan_.sinks[id].kind == SinkKind::RowReduce && !is_element_level(place)) {
+  if (const auto reduced = reduced_.find(id); reduced != reduced_.end() &&
+                                              plan_.sinks[id].kind == SinkKind::RowReduce &&
+                                              !is_element_level(place)) {
     return reduced->second[cx_.value(v).result_index];
   }
   const auto position = positions_.find(id);
   if (position == positions_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
   if (plan_.sinks[id].kind == SinkKind::Nonzero) {
     // Positions of the selection are the elements themselves.
-    if (cx_.value(v).result_index != 0 || current_ < 0 || plan_.sinks[current_].compaction != id) return std::nullopt;
+    if (cx_.value(v).result_index != 0 || current_ < 0 || plan_.sinks[current_].compaction != id)
+      return std::nullopt;
     return b_.element();
   }
   for (const auto& d : plan_.sinks[current_].deps) {
@@ -112,33 +134,53 @@ KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Pl
 KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& place) {
   if (is_access(op.kind)) {
     switch (op.kind) {
-      case OpKind::gather: return pull_gather(op, v, place);
-      case OpKind::gather_along: return pull_gather_along(op, v, place);
-      case OpKind::slice: return pull_slice(op, v, place);
-      case OpKind::concat: return pull_concat(op, v, place);
-      case OpKind::transpose: return pull_transpose(op, v, place);
-      case OpKind::pack: return pull_pack(op, v, place);
-      case OpKind::unpack: return pull_unpack(op, v, place);
-      default: return pull_chunk(op, v, place);
+      case OpKind::gather:
+        return pull_gather(op, v, place);
+      case OpKind::gather_along:
+        return pull_gather_along(op, v, place);
+      case OpKind::slice:
+        return pull_slice(op, v, place);
+      case OpKind::concat:
+        return pull_concat(op, v, place);
+      case OpKind::transpose:
+        return pull_transpose(op, v, place);
+      case OpKind::pack:
+        return pull_pack(op, v, place);
+      case OpKind::unpack:
+        return pull_unpack(op, v, place);
+      default:
+        return pull_chunk(op, v, place);
     }
   }
   switch (op.kind) {
-    case OpKind::const_scalar: return pull_const(op, v);
-    case OpKind::param: return b_.param(op.attrs.index);
-    case OpKind::host_size: return pull_host_size(op, v);
-    case OpKind::iota: return at_level_of(place, [&] { return index_u32(flat_of(place, type(v))); });
-    case OpKind::map: return pull_map(op, v, place);
-    case OpKind::fill: return pull(op.operands[0], operand_place(place, type(op.operands[0]), type(v)));
+    case OpKind::const_scalar:
+      return pull_const(op, v);
+    case OpKind::param:
+      return b_.param(op.attrs.index);
+    case OpKind::host_size:
+      return pull_host_size(op, v);
+    case OpKind::iota:
+      return at_level_of(place, [&] { return index_u32(flat_of(place, type(v))); });
+    case OpKind::map:
+      return pull_map(op, v, place);
+    case OpKind::fill:
+      return pull(op.operands[0], operand_place(place, type(op.operands[0]), type(v)));
     case OpKind::convert:
     case OpKind::bitcast: {
       const auto x = pull(op.operands[0], operand_place(place, type(op.operands[0]), type(v)));
       const DType from = type(op.operands[0]).dtype, to = type(v).dtype;
-      return at_level_of(place, [&] { return op.kind == OpKind::convert ? b_.convert(x, from, to) : b_.bitcast(x, from, to); });
+      return at_level_of(place, [&] {
+        return op.kind == OpKind::convert ? b_.convert(x, from, to) : b_.bitcast(x, from, to);
+      });
     }
-    case OpKind::random: case OpKind::random_bits: case OpKind::normal: case OpKind::random_index:
+    case OpKind::random:
+    case OpKind::random_bits:
+    case OpKind::normal:
+    case OpKind::random_index:
     case OpKind::stochastic_round:
       return pull_draw(op, v, place);
-    default: CINCH_BUG("not a pulled operator: " + std::string(ir::op_info(op.kind).name));
+    default:
+      CINCH_BUG("not a pulled operator: " + std::string(ir::op_info(op.kind).name));
   }
 }
 
@@ -153,12 +195,14 @@ KirValue KernelEmitter::pull_const(const ir::Op& op, ir::ValueId v) {
 
 KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
   const auto value = host_value(op.attrs.size);
-  return b_.in_kernel([&] { return b_.convert(value, kir::dtype_of(b_.type(value)), type(v).dtype); });
+  return b_.in_kernel(
+      [&] { return b_.convert(value, kir::dtype_of(b_.type(value)), type(v).dtype); });
 }
 
 KirValue KernelEmitter::pull_map(const ir::Op& op, ir::ValueId v, const Place& place) {
   std::vector<KirValue> operands;
-  for (const auto operand : op.operands) operands.push_back(pull(operand, operand_place(place, type(operand), type(v))));
+  for (const auto operand : op.operands)
+    operands.push_back(pull(operand, operand_place(place, type(operand), type(v))));
   const DType dtype = type(v).dtype;
   std::optional<DType> width;
   if (is_int(dtype)) width = dtype;
@@ -178,16 +222,22 @@ KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& 
   return at_level_of(place, [&] {
     const auto index = type(v).rank == 0 ? b_.const_u32(0) : index_u32(flat_of(place, type(v)));
     switch (op.kind) {
-      case OpKind::random: return b_.random(draw_site(op), index, iteration);
-      case OpKind::random_bits: return b_.random_bits(draw_site(op), index, iteration);
-      case OpKind::normal: return b_.normal(draw_site(op), index, iteration);
-      case OpKind::random_index: return b_.random_index(draw_site(op), index, size, iteration);
-      default: return b_.stochastic_round(draw_site(op), x, index, iteration);
+      case OpKind::random:
+        return b_.random(draw_site(op), index, iteration);
+      case OpKind::random_bits:
+        return b_.random_bits(draw_site(op), index, iteration);
+      case OpKind::normal:
+        return b_.normal(draw_site(op), index, iteration);
+      case OpKind::random_index:
+        return b_.random_index(draw_site(op), index, size, iteration);
+      default:
+        return b_.stochastic_round(draw_site(op), x, index, iteration);
     }
   });
 }
 
-// --- host values ------------------------------------------------------------------------------------------------------
+// --- host values
+// ------------------------------------------------------------------------------------------------------
 
 KirValue KernelEmitter::host_value(HostExprId expr) {
   if (const auto it = host_memo_.find(expr.index()); it != host_memo_.end()) return it->second;
@@ -195,13 +245,15 @@ KirValue KernelEmitter::host_value(HostExprId expr) {
   return host_memo_[expr.index()] = value;
 }
 
-// A size without counts is a slot that the host fills; one with counts is computed from the count buffers.
+// A size without counts is a slot that the host fills; one with counts is computed from the count
+// buffers.
 KirValue KernelEmitter::host_value_now(HostExprId expr) {
   auto& pool = pc_.exprs();
   if (!pool.has_count(expr)) return b_.host_size(expr);
   const HostExprNode node = pool.node(expr);
   if (node.op == HostOp::Count) {
-    const auto count = b_.load_at(pc_.count(static_cast<std::uint32_t>(node.payload)), b_.const_i64(0));
+    const auto count =
+        b_.load_at(pc_.count(static_cast<std::uint32_t>(node.payload)), b_.const_i64(0));
     return b_.convert(count, ComputeType::I64);
   }
   std::vector<KirValue> args;
@@ -209,20 +261,32 @@ KirValue KernelEmitter::host_value_now(HostExprId expr) {
     if (arg.is_valid()) args.push_back(host_value(arg));
   }
   switch (node.op) {
-    case HostOp::Add: return b_.scalar(ScalarOp::add, args);
-    case HostOp::Sub: return b_.scalar(ScalarOp::sub, args);
-    case HostOp::Mul: return b_.scalar(ScalarOp::mul, args);
-    case HostOp::Div: return b_.scalar(ScalarOp::div, args);
-    case HostOp::Mod: return b_.scalar(ScalarOp::mod, args);
-    case HostOp::CeilDiv: return b_.scalar(ScalarOp::ceil_div, args);
-    case HostOp::Min: return b_.scalar(ScalarOp::min, args);
-    case HostOp::Max: return b_.scalar(ScalarOp::max, args);
-    case HostOp::Clamp: return b_.scalar(ScalarOp::clamp, args);
-    default: CINCH_LIMITATION("a size that mixes counts with other than integer arithmetic: " + pool.print(expr));
+    case HostOp::Add:
+      return b_.scalar(ScalarOp::add, args);
+    case HostOp::Sub:
+      return b_.scalar(ScalarOp::sub, args);
+    case HostOp::Mul:
+      return b_.scalar(ScalarOp::mul, args);
+    case HostOp::Div:
+      return b_.scalar(ScalarOp::div, args);
+    case HostOp::Mod:
+      return b_.scalar(ScalarOp::mod, args);
+    case HostOp::CeilDiv:
+      return b_.scalar(ScalarOp::ceil_div, args);
+    case HostOp::Min:
+      return b_.scalar(ScalarOp::min, args);
+    case HostOp::Max:
+      return b_.scalar(ScalarOp::max, args);
+    case HostOp::Clamp:
+      return b_.scalar(ScalarOp::clamp, args);
+    default:
+      CINCH_LIMITATION("a size that mixes counts with other than integer arithmetic: " +
+                       pool.print(expr));
   }
 }
 
-// --- combiners --------------------------------------------------------------------------------------------------------
+// --- combiners
+// --------------------------------------------------------------------------------------------------------
 
 void KernelEmitter::pull_region_scalars(ir::RegionId region) {
   std::set<std::uint32_t> inner;
@@ -235,7 +299,8 @@ void KernelEmitter::pull_region_scalars(ir::RegionId region) {
   }
 }
 
-std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region, const std::vector<KirValue>& args) {
+std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region,
+                                                 const std::vector<KirValue>& args) {
   const auto saved = region_values_;
   const auto& r = cx_.fn.regions[region.index()];
   for (std::size_t i = 0; i < args.size(); ++i) region_values_[r.args[i].index()] = args[i];
@@ -252,13 +317,27 @@ std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region, const std:
     const DType to = type(op.results[0]).dtype;
     KirValue value;
     switch (op.kind) {
-      case OpKind::const_scalar: value = pull_const(op, op.results[0]); break;
-      case OpKind::param: value = b_.param(op.attrs.index); break;
-      case OpKind::host_size: value = pull_host_size(op, op.results[0]); break;
-      case OpKind::map: value = b_.scalar(op.attrs.scalar_op, operands, is_int(to) ? std::optional(to) : std::nullopt); break;
-      case OpKind::convert: value = b_.convert(operands[0], type(op.operands[0]).dtype, to); break;
-      case OpKind::bitcast: value = b_.bitcast(operands[0], type(op.operands[0]).dtype, to); break;
-      default: CINCH_LIMITATION("in a combining lambda: " + std::string(ir::op_info(op.kind).name));
+      case OpKind::const_scalar:
+        value = pull_const(op, op.results[0]);
+        break;
+      case OpKind::param:
+        value = b_.param(op.attrs.index);
+        break;
+      case OpKind::host_size:
+        value = pull_host_size(op, op.results[0]);
+        break;
+      case OpKind::map:
+        value =
+            b_.scalar(op.attrs.scalar_op, operands, is_int(to) ? std::optional(to) : std::nullopt);
+        break;
+      case OpKind::convert:
+        value = b_.convert(operands[0], type(op.operands[0]).dtype, to);
+        break;
+      case OpKind::bitcast:
+        value = b_.bitcast(operands[0], type(op.operands[0]).dtype, to);
+        break;
+      default:
+        CINCH_LIMITATION("in a combining lambda: " + std::string(ir::op_info(op.kind).name));
     }
     region_values_[op.results[0].index()] = value;
   }
@@ -279,7 +358,8 @@ std::uint32_t KernelEmitter::make_combiner(const ir::Op& op) {
   });
 }
 
-std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<KirValue>& a, const std::vector<KirValue>& c) {
+std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<KirValue>& a,
+                                          const std::vector<KirValue>& c) {
   const auto& combiner = cx_.fn.combiners[op.attrs.combiner.index()];
   if (combiner.op) return {b_.scalar(*combiner.op, {a[0], c[0]})};
   std::vector<KirValue> args = a;
@@ -287,7 +367,8 @@ std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<Ki
   return eval_region(combiner.region, args);
 }
 
-// Joins the initial values of a reduction on the left; `results` carry `has` last if the combiner is a region.
+// Joins the initial values of a reduction on the left; `results` carry `has` last if the combiner
+// is a region.
 std::vector<KirValue> KernelEmitter::with_init(const ir::Op& op, std::vector<KirValue> results) {
   const std::size_t num = op.results.size();
   std::vector<KirValue> init;

@@ -9,7 +9,8 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
-// --- places -----------------------------------------------------------------------------------------------------------
+// --- places
+// -----------------------------------------------------------------------------------------------------------
 
 Place KernelEmitter::uniform_place(KirValue i64, bool is_group_level) const {
   return {Index{Index::Kind::Uniform, i64, {}, {}, is_group_level}, {}, {}};
@@ -42,9 +43,11 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   if (pc_.is_const(t.dims[0], 1)) return col;
   const auto cols = host_value(t.dims[1]);
   const bool is_group = row.is_group_level || col.is_group_level;
-  const auto uniform = [&](const std::function<KirValue()>& make) { return is_group ? b_.in_group(make) : b_.in_kernel(make); };
-  if (row.kind == Index::Kind::Uniform && !row.pred.is_valid() && col.kind != Index::Kind::Varying &&
-      !col.pred.is_valid()) {
+  const auto uniform = [&](const std::function<KirValue()>& make) {
+    return is_group ? b_.in_group(make) : b_.in_kernel(make);
+  };
+  if (row.kind == Index::Kind::Uniform && !row.pred.is_valid() &&
+      col.kind != Index::Kind::Varying && !col.pred.is_valid()) {
     const auto base = uniform([&] {
       const auto start = b_.mul(row.value, cols);
       return col.value.is_valid() ? b_.add(start, col.value) : start;
@@ -69,7 +72,8 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   for (const auto& i : {row, col}) {
     if (i.kind != Index::Kind::Linear || !i.limit.is_valid()) continue;
     const auto limit = [&] { return b_.convert(i.limit, kI64, kU32); };
-    const auto in_range = b_.lt(b_.column(), i.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    const auto in_range =
+        b_.lt(b_.column(), i.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
     out.pred = out.pred.is_valid() ? b_.logical_and(out.pred, in_range) : in_range;
   }
   return out;
@@ -85,7 +89,10 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   if (flat.kind == Index::Kind::Uniform) {
     const auto split = [&](ScalarOp op) {
       const auto make = [&] { return b_.scalar(op, {flat.value, cols}); };
-      return Index{Index::Kind::Uniform, flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make), {}, flat.pred,
+      return Index{Index::Kind::Uniform,
+                   flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make),
+                   {},
+                   flat.pred,
                    flat.is_group_level};
     };
     return {split(ScalarOp::div), split(ScalarOp::mod)};
@@ -101,7 +108,8 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
           Index{Index::Kind::Varying, b_.scalar(ScalarOp::mod, {i, c}), {}, pred, false}};
 }
 
-Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand, const ir::Type& result) {
+Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
+                                   const ir::Type& result) {
   if (operand.rank == 0) return uniform_place(b_.const_i64(0), false);
   bool is_same = operand.rank == result.rank;
   for (int i = 0; is_same && i < operand.rank; ++i) is_same = operand.dims[i] == result.dims[i];
@@ -114,7 +122,8 @@ Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand, 
   return {std::nullopt, row, col};
 }
 
-// --- gathers ----------------------------------------------------------------------------------------------------------
+// --- gathers
+// ----------------------------------------------------------------------------------------------------------
 
 // The index that the value `idx` holds at `place`, guarded by the extent it must lie below.
 Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
@@ -127,7 +136,8 @@ Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId ex
     const Place at = is_scalar ? uniform_place(b_.const_i64(0), false) : place;
     out.value = at_level_of(at, [&] { return b_.convert(value, dtype, kI64); });
     out.pred = at_level_of(at, [&] {
-      return b_.logical_and(b_.lt(out.value, size), b_.scalar(ScalarOp::ge, {out.value, b_.const_i64(0)}));
+      return b_.logical_and(b_.lt(out.value, size),
+                            b_.scalar(ScalarOp::ge, {out.value, b_.const_i64(0)}));
     });
     return out;
   }
@@ -156,7 +166,8 @@ KirValue KernelEmitter::pull_gather_along(const ir::Op& op, ir::ValueId v, const
   const auto& tx = type(op.operands[0]);
   const auto [row, col] = row_col_of(place, type(v));
   const Place at{place.flat, row, col};
-  if (op.attrs.axis == 1) return pull(op.operands[0], {std::nullopt, row, index_at(op.operands[1], at, tx.dims[1])});
+  if (op.attrs.axis == 1)
+    return pull(op.operands[0], {std::nullopt, row, index_at(op.operands[1], at, tx.dims[1])});
   return pull(op.operands[0], {std::nullopt, index_at(op.operands[1], at, tx.dims[0]), col});
 }
 
@@ -187,17 +198,22 @@ KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place
     const auto begin = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
     offset = pool.add(offset, pc_.num_elems(type(part)));
     const auto end = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
-    const auto inside = at_level_of(place, [&] {
-      return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end));
-    });
-    Index there{Index::Kind::Varying, at_level_of(place, [&] { return b_.sub(i, begin); }), {}, inside, false};
+    const auto inside = at_level_of(
+        place, [&] { return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end)); });
+    Index there{Index::Kind::Varying,
+                at_level_of(place, [&] { return b_.sub(i, begin); }),
+                {},
+                inside,
+                false};
     if (!is_element_level(place)) {
       there.kind = Index::Kind::Uniform;
       there.is_group_level = is_group_level(place);
       there.value = at_level_of(place, [&] { return b_.convert(there.value, ComputeType::I64); });
     }
     const auto value = pull(part, {there, {}, {}});
-    result = result.is_valid() ? at_level_of(place, [&] { return b_.select(inside, value, result); }) : value;
+    result = result.is_valid()
+                 ? at_level_of(place, [&] { return b_.select(inside, value, result); })
+                 : value;
   }
   return result;
 }
@@ -207,7 +223,8 @@ KirValue KernelEmitter::pull_transpose(const ir::Op& op, ir::ValueId v, const Pl
   return pull(op.operands[0], {std::nullopt, col, row});
 }
 
-// chunk, unchunk, reshape: the same row-major index; behind the end of a chunked vector there are zeros.
+// chunk, unchunk, reshape: the same row-major index; behind the end of a chunked vector there are
+// zeros.
 KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto x = op.operands[0];
   Index flat = flat_of(place, type(v));
@@ -222,46 +239,65 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
     const auto value = pull(x, {flat, {}, {}});
     if (buffer_of(x)) return value;  // loads give zeros behind the limit
     const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
-    const auto in_range = b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    const auto in_range =
+        b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
     return b_.select(in_range, value, b_.zero(b_.type(value)));
   }
   const Place at{flat, {}, {}};
   const auto below = at_level_of(at, [&] {
-    return flat.kind == Index::Kind::Uniform ? b_.lt(flat.value, size) : b_.lt(flat.value, b_.in_kernel([&] { return b_.convert(size, kI64, kU32); }));
+    return flat.kind == Index::Kind::Uniform
+               ? b_.lt(flat.value, size)
+               : b_.lt(flat.value, b_.in_kernel([&] { return b_.convert(size, kI64, kU32); }));
   });
   const auto outer = flat.pred;
-  flat.pred = outer.is_valid() ? at_level_of(at, [&] { return b_.logical_and(outer, below); }) : below;
+  flat.pred =
+      outer.is_valid() ? at_level_of(at, [&] { return b_.logical_and(outer, below); }) : below;
   const auto value = pull(x, {flat, {}, {}});
   return at_level_of(at, [&] { return b_.select(flat.pred, value, b_.zero(b_.type(value))); });
 }
 
-// --- packing inside a program -----------------------------------------------------------------------------------------
+// --- packing inside a program
+// -----------------------------------------------------------------------------------------
 
 // Byte p of a packed array holds bits 8p … 8p + 7: parts of at most 8 / bits + 2 elements.
 KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto bits = static_cast<std::int64_t>(op.attrs.bits);
   const auto x = op.operands[0];
   const auto u64 = [&](std::uint64_t c) { return b_.const_u64(c); };
-  const auto size = b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
-  const auto byte = at_level_of(place, [&] { return b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64); });
+  const auto size =
+      b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
+  const auto byte = at_level_of(
+      place, [&] { return b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64); });
   const auto first_bit = at_level_of(place, [&] { return b_.mul(byte, u64(8)); });
   KirValue sum;
   const int num_parts = static_cast<int>(8 / bits) + 2;
   for (int part = 0; part < num_parts; ++part) {
-    const auto element = at_level_of(place, [&] { return b_.add(b_.scalar(ScalarOp::div, {first_bit, u64(static_cast<std::uint64_t>(bits))}), u64(static_cast<std::uint64_t>(part))); });
-    Index i{Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(element, size); }), false};
+    const auto element = at_level_of(place, [&] {
+      return b_.add(b_.scalar(ScalarOp::div, {first_bit, u64(static_cast<std::uint64_t>(bits))}),
+                    u64(static_cast<std::uint64_t>(part)));
+    });
+    Index i{Index::Kind::Varying,
+            {},
+            {},
+            at_level_of(place, [&] { return b_.lt(element, size); }),
+            false};
     const bool is_uniform = !is_element_level(place);
     if (is_uniform) i.kind = Index::Kind::Uniform;
     i.is_group_level = is_uniform && is_group_level(place);
-    i.value = at_level_of(place, [&] { return b_.convert(element, is_uniform ? ComputeType::I64 : ComputeType::U32); });
+    i.value = at_level_of(place, [&] {
+      return b_.convert(element, is_uniform ? ComputeType::I64 : ComputeType::U32);
+    });
     const auto value = pull(x, {i, {}, {}});
     sum = at_level_of(place, [&] {
       const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), u64(0));
-      const auto low = b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
+      const auto low =
+          b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
       const auto start = b_.mul(element, u64(static_cast<std::uint64_t>(bits)));
       const auto is_later = b_.scalar(ScalarOp::ge, {start, first_bit});
-      const auto up = b_.min(b_.sub(start, first_bit), u64(8)), down = b_.min(b_.sub(first_bit, start), u64(63));
-      const auto shifted = b_.select(is_later, b_.scalar(ScalarOp::shl, {low, up}), b_.scalar(ScalarOp::shr, {low, down}));
+      const auto up = b_.min(b_.sub(start, first_bit), u64(8)),
+                 down = b_.min(b_.sub(first_bit, start), u64(63));
+      const auto shifted = b_.select(is_later, b_.scalar(ScalarOp::shl, {low, up}),
+                                     b_.scalar(ScalarOp::shr, {low, down}));
       return sum.is_valid() ? b_.scalar(ScalarOp::bit_or, {sum, shifted}) : shifted;
     });
   }
@@ -274,18 +310,24 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
   const auto bits = op.attrs.bits;
   if (bits > 56) CINCH_LIMITATION("unpack of more than 56 bits");
   const auto x = op.operands[0];
-  const auto size = b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
+  const auto size =
+      b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
   const auto start = at_level_of(place, [&] {
-    return b_.mul(b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64), b_.const_u64(bits));
+    return b_.mul(b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64),
+                  b_.const_u64(bits));
   });
   KirValue sum;
   for (std::uint64_t part = 0; part < (bits + 14) / 8; ++part) {
-    const auto byte = at_level_of(place, [&] { return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part)); });
-    Index i{Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(byte, size); }), false};
+    const auto byte = at_level_of(place, [&] {
+      return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part));
+    });
+    Index i{
+        Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(byte, size); }), false};
     const bool is_uniform = !is_element_level(place);
     if (is_uniform) i.kind = Index::Kind::Uniform;
     i.is_group_level = is_uniform && is_group_level(place);
-    i.value = at_level_of(place, [&] { return b_.convert(byte, is_uniform ? ComputeType::I64 : ComputeType::U32); });
+    i.value = at_level_of(
+        place, [&] { return b_.convert(byte, is_uniform ? ComputeType::I64 : ComputeType::U32); });
     const auto value = pull(x, {i, {}, {}});
     sum = at_level_of(place, [&] {
       const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), b_.const_u64(0));
@@ -294,7 +336,8 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
     });
   }
   return at_level_of(place, [&] {
-    const auto down = b_.scalar(ScalarOp::shr, {sum, b_.scalar(ScalarOp::bit_and, {start, b_.const_u64(7)})});
+    const auto down =
+        b_.scalar(ScalarOp::shr, {sum, b_.scalar(ScalarOp::bit_and, {start, b_.const_u64(7)})});
     const auto low = b_.scalar(ScalarOp::bit_and, {down, b_.const_u64((1ULL << bits) - 1)});
     return b_.convert(low, kir::compute_type(type(v).dtype));
   });

@@ -31,7 +31,9 @@ void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std
   }
 }
 
-bool is_one(const FunctionContext& cx, HostExprId id) { return cx.program.is_const(id, 1); }
+bool is_one(const FunctionContext& cx, HostExprId id) {
+  return cx.program.is_const(id, 1);
+}
 
 bool same_shape(const ir::Type& a, const ir::Type& b) {
   if (a.rank != b.rank) return false;
@@ -42,10 +44,12 @@ bool same_shape(const ir::Type& a, const ir::Type& b) {
 }
 
 // How an operand that broadcasts into `result` is aligned.
-Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result, Align align) {
+Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result,
+                      Align align) {
   if (operand.rank == 0) return Align::None;
   if (same_shape(operand, result)) return align;
-  if (operand.rank == 2 && align == Align::Flat && operand.dims[0] == result.dims[0] && is_one(cx, operand.dims[1])) {
+  if (operand.rank == 2 && align == Align::Flat && operand.dims[0] == result.dims[0] &&
+      is_one(cx, operand.dims[1])) {
     return Align::Row;
   }
   return Align::None;
@@ -53,7 +57,8 @@ Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const 
 
 }  // namespace
 
-void for_each_used_value(const ir::Function& fn, ir::OpId op, const std::function<void(ValueId)>& visit) {
+void for_each_used_value(const ir::Function& fn, ir::OpId op,
+                         const std::function<void(ValueId)>& visit) {
   std::set<std::uint32_t> inner;
   visit_op_uses(fn, fn.ops[op.index()], inner, visit);
 }
@@ -62,27 +67,37 @@ bool is_selection(const FunctionContext& cx, ValueId v, ValueId selection) {
   while (!(v == selection)) {
     const auto& op = cx.def(v);
     const bool keeps = op.kind == OpKind::reshape ||
-                       (op.kind == OpKind::convert && is_int(cx.value(v).type.dtype) && cx.value(v).type.dtype.bits >= 32);
+                       (op.kind == OpKind::convert && is_int(cx.value(v).type.dtype) &&
+                        cx.value(v).type.dtype.bits >= 32);
     if (!keeps) return false;
     v = op.operands[0];
   }
   return true;
 }
 
-void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueId result, Align align,
-                             ValueId compaction_idx, const std::function<void(ValueId, Align)>& visit) {
+void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueId result,
+                             Align align, ValueId compaction_idx,
+                             const std::function<void(ValueId, Align)>& visit) {
   const auto& to = cx.value(result).type;
   switch (op.kind) {
-    case OpKind::map: case OpKind::convert: case OpKind::bitcast: case OpKind::stochastic_round: case OpKind::fill:
+    case OpKind::map:
+    case OpKind::convert:
+    case OpKind::bitcast:
+    case OpKind::stochastic_round:
+    case OpKind::fill:
       for (const auto v : op.operands) visit(v, broadcast_align(cx, cx.value(v).type, to, align));
       return;
-    case OpKind::chunk: case OpKind::unchunk: case OpKind::reshape:
+    case OpKind::chunk:
+    case OpKind::unchunk:
+    case OpKind::reshape:
       return visit(op.operands[0], align == Align::Row ? Align::None : align);
     case OpKind::gather: {
       const bool follows = compaction_idx.is_valid() && align == Align::Flat &&
-                           cx.value(op.operands[0]).type.rank == 1 && is_selection(cx, op.operands[1], compaction_idx);
+                           cx.value(op.operands[0]).type.rank == 1 &&
+                           is_selection(cx, op.operands[1], compaction_idx);
       if (follows) return visit(op.operands[0], Align::Flat);
-      visit(op.operands[1], cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : Align::None);
+      visit(op.operands[1],
+            cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : Align::None);
       return visit(op.operands[0], Align::None);
     }
     default:
@@ -106,12 +121,14 @@ void PullWalk::visit(ValueId v, Align align) {
   if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
   if (selection.is_valid() && v == selection) return add_dep(compaction, align);
   if (const auto stored = plan.stored.find(v.index()); stored != plan.stored.end()) {
-    if (stored->second != self && !retired.contains(stored->second)) return add_dep(stored->second, align);
+    if (stored->second != self && !retired.contains(stored->second))
+      return add_dep(stored->second, align);
   }
   if (barrier != plan.sink_of_op.end()) return add_dep(barrier->second, align);
   if (cx.in_buffer.contains(v.index())) return;
-  for_each_pulled_operand(cx, cx.op(def), v, align, selection,
-                          [&](ValueId operand, Align operand_align) { visit(operand, operand_align); });
+  for_each_pulled_operand(
+      cx, cx.op(def), v, align, selection,
+      [&](ValueId operand, Align operand_align) { visit(operand, operand_align); });
 }
 
 int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId, ValueId v) {

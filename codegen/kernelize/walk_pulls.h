@@ -1,4 +1,5 @@
-// Walks what a sink pulls: through operators that are functions of an index, down to leaves, stored values and other sinks.
+// Walks what a sink pulls: through operators that are functions of an index, down to leaves, stored
+// values and other sinks.
 #pragma once
 #include <functional>
 #include <map>
@@ -7,14 +8,16 @@
 
 namespace cinch::codegen {
 
-// Values that an operator uses from its own region or from outside: operands, and for control operators and combiner regions
-// whatever their regions use but do not define.
-void for_each_used_value(const ir::Function& fn, ir::OpId op, const std::function<void(ir::ValueId)>& visit);
+// Values that an operator uses from its own region or from outside: operands, and for control
+// operators and combiner regions whatever their regions use but do not define.
+void for_each_used_value(const ir::Function& fn, ir::OpId op,
+                         const std::function<void(ir::ValueId)>& visit);
 
-// Calls visit(operand, align of the operand) for what a pulled operator reads when it is itself pulled with `align`.
-// `compaction_idx` is the selection result whose gathers read their source flat (invalid: none).
-void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ir::ValueId result, Align align,
-                             ir::ValueId compaction_idx,
+// Calls visit(operand, align of the operand) for what a pulled operator reads when it is itself
+// pulled with `align`. `compaction_idx` is the selection result whose gathers read their source
+// flat (invalid: none).
+void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ir::ValueId result,
+                             Align align, ir::ValueId compaction_idx,
                              const std::function<void(ir::ValueId, Align)>& visit);
 
 // Is `v` the value `selection`, seen through conversions that keep it?
@@ -36,7 +39,9 @@ struct PullWalk {
   void add_dep(int sink, Align align);
 };
 
-// The selection whose positions the elements of `v` follow, if v can be stored in the kernel of that selection: a Nonzero sink.
-int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId region, ir::ValueId v);
+// The selection whose positions the elements of `v` follow, if v can be stored in the kernel of
+// that selection: a Nonzero sink.
+int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId region,
+                    ir::ValueId v);
 
 }  // namespace cinch::codegen
