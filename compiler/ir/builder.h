@@ -135,7 +135,7 @@ class Builder {
   ValueId kth_largest(ValueId x, HostExprId k, std::int8_t axis = kAll);
   ValueId argsort(ValueId x, bool descending = false, std::int8_t axis = kAll);
 
-  // Stores.
+  // Stores. A scalar value goes to every index.
   ValueId scatter(ValueId base, ValueId index, ValueId values);
   ValueId scatter_add(ValueId index, ValueId values, HostExprId size);
   ValueId histogram(ValueId values, HostExprId bins, ValueId mask = {});
@@ -178,6 +178,7 @@ class Builder {
   /// A new region filled by `body`, which gets the region; the insertion point comes back.
   RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
   ValueIds add_args(RegionId region, std::span<const Type> types);
+  ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
 
   Program& program_;

@@ -270,12 +270,20 @@ ValueId Builder::argsort(ValueId x, bool descending, std::int8_t axis) {
 
 // Stores.
 
+// A value for each index: a scalar is repeated to the shape that x[index] has.
+ValueId Builder::spread(ValueId base, ValueId index, ValueId values) {
+  Type shape = type(index);
+  if (type(base).rank == 2) shape.dims[shape.rank++] = type(base).dims[1];
+  return fill(values, shape);
+}
+
 ValueId Builder::scatter(ValueId base, ValueId index, ValueId values) {
-  return add_one(OpKind::scatter, {base, index, values}, type(base));
+  return add_one(OpKind::scatter, {base, index, spread(base, index, values)}, type(base));
 }
 
 ValueId Builder::scatter_add(ValueId index, ValueId values, HostExprId size) {
-  return add_one(OpKind::scatter_add, {index, values}, vector_type(dtype(values), size));
+  const ValueId each = fill(values, type(index));
+  return add_one(OpKind::scatter_add, {index, each}, vector_type(dtype(values), size));
 }
 
 ValueId Builder::histogram(ValueId values, HostExprId bins, ValueId mask) {

@@ -1,0 +1,43 @@
+// Host expressions in the IR's text form: `clamp(int(ceil(f32(n) * ratio)), 1, n)`. Unlike the
+// formulas that people are shown, this text reads back to the same expression: types are told by
+// suffix (12, 0.5f, 0.5d) and casts are written. Named sizes stand for their formula.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "compiler/ir/ir.h"
+
+namespace cinch::ir {
+
+/// The type with which a parameter of `dtype` enters host expressions.
+HostType host_type_of(DType dtype);
+
+/// Prints expressions of one program. Names are used only where they mean one thing.
+class HostPrinter {
+ public:
+  /// Sizes from `visible_sizes` on are not used as names (the definition of a size uses only those
+  /// before it).
+  explicit HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes = ~std::size_t{0});
+
+  std::string print(HostExprId id) const { return print(id, false); }
+
+ private:
+  std::string print(HostExprId id, bool is_nested) const;
+  std::string print_constant(HostExprId id) const;
+  std::string print_call(const HostExprNode& node) const;
+  std::string print_named(std::string_view callee, std::uint32_t index, const std::string& name,
+                          const std::string& more) const;
+
+  const rt::ProgramInfo& info_;
+  std::unordered_map<std::string, int> uses_;              // of each name
+  std::unordered_map<HostExprId, std::string> size_name_;  // of named formulas
+};
+
+/// Whether the text form can write the name bare: [A-Za-z_][A-Za-z0-9_.]*.
+bool is_plain_name(std::string_view name);
+/// In double quotes, with \" \\ \n and \xNN for other control bytes.
+std::string quote(std::string_view text);
+
+}  // namespace cinch::ir

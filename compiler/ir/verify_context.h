@@ -1,0 +1,35 @@
+// Shared by the verifier's files: the fault that a rule throws and the facts rules need.
+#pragma once
+
+#include <string>
+
+#include "compiler/ir/ir.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/types.h"
+
+namespace cinch::ir {
+
+/// Thrown by rules, caught by find_fault only.
+struct VerifyFault {
+  std::string message;
+};
+
+/// One op of one function. `info` is a copy whose pool rules may add expected sizes to.
+struct VerifyContext {
+  rt::ProgramInfo& info;
+  const Program& program;
+  const Function& function;
+  /// Only state initial values: no input, no state, no field.
+  bool is_init = false;
+
+  const Type& type(ValueId value) const { return function.values[value.index()].type; }
+  std::string text(ValueId value) const { return print_type(info, type(value)); }
+};
+
+/// Types, shapes and attributes of one op whose structure is sound.
+void verify_op_types(const VerifyContext& context, const Op& op);
+/// if_else, for_loop, while_loop and combiners: types across regions.
+void verify_control_types(const VerifyContext& context, const Op& op);
+void verify_combiner(const VerifyContext& context, const Op& op);
+
+}  // namespace cinch::ir
