@@ -1,5 +1,6 @@
 // The enum of named operators, generated from builtins.def.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -24,5 +25,7 @@ struct BuiltinInfo {
 const BuiltinInfo& builtin_info(BuiltinId id);
 // The operator of that name, if there is one.
 std::optional<BuiltinId> find_builtin(std::string_view name);
+// Rows of the table; ids are 0 … num_builtins() - 1.
+std::size_t num_builtins();
 
 }  // namespace cinch::sema

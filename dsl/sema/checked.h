@@ -15,6 +15,8 @@
 
 namespace cinch::sema {
 
+using dsl::Span;
+
 using ExprId = Id<struct CheckedExprTag>;
 using StmtId = Id<struct CheckedStmtTag>;
 using VarId = Id<struct CheckedVarTag>;
@@ -25,6 +27,7 @@ enum class ExprKind : std::uint8_t {
   Literal,     // bits: f64 bits for floats, i64 bits for integers and bool; the type is final (no exact numbers are left)
   Table,       // array literal [a, b, c] of literals: args are scalar exprs of the element type
   HostSize,    // `size`: a host expression (n, sizes, world, step, constant expressions of them) as a scalar of the type
+  Worker,      // this rank's number, u32
   Param,       // index into ProgramInfo::params
   Var,         // var: a let, a lambda parameter, a loop variable (i64), an inlined fn's argument
   State,       // index into ProgramInfo::states: its current value (assignments so far are seen)
@@ -60,7 +63,12 @@ struct Expr {
   bool exclusive = false, descending = false, shared = false;
   bool is_mean = false;         // allreduce: the sum divided by world (scalar_op is add); else scalar_op add, min or max
   std::optional<std::uint32_t> stream;   // `stream: i`
-  std::uint32_t site = 0;       // random: number of the call site in source order, or of the shared draw (docs/language_bits.md)
+  // random: the draw's number is site + site_offset (a host expression, where valid) + the sum over enclosing loops (outermost
+  // first) of iteration number (from 0) * loop_strides[i]. Shared draws are numbered in source order per method and compressor, loop
+  // iterations counted; each compressor instance has its own 2^24 sites; `stream: i` is already folded in (2^31 up).
+  std::uint32_t site = 0;
+  HostExprId site_offset;
+  std::vector<HostExprId> loop_strides;
   // What is known about an index array, so that stores and gathers need no check
   bool proved_unique = false;   // Builtin scatter, scatter_add etc.: indices free of repeats
   bool proved_in_bounds = false;  // Index, scatter: indices below the size
@@ -105,13 +113,16 @@ struct Stmt {
   bool proved_unique = false, proved_in_bounds = false;
 };
 
+inline constexpr std::uint32_t kNoCount = 0xffffffffu;
+
 struct Var {
   std::string name;
   Type type;
   bool is_mutable = false;
   bool is_payload = false;              // then wire/field_types say what Field of it has
   std::vector<Type> field_types;        // payload vars: types in this body's counts
-  std::vector<std::uint32_t> field_counts;  // payload vars: ProgramInfo::counts entry of each wire count
+  // payload vars: ProgramInfo::counts entry of each wire count; kNoCount where encode filled it with an array of host size
+  std::vector<std::uint32_t> field_counts;
   Span span;
 };
 
@@ -129,6 +140,7 @@ struct CheckedProgram {
   std::vector<Var> vars;
   std::optional<Body> encode, decode, finish, sync;
   std::vector<ExprId> state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
+  std::vector<std::string> claims;  // `claims` of the outermost compressor, as written
   Span name_span;
 };
 

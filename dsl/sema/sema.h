@@ -1,0 +1,89 @@
+// The doors of dsl/sema: from the tree of a file to a checked module, and from one of its compressors to a checked
+// program. Both report every mistake they find to a DiagSink; neither throws for any input text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsl/diag/diag.h"
+#include "dsl/sema/checked.h"
+#include "dsl/source/source.h"
+
+namespace cinch::sema {
+
+/// What an `import` asks for: `std.sparsify` gives std_path {"sparsify"}; `"mine.cinch"` gives file.
+struct ImportRequest {
+  std::vector<std::string> std_path;
+  std::string file;
+  std::string from;  // name of the importing file, as SourceBuffer::name() gives it
+};
+
+/// One file that an import stands for; `name` identifies it: two imports of one name are one file.
+struct LoadedText {
+  std::string name;
+  std::string text;
+};
+
+/// Finds the files behind an import: a family of the standard library is all its files (or one, for
+/// `std.family.name`), a path is one, relative to `from`. Empty: not found.
+using Loader = std::function<std::vector<LoadedText>(const ImportRequest&)>;
+
+/// One compressor of a file, for lists and look-ups.
+struct CompressorEntry {
+  std::string name;
+  std::string doc;
+  dsl::Span span;
+  bool is_composition = false;
+  bool is_wrapper = false;  // wants a compressor: can only stand in a composition
+};
+
+/// Files, trees and names behind a module; opaque to users.
+struct ModuleData;
+
+/// A file and all it imports, names resolved. Refers to the SourceSet it was made from.
+class CheckedModule {
+ public:
+  explicit CheckedModule(std::shared_ptr<ModuleData> data) : data_(std::move(data)) {}
+  /// Compressors declared in the file itself, in source order.
+  std::vector<CompressorEntry> compressors() const;
+  ModuleData& data() const { return *data_; }
+
+ private:
+  std::shared_ptr<ModuleData> data_;
+};
+
+/// How much check_module looks at.
+enum class CheckDepth : std::uint8_t {
+  /// Parse, imports and names of declarations: enough for `elaborate`.
+  Names,
+  /// Also elaborates every compressor at its defaults, every fn once with sizes of its own, and
+  /// every wrapper around a plain compressor: `cinch check`.
+  Everything,
+};
+
+/// Parses `file` of `sources` and what it imports (added to `sources`), and checks it. With errors
+/// in `sink` the module is fit for nothing but compressors().
+CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
+                           dsl::DiagSink& sink, CheckDepth depth = CheckDepth::Everything);
+
+/// A value given from outside (`--set bits=4`): for a constant parameter its value, for a run-time
+/// parameter its new default.
+struct Binding {
+  std::string name;
+  double value = 0;
+};
+
+/// One compressor with constant parameters bound. Nothing when `sink` got an error: an unknown
+/// name, a value outside its range, a wrapper without an inner compressor, or a mistake in a body.
+std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string_view compressor,
+                                        const std::vector<Binding>& bindings, dsl::DiagSink& sink);
+
+/// The checked tree as indented text: `--emit=checked`. Stable; ends with a newline.
+std::string dump(const CheckedProgram& program);
+
+}  // namespace cinch::sema
