@@ -36,6 +36,10 @@ void KernelBuilder::set_rows(HostExprId rows, HostExprId len) {
 }
 
 std::uint32_t KernelBuilder::finish() {
+  const HostExprPool& pool = program_.info.exprs;
+  for (HostExprId size : {kernel_.extent, kernel_.group_len, kernel_.info.num_groups}) {
+    if (!pool.is_const(size)) intern_size(program_, size);
+  }
   program_.kernels.push_back(std::move(kernel_));
   return static_cast<std::uint32_t>(program_.kernels.size() - 1);
 }

@@ -55,6 +55,9 @@ BufferIndex add_workspace(KernelProgram& program, std::string name, DType dtype,
 /// ticket). A Zero step must come before the launch.
 BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostExprId num_groups);
 std::uint32_t intern_size(KernelProgram& program, HostExprId expr);
+/// Where intern_size put the expression. Extents, group lengths and numbers of groups that are no
+/// constants are always there.
+std::optional<std::uint32_t> find_size(const KernelProgram& program, HostExprId expr);
 std::uint32_t intern_message(KernelProgram& program, std::string text);
 
 class KernelBuilder {
@@ -83,7 +86,8 @@ class KernelBuilder {
   void elements();
   /// Emits into the kernel section while `make` runs.
   ValueId in_kernel(const std::function<ValueId()>& make);
-  /// Emits into the group section before the current element section (or the current group section).
+  /// Emits into the group section before the current element section (or the current group
+  /// section).
   ValueId in_group(const std::function<ValueId()>& make);
   SectionKind current() const { return kernel_.sections[current_].kind; }
 

@@ -83,13 +83,17 @@ BufferIndex add_look_back_state(KernelProgram& program, std::string name, HostEx
   return add_workspace(program, std::move(name), kU64, pool.add(pool.mul(num_groups, two), two));
 }
 
-std::uint32_t intern_size(KernelProgram& program, HostExprId expr) {
-  auto& sizes = program.size_exprs;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == expr) return static_cast<std::uint32_t>(i);
+std::optional<std::uint32_t> find_size(const KernelProgram& program, HostExprId expr) {
+  for (std::size_t i = 0; i < program.size_exprs.size(); ++i) {
+    if (program.size_exprs[i] == expr) return static_cast<std::uint32_t>(i);
   }
-  sizes.push_back(expr);
-  return static_cast<std::uint32_t>(sizes.size() - 1);
+  return std::nullopt;
+}
+
+std::uint32_t intern_size(KernelProgram& program, HostExprId expr) {
+  if (const auto known = find_size(program, expr)) return *known;
+  program.size_exprs.push_back(expr);
+  return static_cast<std::uint32_t>(program.size_exprs.size() - 1);
 }
 
 std::uint32_t intern_message(KernelProgram& program, std::string text) {

@@ -86,11 +86,12 @@ enum class GroupKind : std::uint8_t {
 struct Kernel {
   rt::KernelInfo info;
   GroupKind group_kind = GroupKind::Tile;
-  HostExprId extent;  // Tile: elements; an upper bound if extent_value is set
+  // The three sizes (info.num_groups too) are constants or entries of KernelProgram::size_exprs.
   HostExprId
-      group_len;  // Row: elements per group (host expression; constant where it folds to one)
-  ValueId extent_value;  // optional kernel-level i64: the actual number of elements (Tile) or rows
-                         // (Row), when a count decides
+      extent;  // Tile: elements; Row: rows * group_len. An upper bound if extent_value is set
+  HostExprId group_len;  // Row: elements per group; constant where it folds to one
+  // Optional, kernel level, i64: the actual elements (Tile) or rows (Row), when a count decides.
+  ValueId extent_value;
   std::vector<Value> values;
   std::vector<Combiner> combiners;
   std::vector<LocalArray> locals;

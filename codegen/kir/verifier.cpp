@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/text.h"
 #include "codegen/kir/verifier_instr.h"
@@ -65,6 +66,8 @@ class KernelVerifier {
     for (HostExprId id : {kernel_.extent, kernel_.group_len, kernel_.info.num_groups}) {
       if (!need(id && id.index() < pool.num_nodes(), "a size of the kernel is missing")) break;
       need(pool.type(id) == HostType::Int, "a size of the kernel is no integer");
+      need(pool.is_const(id) || find_size(program_, id),
+           "a size of the kernel is no entry of size_exprs");
     }
     need(!kernel_.sections.empty() && kernel_.sections[0].kind == SectionKind::Kernel,
          "the first section must be the kernel section");
