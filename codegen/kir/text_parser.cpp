@@ -231,6 +231,8 @@ HostExprId HostExprParser::operation(const std::string& name, int depth) {
       return pool_.world();
     case HostOp::Step:
       return pool_.step();
+    case HostOp::Worker:
+      return pool_.worker();
     default:
       break;
   }

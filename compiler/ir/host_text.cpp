@@ -8,7 +8,7 @@
 namespace cinch::ir {
 namespace {
 
-constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step",
+constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
                                           "true", "false", "param", "count", "bits"};
 
 const char* infix(HostOp op) {
@@ -85,6 +85,7 @@ std::string HostPrinter::print(HostExprId id, bool is_nested) const {
     case HostOp::Cols:
     case HostOp::World:
     case HostOp::Step:
+    case HostOp::Worker:
       return host_op_name(node.op);
     case HostOp::Param:
     case HostOp::Count:

@@ -26,8 +26,7 @@ using dsl::Span;
 enum class ExprKind : std::uint8_t {
   Literal,     // bits: f64 bits for floats, i64 bits for integers and bool; the type is final (no exact numbers are left)
   Table,       // array literal [a, b, c] of literals: args are scalar exprs of the element type
-  HostSize,    // `size`: a host expression (n, sizes, world, step, constant expressions of them) as a scalar of the type
-  Worker,      // this rank's number, u32
+  HostSize,    // `size`: a host expression (n, sizes, world, step, worker, constant expressions of them) as a scalar of the type
   Param,       // index into ProgramInfo::params
   Var,         // var: a let, a lambda parameter, a loop variable (i64), an inlined fn's argument
   State,       // index into ProgramInfo::states: its current value (assignments so far are seen)

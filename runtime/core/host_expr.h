@@ -60,6 +60,7 @@ struct HostEnv {
   std::int64_t cols = 1;
   std::int64_t world = 1;
   std::int64_t step = 0;
+  std::int64_t worker = 0;
   std::span<const HostValue> params = {};
   std::span<const std::int64_t> counts = {};
 };
@@ -88,6 +89,8 @@ class HostExprPool {
   HostExprId cols() { return leaf(HostOp::Cols); }
   HostExprId world() { return leaf(HostOp::World); }
   HostExprId step() { return leaf(HostOp::Step); }
+  /// This rank's number: in values of `encode`, `finish` and `sync` only, never in a size.
+  HostExprId worker() { return leaf(HostOp::Worker); }
   HostExprId param(std::uint32_t index, HostType type);
   /// A length known only after encode looked; never above `bound`, which must hold no Count.
   HostExprId count(std::uint32_t index, HostExprId bound);

@@ -232,6 +232,8 @@ Value leaf_value(const HostExprNode& node, const HostEnv& env) {
       return HostValue::from_int(env.world);
     case HostOp::Step:
       return HostValue::from_int(env.step);
+    case HostOp::Worker:
+      return HostValue::from_int(env.worker);
     case HostOp::Param:
       if (node.payload >= env.params.size()) {
         return rt::fail(ErrorKind::InvalidArgument, describe_param(node.payload) + " is missing");

@@ -59,6 +59,7 @@ bool HostExprPool::finds_nonnegative(const HostExprNode& n) const {
     case HostOp::Cols:
     case HostOp::World:
     case HostOp::Step:
+    case HostOp::Worker:
     case HostOp::Count:
       return true;
     case HostOp::Const:
