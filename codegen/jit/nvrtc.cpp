@@ -1,0 +1,244 @@
+// Bodies of nvrtc.h. The only file that knows NVRTC's C interface, by its own prototypes.
+#include "codegen/jit/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "codegen/jit/library_search.h"
+
+namespace cinch::codegen {
+namespace {
+
+// NVRTC's C interface as far as it is used here; all functions give 0 for success.
+struct NvrtcApi {
+  using Program = struct NvrtcProgram*;
+  int (*version)(int* major, int* minor) = nullptr;
+  int (*num_archs)(int* num) = nullptr;
+  int (*archs)(int* archs) = nullptr;
+  const char* (*error_string)(int code) = nullptr;
+  int (*create)(Program* program, const char* text, const char* name, int num_headers,
+                const char* const* headers, const char* const* include_names) = nullptr;
+  int (*destroy)(Program* program) = nullptr;
+  int (*compile)(Program program, int num_options, const char* const* options) = nullptr;
+  int (*log_size)(Program program, std::size_t* size) = nullptr;
+  int (*log)(Program program, char* text) = nullptr;
+  int (*ptx_size)(Program program, std::size_t* size) = nullptr;
+  int (*ptx)(Program program, char* bytes) = nullptr;
+  int (*cubin_size)(Program program, std::size_t* size) = nullptr;
+  int (*cubin)(Program program, char* bytes) = nullptr;
+};
+
+template <typename Function>
+bool bind(void* handle, const char* name, Function& function, std::string& problem) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  if (!function && problem.empty()) problem = fmt::format("it has no {}", name);
+  return function != nullptr;
+}
+
+// Empty if all are there.
+std::string bind_all(void* handle, NvrtcApi& api) {
+  std::string problem;
+  bind(handle, "nvrtcVersion", api.version, problem);
+  bind(handle, "nvrtcGetNumSupportedArchs", api.num_archs, problem);
+  bind(handle, "nvrtcGetSupportedArchs", api.archs, problem);
+  bind(handle, "nvrtcGetErrorString", api.error_string, problem);
+  bind(handle, "nvrtcCreateProgram", api.create, problem);
+  bind(handle, "nvrtcDestroyProgram", api.destroy, problem);
+  bind(handle, "nvrtcCompileProgram", api.compile, problem);
+  bind(handle, "nvrtcGetProgramLogSize", api.log_size, problem);
+  bind(handle, "nvrtcGetProgramLog", api.log, problem);
+  bind(handle, "nvrtcGetPTXSize", api.ptx_size, problem);
+  bind(handle, "nvrtcGetPTX", api.ptx, problem);
+  bind(handle, "nvrtcGetCUBINSize", api.cubin_size, problem);
+  bind(handle, "nvrtcGetCUBIN", api.cubin, problem);
+  return problem;
+}
+
+struct Library {
+  NvrtcApi api;
+  NvrtcReport report;
+};
+
+void* open_candidate(const LibraryCandidate& candidate, std::string& problem) {
+  const int flags = RTLD_NOW | RTLD_LOCAL | (candidate.only_if_loaded ? RTLD_NOLOAD : 0);
+  void* handle = dlopen(candidate.path.c_str(), flags);
+  if (handle) return handle;
+  const char* error = dlerror();
+  problem = candidate.only_if_loaded ? "not loaded" : error ? error : "cannot be opened";
+  return nullptr;
+}
+
+void ask_library(Library& library) {
+  NvrtcReport& report = library.report;
+  library.api.version(&report.major, &report.minor);
+  int num = 0;
+  if (library.api.num_archs(&num) == 0 && num > 0) {
+    report.archs.resize(static_cast<std::size_t>(num));
+    library.api.archs(report.archs.data());
+  }
+}
+
+Library find_library() {
+  Library library;
+  const LibraryQuery query{"libnvrtc.so", {"libnvrtc.so.13", "libnvrtc.so.12"}, "CINCH_NVRTC"};
+  for (const LibraryCandidate& candidate : library_candidates(query)) {
+    std::string problem;
+    void* handle = open_candidate(candidate, problem);
+    if (handle) problem = bind_all(handle, library.api);
+    library.report.attempts.push_back({candidate.origin, candidate.path, problem});
+    if (!problem.empty()) continue;
+    library.report.is_found = true;
+    library.report.origin = candidate.origin;
+    library.report.path = candidate.path;
+    ask_library(library);
+    break;
+  }
+  return library;
+}
+
+const Library& library() {
+  static const Library found = find_library();
+  return found;
+}
+
+// Two compilations at once take longer than one after the other (measured with NVRTC 13.0), so they
+// take turns.
+std::mutex& turn() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+class Compilation {
+ public:
+  explicit Compilation(const NvrtcApi& api) : api_(api) {}
+  ~Compilation() {
+    if (program_) api_.destroy(&program_);
+  }
+  Compilation(const Compilation&) = delete;
+  Compilation& operator=(const Compilation&) = delete;
+
+  rt::Result<CudaBinary> run(const std::string& text, const std::vector<std::string>& options,
+                             CudaOutput output) {
+    const auto start = std::chrono::steady_clock::now();
+    if (int code = api_.create(&program_, text.c_str(), "cinch.cu", 0, nullptr, nullptr)) {
+      return failure("nvrtcCreateProgram", code);
+    }
+    std::vector<const char*> words;
+    for (const std::string& option : options) words.push_back(option.c_str());
+    const int code = api_.compile(program_, static_cast<int>(words.size()), words.data());
+    CudaBinary binary;
+    binary.log = log();
+    if (code) return failure("nvrtcCompileProgram", code, binary.log);
+    const bool is_ptx = output == CudaOutput::Ptx;
+    std::size_t size = 0;
+    if (int error = (is_ptx ? api_.ptx_size : api_.cubin_size)(program_, &size)) {
+      return failure("size of the result", error);
+    }
+    binary.bytes.resize(size);
+    auto* bytes = reinterpret_cast<char*>(binary.bytes.data());
+    if (int error = (is_ptx ? api_.ptx : api_.cubin)(program_, bytes)) {
+      return failure("result", error);
+    }
+    binary.compile_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return binary;
+  }
+
+ private:
+  std::string log() const {
+    std::size_t size = 0;
+    if (api_.log_size(program_, &size) != 0 || size <= 1) return {};
+    std::string text(size, '\0');
+    api_.log(program_, text.data());
+    text.resize(size - 1);
+    return text;
+  }
+
+  tl::unexpected<rt::Error> failure(const char* what, int code, const std::string& log = {}) const {
+    return rt::fail(
+        rt::ErrorKind::Internal,
+        fmt::format("{}: {}{}{}", what, api_.error_string(code), log.empty() ? "" : "\n", log),
+        code);
+  }
+
+  const NvrtcApi& api_;
+  NvrtcApi::Program program_ = nullptr;
+};
+
+// "sm_90" as 90; letters behind the number ("sm_90a") are kept for the option only. 0: no
+// architecture.
+int arch_number(const std::string& arch) {
+  if (!arch.starts_with("sm_")) return 0;
+  int number = 0;
+  for (std::size_t i = 3; i < arch.size() && arch[i] >= '0' && arch[i] <= '9' && number < 1000;
+       ++i) {
+    number = 10 * number + (arch[i] - '0');
+  }
+  return number;
+}
+
+std::string known_archs(const NvrtcReport& report) {
+  std::string out;
+  for (int arch : report.archs) out += fmt::format("{}sm_{}", out.empty() ? "" : ", ", arch);
+  return out;
+}
+
+std::vector<std::string> compile_options(const std::string& arch,
+                                         const CudaCompileOptions& options) {
+  const std::string target = options.output == CudaOutput::Ptx ? "compute_" + arch.substr(3) : arch;
+  // Bits: nothing is contracted, subnormals stay, division and root round correctly.
+  std::vector<std::string> words = {"--gpu-architecture=" + target,
+                                    "--std=c++17",
+                                    "--fmad=false",
+                                    "--ftz=false",
+                                    "--prec-div=true",
+                                    "--prec-sqrt=true"};
+  if (options.line_info) words.push_back("--generate-line-info");
+  return words;
+}
+
+}  // namespace
+
+const NvrtcReport& nvrtc_report() {
+  return library().report;
+}
+
+std::string describe(const NvrtcReport& report) {
+  if (report.is_found) {
+    return fmt::format("NVRTC {}.{} at {} ({}); architectures {}", report.major, report.minor,
+                       report.path, report.origin, known_archs(report));
+  }
+  std::string out = "no NVRTC; looked at:";
+  for (const LibraryAttempt& attempt : report.attempts) {
+    out += fmt::format("\n  {}: {}: {}", attempt.origin, attempt.path, attempt.problem);
+  }
+  return out +
+         "\nset CINCH_NVRTC to the library or its folder, or install the wheel nvidia-cuda-nvrtc";
+}
+
+rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& arch,
+                                    const CudaCompileOptions& options) {
+  const Library& found = library();
+  if (!found.report.is_found) {
+    return rt::fail(rt::ErrorKind::Unavailable, describe(found.report));
+  }
+  const auto& archs = found.report.archs;
+  if (std::find(archs.begin(), archs.end(), arch_number(arch)) == archs.end()) {
+    return rt::fail(
+        rt::ErrorKind::InvalidArgument,
+        fmt::format("NVRTC {}.{} does not know the architecture \"{}\", but {}", found.report.major,
+                    found.report.minor, arch, known_archs(found.report)));
+  }
+  const std::lock_guard lock(turn());
+  return Compilation(found.api).run(text, compile_options(arch, options), options.output);
+}
+
+rt::Result<CudaBinary> compile_cuda(const KernelSource& source, const CudaCompileOptions& options) {
+  return compile_cuda(source.text, source.target.arch, options);
+}
+
+}  // namespace cinch::codegen

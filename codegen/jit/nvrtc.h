@@ -1,0 +1,59 @@
+// NVRTC behind a door: CUDA C++ text to PTX or a cubin, with the library opened at run time.
+//
+// Needs neither a GPU nor a driver, nor NVIDIA's headers: the few C functions are declared in
+// nvrtc.cpp. The library is looked for once per process, in this order, and never closed: already
+// loaded in the process; the file or folder that CINCH_NVRTC names; pip wheels (nvidia/*/lib below
+// site-packages of VIRTUAL_ENV and of CINCH_SITE_PACKAGES, a colon-separated list); CONDA_PREFIX;
+// the system loader; CUDA_PATH and CUDA_HOME.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/kernel_source.h"
+#include "runtime/core/error.h"
+
+namespace cinch::codegen {
+
+enum class CudaOutput : std::uint8_t { Ptx, Cubin };
+
+struct CudaCompileOptions {
+  CudaOutput output = CudaOutput::Cubin;
+  bool line_info = false;
+};
+
+struct CudaBinary {
+  std::vector<std::uint8_t> bytes;  // PTX ends with a zero byte
+  std::string log;                  // warnings; empty if there are none
+  double compile_ms = 0;
+};
+
+/// `arch` is "sm_90"; PTX is made for the virtual architecture of that number.
+/// Errors: Unavailable (no NVRTC: says where it was looked for), InvalidArgument (an architecture
+/// that this NVRTC does not know: names those it does), Internal (the text does not compile:
+/// NVRTC's log is in the message).
+rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& arch,
+                                    const CudaCompileOptions& options = {});
+/// The architecture is the source's target.
+rt::Result<CudaBinary> compile_cuda(const KernelSource& source,
+                                    const CudaCompileOptions& options = {});
+
+struct LibraryAttempt {
+  std::string origin;   // "already loaded", "CINCH_NVRTC", "pip wheel", …
+  std::string path;     // what was opened
+  std::string problem;  // empty: it worked
+};
+
+/// What was found where: for `cinch doctor` and messages.
+struct NvrtcReport {
+  bool is_found = false;
+  std::string origin, path;
+  int major = 0, minor = 0;
+  std::vector<int> archs;  // 75, 80, … as NVRTC lists them
+  std::vector<LibraryAttempt> attempts;
+};
+const NvrtcReport& nvrtc_report();
+/// Lines for people: the library found, its version and architectures; else every place looked at.
+std::string describe(const NvrtcReport& report);
+
+}  // namespace cinch::codegen
