@@ -83,20 +83,26 @@ using FileRule = x3::rule<struct FileClass>;
 inline constexpr FileRule file{"a file"};
 BOOST_SPIRIT_DECLARE(FileRule)
 
+using Failure = x3::expectation_failure<Iterator>;
+
 /// Reports a failed expectation and moves `first` behind the statement, item or declaration that
 /// began there: behind the End at its own level, or to the closing brace.
-void recover(Iterator& first, Iterator last, const x3::expectation_failure<Iterator>& failure,
-             TreeBuilder& builder);
+void recover_line(Iterator& first, Iterator last, const Failure& failure, TreeBuilder& builder);
+
+/// The same for an entry of a list: moves `first` to the comma or closing bracket behind it.
+void recover_entry(Iterator& first, Iterator last, const Failure& failure, TreeBuilder& builder);
 
 /// Id of a rule whose mistakes end with it: the rule then matches and makes nothing.
+template <void (*kRecover)(Iterator&, Iterator, const Failure&, TreeBuilder&)>
 struct Recovering {
   template <class Ctx>
-  x3::error_handler_result on_error(Iterator& first, const Iterator& last,
-                                    const x3::expectation_failure<Iterator>& failure,
+  x3::error_handler_result on_error(Iterator& first, const Iterator& last, const Failure& failure,
                                     const Ctx& ctx) const {
-    recover(first, last, failure, builder(ctx));
+    kRecover(first, last, failure, builder(ctx));
     return x3::error_handler_result::accept;
   }
 };
+using LineRecovering = Recovering<recover_line>;
+using EntryRecovering = Recovering<recover_entry>;
 
 }  // namespace cinch::dsl::grammar

@@ -37,7 +37,7 @@ constexpr x3::rule<struct FnClass, ast::Fn> fn{"`fn`"};
 constexpr x3::rule<struct ExternFnClass, ast::ExternFn> extern_fn{"`extern`"};
 constexpr x3::rule<struct CompressorClass, CompressorDraft> compressor{"`compressor`"};
 constexpr x3::rule<struct DeclClass, ast::Decl> decl{kDeclarationRule};
-struct DeclLineClass : Recovering {};
+struct DeclLineClass : LineRecovering {};
 constexpr x3::rule<DeclLineClass> decl_line{kDeclarationRule};
 
 const auto path = tok::Name[push_path] >> *(tok::Dot > tok::Name[push_path]);

@@ -22,7 +22,7 @@ constexpr x3::rule<struct StateClass, ast::StateItem> state{"`state`"};
 constexpr x3::rule<struct MethodClass, ast::Method> method{"a method"};
 constexpr x3::rule<struct ClaimsClass, ast::Claims> claims{"`claims`"};
 constexpr x3::rule<struct ItemClass, ast::Item> item{kItemRule};
-struct ItemLineClass : Recovering {};
+struct ItemLineClass : LineRecovering {};
 constexpr x3::rule<ItemLineClass, ast::ItemId> item_line{kItemRule};
 
 const auto const_decl_def = tok::KwConst > tok::Name[set_name<&ast::Const::name>] > tok::Assign >

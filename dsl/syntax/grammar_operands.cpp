@@ -87,7 +87,7 @@ const auto if_expr_def = nested[if_draft[add_node<ast::If>]];
 const auto else_part_def = if_expr[pass] | block_expr[add_node<ast::BlockExpr>];
 const auto field_init_def = node[tok::Name[start_field] >> -(tok::Colon > expr[set_field_value])];
 const auto wire_literal_def =
-    node[(tok::KwWire > tok::LBrace) >> -comma_list(field_init[push_field], tok::RBrace) >
+    node[(tok::KwWire > tok::LBrace) >> optional_comma_list(field_init[push_field], tok::RBrace) >
          named("`,` or `}`")[tok::RBrace]];
 
 const auto literal =

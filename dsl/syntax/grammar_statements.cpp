@@ -41,7 +41,7 @@ constexpr x3::rule<struct AssertClass, ast::Assert> assertion{"`assert`"};
 constexpr x3::rule<struct StmtClass, ast::Stmt> stmt{"a statement"};
 constexpr x3::rule<struct AssignClass, AssignDraft> assign{"a statement"};
 constexpr x3::rule<struct ElementClass, BlockElement> element{"a statement"};
-struct ElementLineClass : Recovering {};
+struct ElementLineClass : LineRecovering {};
 constexpr x3::rule<ElementLineClass, BlockElement> element_line{"a statement"};
 constexpr x3::rule<struct BlockDraftClass, BlockDraft> block_draft{"a block `{ … }`"};
 

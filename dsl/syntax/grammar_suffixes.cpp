@@ -74,8 +74,8 @@ constexpr x3::rule<struct PrefixedClass, ast::ExprId> prefixed{"an expression"};
 const auto labelled = &(tok::Name >> tok::Colon) >> tok::Name[set_name<&ast::Arg::label>] >>
                       (tok::Colon > expr[set<&ast::Arg::value>]);
 const auto arg_def = node[labelled | expr[set<&ast::Arg::value>]];
-const auto call_suffix_def =
-    node[tok::LParen >> -comma_list(arg[push_arg], tok::RParen) > named("`,` or `)`")[tok::RParen]];
+const auto call_suffix_def = node[tok::LParen >> optional_comma_list(arg[push_arg], tok::RParen) >
+                                  named("`,` or `)`")[tok::RParen]];
 
 const auto range_op = tok::DotDotEqual[set_true<&ast::Range::is_inclusive>] | tok::DotDot;
 const auto range_def = node[expr[set<&ast::Range::lo>] >> -(range_op > expr[set<&ast::Range::hi>])];

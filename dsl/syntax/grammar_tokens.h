@@ -179,11 +179,17 @@ struct DirectiveMaker {
 inline constexpr DirectiveMaker<NodeDirective> node{};
 inline constexpr DirectiveMaker<NestedDirective> nested{};
 
-/// Items between commas, with an optional last comma, up to (and without) `closer`. An item that is
-/// missing behind the opening bracket or a comma is an error.
+/// One item or more between commas, with an optional last comma, up to (and without) `closer`. An
+/// item that is missing behind a comma is an error.
 template <class Item, class Closer>
 constexpr auto comma_list(const Item& item, const Closer& closer) {
-  return !closer > item >> *((tok::Comma >> !closer) > item) >> -tok::Comma;
+  return item >> *((tok::Comma >> !closer) > item) >> -tok::Comma;
+}
+
+/// The same, but possibly empty: behind the opening bracket stand items or `closer`.
+template <class Item, class Closer>
+constexpr auto optional_comma_list(const Item& item, const Closer& closer) {
+  return &closer | (x3::eps > comma_list(item, closer));
 }
 
 // ---- actions: they write to the struct that the rule makes

@@ -14,20 +14,22 @@ constexpr auto push_entry = [](auto& ctx) {
 
 constexpr x3::rule<struct WireCountClass, ast::WireCount> count{"`count`"};
 constexpr x3::rule<struct WireFieldClass, ast::WireField> field{"a field"};
-constexpr x3::rule<struct WireEntryClass, ast::WireEntry> entry{"a field or `count`"};
+struct WireEntryClass : EntryRecovering {};
+constexpr x3::rule<WireEntryClass, ast::WireEntry> entry{"a field or `count`"};
 constexpr x3::rule<struct WireEntriesClass, std::vector<ast::WireEntryId>> entries{"`{`"};
 
-const auto count_def = (&(word("count") >> tok::Name) >> word("count")) >>
-                       tok::Name[set_name<&ast::WireCount::name>] >>
-                       (tok::LessEqual > additive[set<&ast::WireCount::bound>]);
+const auto count_def = (&(word("count") >> tok::Name) >> word("count")) >
+                       tok::Name[set_name<&ast::WireCount::name>] > tok::LessEqual >
+                       additive[set<&ast::WireCount::bound>];
 const auto aggregation = word("sum")[aggregate<ast::Aggregation::Sum>] |
                          word("min")[aggregate<ast::Aggregation::Min>] |
                          word("max")[aggregate<ast::Aggregation::Max>];
 const auto field_def = (tok::Name[set_name<&ast::WireField::name>] > tok::Colon >
                         type[set<&ast::WireField::type>]) >>
                        -(word("by") > named("`sum`, `min` or `max`")[aggregation]);
-const auto entry_def = node[count[set_entry_node] | field[set_entry_node]];
-const auto entries_def = tok::LBrace >> -comma_list(entry[push_entry], tok::RBrace) >
+const auto end = named("`,` or `}`")[&one_of(TokenKind::Comma, TokenKind::RBrace)];
+const auto entry_def = node[(count[set_entry_node] | field[set_entry_node]) > end];
+const auto entries_def = tok::LBrace >> optional_comma_list(entry[push_entry], tok::RBrace) >
                          named("`,` or `}`")[tok::RBrace];
 
 const auto inherited = tok::Name[set_name<&ast::WireItem::inherited>] > tok::Dot > tok::KwWire;

@@ -126,7 +126,7 @@ BlockElement TreeBuilder::add_assign(const AssignDraft& draft) {
   const auto* base = index ? std::get_if<ast::NameRef>(&module_[index->base].node) : nullptr;
   if (base) return {add_stmt({draft.span, ast::Assign{base->name, index->indices, draft.rhs}}), {}};
   sink_.report<DiagKind::CannotAssign>(span_of(draft.lhs));
-  check_error_limit(draft.span);
+  check_error_limit();
   return {};
 }
 
@@ -176,7 +176,7 @@ void TreeBuilder::report_unused(ast::ExprId id) {
   if (std::holds_alternative<ast::Unary>(module_[id].node)) {
     diag.note("a line that begins with an operator does not continue the line before it");
   }
-  check_error_limit(span_of(id));
+  check_error_limit();
 }
 
 // ---- depth
@@ -241,7 +241,11 @@ void TreeBuilder::enter(const Token& where) {
 }
 
 void TreeBuilder::stop_too_deep(Span span) {
-  sink_.report<DiagKind::TooDeep>(span, ast::kMaxDepth);
+  // Brackets that are too deep were reported when they were paired.
+  const auto is_too_deep = [](const Diagnostic& d) { return d.kind == DiagKind::TooDeep; };
+  if (std::none_of(sink_.all().begin(), sink_.all().end(), is_too_deep)) {
+    sink_.report<DiagKind::TooDeep>(span, ast::kMaxDepth);
+  }
   throw ParseStopped{};
 }
 
@@ -265,10 +269,9 @@ std::string TreeBuilder::string_value(const Token& token) {
   return value;
 }
 
-void TreeBuilder::check_error_limit(Span span) {
-  if (++num_errors_ < kMaxSyntaxErrors) return;
-  sink_.report<DiagKind::TooManyErrors>(span);
-  throw ParseStopped{};
+// One more than parse() passes on, which tells it that there were too many.
+void TreeBuilder::check_error_limit() {
+  if (++num_errors_ > kMaxSyntaxErrors) throw ParseStopped{};
 }
 
 void TreeBuilder::report_expected(const Token& found, std::string_view expected) {
@@ -286,12 +289,12 @@ void TreeBuilder::report_expected(const Token& found, std::string_view expected)
   } else {
     sink_.report<DiagKind::Expected>(found.span, expected, describe(found));
   }
-  check_error_limit(found.span);
+  check_error_limit();
 }
 
 void TreeBuilder::report_missing_limit(const Token& while_token) {
   sink_.report<DiagKind::LoopWithoutLimit>(while_token.span);
-  check_error_limit(while_token.span);
+  check_error_limit();
 }
 
 }  // namespace cinch::dsl

@@ -1,0 +1,36 @@
+// Diagnostics as text for people, as JSON and as SARIF 2.1 for machines. Renderers only return
+// strings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/diag/diag.h"
+#include "dsl/source/source.h"
+
+namespace cinch::dsl {
+
+struct TextOptions {
+  /// ANSI colours.
+  bool has_color = false;
+};
+
+/// `file:line:column: error: message`, the source line, a caret under the span; then labels, notes
+/// and the suggestion in the same shape. Ends with a line end. A span without a file gives the
+/// message alone.
+std::string render_text(const Diagnostic& diag, const SourceSet& sources, TextOptions options = {});
+/// All of them, one after another.
+std::string render_text(const std::vector<Diagnostic>& diags, const SourceSet& sources,
+                        TextOptions options = {});
+
+/// One JSON object: {"errors": number, "diagnostics": [{severity, code, kind, message, args, file,
+/// line, column, end_line, end_column, begin_byte, end_byte, labels, notes, suggestion}]}; lines
+/// and columns count from 1, in code points, ends are exclusive. A label or note has message and,
+/// with a place, file … end_byte.
+std::string render_json(const std::vector<Diagnostic>& diags, const SourceSet& sources);
+
+/// A SARIF 2.1.0 log with one run of the tool `cinch`; `tool_version` is the project's.
+std::string render_sarif(const std::vector<Diagnostic>& diags, const SourceSet& sources,
+                         const std::string& tool_version);
+
+}  // namespace cinch::dsl
