@@ -29,7 +29,6 @@ enum class SinkKind {
   Check,
   CheckIndex,
   CheckHost,
-  CheckUnique,
   NonFinite,  // flags a non-finite gradient
   Control,    // if, for, while
 };
@@ -53,8 +52,6 @@ struct Dep {
   int sink = -1;
   Align align = Align::None;
   bool is_on_chip = false;  // set by the planner: same kernel, an earlier phase
-  bool is_buffered =
-      false;  // the count of a selection: in a buffer whatever becomes of the positions
 };
 
 struct Sink {

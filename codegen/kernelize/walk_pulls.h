@@ -34,7 +34,9 @@ struct PullWalk {
   std::map<std::pair<std::uint32_t, Align>, bool> seen = {};
 
   void visit(ir::ValueId v, Align align);
-  void add_dep(int sink, Align align, bool is_buffered = false);
+
+ private:
+  void add_dep(int sink, Align align);
 };
 
 // The selection whose positions the elements of `v` follow, if v can be stored in the kernel of

@@ -111,6 +111,14 @@ std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts) {
   return hasher.finish64();
 }
 
+std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts) {
+  constexpr std::size_t kBehind = kPayloadCheckOffset + 4;
+  Hasher hasher;
+  hasher.add_bytes(bytes.data(), kPayloadCheckOffset);
+  hasher.add_bytes(bytes.data() + kBehind, kPayloadHeaderBytes - kBehind + 4 * num_counts);
+  return static_cast<std::uint32_t>(hasher.finish64());
+}
+
 void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
                          std::span<const std::uint32_t> counts, const PayloadLayout& layout) {
   std::uint8_t* to = bytes.data();
@@ -124,8 +132,11 @@ void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
   put(to, static_cast<std::uint64_t>(header.rows), 8);
   put(to, static_cast<std::uint64_t>(header.cols), 8);
   put(to, static_cast<std::uint64_t>(layout.size_bytes), 8);
-  if (layout.fields.empty() && layout.size_bytes == kPayloadHeaderBytes) return;
-  for (std::uint32_t count : counts) put(to, count, 4);
+  const bool is_header_alone = layout.size_bytes == kPayloadHeaderBytes;
+  const std::size_t num_counts = is_header_alone ? 0 : counts.size();
+  for (std::uint32_t count : counts.first(num_counts)) put(to, count, 4);
+  std::uint8_t* check = bytes.data() + kPayloadCheckOffset;
+  put(check, payload_check_word(bytes, num_counts), 4);
   for (const FieldPlace& field : layout.fields) {
     std::uint8_t* begin = bytes.data() + field.offset;
     if (to < begin) std::memset(to, 0, static_cast<std::size_t>(begin - to));

@@ -2,7 +2,7 @@
 // wire, writing, and reading of hostile bytes.
 //
 //    0  4 bytes "CNCH"         4  u32 format version
-//    8  u32 flags (bit 0: non-finite)   12  u32 zero
+//    8  u32 flags (bit 0: non-finite)   12  u32 check word over header and counts
 //   16  16 bytes fingerprint  32  u64 decode hash
 //   40  u64 rows              48  u64 columns       56  u64 bytes of the whole payload
 //   64  counts, u32 each; then fields in declaration order, each at a multiple of 16; zero bytes
@@ -22,6 +22,7 @@ namespace cinch::rt {
 
 inline constexpr std::uint32_t kPayloadFormatVersion = 1;
 inline constexpr std::int64_t kPayloadHeaderBytes = 64;
+inline constexpr std::size_t kPayloadCheckOffset = 12;
 inline constexpr std::int64_t kPayloadFieldAlignment = 16;
 inline constexpr std::uint32_t kPayloadNonFinite = 1;
 
@@ -68,6 +69,10 @@ struct DecodeFacts {
 };
 std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts);
 
+/// The check word of a payload with so many counts: over the header without the word itself, then
+/// the counts. A changed flag or count would otherwise decode to something else.
+std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts);
+
 /// Writes header, counts and the zero bytes between them and the fields; the fields' own bytes are
 /// left alone. `to` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
 void write_payload_frame(std::span<std::uint8_t> to, PayloadHeader header,
@@ -92,10 +97,11 @@ struct PayloadView {
 /// read_payload.
 Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
 
-/// Checks everything before giving anything: magic, version, reserved bits, fingerprint, decode
-/// hash, shape, length, each count against its bound, zero bytes between fields and behind the last
-/// bits, ascending fields, indices below their limits. Of a non-finite payload counts must be 0.
-/// Errors: CorruptPayload (names the field and what was found), VersionMismatch, Overflow.
+/// Checks everything before giving anything: magic, version, flags, fingerprint, decode hash,
+/// shape, length, each count against its bound, the check word, zero bytes between fields and
+/// behind the last bits, ascending fields, indices below their limits. Of a non-finite payload
+/// counts must be 0. Errors: CorruptPayload (names the field and what was found), VersionMismatch,
+/// Overflow.
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected);
 

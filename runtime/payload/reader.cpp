@@ -100,6 +100,14 @@ Status check_last_bits(const FieldInfo& field, const FieldPlace& place,
   return corrupt(fmt::format("field {}: bits behind its last element are not zero", field.name));
 }
 
+Status check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts) {
+  const auto found = load<std::uint32_t>(bytes.data() + kPayloadCheckOffset);
+  const std::uint32_t computed = payload_check_word(bytes, num_counts);
+  if (found == computed) return Ok{};
+  return corrupt(
+      fmt::format("check word {:08x}, its header and counts give {:08x}", found, computed));
+}
+
 struct IndexRule {
   bool ascending = false;
   std::uint64_t limit = UINT64_MAX;  // exclusive
@@ -184,8 +192,6 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
   header.flags = load<std::uint32_t>(at + 8);
   if ((header.flags & ~kKnownFlags) != 0)
     return corrupt(fmt::format("unknown flags {:#x}", header.flags));
-  if (load<std::uint32_t>(at + 12) != 0)
-    return corrupt("reserved bytes of its header are not zero");
   header.fingerprint = {load<std::uint64_t>(at + 16), load<std::uint64_t>(at + 24)};
   header.decode_hash = load<std::uint64_t>(at + 32);
   header.rows = load<std::int64_t>(at + 40);
@@ -211,6 +217,9 @@ Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
     auto counts = read_counts(bytes, *header, expected);
     if (!counts) return tl::unexpected<Error>(counts.error());
     view.counts = std::move(*counts);
+  }
+  if (Status status = check_word(bytes, view.counts.size()); !status) {
+    return tl::unexpected<Error>(status.error());
   }
   const auto layout = payload_layout(*expected.info, expected.env, view.counts);
   if (!layout) return tl::unexpected<Error>(layout.error());
