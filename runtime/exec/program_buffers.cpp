@@ -52,7 +52,7 @@ Status ProgramBuffers::prepare_one(BufferIndex index, const HostEnv& env, bool p
   Status status = Ok{};
   if (buffer.role == BufferRole::State) {
     memory = &states_[buffer.role_index];
-    status = prepare_state(buffer.role_index, *size_bytes);
+    status = check_state(buffer, *size_bytes);
   } else {
     if (buffer.role == BufferRole::StateNext) memory = &states_next_[buffer.role_index];
     status = memory->resize(*size_bytes);
@@ -82,17 +82,19 @@ Status ProgramBuffers::fill_constant(BufferIndex index) {
   return Ok{};
 }
 
-Status ProgramBuffers::prepare_state(std::uint32_t state, std::int64_t size_bytes) {
-  AlignedBuffer& memory = states_[state];
-  if (memory.data() != nullptr && memory.size_bytes() == size_bytes) return Ok{};
-  if (Status status = memory.resize(size_bytes); !status) return status;
-  std::memset(memory.data(), 0, static_cast<std::size_t>(size_bytes));
-  return Ok{};
+// Another size would lose the state: its formula must not depend on what changes from call to call.
+Status ProgramBuffers::check_state(const BufferInfo& buffer, std::int64_t size_bytes) const {
+  const std::int64_t held = states_[buffer.role_index].size_bytes();
+  if (held == size_bytes) return Ok{};
+  return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
+                                               buffer.name, size_bytes, held));
 }
 
 Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes) {
-  for (std::uint32_t i = 0; i < states_.size(); ++i) {
-    if (Status status = prepare_state(i, size_bytes[i]); !status) return status;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    AlignedBuffer& memory = states_[i];
+    if (Status status = memory.resize(size_bytes[i]); !status) return status;
+    std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size_bytes()));
   }
   return Ok{};
 }

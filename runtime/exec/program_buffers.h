@@ -16,7 +16,8 @@ class ProgramBuffers {
  public:
   explicit ProgramBuffers(const ProgramImage& image);
 
-  /// Makes all states exist, zero where new; size_bytes by state. Errors: OutOfMemory.
+  /// Makes all states exist, all zero; size_bytes by state. Once, before the first prepare. Errors:
+  /// OutOfMemory.
   Status allocate_states(std::span<const std::int64_t> size_bytes);
 
   /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
@@ -48,7 +49,7 @@ class ProgramBuffers {
  private:
   Status prepare_one(BufferIndex index, const HostEnv& env, bool poison);
   Status fill_constant(BufferIndex index);
-  Status prepare_state(std::uint32_t state, std::int64_t size_bytes);
+  Status check_state(const BufferInfo& buffer, std::int64_t size_bytes) const;
 
   const ProgramImage& image_;
   std::vector<void*> pointers_;

@@ -38,7 +38,7 @@ class ParameterValues {
  private:
   void update(std::size_t index, double value);
 
-  const std::vector<ParamInfo>* params_;
+  std::vector<ParamInfo> params_;
   std::vector<HostType> host_types_;
   std::vector<double> values_;
   std::vector<std::uint64_t> words_;

@@ -1,14 +1,15 @@
 // From a program's results as plain arrays to a payload: what a session does after its kernels ran,
 // open to others (the interpreter's results must give the same bytes).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
 #include "runtime/core/host_expr.h"
-#include "runtime/exec/executor.h"
-#include "runtime/image/image.h"
+#include "runtime/image/program_info.h"
 
 namespace cinch::rt {
 
@@ -16,13 +17,9 @@ namespace cinch::rt {
 struct PayloadContext {
   const ProgramInfo* info = nullptr;
   std::array<std::uint64_t, 2> fingerprint{};
-  HostEnv env;  // n, rows, cols, world, step, params; its counts are not read
-  std::span<const std::uint64_t> params;  // ParameterValues::kernel_words
-  DrawWords draw{};
+  std::uint64_t decode_hash = 0;  // payload.h
+  HostEnv env;                    // n, rows, cols, world, step, params; its counts are not read
 };
-
-/// The hash that a payload's header carries of what `decode` depends on beside the payload.
-std::uint64_t decode_hash(const PayloadContext& context);
 
 /// One encode's results: the wire's counts, and each field's elements packed as the wire stores
 /// them (packed_bytes(dtype, elements) bytes). non_finite: the payload is marked, counts are 0 and
@@ -38,8 +35,12 @@ struct EncodedFields {
 Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context,
                                                    const EncodedFields& encoded);
 
-/// Elements of any type as the 64-bit words that the interpreter holds, packed as wires and states
-/// store them: the low `bits` bits of each, least significant first.
+/// Elements as 64-bit words (the low bits count), packed as wires and states store them: least
+/// significant bit first.
 std::vector<std::uint8_t> pack_elements(DType dtype, std::span<const std::uint64_t> elements);
+/// The inverse: num_elems words, the bits above the type's zero. `bytes` has packed_bytes(dtype,
+/// num_elems) bytes.
+std::vector<std::uint64_t> unpack_elements(DType dtype, std::span<const std::uint8_t> bytes,
+                                           std::int64_t num_elems);
 
 }  // namespace cinch::rt

@@ -1,0 +1,242 @@
+// The door: arguments that cannot be, exceptions turned into errors, states in and out.
+#include "runtime/session/session.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+#include "runtime/core/check.h"
+#include "runtime/image/file_bytes.h"
+#include "runtime/session/session_impl.h"
+#include "runtime/session/state_file.h"
+
+namespace cinch::rt {
+namespace {
+
+// Nothing of ours throws past a session.
+template <typename Call>
+auto guarded(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const InternalError& error) {
+    return fail(ErrorKind::Internal, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorKind::OutOfMemory, "no memory");
+  }
+}
+
+constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
+
+Status check_options(const SessionOptions& options) {
+  const std::int64_t rows = options.rows, cols = options.cols;
+  if (rows < 0 || cols < 0 || (rows > 0 && cols > kMaxElems / rows)) {
+    return fail(
+        ErrorKind::InvalidArgument,
+        fmt::format("shape [{}, {}]: from 0 to 2^32 - 1 elements are possible", rows, cols));
+  }
+  if (options.world < 1 || options.worker >= options.world) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("worker {} of {} ranks", options.worker, options.world));
+  }
+  return Ok{};
+}
+
+Status check_step(std::uint64_t step) {
+  if (step <= INT64_MAX) return Ok{};
+  return fail(ErrorKind::InvalidArgument, fmt::format("step {}: at most 2^63 - 1", step));
+}
+
+Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state,
+                                 const HostEnv& env) {
+  std::int64_t elems = 1;
+  for (int i = 0; i < state.type.rank; ++i) {
+    const auto dim = info.exprs.eval_int(state.type.dims[i], env);
+    if (!dim) return dim;
+    std::int64_t product = 0;
+    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
+      return fail(ErrorKind::Overflow, fmt::format("state {}: a size of {}", state.name, *dim));
+    }
+    elems = product;
+  }
+  return packed_bytes(state.type.dtype, elems);
+}
+
+}  // namespace
+
+Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& opts)
+    : program(std::move(loaded)),
+      options(opts),
+      parameters(program->info()),
+      runner(opts.threads),
+      buffers(program->image()),
+      executor(program->image(), program->kernels(), runner,
+               {opts.groups_per_task, opts.cancelled}),
+      fields(program->info().wire.fields.size()) {
+  // For a program on vectors any tensor is one long row of elements.
+  if (!program->info().is_matrix) {
+    options.rows = opts.rows * opts.cols;
+    options.cols = 1;
+  }
+}
+
+Status Session::Impl::start() {
+  std::vector<std::int64_t> sizes;
+  for (const StateInfo& state : info().states) {
+    const auto size_bytes = rt::state_bytes(info(), state, env(0));
+    if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
+    sizes.push_back(*size_bytes);
+  }
+  if (Status status = buffers.allocate_states(sizes); !status) return status;
+  if (!has(EntryKind::Init) || num_elems() == 0) return Ok{};
+  if (Status status = buffers.prepare(EntryKind::Init, env(0), options.poison_memory); !status) {
+    return status;
+  }
+  const auto outcome = run(EntryKind::Init, 0);
+  if (!outcome) return tl::unexpected<Error>(outcome.error());
+  buffers.commit_states(EntryKind::Init);
+  return Ok{};
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+Result<Session> Session::open(std::shared_ptr<const LoadedProgram> program,
+                              const SessionOptions& options) {
+  return guarded([&]() -> Result<Session> {
+    if (Status status = check_options(options); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    auto impl = std::make_unique<Impl>(std::move(program), options);
+    if (Status status = impl->start(); !status) return tl::unexpected<Error>(status.error());
+    return Session(std::move(impl));
+  });
+}
+
+Result<Session> Session::open(ProgramImage image, const SessionOptions& options) {
+  auto program = guarded([&] { return LoadedProgram::load(std::move(image)); });
+  if (!program) return tl::unexpected<Error>(program.error());
+  return open(std::move(*program), options);
+}
+
+const ProgramInfo& Session::info() const {
+  return impl_->info();
+}
+const ProgramImage& Session::image() const {
+  return impl_->program->image();
+}
+const SessionOptions& Session::options() const {
+  return impl_->options;
+}
+std::int64_t Session::workspace_bytes() const {
+  std::int64_t total = impl_->buffers.workspace_bytes() + impl_->payload.size_bytes() +
+                       impl_->input.size_bytes() + impl_->output.size_bytes();
+  for (const AlignedBuffer& field : impl_->fields) total += field.size_bytes();
+  return total;
+}
+std::int64_t Session::state_bytes() const {
+  return impl_->buffers.state_bytes();
+}
+AccessCounts Session::last_accesses() const {
+  return impl_->accesses;
+}
+
+Status Session::set_parameter(std::string_view name, double value) {
+  return guarded([&] { return impl_->parameters.set(name, value); });
+}
+
+Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
+  return guarded([&]() -> Result<std::int64_t> {
+    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    const auto layout = payload_bound_layout(info(), impl_->env(step));
+    if (!layout) return tl::unexpected<Error>(layout.error());
+    return layout->size_bytes;
+  });
+}
+
+Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
+                                                      std::uint64_t step) {
+  return guarded([&]() -> Result<std::span<const std::uint8_t>> {
+    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    return impl_->encode(gradient, step);
+  });
+}
+
+Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return impl_->decode(payload, out, step);
+  });
+}
+
+Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
+                           std::uint64_t step) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return impl_->decode_add(payload, out, step);
+  });
+}
+
+Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return impl_->finish(sum, update, step);
+  });
+}
+
+std::span<const std::uint8_t> Session::state(std::uint32_t index) const {
+  return std::as_const(impl_->buffers).state(index);
+}
+
+Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
+  if (index >= info().states.size()) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("no state {}", index));
+  }
+  const auto held = impl_->buffers.state(index);
+  if (bytes.size() != held.size()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("state {} has {} bytes, {} given", info().states[index].name,
+                            held.size(), bytes.size()));
+  }
+  if (!bytes.empty()) std::memcpy(held.data(), bytes.data(), bytes.size());
+  return Ok{};
+}
+
+namespace {
+
+std::vector<StateView> state_views(const Session& session) {
+  std::vector<StateView> views;
+  const auto& states = session.info().states;
+  for (std::uint32_t i = 0; i < states.size(); ++i) {
+    views.push_back({states[i].name, dtype_name(states[i].type.dtype), session.state(i)});
+  }
+  return views;
+}
+
+StateFileKey state_key(const Session& session) {
+  return {session.image().fingerprint, session.options().rows, session.options().cols};
+}
+
+}  // namespace
+
+Status Session::save_states(const std::filesystem::path& path) const {
+  return guarded(
+      [&] { return write_file_bytes(path, write_states(state_key(*this), state_views(*this))); });
+}
+
+Status Session::load_states(const std::filesystem::path& path) {
+  return guarded([&]() -> Status {
+    const auto file = read_file_bytes(path);
+    if (!file) return tl::unexpected<Error>(file.error());
+    const auto states = read_states(*file, state_key(*this), state_views(*this));
+    if (!states) return tl::unexpected<Error>(states.error());
+    for (std::uint32_t i = 0; i < states->size(); ++i) {
+      if (Status status = set_state(i, (*states)[i]); !status) return status;
+    }
+    return Ok{};
+  });
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,327 @@
+// Encode, decode and finish: bind, run, close up. States change only after everything else went
+// well.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/session/session_impl.h"
+#include "runtime/session/tensor_convert.h"
+
+namespace cinch::rt {
+namespace {
+
+// Under an address sanitizer each field gets an allocation of its own, so that a kernel that runs
+// past a field is seen; else fields are written where the payload has them.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CINCH_ISOLATES_FIELDS 1
+#endif
+#endif
+#ifdef CINCH_ISOLATES_FIELDS
+constexpr bool kIsolateFields = true;
+#else
+constexpr bool kIsolateFields = false;
+#endif
+
+constexpr int kPoison = 0xa5;
+
+template <typename T>
+tl::unexpected<Error> error_of(const Result<T>& result) {
+  return tl::unexpected<Error>(result.error());
+}
+
+}  // namespace
+
+HostEnv Session::Impl::env(std::uint64_t step) const {
+  HostEnv env;
+  env.n = num_elems();
+  env.rows = options.rows;
+  env.cols = options.cols;
+  env.world = options.world;
+  env.step = static_cast<std::int64_t>(step);
+  env.params = parameters.host_values();
+  return env;
+}
+
+DrawWords Session::Impl::draw(std::uint64_t step) const {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  return {low(options.seed), low(options.seed >> 32), low(step),      low(step >> 32),
+          options.tensor,    options.piece,           options.worker, 0};
+}
+
+PayloadHeader Session::Impl::header(std::uint64_t step) const {
+  PayloadHeader header;
+  header.fingerprint = program->image().fingerprint;
+  header.decode_hash = decode_hash(info(), {parameters.kernel_words(), options.world, options.seed,
+                                            step, options.tensor, options.piece});
+  header.rows = options.rows;
+  header.cols = options.cols;
+  return header;
+}
+
+Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t elems) const {
+  if (Status status = check_tensor_dtype(dtype); !status) return status;
+  if (elems != num_elems()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("a tensor of {} elements, the session has {}", elems, num_elems()));
+  }
+  if (data == nullptr && elems > 0) return fail(ErrorKind::InvalidArgument, "a null tensor");
+  return Ok{};
+}
+
+Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
+  CallInputs inputs;
+  inputs.env = env(step);
+  inputs.params = parameters.kernel_words();
+  inputs.draw = draw(step);
+  inputs.buffers = buffers.pointers();
+  inputs.buffer_bytes = buffers.bytes();
+  auto outcome = executor.run(kind, inputs);
+  accesses = outcome ? outcome->accesses : AccessCounts{};
+  return outcome;
+}
+
+Result<const float*> Session::Impl::as_f32(ConstTensorView tensor) {
+  if (tensor.dtype == kF32) return static_cast<const float*>(tensor.data);
+  const std::int64_t size_bytes = num_elems() * static_cast<std::int64_t>(sizeof(float));
+  if (Status status = input.resize(size_bytes); !status) return error_of(status);
+  auto* copy = reinterpret_cast<float*>(input.data());
+  const std::span<float> values(copy, static_cast<std::size_t>(num_elems()));
+  if (Status status = convert_to_f32(tensor, values, runner, options.cancelled); !status) {
+    return error_of(status);
+  }
+  return copy;
+}
+
+Status Session::Impl::bind_fields_for_encode(const PayloadLayout& bound) {
+  for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
+    std::uint8_t* memory = payload.data() + bound.fields[i].offset;
+    if (kIsolateFields) {
+      if (Status status = fields[i].resize(bound.fields[i].size_bytes); !status) return status;
+      memory = fields[i].data();
+    }
+    if (options.poison_memory) {
+      std::memset(memory, kPoison, static_cast<std::size_t>(bound.fields[i].size_bytes));
+    }
+    buffers.bind(BufferRole::Field, i, memory);
+  }
+  return Ok{};
+}
+
+Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step) {
+  // Kernels only read gradients; the table of buffers has one type for all.
+  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(gradient));
+  const auto outcome = run(EntryKind::Encode, step);
+  if (outcome) return outcome->non_finite;
+  if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
+  // A check may fail because of a value that a later kernel would have found to be non-finite: that
+  // counts first.
+  const std::span<const float> values(gradient, static_cast<std::size_t>(num_elems()));
+  const auto finite = all_finite(values, runner, options.cancelled);
+  if (!finite) return error_of(finite);
+  if (*finite) return error_of(outcome);
+  return true;
+}
+
+Result<std::vector<std::uint32_t>> Session::Impl::read_counts(std::uint64_t step) const {
+  const auto bounds = payload_count_bounds(info(), env(step));
+  if (!bounds) return bounds;
+  std::vector<std::uint32_t> counts;
+  for (std::uint32_t i = 0; i < bounds->size(); ++i) {
+    counts.push_back(buffers.count(i));
+    if (counts[i] <= (*bounds)[i]) continue;
+    return fail(ErrorKind::Internal,
+                fmt::format("encode counted {} for {}, its bound is {}", counts[i],
+                            info().wire.counts[i].name, (*bounds)[i]));
+  }
+  return counts;
+}
+
+Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite,
+                                                              const PayloadLayout& bound,
+                                                              std::uint64_t step) {
+  auto counts = non_finite ? std::vector<std::uint32_t>(info().wire.counts.size(), 0)
+                           : std::vector<std::uint32_t>();
+  if (!non_finite) {
+    auto read = read_counts(step);
+    if (!read) return error_of(read);
+    counts = std::move(*read);
+  }
+  const auto layout = payload_layout(info(), env(step), counts);
+  if (!layout) return error_of(layout);
+  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
+    const FieldPlace& place = layout->fields[i];
+    std::uint8_t* to = payload.data() + place.offset;
+    const auto size_bytes = static_cast<std::size_t>(place.size_bytes);
+    const std::uint8_t* from =
+        kIsolateFields ? fields[i].data() : payload.data() + bound.fields[i].offset;
+    if (non_finite) {
+      std::memset(to, 0, size_bytes);
+    } else if (to != from && size_bytes > 0) {
+      std::memmove(to, from, size_bytes);
+    }
+  }
+  PayloadHeader frame = header(step);
+  frame.flags = non_finite ? kPayloadNonFinite : 0;
+  const auto bytes = payload.bytes().first(static_cast<std::size_t>(layout->size_bytes));
+  write_payload_frame(bytes, frame, counts, *layout);
+  return bytes;
+}
+
+Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView gradient,
+                                                            std::uint64_t step) {
+  if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
+    return error_of(status);
+  }
+  if (!has(EntryKind::Encode)) {
+    return fail(ErrorKind::InvalidArgument, info().name + " has no encode");
+  }
+  const auto bound = payload_bound_layout(info(), env(step));
+  if (!bound) return error_of(bound);
+  if (Status status = payload.resize(bound->size_bytes); !status) return error_of(status);
+  if (num_elems() == 0) return close_up(false, *bound, step);
+
+  const auto values = as_f32(gradient);
+  if (!values) return error_of(values);
+  if (Status status = buffers.prepare(EntryKind::Encode, env(step), options.poison_memory);
+      !status) {
+    return error_of(status);
+  }
+  if (Status status = bind_fields_for_encode(*bound); !status) return error_of(status);
+  const auto non_finite = run_encode(*values, step);
+  if (!non_finite) return error_of(non_finite);
+  auto bytes = close_up(*non_finite, *bound, step);
+  if (bytes && !*non_finite) buffers.commit_states(EntryKind::Encode);
+  return bytes;
+}
+
+Result<PayloadView> Session::Impl::read(std::span<const std::uint8_t> bytes,
+                                        std::uint64_t step) const {
+  const PayloadHeader expected = header(step);
+  return read_payload(bytes, {&info(), expected.fingerprint, expected.decode_hash, env(step)});
+}
+
+// Kernels may touch all bytes of a field's bound; a closed-up field has fewer.
+Status Session::Impl::bind_fields_for_decode(const PayloadView& view) {
+  const auto& all = program->image().buffers;
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    if (all[b].role != BufferRole::Field) continue;
+    const auto field = view.fields[all[b].role_index];
+    // Kernels of decode only read fields.
+    auto* memory = const_cast<std::uint8_t*>(field.data());
+    const std::int64_t bound_bytes = buffers.bytes()[b];
+    if (kIsolateFields || static_cast<std::int64_t>(field.size()) < bound_bytes) {
+      AlignedBuffer& copy = fields[all[b].role_index];
+      const auto size_bytes = std::max(bound_bytes, static_cast<std::int64_t>(field.size()));
+      if (Status status = copy.resize(size_bytes); !status) return status;
+      if (options.poison_memory) {
+        std::memset(copy.data(), kPoison, static_cast<std::size_t>(size_bytes));
+      }
+      if (!field.empty()) std::memcpy(copy.data(), field.data(), field.size());
+      memory = copy.data();
+    }
+    buffers.bind(BufferRole::Field, all[b].role_index, memory);
+  }
+  return Ok{};
+}
+
+Status Session::Impl::run_decode(EntryKind kind, const PayloadView& view, float* out,
+                                 std::uint64_t step) {
+  if (Status status = buffers.prepare(kind, env(step), options.poison_memory); !status) {
+    return status;
+  }
+  if (Status status = bind_fields_for_decode(view); !status) return status;
+  for (std::uint32_t i = 0; i < view.counts.size(); ++i) buffers.set_count(i, view.counts[i]);
+  buffers.bind(BufferRole::Output, 0, out);
+  const auto outcome = run(kind, step);
+  if (!outcome) return error_of(outcome);
+  return Ok{};
+}
+
+Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out,
+                             std::uint64_t step) {
+  if (Status status = check_tensor(out.data, out.dtype, out.num_elems); !status) return status;
+  const auto view = read(bytes, step);
+  if (!view) return error_of(view);
+  if (num_elems() == 0) return Ok{};
+  if (view->header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
+  if (out.dtype == kF32) {
+    return run_decode(EntryKind::Decode, *view, static_cast<float*>(out.data), step);
+  }
+  const auto elems = static_cast<std::size_t>(num_elems());
+  if (Status status = output.resize(static_cast<std::int64_t>(elems * sizeof(float))); !status) {
+    return status;
+  }
+  auto* values = reinterpret_cast<float*>(output.data());
+  if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
+  return convert_from_f32({values, elems}, out, runner, options.cancelled);
+}
+
+Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<float> out,
+                                 std::uint64_t step) {
+  const auto elems = static_cast<std::int64_t>(out.size());
+  if (Status status = check_tensor(out.data(), kF32, elems); !status) return status;
+  const auto view = read(bytes, step);
+  if (!view) return error_of(view);
+  if (elems == 0) return Ok{};
+  // NaN added to anything is NaN.
+  if (view->header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
+  if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, *view, out.data(), step);
+  if (Status status = output.resize(elems * static_cast<std::int64_t>(sizeof(float))); !status) {
+    return status;
+  }
+  auto* values = reinterpret_cast<float*>(output.data());
+  if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
+  return add_f32(out, {values, out.size()}, runner, options.cancelled);
+}
+
+Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool& non_finite,
+                                 std::uint64_t step) {
+  if (Status status = buffers.prepare(EntryKind::Finish, env(step), options.poison_memory);
+      !status) {
+    return status;
+  }
+  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(sum.data()));
+  buffers.bind(BufferRole::Output, 0, update);
+  const auto outcome = run(EntryKind::Finish, step);
+  if (outcome) {
+    non_finite = outcome->non_finite;
+    if (!non_finite) buffers.commit_states(EntryKind::Finish);
+    return Ok{};
+  }
+  if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
+  const auto finite = all_finite(sum, runner, options.cancelled);
+  if (!finite) return error_of(finite);
+  if (*finite) return error_of(outcome);
+  non_finite = true;
+  return Ok{};
+}
+
+Status Session::Impl::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
+  const auto elems = static_cast<std::int64_t>(sum.size());
+  if (Status status = check_tensor(sum.data(), kF32, elems); !status) return status;
+  if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {
+    return status;
+  }
+  if (elems == 0) return Ok{};
+  // The program may read the sum after it wrote the update, so they never share memory there.
+  const bool is_custom = has(EntryKind::Finish);
+  const bool needs_scratch = update.dtype != kF32 || (is_custom && update.data == sum.data());
+  auto* values = static_cast<float*>(update.data);
+  if (needs_scratch) {
+    const std::int64_t size_bytes = elems * static_cast<std::int64_t>(sizeof(float));
+    if (Status status = output.resize(size_bytes); !status) return status;
+    values = reinterpret_cast<float*>(output.data());
+  }
+  bool non_finite = false;
+  const Status status = is_custom ? run_finish(sum, values, non_finite, step)
+                                  : divide_f32(sum, static_cast<float>(options.world),
+                                               {values, sum.size()}, runner, options.cancelled);
+  if (!status) return status;
+  if (non_finite) return fill_nan(update, runner, options.cancelled);
+  if (!needs_scratch) return Ok{};
+  return convert_from_f32({values, sum.size()}, update, runner, options.cancelled);
+}
+
+}  // namespace cinch::rt

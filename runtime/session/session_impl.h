@@ -1,0 +1,63 @@
+// The inside of a session: what it holds, and the calls without the door's guard against
+// exceptions.
+#pragma once
+#include <vector>
+
+#include "runtime/exec/program_buffers.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/session.h"
+
+namespace cinch::rt {
+
+struct Session::Impl {
+  Impl(std::shared_ptr<const LoadedProgram> program, const SessionOptions& options);
+
+  /// States exist and have their initial values afterwards.
+  Status start();
+
+  Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
+  Status decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step);
+  Status decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
+                    std::uint64_t step);
+  Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
+
+  const ProgramInfo& info() const { return program->info(); }
+  bool has(EntryKind kind) const {
+    return program->image().entries[static_cast<std::size_t>(kind)].present;
+  }
+  std::int64_t num_elems() const { return options.rows * options.cols; }
+  HostEnv env(std::uint64_t step) const;
+  DrawWords draw(std::uint64_t step) const;
+  PayloadHeader header(std::uint64_t step) const;
+
+  Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
+  Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
+  /// The elements as f32: the tensor itself, or a converted copy.
+  Result<const float*> as_f32(ConstTensorView tensor);
+  /// Runs encode's kernels on bound buffers; true where the gradient holds a non-finite value.
+  Result<bool> run_encode(const float* gradient, std::uint64_t step);
+  Status bind_fields_for_encode(const PayloadLayout& bound);
+  Result<std::span<const std::uint8_t>> close_up(bool non_finite, const PayloadLayout& bound,
+                                                 std::uint64_t step);
+  Result<std::vector<std::uint32_t>> read_counts(std::uint64_t step) const;
+  Result<PayloadView> read(std::span<const std::uint8_t> payload, std::uint64_t step) const;
+  /// Runs Decode or DecodeAdd of a checked payload into `out`.
+  Status run_decode(EntryKind kind, const PayloadView& view, float* out, std::uint64_t step);
+  Status bind_fields_for_decode(const PayloadView& view);
+  Status run_finish(std::span<const float> sum, float* update, bool& non_finite,
+                    std::uint64_t step);
+
+  std::shared_ptr<const LoadedProgram> program;
+  SessionOptions options;
+  ParameterValues parameters;
+  TaskRunner runner;
+  ProgramBuffers buffers;
+  Executor executor;
+  AccessCounts accesses;
+  AlignedBuffer payload;              // the last encode's
+  AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
+  std::vector<AlignedBuffer> fields;  // fields that cannot stand where the payload has them
+};
+
+}  // namespace cinch::rt

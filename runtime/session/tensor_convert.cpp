@@ -1,0 +1,144 @@
+// Chunks of 64 Ki elements per task, vectors of 8 within: the language's conversions are templates
+// over both.
+#include "runtime/session/tensor_convert.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "runtime/core/lang.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::int64_t kChunkElems = std::int64_t{1} << 16;
+constexpr int kLanes = 8;
+using HalfLanes = lang::Vec<lang::u16, kLanes>;
+using FloatLanes = lang::Vec<float, kLanes>;
+
+/// Runs body(begin, end) over [0, n) in chunks.
+template <typename Body>
+Status for_chunks(std::int64_t n, TaskRunner& runner, const std::atomic<bool>* cancelled,
+                  const Body& body) {
+  const auto num_tasks = static_cast<std::uint64_t>((n + kChunkElems - 1) / kChunkElems);
+  return runner.run(num_tasks, cancelled, [&](std::uint64_t task) {
+    const std::int64_t begin = static_cast<std::int64_t>(task) * kChunkElems;
+    body(begin, std::min(begin + kChunkElems, n));
+  });
+}
+
+// Applies `convert` to whole vectors, then to what is left in a vector of its own.
+template <typename From, typename To, typename FromLanes, typename ToLanes, typename Convert>
+void convert_run(const From* from, To* to, std::int64_t num_elems, const Convert& convert) {
+  for (std::int64_t i = 0; i < num_elems; i += kLanes) {
+    const std::size_t lanes =
+        static_cast<std::size_t>(std::min<std::int64_t>(kLanes, num_elems - i));
+    FromLanes in{};
+    std::memcpy(&in, from + i, lanes * sizeof(From));
+    const ToLanes out = convert(in);
+    std::memcpy(to + i, &out, lanes * sizeof(To));
+  }
+}
+
+template <typename Convert>
+void widen_run(const lang::u16* from, float* to, std::int64_t num_elems, const Convert& convert) {
+  convert_run<lang::u16, float, HalfLanes, FloatLanes>(from, to, num_elems, convert);
+}
+template <typename Convert>
+void narrow_run(const float* from, lang::u16* to, std::int64_t num_elems, const Convert& convert) {
+  convert_run<float, lang::u16, FloatLanes, HalfLanes>(from, to, num_elems, convert);
+}
+
+}  // namespace
+
+Status check_tensor_dtype(DType dtype) {
+  if (dtype == kF32 || dtype == kF16 || dtype == kBF16) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              "a tensor of " + dtype_name(dtype) + "; f32, f16 and bf16 are taken");
+}
+
+Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
+                      const std::atomic<bool>* cancelled) {
+  return for_chunks(from.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (from.dtype == kF32) {
+      std::memcpy(to.data() + begin, static_cast<const float*>(from.data) + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+      return;
+    }
+    const auto* source = static_cast<const lang::u16*>(from.data) + begin;
+    float* target = to.data() + begin;
+    if (from.dtype == kF16) {
+      widen_run(source, target, end - begin, [](HalfLanes x) { return lang::from_f16(x); });
+    } else {
+      widen_run(source, target, end - begin, [](HalfLanes x) { return lang::from_bf16(x); });
+    }
+  });
+}
+
+Status convert_from_f32(std::span<const float> from, TensorView to, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  return for_chunks(to.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (to.dtype == kF32) {
+      std::memcpy(static_cast<float*>(to.data) + begin, from.data() + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+      return;
+    }
+    const float* source = from.data() + begin;
+    auto* target = static_cast<lang::u16*>(to.data) + begin;
+    if (to.dtype == kF16) {
+      narrow_run(source, target, end - begin, [](FloatLanes x) { return lang::f32_to_f16(x); });
+    } else {
+      narrow_run(source, target, end - begin, [](FloatLanes x) { return lang::f32_to_bf16(x); });
+    }
+  });
+}
+
+Status fill_nan(TensorView to, TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return for_chunks(to.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    if (to.dtype == kF32) {
+      auto* target = static_cast<std::uint32_t*>(to.data);
+      std::fill(target + begin, target + end, 0x7fc00000u);
+    } else {
+      auto* target = static_cast<std::uint16_t*>(to.data);
+      std::fill(target + begin, target + end,
+                static_cast<std::uint16_t>(to.dtype == kF16 ? 0x7e00 : 0x7fc0));
+    }
+  });
+}
+
+Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner& runner,
+               const std::atomic<bool>* cancelled) {
+  const auto n = static_cast<std::int64_t>(sums.size());
+  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) sums[i] += addends[i];
+  });
+}
+
+Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
+                  TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  const auto n = static_cast<std::int64_t>(to.size());
+  return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float quotient = from[i] / divisor;
+      to[i] = quotient != quotient ? std::bit_cast<float>(0x7fc00000u) : quotient;
+    }
+  });
+}
+
+Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  std::atomic<bool> finite{true};
+  const auto n = static_cast<std::int64_t>(values.size());
+  const Status status = for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
+    bool seen = false;
+    for (std::int64_t i = begin; i < end; ++i) {
+      seen |= (std::bit_cast<std::uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u;
+    }
+    if (seen) finite.store(false, std::memory_order_relaxed);
+  });
+  if (!status) return tl::unexpected<Error>(status.error());
+  return finite.load();
+}
+
+}  // namespace cinch::rt

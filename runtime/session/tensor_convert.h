@@ -1,0 +1,36 @@
+// Tensors of f16 and bf16 to and from the f32 that kernels work on, spread over a runner's threads;
+// rounding is the language's.
+#pragma once
+#include <atomic>
+#include <span>
+
+#include "runtime/core/error.h"
+#include "runtime/exec/task_runner.h"
+#include "runtime/session/tensor_view.h"
+
+namespace cinch::rt {
+
+/// Ok where a session takes this type. Errors: InvalidArgument.
+Status check_tensor_dtype(DType dtype);
+
+/// `from` holds as many elements as `to`. Errors: Cancelled.
+Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
+                      const std::atomic<bool>* cancelled);
+Status convert_from_f32(std::span<const float> from, TensorView to, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled);
+
+/// NaN, the canonical one of the type, in every element.
+Status fill_nan(TensorView to, TaskRunner& runner, const std::atomic<bool>* cancelled);
+
+/// sums[i] += addends[i].
+Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner& runner,
+               const std::atomic<bool>* cancelled);
+/// to[i] = from[i] / divisor; `to` may be `from`.
+Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
+                  TaskRunner& runner, const std::atomic<bool>* cancelled);
+
+/// Is every value finite? Errors: Cancelled.
+Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled);
+
+}  // namespace cinch::rt
