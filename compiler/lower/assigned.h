@@ -9,15 +9,10 @@
 
 namespace cinch::lower {
 
-struct Draw {
-  sema::ExprId expr;
-  bool in_loop = false;  // of a loop inside the part that was searched
-};
-
 struct Assigned {
   std::vector<sema::VarId> vars;      // ascending; declared outside
   std::vector<std::uint32_t> states;  // ascending
-  std::vector<Draw> draws;            // random operators, in source order
+  bool draws = false;                 // is there a random operator
 };
 
 // Of the expressions `roots` together; invalid ids are skipped.

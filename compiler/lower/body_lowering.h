@@ -5,7 +5,6 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -98,18 +97,18 @@ class BodyLowering {
   struct Carried {
     std::vector<VarId> vars;
     std::vector<std::uint32_t> states;
-    std::map<std::uint32_t, std::int64_t> draws;  // loops: draws of one iteration, by draw space
+    bool counts = false;  // a while loop with draws inside also carries its iteration number
   };
-  Carried carried_of(const std::vector<ExprId>& roots, bool is_loop);
+  Carried carried_of(const std::vector<ExprId>& roots);
   std::vector<ValueId> current(const Carried& carried);
   void set_current(const Carried& carried, const std::vector<ValueId>& values);
   std::vector<ValueId> enter_args(const Carried& carried, const std::vector<ValueId>& inits);
+  std::vector<ValueId> while_inits(const Stmt& s, Carried& carried);
   // One branch or loop body as a region; what `body` gives is yielded, and the environment is as
   // before.
   RegionId lower_region(const Carried& carried, const std::function<std::vector<ValueId>()>& body);
   std::vector<ValueId> branch_results(ExprId branch, const Carried& carried, const Type* type);
   std::vector<ValueId> loop_body_results(ExprId body, const Carried& carried);
-  void leave_loop(const Carried& carried, std::vector<ValueId> results, bool draws_again);
 
   // ---- lower_lanes.cpp
   Lowered lower_map(const Expr& e);
@@ -180,8 +179,7 @@ class BodyLowering {
   std::unordered_map<VarId, std::vector<ValueId>> payloads_;
   ValueId gradient_;
   std::unordered_map<std::uint32_t, ValueId> counts_;  // second results of nonzero in open regions
-  // Draws of loops: what is added to the site, by draw space (see draw_space()).
-  std::map<std::uint32_t, ValueId> draw_offsets_;
+  std::vector<ValueId> iterations_;  // of the open loops, outermost first: i64, from 0
   Lanes lanes_;
   bool in_combiner_ = false;
 };

@@ -115,6 +115,10 @@ std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
 
 ValueId BodyLowering::host_scalar(HostExprId size, DType dtype) {
   if (!emit_.exprs().has_count(size)) return emit_.host_size(size, dtype);
+  const HostExprNode& node = emit_.exprs().node(size);
+  if (node.op == HostOp::Count) {
+    return emit_.convert(count_value(static_cast<std::uint32_t>(node.payload)), dtype);
+  }
   return emit_.convert(device_host_expr(size), dtype);
 }
 

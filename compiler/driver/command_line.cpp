@@ -1,0 +1,251 @@
+// The command line's grammar: sub-commands and options (CLI11 stands only here). The longest
+// functions list options one per statement; nothing else happens in them.
+#include "compiler/driver/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/version.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using Action = std::function<ExitCode()>;
+
+// A sub-command: its options live as long as the parser; `action` is what the chosen one does.
+struct Registry {
+  CLI::App& app;
+  Action& action;
+
+  template <typename Options>
+  CLI::App* add(const std::string& name, const std::string& description,
+                ExitCode (*run)(const Options&), std::shared_ptr<Options> options) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->callback([this, run, options] { action = [run, options] { return run(*options); }; });
+    return command;
+  }
+};
+
+void add_program(CLI::App* command, ProgramOptions& options) {
+  command
+      ->add_option("program", options.program,
+                   "a path, path:name, or a name of the standard library")
+      ->required()
+      ->type_name("PROGRAM");
+  command
+      ->add_option("--set", options.bindings,
+                   "binds a parameter; a constant one is fixed for the compilation")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_execution(CLI::App* command, ExecutionOptions& options) {
+  command->add_option("--device", options.device, "cpu, cuda or emulated")
+      ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
+      ->capture_default_str();
+  command->add_option("--cpu", options.cpu, "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512)")
+      ->check(CLI::IsMember({"native", "x86-64", "x86-64-v3", "x86-64-v4"}))
+      ->capture_default_str();
+  command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
+      ->capture_default_str();
+}
+
+void add_json(CLI::App* command, bool& json) {
+  command->add_flag("--json", json, "prints one JSON object on standard output");
+}
+
+void add_check(Registry& registry) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* command =
+      registry.add("check", "checks programs and prints diagnostics", run_check, options);
+  command->add_option("files", options->files)->required()->type_name("FILE");
+  const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
+                                                         {"json", DiagnosticsFormat::Json},
+                                                         {"sarif", DiagnosticsFormat::Sarif}};
+  command->add_option("--diagnostics", options->diagnostics, "text, json or sarif")
+      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
+      ->option_text("text|json|sarif");
+  add_json(command, options->json);
+  command->footer("Example: cinch check mine.cinch --diagnostics=sarif");
+}
+
+void add_format(Registry& registry) {
+  auto options = std::make_shared<FormatOptions>();
+  CLI::App* command =
+      registry.add("fmt", "lays files out in the canonical way", run_format, options);
+  command->add_option("files", options->files, "'-' reads standard input and writes to output")
+      ->required()
+      ->type_name("FILE");
+  command->add_flag("--check", options->check_only,
+                    "changes nothing; exit 1 if a file would change");
+  command->footer("Example: cinch fmt --check stdlib/sign/onebit.cinch");
+}
+
+void add_explain(Registry& registry) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command =
+      registry.add("explain", "payload, kernels, bytes moved and workspace", run_explain, options);
+  add_program(command, options->program);
+  command->add_option("--elements", options->elements, "elements of the gradient")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--columns", options->columns, "columns of a matrix gradient")
+      ->check(CLI::PositiveNumber);
+  add_json(command, options->json);
+  command->footer("Example: cinch explain dgc --elements 25557032");
+}
+
+void add_run_options(CLI::App* command, RunOptions& options) {
+  command->add_option("--dtype", options.dtype, "bf16: what uint16 files hold")
+      ->check(CLI::IsMember({"bf16"}));
+  command->add_option("--seed", options.seed, "of random draws")->capture_default_str();
+  command->add_option("--step", options.step, "number of the (first) step")->capture_default_str();
+  command->add_option("--worker", options.worker, "this rank's number")->capture_default_str();
+  command->add_option("--world", options.world, "number of ranks")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--interpret", options.interpret,
+                    "through the IR's sequential interpreter instead of compiled code (for tests)");
+  add_json(command, options.json);
+}
+
+void add_states(CLI::App* command, RunOptions& options) {
+  command->add_option("--state-in", options.state_in, "states to start from")->type_name("FILE");
+  command->add_option("--state-out", options.state_out, "where to leave them")->type_name("FILE");
+}
+
+void add_run(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = registry.add("run", "encodes and decodes gradients", run_run, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--input", options->inputs, "gradients: successive steps of one tensor")
+      ->required()
+      ->type_name("G.npy");
+  command->add_option("--payload", options->payload, "keeps the last payload")->type_name("FILE");
+  command->add_option("--output", options->output, "keeps the last decoded gradient")
+      ->type_name("X.npy");
+  add_states(command, *options);
+  command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
+  command
+      ->add_option("--repeat-to", options->repeat_to_bytes,
+                   "repeats the gradient up to this many bytes")
+      ->type_name("BYTES");
+  add_run_options(command, *options);
+  command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
+}
+
+void add_encode(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = registry.add("encode", "gradient to payload", run_encode, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--input", options->inputs)->required()->expected(1)->type_name("G.npy");
+  command->add_option("--payload", options->payload)->required()->type_name("FILE");
+  add_states(command, *options);
+  add_run_options(command, *options);
+  command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
+}
+
+void add_decode(Registry& registry) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = registry.add("decode", "payload to gradient", run_decode, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--payload", options->payload)->required()->type_name("FILE");
+  command->add_option("--output", options->output)->required()->type_name("X.npy");
+  add_run_options(command, *options);
+  command->footer("Example: cinch decode onebit --payload g.bin --output x.npy");
+}
+
+void add_build(Registry& registry) {
+  auto options = std::make_shared<BuildOptions>();
+  CLI::App* command = registry.add("build", "compiles; --emit prints a stage", run_build, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("files", options->more_files, "more files of the library")->type_name("FILE");
+  command->add_option("--emit", options->emit, "prints a stage instead of building a library")
+      ->check(
+          CLI::IsMember({"ast", "checked", "ir", "kir", "source", "asm", "ptx", "cubin", "image"}));
+  command->add_option("--target", options->targets, "cpu, x86-64-v3, sm_90 …")->delimiter(',');
+  command->add_option("--name", options->name, "of the library")->type_name("LIB");
+  command->add_option("--output", options->output, "folder, or file of --emit")->type_name("DIR");
+  command->add_flag("--no-passes", options->no_passes, "--emit=ir: as lowering left it");
+  command->footer("Example: cinch build onebit --emit=kir");
+}
+
+void add_opt(Registry& registry) {
+  auto options = std::make_shared<OptOptions>();
+  CLI::App* command =
+      registry.add("opt", "reads IR text, runs passes, prints it (for tests)", run_opt, options);
+  command->add_option("file", options->file, "'-' for standard input")->type_name("FILE");
+  command->add_option("--pass", options->passes, "passes to run, in order; none: all")
+      ->delimiter(',');
+  command->add_option("--print-after", options->print_after, "passes to print the IR after")
+      ->delimiter(',');
+  command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites");
+  command->add_flag("--remarks", options->remarks, "prints what was not rewritten, and why");
+  command->add_flag("--times", options->times, "prints the time of each pass");
+  command->add_flag("--list", options->list_passes, "lists the passes");
+  command->footer("Example: cinch opt --pass=simplify before.ir");
+}
+
+void add_list_and_doctor(Registry& registry) {
+  auto list = std::make_shared<ListOptions>();
+  CLI::App* command = registry.add("list", "the standard library", run_list, list);
+  add_json(command, list->json);
+  command->footer("Example: cinch list");
+  auto doctor = std::make_shared<DoctorOptions>();
+  command =
+      registry.add("doctor", "what this machine has and where it was found", run_doctor, doctor);
+  add_json(command, doctor->json);
+  command->footer("Example: cinch doctor");
+}
+
+void add_not_offered(Registry& registry) {
+  for (const char* name : {"verify", "bench", "sync", "cache", "completion"}) {
+    CLI::App* command = registry.app.add_subcommand(name, "not in this version");
+    command->group("");
+    command->allow_extras();
+    command->callback([action = &registry.action, name = std::string(name)] {
+      *action = [name] { return run_not_offered(name); };
+    });
+  }
+}
+
+}  // namespace
+
+ExitCode run_command_line(int argc, char** argv) {
+  CLI::App app("Cinch compiles gradient compressors: check, explain, run.", "cinch");
+  app.set_version_flag("--version", std::string("cinch ") + kVersion);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
+    return "error: " + std::string(error.what()) + "\nsee: " + failed->get_display_name() +
+           " --help\n";
+  });
+  Action action;
+  Registry registry{app, action};
+  add_check(registry);
+  add_format(registry);
+  add_explain(registry);
+  add_run(registry);
+  add_encode(registry);
+  add_decode(registry);
+  add_build(registry);
+  add_opt(registry);
+  add_list_and_doctor(registry);
+  add_not_offered(registry);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::Done : ExitCode::Usage;
+  }
+  return action();
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,22 @@
+// The sub-commands: each does its work, prints, and gives its exit code. They may throw
+// CommandError and InternalError.
+#pragma once
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/options.h"
+
+namespace cinch::driver {
+
+ExitCode run_check(const CheckOptions& options);
+ExitCode run_format(const FormatOptions& options);
+ExitCode run_explain(const ExplainOptions& options);
+ExitCode run_run(const RunOptions& options);
+ExitCode run_encode(const RunOptions& options);
+ExitCode run_decode(const RunOptions& options);
+ExitCode run_build(const BuildOptions& options);
+ExitCode run_opt(const OptOptions& options);
+ExitCode run_list(const ListOptions& options);
+ExitCode run_doctor(const DoctorOptions& options);
+// verify, bench, sync, cache, completion: names that this version does not offer yet.
+ExitCode run_not_offered(const std::string& command);
+
+}  // namespace cinch::driver

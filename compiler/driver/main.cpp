@@ -1,0 +1,49 @@
+// The `cinch` command: every way in which a command can end.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/command_line.h"
+#include "compiler/driver/interrupt.h"
+#include "compiler/driver/report.h"
+
+namespace {
+
+using cinch::driver::ExitCode;
+
+int end_with(ExitCode code, const std::string& message) {
+  cinch::driver::end_if_interrupted();
+  if (!message.empty()) std::fprintf(stderr, "error: %s\n", message.c_str());
+  return static_cast<int>(code);
+}
+
+int end_with_fault(const cinch::InternalError& error, const std::vector<std::string>& words) {
+  if (error.kind() == cinch::InternalErrorKind::Limitation) {
+    return end_with(ExitCode::Unavailable, "not in this version: " + error.message());
+  }
+  const std::string report = cinch::driver::write_report(error, words);
+  const std::string place =
+      report.empty() ? "no report could be written" : "a report is in " + report;
+  return end_with(
+      ExitCode::Internal,
+      std::string(error.what()) + "\nThis is a fault of Cinch, not of the program; " + place);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  cinch::driver::install_interrupt_handler();
+  try {
+    const ExitCode code = cinch::driver::run_command_line(argc, argv);
+    return end_with(code, "");
+  } catch (const cinch::driver::CommandError& error) {
+    return end_with(error.code(), error.what());
+  } catch (const cinch::InternalError& error) {
+    return end_with_fault(error, std::vector<std::string>(argv, argv + argc));
+  } catch (const std::bad_alloc&) {
+    return end_with(ExitCode::Unavailable, "not enough memory");
+  } catch (const std::exception& error) {
+    const cinch::InternalError fault(cinch::InternalErrorKind::Bug, error.what(), "main");
+    return end_with_fault(fault, std::vector<std::string>(argv, argv + argc));
+  }
+}

@@ -1,0 +1,87 @@
+// What the command line asks for, one struct per sub-command: plain data, so that only
+// command_line.cpp sees the parser.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cinch::driver {
+
+enum class DiagnosticsFormat { Text, Json, Sarif };
+
+struct CheckOptions {
+  std::vector<std::string> files;
+  DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
+  bool json = false;
+};
+
+struct FormatOptions {
+  std::vector<std::string> files;
+  bool check_only = false;
+};
+
+// A compressor and the values of its parameters.
+struct ProgramOptions {
+  std::string program;                // path, path:name, or a name of the standard library
+  std::vector<std::string> bindings;  // name=value
+};
+
+// Where code runs.
+struct ExecutionOptions {
+  std::string device = "cpu";
+  std::string cpu = "native";
+  std::uint32_t threads = 0;  // 0: all
+};
+
+struct ExplainOptions {
+  ProgramOptions program;
+  ExecutionOptions execution;
+  std::int64_t elements = 1 << 20;
+  std::optional<std::int64_t> columns;  // matrix programs; elements must be a multiple
+  bool json = false;
+};
+
+// run, encode and decode.
+struct RunOptions {
+  ProgramOptions program;
+  ExecutionOptions execution;
+  std::vector<std::string> inputs;
+  std::string payload, output;
+  std::string dtype;  // of inputs whose file does not say: "bf16" for uint16
+  std::uint64_t seed = 0, step = 0;
+  std::uint32_t worker = 0, world = 1;
+  std::string state_in, state_out;
+  bool ranks = false;                // the inputs are the ranks of one step
+  std::int64_t repeat_to_bytes = 0;  // the gradient is repeated up to this size, for timing
+  bool interpret = false;            // through the IR's interpreter, for tests
+  bool json = false;
+};
+
+struct BuildOptions {
+  ProgramOptions program;
+  ExecutionOptions execution;
+  std::vector<std::string> more_files;
+  std::string emit;  // "" for a library
+  std::vector<std::string> targets;
+  std::string name, output;
+  bool no_passes = false;  // ir: as lowering left it
+};
+
+struct OptOptions {
+  std::string file;
+  std::vector<std::string> passes;  // empty: the whole pipeline
+  std::vector<std::string> print_after;
+  std::int64_t pass_limit = -1;
+  bool remarks = false, times = false, list_passes = false;
+};
+
+struct ListOptions {
+  bool json = false;
+};
+
+struct DoctorOptions {
+  bool json = false;
+};
+
+}  // namespace cinch::driver

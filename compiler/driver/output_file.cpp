@@ -1,0 +1,76 @@
+// Whole-file input and output; see output_file.h.
+#include "compiler/driver/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/interrupt.h"
+
+namespace cinch::driver {
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+[[noreturn]] void fail(const char* what, const std::string& path) {
+  const std::string reason = std::strerror(errno);
+  throw CommandError(ExitCode::AtFault, std::string(what) + " '" + path + "': " + reason);
+}
+
+template <typename Bytes>
+Bytes read_whole(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    errno = EISDIR;
+    fail("cannot read", path);
+  }
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file) fail("cannot read", path);
+  Bytes bytes;
+  char block[65536];
+  while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {
+    bytes.insert(bytes.end(), block, block + got);
+  }
+  if (std::ferror(file.get())) fail("cannot read", path);
+  return bytes;
+}
+
+}  // namespace
+
+std::string read_text_file(const std::string& path) {
+  return read_whole<std::string>(path);
+}
+
+std::vector<std::uint8_t> read_binary_file(const std::string& path) {
+  return read_whole<std::vector<std::uint8_t>>(path);
+}
+
+void write_file(const std::string& path, std::span<const std::uint8_t> bytes) {
+  const std::string unfinished = path + ".unfinished-" + std::to_string(getpid());
+  File file(std::fopen(unfinished.c_str(), "wb"));
+  if (!file) fail("cannot write", path);
+  set_unfinished_file(unfinished);
+  const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  const bool is_closed = std::fclose(file.release()) == 0;
+  const bool is_done =
+      is_written && is_closed && std::rename(unfinished.c_str(), path.c_str()) == 0;
+  const int reason = errno;
+  if (!is_done) std::remove(unfinished.c_str());
+  set_unfinished_file("");
+  errno = reason;
+  if (!is_done) fail("cannot write", path);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  write_file(path, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+}
+
+}  // namespace cinch::driver

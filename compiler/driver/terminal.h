@@ -1,0 +1,34 @@
+// What the standard streams are, and progress on a terminal.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace cinch::driver {
+
+// Colour goes to a terminal only, and never where NO_COLOR is set (https://no-color.org).
+bool colour_on_output();
+bool colour_on_errors();
+
+// One line on standard error that is rewritten in place while work goes on; nothing where that is
+// no terminal, and nothing for work of less than half a second.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  // `done` of `total` steps; total 0 where it is not known.
+  void update(std::uint64_t done, std::uint64_t total);
+
+ private:
+  void clear();
+
+  std::string what_;
+  bool is_shown_ = false;
+  bool is_terminal_;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace cinch::driver
