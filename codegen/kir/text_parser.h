@@ -50,7 +50,7 @@ class KernelParser {
   void section();
   bool at_section() const;
   Instr instr();
-  void operands(Instr& instr);
+  void operands(Instr& instr, int line);
   bool attribute(Instr& instr);
   ValueId value_ref();
   ValueId value_def();

@@ -149,6 +149,7 @@ Instr KernelParser::instr() {
   Instr made{};
   made.results = value_defs();
   if (!made.results.empty()) lexer_.expect('=');
+  const int line = lexer_.peek().line;
   const std::string word = lexer_.expect_word("an instruction");
   const std::size_t dot = word.find('.');
   const auto kind = find_instr(word.substr(0, dot));
@@ -159,17 +160,14 @@ Instr KernelParser::instr() {
     if (!op) lexer_.fail("unknown operation '" + word + "'");
     made.scalar_op = op.value_or(ScalarOp::add);
   }
-  operands(made);
+  operands(made, line);
   while (!lexer_.failed() && attribute(made)) {
   }
   return made;
 }
 
-// A value behind an instruction may be the next instruction's result: that one has a `:` or `.`
-// behind its number, and no instruction has operands after which another operand could follow
-// without a comma.
-void KernelParser::operands(Instr& instr) {
-  const int line = lexer_.peek().line;
+// A value on another line is the next instruction's result.
+void KernelParser::operands(Instr& instr, int line) {
   const auto on_line = [&] { return lexer_.peek().line == line; };
   while (on_line() && (lexer_.is_mark('%') || lexer_.is_word("_"))) {
     instr.operands.push_back(value_ref());

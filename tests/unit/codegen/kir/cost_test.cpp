@@ -1,0 +1,91 @@
+// Cost formulas against counts by hand, and the structure of entries.
+#include "codegen/kir/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/kir/structure.h"
+#include "tests/unit/codegen/kir/sample_programs.h"
+
+namespace cinch::kir {
+namespace {
+
+std::int64_t at(const KernelProgram& program, HostExprId id, std::int64_t n) {
+  const HostEnv env{.n = n, .rows = n, .cols = 1};
+  return program.info.exprs.eval_int(id, env).value();
+}
+
+TEST(Cost, one_sweep_with_bits_and_partials) {
+  KernelProgram program = sample_reduce();
+  annotate_costs(program);
+  const rt::KernelInfo& sweep = program.kernels[0].info;
+  // 4 bytes in; one bit out; per tile an f32, an f32, a u32 and a flag of one byte.
+  EXPECT_EQ(at(program, sweep.bytes_read, 5000), 20000);
+  EXPECT_EQ(at(program, sweep.bytes_written, 5000), 625 + 5 * 13);
+  EXPECT_EQ(at(program, sweep.bytes_written, 0), 0);
+  const rt::KernelInfo& finish = program.kernels[1].info;
+  EXPECT_EQ(at(program, finish.bytes_read, 5000), 5 * 13);
+  EXPECT_EQ(at(program, finish.bytes_written, 5000), 0);
+}
+
+TEST(Cost, a_tile_read_twice_counts_once) {
+  KernelProgram program = sample_compact();
+  const KernelBytes bytes = kernel_bytes(program, program.kernels[0]);
+  EXPECT_EQ(at(program, bytes.read, 3000), 12000);
+  // At most every element is kept; the count is a 4 byte cell whatever the number of groups.
+  EXPECT_EQ(at(program, bytes.written, 3000), 3000 * 8 + 4);
+}
+
+TEST(Cost, rows_stay_on_chip_up_to_a_length) {
+  KernelProgram narrow = sample_rows(512, 4);
+  const KernelBytes a = kernel_bytes(narrow, narrow.kernels[0]);
+  // The limit keeps the loads within the n elements; codes fill whole rows.
+  EXPECT_EQ(at(narrow, a.read, 1000), 4000);
+  EXPECT_EQ(at(narrow, a.written, 1000), 2 * 4 + 512);
+  KernelProgram wide = sample_rows(100000, 6);
+  const KernelBytes b = kernel_bytes(wide, wide.kernels[0]);
+  EXPECT_EQ(at(wide, b.read, 1000), 2 * 4000);
+}
+
+TEST(Cost, packed_widths_round_up_once) {
+  KernelProgram program = sample_copy(*make_uint(11), 11);
+  const KernelBytes bytes = kernel_bytes(program, program.kernels[0]);
+  EXPECT_EQ(at(program, bytes.read, 3), 5);
+  EXPECT_EQ(at(program, bytes.written, 3), 5);
+}
+
+TEST(Cost, entries_sum_launches_and_zero_fills) {
+  KernelProgram program = sample_compact();
+  annotate_costs(program);
+  const EntryBytes bytes = entry_bytes(program, rt::EntryKind::Encode);
+  EXPECT_EQ(at(program, bytes.read, 3000), 12000);
+  // Zeroed: three tiles of two words and two more, and the count.
+  EXPECT_EQ(at(program, bytes.written, 3000), 24004 + (3 * 2 + 2) * 8 + 4);
+  EXPECT_EQ(at(program, bytes.sweeps_written, 3000), 24004);
+}
+
+TEST(Cost, loops_count_their_bound) {
+  KernelProgram program = sample_compact();
+  annotate_costs(program);
+  HostExprPool& pool = program.info.exprs;
+  auto& steps = program.entries[1].steps;
+  rt::Step loop{.kind = rt::StepKind::For, .index = 0};
+  loop.expr = pool.const_int(2);
+  loop.expr2 = pool.const_int(5);
+  loop.body = {{.kind = rt::StepKind::Launch, .index = 0}};
+  steps = {loop};
+  EXPECT_EQ(at(program, entry_bytes(program, rt::EntryKind::Encode).read, 1000), 3 * 4000);
+}
+
+TEST(Structure, counts_launches_by_role) {
+  const KernelProgram program = sample_reduce();
+  const EntryStructure s = entry_structure(program, rt::EntryKind::Encode);
+  EXPECT_EQ(s.sweeps, 1);
+  EXPECT_EQ(s.finishes, 1);
+  EXPECT_EQ(describe_structure(program, rt::EntryKind::Encode), "encode: 1 sweep, 1 finish");
+  EXPECT_EQ(describe_structure(program, rt::EntryKind::Decode), "");
+  EXPECT_EQ(describe_structure(sample_compact(), rt::EntryKind::Encode),
+            "encode: 1 sweep, 2 zeros");
+}
+
+}  // namespace
+}  // namespace cinch::kir
