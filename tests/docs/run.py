@@ -1,0 +1,83 @@
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default README.md and docs/tutorial.md.
+
+In a document, a block ```cinch file=NAME is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
+folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines)."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+
+def blocks(text):
+    """(info string, body, line number) of every fenced block."""
+    out, lines, i = [], text.split("\n"), 0
+    while i < len(lines):
+        if lines[i].startswith("```") and len(lines[i]) > 3:
+            start = i + 1
+            end = next(j for j in range(start, len(lines)) if lines[j].startswith("```"))
+            out.append((lines[i][3:].strip(), lines[start:end], start + 1))
+            i = end
+        i += 1
+    return out
+
+
+def commands(body, line):
+    """(command, expected lines, line number) of a console block."""
+    out = []
+    for offset, text in enumerate(body):
+        if text.startswith("$ "):
+            out.append((text[2:], [], line + offset))
+        elif out:
+            out[-1][1].append(text.rstrip())
+    return out
+
+
+def pattern(expected):
+    parts = []
+    for text in expected:
+        if text.strip() == "...":
+            parts.append("(?:.*\n)*?")
+        else:
+            spaced = re.sub(r"\\ (?:\\ )+", r"\\ +", ".*".join(re.escape(p) for p in text.split("...")))
+            parts.append(spaced + "[ ]*\n")
+    return re.compile("".join(parts))
+
+
+def run_document(path, build):
+    failures = count = 0
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    env = dict(os.environ, PATH=os.path.join(build, "bin") + os.pathsep + os.environ["PATH"], NO_COLOR="1", CINCH_REPO=ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        for info, body, line in blocks(text):
+            words = info.split()
+            name = next((w[5:] for w in words if w.startswith("file=")), None)
+            if name:
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write("\n".join(body) + "\n")
+            if words[0] != "console":
+                continue
+            for command, expected, at in commands(body, line):
+                count += 1
+                done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                output = "".join(l.rstrip() + "\n" for l in done.stdout.splitlines())
+                if not pattern(expected).fullmatch(output):
+                    failures += 1
+                    print(f"{os.path.relpath(path, ROOT)}:{at}: `{command}` (exit {done.returncode}) printed\n{output}instead of\n" +
+                          "\n".join(expected) + "\n")
+    print(f"{os.path.relpath(path, ROOT)}: {count} commands, {failures} wrong")
+    return failures + (count == 0)
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    files = sys.argv[2:] or [os.path.join(ROOT, "docs", "tutorial.md")]
+    sys.exit(1 if sum(run_document(f, build) for f in files) else 0)
+
+
+if __name__ == "__main__":
+    main()
