@@ -1,0 +1,122 @@
+// Comments: one that stands alone on its line keeps a line of its own, one that ends a line stays
+// at the end of that line, one between tokens stays between them. No line end is put where the text
+// had none, unless the layout allows it, so that line ends keep their meaning.
+#include "dsl/syntax/token_cursor.h"
+
+#include <algorithm>
+
+#include "runtime/core/check.h"
+
+namespace cinch::dsl {
+
+namespace {
+
+// Tokens that stand right behind what is before them.
+bool hugs_left(const Token& token) {
+  return token.text == ")" || token.text == "]" || token.text == "," || token.text == ";" ||
+         token.text == "." || token.text == ":";
+}
+
+}  // namespace
+
+TokenCursor::TokenCursor(const SourceBuffer& source, TokenStream stream, LayoutStream& out)
+    : source_(source), stream_(std::move(stream)), out_(out) {
+  std::erase_if(stream_.tokens, [](const Token& token) { return token.kind == TokenKind::End; });
+}
+
+std::size_t TokenCursor::line_ends_before(std::uint32_t begin) const {
+  if (begin <= written_) return 0;
+  const std::string_view between = source_.text({source_.id(), written_, begin});
+  return static_cast<std::size_t>(std::count(between.begin(), between.end(), '\n'));
+}
+
+bool TokenCursor::ends_its_line(const ast::Comment& comment, const Token& token) const {
+  const std::string_view rest = source_.text({source_.id(), comment.span.end, token.span.begin});
+  const std::size_t first = rest.find_first_not_of(" \t\r");
+  return comment.kind != ast::CommentKind::Block || first == std::string_view::npos ||
+         rest[first] == '\n';
+}
+
+// Between what was written last and the token, comments in between left out of account.
+bool TokenCursor::has_blank_line_before(const Token& token) const {
+  std::uint32_t from = written_;
+  const auto is_wide = [&](std::uint32_t to) {
+    const std::string_view between = source_.text({source_.id(), from, std::max(from, to)});
+    return std::count(between.begin(), between.end(), '\n') > 1;
+  };
+  for (std::size_t i = next_comment_; i < stream_.comments.size(); ++i) {
+    const Span& span = stream_.comments[i].span;
+    if (span.begin >= token.span.begin) break;
+    if (is_wide(span.begin)) return true;
+    from = span.end;
+  }
+  return is_wide(token.span.begin);
+}
+
+void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
+                              std::vector<LayoutStream::Piece>& pieces) {
+  const std::string_view text = source_.text(comment.span);
+  const bool is_first = written_ == 0;
+  const std::size_t line_ends = line_ends_before(comment.span.begin);
+  if (line_ends > 0 || is_first) {
+    const bool is_open = gap_ == Gap::Open;
+    if (is_open) gap_ = Gap::Keep;
+    pieces.push_back({LayoutOp::HardLine, {}});
+    if (line_ends > 1 || is_open) pieces.push_back({LayoutOp::Blank, {}});
+    pieces.push_back({LayoutOp::Text, text});
+    if (ends_its_line(comment, token)) pieces.push_back({LayoutOp::HardLine, {}});
+    pieces.push_back({LayoutOp::Space, {}});
+  } else if (ends_its_line(comment, token) && text.find('\n') == std::string_view::npos) {
+    pieces.push_back({LayoutOp::Trailing, text});
+    pieces.push_back({LayoutOp::HardLine, {}});
+  } else {
+    pieces.push_back({LayoutOp::Space, {}});
+    pieces.push_back({LayoutOp::Text, text});
+    if (ends_its_line(comment, token)) pieces.push_back({LayoutOp::HardLine, {}});
+    if (!hugs_left(token)) pieces.push_back({LayoutOp::Space, {}});
+  }
+  written_ = comment.span.end;
+}
+
+void TokenCursor::write_comments(const Token& token) {
+  std::vector<LayoutStream::Piece> pieces;
+  // An empty line that is there already is enough.
+  if (gap_ == Gap::Open && has_blank_line_before(token)) gap_ = Gap::Keep;
+  while (next_comment_ < stream_.comments.size() &&
+         stream_.comments[next_comment_].span.begin < token.span.begin) {
+    add_comment(stream_.comments[next_comment_++], token, pieces);
+  }
+  if (!pieces.empty()) out_.insert_behind_last_text(pieces);
+}
+
+void TokenCursor::write(const Token& token) {
+  write_comments(token);
+  const bool is_wide =
+      gap_ == Gap::Open || (gap_ == Gap::Keep && line_ends_before(token.span.begin) > 1);
+  if (is_wide) out_.op(LayoutOp::Blank);
+  gap_ = Gap::Tight;
+  out_.text(token.text);
+  written_ = token.span.end;
+}
+
+void TokenCursor::take() {
+  write(stream_.tokens[next_++]);
+}
+
+void TokenCursor::take(std::string_view text) {
+  CINCH_CHECK(is_next(text), "the formatter expects `" + std::string(text) + "` and finds `" +
+                                 std::string(stream_.tokens[next_].text) + "`");
+  take();
+}
+
+void TokenCursor::close(std::string_view text) {
+  if (is_next(",")) ++next_;
+  take(text);
+}
+
+void TokenCursor::finish() {
+  gap_ = Gap::Keep;
+  write_comments(stream_.tokens.back());
+}
+
+}  // namespace cinch::dsl

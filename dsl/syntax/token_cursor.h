@@ -1,0 +1,57 @@
+// Walks the tokens of a file in step with the tree and hands each, with the comments before it, to
+// a LayoutStream. Because every token and comment passes through here in order, the formatter can
+// lose none of them.
+#pragma once
+
+#include "dsl/syntax/layout_stream.h"
+#include "dsl/syntax/token.h"
+
+namespace cinch::dsl {
+
+class TokenCursor {
+ public:
+  /// How much room a token keeps from what stands before it.
+  enum class Gap : unsigned char {
+    /// Blank lines vanish.
+    Tight,
+    /// One blank line stays where there were some: between statements, items, declarations.
+    Keep,
+    /// At least one blank line.
+    Open,
+  };
+
+  TokenCursor(const SourceBuffer& source, TokenStream stream, LayoutStream& out);
+
+  /// Writes the next token, whatever it is.
+  void take();
+  /// Writes the next token, which must read `text`.
+  void take(std::string_view text);
+  /// The same for a closing bracket, behind an optional comma, which is dropped.
+  void close(std::string_view text);
+  /// True when the next token reads `text`.
+  bool is_next(std::string_view text) const { return stream_.tokens[next_].text == text; }
+  /// The gap before the next token.
+  void set_gap(Gap gap) { gap_ = gap; }
+  /// Writes the comments behind the last token.
+  void finish();
+
+ private:
+  void write(const Token& token);
+  void write_comments(const Token& token);
+  void add_comment(const ast::Comment& comment, const Token& token,
+                   std::vector<LayoutStream::Piece>& pieces);
+  std::size_t line_ends_before(std::uint32_t begin) const;
+  bool ends_its_line(const ast::Comment& comment, const Token& token) const;
+  bool has_blank_line_before(const Token& token) const;
+
+  const SourceBuffer& source_;
+  TokenStream stream_;
+  LayoutStream& out_;
+  std::size_t next_ = 0;
+  std::size_t next_comment_ = 0;
+  // End of the last token or comment that was written.
+  std::uint32_t written_ = 0;
+  Gap gap_ = Gap::Tight;
+};
+
+}  // namespace cinch::dsl
