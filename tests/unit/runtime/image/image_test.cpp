@@ -1,0 +1,281 @@
+// Image files: a full image survives the round trip to the bit; damaged and hostile bytes are
+// errors, never crashes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "runtime/core/hash.h"
+#include "runtime/image/file_bytes.h"
+#include "runtime/image/fingerprint.h"
+#include "runtime/image/image_file.h"
+#include "runtime/image/image_json.h"
+#include "runtime/image/validate.h"
+
+namespace cinch::rt {
+namespace {
+
+using testing::HasSubstr;
+
+// An image that uses every member at least once.
+ProgramImage full_image() {
+  ProgramImage image;
+  ProgramInfo& info = image.info;
+  HostExprPool& pool = info.exprs;
+  const HostExprId n = pool.n();
+  const HostExprId k = pool.clamp(
+      pool.cast(pool.make(HostOp::Ceil,
+                          pool.mul(pool.param(0, HostType::F32), pool.cast(n, HostType::F32))),
+                HostType::Int),
+      pool.const_int(1), n);
+  const HostExprId m = pool.count(0, n);
+  info.name = "sample";
+  info.source = "sample.cinch";
+  info.doc = "A sample.";
+  info.constants = {{"bits", 4}, {"scale", 0.1}};
+  info.params = {{"ratio", kF32, 0.01, ParamRange{0.0, 1.0, true, false}}, {"free", kI32, 3, {}}};
+  info.sizes = {{"k", k}};
+  info.states = {{"residual", {kF32, 1, {n}}}};
+  info.counts = {{"m", n}, {"inner", k}};
+  info.wire.counts = {{"m", n}};
+  info.wire.fields = {
+      {"index", {kU32, 1, {m}}, FieldSum::None, true, n},
+      {"code", {DType{DTypeKind::Int, 4}, 2, {k, pool.const_int(2)}}, FieldSum::Sum}};
+  info.decode_draws = true;
+  info.aggregation = Aggregation::SumToTest;
+  image.target = "cpu:x86-64";
+  image.fingerprint = fingerprint(info);
+  const HostExprId bytes = pool.mul(n, pool.const_int(4));
+  image.buffers = {
+      {"g", kF32, 32, n, BufferRole::Gradient, 0, bytes},
+      {"flag", kBool, 8, pool.const_int(1), BufferRole::Workspace, 0, pool.const_int(1)},
+      {"i", kI64, 64, pool.const_int(1), BufferRole::Workspace, 0, pool.const_int(8)},
+      {"table", kU8, 8, pool.const_int(3), BufferRole::Constant, 0, pool.const_int(3)}};
+  image.size_exprs = {n, k};
+  image.kernels = {{"encode0",
+                    KernelRole::Sweep,
+                    pool.ceil_div(n, pool.const_int(1024)),
+                    8,
+                    true,
+                    false,
+                    {"map", "reduce"},
+                    bytes,
+                    bytes}};
+  image.messages = {"k must fit"};
+  image.constants = {{1, 2, 3}};
+  Step launch{StepKind::Launch, 0};
+  Step loop{StepKind::For, 2, kNoIndex, pool.const_int(0), k, {}, {launch}, {}};
+  Step search{StepKind::While, 1, kNoIndex, pool.const_int(20), {}, {launch}, {loop}, {}};
+  Step branch{StepKind::If, 1, kNoIndex, {}, {}, {}, {search}, {launch}};
+  Step check{StepKind::CheckHost, 0, kNoIndex, pool.make(HostOp::Le, k, n)};
+  Entry& encode = image.entries[static_cast<std::size_t>(EntryKind::Encode)];
+  encode = {true, {check, {StepKind::Zero, 1}, {StepKind::Copy, 0, 0}, branch}, {0, 1, 2, 3}};
+  image.binary = {0x7f, 'E', 'L', 'F', 9};
+  image.counts_accesses = true;
+  return image;
+}
+
+// Writes bytes whose JSON has been changed by `change`, with a correct checksum: what a forger can
+// do.
+template <typename Change>
+std::vector<std::uint8_t> forged(const Change& change) {
+  const auto bytes = write_image(full_image());
+  std::uint64_t json_bytes = 0;
+  std::memcpy(&json_bytes, bytes.data() + 24, 8);
+  const auto* text = reinterpret_cast<const char*>(bytes.data()) + 48;
+  nlohmann::json json = nlohmann::json::parse(text, text + json_bytes);
+  change(json);
+  const std::string changed = json.dump();
+  std::vector<std::uint8_t> out(bytes.begin(), bytes.begin() + 48);
+  out.insert(out.end(), changed.begin(), changed.end());
+  out.resize((out.size() + 15) / 16 * 16, 0);
+  const std::size_t blobs = (48 + json_bytes + 15) / 16 * 16;
+  out.insert(out.end(), bytes.begin() + blobs, bytes.end());
+  const std::uint64_t sizes[2] = {out.size(), changed.size()};
+  std::memcpy(out.data() + 16, sizes, 16);
+  const Hash128 hash = hash128(out.data() + 48, out.size() - 48);
+  std::memcpy(out.data() + 32, &hash.low, 8);
+  std::memcpy(out.data() + 40, &hash.high, 8);
+  return out;
+}
+
+TEST(ImageFile, RoundTripKeepsEverything) {
+  const ProgramImage image = full_image();
+  const auto bytes = write_image(image);
+  const auto read = read_image(bytes);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(image_to_json(*read), image_to_json(image));
+  EXPECT_EQ(read->binary, image.binary);
+  EXPECT_EQ(read->constants, image.constants);
+  EXPECT_EQ(write_image(*read), bytes);
+  EXPECT_EQ(read->info.params[0].range->high, 1.0);
+  EXPECT_TRUE(read->info.params[0].range->low_open);
+  EXPECT_EQ(read->info.constants[1].value, 0.1);
+  EXPECT_EQ(read->entries[1].steps[3].body[0].body[0].body[0].kind, StepKind::Launch);
+}
+
+TEST(ImageFile, SavesAndLoads) {
+  const auto path = std::filesystem::temp_directory_path() / "cinch_image_test.cinchimg";
+  ASSERT_TRUE(save_image(full_image(), path));
+  const auto loaded = load_image(path);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->info.name, "sample");
+  std::filesystem::remove(path);
+  const auto missing = load_image(path);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().kind, ErrorKind::Io);
+  EXPECT_FALSE(save_image(full_image(), "/nonexistent-folder/image"));
+}
+
+TEST(ImageFile, EveryCutIsAnError) {
+  const auto bytes = write_image(full_image());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto read = read_image(std::span(bytes).first(size));
+    ASSERT_FALSE(read) << size;
+    EXPECT_EQ(read.error().kind, ErrorKind::CorruptFile);
+  }
+  auto longer = bytes;
+  longer.push_back(0);
+  EXPECT_FALSE(read_image(longer));
+}
+
+TEST(ImageFile, EveryFlippedByteIsAnError) {
+  const auto bytes = write_image(full_image());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto changed = bytes;
+    changed[i] ^= 0x10;
+    EXPECT_FALSE(read_image(changed)) << i;
+  }
+  auto other = bytes;
+  other[8] = 2;
+  EXPECT_EQ(read_image(other).error().kind, ErrorKind::VersionMismatch);
+}
+
+TEST(ImageFile, ForgedMetadataIsAnError) {
+  ASSERT_TRUE(read_image(forged([](auto&) {})));
+  // Each member of each object left out, or made something else: never a crash, and rarely an
+  // image.
+  const nlohmann::json flat = image_to_json(full_image()).flatten();
+  for (const auto& [path, value] : flat.items()) {
+    const nlohmann::json::json_pointer pointer(path);
+    for (const nlohmann::json& other :
+         {nlohmann::json("text"), nlohmann::json(4000000000u), nlohmann::json(-1),
+          nlohmann::json::array(), nlohmann::json(nullptr)}) {
+      const auto read = read_image(forged([&](nlohmann::json& json) { json[pointer] = other; }));
+      if (!read) EXPECT_FALSE(read.error().message.empty());
+    }
+  }
+}
+
+TEST(ImageFile, DeepStepsAreRefused) {
+  const auto bytes = forged([](nlohmann::json& json) {
+    nlohmann::json step = json["entries"][1]["steps"][3];
+    nlohmann::json deep = step;
+    for (int i = 0; i < 500; ++i) {
+      nlohmann::json outer = step;
+      outer["body"] = nlohmann::json::array({deep});
+      deep = outer;
+    }
+    json["entries"][1]["steps"] = nlohmann::json::array({deep});
+  });
+  const auto read = read_image(bytes);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("nest"));
+}
+
+struct Fault {
+  const char* name;
+  void (*make)(ProgramImage&);
+  const char* message;
+};
+
+class ValidateImage : public testing::TestWithParam<Fault> {};
+
+TEST_P(ValidateImage, NamesTheFault) {
+  ProgramImage image = full_image();
+  ASSERT_TRUE(validate_image(image));
+  GetParam().make(image);
+  const Status status = validate_image(image);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::CorruptFile);
+  EXPECT_THAT(status.error().message, HasSubstr(GetParam().message));
+}
+
+auto& encode_steps(ProgramImage& image) {
+  return image.entries[1].steps;
+}
+
+const Fault kFaults[] = {
+    {"KernelIndex", [](ProgramImage& i) { encode_steps(i)[3].orelse[0].index = 7; },
+     "no such kernel"},
+    {"MessageIndex", [](ProgramImage& i) { encode_steps(i)[0].index = 1; }, "no such message"},
+    {"ZeroBuffer", [](ProgramImage& i) { encode_steps(i)[1].index = 4; }, "no such buffer"},
+    {"UnlistedBuffer", [](ProgramImage& i) { i.entries[1].buffers = {0, 2, 3}; }, "does not list"},
+    {"EntryBuffer", [](ProgramImage& i) { i.entries[1].buffers[0] = 9; }, "no such buffer"},
+    {"WideFlag", [](ProgramImage& i) { i.buffers[1].storage_bits = 32; }, "another width"},
+    {"FormulaIndex", [](ProgramImage& i) { i.size_exprs[0] = HostExprId(9999); },
+     "no such formula"},
+    {"FormulaType",
+     [](ProgramImage& i) { i.kernels[0].num_groups = i.info.exprs.const_bool(true); },
+     "no integer formula"},
+    {"CountInSize",
+     [](ProgramImage& i) { i.buffers[0].size_bytes = i.info.wire.fields[0].type.dims[0]; },
+     "holds a count"},
+    {"RoleIndex", [](ProgramImage& i) { i.buffers[3].role_index = 1; }, "role index"},
+    {"StorageBits", [](ProgramImage& i) { i.buffers[0].storage_bits = 0; }, "bits per element"},
+    {"DType", [](ProgramImage& i) { i.buffers[0].dtype.bits = 99; }, "scalar type"},
+    {"Rank", [](ProgramImage& i) { i.info.states[0].type.rank = 3; }, "dimensions"},
+    {"Symbol", [](ProgramImage& i) { i.kernels.push_back(i.kernels[0]); }, "symbol twice"},
+    {"GroupMultiple", [](ProgramImage& i) { i.kernels[0].group_multiple = 0; }, "group multiple"},
+    {"StepKind", [](ProgramImage& i) { encode_steps(i)[0].kind = static_cast<StepKind>(77); },
+     "kind of step"},
+    {"ConditionType", [](ProgramImage& i) { encode_steps(i)[0].expr = i.info.exprs.n(); },
+     "no condition"},
+    {"NestedLaunch", [](ProgramImage& i) { encode_steps(i)[1].body.resize(1); }, "plain step"},
+    {"ParamLeaf", [](ProgramImage& i) { i.info.params.clear(); }, "no such parameter"},
+    {"WireCounts", [](ProgramImage& i) { i.info.wire.counts.resize(3, i.info.wire.counts[0]); },
+     "more counts"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Faults, ValidateImage, testing::ValuesIn(kFaults),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Fingerprint, ChangesWithWhatFixesAPayload) {
+  const ProgramInfo base = full_image().info;
+  const auto same = fingerprint(base);
+  EXPECT_EQ(fingerprint(full_image().info), same);
+  const auto changed = [&](auto change) {
+    ProgramInfo info = base;
+    change(info);
+    return fingerprint(info) != same;
+  };
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.name = "other"; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.constants[0].value = 5; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.is_matrix = true; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[0].ascending = false; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[0].index_limit.reset(); }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[1].sum = FieldSum::Max; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[1].type.dtype.bits = 5; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields.pop_back(); }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.counts[0].bound = i.sizes[0].value; }));
+  // What a person reads, and default values of run-time parameters, are no part of it.
+  EXPECT_FALSE(changed([](ProgramInfo& i) { i.doc = "other"; }));
+  EXPECT_FALSE(changed([](ProgramInfo& i) { i.params[0].default_value = 0.5; }));
+}
+
+TEST(FileBytes, KeepsTheOldFileOnFailure) {
+  const auto folder = std::filesystem::temp_directory_path() / "cinch_file_bytes_test";
+  std::filesystem::create_directories(folder / "target");
+  // The target is a folder: the rename fails, and no temporary file is left.
+  const std::uint8_t byte = 1;
+  EXPECT_FALSE(write_file_bytes(folder / "target", {&byte, 1}));
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "target"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace cinch::rt
