@@ -41,7 +41,10 @@ void KernelEmitter::emit_reduce(int id) {
   std::vector<KirValue> values;
   for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], domain_place()));
   const auto mask =
-      op.operands.size() > 2 * num ? pull(op.operands[2 * num], domain_place()) : KirValue();
+      op.operands.size() > 2 * num
+          ? pull(op.operands[2 * num],
+                 operand_place(domain_place(), type(op.operands[2 * num]), type(op.operands[0])))
+          : KirValue();
   reduced_[id] = b_.reduce(values, make_combiner(op), mask);
 }
 
@@ -76,7 +79,11 @@ void KernelEmitter::emit_row_reduce(int id) {
   const std::size_t num = op.results.size();
   std::vector<KirValue> values;
   for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], place));
-  const auto mask = op.operands.size() > 2 * num ? pull(op.operands[2 * num], place) : KirValue();
+  const auto mask =
+      op.operands.size() > 2 * num
+          ? pull(op.operands[2 * num],
+                 operand_place(place, type(op.operands[2 * num]), type(op.operands[0])))
+          : KirValue();
   reduced_[id] = b_.reduce(values, make_combiner(op), mask);
 }
 

@@ -182,6 +182,39 @@ std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int
   return ScanEmitter(cx, plan, sink).emit();
 }
 
+class UniqueEmitter {
+ public:
+  static std::vector<rt::Step> emit(FunctionContext& cx, const RegionPlan& plan, int sink) {
+    const auto& s = plan.sinks[sink];
+    const auto& op = cx.op(s.op);
+    const auto& t = cx.value(op.operands[0]).type;
+    std::vector<rt::Step> steps = {{.kind = rt::StepKind::Zero, .index = s.buffer}};
+    const KernelPlan uses{{kir::GroupKind::Tile, cx.program.num_elems(t), {}, {}}, 0, {}};
+    KernelEmitter k(cx, plan, uses);
+    k.current_ = sink;
+    k.b_.group();
+    k.b_.elements();
+    const Index at = k.index_at(op.operands[0], k.domain_place(), op.attrs.size);
+    k.b_.add_at(s.buffer, at.value, k.b_.const_u32(1), at.pred);
+    k.b_.kernel().info.is_sequential = true;
+    k.b_.kernel().info.fused.push_back("count uses");
+    steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
+    const KernelPlan cells{{kir::GroupKind::Tile, op.attrs.size, {}, {}}, 0, {}};
+    KernelEmitter c(cx, plan, cells);
+    c.b_.group();
+    c.b_.elements();
+    const auto count = c.b_.load_linear(s.buffer, c.b_.group_base());
+    c.b_.fail_if(c.b_.scalar(ScalarOp::gt, {count, c.b_.const_u32(1)}), op.attrs.text);
+    c.b_.kernel().info.fused.push_back("check unique");
+    steps.push_back({.kind = rt::StepKind::Launch, .index = c.b_.finish()});
+    return steps;
+  }
+};
+
+std::vector<rt::Step> emit_check_unique(FunctionContext& cx, const RegionPlan& plan, int sink) {
+  return UniqueEmitter::emit(cx, plan, sink);
+}
+
 std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, int sink) {
   auto& pc = cx.program;
   const auto& s = plan.sinks[sink];

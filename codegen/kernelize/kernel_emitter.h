@@ -41,6 +41,7 @@ class KernelEmitter {
 
  private:
   friend class ScanEmitter;
+  friend class UniqueEmitter;
   // --- sinks (emit_sinks.cpp) ---
   void emit_phase(int phase, int last_phase);
   void emit_group_sinks(int phase);

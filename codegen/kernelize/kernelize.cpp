@@ -41,6 +41,9 @@ class RegionEmitter {
         case SinkKind::Scan:
           append(steps, emit_scan(cx_, plan_, first));
           break;
+        case SinkKind::CheckUnique:
+          append(steps, emit_check_unique(cx_, plan_, first));
+          break;
         case SinkKind::Argsort:
           append(steps, emit_argsort(cx_, plan_, first));
           break;

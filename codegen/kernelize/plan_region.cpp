@@ -20,7 +20,7 @@ bool is_store_of_barrier_possible(SinkKind kind) {
 
 bool stands_alone(SinkKind kind) {
   return kind == SinkKind::Scan || kind == SinkKind::ScatterAdd || kind == SinkKind::Argsort ||
-         kind == SinkKind::CheckHost || kind == SinkKind::Control;
+         kind == SinkKind::CheckHost || kind == SinkKind::CheckUnique || kind == SinkKind::Control;
 }
 
 class Planner {
@@ -92,6 +92,8 @@ class Planner {
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled) {
     PullWalk walk{cx_, plan_, region_, retired_, plan_.sinks[id].compaction, id};
     for (const auto& [v, align] : pulled) walk.visit(v, align);
+    // A gather by the selection reads its source in place: the positions are still needed.
+    if (walk.compaction >= 0) walk.add_dep(walk.compaction, Align::Flat);
     plan_.sinks[id].deps = std::move(walk.deps);
     pulled_[id] = pulled;
   }
@@ -121,6 +123,8 @@ class Planner {
         return add_check(op_id, SinkKind::CheckIndex);
       case OpKind::check_host:
         return add_check_host(op_id);
+      case OpKind::check_unique:
+        return add_check_unique(op_id);
       case OpKind::if_else:
       case OpKind::for_loop:
       case OpKind::while_loop:
@@ -377,6 +381,13 @@ class Planner {
     plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
   }
 
+  void add_check_unique(ir::OpId op_id) {
+    const auto& op = cx_.op(op_id);
+    Sink s{.kind = SinkKind::CheckUnique, .op = op_id};
+    s.buffer = pc_.add_workspace("uses", kU32, op.attrs.size);
+    plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::None));
+  }
+
   void add_check_host(ir::OpId op_id) {
     plan_.sink_of_op[op_id.index()] = add(Sink{.kind = SinkKind::CheckHost, .op = op_id}, {});
   }
@@ -423,7 +434,10 @@ class Planner {
     const auto requests = std::move(it->second);
     requests_.erase(it);
     for (const auto& r : requests) {
-      if (!satisfied_.contains({v.index(), r.buffer})) add_store(r);
+      const auto lies = cx_.in_buffer.find(v.index());
+      const bool is_there =
+          lies != cx_.in_buffer.end() && lies->second == r.buffer && !r.adds_to_buffer;
+      if (!is_there && !satisfied_.contains({v.index(), r.buffer})) add_store(r);
     }
   }
 
@@ -468,7 +482,8 @@ class Planner {
         return s.compaction == d.sink;
       case SinkKind::Store:
         return d.align == Align::Flat && t.compaction < 0 && !t.is_row_level &&
-               kernel_domain(s) == t.domain && !stands_alone(s.kind);
+               !stands_alone(s.kind) &&
+               (kernel_domain(s) == t.domain || can_join_rows(s, t.domain));
       default:
         return false;
     }
@@ -481,6 +496,11 @@ class Planner {
     if (s.kind == SinkKind::RowReduce) return s.domain == rows && can_feed_rows(s);
     return s.kind == SinkKind::Store && s.compaction < 0;
   }
+  // A plain store over a vector may run in a kernel over its rows.
+  bool can_join_rows(const Sink& s, const Domain& rows) const {
+    return rows.kind == kir::GroupKind::Row && s.domain.kind == kir::GroupKind::Tile &&
+           can_run_in_rows(s, rows) && is_flat_view(s.domain.extent, rows);
+  }
   Domain kernel_domain(const Sink& s) const {
     return s.compaction >= 0 ? plan_.sinks[s.compaction].domain : s.domain;
   }
@@ -492,8 +512,8 @@ class Planner {
     int level = 0;
     std::optional<Domain> rows;
     for (auto& d : deps) {
-      d.is_on_chip = !alone && can_share_kernel(plan_.sinks[id], d);
-      if (d.is_on_chip && plan_.sinks[d.sink].kind == SinkKind::RowReduce) {
+      d.is_on_chip = !alone && !d.is_buffered && can_share_kernel(plan_.sinks[id], d);
+      if (d.is_on_chip && plan_.sinks[d.sink].domain.kind == kir::GroupKind::Row) {
         if (rows && !(*rows == plan_.sinks[d.sink].domain)) d.is_on_chip = false;
         if (d.is_on_chip) rows = plan_.sinks[d.sink].domain;
       }
@@ -510,7 +530,10 @@ class Planner {
           d.is_on_chip = false;
           changed = true;
         }
-        if (d.is_on_chip) continue;
+        if (d.is_on_chip || d.is_buffered) {
+          if (d.is_buffered) level = std::max(level, plan_.sinks[d.sink].level + 1);
+          continue;
+        }
         const int before = d.sink;
         d.sink = stored_form(d.sink);
         changed |= d.sink != before;
@@ -526,8 +549,8 @@ class Planner {
       if (!d.is_on_chip) continue;
       const auto& t = plan_.sinks[d.sink];
       s.phase = std::max(s.phase, t.phase + (t.kind == SinkKind::Store ? 0 : 1));
-      if (t.kind != SinkKind::RowReduce) continue;
-      s.is_row_level |= d.align == Align::Flat;
+      if (t.domain.kind != kir::GroupKind::Row) continue;
+      s.is_row_level |= t.kind == SinkKind::RowReduce && d.align == Align::Flat;
       s.domain = t.domain;
     }
   }

@@ -29,6 +29,7 @@ enum class SinkKind {
   Check,
   CheckIndex,
   CheckHost,
+  CheckUnique,
   NonFinite,  // flags a non-finite gradient
   Control,    // if, for, while
 };
@@ -52,6 +53,8 @@ struct Dep {
   int sink = -1;
   Align align = Align::None;
   bool is_on_chip = false;  // set by the planner: same kernel, an earlier phase
+  bool is_buffered =
+      false;  // the count of a selection: in a buffer whatever becomes of the positions
 };
 
 struct Sink {

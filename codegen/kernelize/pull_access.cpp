@@ -82,6 +82,13 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
 std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::Type& t) {
   if (place.row && place.col) return {*place.row, *place.col};
   const Index flat = *place.flat;
+  const auto& d = kp_.domain;
+  if (d.kind == kir::GroupKind::Row && flat.kind == Index::Kind::Linear &&
+      flat.value == b_.group_base() && t.dims[0] == d.rows && t.dims[1] == d.cols) {
+    // A vector swept by rows, seen as those rows again.
+    return {*domain_place().row,
+            Index{Index::Kind::Linear, {}, flat.limit, {}, flat.is_group_level}};
+  }
   const Index zero{Index::Kind::Uniform, b_.const_i64(0), {}, {}, false};
   if (pc_.is_const(t.dims[1], 1)) return {flat, zero};
   if (pc_.is_const(t.dims[0], 1)) return {zero, flat};

@@ -105,26 +105,30 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
   }
 }
 
-void PullWalk::add_dep(int sink, Align align) {
+void PullWalk::add_dep(int sink, Align align, bool is_buffered) {
   if (sink == self) return;
   for (const auto& d : deps) {
-    if (d.sink == sink && d.align == align) return;
+    if (d.sink == sink && d.align == align && d.is_buffered == is_buffered) return;
   }
-  deps.push_back({sink, align, false});
+  deps.push_back({sink, align, false, is_buffered});
 }
 
 void PullWalk::visit(ValueId v, Align align) {
   if (!seen.try_emplace({v.index(), align}, true).second) return;
   const auto def = cx.value(v).def;
-  const auto barrier = plan.sink_of_op.find(def.index());
   ValueId selection;
   if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
   if (selection.is_valid() && v == selection) return add_dep(compaction, align);
-  if (const auto stored = plan.stored.find(v.index()); stored != plan.stored.end()) {
-    if (stored->second != self && !retired.contains(stored->second))
-      return add_dep(stored->second, align);
+  const auto barrier = plan.sink_of_op.find(def.index());
+  const auto stored = plan.stored.find(v.index());
+  const bool is_stored =
+      stored != plan.stored.end() && stored->second != self && !retired.contains(stored->second);
+  if (barrier != plan.sink_of_op.end()) {
+    const auto& sink = plan.sinks[barrier->second];
+    const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;
+    return add_dep(barrier->second, align, is_count);
   }
-  if (barrier != plan.sink_of_op.end()) return add_dep(barrier->second, align);
+  if (is_stored) return add_dep(stored->second, align);
   if (cx.in_buffer.contains(v.index())) return;
   for_each_pulled_operand(
       cx, cx.op(def), v, align, selection,

@@ -34,9 +34,7 @@ struct PullWalk {
   std::map<std::pair<std::uint32_t, Align>, bool> seen = {};
 
   void visit(ir::ValueId v, Align align);
-
- private:
-  void add_dep(int sink, Align align);
+  void add_dep(int sink, Align align, bool is_buffered = false);
 };
 
 // The selection whose positions the elements of `v` follow, if v can be stored in the kernel of

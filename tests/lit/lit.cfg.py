@@ -1,0 +1,27 @@
+# lit configuration: %cinch is the command under test, FileCheck is LLVM 19's.
+import os
+import shutil
+
+import lit.formats
+
+config.name = "cinch"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".cinch", ".ir", ".kir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+build = os.path.abspath(lit_config.params["build"])
+config.test_exec_root = os.path.join(build, "lit")
+filecheck = shutil.which("FileCheck-19") or "/usr/lib/llvm-19/bin/FileCheck"
+for name, value in [
+    ("%cinch", os.path.join(build, "bin", "cinch")),
+    ("%data", os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "examples", "data"))),
+    ("%python", lit_config.params.get("python", "python3")),
+    ("FileCheck-19", filecheck),
+    ("%FileCheck", filecheck),
+    ("%not", os.path.join(os.path.dirname(filecheck), "not")),
+]:
+    config.substitutions.append((name, value))
+config.environment["NO_COLOR"] = "1"
+for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]

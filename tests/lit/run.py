@@ -1,0 +1,21 @@
+"""Runs the lit tests: run.py BUILD_FOLDER [lit's own arguments]. lit comes with llvm-19-tools, or as a wheel."""
+import glob
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CANDIDATES = glob.glob("/usr/lib/llvm-19/build/utils/lit/lit.py")
+
+
+def main():
+    build, extra = sys.argv[1], sys.argv[2:]
+    lit = [sys.executable, CANDIDATES[0]] if CANDIDATES else ["lit"]
+    command = [*lit, "-q" if not extra else "-v", *extra, "--param", f"build={build}", "--param", f"python={sys.executable}", HERE]
+    if "-q" in command:
+        command[command.index("-q")] = "-s"
+    sys.exit(subprocess.run(command).returncode)
+
+
+if __name__ == "__main__":
+    main()
