@@ -109,6 +109,7 @@ HostExprId HostParser::named(std::string_view name) {
   if (name == "world") return exprs.world();
   if (name == "step") return exprs.step();
   if (name == "worker") return exprs.worker();
+  if (name == "worker") return exprs.worker();
   if (name == "true" || name == "false") return exprs.const_bool(name == "true");
   for (const auto& size : info_.sizes) {
     if (size.name == name) return size.value;

@@ -8,8 +8,8 @@
 namespace cinch::ir {
 namespace {
 
-constexpr std::string_view kReserved[] = {"n",    "r",     "c",     "world", "step", "worker",
-                                          "true", "false", "param", "count", "bits"};
+constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",
+                                          "worker", "true", "false", "param", "count", "bits"};
 
 const char* infix(HostOp op) {
   switch (op) {

@@ -45,16 +45,18 @@ std::optional<T> reduce_tile(std::size_t num_elems, At&& at, Op&& op) {
 /// the result once, on the left: op(init, result).
 template <typename T, typename At, typename Op>
 std::optional<T> ordered_reduce(std::size_t num_elems, At&& at, Op&& op) {
-  const std::size_t num_tiles = (num_elems + kTileElems - 1) / kTileElems;
-  std::vector<std::optional<T>> results(num_tiles);
-  for (std::size_t t = 0; t < num_tiles; ++t) {
-    const std::size_t begin = t * kTileElems;
-    const std::size_t size = std::min(kTileElems, num_elems - begin);
-    results[t] = reduce_tile<T>(size, [&](std::size_t i) { return at(begin + i); }, op);
+  std::vector<std::optional<T>> level(num_elems);
+  for (std::size_t i = 0; i < num_elems; ++i) level[i] = at(i);
+  while (level.size() > 1) {
+    std::vector<std::optional<T>> results((level.size() + kTileElems - 1) / kTileElems);
+    for (std::size_t t = 0; t < results.size(); ++t) {
+      const std::size_t begin = t * kTileElems;
+      const std::size_t size = std::min(kTileElems, level.size() - begin);
+      results[t] = reduce_tile<T>(size, [&](std::size_t i) { return level[begin + i]; }, op);
+    }
+    level = std::move(results);
   }
-  if (num_tiles == 0) return std::nullopt;
-  if (num_tiles == 1) return results[0];
-  return ordered_reduce<T>(num_tiles, [&](std::size_t i) { return results[i]; }, op);
+  return level.empty() ? std::nullopt : std::move(level[0]);
 }
 
 /// In place: the inclusive scan of x. Within a tile of 1024, for d = 1, 2, 4 … 512 each element

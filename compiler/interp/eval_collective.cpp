@@ -1,0 +1,84 @@
+// Collectives: all ranks' arrays in rank order, then the part that this rank gets.
+#include <utility>
+
+#include "compiler/interp/evaluator.h"
+#include "compiler/ir/scalar_eval.h"
+
+namespace cinch::interp {
+
+std::vector<Array> Evaluator::meet(const Op&, const Array& array) {
+  if (!exchange_) {
+    if (call_.inputs.world != 1) {
+      stop(rt::ErrorKind::InvalidArgument, "collectives of several ranks need run_ranks");
+    }
+    return {array};
+  }
+  std::vector<Array> ranks = exchange_->meet(call_.inputs.worker, array);
+  if (ranks.empty()) stop(rt::ErrorKind::Cancelled, "another rank has left the protocol");
+  return ranks;
+}
+
+// Element by element, in rank order.
+Array Evaluator::join_ranks(const Op& op, const std::vector<Array>& ranks) const {
+  const ScalarOp joins = *function_.combiners[op.attrs.combiner.index()].op;
+  Array result = ranks.front();
+  for (std::size_t w = 1; w < ranks.size(); ++w) {
+    for (std::size_t i = 0; i < result.bits.size(); ++i) {
+      const Element operands[] = {result.bits[i], ranks[w].bits[i]};
+      result.bits[i] = ir::evaluate_scalar(joins, result.dtype, operands);
+    }
+  }
+  return result;
+}
+
+void Evaluator::eval_all_reduce(const Op& op) {
+  Array result = join_ranks(op, meet(op, in(op, 0)));
+  if (op.attrs.mean) {
+    const Element world = ir::convert_element(kU32, result.dtype, call_.inputs.world);
+    for (Element& x : result.bits) {
+      const Element operands[] = {x, world};
+      x = ir::evaluate_scalar(ScalarOp::div, result.dtype, operands);
+    }
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_all_gather(const Op& op) {
+  const std::vector<Array> ranks = meet(op, in(op, 0));
+  Array result =
+      make_matrix(in(op, 0).dtype, static_cast<std::int64_t>(ranks.size()), in(op, 0).size());
+  result.bits.clear();
+  for (const Array& rank : ranks) {
+    result.bits.insert(result.bits.end(), rank.bits.begin(), rank.bits.end());
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_all_to_all(const Op& op) {
+  const std::vector<Array> ranks = meet(op, in(op, 0));
+  Array result = in(op, 0);
+  result.bits.clear();
+  const std::int64_t width = result.dims[1];
+  for (const Array& rank : ranks) {
+    const auto row = rank.bits.begin() + call_.inputs.worker * width;
+    result.bits.insert(result.bits.end(), row, row + width);
+  }
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_reduce_scatter(const Op& op) {
+  const Array joined = join_ranks(op, meet(op, in(op, 0)));
+  const std::int64_t width = joined.dims[1];
+  Array result = make_vector(joined.dtype, width);
+  const auto row = joined.bits.begin() + call_.inputs.worker * width;
+  result.bits.assign(row, row + width);
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_broadcast(const Op& op) {
+  const std::vector<Array> ranks = meet(op, in(op, 0));
+  if (op.attrs.index >= ranks.size()) stop(rt::ErrorKind::OutOfRange, "there is no such root");
+  out(op) = ranks[op.attrs.index];
+}
+
+}  // namespace cinch::interp

@@ -1,0 +1,202 @@
+// Call context, regions and control flow.
+#include "compiler/interp/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "compiler/ir/printer.h"
+#include "compiler/ir/rewriter.h"
+#include "compiler/ir/scalar_eval.h"
+
+namespace cinch::interp {
+namespace {
+
+HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype) {
+  for (std::size_t i = 0; i < exprs.num_nodes(); ++i) {
+    const HostExprNode& node = exprs.node(HostExprId(i));
+    if (node.op == HostOp::Param && node.payload == index) return node.type;
+  }
+  if (is_float(dtype)) return dtype == kF64 ? HostType::F64 : HostType::F32;
+  return is_bool(dtype) ? HostType::Bool : HostType::Int;
+}
+
+HostValue host_value(HostType type, double value) {
+  switch (type) {
+    case HostType::Int:
+      return HostValue::from_int(static_cast<std::int64_t>(value));
+    case HostType::F32:
+      return HostValue::from_f32(static_cast<float>(value));
+    case HostType::F64:
+      return HostValue::from_f64(value);
+    case HostType::Bool:
+      return HostValue::from_bool(value != 0);
+  }
+  return {};
+}
+
+double param_value(const CallContext& call, std::uint32_t index) {
+  return call.inputs.params.empty() ? call.program.info.params[index].default_value
+                                    : call.inputs.params[index];
+}
+
+}  // namespace
+
+void stop(rt::ErrorKind kind, std::string message) {
+  throw RunFailure{{kind, std::move(message), 0}};
+}
+
+CallContext::CallContext(const ir::Program& program_, const Inputs& inputs_)
+    : program(program_), inputs(inputs_), counts(inputs_.counts) {
+  const auto& params = program.info.params;
+  if (!inputs.params.empty() && inputs.params.size() != params.size()) {
+    stop(rt::ErrorKind::InvalidArgument, "not one value for each parameter");
+  }
+  for (std::uint32_t i = 0; i < params.size(); ++i) {
+    const HostType type = param_type(program.info.exprs, i, params[i].dtype);
+    host_params_.push_back(host_value(type, param_value(*this, i)));
+  }
+  counts.resize(program.info.counts.size(), 0);
+}
+
+HostValue CallContext::eval(HostExprId id) const {
+  HostEnv env;
+  env.rows = inputs.rows;
+  env.cols = inputs.cols;
+  env.n = inputs.rows * inputs.cols;
+  env.world = inputs.world;
+  env.worker = inputs.worker;
+  env.step = static_cast<std::int64_t>(inputs.draw.step);
+  env.params = host_params_;
+  env.counts = counts;
+  const rt::Result<HostValue> value = program.info.exprs.eval(id, env);
+  if (!value) throw RunFailure{value.error()};
+  return *value;
+}
+
+std::int64_t CallContext::size(HostExprId id) const {
+  const std::int64_t value = eval(id).as_int();
+  if (value < 0) stop(rt::ErrorKind::OutOfRange, fmt::format("a size is negative ({})", value));
+  return value;
+}
+
+Array CallContext::param(std::uint32_t index) const {
+  const DType dtype = program.info.params[index].dtype;
+  const double value = param_value(*this, index);
+  return make_scalar(dtype, ir::convert_element(kF64, dtype, ir::element_of_f64(value)));
+}
+
+Array CallContext::make(const ir::Type& type) const {
+  if (type.rank == 0) return make_scalar(type.dtype, 0);
+  if (type.rank == 1) return make_vector(type.dtype, size(type.dims[0]));
+  return make_matrix(type.dtype, size(type.dims[0]), size(type.dims[1]));
+}
+
+std::vector<std::uint32_t> CallContext::draw_words() const {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const DrawKey& key = inputs.draw;
+  return {low(key.seed), low(key.seed >> 32), low(key.step), low(key.step >> 32),
+          key.tensor,    key.piece,           inputs.worker, 0};
+}
+
+std::vector<Array> Evaluator::run_region(ir::RegionId region) {
+  for (ir::OpId id : function_.regions[region.index()].ops) {
+    const Op& op = function_.ops[id.index()];
+    if (op.kind != ir::OpKind::yield) {
+      run_op(op);
+      continue;
+    }
+    std::vector<Array> yielded;
+    for (ir::ValueId value : op.operands) yielded.push_back(values_[value.index()]);
+    return yielded;
+  }
+  return {};
+}
+
+std::vector<Array> Evaluator::run_region(ir::RegionId region, std::vector<Array> args) {
+  const std::vector<ir::ValueId>& formal = function_.regions[region.index()].args;
+  for (std::size_t i = 0; i < formal.size(); ++i) values_[formal[i].index()] = std::move(args[i]);
+  return run_region(region);
+}
+
+void Evaluator::bind_results(const Op& op, std::vector<Array> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) out(op, i) = std::move(values[i]);
+}
+
+void Evaluator::run_op(const Op& op) {
+  switch (op.kind) {
+#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
+  case ir::OpKind::name:                                                      \
+    return eval_##name(op);
+#include "compiler/ir/ops.def"
+  }
+}
+
+// An arg is bound by whoever enters its region.
+void Evaluator::eval_arg(const Op&) {}
+// run_region reads the yield itself.
+void Evaluator::eval_yield(const Op&) {}
+
+void Evaluator::eval_if_else(const Op& op) {
+  const std::size_t branch = in(op, 0).bits[0] ? 0 : 1;
+  bind_results(op, run_region(op.regions[branch]));
+}
+
+void Evaluator::eval_for_loop(const Op& op) {
+  const std::int64_t begin = call_.eval(op.attrs.size).as_int();
+  const std::int64_t end = call_.eval(op.attrs.size2).as_int();
+  std::vector<Array> carried;
+  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  for (std::int64_t i = begin; i < end; ++i) {
+    carried.insert(carried.begin(), make_scalar(kI64, static_cast<Element>(i)));
+    carried = run_region(op.regions[0], std::move(carried));
+  }
+  bind_results(op, std::move(carried));
+}
+
+void Evaluator::eval_while_loop(const Op& op) {
+  const std::int64_t at_most = call_.eval(op.attrs.size).as_int();
+  std::vector<Array> carried;
+  for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
+  for (std::int64_t i = 0; i < at_most; ++i) {
+    if (!run_region(op.regions[0], carried).front().bits[0]) break;
+    carried = run_region(op.regions[1], std::move(carried));
+  }
+  bind_results(op, std::move(carried));
+}
+
+// Checks.
+
+void Evaluator::eval_check(const Op& op) {
+  if (!in(op, 0).bits[0]) stop(rt::ErrorKind::CheckFailed, op.attrs.text);
+}
+
+void Evaluator::eval_check_index(const Op& op) {
+  const Array& index = in(op, 0);
+  const std::int64_t limit = call_.size(op.attrs.size);
+  for (std::size_t i = 0; i < index.bits.size(); ++i) {
+    // A negative index is far above any limit as an unsigned number.
+    if (index.bits[i] < static_cast<Element>(limit)) continue;
+    stop(rt::ErrorKind::CheckFailed,
+         fmt::format("{}: index {} at {} is not below {}", op.attrs.text,
+                     static_cast<std::int64_t>(index.bits[i]), i, limit));
+  }
+}
+
+void Evaluator::eval_check_unique(const Op& op) {
+  const Array& index = in(op, 0);
+  const std::int64_t cells = call_.size(op.attrs.size);
+  std::vector<bool> seen(static_cast<std::size_t>(cells), false);
+  for (Element i : index.bits) {
+    if (i >= static_cast<Element>(cells)) continue;  // out of bounds is another check's
+    if (seen[i])
+      stop(rt::ErrorKind::CheckFailed, fmt::format("{}: index {} repeats", op.attrs.text, i));
+    seen[i] = true;
+  }
+}
+
+void Evaluator::eval_check_host(const Op& op) {
+  if (!call_.eval(op.attrs.size).as_bool()) stop(rt::ErrorKind::CheckFailed, op.attrs.text);
+}
+
+}  // namespace cinch::interp

@@ -1,0 +1,112 @@
+// The interpreter proper: one function of one rank. Each family of ops has a file of its own.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "compiler/interp/array.h"
+#include "compiler/interp/exchange.h"
+#include "compiler/interp/interp.h"
+#include "compiler/ir/ir.h"
+#include "compiler/ir/ops.h"
+#include "runtime/core/host_expr.h"
+
+namespace cinch::interp {
+
+/// Thrown inside the interpreter, caught by its doors.
+struct RunFailure {
+  rt::Error error;
+};
+[[noreturn]] void stop(rt::ErrorKind kind, std::string message);
+
+/// What one call sees: sizes, parameters, draws.
+class CallContext {
+ public:
+  CallContext(const ir::Program& program, const Inputs& inputs);
+
+  const ir::Program& program;
+  const Inputs& inputs;
+  /// Counts seen so far, by index; grows as `nonzero` finds them.
+  std::vector<std::int64_t> counts;
+
+  HostValue eval(HostExprId id) const;
+  /// A size: negative ones are an error.
+  std::int64_t size(HostExprId id) const;
+  Array param(std::uint32_t index) const;
+  /// Zero elements of a type with its sizes evaluated.
+  Array make(const ir::Type& type) const;
+  /// The eight words draws are made from.
+  std::vector<std::uint32_t> draw_words() const;
+
+ private:
+  std::vector<HostValue> host_params_;
+};
+
+class Evaluator {
+ public:
+  /// `exchange` may be null: then world is 1.
+  Evaluator(CallContext& context, const ir::Function& function, Exchange* exchange)
+      : call_(context), function_(function), exchange_(exchange), values_(function.values.size()) {}
+
+  void run() { run_region(function_.body); }
+  const Array& value(ir::ValueId id) const { return values_[id.index()]; }
+
+ private:
+  using Op = ir::Op;
+  using Element = std::uint64_t;
+  using Elements = std::vector<Element>;
+
+  // Operands and results of an op.
+  const Array& in(const Op& op, std::size_t i) const { return values_[op.operands[i].index()]; }
+  Array& out(const Op& op, std::size_t i = 0) { return values_[op.results[i].index()]; }
+  const ir::Type& out_type(const Op& op, std::size_t i = 0) const {
+    return function_.values[op.results[i].index()].type;
+  }
+  /// The result of an op with its sizes evaluated and elements zero.
+  Array make_out(const Op& op, std::size_t i = 0) const { return call_.make(out_type(op, i)); }
+
+  // evaluator.cpp: regions and control.
+  /// The values that its yield names.
+  std::vector<Array> run_region(ir::RegionId region);
+  std::vector<Array> run_region(ir::RegionId region, std::vector<Array> args);
+  void run_op(const Op& op);
+  void bind_results(const Op& op, std::vector<Array> values);
+
+#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
+  void eval_##name(const Op& op);
+#include "compiler/ir/ops.def"
+
+  // eval_generate.cpp
+  std::uint32_t draw_site(const Op& op, std::size_t iteration_operand) const;
+  void draw_each(const Op& op);
+
+  // eval_reduce.cpp
+  /// Joins two elements of N values by the op's combiner.
+  Elements combine(const Op& op, const Elements& a, const Elements& b);
+  /// Index of element i of line `line` along the op's axis, and how many lines and elements.
+  struct Lines {
+    std::int64_t num_lines, length, line_stride, stride;
+    std::size_t at(std::int64_t line, std::int64_t i) const {
+      return static_cast<std::size_t>(line * line_stride + i * stride);
+    }
+  };
+  static Lines lines_of(const Array& array, std::int8_t axis);
+  Elements values_at(const Op& op, std::size_t n, std::size_t i) const;
+  Elements inits_of(const Op& op, std::size_t n) const;
+  void reduce_line(const Op& op, const Lines& lines, std::int64_t line);
+  void scan_line(const Op& op, const Lines& lines, std::int64_t line);
+
+  // eval_access.cpp
+  std::int64_t checked_index(const Array& index, std::size_t i, std::int64_t limit) const;
+
+  // eval_collective.cpp
+  std::vector<Array> meet(const Op& op, const Array& array);
+  Array join_ranks(const Op& op, const std::vector<Array>& ranks) const;
+
+  CallContext& call_;
+  const ir::Function& function_;
+  Exchange* exchange_;
+  std::vector<Array> values_;
+};
+
+}  // namespace cinch::interp

@@ -1,0 +1,32 @@
+// How the ranks of a sync meet: every collective is one exchange of arrays.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "compiler/interp/array.h"
+
+namespace cinch::interp {
+
+/// Ranks call `meet` the same number of times in the same order, each from a thread of its own.
+class Exchange {
+ public:
+  explicit Exchange(std::size_t num_ranks) : arrived_(num_ranks), num_left_(num_ranks) {}
+
+  /// Gives all ranks' arrays in rank order once every rank has come. Empty where a rank has left:
+  /// the others can never meet again.
+  std::vector<Array> meet(std::size_t rank, Array array);
+  /// The rank will not come any more (it has ended or failed).
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Array> arrived_, complete_;
+  std::size_t num_arrived_ = 0;
+  std::size_t num_left_;
+  std::size_t round_ = 0;
+};
+
+}  // namespace cinch::interp

@@ -1,0 +1,302 @@
+// Dispatch from operation and type to the language's own functions.
+#include "compiler/ir/scalar_eval.h"
+
+#include <bit>
+
+#include "runtime/core/check.h"
+#include "runtime/core/lang.h"
+
+namespace cinch::ir {
+namespace {
+
+using Operands = std::span<const std::uint64_t>;
+
+// A number of type T and its element; T is float, double, or the container of an integer type.
+template <typename T>
+T load(std::uint64_t element) {
+  if constexpr (std::is_same_v<T, float>) {
+    return f32_of(element);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return f64_of(element);
+  } else {
+    return static_cast<T>(element);
+  }
+}
+template <typename T>
+std::uint64_t store(DType dtype, T value) {
+  if constexpr (std::is_same_v<T, float>) {
+    return element_of_f32(lang::canonical(value));
+  } else if constexpr (std::is_same_v<T, double>) {
+    return element_of_f64(lang::canonical(value));
+  } else {
+    return static_cast<std::uint64_t>(lang::wrap_int(value, dtype.bits));
+  }
+}
+
+template <typename T>
+T evaluate_float(ScalarOp op, T a, T b, T c) {
+  switch (op) {
+    case ScalarOp::sqrt:
+      return lang::sqrt(a);
+    case ScalarOp::rsqrt:
+      return lang::rsqrt(a);
+    case ScalarOp::exp:
+      return lang::exp(a);
+    case ScalarOp::exp2:
+      return lang::exp2(a);
+    case ScalarOp::log:
+      return lang::log(a);
+    case ScalarOp::log2:
+      return lang::log2(a);
+    case ScalarOp::sin:
+      return lang::sin(a);
+    case ScalarOp::cos:
+      return lang::cos(a);
+    case ScalarOp::floor:
+      return lang::floor(a);
+    case ScalarOp::ceil:
+      return lang::ceil(a);
+    case ScalarOp::round:
+      return lang::round(a);
+    case ScalarOp::trunc:
+      return lang::trunc(a);
+    case ScalarOp::pow:
+      return lang::pow(a, b);
+    case ScalarOp::fma:
+      return lang::fma(a, b, c);
+    default:
+      CINCH_BUG("operation not defined for floats");
+  }
+}
+
+template <typename T>
+T evaluate_int(ScalarOp op, T a, T b, int width) {
+  switch (op) {
+    case ScalarOp::bit_not:
+      return lang::bit_not(a, width);
+    case ScalarOp::bit_and:
+      return a & b;
+    case ScalarOp::bit_or:
+      return a | b;
+    case ScalarOp::bit_xor:
+      return a ^ b;
+    case ScalarOp::shl:
+      return lang::shl(a, b, width);
+    case ScalarOp::shr:
+      return lang::shr(a, b, width);
+    case ScalarOp::ceil_div:
+      return lang::ceil_div(a, b);
+    default:
+      return a;  // floor, ceil, round, trunc of an integer
+  }
+}
+
+// Operations of the operands' own type.
+template <typename T>
+T evaluate_same(ScalarOp op, T a, T b, T c, int width) {
+  switch (op) {
+    case ScalarOp::neg:
+      return lang::neg(a);
+    case ScalarOp::abs:
+      return lang::abs(a);
+    case ScalarOp::sign:
+      return lang::sign(a);
+    case ScalarOp::add:
+      return lang::add(a, b);
+    case ScalarOp::sub:
+      return lang::sub(a, b);
+    case ScalarOp::mul:
+      return lang::mul(a, b);
+    case ScalarOp::div:
+      return lang::div(a, b);
+    case ScalarOp::mod:
+      return lang::mod(a, b);
+    case ScalarOp::min:
+      return lang::min(a, b);
+    case ScalarOp::max:
+      return lang::max(a, b);
+    case ScalarOp::divide_or_zero:
+      return lang::divide_or_zero(a, b);
+    case ScalarOp::clamp:
+      return lang::clamp(a, b, c);
+    default:
+      break;
+  }
+  if constexpr (std::is_floating_point_v<T>)
+    return evaluate_float(op, a, b, c);
+  else
+    return evaluate_int(op, a, b, width);
+}
+
+template <typename T>
+bool compare(ScalarOp op, T a, T b) {
+  switch (op) {
+    case ScalarOp::eq:
+      return a == b;
+    case ScalarOp::ne:
+      return a != b;
+    case ScalarOp::lt:
+      return a < b;
+    case ScalarOp::le:
+      return a <= b;
+    case ScalarOp::gt:
+      return a > b;
+    case ScalarOp::ge:
+      return a >= b;
+    default:
+      break;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    return op == ScalarOp::isnan ? lang::isnan(a) : lang::isfinite(a);
+  }
+  CINCH_BUG("no comparison");
+}
+
+template <typename T>
+std::uint64_t evaluate_as(ScalarOp op, DType dtype, Operands operands) {
+  const auto at = [&](std::size_t i) { return i < operands.size() ? load<T>(operands[i]) : T{}; };
+  if (scalar_op_info(op).result == ScalarResult::Bool) return compare<T>(op, at(0), at(1));
+  if constexpr (!std::is_floating_point_v<T>) {
+    if (op == ScalarOp::popcount) return lang::popcount(at(0), dtype.bits);
+    if (op == ScalarOp::clz) return lang::clz(at(0), dtype.bits);
+  }
+  return store<T>(dtype, evaluate_same<T>(op, at(0), at(1), at(2), dtype.bits));
+}
+
+std::uint64_t evaluate_bool(ScalarOp op, Operands operands) {
+  const bool a = operands[0] != 0;
+  const bool b = operands.size() > 1 && operands[1] != 0;
+  switch (op) {
+    case ScalarOp::bit_not:
+      return !a;
+    case ScalarOp::bit_and:
+      return a && b;
+    case ScalarOp::bit_or:
+      return a || b;
+    case ScalarOp::bit_xor:
+      return a != b;
+    default:
+      return compare<int>(op, a, b);
+  }
+}
+
+// A narrow float as the f32 of the same value.
+float widen(DType from, std::uint64_t element) {
+  switch (from.kind) {
+    case DTypeKind::F16:
+      return lang::from_f16(static_cast<lang::u16>(element));
+    case DTypeKind::BF16:
+      return lang::from_bf16(static_cast<lang::u16>(element));
+    case DTypeKind::F8E4M3:
+      return lang::from_f8e4m3(static_cast<lang::u8>(element));
+    default:
+      return lang::from_f8e5m2(static_cast<lang::u8>(element));
+  }
+}
+
+template <typename T>
+std::uint64_t to_float(DType to, T value) {
+  switch (to.kind) {
+    case DTypeKind::F32:
+      return store<float>(to, lang::to_f32(value));
+    case DTypeKind::F64:
+      return store<double>(to, lang::to_f64(value));
+    case DTypeKind::F16:
+      return lang::to_f16(value);
+    case DTypeKind::BF16:
+      return lang::to_bf16(value);
+    case DTypeKind::F8E4M3:
+      return lang::to_f8e4m3(value);
+    default:
+      return lang::to_f8e5m2(value);
+  }
+}
+
+template <typename T>
+std::uint64_t to_int(DType to, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return is_signed_int(to)
+               ? static_cast<std::uint64_t>(lang::float_to_int<lang::i64>(value, to.bits))
+               : lang::float_to_int<lang::u64>(value, to.bits);
+  } else {
+    return is_signed_int(to)
+               ? static_cast<std::uint64_t>(lang::int_to_int<lang::i64>(value, to.bits))
+               : lang::int_to_int<lang::u64>(value, to.bits);
+  }
+}
+
+template <typename T>
+std::uint64_t convert_from(DType to, T value) {
+  if (is_bool(to)) return value != T{};
+  return is_float(to) ? to_float(to, value) : to_int(to, value);
+}
+
+}  // namespace
+
+float f32_of(std::uint64_t element) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(element));
+}
+double f64_of(std::uint64_t element) {
+  return std::bit_cast<double>(element);
+}
+std::uint64_t element_of_f32(float value) {
+  return std::bit_cast<std::uint32_t>(value);
+}
+std::uint64_t element_of_f64(double value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+std::uint64_t encode_bits(DType dtype, std::uint64_t raw) {
+  const int unused = 64 - dtype.bits;
+  if (is_signed_int(dtype)) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << unused) >> unused);
+  }
+  return (raw << unused) >> unused;
+}
+
+std::uint64_t canonical_element(DType dtype, std::uint64_t element) {
+  if (dtype == kF32) return element_of_f32(lang::canonical(f32_of(element)));
+  if (dtype == kF64) return element_of_f64(lang::canonical(f64_of(element)));
+  if (!is_narrow_float(dtype)) return element;
+  const float value = widen(dtype, element);
+  return value == value ? element : to_float(dtype, value);
+}
+
+std::uint64_t evaluate_scalar(ScalarOp op, DType dtype, Operands operands) {
+  if (op == ScalarOp::select) return operands[0] != 0 ? operands[1] : operands[2];
+  if (is_bool(dtype)) return evaluate_bool(op, operands);
+  if (dtype == kF32) return evaluate_as<float>(op, dtype, operands);
+  if (dtype == kF64) return evaluate_as<double>(op, dtype, operands);
+  CINCH_CHECK(is_int(dtype), "arithmetic is not done in " + dtype_name(dtype));
+  const bool is_wide = dtype.bits > 32;
+  if (is_signed_int(dtype)) {
+    return is_wide ? evaluate_as<lang::i64>(op, dtype, operands)
+                   : evaluate_as<lang::i32>(op, dtype, operands);
+  }
+  return is_wide ? evaluate_as<lang::u64>(op, dtype, operands)
+                 : evaluate_as<lang::u32>(op, dtype, operands);
+}
+
+std::uint64_t convert_element(DType from, DType to, std::uint64_t element) {
+  if (from == to) return element;
+  if (from == kF64) return convert_from<double>(to, f64_of(element));
+  if (from == kF32) return convert_from<float>(to, f32_of(element));
+  if (is_float(from)) return convert_from<float>(to, widen(from, element));
+  if (is_signed_int(from)) return convert_from<lang::i64>(to, static_cast<lang::i64>(element));
+  return convert_from<lang::u64>(to, element);
+}
+
+std::uint64_t bitcast_element(DType from, DType to, std::uint64_t element) {
+  return canonical_element(to, encode_bits(to, canonical_element(from, element)));
+}
+
+std::uint64_t element_of_constant(DType dtype, std::uint64_t bits) {
+  if (is_float(dtype)) return convert_element(kF64, dtype, canonical_element(kF64, bits));
+  return encode_bits(dtype, bits);
+}
+
+std::uint64_t constant_of_element(DType dtype, std::uint64_t element) {
+  return is_float(dtype) ? convert_element(dtype, kF64, element) : element;
+}
+
+}  // namespace cinch::ir

@@ -1,0 +1,36 @@
+// The meaning of element-wise operations on single elements, by the language's own functions: for
+// the interpreter and for constant folding. Elements travel as 64 bits ("encoded"): signed integers
+// sign-extended, unsigned ones and bool zero-extended, floats as their own bits in the low end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/scalar_op.h"
+
+namespace cinch::ir {
+
+/// `dtype` is the type of the operands (of select: of the second and third). Floats come out with
+/// canonical NaNs, integers wrapped to their width.
+std::uint64_t evaluate_scalar(ScalarOp op, DType dtype, std::span<const std::uint64_t> operands);
+/// `as`: see language.md, "Types". To bool: not equal 0.
+std::uint64_t convert_element(DType from, DType to, std::uint64_t element);
+/// The same bits as another type of the same width; a NaN is canonical first.
+std::uint64_t bitcast_element(DType from, DType to, std::uint64_t element);
+
+/// Attrs::bits (f64 bits of floats, i64 of integers) to an encoded element, and back.
+std::uint64_t element_of_constant(DType dtype, std::uint64_t bits);
+std::uint64_t constant_of_element(DType dtype, std::uint64_t element);
+
+/// Low `dtype.bits` bits as an encoded element (sign-extended where signed).
+std::uint64_t encode_bits(DType dtype, std::uint64_t raw);
+/// The canonical NaN where a float element is a NaN, else the element.
+std::uint64_t canonical_element(DType dtype, std::uint64_t element);
+
+float f32_of(std::uint64_t element);
+double f64_of(std::uint64_t element);
+std::uint64_t element_of_f32(float value);
+std::uint64_t element_of_f64(double value);
+
+}  // namespace cinch::ir
