@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/core/lang.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -57,9 +59,25 @@ HostValue host_value(HostType type, double value) {
   return {};
 }
 
+// The nearest value of a float type up to f32, as f32.
+float rounded_to(DType dtype, double value) {
+  switch (dtype.kind) {
+    case DTypeKind::F16:
+      return lang::from_f16(lang::to_f16(value));
+    case DTypeKind::BF16:
+      return lang::from_bf16(lang::to_bf16(value));
+    case DTypeKind::F8E4M3:
+      return lang::from_f8e4m3(lang::to_f8e4m3(value));
+    case DTypeKind::F8E5M2:
+      return lang::from_f8e5m2(lang::to_f8e5m2(value));
+    default:
+      return static_cast<float>(value);
+  }
+}
+
 std::uint64_t kernel_word(DType dtype, double value) {
   if (dtype == kF64) return std::bit_cast<std::uint64_t>(value);
-  if (is_float(dtype)) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (is_float(dtype)) return std::bit_cast<std::uint32_t>(rounded_to(dtype, value));
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
 }
 
@@ -144,7 +162,9 @@ Status ParameterValues::set(std::string_view name, double value) {
 void ParameterValues::update(std::size_t index, double value) {
   values_[index] = value;
   words_[index] = kernel_word(params_[index].dtype, value);
-  host_values_[index] = host_value(host_types_[index], value);
+  const double held =
+      is_narrow_float(params_[index].dtype) ? rounded_to(params_[index].dtype, value) : value;
+  host_values_[index] = host_value(host_types_[index], held);
 }
 
 }  // namespace cinch::rt

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/core/dtype.h"
 
@@ -16,6 +17,8 @@ struct ConstTensorView {
 
   ConstTensorView() = default;
   ConstTensorView(const void* d, DType t, std::int64_t n) : data(d), dtype(t), num_elems(n) {}
+  ConstTensorView(const std::vector<float>& values)
+      : ConstTensorView(std::span<const float>(values)) {}
   ConstTensorView(std::span<const float> values)
       : data(values.data()), num_elems(static_cast<std::int64_t>(values.size())) {}
 };
@@ -27,6 +30,7 @@ struct TensorView {
 
   TensorView() = default;
   TensorView(void* d, DType t, std::int64_t n) : data(d), dtype(t), num_elems(n) {}
+  TensorView(std::vector<float>& values) : TensorView(std::span<float>(values)) {}
   TensorView(std::span<float> values)
       : data(values.data()), num_elems(static_cast<std::int64_t>(values.size())) {}
 };
