@@ -1,0 +1,94 @@
+// The text form: printing and parsing are inverses, and bad text is an error with its place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/ir/ops.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/rewriter.h"
+#include "compiler/ir/verifier.h"
+#include "tests/unit/compiler/ir/all_ops.h"
+
+namespace cinch::ir {
+namespace {
+
+using testing::HasSubstr;
+
+Program parsed(std::string_view text) {
+  rt::Result<Program> program = parse(text);
+  if (!program) throw std::runtime_error(program.error().message);
+  return std::move(*program);
+}
+
+TEST(Text, RoundTripsEveryOp) {
+  const std::string once = print(parsed(kAllOps));
+  EXPECT_EQ(once, kAllOps);
+  EXPECT_EQ(print(parsed(once)), once);
+}
+
+TEST(Text, SampleHoldsEveryOpKind) {
+  const Program program = parsed(kAllOps);
+  std::set<OpKind> seen;
+  for (const Function& function : program.functions) {
+    for (const Op& op : function.ops) seen.insert(op.kind);
+  }
+  for (int i = 0; i < kNumOpKinds; ++i) {
+    EXPECT_TRUE(seen.count(static_cast<OpKind>(i))) << op_info(static_cast<OpKind>(i)).name;
+  }
+}
+
+TEST(Text, SampleIsSound) {
+  EXPECT_EQ(find_fault(parsed(kAllOps)), std::nullopt);
+}
+
+TEST(Text, EveryScalarOpHasAName) {
+  for (int i = 0; i < kNumScalarOps; ++i) {
+    const ScalarOpInfo& info = scalar_op_info(static_cast<ScalarOp>(i));
+    std::string text = "program \"p\"\naggregation gather\ndecode {\n";
+    text += "  %0: f32 = const_scalar {value=0}\n  %1: f32 = map." + std::string(info.name) + " %0";
+    for (int k = 1; k < info.arity; ++k) text += ", %0";
+    text += "\n  yield\n  results\n}\n";
+    EXPECT_EQ(print(parsed(text)), text);
+  }
+}
+
+TEST(Text, HostExpressionsKeepTheirTypes) {
+  const std::string text =
+      "program \"p\"\nparam x: f32 = 1\nsize a = int((f32(n) * x) + 0.1f)\n"
+      "size b = select(lt(f64(n), 2.5d), a, -3)\nsize d = bits(f64, 0x7ff0000000000000) * f64(n)\n"
+      "size e = (n + 1) * (n - 2)\nsize f = align_up(n, 64) - (2 * (n - 1))\naggregation gather\n";
+  EXPECT_EQ(print(parsed(text)), text);
+}
+
+TEST(Text, CompactionKeepsTheText) {
+  Program program = parsed(kAllOps);
+  for (Function& function : program.functions) compact(function);
+  EXPECT_EQ(print(program), kAllOps);
+}
+
+TEST(Text, ErrorsNameLineAndColumn) {
+  const auto message = [](std::string_view text) {
+    const rt::Result<Program> program = parse(text);
+    return program ? std::string("no error") : program.error().message;
+  };
+  EXPECT_EQ(message("program \"p\"\nsize k = q"), "line 2, column 11: unknown size 'q'");
+  EXPECT_THAT(message("decode {\n  %0: f32 = sqrrt %1\n"), HasSubstr("unknown op 'sqrrt'"));
+  EXPECT_THAT(message("decode { %0: f32 = map.neg %1"), HasSubstr("%1 is not defined"));
+  EXPECT_THAT(message("decode { %0: f32 = const_scalar {value=1} %0: f32 = const_scalar {value=1}"),
+              HasSubstr("%0 is defined twice"));
+  EXPECT_THAT(message("decode { %0: q32"), HasSubstr("unknown type"));
+  EXPECT_THAT(message("decode { results } decode { results }"), HasSubstr("a second 'decode'"));
+  EXPECT_THAT(message("program \"abc"), HasSubstr("does not end"));
+  EXPECT_THAT(message("size k = " + std::string(10000, '(')), HasSubstr("too deeply"));
+}
+
+TEST(Text, EveryPrefixIsHandled) {
+  for (std::size_t length = 0; length < kAllOps.size(); length += 3) {
+    parse(kAllOps.substr(0, length));  // an error or a program, never a crash
+  }
+}
+
+}  // namespace
+}  // namespace cinch::ir
