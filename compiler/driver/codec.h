@@ -1,0 +1,53 @@
+// One tensor of one rank, encoded and decoded step by step: by a session over compiled kernels, or by the interpreter.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/gradient_file.h"
+#include "compiler/driver/options.h"
+#include "compiler/ir/ir.h"
+#include "runtime/image/program_info.h"
+#include "runtime/session/loaded_program.h"
+
+namespace cinch::driver {
+
+// All throw CommandError where the runtime gives an error.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) = 0;
+  virtual void decode(std::span<const std::uint8_t> payload, std::span<float> out,
+                      std::uint64_t step) = 0;
+  // In place: from the sum over ranks to the update.
+  virtual void finish(std::span<float> sum, std::uint64_t step) = 0;
+  virtual std::int64_t payload_bound(std::uint64_t step) = 0;
+  virtual void load_states(const std::string& path) = 0;
+  virtual void save_states(const std::string& path) = 0;
+};
+
+// A program ready to run; gives a codec for each tensor or rank.
+class CodecFactory {
+ public:
+  explicit CodecFactory(const RunOptions& options);
+  const rt::ProgramInfo& info() const { return *info_; }
+  std::string fingerprint() const;  // 32 hexadecimal digits
+  std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;
+
+ private:
+  const RunOptions& options_;
+  const rt::ProgramInfo* info_ = nullptr;
+  std::shared_ptr<const rt::LoadedProgram> loaded_;
+  std::shared_ptr<const ir::Program> interpreted_;
+};
+
+std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgram> program,
+                                          const RunOptions& options, Shape shape,
+                                          std::uint32_t worker, std::uint32_t world);
+std::unique_ptr<Codec> open_interpreter_codec(std::shared_ptr<const ir::Program> program,
+                                              const RunOptions& options, Shape shape,
+                                              std::uint32_t worker, std::uint32_t world);
+
+}  // namespace cinch::driver

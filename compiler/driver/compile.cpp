@@ -1,0 +1,78 @@
+// From text to image; see compile.h.
+#include "compiler/driver/compile.h"
+
+#include "codegen/jit/compile_program.h"
+#include "codegen/kernelize/kernelize.h"
+#include "codegen/kir/cost.h"
+#include "codegen/kir/verifier.h"
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/interrupt.h"
+#include "compiler/driver/terminal.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/lower/lower.h"
+#include "compiler/pipeline/pipeline.h"
+#include "runtime/module/cpu_module.h"
+
+namespace cinch::driver {
+
+ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes) {
+  ir::Program program = lower::lower(checked);
+  ir::verify(program, "lower");
+  if (with_passes) pipeline::run_pipeline(program);
+  return program;
+}
+
+ir::Program make_ir(const ProgramOptions& options, bool with_passes) {
+  FrontEnd front_end;
+  return lower_program(check_program(front_end, options), with_passes);
+}
+
+kir::KernelProgram make_kernels(const ir::Program& program) {
+  kir::KernelProgram kernels = codegen::kernelize(program);
+  kir::verify(kernels, "kernelize");
+  kir::annotate_costs(kernels);
+  return kernels;
+}
+
+codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
+  if (options.device != "cpu") {
+    throw CommandError(ExitCode::Unavailable,
+                       "device '" + options.device +
+                           "' is not in this version: it runs code on the CPU only "
+                           "(build --emit=source --target sm_80 prints CUDA)");
+  }
+  const std::string arch =
+      options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
+  if (must_run && !rt::host_supports(arch)) {
+    throw CommandError(ExitCode::Unavailable, "this machine cannot run code for " + arch +
+                                                  "; the highest it runs is " +
+                                                  std::string(rt::host_cpu_arch()));
+  }
+  return {codegen::TargetKind::Cpu, arch};
+}
+
+codegen::Target parse_target(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
+  const bool is_cpu = kind == "cpu" || kind.starts_with("x86-64");
+  if (!is_cuda && !is_cpu) {
+    throw CommandError(ExitCode::Usage, "--target takes cpu, cpu:x86-64-v3 or cuda:sm_90, not '" +
+                                            text + "'");
+  }
+  if (is_cuda) {
+    return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};
+  }
+  const std::string cpu = !arch.empty() ? arch : kind == "cpu" ? "native" : kind;
+  return {codegen::TargetKind::Cpu, cpu == "native" ? std::string(rt::host_cpu_arch()) : cpu};
+}
+
+rt::ProgramImage make_program_image(const ProgramOptions& options,
+                                    const ExecutionOptions& execution) {
+  const codegen::Target target = find_target(execution, true);
+  const kir::KernelProgram kernels = make_kernels(make_ir(options));
+  return value_or_throw(codegen::make_image(kernels, target));
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,24 @@
+// The stages joined: from a PROGRAM of the command line to any of them.
+#pragma once
+#include "codegen/emit/kernel_source.h"
+#include "codegen/kir/kir.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/options.h"
+#include "compiler/ir/ir.h"
+#include "runtime/image/image.h"
+
+namespace cinch::driver {
+
+// Verified IR; `with_passes` false: as lowering left it.
+ir::Program make_ir(const ProgramOptions& options, bool with_passes = true);
+ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes);
+// Verified kernels with their costs.
+kir::KernelProgram make_kernels(const ir::Program& program);
+// Where code is made for. Throws CommandError (Unavailable) for devices and processors that are not here.
+codegen::Target find_target(const ExecutionOptions& options, bool must_run);
+rt::ProgramImage make_program_image(const ProgramOptions& options,
+                                    const ExecutionOptions& execution);
+// "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).
+codegen::Target parse_target(const std::string& text);
+
+}  // namespace cinch::driver

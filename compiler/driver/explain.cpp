@@ -1,0 +1,91 @@
+// cinch explain: what a program stores and what it costs, from its kernels' formulas; nothing is compiled to machine code.
+#include <fmt/format.h>
+
+#include "codegen/kir/cost.h"
+#include "codegen/kir/structure.h"
+#include "compiler/driver/commands.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/explain_report.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+void print_payload(const json& payload) {
+  fmt::print("payload   {} bytes at most: {}\n", payload["bound_bytes"].get<std::int64_t>(),
+             payload["bound"].get<std::string>());
+  fmt::print("  header  {} bytes\n", payload["header_bytes"].get<std::int64_t>());
+  for (const json& count : payload["counts"]) {
+    fmt::print("  count   {} <= {}\n", count["name"].get<std::string>(),
+               count["bound"].get<std::string>());
+  }
+  for (const json& field : payload["fields"]) {
+    fmt::print("  field   {}: {}  {} bytes at {}{}\n", field["name"].get<std::string>(),
+               field["type"].get<std::string>(), field["bytes"].get<std::int64_t>(),
+               field["offset"].get<std::int64_t>(),
+               field["by"].is_null() ? "" : ", by " + field["by"].get<std::string>());
+  }
+}
+
+void print_kernel(const json& kernel) {
+  fmt::print("    {:<28} {}reads {}, writes {}\n", kernel["name"].get<std::string>(),
+             kernel["role"] == "finish" ? "(finish) " : "", kernel["bytes_read"].get<std::string>(),
+             kernel["bytes_written"].get<std::string>());
+  std::string fused;
+  for (const json& op : kernel["fused"]) {
+    fused += (fused.empty() ? "" : " ") + op.get<std::string>();
+  }
+  if (!fused.empty()) fmt::print("      {}\n", fused);
+}
+
+void print_entry(const std::string& name, const json& entry) {
+  const std::string sweeps = entry["sweeps_least"] == entry["sweeps_most"]
+                                 ? entry["sweeps_least"].dump()
+                                 : fmt::format("{} to {}", entry["sweeps_least"].dump(),
+                                               entry["sweeps_most"].dump());
+  fmt::print("{:<9} {} kernels, {} sweeps over memory; per element {:.3f} B read, {:.3f} B written "
+             "(floor {:.3f} and {:.3f})\n",
+             name, entry["kernels"].get<int>(), sweeps,
+             entry["read_per_element"].get<double>(), entry["written_per_element"].get<double>(),
+             entry["floor_read_per_element"].get<double>(),
+             entry["floor_written_per_element"].get<double>());
+  for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
+}
+
+void print_for_people(const json& report) {
+  fmt::print("{}, {} elements\n", report["compressor"].get<std::string>(),
+             report["elements"].get<std::int64_t>());
+  print_payload(report["payload"]);
+  for (const char* name : {"encode", "decode", "decode_add", "finish"}) {
+    if (report.contains(name)) print_entry(name, report[name]);
+  }
+  fmt::print("workspace {} bytes: {}\n", report["workspace_bytes"].get<std::int64_t>(),
+             report["workspace"].get<std::string>());
+  for (const json& state : report["states"]) {
+    fmt::print("state     {}: {}, {} bytes\n", state["name"].get<std::string>(),
+               state["type"].get<std::string>(), state["bytes"].get<std::int64_t>());
+  }
+  fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
+  for (const json& check : report["checks"]) {
+    fmt::print("checked   {}\n", check.get<std::string>());
+  }
+  if (report["checks"].empty()) fmt::print("checked   nothing while running: all is proved\n");
+}
+
+}  // namespace
+
+ExitCode run_explain(const ExplainOptions& options) {
+  const ir::Program program = make_ir(options.program);
+  kir::KernelProgram kernels = make_kernels(program);
+  const json report = explain_report(program, kernels, options);
+  if (options.json) {
+    fmt::print("{}\n", report.dump());
+  } else {
+    print_for_people(report);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,276 @@
+// Gathers the report of `cinch explain`; see explain_report.h.
+#include "compiler/driver/explain_report.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/kir/cost.h"
+#include "codegen/kir/structure.h"
+#include "compiler/driver/exit_code.h"
+#include "compiler/ir/ops.h"
+#include "compiler/ir/printer.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+const char* sum_name(rt::FieldSum sum) {
+  switch (sum) {
+    case rt::FieldSum::Sum:
+      return "sum";
+    case rt::FieldSum::Min:
+      return "min";
+    case rt::FieldSum::Max:
+      return "max";
+    case rt::FieldSum::None:
+      break;
+  }
+  return "none";
+}
+
+std::string aggregation_text(rt::Aggregation aggregation) {
+  switch (aggregation) {
+    case rt::Aggregation::SumProved:
+      return "field by field, then one decode (proved)";
+    case rt::Aggregation::SumToTest:
+      return "field by field, then one decode (declared: to be tested)";
+    case rt::Aggregation::Gather:
+      break;
+  }
+  return "no: every rank's payload is decoded";
+}
+
+class Report {
+ public:
+  Report(const ir::Program& program, kir::KernelProgram& kernels, const ExplainOptions& options)
+      : program_(program), kernels_(kernels), info_(kernels.info), parameters_(info_) {
+    env_.n = options.elements;
+    env_.cols = info_.is_matrix ? options.columns.value_or(1) : 1;
+    if (env_.n % env_.cols != 0) {
+      throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
+    }
+    env_.rows = env_.n / env_.cols;
+    env_.params = parameters_.host_values();
+  }
+
+  json whole() {
+    json report = {{"compressor", info_.name}, {"elements", env_.n}, {"doc", info_.doc}};
+    report["parameters"] = parameters();
+    report["payload"] = payload();
+    for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
+      const auto kind = static_cast<rt::EntryKind>(i);
+      if (kernels_.entries[i].present && kind != rt::EntryKind::Init) {
+        report[kir::entry_name(kind)] = entry(kind);
+      }
+    }
+    const HostExprId workspace = workspace_bytes();
+    report["workspace"] = text(workspace);
+    report["workspace_bytes"] = value(workspace);
+    report["states"] = states();
+    report["aggregation"] = aggregation_text(info_.aggregation);
+    report["checks"] = checks();
+    return report;
+  }
+
+ private:
+  std::string text(HostExprId id) {
+    return info_.exprs.print(
+        id, [this](std::uint32_t i) { return info_.params[i].name; },
+        [this](std::uint32_t i) { return info_.counts[i].name; });
+  }
+  std::int64_t value(HostExprId id) {
+    return value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(id), env_));
+  }
+
+  json parameters() {
+    json list = json::array();
+    for (const rt::ConstantInfo& c : info_.constants) {
+      list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
+    }
+    for (const rt::ParamInfo& p : info_.params) {
+      list.push_back({{"name", p.name},
+                      {"value", p.default_value},
+                      {"constant", false},
+                      {"range", rt::range_text(p)}});
+    }
+    return list;
+  }
+
+  json payload() {
+    const rt::PayloadLayout layout = value_or_throw(rt::payload_bound_layout(info_, env_));
+    json fields = json::array();
+    for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
+      const rt::FieldInfo& field = info_.wire.fields[i];
+      const rt::FieldPlace place = i < layout.fields.size() ? layout.fields[i] : rt::FieldPlace{};
+      fields.push_back({{"name", field.name},
+                        {"type", ir::print_type(info_, field.type)},
+                        {"offset", place.offset},
+                        {"bytes", place.size_bytes},
+                        {"ascending", field.ascending},
+                        {"by", field.sum == rt::FieldSum::None ? json() : sum_name(field.sum)}});
+    }
+    json counts = json::array();
+    for (const rt::CountInfo& count : info_.wire.counts) {
+      counts.push_back({{"name", count.name}, {"bound", text(count.bound)}});
+    }
+    return {{"header_bytes", rt::kPayloadHeaderBytes},
+            {"bound", payload_formula()},
+            {"bound_bytes", layout.size_bytes},
+            {"counts", counts},
+            {"fields", fields}};
+  }
+
+  // 64, the counts, then each field from the next multiple of 16 on.
+  std::string payload_formula() {
+    HostExprPool& pool = info_.exprs;
+    const auto num_counts = static_cast<std::int64_t>(info_.wire.counts.size());
+    HostExprId end = pool.const_int(rt::kPayloadHeaderBytes + 4 * num_counts);
+    for (const rt::FieldInfo& field : info_.wire.fields) {
+      HostExprId bits = pool.const_int(field.type.dtype.bits);
+      for (int d = 0; d < field.type.rank; ++d) {
+        bits = pool.mul(bits, pool.upper_bound(field.type.dims[d]));
+      }
+      const HostExprId bytes = field.type.dtype.bits % 8 == 0
+                                   ? pool.div(bits, pool.const_int(8))
+                                   : pool.ceil_div(bits, pool.const_int(8));
+      end = pool.add(pool.align_up(end, pool.const_int(rt::kPayloadFieldAlignment)), bytes);
+    }
+    return text(end);
+  }
+
+  // Bytes that must move whatever the kernels are: the tensor, states and payload, each once.
+  std::pair<std::int64_t, std::int64_t> floor_bytes(rt::EntryKind kind) {
+    std::int64_t fields = 0, states = 0;
+    for (const rt::BufferIndex index : kernels_.entries[static_cast<std::size_t>(kind)].buffers) {
+      const rt::BufferInfo& buffer = kernels_.buffers[index];
+      if (buffer.role == rt::BufferRole::Field) fields += value(buffer.size_bytes);
+      if (buffer.role == rt::BufferRole::State) states += value(buffer.size_bytes);
+    }
+    const std::int64_t tensor = 4 * env_.n;
+    switch (kind) {
+      case rt::EntryKind::Encode:
+        return {tensor + states, fields + states};
+      case rt::EntryKind::Decode:
+        return {fields, tensor};
+      case rt::EntryKind::DecodeAdd:
+        return {fields + tensor, tensor};
+      default:
+        return {tensor + states, tensor + states};
+    }
+  }
+
+  json entry(rt::EntryKind kind) {
+    const kir::EntryStructure structure = kir::entry_structure(kernels_, kind);
+    const kir::EntryBytes bytes = kir::entry_bytes(kernels_, kind);
+    const auto [floor_read, floor_written] = floor_bytes(kind);
+    const auto per_element = [&](std::int64_t total) {
+      return env_.n == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(env_.n);
+    };
+    json list = json::array();
+    for (std::uint32_t index : structure.kernels) list.push_back(kernel(kernels_.kernels[index]));
+    const auto& steps = kernels_.entries[static_cast<std::size_t>(kind)].steps;
+    return {{"kernels", structure.sweeps},
+            {"finishes", structure.finishes},
+            {"sweeps_least", sweeps(steps, false)},
+            {"sweeps_most", sweeps(steps, true)},
+            {"bytes_read", value(bytes.read)},
+            {"bytes_written", value(bytes.written)},
+            {"read_per_element", per_element(value(bytes.read))},
+            {"written_per_element", per_element(value(bytes.written))},
+            {"floor_read_per_element", per_element(floor_read)},
+            {"floor_written_per_element", per_element(floor_written)},
+            {"kernel_list", list}};
+  }
+
+  json kernel(const kir::Kernel& kernel) {
+    return {{"name", kernel.info.symbol},
+            {"role", kernel.info.role == rt::KernelRole::Finish ? "finish" : "sweep"},
+            {"fused", kernel.info.fused},
+            {"bytes_read", text(kernel.info.bytes_read)},
+            {"bytes_written", text(kernel.info.bytes_written)}};
+  }
+
+  // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and the shorter one.
+  std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most) {
+    std::int64_t total = 0;
+    for (const rt::Step& step : steps) {
+      switch (step.kind) {
+        case rt::StepKind::Launch:
+          total += kernels_.kernels[step.index].info.role == rt::KernelRole::Sweep ? 1 : 0;
+          break;
+        case rt::StepKind::If: {
+          const std::int64_t a = sweeps(step.body, most), b = sweeps(step.orelse, most);
+          total += most ? std::max(a, b) : std::min(a, b);
+          break;
+        }
+        case rt::StepKind::While: {
+          const std::int64_t times = most ? value(step.expr) : 0;
+          total += (times + 1) * sweeps(step.cond, most) + times * sweeps(step.body, most);
+          break;
+        }
+        case rt::StepKind::For: {
+          const std::int64_t times = value(step.expr2) - value(step.expr);
+          total += std::max<std::int64_t>(times, 0) * sweeps(step.body, most);
+          break;
+        }
+        default:
+          break;
+      }
+    }
+    return total;
+  }
+
+  HostExprId workspace_bytes() {
+    HostExprPool& pool = info_.exprs;
+    HostExprId total = pool.const_int(0);
+    for (const rt::BufferInfo& buffer : kernels_.buffers) {
+      if (buffer.role != rt::BufferRole::Workspace) continue;
+      total = pool.add(total, pool.upper_bound(buffer.size_bytes));
+    }
+    return total;
+  }
+
+  json states() {
+    json list = json::array();
+    for (const rt::StateInfo& state : info_.states) {
+      std::int64_t elements = 1;
+      for (int d = 0; d < state.type.rank; ++d) elements *= value(state.type.dims[d]);
+      list.push_back({{"name", state.name},
+                      {"type", ir::print_type(info_, state.type)},
+                      {"bytes", packed_bytes(state.type.dtype, elements)}});
+    }
+    return list;
+  }
+
+  // What is looked at while running, since it was not proved.
+  json checks() {
+    std::set<std::string> texts;
+    for (const ir::Function& function : program_.functions) {
+      for (const ir::Op& op : function.ops) {
+        if (ir::op_info(op.kind).effect != ir::Effect::Check) continue;
+        const bool is_host = op.kind == ir::OpKind::check_host;
+        texts.insert((is_host ? "before launch: " : "on the device: ") + op.attrs.text);
+      }
+    }
+    return texts;
+  }
+
+  const ir::Program& program_;
+  kir::KernelProgram& kernels_;
+  rt::ProgramInfo& info_;
+  rt::ParameterValues parameters_;
+  HostEnv env_;
+};
+
+}  // namespace
+
+json explain_report(const ir::Program& program, kir::KernelProgram& kernels,
+                    const ExplainOptions& options) {
+  return Report(program, kernels, options).whole();
+}
+
+}  // namespace cinch::driver

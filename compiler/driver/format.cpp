@@ -1,0 +1,57 @@
+// cinch fmt: files in the canonical layout.
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/output_file.h"
+#include "dsl/syntax/syntax.h"
+
+namespace cinch::driver {
+
+namespace {
+
+constexpr const char* kStandardInput = "-";
+
+std::string text_of(const std::string& path) {
+  if (path != kStandardInput) return read_text_file(path);
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+// Whether the file changes; nothing is written where it has syntax errors.
+bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
+  const bool is_input = path == kStandardInput;
+  const dsl::SourceBuffer& source =
+      front_end.sources.add(is_input ? "standard input" : path, text_of(path));
+  dsl::DiagSink sink;
+  const ast::Module module = dsl::parse(source, sink);
+  if (sink.has_errors()) {
+    for (const dsl::Diagnostic& diag : sink.all()) front_end.sink.add(diag);
+    return false;
+  }
+  const std::string formatted = dsl::format(source, module);
+  const bool changes = formatted != source.text();
+  if (check_only) {
+    if (changes) std::printf("%s\n", source.name().c_str());
+  } else if (is_input) {
+    std::fwrite(formatted.data(), 1, formatted.size(), stdout);
+  } else if (changes) {
+    write_file(path, formatted);
+  }
+  return changes;
+}
+
+}  // namespace
+
+ExitCode run_format(const FormatOptions& options) {
+  FrontEnd front_end;
+  bool changes = false;
+  for (const std::string& path : options.files) {
+    changes = format_one(front_end, path, options.check_only) || changes;
+  }
+  front_end.end_if_errors();
+  return changes && options.check_only ? ExitCode::AtFault : ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,162 @@
+// A codec over the IR's interpreter: the oracle behind the same payloads. For tests (run --interpret).
+#include <algorithm>
+#include <bit>
+
+#include "compiler/driver/codec.h"
+#include "compiler/driver/exit_code.h"
+#include "compiler/interp/interp.h"
+#include "runtime/image/fingerprint.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/payload_assembly.h"
+
+namespace cinch::driver {
+
+namespace {
+
+// Elements of any width from the packed bytes of a wire, in the interpreter's encoding.
+std::vector<std::uint64_t> unpack_elements(DType dtype, std::int64_t num_elems,
+                                           std::span<const std::uint8_t> bytes) {
+  std::vector<std::uint64_t> elements(static_cast<std::size_t>(num_elems));
+  const std::size_t bits = dtype.bits;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    std::uint64_t value = 0;
+    for (std::size_t b = 0; b < bits; ++b) {
+      const std::size_t at = i * bits + b;
+      value |= static_cast<std::uint64_t>(bytes[at / 8] >> (at % 8) & 1) << b;
+    }
+    const bool is_negative = is_signed_int(dtype) && (value >> (bits - 1) & 1) != 0;
+    if (is_negative && bits < 64) value |= ~std::uint64_t{0} << bits;
+    elements[i] = value;
+  }
+  return elements;
+}
+
+class InterpreterCodec : public Codec {
+ public:
+  InterpreterCodec(std::shared_ptr<const ir::Program> program, const RunOptions& options,
+                   Shape shape, std::uint32_t worker, std::uint32_t world)
+      : program_(std::move(program)), parameters_(program_->info) {
+    inputs_.rows = shape.rows;
+    inputs_.cols = shape.cols;
+    inputs_.draw.seed = options.seed;
+    inputs_.worker = worker;
+    inputs_.world = world;
+    states_ = value_or_throw(interp::initial_states(*program_, inputs_));
+  }
+
+  std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
+    const interp::Outputs out =
+        value_or_throw(interp::run(*program_, ir::FunctionKind::Encode, inputs_of(gradient, step)));
+    states_ = out.states;
+    rt::EncodedFields encoded;
+    encoded.non_finite = out.non_finite;
+    encoded.counts.assign(out.counts.begin(), out.counts.end());
+    std::vector<std::vector<std::uint8_t>> fields;
+    for (const interp::Array& field : out.fields) {
+      fields.push_back(rt::pack_elements(field.dtype, field.bits));
+    }
+    encoded.fields.assign(fields.begin(), fields.end());
+    return value_or_throw(rt::assemble_payload(context(step), encoded));
+  }
+
+  void decode(std::span<const std::uint8_t> payload, std::span<float> out,
+              std::uint64_t step) override {
+    const rt::PayloadContext own = context(step);
+    const rt::PayloadExpectation expected{&program_->info, own.fingerprint, rt::decode_hash(own),
+                                          own.env};
+    const rt::PayloadView view = value_or_throw(rt::read_payload(payload, expected));
+    interp::Inputs inputs = inputs_at(step);
+    inputs.is_non_finite = view.header.is_non_finite();
+    inputs.counts.assign(view.counts.begin(), view.counts.end());
+    for (std::size_t i = 0; i < view.fields.size(); ++i) {
+      inputs.fields.push_back(field_of(i, view.fields[i], own.env, inputs.counts));
+    }
+    if (out.empty()) return;
+    take_output(value_or_throw(interp::run(*program_, ir::FunctionKind::Decode, inputs)), out);
+  }
+
+  void finish(std::span<float> sum, std::uint64_t step) override {
+    if (program_->find(ir::FunctionKind::Finish) == nullptr) {
+      for (float& x : sum) x /= static_cast<float>(inputs_.world);
+      return;
+    }
+    const interp::Outputs out = value_or_throw(
+        interp::run(*program_, ir::FunctionKind::Finish, inputs_of(rt::ConstTensorView(sum), step)));
+    states_ = out.states;
+    take_output(out, sum);
+  }
+
+  std::int64_t payload_bound(std::uint64_t step) override {
+    return value_or_throw(rt::payload_bound_layout(program_->info, context(step).env)).size_bytes;
+  }
+  void load_states(const std::string&) override { refuse_states(); }
+  void save_states(const std::string&) override { refuse_states(); }
+
+ private:
+  [[noreturn]] static void refuse_states() {
+    throw CommandError(ExitCode::Usage, "--interpret keeps no state files");
+  }
+
+  interp::Inputs inputs_at(std::uint64_t step) const {
+    interp::Inputs inputs = inputs_;
+    inputs.draw.step = step;
+    inputs.states = states_;
+    return inputs;
+  }
+  interp::Inputs inputs_of(rt::ConstTensorView gradient, std::uint64_t step) const {
+    interp::Inputs inputs = inputs_at(step);
+    inputs.gradient = to_f32(gradient);
+    return inputs;
+  }
+
+  rt::PayloadContext context(std::uint64_t step) const {
+    rt::PayloadContext context;
+    context.info = &program_->info;
+    context.fingerprint = rt::fingerprint(program_->info);
+    context.env.n = inputs_.rows * inputs_.cols;
+    context.env.rows = inputs_.rows;
+    context.env.cols = inputs_.cols;
+    context.env.world = inputs_.world;
+    context.env.worker = inputs_.worker;
+    context.env.step = static_cast<std::int64_t>(step);
+    context.env.params = parameters_.host_values();
+    context.params = parameters_.kernel_words();
+    const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+    const std::uint64_t seed = inputs_.draw.seed;
+    context.draw = {low(seed), low(seed >> 32), low(step), low(step >> 32), 0, 0, inputs_.worker, 0};
+    return context;
+  }
+
+  interp::Array field_of(std::size_t index, std::span<const std::uint8_t> bytes, HostEnv env,
+                         std::span<const std::int64_t> counts) const {
+    const rt::ArrayType& type = program_->info.wire.fields[index].type;
+    env.counts = counts;
+    interp::Array array{type.dtype, type.rank, {1, 1}, {}};
+    for (int d = 0; d < type.rank; ++d) {
+      array.dims[d] = value_or_throw(program_->info.exprs.eval_int(type.dims[d], env));
+    }
+    array.bits = unpack_elements(type.dtype, array.size(), bytes);
+    return array;
+  }
+
+  static void take_output(const interp::Outputs& out, std::span<float> to) {
+    const std::vector<float> values = interp::to_floats(out.output.value());
+    std::copy(values.begin(), values.end(), to.begin());
+  }
+
+  std::shared_ptr<const ir::Program> program_;
+  rt::ParameterValues parameters_;
+  interp::Inputs inputs_;  // what is the same in every call
+  std::vector<interp::Array> states_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> open_interpreter_codec(std::shared_ptr<const ir::Program> program,
+                                              const RunOptions& options, Shape shape,
+                                              std::uint32_t worker, std::uint32_t world) {
+  return std::make_unique<InterpreterCodec>(std::move(program), options, shape, worker, world);
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,113 @@
+// Finding programs, the standard library and imports; see program_lookup.h.
+#include "compiler/driver/program_lookup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/output_file.h"
+#include "dsl/diag/diag.h"
+
+namespace cinch::driver {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// From build/<preset>/bin up to the root of the tree.
+constexpr int kLevelsToTree = 4;
+
+bool is_source(const fs::path& path) { return path.extension() == ".cinch"; }
+
+ProgramPlace find_in_stdlib(const std::string& name) {
+  std::vector<std::string> names;
+  for (const StdlibFile& file : stdlib_files()) {
+    names.push_back(fs::path(file.path).stem());
+    if (names.back() == name) return {file.path, name};
+  }
+  std::string message = "no program '" + name + "': neither a file nor of the standard library";
+  if (names.empty()) message += " (which was not found: set CINCH_STDLIB)";
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view near = dsl::nearest_name(name, candidates);
+  if (!near.empty()) message += "; did you mean '" + std::string(near) + "'?";
+  throw CommandError(ExitCode::AtFault, message);
+}
+
+std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
+  std::sort(paths.begin(), paths.end());
+  std::vector<sema::LoadedText> texts;
+  for (const fs::path& path : paths) texts.push_back({path.string(), read_text_file(path)});
+  return texts;
+}
+
+std::vector<sema::LoadedText> load_from_stdlib(const std::vector<std::string>& path) {
+  std::vector<fs::path> found;
+  for (const StdlibFile& file : stdlib_files()) {
+    const std::string name = fs::path(file.path).stem();
+    const bool is_family = path.size() == 1 && (path[0] == file.family || path[0] == name);
+    const bool is_member = path.size() == 2 && path[0] == file.family && path[1] == name;
+    if (is_family || is_member) found.emplace_back(file.path);
+  }
+  return load_all(std::move(found));
+}
+
+}  // namespace
+
+ProgramPlace find_program(const std::string& program) {
+  if (fs::is_regular_file(program)) return {program, ""};
+  const std::size_t colon = program.rfind(':');
+  if (colon != std::string::npos) {
+    const std::string path = program.substr(0, colon), name = program.substr(colon + 1);
+    if (fs::is_regular_file(path)) return {path, name};
+    if (path.find('/') == std::string::npos && !is_source(path)) {
+      return {find_in_stdlib(path).path, name};
+    }
+    throw CommandError(ExitCode::AtFault, "cannot read '" + path + "': no such file");
+  }
+  if (program.find('/') != std::string::npos || is_source(program)) {
+    throw CommandError(ExitCode::AtFault, "cannot read '" + program + "': no such file");
+  }
+  return find_in_stdlib(program);
+}
+
+std::string stdlib_folder() {
+  if (const char* given = std::getenv("CINCH_STDLIB"); given != nullptr && *given != '\0') {
+    return given;
+  }
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  fs::path folder = executable.parent_path();
+  const fs::path installed = folder.parent_path() / "share" / "cinch" / "stdlib";
+  if (fs::is_directory(installed)) return installed;
+  for (int level = 0; level < kLevelsToTree; ++level) {
+    if (fs::is_directory(folder / "stdlib")) return folder / "stdlib";
+    folder = folder.parent_path();
+  }
+  return "";
+}
+
+std::vector<StdlibFile> stdlib_files() {
+  std::vector<StdlibFile> files;
+  std::error_code error;
+  const std::string folder = stdlib_folder();
+  if (folder.empty()) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    files.push_back({entry.path().parent_path().filename(), entry.path()});
+  }
+  std::sort(files.begin(), files.end(), [](const StdlibFile& a, const StdlibFile& b) {
+    return std::tie(a.family, a.path) < std::tie(b.family, b.path);
+  });
+  return files;
+}
+
+std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
+  if (!request.std_path.empty()) return load_from_stdlib(request.std_path);
+  const fs::path path = (fs::path(request.from).parent_path() / request.file).lexically_normal();
+  if (!fs::is_regular_file(path)) return {};
+  return load_all({path});
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,211 @@
+// cinch run: gradients encoded and decoded, with what that cost and how near the result is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/codec.h"
+#include "compiler/driver/commands.h"
+#include "compiler/driver/interrupt.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/terminal.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Calls that are timed besides the first: until there are this many or this much time is spent.
+constexpr int kMostTimedCalls = 15;
+constexpr double kTimingSeconds = 1.0;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// What the steps (or ranks) gave: the last payload, what came out, and what it is compared with.
+struct Outcome {
+  std::int64_t bound_bytes = 0;
+  std::vector<std::uint8_t> payload;
+  std::vector<float> original, decoded;
+  std::vector<double> encode_ms, decode_ms;
+};
+
+class Timer {
+ public:
+  explicit Timer(std::vector<double>& to) : to_(to), start_(Clock::now()) {}
+  ~Timer() { to_.push_back(milliseconds_since(start_)); }
+
+ private:
+  std::vector<double>& to_;
+  Clock::time_point start_;
+};
+
+void encode_and_decode(Codec& codec, rt::ConstTensorView gradient, std::uint64_t step,
+                       Outcome& outcome) {
+  outcome.decoded.resize(static_cast<std::size_t>(gradient.num_elems));
+  {
+    const Timer timer(outcome.encode_ms);
+    outcome.payload = codec.encode(gradient, step);
+  }
+  const Timer timer(outcome.decode_ms);
+  codec.decode(outcome.payload, outcome.decoded, step);
+}
+
+Outcome run_steps(const CodecFactory& factory, const RunOptions& options,
+                  const std::vector<rt::NpyArray>& inputs, Shape shape) {
+  Outcome outcome;
+  const auto codec = factory.open(shape, options.worker, options.world);
+  if (!options.state_in.empty()) codec->load_states(options.state_in);
+  Progress progress("steps");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    encode_and_decode(*codec, view_of(inputs[i]), options.step + i, outcome);
+    progress.update(i + 1, inputs.size());
+  }
+  outcome.bound_bytes = codec->payload_bound(options.step + inputs.size() - 1);
+  outcome.original = to_f32(view_of(inputs.back()));
+  if (!options.state_out.empty()) codec->save_states(options.state_out);
+  return outcome;
+}
+
+// The ranks of one step: payloads decoded and added in rank order, then the update.
+Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
+                  const std::vector<rt::NpyArray>& inputs, Shape shape) {
+  Outcome outcome;
+  const auto world = static_cast<std::uint32_t>(inputs.size());
+  std::vector<float> sum(static_cast<std::size_t>(shape.num_elems()), 0.0f);
+  outcome.original = sum;
+  Progress progress("ranks");
+  std::unique_ptr<Codec> codec;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    codec = factory.open(shape, rank, world);
+    encode_and_decode(*codec, view_of(inputs[rank]), options.step, outcome);
+    const std::vector<float> gradient = to_f32(view_of(inputs[rank]));
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += outcome.decoded[i];
+      outcome.original[i] += gradient[i];
+    }
+    progress.update(rank + 1, world);
+  }
+  for (float& x : outcome.original) x /= static_cast<float>(world);
+  codec->finish(sum, options.step);
+  outcome.bound_bytes = codec->payload_bound(options.step);
+  outcome.decoded = std::move(sum);
+  return outcome;
+}
+
+// More calls of a warm codec of their own, so that states and results stay those of the steps.
+void time_more(const CodecFactory& factory, const RunOptions& options, const rt::NpyArray& input,
+               Shape shape, Outcome& outcome) {
+  if (options.interpret) return;
+  const auto codec = factory.open(shape, options.worker, options.world);
+  Outcome timed;
+  Progress progress("timing");
+  const Clock::time_point start = Clock::now();
+  encode_and_decode(*codec, view_of(input), options.step, timed);
+  timed.encode_ms.clear();
+  timed.decode_ms.clear();
+  for (int i = 1; i <= kMostTimedCalls; ++i) {
+    encode_and_decode(*codec, view_of(input), options.step + static_cast<std::uint64_t>(i), timed);
+    progress.update(static_cast<std::uint64_t>(i), kMostTimedCalls);
+    if (milliseconds_since(start) > kTimingSeconds * 1000) break;
+  }
+  outcome.encode_ms = timed.encode_ms;
+  outcome.decode_ms = timed.decode_ms;
+}
+
+nlohmann::json report_of(const CodecFactory& factory, const RunOptions& options,
+                         const Outcome& outcome, std::size_t steps) {
+  const auto elements = static_cast<double>(outcome.decoded.size());
+  const double encode_ms = median(outcome.encode_ms), decode_ms = median(outcome.decode_ms);
+  const Distance d = distance(outcome.original, outcome.decoded);
+  const auto or_null = [](double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+  };
+  const auto gb_per_s = [&](double ms) { return or_null(elements * 4 / ms / 1e6); };
+  const auto payload_bytes = static_cast<double>(outcome.payload.size());
+  return {
+      {"compressor", factory.info().name},
+      {"device", options.interpret ? "interpreter" : options.execution.device},
+      {"elements", outcome.decoded.size()},
+      {"steps", steps},
+      {"payload_bytes", outcome.payload.size()},
+      {"bound_bytes", outcome.bound_bytes},
+      {"ratio", elements == 0 ? nlohmann::json() : nlohmann::json(4 * elements / payload_bytes)},
+      {"relative_error", or_null(d.relative_error)},
+      {"cosine", or_null(d.cosine)},
+      {"encode_ms", or_null(encode_ms)},
+      {"decode_ms", or_null(decode_ms)},
+      {"encode_gb_per_s", gb_per_s(encode_ms)},
+      {"decode_gb_per_s", gb_per_s(decode_ms)},
+      {"fingerprint", factory.fingerprint()},
+  };
+}
+
+std::string number_or_dash(const nlohmann::json& value, const char* format) {
+  return value.is_null() ? "-" : fmt::format(fmt::runtime(format), value.get<double>());
+}
+
+void print_for_people(const nlohmann::json& r) {
+  fmt::print("{} on {}: {} elements\n", r["compressor"].get<std::string>(),
+             r["device"].get<std::string>(), r["elements"].get<std::size_t>());
+  fmt::print("payload         {} bytes (at most {}), ratio {}\n",
+             r["payload_bytes"].get<std::size_t>(), r["bound_bytes"].get<std::int64_t>(),
+             number_or_dash(r["ratio"], "{:.1f}"));
+  fmt::print("relative error  {}, cosine {}\n", number_or_dash(r["relative_error"], "{:.4g}"),
+             number_or_dash(r["cosine"], "{:.4f}"));
+  fmt::print("encode          {} ms, {} GB/s\n", number_or_dash(r["encode_ms"], "{:.3f}"),
+             number_or_dash(r["encode_gb_per_s"], "{:.2f}"));
+  fmt::print("decode          {} ms, {} GB/s\n", number_or_dash(r["decode_ms"], "{:.3f}"),
+             number_or_dash(r["decode_gb_per_s"], "{:.2f}"));
+}
+
+void check_options(const RunOptions& options) {
+  const bool has_states = !options.state_in.empty() || !options.state_out.empty();
+  if (options.ranks && has_states) {
+    throw CommandError(ExitCode::Usage, "--ranks keeps no states: each rank has its own");
+  }
+  if (options.worker >= options.world) {
+    throw CommandError(ExitCode::Usage, "--worker must be below --world");
+  }
+}
+
+}  // namespace
+
+ExitCode run_run(const RunOptions& options) {
+  check_options(options);
+  std::vector<rt::NpyArray> inputs = read_gradients(options.inputs, options.dtype);
+  const CodecFactory factory(options);
+  if (options.repeat_to_bytes > 0) {
+    for (rt::NpyArray& input : inputs) input = repeat_to(input, options.repeat_to_bytes);
+  }
+  const Shape shape = shape_of(inputs[0], factory.info().is_matrix);
+  Outcome outcome = options.ranks ? run_ranks(factory, options, inputs, shape)
+                                  : run_steps(factory, options, inputs, shape);
+  time_more(factory, options, inputs.back(), shape, outcome);
+  end_if_interrupted();
+  if (!options.payload.empty()) write_file(options.payload, outcome.payload);
+  if (!options.output.empty()) {
+    write_gradient(options.output, outcome.decoded, inputs.back().shape);
+  }
+  const nlohmann::json report =
+      report_of(factory, options, outcome, options.ranks ? 1 : inputs.size());
+  if (options.json) {
+    fmt::print("{}\n", report.dump());
+  } else {
+    print_for_people(report);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,86 @@
+// A codec over compiled kernels, and the choice between it and the interpreter.
+#include <fmt/format.h>
+
+#include "compiler/driver/codec.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/interrupt.h"
+#include "runtime/image/fingerprint.h"
+#include "runtime/session/session.h"
+
+namespace cinch::driver {
+
+namespace {
+
+class SessionCodec : public Codec {
+ public:
+  SessionCodec(std::shared_ptr<const rt::LoadedProgram> program, const rt::SessionOptions& options)
+      : session_(value_or_throw(rt::Session::open(std::move(program), options))) {}
+
+  std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
+    const Cancellable scope;
+    const auto payload = value_or_throw(session_.encode(gradient, step));
+    return {payload.begin(), payload.end()};
+  }
+  void decode(std::span<const std::uint8_t> payload, std::span<float> out,
+              std::uint64_t step) override {
+    const Cancellable scope;
+    value_or_throw(session_.decode(payload, rt::TensorView(out), step));
+  }
+  void finish(std::span<float> sum, std::uint64_t step) override {
+    const Cancellable scope;
+    value_or_throw(session_.finish(sum, rt::TensorView(sum), step));
+  }
+  std::int64_t payload_bound(std::uint64_t step) override {
+    return value_or_throw(session_.payload_bound(step));
+  }
+  void load_states(const std::string& path) override {
+    value_or_throw(session_.load_states(path), path);
+  }
+  void save_states(const std::string& path) override {
+    value_or_throw(session_.save_states(path), path);
+  }
+
+ private:
+  rt::Session session_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgram> program,
+                                          const RunOptions& options, Shape shape,
+                                          std::uint32_t worker, std::uint32_t world) {
+  rt::SessionOptions session;
+  session.rows = shape.rows;
+  session.cols = shape.cols;
+  session.threads = options.execution.threads;
+  session.world = world;
+  session.worker = worker;
+  session.seed = options.seed;
+  session.cancelled = Cancellable::flag();
+  return std::make_unique<SessionCodec>(std::move(program), session);
+}
+
+CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
+  if (options.interpret) {
+    interpreted_ = std::make_shared<const ir::Program>(make_ir(options.program));
+    info_ = &interpreted_->info;
+    return;
+  }
+  rt::ProgramImage image = make_program_image(options.program, options.execution);
+  loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(image)));
+  info_ = &loaded_->info();
+}
+
+std::string CodecFactory::fingerprint() const {
+  const std::array<std::uint64_t, 2> words = rt::fingerprint(info());
+  return fmt::format("{:016x}{:016x}", words[1], words[0]);
+}
+
+std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
+                                          std::uint32_t world) const {
+  if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
+  return open_session_codec(loaded_, options_, shape, worker, world);
+}
+
+}  // namespace cinch::driver
