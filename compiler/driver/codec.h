@@ -1,4 +1,5 @@
-// One tensor of one rank, encoded and decoded step by step: by a session over compiled kernels, or by the interpreter.
+// One tensor of one rank, encoded and decoded step by step: by a session over compiled kernels, or
+// by the interpreter.
 #pragma once
 #include <cstdint>
 #include <memory>

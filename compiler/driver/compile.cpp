@@ -41,8 +41,7 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
                            "' is not in this version: it runs code on the CPU only "
                            "(build --emit=source --target sm_80 prints CUDA)");
   }
-  const std::string arch =
-      options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
+  const std::string arch = options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
   if (must_run && !rt::host_supports(arch)) {
     throw CommandError(ExitCode::Unavailable, "this machine cannot run code for " + arch +
                                                   "; the highest it runs is " +
@@ -58,8 +57,8 @@ codegen::Target parse_target(const std::string& text) {
   const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
   const bool is_cpu = kind == "cpu" || kind.starts_with("x86-64");
   if (!is_cuda && !is_cpu) {
-    throw CommandError(ExitCode::Usage, "--target takes cpu, cpu:x86-64-v3 or cuda:sm_90, not '" +
-                                            text + "'");
+    throw CommandError(ExitCode::Usage,
+                       "--target takes cpu, cpu:x86-64-v3 or cuda:sm_90, not '" + text + "'");
   }
   if (is_cuda) {
     return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};

@@ -14,7 +14,8 @@ ir::Program make_ir(const ProgramOptions& options, bool with_passes = true);
 ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes);
 // Verified kernels with their costs.
 kir::KernelProgram make_kernels(const ir::Program& program);
-// Where code is made for. Throws CommandError (Unavailable) for devices and processors that are not here.
+// Where code is made for. Throws CommandError (Unavailable) for devices and processors that are not
+// here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
 rt::ProgramImage make_program_image(const ProgramOptions& options,
                                     const ExecutionOptions& execution);

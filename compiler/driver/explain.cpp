@@ -1,4 +1,5 @@
-// cinch explain: what a program stores and what it costs, from its kernels' formulas; nothing is compiled to machine code.
+// cinch explain: what a program stores and what it costs, from its kernels' formulas; nothing is
+// compiled to machine code.
 #include <fmt/format.h>
 
 #include "codegen/kir/cost.h"
@@ -41,16 +42,16 @@ void print_kernel(const json& kernel) {
 }
 
 void print_entry(const std::string& name, const json& entry) {
-  const std::string sweeps = entry["sweeps_least"] == entry["sweeps_most"]
-                                 ? entry["sweeps_least"].dump()
-                                 : fmt::format("{} to {}", entry["sweeps_least"].dump(),
-                                               entry["sweeps_most"].dump());
-  fmt::print("{:<9} {} kernels, {} sweeps over memory; per element {:.3f} B read, {:.3f} B written "
-             "(floor {:.3f} and {:.3f})\n",
-             name, entry["kernels"].get<int>(), sweeps,
-             entry["read_per_element"].get<double>(), entry["written_per_element"].get<double>(),
-             entry["floor_read_per_element"].get<double>(),
-             entry["floor_written_per_element"].get<double>());
+  const std::string sweeps =
+      entry["sweeps_least"] == entry["sweeps_most"]
+          ? entry["sweeps_least"].dump()
+          : fmt::format("{} to {}", entry["sweeps_least"].dump(), entry["sweeps_most"].dump());
+  fmt::print(
+      "{:<9} {} kernels, {} sweeps over memory; per element {:.3f} B read, {:.3f} B written "
+      "(floor {:.3f} and {:.3f})\n",
+      name, entry["kernels"].get<int>(), sweeps, entry["read_per_element"].get<double>(),
+      entry["written_per_element"].get<double>(), entry["floor_read_per_element"].get<double>(),
+      entry["floor_written_per_element"].get<double>());
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 

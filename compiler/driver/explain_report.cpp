@@ -194,7 +194,8 @@ class Report {
             {"bytes_written", text(kernel.info.bytes_written)}};
   }
 
-  // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and the shorter one.
+  // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and
+  // the shorter one.
   std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most) {
     std::int64_t total = 0;
     for (const rt::Step& step : steps) {

@@ -1,4 +1,5 @@
-// What `cinch explain` says, as JSON: the keys are those of docs/language.md's promises — payload, kernels, sweeps, bytes.
+// What `cinch explain` says, as JSON: the keys are those of docs/language.md's promises — payload,
+// kernels, sweeps, bytes.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,8 @@
 
 namespace cinch::driver {
 
-// `kernels` has its costs; formulas are added to its pool. Throws CommandError where a size does not evaluate.
+// `kernels` has its costs; formulas are added to its pool. Throws CommandError where a size does
+// not evaluate.
 nlohmann::json explain_report(const ir::Program& program, kir::KernelProgram& kernels,
                               const ExplainOptions& options);
 

@@ -87,8 +87,8 @@ sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramOptions& op
   const std::vector<sema::Binding> bindings = parse_bindings(options.bindings);
   const ProgramPlace place = find_program(options.program);
   const dsl::SourceBuffer& file = front_end.load(place.path);
-  const sema::CheckedModule module = sema::check_module(
-      front_end.sources, file.id(), load_import, front_end.sink, sema::CheckDepth::Names);
+  const sema::CheckedModule module = sema::check_module(front_end.sources, file.id(), load_import,
+                                                        front_end.sink, sema::CheckDepth::Names);
   if (front_end.sink.has_errors()) front_end.end_if_errors();
   const std::string name = choose_compressor(module, place);
   std::optional<sema::CheckedProgram> program =

@@ -29,7 +29,8 @@ struct FrontEnd {
 // name=value pairs of --set. Throws CommandError (Usage).
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words);
 
-// The compressor with its parameters bound. Throws CommandError (AtFault) after printing diagnostics.
+// The compressor with its parameters bound. Throws CommandError (AtFault) after printing
+// diagnostics.
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramOptions& options);
 
 }  // namespace cinch::driver

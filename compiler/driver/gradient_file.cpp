@@ -27,8 +27,9 @@ rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) {
   rt::NpyArray array = value_or_throw(rt::parse_npy(file), path);
   if (dtype.empty() && is_stored_as_uint16(file)) {
     throw CommandError(ExitCode::AtFault,
-                       path + ": found uint16, expected f32, f16 or bf16; if these are bfloat16, "
-                              "say --dtype bf16");
+                       path +
+                           ": found uint16, expected f32, f16 or bf16; if these are bfloat16, "
+                           "say --dtype bf16");
   }
   return array;
 }

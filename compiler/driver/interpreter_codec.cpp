@@ -1,4 +1,5 @@
-// A codec over the IR's interpreter: the oracle behind the same payloads. For tests (run --interpret).
+// A codec over the IR's interpreter: the oracle behind the same payloads. For tests (run
+// --interpret).
 #include <algorithm>
 #include <bit>
 
@@ -14,22 +15,13 @@ namespace cinch::driver {
 
 namespace {
 
-// Elements of any width from the packed bytes of a wire, in the interpreter's encoding.
-std::vector<std::uint64_t> unpack_elements(DType dtype, std::int64_t num_elems,
-                                           std::span<const std::uint8_t> bytes) {
-  std::vector<std::uint64_t> elements(static_cast<std::size_t>(num_elems));
-  const std::size_t bits = dtype.bits;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    std::uint64_t value = 0;
-    for (std::size_t b = 0; b < bits; ++b) {
-      const std::size_t at = i * bits + b;
-      value |= static_cast<std::uint64_t>(bytes[at / 8] >> (at % 8) & 1) << b;
-    }
-    const bool is_negative = is_signed_int(dtype) && (value >> (bits - 1) & 1) != 0;
-    if (is_negative && bits < 64) value |= ~std::uint64_t{0} << bits;
-    elements[i] = value;
+// The interpreter keeps signed integers extended to 64 bits.
+void extend_signs(DType dtype, std::vector<std::uint64_t>& elements) {
+  if (!is_signed_int(dtype) || dtype.bits == 64) return;
+  const int unused = 64 - dtype.bits;
+  for (std::uint64_t& x : elements) {
+    x = static_cast<std::uint64_t>(static_cast<std::int64_t>(x << unused) >> unused);
   }
-  return elements;
 }
 
 class InterpreterCodec : public Codec {
@@ -63,7 +55,7 @@ class InterpreterCodec : public Codec {
   void decode(std::span<const std::uint8_t> payload, std::span<float> out,
               std::uint64_t step) override {
     const rt::PayloadContext own = context(step);
-    const rt::PayloadExpectation expected{&program_->info, own.fingerprint, rt::decode_hash(own),
+    const rt::PayloadExpectation expected{&program_->info, own.fingerprint, own.decode_hash,
                                           own.env};
     const rt::PayloadView view = value_or_throw(rt::read_payload(payload, expected));
     interp::Inputs inputs = inputs_at(step);
@@ -81,8 +73,8 @@ class InterpreterCodec : public Codec {
       for (float& x : sum) x /= static_cast<float>(inputs_.world);
       return;
     }
-    const interp::Outputs out = value_or_throw(
-        interp::run(*program_, ir::FunctionKind::Finish, inputs_of(rt::ConstTensorView(sum), step)));
+    const interp::Outputs out = value_or_throw(interp::run(
+        *program_, ir::FunctionKind::Finish, inputs_of(rt::ConstTensorView(sum), step)));
     states_ = out.states;
     take_output(out, sum);
   }
@@ -121,10 +113,8 @@ class InterpreterCodec : public Codec {
     context.env.worker = inputs_.worker;
     context.env.step = static_cast<std::int64_t>(step);
     context.env.params = parameters_.host_values();
-    context.params = parameters_.kernel_words();
-    const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-    const std::uint64_t seed = inputs_.draw.seed;
-    context.draw = {low(seed), low(seed >> 32), low(step), low(step >> 32), 0, 0, inputs_.worker, 0};
+    const rt::DecodeFacts facts{parameters_.kernel_words(), inputs_.world, inputs_.draw.seed, step};
+    context.decode_hash = rt::decode_hash(program_->info, facts);
     return context;
   }
 
@@ -136,7 +126,8 @@ class InterpreterCodec : public Codec {
     for (int d = 0; d < type.rank; ++d) {
       array.dims[d] = value_or_throw(program_->info.exprs.eval_int(type.dims[d], env));
     }
-    array.bits = unpack_elements(type.dtype, array.size(), bytes);
+    array.bits = rt::unpack_elements(type.dtype, bytes, array.size());
+    extend_signs(type.dtype, array.bits);
     return array;
   }
 

@@ -18,7 +18,9 @@ namespace {
 // From build/<preset>/bin up to the root of the tree.
 constexpr int kLevelsToTree = 4;
 
-bool is_source(const fs::path& path) { return path.extension() == ".cinch"; }
+bool is_source(const fs::path& path) {
+  return path.extension() == ".cinch";
+}
 
 ProgramPlace find_in_stdlib(const std::string& name) {
   std::vector<std::string> names;

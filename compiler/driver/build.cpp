@@ -1,0 +1,124 @@
+// cinch build: --emit prints a stage. Libraries for linking come in a later version.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "codegen/emit/cpu.h"
+#include "codegen/emit/cuda.h"
+#include "codegen/jit/clang_jit.h"
+#include "codegen/jit/nvrtc.h"
+#include "codegen/kir/text.h"
+#include "compiler/driver/commands.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/program_lookup.h"
+#include "compiler/ir/printer.h"
+#include "dsl/syntax/syntax.h"
+#include "runtime/image/image_file.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::string emit_tree(const ProgramOptions& options) {
+  FrontEnd front_end;
+  const dsl::SourceBuffer& file = front_end.load(find_program(options.program).path);
+  const ast::Module module = dsl::parse(file, front_end.sink);
+  front_end.end_if_errors();
+  return dsl::dump(module);
+}
+
+std::string emit_checked(const ProgramOptions& options) {
+  FrontEnd front_end;
+  return sema::dump(check_program(front_end, options));
+}
+
+codegen::Target target_of(const BuildOptions& options) {
+  if (options.targets.size() > 1) {
+    throw CommandError(ExitCode::Usage, "--emit prints one target at a time");
+  }
+  return parse_target(options.targets.empty() ? "cpu:" + options.execution.cpu
+                                              : options.targets[0]);
+}
+
+codegen::KernelSource make_source(const BuildOptions& options, const codegen::Target& target) {
+  const kir::KernelProgram kernels = make_kernels(make_ir(options.program));
+  if (target.kind == codegen::TargetKind::Cuda) return codegen::emit_cuda(kernels, {target.arch});
+  return codegen::emit_cpu(kernels, {target.arch});
+}
+
+// Laid out by Clang's format library where that is here, else as emitted.
+std::string emit_source(const BuildOptions& options) {
+  const codegen::KernelSource source = make_source(options, target_of(options));
+  const rt::Result<std::string> formatted = codegen::format_source(source.text);
+  return formatted ? *formatted : source.text;
+}
+
+std::string emit_assembly(const BuildOptions& options) {
+  const codegen::Target target = target_of(options);
+  if (target.kind == codegen::TargetKind::Cuda) {
+    throw CommandError(ExitCode::Usage, "--emit=asm is for CPUs; for CUDA there is --emit=ptx");
+  }
+  return value_or_throw(codegen::compile_cpu_to_assembly(make_source(options, target)));
+}
+
+Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
+  const codegen::Target target =
+      options.targets.empty() ? parse_target("cuda") : target_of(options);
+  if (target.kind != codegen::TargetKind::Cuda) {
+    throw CommandError(ExitCode::Usage, "--emit=ptx and cubin need --target cuda:sm_NN");
+  }
+  codegen::CudaCompileOptions compile;
+  compile.output = output;
+  Bytes bytes = value_or_throw(codegen::compile_cuda(make_source(options, target), compile)).bytes;
+  if (output == codegen::CudaOutput::Ptx && !bytes.empty() && bytes.back() == 0) bytes.pop_back();
+  return bytes;
+}
+
+Bytes bytes_of(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+
+Bytes emit_stage(const BuildOptions& options) {
+  const std::string& stage = options.emit;
+  if (stage == "ast") return bytes_of(emit_tree(options.program));
+  if (stage == "checked") return bytes_of(emit_checked(options.program));
+  if (stage == "ir") return bytes_of(ir::print(make_ir(options.program, !options.no_passes)));
+  if (stage == "kir") return bytes_of(kir::print(make_kernels(make_ir(options.program))));
+  if (stage == "source") return bytes_of(emit_source(options));
+  if (stage == "asm") return bytes_of(emit_assembly(options));
+  if (stage == "ptx") return emit_cuda_binary(options, codegen::CudaOutput::Ptx);
+  if (stage == "cubin") return emit_cuda_binary(options, codegen::CudaOutput::Cubin);
+  return rt::write_image(make_program_image(options.program, options.execution));
+}
+
+bool is_binary(const std::string& stage) {
+  return stage == "cubin" || stage == "image";
+}
+
+}  // namespace
+
+ExitCode run_build(const BuildOptions& options) {
+  if (options.emit.empty()) {
+    throw CommandError(ExitCode::Unavailable,
+                       "libraries for linking are not in this version; --emit=image makes a file "
+                       "that runs without the compiler");
+  }
+  if (!options.more_files.empty()) {
+    throw CommandError(ExitCode::Usage, "--emit takes one program");
+  }
+  if (is_binary(options.emit) && options.output.empty()) {
+    throw CommandError(ExitCode::Usage, "--emit=" + options.emit + " needs --output FILE");
+  }
+  const Bytes bytes = emit_stage(options);
+  if (options.output.empty()) {
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  } else {
+    write_file(options.output, bytes);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,106 @@
+// cinch list: the standard library.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/program_lookup.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+// Payloads are compared at this many elements, a tensor of 4 MiB.
+constexpr std::int64_t kElements = 1 << 20;
+
+// The comment at the top of a file, up to its first empty line.
+std::string paper_of(std::string_view text) {
+  std::string paper;
+  while (text.starts_with("//") && !text.starts_with("///")) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(2, end - 2);
+    while (line.starts_with(' ')) line.remove_prefix(1);
+    paper += (paper.empty() ? "" : " ") + std::string(line);
+    if (line.ends_with('.')) break;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return paper;
+}
+
+json payload_bits(const rt::ProgramInfo& info) {
+  const rt::ParameterValues parameters(info);
+  HostEnv env;
+  env.n = env.rows = kElements;
+  if (info.is_matrix) env.rows = env.cols = 1 << 10;
+  env.params = parameters.host_values();
+  const auto layout = rt::payload_bound_layout(info, env);
+  if (!layout) return {};
+  return 8.0 * static_cast<double>(layout->size_bytes) / static_cast<double>(kElements);
+}
+
+std::string aggregation_of(const rt::ProgramInfo& info) {
+  if (info.has_sync) return "sync";
+  return info.aggregation == rt::Aggregation::Gather ? "gather" : "sum";
+}
+
+void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
+  const dsl::SourceBuffer& source = front_end.load(file.path);
+  const sema::CheckedModule module = sema::check_module(front_end.sources, source.id(), load_import,
+                                                        front_end.sink, sema::CheckDepth::Names);
+  if (front_end.sink.has_errors()) return;
+  for (const sema::CompressorEntry& entry : module.compressors()) {
+    json item = {{"name", entry.name},
+                 {"family", file.family},
+                 {"payload_bits_per_element", nullptr},
+                 {"aggregation", "as the wrapped one"},
+                 {"state", json::array()},
+                 {"paper", paper_of(source.text())},
+                 {"file", file.path}};
+    if (!entry.is_wrapper) {
+      const auto program = sema::elaborate(module, entry.name, {}, front_end.sink);
+      if (!program) return;
+      item["payload_bits_per_element"] = payload_bits(program->info);
+      item["aggregation"] = aggregation_of(program->info);
+      for (const rt::StateInfo& state : program->info.states) item["state"].push_back(state.name);
+    }
+    list.push_back(std::move(item));
+  }
+}
+
+void print_for_people(const json& list) {
+  fmt::print("{:<16} {:<10} {:>12}  {:<20} {}\n", "name", "family", "bits/element", "adds up",
+             "paper");
+  for (const json& item : list) {
+    const json& bits = item["payload_bits_per_element"];
+    fmt::print("{:<16} {:<10} {:>12}  {:<20} {}\n", item["name"].get<std::string>(),
+               item["family"].get<std::string>(),
+               bits.is_null() ? "-" : fmt::format("{:.3f}", bits.get<double>()),
+               item["aggregation"].get<std::string>(), item["paper"].get<std::string>());
+  }
+}
+
+}  // namespace
+
+ExitCode run_list(const ListOptions& options) {
+  if (stdlib_files().empty()) {
+    throw CommandError(ExitCode::Unavailable,
+                       "the standard library was not found; CINCH_STDLIB names its folder");
+  }
+  FrontEnd front_end;
+  json list = json::array();
+  for (const StdlibFile& file : stdlib_files()) describe(front_end, file, list);
+  front_end.end_if_errors();
+  if (options.json) {
+    fmt::print("{}\n", list.dump());
+  } else {
+    print_for_people(list);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver
