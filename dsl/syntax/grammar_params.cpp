@@ -8,7 +8,9 @@ namespace {
 constexpr auto set_range = [](auto& ctx) {
   x3::_val(ctx).range = builder(ctx).add_interval(x3::_attr(ctx));
 };
+// An entry that only recovered has no span and no place in the list.
 constexpr auto push_param = [](auto& ctx) {
+  if (x3::_attr(ctx).span.is_empty()) return;
   x3::_val(ctx).push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
 };
 

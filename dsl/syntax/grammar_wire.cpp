@@ -8,7 +8,9 @@ namespace {
 constexpr auto set_entry_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
 template <ast::Aggregation kHow>
 constexpr auto aggregate = [](auto& ctx) { x3::_val(ctx).aggregation = kHow; };
+// An entry that only recovered has no span and no place in the list.
 constexpr auto push_entry = [](auto& ctx) {
+  if (x3::_attr(ctx).span.is_empty()) return;
   x3::_val(ctx).push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
 };
 

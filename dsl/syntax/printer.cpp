@@ -360,8 +360,8 @@ class Printer {
     take("assert");
     space();
     group([&] {
-      out_.op(LayoutOp::Indent);
       expr(node.condition);
+      out_.op(LayoutOp::Indent);
       take(",");
       line();
       take();
@@ -433,17 +433,18 @@ class Printer {
   // Operators of one precedence break together, each at the end of its line.
   void print(const ast::Binary& node) {
     group([&] {
-      out_.op(LayoutOp::Indent);
       chain(node);
       out_.op(LayoutOp::Dedent);
     });
   }
+  // Leaves one Indent open: it starts behind the first operand, which may begin a line itself.
   void chain(const ast::Binary& node) {
     const auto* left = std::get_if<ast::Binary>(&m_[node.lhs].node);
     if (left && precedence(left->op) == precedence(node.op)) {
       chain(*left);
     } else {
       expr(node.lhs);
+      out_.op(LayoutOp::Indent);
     }
     space();
     take(spelling(node.op));

@@ -32,9 +32,9 @@ std::size_t TokenCursor::line_ends_before(std::uint32_t begin) const {
 
 bool TokenCursor::ends_its_line(const ast::Comment& comment, const Token& token) const {
   const std::string_view rest = source_.text({source_.id(), comment.span.end, token.span.begin});
+  if (comment.kind != ast::CommentKind::Block || token.kind == TokenKind::EndOfFile) return true;
   const std::size_t first = rest.find_first_not_of(" \t\r");
-  return comment.kind != ast::CommentKind::Block || first == std::string_view::npos ||
-         rest[first] == '\n';
+  return first != std::string_view::npos && rest[first] == '\n';
 }
 
 // Between what was written last and the token, comments in between left out of account.
@@ -66,7 +66,7 @@ void TokenCursor::add_comment(const ast::Comment& comment, const Token& token,
     pieces.push_back({LayoutOp::Text, text});
     if (ends_its_line(comment, token)) pieces.push_back({LayoutOp::HardLine, {}});
     pieces.push_back({LayoutOp::Space, {}});
-  } else if (ends_its_line(comment, token) && text.find('\n') == std::string_view::npos) {
+  } else if (comment.kind != ast::CommentKind::Block) {
     pieces.push_back({LayoutOp::Trailing, text});
     pieces.push_back({LayoutOp::HardLine, {}});
   } else {

@@ -1,6 +1,6 @@
-// lay_out: angle brackets, pairs of brackets, intervals and line ends. Recovery from a missing
-// closing bracket looks at words that can only begin a statement, item or declaration, and at the
-// indentation of lines.
+// lay_out: angle brackets, pairs of brackets, intervals and line ends. When brackets do not match,
+// words that can only begin a statement, item or declaration and the indents of lines tell where
+// one was meant to end.
 #include "dsl/syntax/token_layout.h"
 
 #include <algorithm>
@@ -164,7 +164,9 @@ class AngleMarker {
 
 class Layout {
  public:
-  Layout(TokenStream raw, DiagSink& sink) : stream_(std::move(raw)), sink_(sink) {
+  // `guesses`: brackets do not match, and words and indents may tell where one was meant to end.
+  Layout(TokenStream raw, DiagSink& sink, bool guesses)
+      : stream_(std::move(raw)), sink_(sink), guesses_(guesses) {
     AngleMarker(stream_.tokens).run();
     out_.reserve(stream_.tokens.size() + stream_.tokens.size() / 4);
   }
@@ -211,7 +213,7 @@ class Layout {
       while (!open_.empty()) abandon(token);
       return;
     }
-    if (!token.starts_line) return;
+    if (!guesses_ || !token.starts_line) return;
     while (!open_.empty() && is_abandoned_by(token)) abandon(token);
   }
 
@@ -223,15 +225,17 @@ class Layout {
       return begins_declaration || token.kind == TokenKind::KwLet ||
              token.kind == TokenKind::KwWhile || token.kind == TokenKind::KwAssert;
     }
-    if (token.kind == TokenKind::RBrace) return is_brace_of_outer_line(token);
+    if (token.kind == TokenKind::RBrace) return is_brace_of_outer_line();
     const bool begins_method = is_text(token, "encode") || is_text(token, "decode") ||
                                is_text(token, "finish") || is_text(token, "sync");
-    return (begins_declaration || begins_method) && line_indent_ <= stack_top().indent;
+    // A method stands in the braces of its compressor.
+    const bool is_outside = begins_declaration || (begins_method && open_.size() > 1);
+    return is_outside && line_indent_ <= stack_top().indent;
   }
 
   // A `}` first on its line, less indented than the line of the innermost `{` but just as the line
   // of another.
-  bool is_brace_of_outer_line(const Token&) const {
+  bool is_brace_of_outer_line() const {
     if (line_indent_ >= stack_top().indent) return false;
     return std::any_of(open_.begin(), open_.end(), [&](const Open& open) {
       return open.kind == TokenKind::LBrace && open.indent == line_indent_;
@@ -346,6 +350,7 @@ class Layout {
 
   TokenStream stream_;
   DiagSink& sink_;
+  bool guesses_;
   std::vector<Token> out_;
   std::vector<Open> open_;
   std::uint32_t line_indent_ = 0;
@@ -354,8 +359,12 @@ class Layout {
 
 }  // namespace
 
+// A program whose brackets match is never second-guessed, however it is indented.
 TokenStream lay_out(TokenStream raw, DiagSink& sink) {
-  return Layout(std::move(raw), sink).run();
+  DiagSink mismatches;
+  TokenStream strict = Layout(raw, mismatches, false).run();
+  if (!mismatches.has_errors()) return strict;
+  return Layout(std::move(raw), sink, true).run();
 }
 
 }  // namespace cinch::dsl

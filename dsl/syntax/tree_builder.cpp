@@ -280,7 +280,12 @@ void TreeBuilder::report_expected(const Token& found, std::string_view expected)
   static const std::vector<std::string_view> kItems{"const",  "size",   "state", "wire",  "encode",
                                                     "decode", "finish", "sync",  "claims"};
   if (found.is_reported) return;
-  if (expected == kDeclarationRule) {
+  if (found.kind == TokenKind::RBrace && found.starts_line && &found != stream_begin()) {
+    // What is missing before a `}` on the next line is missing at the end of this one.
+    const Span last = (&found)[-1].span;
+    sink_.report<DiagKind::Expected>(Span{last.file, last.end, last.end}, expected,
+                                     "the end of the line");
+  } else if (expected == kDeclarationRule) {
     sink_.report<DiagKind::UnknownDeclaration>(found.span, describe(found))
         .suggest(found.span, std::string(nearest_name(found.text, kDeclarations)));
   } else if (expected == kItemRule) {

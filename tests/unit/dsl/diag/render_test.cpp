@@ -1,0 +1,164 @@
+// What people and machines get to see of a diagnostic.
+#include "dsl/diag/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace cinch::dsl {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class RenderTest : public testing::Test {
+ protected:
+  // The first place where `piece` stands in the file.
+  Span at(const SourceBuffer& source, std::string_view piece) const {
+    const auto begin = static_cast<std::uint32_t>(source.text().find(piece));
+    return {source.id(), begin, begin + static_cast<std::uint32_t>(piece.size())};
+  }
+
+  SourceSet sources;
+  DiagSink sink;
+};
+
+TEST_F(RenderTest, TextShowsPositionLineAndCaret) {
+  const SourceBuffer& source = sources.add("a.cinch", "one\nlet x == 3\n");
+  sink.report<DiagKind::Expected>(at(source, "=="), "`=`", "`==`");
+  EXPECT_EQ(render_text(sink.all(), sources),
+            "a.cinch:2:7: error: expected `=`, found `==`\n"
+            "    2 | let x == 3\n"
+            "      |       ^^\n");
+}
+
+TEST_F(RenderTest, TextShowsNotesLabelsAndSuggestion) {
+  const SourceBuffer& source = sources.add("a.cinch", "siz k = 3\nstate s\n");
+  sink.report<DiagKind::UnknownItem>(at(source, "siz"), "`siz`")
+      .label(at(source, "state"), "another item")
+      .note("no place")
+      .suggest(at(source, "siz"), "size");
+  EXPECT_EQ(render_text(sink.all(), sources),
+            "a.cinch:1:1: error: expected an item of a compressor, found `siz`\n"
+            "    1 | siz k = 3\n"
+            "      | ^^^\n"
+            "a.cinch:2:1: note: another item\n"
+            "    2 | state s\n"
+            "      | ^^^^^\n"
+            "note: no place\n"
+            "note: did you mean `size`?\n");
+}
+
+TEST_F(RenderTest, EmptySpanGetsOneCaret) {
+  const SourceBuffer& source = sources.add("a.cinch", "let x");
+  sink.report<DiagKind::Expected>(Span{source.id(), 5, 5}, "`=`", "the end of the line");
+  EXPECT_THAT(render_text(sink.all(), sources), HasSubstr("      |      ^\n"));
+}
+
+TEST_F(RenderTest, SpanOverLinesIsMarkedToTheEndOfItsFirst) {
+  const SourceBuffer& source = sources.add("a.cinch", "f(a,\n  b)\n");
+  sink.report<DiagKind::CannotAssign>(at(source, "f(a,\n  b)"));
+  EXPECT_THAT(render_text(sink.all(), sources), HasSubstr("    1 | f(a,\n      | ^^^^\n"));
+}
+
+TEST_F(RenderTest, CaretStandsRightBehindTabsAndWideBytes) {
+  const SourceBuffer& source = sources.add("a.cinch", "\t\xc3\xa9 $");
+  sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`$`");
+  EXPECT_THAT(render_text(sink.all(), sources), HasSubstr("      | \t  ^\n"));
+}
+
+TEST_F(RenderTest, LongLinesAreCutAroundTheSpan) {
+  const std::string text = std::string(5000, 'a') + "$" + std::string(5000, 'b');
+  const SourceBuffer& source = sources.add("a.cinch", text);
+  sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`$`");
+  const std::string shown = render_text(sink.all(), sources);
+  EXPECT_LT(shown.size(), 500u);
+  EXPECT_THAT(shown, HasSubstr("a.cinch:1:5001: error"));
+  EXPECT_THAT(shown, HasSubstr("…" + std::string(60, 'a') + "$b"));
+  EXPECT_THAT(shown, HasSubstr("| " + std::string(61, ' ') + "^\n"));
+}
+
+TEST_F(RenderTest, ControlCharactersDoNotReachTheTerminal) {
+  const SourceBuffer& source = sources.add("a.cinch", "\x1b[2J $");
+  sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`$`");
+  EXPECT_THAT(render_text(sink.all(), sources), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(RenderTest, ColourOnlyOnRequest) {
+  const SourceBuffer& source = sources.add("a.cinch", "x");
+  sink.report<DiagKind::CannotAssign>(source.whole());
+  EXPECT_THAT(render_text(sink.all(), sources), Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(render_text(sink.all(), sources, {.has_color = true}),
+              HasSubstr("\x1b[1;31merror: "));
+}
+
+TEST_F(RenderTest, DiagnosticWithoutFileHasNoPosition) {
+  sink.report<DiagKind::CannotAssign>(Span{});
+  EXPECT_EQ(render_text(sink.all(), sources), "error: cannot assign to this expression\n");
+}
+
+TEST_F(RenderTest, JsonHasEveryFact) {
+  const SourceBuffer& source = sources.add("a.cinch", "one\nlet x == 3\n");
+  sink.report<DiagKind::Expected>(at(source, "=="), "`=`", "`==`")
+      .note(at(source, "one"), "here")
+      .suggest(at(source, "=="), "=");
+  const json log = json::parse(render_json(sink.all(), sources));
+  EXPECT_EQ(log["errors"], 1);
+  const json& diag = log["diagnostics"][0];
+  EXPECT_EQ(diag["severity"], "error");
+  EXPECT_EQ(diag["code"], "P003");
+  EXPECT_EQ(diag["kind"], "Expected");
+  EXPECT_EQ(diag["message"], "expected `=`, found `==`");
+  EXPECT_EQ(diag["args"], json::array({"`=`", "`==`"}));
+  EXPECT_EQ(diag["file"], "a.cinch");
+  EXPECT_EQ(diag["line"], 2);
+  EXPECT_EQ(diag["column"], 7);
+  EXPECT_EQ(diag["end_line"], 2);
+  EXPECT_EQ(diag["end_column"], 9);
+  EXPECT_EQ(diag["begin_byte"], 10);
+  EXPECT_EQ(diag["notes"][0]["line"], 1);
+  EXPECT_EQ(diag["suggestion"]["replacement"], "=");
+}
+
+TEST_F(RenderTest, JsonReplacesBytesThatAreNoText) {
+  const SourceBuffer& source = sources.add("a.cinch", "\xff\xfe");
+  sink.report<DiagKind::UnexpectedCharacter>(source.whole(), std::string(source.text()));
+  EXPECT_TRUE(json::accept(render_json(sink.all(), sources)));
+  EXPECT_TRUE(json::accept(render_sarif(sink.all(), sources, "1.0")));
+}
+
+TEST_F(RenderTest, JsonOfNothingIsAnEmptyList) {
+  const json log = json::parse(render_json({}, sources));
+  EXPECT_EQ(log["errors"], 0);
+  EXPECT_TRUE(log["diagnostics"].empty());
+}
+
+TEST_F(RenderTest, SarifNamesToolRulesAndPlaces) {
+  const SourceBuffer& source = sources.add("my dir/a.cinch", "siz k = 3\nlet\n");
+  sink.report<DiagKind::UnknownItem>(at(source, "siz"), "`siz`").suggest(at(source, "siz"), "size");
+  sink.report<DiagKind::UnknownItem>(at(source, "let"), "`let`").note(at(source, "k"), "here");
+  const json log = json::parse(render_sarif(sink.all(), sources, "0.1.0"));
+  EXPECT_EQ(log["version"], "2.1.0");
+  const json& run = log["runs"][0];
+  EXPECT_EQ(run["tool"]["driver"]["name"], "cinch");
+  EXPECT_EQ(run["tool"]["driver"]["version"], "0.1.0");
+  ASSERT_EQ(run["tool"]["driver"]["rules"].size(), 1u);
+  EXPECT_EQ(run["tool"]["driver"]["rules"][0]["id"], "P005");
+  ASSERT_EQ(run["results"].size(), 2u);
+  const json& first = run["results"][0];
+  EXPECT_EQ(first["ruleId"], "P005");
+  EXPECT_EQ(first["ruleIndex"], 0);
+  EXPECT_EQ(first["level"], "error");
+  const json& place = first["locations"][0]["physicalLocation"];
+  EXPECT_EQ(place["artifactLocation"]["uri"], "my%20dir/a.cinch");
+  EXPECT_EQ(place["region"]["startLine"], 1);
+  EXPECT_EQ(place["region"]["endColumn"], 4);
+  const json& change = first["fixes"][0]["artifactChanges"][0]["replacements"][0];
+  EXPECT_EQ(change["insertedContent"]["text"], "size");
+  EXPECT_EQ(run["results"][1]["relatedLocations"][0]["message"]["text"], "here");
+}
+
+}  // namespace
+}  // namespace cinch::dsl
