@@ -1,0 +1,89 @@
+// The calls into cinch_clang, and what its replies mean.
+#include "codegen/jit/clang_jit.h"
+
+#include <memory>
+
+#include "codegen/jit/library.h"
+#include "runtime/core/check.h"
+#include "runtime/module/cpu_module.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ReplyPtr = std::unique_ptr<CinchClangReply, void (*)(CinchClangReply*)>;
+
+std::string resolve_arch(std::string_view arch) {
+  return std::string(arch == "native" ? rt::host_cpu_arch() : arch);
+}
+
+[[noreturn]] void throw_compile_error(const KernelSource& source, const char* log) {
+  InternalError error(InternalErrorKind::Bug,
+                      std::string("emitted source does not compile:\n") + log, "codegen/emit");
+  error.attach("compile", source.text);
+  throw error;
+}
+
+rt::Result<ReplyPtr> request_output(const KernelSource& source, const CpuCompileOptions& options,
+                                    CinchClangOutput output) {
+  const auto& backend = clang_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  const CinchClangBackend* functions = backend->functions;
+  const std::string arch = resolve_arch(source.target.arch);
+  CinchClangRequest request{};
+  request.source = source.text.data();
+  request.source_size = source.text.size();
+  request.file_name = "kernels.cpp";
+  request.cpu = arch.c_str();
+  request.lanes = vector_lanes(arch);
+  request.output = output;
+  request.address_sanitizer = options.sanitize_address;
+  request.optimization_level = options.optimization_level;
+  ReplyPtr reply(functions->compile(&request), functions->release);
+  if (!reply->ok) throw_compile_error(source, reply->log);
+  if (options.times) {
+    *options.times = {reply->times.front_end_ms, reply->times.optimizer_ms,
+                      reply->times.machine_code_ms, reply->times.link_ms};
+  }
+  return reply;
+}
+
+}  // namespace
+
+int vector_lanes(std::string_view arch) {
+  const std::string name = resolve_arch(arch);
+  if (name == "x86-64-v4") return 16;
+  if (name == "x86-64-v3") return 8;
+  CINCH_CHECK(name == "x86-64", "unknown CPU architecture " + name);
+  return 4;
+}
+
+rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
+                                                  const CpuCompileOptions& options) {
+  return request_output(source, options, kCinchSharedObject).map([](const ReplyPtr& reply) {
+    return std::vector<std::uint8_t>(reply->bytes, reply->bytes + reply->size);
+  });
+}
+
+rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
+                                                const CpuCompileOptions& options) {
+  return request_output(source, options, kCinchAssembly).map([](const ReplyPtr& reply) {
+    return std::string(reply->bytes, reply->bytes + reply->size);
+  });
+}
+
+rt::Result<std::string> format_source(std::string_view text) {
+  const auto& backend = clang_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  const CinchClangBackend* functions = backend->functions;
+  ReplyPtr reply(functions->format(text.data(), text.size()), functions->release);
+  CINCH_CHECK(reply->ok, std::string("emitted source cannot be formatted: ") + reply->log);
+  return std::string(reply->bytes, reply->bytes + reply->size);
+}
+
+rt::Result<ClangInfo> find_clang() {
+  const auto& backend = clang_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  return ClangInfo{backend->functions->version, backend->path};
+}
+
+}  // namespace cinch::codegen
