@@ -1,0 +1,230 @@
+// Text of values, literals and element-wise instructions. See c_family.h.
+#include "codegen/emit/c_family.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::ComputeType;
+
+bool is_identifier(const std::string& name) {
+  if (name.empty()) return false;
+  for (char c : name) {
+    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_';
+    if (!ok) return false;
+  }
+  return true;
+}
+
+// The container in which an integer dtype is converted to: as signed as itself, 32 or 64 bits.
+const char* container(DType dtype) {
+  if (is_signed_int(dtype)) return dtype.bits <= 32 ? "i32" : "i64";
+  return dtype.bits <= 32 ? "u32" : "u64";
+}
+
+int container_bits(ComputeType type) {
+  return 8 * kir::compute_type_bytes(type);
+}
+
+const char* narrow_float_name(DType dtype) {
+  switch (dtype.kind) {
+    case DTypeKind::F16:
+      return "f16";
+    case DTypeKind::BF16:
+      return "bf16";
+    case DTypeKind::F8E4M3:
+      return "f8e4m3";
+    case DTypeKind::F8E5M2:
+      return "f8e5m2";
+    default:
+      CINCH_BUG("not a narrow float");
+  }
+}
+
+// An integer result whose dtype is narrower than its container comes back to its width.
+std::string wrapped(const std::string& text, DType dtype, ComputeType type) {
+  if (!kir::is_integer(type) || !is_int(dtype) || dtype.bits == container_bits(type)) return text;
+  return fmt::format("wrap_{}<{}>({})", is_signed_int(dtype) ? "signed" : "unsigned",
+                     dtype.bits, text);
+}
+
+// Truth values: false below true.
+std::string bool_op(ScalarOp op, std::span<const std::string> x) {
+  switch (op) {
+    case ScalarOp::bit_not:
+      return fmt::format("op_not({})", x[0]);
+    case ScalarOp::bit_and:
+    case ScalarOp::min:
+      return fmt::format("({} & {})", x[0], x[1]);
+    case ScalarOp::bit_or:
+    case ScalarOp::max:
+      return fmt::format("({} | {})", x[0], x[1]);
+    case ScalarOp::bit_xor:
+    case ScalarOp::ne:
+      return fmt::format("({} ^ {})", x[0], x[1]);
+    case ScalarOp::eq:
+      return fmt::format("op_not({} ^ {})", x[0], x[1]);
+    case ScalarOp::lt:
+      return fmt::format("(op_not({}) & {})", x[0], x[1]);
+    case ScalarOp::gt:
+      return fmt::format("({} & op_not({}))", x[0], x[1]);
+    case ScalarOp::le:
+      return fmt::format("(op_not({}) | {})", x[0], x[1]);
+    case ScalarOp::ge:
+      return fmt::format("({} | op_not({}))", x[0], x[1]);
+    default:
+      CINCH_BUG(fmt::format("{} of truth values", scalar_op_info(op).name));
+  }
+}
+
+std::string join(std::span<const std::string> operands) {
+  std::string text;
+  for (const std::string& operand : operands) text += (text.empty() ? "" : ", ") + operand;
+  return text;
+}
+
+bool is_identity_on_integers(ScalarOp op) {
+  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
+         op == ScalarOp::trunc;
+}
+
+// The bits in which an operation sees its integer operands.
+int operand_width(const kir::Instr& instr, ComputeType type) {
+  return is_int(instr.dtype) && kir::compute_type(instr.dtype) == type ? instr.dtype.bits
+                                                                       : container_bits(type);
+}
+
+std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> types,
+                        std::span<const std::string> x) {
+  const ScalarOp op = instr.scalar_op;
+  const ScalarOpInfo& info = scalar_op_info(op);
+  if (op == ScalarOp::select) return fmt::format("op_select({})", join(x));
+  const ComputeType type = types[0];
+  if (type == ComputeType::Bool) return bool_op(op, x);
+  if (kir::is_integer(type) && is_identity_on_integers(op)) return x[0];
+  const bool is_predicate = info.result == ScalarResult::Bool;
+  if (is_predicate) return fmt::format("op_{}({})", info.name, join(x));
+  const int width = operand_width(instr, type);
+  const bool needs_width = op == ScalarOp::shl || op == ScalarOp::shr ||
+                           op == ScalarOp::popcount || op == ScalarOp::clz;
+  if (needs_width && width != container_bits(type)) {
+    return wrapped(fmt::format("lang::{}({}, {})", info.name, join(x), width), instr.dtype,
+                   info.result == ScalarResult::U32 ? ComputeType::U32 : type);
+  }
+  const std::string text = fmt::format("lang::{}({})", info.name, join(x));
+  return info.result == ScalarResult::Same ? wrapped(text, instr.dtype, type) : text;
+}
+
+std::string convert_text(const kir::Instr& instr, ComputeType from, const std::string& x) {
+  const DType to = instr.dtype;
+  const char* to_type = c_type(kir::compute_type(to));
+  if (from == ComputeType::Bool) {
+    return is_bool(to) ? x : fmt::format("truth_to<{}>({})", to_type, x);
+  }
+  if (is_bool(to)) return fmt::format("is_nonzero({})", x);
+  if (is_int(to)) {
+    return fmt::format("to_int<{}, {}, {}>({})", to_type, container(to), to.bits, x);
+  }
+  if (is_narrow_float(to)) return fmt::format("round_to_{}({})", narrow_float_name(to), x);
+  return fmt::format("lang::to_{}({})", to_type, x);
+}
+
+std::string bits_from(DType from, const std::string& x) {
+  if (is_bool(from)) return fmt::format("truth_to<u32>({})", x);
+  if (is_int(from)) return fmt::format("bits_from_int<{}>({})", from.bits, x);
+  if (is_narrow_float(from)) return fmt::format("bits_from_{}({})", narrow_float_name(from), x);
+  return fmt::format("bits_from_float({})", x);
+}
+
+std::string bits_to(DType to, const std::string& bits) {
+  if (is_bool(to)) return fmt::format("is_nonzero({})", bits);
+  if (is_narrow_float(to)) return fmt::format("bits_to_{}({})", narrow_float_name(to), bits);
+  if (is_float(to)) return fmt::format("bits_to_{}({})", dtype_name(to), bits);
+  if (is_signed_int(to)) return fmt::format("bits_to_signed<{}>({})", to.bits, bits);
+  // Unsigned: zero-extended already; narrow ones live in i32.
+  return to.bits < 32 ? fmt::format("lang::as_signed({})", bits) : bits;
+}
+
+std::string float_literal(double value, bool is_f64) {
+  return fmt::format("{:a}{}", value, is_f64 ? "" : "f");
+}
+
+}  // namespace
+
+const char* c_type(ComputeType type) {
+  return kir::compute_type_name(type);
+}
+
+std::string value_name(const kir::Kernel& kernel, kir::ValueId value) {
+  const std::string& name = kernel.values[value.index()].name;
+  return is_identifier(name) ? fmt::format("v{}_{}", value.index(), name)
+                             : fmt::format("v{}", value.index());
+}
+
+std::string literal(ComputeType type, std::uint64_t bits) {
+  switch (type) {
+    case ComputeType::Bool:
+      return bits ? "true" : "false";
+    case ComputeType::I32: {
+      const auto value = static_cast<std::int32_t>(bits);
+      return value == INT32_MIN ? "i32(-2147483647 - 1)" : fmt::format("i32({})", value);
+    }
+    case ComputeType::U32:
+      return fmt::format("{}u", static_cast<std::uint32_t>(bits));
+    case ComputeType::I64: {
+      const auto value = static_cast<std::int64_t>(bits);
+      return value == INT64_MIN ? "i64(-9223372036854775807ll - 1)"
+                                : fmt::format("i64({}ll)", value);
+    }
+    case ComputeType::U64:
+      return fmt::format("{}ull", bits);
+    case ComputeType::F32: {
+      const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+      return std::isfinite(value) ? float_literal(value, false)
+                                  : fmt::format("f32_bits({:#x}u)", static_cast<std::uint32_t>(bits));
+    }
+    case ComputeType::F64: {
+      const auto value = std::bit_cast<double>(bits);
+      return std::isfinite(value) ? float_literal(value, true)
+                                  : fmt::format("f64_bits({:#x}ull)", bits);
+    }
+  }
+  CINCH_BUG("unknown compute type");
+}
+
+bool is_element_wise(kir::InstrKind kind) {
+  return kind == kir::InstrKind::scalar || kind == kir::InstrKind::convert ||
+         kind == kir::InstrKind::bitcast;
+}
+
+std::string element_wise(const kir::Instr& instr, std::span<const ComputeType> types,
+                         std::span<const std::string> operands) {
+  switch (instr.kind) {
+    case kir::InstrKind::scalar:
+      return scalar_text(instr, types, operands);
+    case kir::InstrKind::convert:
+      return convert_text(instr, types[0], operands[0]);
+    case kir::InstrKind::bitcast:
+      return bits_to(instr.dtype, bits_from(instr.from_dtype, operands[0]));
+    default:
+      CINCH_BUG("not an element-wise instruction");
+  }
+}
+
+void SourceWriter::line(const std::string& text) {
+  if (text.starts_with("}") && depth_ > 0) --depth_;
+  text_.append(static_cast<std::size_t>(2 * depth_), ' ');
+  text_ += text;
+  text_ += '\n';
+  if (text.ends_with("{")) ++depth_;
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,100 @@
+// ordered.h: what tasks tell each other: sums over all groups before (look-back), counts of a
+// histogram, status words, counted bytes. Needs vectors.h.
+
+namespace cinch {
+
+// Two words per group: [2 * group + 1] is the sum up to and with this group, valid once
+// [2 * group] is 1. Only the last group of a chunk that a task works on is published. Chunks start
+// in ascending order and each waits only for the one before, which waits for nobody later: waiting
+// ends.
+CINCH_CALL void pause_waiting(u32& rounds) {
+  __builtin_ia32_pause();
+  if (++rounds % 1024 != 0) return;
+  // Another task needs this core: sched_yield (Linux, x86-64: call 24).
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(24l) : "rcx", "r11", "memory");
+}
+template <class E>
+CINCH_CALL E sum_before(const u8* state, u64 first_group) {
+  if (first_group == 0) return 0;
+  const u64* words = (const u64*)state + 2 * (first_group - 1);
+  u32 rounds = 0;
+  while (__atomic_load_n(words, __ATOMIC_ACQUIRE) == 0) pause_waiting(rounds);
+  return E(words[1]);
+}
+template <class E>
+CINCH_CALL void publish_sum(u8* state, u64 last_group, E sum) {
+  u64* words = (u64*)state + 2 * last_group;
+  words[1] = u64(sum);
+  __atomic_store_n(words, 1ull, __ATOMIC_RELEASE);
+}
+
+// Groups of `len` elements that a task takes through each pass around a look-back: what the first
+// pass reads, the second finds in the cache.
+constexpr u32 kMaxChunk = 32;
+CINCH_CALL u32 chunk_groups(i64 group_len) {
+  const i64 groups = i64(kMaxChunk) * kTile / (group_len < 1 ? 1 : group_len);
+  return groups < 1 ? 1 : groups > kMaxChunk ? kMaxChunk : u32(groups);
+}
+
+// status[0]: flags; status[1]: 0, or 1 + the lowest message of a failed check.
+CINCH_CALL void raise_flag(const KernelArgs* args, u32 flag) {
+  __atomic_fetch_or(args->status, flag, __ATOMIC_RELAXED);
+}
+CINCH_CALL void report_failure(const KernelArgs* args, u32 message) {
+  u32 known = __atomic_load_n(args->status + 1, __ATOMIC_RELAXED);
+  while (known == 0 || known > message + 1) {
+    if (__atomic_compare_exchange_n(args->status + 1, &known, message + 1, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      return;
+    }
+  }
+}
+
+// A task's own histogram, added to the buffer at its end; tasks with few elements for many bins add
+// straight to the buffer. Counts are u32 and wrap.
+template <u32 Bins>
+struct Histogram {
+  static constexpr u32 kOwnBins = Bins <= 65536 ? Bins : 1;
+  u8* buffer;
+  bool is_own;
+  u32 own[kOwnBins];
+
+  CINCH_MEMBER void open(u8* counts, u64 elements) {
+    buffer = counts;
+    is_own = Bins <= 65536 && elements >= 2 * u64(Bins);
+    if (is_own) {
+      for (u32 i = 0; i < kOwnBins; ++i) own[i] = 0;
+    }
+  }
+  CINCH_MEMBER void take(Lanes<u32> bin, Truth live) {
+    const Truth inside = Truth(live & (bin < wide(Bins)));
+    for (u32 rest = bits_of_truth(inside); rest != 0; rest &= rest - 1) {
+      const u32 b = bin[__builtin_ctz(rest)];
+      if (is_own) {
+        ++own[b];
+      } else {
+        __atomic_fetch_add((u32*)buffer + b, 1u, __ATOMIC_RELAXED);
+      }
+    }
+  }
+  CINCH_MEMBER void close() {
+    if (!is_own) return;
+    for (u32 i = 0; i < kOwnBins; ++i) {
+      if (own[i] != 0) __atomic_fetch_add((u32*)buffer + i, own[i], __ATOMIC_RELAXED);
+    }
+  }
+};
+
+// Bytes of a run of packed or whole elements, for counted images.
+CINCH_CALL u64 run_bytes(u32 count, u32 bits) { return (u64(count) * bits + 7) / 8; }
+CINCH_CALL u64 lane_bytes(Truth live, u32 bits) {
+  return u64(__builtin_popcount(bits_of_truth(live))) * ((bits + 7) / 8);
+}
+CINCH_CALL void add_counted(const KernelArgs* args, u64 read, u64 written) {
+  if (!args->counters) return;
+  __atomic_fetch_add(args->counters, read, __ATOMIC_RELAXED);
+  __atomic_fetch_add(args->counters + 1, written, __ATOMIC_RELAXED);
+}
+
+}  // namespace cinch

@@ -1,0 +1,235 @@
+// packed.h: elements of B bits, least significant bit first, nothing between them. A tile's values
+// stand in a stage on the stack (u8, u16, u32 or u64 each; for B = 1 one bit each) and move to or
+// from the buffer in one run. A run may begin inside a byte: the bits below were written before by
+// the same task and stay; the bits behind the last element become 0. Needs memory.h.
+
+namespace cinch {
+
+template <int B>
+constexpr u64 kLowBits = ~0ull >> (64 - B);
+
+#if !defined(__BMI2__)
+// The low `Bits` of every 2 * Half bits joined with those Half above, for packing and back.
+template <int Bits, int Half>
+CINCH_CALL u64 join_halves(u64 x) {
+  constexpr u64 kField = Bits == 64 ? ~0ull : (1ull << Bits) - 1;
+  u64 low = 0;
+  for (int at = 0; at < 64; at += 2 * Half) low |= kField << at;
+  return (x & low) | ((x >> (Half - Bits)) & (low << Bits));
+}
+template <int Bits, int Half>
+CINCH_CALL u64 part_halves(u64 x) {
+  constexpr u64 kField = (1ull << Bits) - 1;
+  u64 low = 0;
+  for (int at = 0; at < 64; at += 2 * Half) low |= kField << at;
+  return (x & low) | ((x & (low << Bits)) << (Half - Bits));
+}
+#endif
+
+// Eight bytes of B <= 8 bits each to 8 * B bits, and back.
+template <int B>
+CINCH_CALL u64 squeeze_bytes(u64 x) {
+  if constexpr (B == 8) return x;
+#if defined(__BMI2__)
+  return __builtin_ia32_pext_di(x, 0x0101010101010101ull * kLowBits<B>);
+#else
+  x &= 0x0101010101010101ull * kLowBits<B>;
+  return join_halves<4 * B, 32>(join_halves<2 * B, 16>(join_halves<B, 8>(x)));
+#endif
+}
+template <int B>
+CINCH_CALL u64 spread_bytes(u64 x) {
+  if constexpr (B == 8) return x;
+#if defined(__BMI2__)
+  return __builtin_ia32_pdep_di(x, 0x0101010101010101ull * kLowBits<B>);
+#else
+  return part_halves<B, 8>(part_halves<2 * B, 16>(part_halves<4 * B, 32>(x)));
+#endif
+}
+// Four u16 of B <= 16 bits each to 4 * B bits, and back.
+template <int B>
+CINCH_CALL u64 squeeze_words(u64 x) {
+#if defined(__BMI2__)
+  return __builtin_ia32_pext_di(x, 0x0001000100010001ull * kLowBits<B>);
+#else
+  x &= 0x0001000100010001ull * kLowBits<B>;
+  return join_halves<2 * B, 32>(join_halves<B, 16>(x));
+#endif
+}
+template <int B>
+CINCH_CALL u64 spread_words(u64 x) {
+#if defined(__BMI2__)
+  return __builtin_ia32_pdep_di(x, 0x0001000100010001ull * kLowBits<B>);
+#else
+  return part_halves<B, 16>(part_halves<2 * B, 32>(x));
+#endif
+}
+
+// Writes fields of any width one after another.
+struct BitWriter {
+  u8* to;
+  unsigned __int128 held;
+  u32 num_held;
+  CINCH_MEMBER void put(u64 field, u32 bits) {
+    held |= (unsigned __int128)field << num_held;
+    num_held += bits;
+    if (num_held < 64) return;
+    const u64 whole = u64(held);
+    __builtin_memcpy(to, &whole, 8);
+    to += 8;
+    held >>= 64;
+    num_held -= 64;
+  }
+  CINCH_MEMBER void close() {
+    for (; num_held >= 8; num_held -= 8, held >>= 8) *to++ = u8(held);
+    if (num_held != 0) *to = u8(held);
+  }
+};
+CINCH_CALL BitWriter write_bits_from(u8* buffer, u64 first_bit) {
+  u8* to = buffer + first_bit / 8;
+  const u32 inside = u32(first_bit % 8);
+  return {to, inside ? (unsigned __int128)(*to & ((1u << inside) - 1)) : 0, inside};
+}
+// Reads them; the bytes of the fields asked for and no others.
+struct BitReader {
+  const u8* from;
+  unsigned __int128 held;
+  u32 num_held;
+  CINCH_MEMBER u64 take(u32 bits, u64 mask) {
+    for (; num_held < bits; num_held += 8) held |= (unsigned __int128)*from++ << num_held;
+    const u64 field = u64(held) & mask;
+    held >>= bits;
+    num_held -= bits;
+    return field;
+  }
+};
+CINCH_CALL BitReader read_bits_from(const u8* buffer, u64 first_bit, u32 count) {
+  const u8* from = buffer + first_bit / 8;
+  const u32 inside = u32(first_bit % 8);
+  if (inside == 0 || count == 0) return {from, 0, 0};
+  return {from + 1, (unsigned __int128)(*from >> inside), 8 - inside};
+}
+
+template <int B, class S>
+static __attribute__((noinline, unused)) void pack_run(u8* buffer, i64 first, const S* stage,
+                                                       u32 count) {
+  BitWriter writer = write_bits_from(buffer, u64(first) * B);
+  u32 i = 0;
+  if constexpr (B <= 16) {
+    if (writer.num_held == 0) {
+      for (; i + 8 <= count; i += 8, writer.to += B) {
+        u64 x[sizeof(S)];
+        __builtin_memcpy(x, stage + i, 8 * sizeof(S));
+        if constexpr (sizeof(S) == 1) {
+          const u64 bits = squeeze_bytes<B>(x[0]);
+          __builtin_memcpy(writer.to, &bits, B);
+        } else {
+          const unsigned __int128 bits =
+              squeeze_words<B>(x[0]) | (unsigned __int128)squeeze_words<B>(x[1]) << (4 * B);
+          __builtin_memcpy(writer.to, &bits, B);
+        }
+      }
+    }
+  }
+  for (; i < count; ++i) writer.put(u64(stage[i]) & kLowBits<B>, B);
+  writer.close();
+}
+// `count` elements, then zeros to the end of the last vector.
+template <int B, class S>
+static __attribute__((noinline, unused)) void unpack_run(const u8* buffer, i64 first, S* stage,
+                                                         u32 count, u32 stage_count) {
+  u32 i = 0;
+  const u64 first_bit = u64(first) * B;
+  if constexpr (B <= 16) {
+    if (first_bit % 8 == 0) {
+      const u8* from = buffer + first_bit / 8;
+      for (; i + 8 <= count; i += 8, from += B) {
+        if constexpr (sizeof(S) == 1) {
+          u64 bits = 0;
+          __builtin_memcpy(&bits, from, B);
+          const u64 x = spread_bytes<B>(bits);
+          __builtin_memcpy(stage + i, &x, 8);
+        } else {
+          unsigned __int128 bits = 0;
+          __builtin_memcpy(&bits, from, B);
+          const u64 x[2] = {spread_words<B>(u64(bits) & (~0ull >> (64 - 4 * B))),
+                            spread_words<B>(u64(bits >> (4 * B)))};
+          __builtin_memcpy(stage + i, x, 16);
+        }
+      }
+    }
+  }
+  BitReader reader = read_bits_from(buffer, first_bit + u64(i) * B, count - i);
+  for (; i < count; ++i) stage[i] = S(reader.take(B, kLowBits<B>));
+  for (; i < stage_count; ++i) stage[i] = 0;
+}
+
+// Single bits: the stage holds 1024 of them, and a vector's worth behind.
+struct BitStage {
+  u8 bytes[kTile / 8 + 8];
+};
+CINCH_CALL void stage_bits(BitStage& stage, u32 place, Truth x) {
+  const u32 bits = bits_of_truth(x);
+#if CINCH_LANES == 4
+  u8& byte = stage.bytes[place / 8];
+  byte = place % 8 == 0 ? u8(bits) : u8(byte | bits << 4);
+#else
+  const LaneWord word = LaneWord(bits);
+  __builtin_memcpy(&stage.bytes[place / 8], &word, sizeof word);
+#endif
+}
+CINCH_CALL Truth staged_bits(const BitStage& stage, u32 place) {
+#if CINCH_LANES == 4
+  return truth_of_bits(u32(stage.bytes[place / 8] >> place % 8) & 15u);
+#else
+  LaneWord word;
+  __builtin_memcpy(&word, &stage.bytes[place / 8], sizeof word);
+  return truth_of_bits(word);
+#endif
+}
+static __attribute__((noinline, unused)) void pack_bits(u8* buffer, i64 first,
+                                                        const BitStage& stage, u32 count) {
+  if (count == 0) return;
+  BitWriter writer = write_bits_from(buffer, u64(first));
+  if (writer.num_held == 0 && count == kTile) {
+    __builtin_memcpy(writer.to, stage.bytes, kTile / 8);
+    return;
+  }
+  u32 i = 0;
+  for (; i + 8 <= count; i += 8) writer.put(stage.bytes[i / 8], 8);
+  if (i < count) writer.put(stage.bytes[i / 8] & ((1u << (count - i)) - 1), count - i);
+  writer.close();
+}
+static __attribute__((noinline, unused)) void unpack_bits(const u8* buffer, i64 first,
+                                                          BitStage& stage, u32 count) {
+  if (count == kTile && first % 8 == 0) {
+    __builtin_memcpy(stage.bytes, buffer + first / 8, kTile / 8);
+    return;
+  }
+  BitReader reader = read_bits_from(buffer, u64(first), count);
+  u32 i = 0;
+  for (; i + 8 <= count; i += 8) stage.bytes[i / 8] = u8(reader.take(8, 255));
+  if (i < count) stage.bytes[i / 8] = u8(reader.take(count - i, (1u << (count - i)) - 1)), i += 8;
+  for (; i < kTile + 64; i += 8) stage.bytes[i / 8] = 0;
+}
+
+// One packed element anywhere.
+template <int B>
+CINCH_CALL u64 load_packed(const u8* buffer, i64 place) {
+  return read_bits_from(buffer, u64(place) * B, 1).take(B, kLowBits<B>);
+}
+template <int B, class S, class I>
+CINCH_CALL Lanes<S> gather_packed(const u8* buffer, I index, Truth live) {
+  Lanes<S> x = Lanes<S>(S(0));
+  for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
+    const int i = __builtin_ctz(rest);
+    x[i] = S(load_packed<B>(buffer, i64(index[i])));
+  }
+  return x;
+}
+template <class I>
+CINCH_CALL Truth gather_bits(const u8* buffer, I index, Truth live) {
+  return Truth(gather_packed<1, u32>(buffer, index, live) != 0);
+}
+
+}  // namespace cinch

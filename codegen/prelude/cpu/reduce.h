@@ -1,0 +1,186 @@
+// reduce.h: reductions in the language's order: a tile of 1024 as 8 rows of 128 columns, each column
+// taking in its rows in order, then column j takes in j + 64, j + 32, … j + 1; tile results by the
+// same rule until one is left. Missing elements keep their place and take no part. Needs memory.h.
+//
+// A combiner is one of the operations below over lanes (its identity joins exactly, so that it may
+// stand where nothing is), or a function of two tuples of lanes and the lanes where both take part.
+
+namespace cinch {
+
+constexpr int kColumnVectors = 128 / W;
+
+#define CINCH_OPERATION(Name, function, identity_value)             \
+  template <class E>                                                \
+  struct Name {                                                     \
+    using Element = E;                                              \
+    static E identity() { return identity_value; }                  \
+    template <class V>                                              \
+    CINCH_CALL V join(V a, V b) {                                   \
+      return function;                                              \
+    }                                                               \
+  };
+template <class E>
+CINCH_CALL E highest_of() {
+  if constexpr (lang::kSame<E, bool>) {
+    return true;
+  } else if constexpr (lang::kIsFloat<E>) {
+    return lang::infinity_of<E>();
+  } else if constexpr (lang::kIsSigned<E>) {
+    return E(~lang::Element<lang::UnsignedLike<E>>(0) >> 1);
+  } else {
+    return E(~E(0));
+  }
+}
+template <class E>
+CINCH_CALL E lowest_of() {
+  if constexpr (lang::kSame<E, bool>) {
+    return false;
+  } else if constexpr (lang::kIsFloat<E>) {
+    return -lang::infinity_of<E>();
+  } else if constexpr (lang::kIsSigned<E>) {
+    return E(-highest_of<E>() - 1);
+  } else {
+    return 0;
+  }
+}
+template <class E>
+CINCH_CALL E all_ones() {
+  if constexpr (lang::kSame<E, bool>) {
+    return true;
+  } else {
+    return E(~E(0));
+  }
+}
+CINCH_OPERATION(OpAdd, lang::add(a, b), lang::kIsFloat<E> ? E(-0.0) : E(0))
+CINCH_OPERATION(OpMul, lang::mul(a, b), E(1))
+CINCH_OPERATION(OpMin, lang::min(a, b), highest_of<E>())
+CINCH_OPERATION(OpMax, lang::max(a, b), lowest_of<E>())
+CINCH_OPERATION(OpAnd, V(a& b), all_ones<E>())
+CINCH_OPERATION(OpOr, V(a | b), E(0))
+CINCH_OPERATION(OpXor, V(a ^ b), E(0))
+#undef CINCH_OPERATION
+
+// The tree below a vector: lane 0 of the result counts.
+template <int Distance, class V, class Join>
+CINCH_CALL V fold_lanes(V x, const Join& join) {
+  if constexpr (Distance == 0) {
+    return x;
+  } else {
+    return fold_lanes<Distance / 2>(join(x, lanes_down<Distance>(x)), join);
+  }
+}
+
+// ---- operations ----
+
+// One tile's columns.
+template <class Op>
+struct Columns {
+  using E = typename Op::Element;
+  Lanes<E> column[kColumnVectors];
+
+  CINCH_MEMBER void clear() {
+    for (int i = 0; i < kColumnVectors; ++i) column[i] = wide<E>(Op::identity());
+  }
+  // Elements place … place + W - 1 of the tile; place is a multiple of W.
+  CINCH_MEMBER void take(u32 place, Lanes<E> x, Truth part) {
+    Lanes<E>& c = column[place / W % kColumnVectors];
+    c = Op::join(c, op_select(part, x, wide<E>(Op::identity())));
+  }
+  CINCH_MEMBER E result() {
+    for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
+      for (int i = 0; i < step; ++i) column[i] = Op::join(column[i], column[i + step]);
+    }
+    const auto join = [](Lanes<E> a, Lanes<E> b) { return Op::join(a, b); };
+    return lane_of<E>(fold_lanes<W / 2>(column[0], join), 0);
+  }
+};
+
+// The element as an array holds it: truth values as i32 0 and -1.
+template <class E>
+struct HeldElement {
+  using Type = E;
+};
+template <>
+struct HeldElement<bool> {
+  using Type = i32;
+};
+template <class E>
+using Held = typename HeldElement<E>::Type;
+template <class E>
+CINCH_CALL Held<E> hold(E x) {
+  if constexpr (lang::kSame<E, bool>) {
+    return -i32(x);
+  } else {
+    return x;
+  }
+}
+template <class E>
+CINCH_CALL E release(Held<E> x) {
+  if constexpr (lang::kSame<E, bool>) {
+    return x != 0;
+  } else {
+    return x;
+  }
+}
+
+template <class Op>
+static __attribute__((noinline, unused)) typename Op::Element reduce_held(
+    const Held<typename Op::Element>* x, u32 count) {
+  Columns<Op> columns;
+  columns.clear();
+  for (u32 i = 0; i < count; i += W) {
+    columns.take(i, local_lanes(x + i), first_lanes(count - i));
+  }
+  return columns.result();
+}
+
+// Results of tiles, reduced by levels of 1024 as they come. Four levels are more than 2^32 elements
+// need.
+constexpr int kLevels = 4;
+template <class Op>
+struct Levels {
+  using E = typename Op::Element;
+  Held<E> held[kLevels][kTile];
+  u32 total[kLevels], count[kLevels];
+
+  CINCH_MEMBER void clear() {
+    for (int l = 0; l < kLevels; ++l) total[l] = count[l] = 0;
+  }
+  void push(int level, E x) {
+    held[level][count[level]++] = hold<E>(x);
+    ++total[level];
+    if (count[level] == kTile && level + 1 < kLevels) flush(level);
+  }
+  void flush(int level) {
+    const E x = reduce_held<Op>(held[level], count[level]);
+    count[level] = 0;
+    push(level + 1, x);
+  }
+  E result() {
+    if (total[0] == 0) return Op::identity();
+    int level = 0;
+    for (; level + 1 < kLevels && total[level] != 1; ++level) {
+      if (count[level] != 0) flush(level);
+    }
+    return release<E>(held[level][0]);
+  }
+};
+
+// finish_reduce: `load(first, count)` gives W stored partials.
+template <class Op, class Load>
+CINCH_CALL typename Op::Element reduce_stored(i64 count, const Load& load) {
+  Levels<Op> levels;
+  levels.clear();
+  for (i64 tile = 0; tile < count; tile += kTile) {
+    const u32 len = u32(least(count - tile, i64(kTile)));
+    Columns<Op> columns;
+    columns.clear();
+    for (u32 i = 0; i < len; i += W) {
+      columns.take(i, load(tile + i, least(len - i, u32(W))), first_lanes(len - i));
+    }
+    levels.push(0, columns.result());
+  }
+  return levels.result();
+}
+
+}  // namespace cinch

@@ -1,0 +1,194 @@
+// scan.h: sums and scans along a group. Integer sums have no order to keep; float scans keep the
+// language's: in a tile of 1024, for d = 1, 2, 4 … 512 each element takes in the one d before it;
+// the tile ends are scanned by the same rule and join on the left. Needs memory.h.
+
+namespace cinch {
+
+// Each lane plus all lanes before it.
+template <int Distance = 1, class V>
+CINCH_CALL V sum_lanes_so_far(V x) {
+  if constexpr (Distance == W) {
+    return x;
+  } else {
+    return sum_lanes_so_far<2 * Distance>(lang::add(x, lanes_up<Distance>(x)));
+  }
+}
+// The running sum of a group, W elements at a time; starts at 0.
+template <class E>
+struct RunningSum {
+  E total;
+  CINCH_MEMBER Lanes<E> take(Lanes<E> x, Truth live, bool exclusive) {
+    const Lanes<E> part = op_select(live, x, Lanes<E>(E(0)));
+    const Lanes<E> sums = lang::add(sum_lanes_so_far(part), wide<E>(total));
+    total = sums[W - 1];
+    return exclusive ? lang::sub(sums, part) : sums;
+  }
+};
+
+// An array that scans work on: a vector in front takes what lies before the first element.
+template <class E>
+struct LocalArray {
+  Held<E> front[W];
+  Held<E> at[kTile];
+
+  CINCH_MEMBER Lanes<E> lanes(u32 place) const { return local_lanes(at + place); }
+  CINCH_MEMBER void set(u32 place, Lanes<E> x) { set_local_lanes(at + place, x); }
+  // Lane l is element place + l - distance; before the first element anything. distance is below W
+  // or a multiple of it.
+  CINCH_MEMBER Lanes<E> lanes_before(u32 place, u32 distance) const {
+    Lanes<E> x;
+    __builtin_memcpy(&x, (const u8*)(at) + (i64(place) - i64(distance)) * i64(sizeof(Held<E>)),
+                     sizeof x);
+    return x;
+  }
+  CINCH_MEMBER Lanes<E> previous(u32 place, Lanes<E> first) {
+    if (place == 0) front[W - 1] = first[0];
+    return lanes_before(place, 1);
+  }
+  CINCH_MEMBER E last(u32 count) const { return release<E>(at[count - 1]); }
+};
+
+// Arrays that are scanned together, as a list of references.
+template <class... E>
+struct LocalArrays;
+template <>
+struct LocalArrays<> {
+  CINCH_MEMBER Tuple<> lanes(u32) const { return {}; }
+  CINCH_MEMBER Tuple<> lanes_before(u32, u32) const { return {}; }
+  CINCH_MEMBER void set(u32, Tuple<>) const {}
+};
+template <class E, class... R>
+struct LocalArrays<E, R...> {
+  LocalArray<E>& head;
+  LocalArrays<R...> tail;
+  CINCH_MEMBER Tuple<E, R...> lanes(u32 place) const {
+    return {head.lanes(place), tail.lanes(place)};
+  }
+  CINCH_MEMBER Tuple<E, R...> lanes_before(u32 place, u32 distance) const {
+    return {head.lanes_before(place, distance), tail.lanes_before(place, distance)};
+  }
+  CINCH_MEMBER void set(u32 place, Tuple<E, R...> x) const {
+    head.set(place, x.head);
+    tail.set(place, x.tail);
+  }
+};
+
+// The first `count` elements in place, by `join(a, b, lanes that count)`. From the end down, so
+// that what is taken in is still what it was before this distance.
+template <class Join, class... E>
+CINCH_CALL void scan_local(const Join& join, LocalArrays<E...> x, u32 count) {
+#pragma clang loop unroll(disable)
+  for (u32 d = 1; d < kTile && d < count; d *= 2) {
+    const u32 first = d < W ? 0 : d;
+#pragma clang loop unroll(disable)
+    for (u32 i = (count - 1) / W * W;; i -= W) {
+      const Truth part = (lane_numbers() + wide(i)) >= wide(d);
+      const Tuple<E...> b = x.lanes(i);
+      x.set(i, choose(part, join(x.lanes_before(i, d), b, part), b));
+      if (i == first) break;
+    }
+  }
+}
+
+// The same for an operation of reduce.h, and for a program's own combiner: both as join(a, b, part).
+template <class Op>
+struct OperationJoin {
+  using E = typename Op::Element;
+  CINCH_MEMBER Tuple<E> operator()(Tuple<E> a, Tuple<E> b, Truth) const {
+    return {Op::join(a.head, b.head), {}};
+  }
+};
+
+// ---- finish_scan ----
+
+// Local arrays, one per member.
+template <class... E>
+struct OwnedLocals;
+template <>
+struct OwnedLocals<> {
+  CINCH_MEMBER LocalArrays<> refs() { return {}; }
+};
+template <class E, class... R>
+struct OwnedLocals<E, R...> {
+  LocalArray<E> head;
+  OwnedLocals<R...> tail;
+  CINCH_MEMBER LocalArrays<E, R...> refs() { return {head, tail.refs()}; }
+};
+
+// Tile ends of the level above: at most N tuples.
+template <u32 N, class... E>
+struct Ends;
+template <u32 N>
+struct Ends<N> {
+  CINCH_MEMBER Tuple<> lanes(i64, u32) const { return {}; }
+  CINCH_MEMBER void set(i64, u32, Tuple<>) {}
+  CINCH_MEMBER void set_one(i64, Tuple<>, u32) {}
+  CINCH_MEMBER Tuple<> one_everywhere(i64) const { return {}; }
+};
+template <u32 N, class E, class... R>
+struct Ends<N, E, R...> {
+  Held<E> head[(N + W - 1) / W * W];
+  Ends<N, R...> tail;
+  CINCH_MEMBER Tuple<E, R...> lanes(i64 place, u32 count) const {
+    return {local_lanes(head + place), tail.lanes(place, count)};
+  }
+  CINCH_MEMBER void set(i64 place, u32 count, Tuple<E, R...> x) {
+    set_local_lanes(head + place, x.head);
+    tail.set(place, count, x.tail);
+  }
+  // Lane l of x becomes element `place`.
+  CINCH_MEMBER void set_one(i64 place, Tuple<E, R...> x, u32 l) {
+    head[place] = x.head[l];
+    tail.set_one(place, x.tail, l);
+  }
+  CINCH_MEMBER Tuple<E, R...> one_everywhere(i64 place) const {
+    return {Lanes<E>(head[place]), tail.one_everywhere(place)};
+  }
+};
+
+// Buffers as the scan sees them: two functions.
+template <class Load, class Store>
+struct StoredRow {
+  const Load& load;
+  const Store& store;
+  template <class T>
+  CINCH_MEMBER void set(i64 place, u32 count, T x) const {
+    store(place, count, x);
+  }
+  CINCH_MEMBER auto lanes(i64 place, u32 count) const { return load(place, count); }
+};
+
+// The scan of `len` <= Capacity elements in place. Fewer than 2^32 elements make fewer than 2^22
+// partials, so two levels of ends are enough.
+template <u32 Capacity, class... E, class Join, class Row>
+static __attribute__((noinline, unused)) void scan_row(const Join& join, Row& row, u32 len) {
+  constexpr u32 kEnds = Capacity / kTile == 0 ? 1 : Capacity / kTile;
+  if (len == 0 || len > Capacity) return;
+  OwnedLocals<E...> owned;
+  const LocalArrays<E...> local = owned.refs();
+  Ends<kEnds, E...> ends;
+  const u32 tiles = (len - 1) / kTile + 1;
+  for (u32 t = 0; t < tiles; ++t) {
+    const u32 count = least(len - t * kTile, kTile);
+    for (u32 i = 0; i < count; i += W) {
+      local.set(i, row.lanes(t * kTile + i, least(count - i, u32(W))));
+    }
+    scan_local(join, local, count);
+    for (u32 i = 0; i < count; i += W) {
+      row.set(t * kTile + i, least(count - i, u32(W)), local.lanes(i));
+    }
+    ends.set_one(t, local.lanes((count - 1) / W * W), (count - 1) % W);
+  }
+  if constexpr (Capacity > kTile) {
+    if (tiles == 1) return;
+    scan_row<kEnds, E...>(join, ends, tiles - 1);
+    for (u32 i = kTile; i < len; i += W) {
+      const u32 count = least(len - i, u32(W));
+      row.set(i, count,
+              join(ends.one_everywhere(i / kTile - 1), row.lanes(i, count), first_lanes(count)));
+    }
+  }
+}
+constexpr u32 kMaxPartials = 1u << 22;
+
+}  // namespace cinch

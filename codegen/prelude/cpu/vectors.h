@@ -1,0 +1,127 @@
+// vectors.h: lanes, masks and the kernels' argument. Every value of an element section is a vector
+// of W lanes, whatever its element; truth values are lanes of i32 holding 0 and -1. Needs
+// scalar_ops.h. Nothing is included; the few calls that code generation makes are defined here.
+
+#define CINCH_CALL static inline __attribute__((always_inline, unused))
+#define CINCH_MEMBER __attribute__((always_inline))
+
+extern "C" {
+__attribute__((visibility("hidden"), weak, no_builtin)) void* memset(void* to, int value,
+                                                                     unsigned long size) {
+  auto* bytes = static_cast<unsigned char*>(to);
+  for (unsigned long i = 0; i < size; ++i) bytes[i] = (unsigned char)value;
+  return to;
+}
+__attribute__((visibility("hidden"), weak, no_builtin)) void* memcpy(void* to, const void* from,
+                                                                     unsigned long size) {
+  auto* bytes = static_cast<unsigned char*>(to);
+  const auto* source = static_cast<const unsigned char*>(from);
+  for (unsigned long i = 0; i < size; ++i) bytes[i] = source[i];
+  return to;
+}
+}
+
+namespace cinch {
+
+constexpr int W = CINCH_LANES;
+constexpr u32 kTile = 1024;
+
+// Mirrors rt::KernelArgs.
+struct KernelArgs {
+  void* const* buffers;
+  const u64* sizes;
+  const u64* params;
+  const u32* draw;
+  u32* status;
+  u64* counters;
+};
+
+template <class E>
+struct LanesOf {
+  using Type = lang::Vec<E, W>;
+};
+template <>
+struct LanesOf<bool> {
+  using Type = lang::Vec<i32, W>;
+};
+template <class E>
+using Lanes = typename LanesOf<E>::Type;
+using Truth = Lanes<bool>;
+
+using LaneIndices = __make_integer_seq<lang::Indices, int, W>;
+
+// All lanes hold x.
+template <class E>
+CINCH_CALL Lanes<E> wide(E x) {
+  if constexpr (lang::kSame<E, bool>) {
+    return lang::splat<Truth>(-(i32)x);
+  } else {
+    return lang::splat<Lanes<E>>(x);
+  }
+}
+
+// Lane l as a scalar.
+template <class E>
+CINCH_CALL E lane_of(Lanes<E> x, int l) {
+  if constexpr (lang::kSame<E, bool>) {
+    return x[l] != 0;
+  } else {
+    return x[l];
+  }
+}
+
+template <int... I>
+CINCH_CALL Lanes<u32> count_lanes(lang::Indices<int, I...>) {
+  return Lanes<u32>{u32(I)...};
+}
+// 0, 1, … W - 1.
+CINCH_CALL Lanes<u32> lane_numbers() { return count_lanes(LaneIndices{}); }
+
+// The first `active` lanes.
+CINCH_CALL Truth first_lanes(u32 active) { return lane_numbers() < wide(active); }
+
+// One bit per lane, lane 0 lowest; and back.
+using LaneBits = bool __attribute__((ext_vector_type(CINCH_LANES)));
+#if CINCH_LANES == 16
+using LaneWord = u16;
+#else
+using LaneWord = u8;
+#endif
+CINCH_CALL u32 bits_of_truth(Truth mask) {
+  const LaneBits bits = __builtin_convertvector(mask, LaneBits);
+  return u32(__builtin_bit_cast(LaneWord, bits)) & ((1u << W) - 1);
+}
+CINCH_CALL Truth truth_of_bits(u32 bits) {
+  const LaneBits lanes = __builtin_bit_cast(LaneBits, LaneWord(bits));
+  return -__builtin_convertvector(lanes, Truth);
+}
+CINCH_CALL bool any_lane(Truth mask) { return bits_of_truth(mask) != 0; }
+
+// Lane l takes lane l + Distance; the last lanes repeat (nobody reads them).
+template <int Distance, class V, int... I>
+CINCH_CALL V shift_lanes_down(V x, lang::Indices<int, I...>) {
+  return __builtin_shufflevector(x, x, (I + Distance < W ? I + Distance : I)...);
+}
+template <int Distance, class V>
+CINCH_CALL V lanes_down(V x) { return shift_lanes_down<Distance>(x, LaneIndices{}); }
+// Lane l takes lane l - Distance; the first lanes are 0.
+template <int Distance, class V, int... I>
+CINCH_CALL V shift_lanes_up(V x, lang::Indices<int, I...>) {
+  return __builtin_shufflevector(x, V(0), (I >= Distance ? I - Distance : W)...);
+}
+template <int Distance, class V>
+CINCH_CALL V lanes_up(V x) { return shift_lanes_up<Distance>(x, LaneIndices{}); }
+
+CINCH_CALL u32 least(u32 a, u32 b) { return a < b ? a : b; }
+CINCH_CALL u64 least(u64 a, u64 b) { return a < b ? a : b; }
+CINCH_CALL i64 least(i64 a, i64 b) { return a < b ? a : b; }
+// How many of `count` places from `first` on lie below `limit`.
+CINCH_CALL u32 places_below(i64 limit, i64 first, u32 count) {
+  const i64 left = limit - first;
+  return left <= 0 ? 0u : left < i64(count) ? u32(left) : count;
+}
+
+CINCH_CALL f32 f32_of_word(u64 word) { return lang::f32_of_bits(u32(word)); }
+CINCH_CALL f64 f64_of_word(u64 word) { return lang::f64_of_bits(word); }
+
+}  // namespace cinch
