@@ -17,8 +17,8 @@ using kir::ComputeType;
 bool is_identifier(const std::string& name) {
   if (name.empty()) return false;
   for (char c : name) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_';
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!ok) return false;
   }
   return true;
@@ -52,8 +52,8 @@ const char* narrow_float_name(DType dtype) {
 // An integer result whose dtype is narrower than its container comes back to its width.
 std::string wrapped(const std::string& text, DType dtype, ComputeType type) {
   if (!kir::is_integer(type) || !is_int(dtype) || dtype.bits == container_bits(type)) return text;
-  return fmt::format("wrap_{}<{}>({})", is_signed_int(dtype) ? "signed" : "unsigned",
-                     dtype.bits, text);
+  return fmt::format("wrap_{}<{}>({})", is_signed_int(dtype) ? "signed" : "unsigned", dtype.bits,
+                     text);
 }
 
 // Truth values: false below true.
@@ -113,8 +113,8 @@ std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> ty
   const bool is_predicate = info.result == ScalarResult::Bool;
   if (is_predicate) return fmt::format("op_{}({})", info.name, join(x));
   const int width = operand_width(instr, type);
-  const bool needs_width = op == ScalarOp::shl || op == ScalarOp::shr ||
-                           op == ScalarOp::popcount || op == ScalarOp::clz;
+  const bool needs_width =
+      op == ScalarOp::shl || op == ScalarOp::shr || op == ScalarOp::popcount || op == ScalarOp::clz;
   if (needs_width && width != container_bits(type)) {
     return wrapped(fmt::format("lang::{}({}, {})", info.name, join(x), width), instr.dtype,
                    info.result == ScalarResult::U32 ? ComputeType::U32 : type);
@@ -188,8 +188,9 @@ std::string literal(ComputeType type, std::uint64_t bits) {
       return fmt::format("{}ull", bits);
     case ComputeType::F32: {
       const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-      return std::isfinite(value) ? float_literal(value, false)
-                                  : fmt::format("f32_bits({:#x}u)", static_cast<std::uint32_t>(bits));
+      return std::isfinite(value)
+                 ? float_literal(value, false)
+                 : fmt::format("f32_bits({:#x}u)", static_cast<std::uint32_t>(bits));
     }
     case ComputeType::F64: {
       const auto value = std::bit_cast<double>(bits);

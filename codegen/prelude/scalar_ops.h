@@ -1,6 +1,7 @@
 // scalar_ops.h: what emitted text needs beside the language's own functions to print instructions
-// scalar, convert and bitcast: one spelling for scalars and, under Clang, for lanes. Needs the parts
-// of runtime/core/lang up to convert.h. Truth values are bool, or lanes of i32 holding 0 and -1.
+// scalar, convert and bitcast: one spelling for scalars and, under Clang, for lanes. Needs the
+// parts of runtime/core/lang up to convert.h. Truth values are bool, or lanes of i32 holding 0 and
+// -1.
 
 namespace cinch {
 
@@ -15,8 +16,12 @@ using lang::u8;
 using f32 = float;
 using f64 = double;
 
-CINCH_LANG_FN f32 f32_bits(u32 bits) { return lang::f32_of_bits(bits); }
-CINCH_LANG_FN f64 f64_bits(u64 bits) { return lang::f64_of_bits(bits); }
+CINCH_LANG_FN f32 f32_bits(u32 bits) {
+  return lang::f32_of_bits(bits);
+}
+CINCH_LANG_FN f64 f64_bits(u64 bits) {
+  return lang::f64_of_bits(bits);
+}
 
 // A comparison's outcome as a truth value.
 template <class M>
@@ -29,23 +34,41 @@ CINCH_LANG_FN auto truth(M mask) {
 }
 
 template <class V>
-CINCH_LANG_FN auto op_eq(V a, V b) { return truth(a == b); }
+CINCH_LANG_FN auto op_eq(V a, V b) {
+  return truth(a == b);
+}
 template <class V>
-CINCH_LANG_FN auto op_ne(V a, V b) { return truth(a != b); }
+CINCH_LANG_FN auto op_ne(V a, V b) {
+  return truth(a != b);
+}
 template <class V>
-CINCH_LANG_FN auto op_lt(V a, V b) { return truth(a < b); }
+CINCH_LANG_FN auto op_lt(V a, V b) {
+  return truth(a < b);
+}
 template <class V>
-CINCH_LANG_FN auto op_le(V a, V b) { return truth(a <= b); }
+CINCH_LANG_FN auto op_le(V a, V b) {
+  return truth(a <= b);
+}
 template <class V>
-CINCH_LANG_FN auto op_gt(V a, V b) { return truth(a > b); }
+CINCH_LANG_FN auto op_gt(V a, V b) {
+  return truth(a > b);
+}
 template <class V>
-CINCH_LANG_FN auto op_ge(V a, V b) { return truth(a >= b); }
+CINCH_LANG_FN auto op_ge(V a, V b) {
+  return truth(a >= b);
+}
 template <class V>
-CINCH_LANG_FN auto is_nonzero(V x) { return truth(x != lang::splat<V>(0)); }
+CINCH_LANG_FN auto is_nonzero(V x) {
+  return truth(x != lang::splat<V>(0));
+}
 template <class V>
-CINCH_LANG_FN auto op_isnan(V x) { return truth(lang::isnan(x)); }
+CINCH_LANG_FN auto op_isnan(V x) {
+  return truth(lang::isnan(x));
+}
 template <class V>
-CINCH_LANG_FN auto op_isfinite(V x) { return truth(lang::isfinite(x)); }
+CINCH_LANG_FN auto op_isfinite(V x) {
+  return truth(lang::isfinite(x));
+}
 
 template <class T>
 CINCH_LANG_FN T op_not(T x) {
@@ -64,7 +87,9 @@ CINCH_LANG_FN V op_select(T c, V a, V b) {
 
 // Integers of a width that is not their container's: the low bits, sign- or zero-extended.
 template <int Bits, class V>
-CINCH_LANG_FN V wrap_signed(V x) { return lang::wrap_int(x, Bits); }
+CINCH_LANG_FN V wrap_signed(V x) {
+  return lang::wrap_int(x, Bits);
+}
 template <int Bits, class V>
 CINCH_LANG_FN V wrap_unsigned(V x) {
   return lang::from_unsigned<V>(lang::wrap_int(lang::bits_of(x), Bits));
@@ -93,39 +118,71 @@ CINCH_LANG_FN auto to_int(V x) {
 
 // The nearest value of a narrow float, in f32.
 template <class V>
-CINCH_LANG_FN auto round_to_f16(V x) { return lang::from_f16(lang::to_f16(x)); }
+CINCH_LANG_FN auto round_to_f16(V x) {
+  return lang::from_f16(lang::to_f16(x));
+}
 template <class V>
-CINCH_LANG_FN auto round_to_bf16(V x) { return lang::from_bf16(lang::to_bf16(x)); }
+CINCH_LANG_FN auto round_to_bf16(V x) {
+  return lang::from_bf16(lang::to_bf16(x));
+}
 template <class V>
-CINCH_LANG_FN auto round_to_f8e4m3(V x) { return lang::from_f8e4m3(lang::to_f8e4m3(x)); }
+CINCH_LANG_FN auto round_to_f8e4m3(V x) {
+  return lang::from_f8e4m3(lang::to_f8e4m3(x));
+}
 template <class V>
-CINCH_LANG_FN auto round_to_f8e5m2(V x) { return lang::from_f8e5m2(lang::to_f8e5m2(x)); }
+CINCH_LANG_FN auto round_to_f8e5m2(V x) {
+  return lang::from_f8e5m2(lang::to_f8e5m2(x));
+}
 
 // Bits of a value as stored, zero-extended to u32 or u64 (canonical NaN), and back.
 template <class V>
-CINCH_LANG_FN auto bits_from_float(V x) { return lang::bits_of(lang::canonical(x)); }
+CINCH_LANG_FN auto bits_from_float(V x) {
+  return lang::bits_of(lang::canonical(x));
+}
 template <int Bits, class V>
-CINCH_LANG_FN auto bits_from_int(V x) { return lang::wrap_int(lang::bits_of(x), Bits); }
+CINCH_LANG_FN auto bits_from_int(V x) {
+  return lang::wrap_int(lang::bits_of(x), Bits);
+}
 template <class V>
-CINCH_LANG_FN auto bits_from_f16(V x) { return lang::convert<u32>(lang::to_f16(x)); }
+CINCH_LANG_FN auto bits_from_f16(V x) {
+  return lang::convert<u32>(lang::to_f16(x));
+}
 template <class V>
-CINCH_LANG_FN auto bits_from_bf16(V x) { return lang::convert<u32>(lang::to_bf16(x)); }
+CINCH_LANG_FN auto bits_from_bf16(V x) {
+  return lang::convert<u32>(lang::to_bf16(x));
+}
 template <class V>
-CINCH_LANG_FN auto bits_from_f8e4m3(V x) { return lang::convert<u32>(lang::to_f8e4m3(x)); }
+CINCH_LANG_FN auto bits_from_f8e4m3(V x) {
+  return lang::convert<u32>(lang::to_f8e4m3(x));
+}
 template <class V>
-CINCH_LANG_FN auto bits_from_f8e5m2(V x) { return lang::convert<u32>(lang::to_f8e5m2(x)); }
+CINCH_LANG_FN auto bits_from_f8e5m2(V x) {
+  return lang::convert<u32>(lang::to_f8e5m2(x));
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_f32(U bits) { return lang::f32_of_bits(bits); }
+CINCH_LANG_FN auto bits_to_f32(U bits) {
+  return lang::f32_of_bits(bits);
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_f64(U bits) { return lang::f64_of_bits(bits); }
+CINCH_LANG_FN auto bits_to_f64(U bits) {
+  return lang::f64_of_bits(bits);
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_f16(U bits) { return lang::from_f16(lang::convert<u16>(bits)); }
+CINCH_LANG_FN auto bits_to_f16(U bits) {
+  return lang::from_f16(lang::convert<u16>(bits));
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_bf16(U bits) { return lang::from_bf16(lang::convert<u16>(bits)); }
+CINCH_LANG_FN auto bits_to_bf16(U bits) {
+  return lang::from_bf16(lang::convert<u16>(bits));
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_f8e4m3(U bits) { return lang::from_f8e4m3(lang::convert<u8>(bits)); }
+CINCH_LANG_FN auto bits_to_f8e4m3(U bits) {
+  return lang::from_f8e4m3(lang::convert<u8>(bits));
+}
 template <class U>
-CINCH_LANG_FN auto bits_to_f8e5m2(U bits) { return lang::from_f8e5m2(lang::convert<u8>(bits)); }
+CINCH_LANG_FN auto bits_to_f8e5m2(U bits) {
+  return lang::from_f8e5m2(lang::convert<u8>(bits));
+}
 template <int Bits, class U>
 CINCH_LANG_FN auto bits_to_signed(U bits) {
   return lang::wrap_int(lang::as_signed(bits), Bits);

@@ -1,5 +1,6 @@
-// memory.h: whole elements of buffers, unaligned, never a byte beyond the places asked for. S is the
-// element as stored (u8 … u64, i8 … i64, f32, f64; narrow floats as their bits). Needs vectors.h.
+// memory.h: whole elements of buffers, unaligned, never a byte beyond the places asked for. S is
+// the element as stored (u8 … u64, i8 … i64, f32, f64; narrow floats as their bits). Needs
+// vectors.h.
 
 namespace cinch {
 
@@ -67,11 +68,11 @@ CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
   }
 }
 // buffer[index] = buffer[index] + x where `live`, lanes in order.
-template <class S, class I, class Add>
-CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<S> x, Truth live, const Add& add) {
+template <class S, class E, class I, class Add>
+CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add& add) {
   for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
-    store_one<S>(buffer, i64(index[i]), add(load_one<S>(buffer, i64(index[i])), S(x[i])));
+    store_one<S>(buffer, i64(index[i]), add(load_one<S>(buffer, i64(index[i])), E(x[i])));
   }
 }
 

@@ -87,7 +87,9 @@ struct Histogram {
 };
 
 // Bytes of a run of packed or whole elements, for counted images.
-CINCH_CALL u64 run_bytes(u32 count, u32 bits) { return (u64(count) * bits + 7) / 8; }
+CINCH_CALL u64 run_bytes(u32 count, u32 bits) {
+  return (u64(count) * bits + 7) / 8;
+}
 CINCH_CALL u64 lane_bytes(Truth live, u32 bits) {
   return u64(__builtin_popcount(bits_of_truth(live))) * ((bits + 7) / 8);
 }

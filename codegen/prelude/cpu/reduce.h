@@ -1,6 +1,7 @@
-// reduce.h: reductions in the language's order: a tile of 1024 as 8 rows of 128 columns, each column
-// taking in its rows in order, then column j takes in j + 64, j + 32, … j + 1; tile results by the
-// same rule until one is left. Missing elements keep their place and take no part. Needs memory.h.
+// reduce.h: reductions in the language's order: a tile of 1024 as 8 rows of 128 columns, each
+// column taking in its rows in order, then column j takes in j + 64, j + 32, … j + 1; tile results
+// by the same rule until one is left. Missing elements keep their place and take no part. Needs
+// memory.h.
 //
 // A combiner is one of the operations below over lanes (its identity joins exactly, so that it may
 // stand where nothing is), or a function of two tuples of lanes and the lanes where both take part.
@@ -9,15 +10,17 @@ namespace cinch {
 
 constexpr int kColumnVectors = 128 / W;
 
-#define CINCH_OPERATION(Name, function, identity_value)             \
-  template <class E>                                                \
-  struct Name {                                                     \
-    using Element = E;                                              \
-    static E identity() { return identity_value; }                  \
-    template <class V>                                              \
-    CINCH_CALL V join(V a, V b) {                                   \
-      return function;                                              \
-    }                                                               \
+#define CINCH_OPERATION(Name, function, identity_value) \
+  template <class E>                                    \
+  struct Name {                                         \
+    using Element = E;                                  \
+    static E identity() {                               \
+      return identity_value;                            \
+    }                                                   \
+    template <class V>                                  \
+    CINCH_CALL V join(V a, V b) {                       \
+      return function;                                  \
+    }                                                   \
   };
 template <class E>
 CINCH_CALL E highest_of() {

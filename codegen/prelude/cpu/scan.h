@@ -90,7 +90,8 @@ CINCH_CALL void scan_local(const Join& join, LocalArrays<E...> x, u32 count) {
   }
 }
 
-// The same for an operation of reduce.h, and for a program's own combiner: both as join(a, b, part).
+// The same for an operation of reduce.h, and for a program's own combiner: both as join(a, b,
+// part).
 template <class Op>
 struct OperationJoin {
   using E = typename Op::Element;

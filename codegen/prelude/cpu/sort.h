@@ -1,6 +1,6 @@
-// sort.h: the stable order of a row: radix sort, least significant byte first, of keys that order as
-// the language says (NaN last, -0 equal to +0; descending keys are complemented, so ties keep their
-// order, and NaN still stands last). Needs memory.h.
+// sort.h: the stable order of a row: radix sort, least significant byte first, of keys that order
+// as the language says (NaN last, -0 equal to +0; descending keys are complemented, so ties keep
+// their order, and NaN still stands last). Needs memory.h.
 
 namespace cinch {
 
@@ -21,13 +21,19 @@ CINCH_CALL u32 sort_key(i32 x, bool descending) {
   const u32 key = u32(x) ^ 0x80000000u;
   return descending ? ~key : key;
 }
-CINCH_CALL u32 sort_key(u32 x, bool descending) { return descending ? ~x : x; }
+CINCH_CALL u32 sort_key(u32 x, bool descending) {
+  return descending ? ~x : x;
+}
 CINCH_CALL u64 sort_key(i64 x, bool descending) {
   const u64 key = u64(x) ^ 1ull << 63;
   return descending ? ~key : key;
 }
-CINCH_CALL u64 sort_key(u64 x, bool descending) { return descending ? ~x : x; }
-CINCH_CALL u32 sort_key(bool x, bool descending) { return u32(x != descending); }
+CINCH_CALL u64 sort_key(u64 x, bool descending) {
+  return descending ? ~x : x;
+}
+CINCH_CALL u32 sort_key(bool x, bool descending) {
+  return u32(x != descending);
+}
 
 // order[0 … len - 1] becomes the places of the row's elements in their order. `value(i)` gives
 // element i; scratch holds as many words. A byte on which all keys agree is skipped.

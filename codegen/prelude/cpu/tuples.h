@@ -13,7 +13,9 @@ struct Tuple<E, R...> {
   Tuple<R...> tail;
 };
 
-CINCH_CALL Tuple<> tuple_of() { return {}; }
+CINCH_CALL Tuple<> tuple_of() {
+  return {};
+}
 template <class E, class... R, class... V>
 CINCH_CALL Tuple<E, R...> make_tuple_of(Lanes<E> head, V... tail) {
   if constexpr (sizeof...(R) == 0) {
@@ -23,7 +25,9 @@ CINCH_CALL Tuple<E, R...> make_tuple_of(Lanes<E> head, V... tail) {
   }
 }
 
-CINCH_CALL Tuple<> choose(Truth, Tuple<>, Tuple<>) { return {}; }
+CINCH_CALL Tuple<> choose(Truth, Tuple<>, Tuple<>) {
+  return {};
+}
 template <class E, class... R>
 CINCH_CALL Tuple<E, R...> choose(Truth c, Tuple<E, R...> a, Tuple<E, R...> b) {
   return {op_select(c, a.head, b.head), choose(c, a.tail, b.tail)};

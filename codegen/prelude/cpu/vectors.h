@@ -75,10 +75,14 @@ CINCH_CALL Lanes<u32> count_lanes(lang::Indices<int, I...>) {
   return Lanes<u32>{u32(I)...};
 }
 // 0, 1, … W - 1.
-CINCH_CALL Lanes<u32> lane_numbers() { return count_lanes(LaneIndices{}); }
+CINCH_CALL Lanes<u32> lane_numbers() {
+  return count_lanes(LaneIndices{});
+}
 
 // The first `active` lanes.
-CINCH_CALL Truth first_lanes(u32 active) { return lane_numbers() < wide(active); }
+CINCH_CALL Truth first_lanes(u32 active) {
+  return lane_numbers() < wide(active);
+}
 
 // One bit per lane, lane 0 lowest; and back.
 using LaneBits = bool __attribute__((ext_vector_type(CINCH_LANES)));
@@ -95,7 +99,9 @@ CINCH_CALL Truth truth_of_bits(u32 bits) {
   const LaneBits lanes = __builtin_bit_cast(LaneBits, LaneWord(bits));
   return -__builtin_convertvector(lanes, Truth);
 }
-CINCH_CALL bool any_lane(Truth mask) { return bits_of_truth(mask) != 0; }
+CINCH_CALL bool any_lane(Truth mask) {
+  return bits_of_truth(mask) != 0;
+}
 
 // Lane l takes lane l + Distance; the last lanes repeat (nobody reads them).
 template <int Distance, class V, int... I>
@@ -103,25 +109,39 @@ CINCH_CALL V shift_lanes_down(V x, lang::Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I + Distance < W ? I + Distance : I)...);
 }
 template <int Distance, class V>
-CINCH_CALL V lanes_down(V x) { return shift_lanes_down<Distance>(x, LaneIndices{}); }
+CINCH_CALL V lanes_down(V x) {
+  return shift_lanes_down<Distance>(x, LaneIndices{});
+}
 // Lane l takes lane l - Distance; the first lanes are 0.
 template <int Distance, class V, int... I>
 CINCH_CALL V shift_lanes_up(V x, lang::Indices<int, I...>) {
   return __builtin_shufflevector(x, V(0), (I >= Distance ? I - Distance : W)...);
 }
 template <int Distance, class V>
-CINCH_CALL V lanes_up(V x) { return shift_lanes_up<Distance>(x, LaneIndices{}); }
+CINCH_CALL V lanes_up(V x) {
+  return shift_lanes_up<Distance>(x, LaneIndices{});
+}
 
-CINCH_CALL u32 least(u32 a, u32 b) { return a < b ? a : b; }
-CINCH_CALL u64 least(u64 a, u64 b) { return a < b ? a : b; }
-CINCH_CALL i64 least(i64 a, i64 b) { return a < b ? a : b; }
+CINCH_CALL u32 least(u32 a, u32 b) {
+  return a < b ? a : b;
+}
+CINCH_CALL u64 least(u64 a, u64 b) {
+  return a < b ? a : b;
+}
+CINCH_CALL i64 least(i64 a, i64 b) {
+  return a < b ? a : b;
+}
 // How many of `count` places from `first` on lie below `limit`.
 CINCH_CALL u32 places_below(i64 limit, i64 first, u32 count) {
   const i64 left = limit - first;
   return left <= 0 ? 0u : left < i64(count) ? u32(left) : count;
 }
 
-CINCH_CALL f32 f32_of_word(u64 word) { return lang::f32_of_bits(u32(word)); }
-CINCH_CALL f64 f64_of_word(u64 word) { return lang::f64_of_bits(word); }
+CINCH_CALL f32 f32_of_word(u64 word) {
+  return lang::f32_of_bits(u32(word));
+}
+CINCH_CALL f64 f64_of_word(u64 word) {
+  return lang::f64_of_bits(word);
+}
 
 }  // namespace cinch

@@ -1,0 +1,133 @@
+// CpuKernelEmitter: random draws. Where the index runs with the elements, a tile's words are drawn
+// at once into a stage; elsewhere each lane draws for itself.
+#include <fmt/format.h>
+
+#include "codegen/emit/cpu_kernel.h"
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+bool CpuKernelEmitter::is_draw(const Instr& instr) const {
+  switch (instr.kind) {
+    case InstrKind::random:
+    case InstrKind::random_bits:
+    case InstrKind::normal:
+    case InstrKind::random_index:
+    case InstrKind::stochastic_round:
+      return true;
+    default:
+      return false;
+  }
+}
+
+namespace {
+// Operands: [x,] index[, size][, iteration].
+std::size_t index_operand(const kir::Instr& instr) {
+  return instr.kind == InstrKind::stochastic_round ? 1 : 0;
+}
+std::size_t iteration_operand(const kir::Instr& instr) {
+  return instr.kind == InstrKind::random_index || instr.kind == InstrKind::stochastic_round ? 2 : 1;
+}
+}  // namespace
+
+std::string CpuKernelEmitter::stream_name(const Instr& instr) const {
+  const ValueId iteration = optional(instr, iteration_operand(instr));
+  return fmt::format("stream_{}{}{}", instr.draw.site, instr.draw.shared ? "_shared" : "",
+                     iteration ? "_" + name(iteration) : "");
+}
+
+// The draws of one site are a stream: its key is worked out once per task.
+void CpuKernelEmitter::need_stream(const Instr& instr) {
+  const std::string stream = stream_name(instr);
+  const ValueId iteration = optional(instr, iteration_operand(instr));
+  if (streams_done_.insert(stream).second) {
+    const std::string site = iteration
+                                 ? fmt::format("{}u + u32({})", instr.draw.site, uniform(iteration))
+                                 : fmt::format("{}u", instr.draw.site);
+    line(fmt::format("const lang::DrawStream {} = lang::draw_stream(args->draw, {}, {});", stream,
+                     site, instr.draw.shared));
+  }
+  if (instr.kind != InstrKind::random_index) return;
+  line(fmt::format(
+      "const lang::IndexPermutation permutation_{} = lang::index_permutation({}, u64({}));",
+      name(instr.results[0]), stream, uniform(instr.operands[1])));
+}
+
+// For a value that is first + tile + i + lane with a uniform first: that first, as text.
+std::optional<std::string> CpuKernelEmitter::first_of_run(ValueId value) const {
+  const Instr* definition = definitions_[value.index()];
+  if (!is_element(value) || !definition) return std::nullopt;
+  if (definition->kind == InstrKind::column) return "0u";
+  if (definition->kind == InstrKind::element) {
+    return fmt::format("u32(group * {})",
+                       kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len");
+  }
+  const bool is_sum = definition->kind == InstrKind::scalar &&
+                      definition->scalar_op == ScalarOp::add &&
+                      type(value) == kir::ComputeType::U32;
+  if (!is_sum) return std::nullopt;
+  for (int side = 0; side < 2; ++side) {
+    const ValueId run = definition->operands[side], start = definition->operands[1 - side];
+    if (!is_element(run) || is_element(start)) continue;
+    if (const auto first = first_of_run(run)) {
+      return fmt::format("({} + {})", *first, uniform(start));
+    }
+  }
+  return std::nullopt;
+}
+
+bool CpuKernelEmitter::is_staged_draw(const Instr& instr) const {
+  return is_draw(instr) && instr.kind != InstrKind::random_index &&
+         first_of_run(instr.operands[index_operand(instr)]).has_value();
+}
+
+void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
+  if (!is_staged_draw(instr)) return;
+  const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
+                     : instr.kind == InstrKind::normal         ? "Normal"
+                                                               : "Word";
+  const char* fill = instr.kind == InstrKind::stochastic_round ? "halves"
+                     : instr.kind == InstrKind::normal         ? "normals"
+                                                               : "words";
+  const std::string stage = stage_name(instr);
+  line(fmt::format("{}Stage {};", kind, stage));
+  line(fmt::format("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
+                   *first_of_run(instr.operands[index_operand(instr)])));
+}
+
+void CpuKernelEmitter::emit_draw(const Instr& instr) {
+  if (level_ == Level::Kernel) need_stream(instr);
+  const ValueId result = instr.results[0];
+  const std::string stream = stream_name(instr), stage = stage_name(instr);
+  const std::string index = operand(instr.operands[index_operand(instr)]);
+  if (instr.kind == InstrKind::random_index) {
+    return define(result,
+                  fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
+  }
+  const bool is_staged = level_ == Level::Element && is_staged_draw(instr);
+  switch (instr.kind) {
+    case InstrKind::random:
+      return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)
+                                      : fmt::format("lang::random({}, {})", stream, index));
+    case InstrKind::random_bits:
+      return define(result, is_staged ? fmt::format("staged_words({}, i)", stage)
+                                      : fmt::format("lang::random_bits({}, {})", stream, index));
+    case InstrKind::normal:
+      return define(result, is_staged ? fmt::format("staged_normals({}, i)", stage)
+                                      : fmt::format("lang::normal({}, {})", stream, index));
+    case InstrKind::stochastic_round: {
+      const std::string x = operand(instr.operands[0]);
+      return define(
+          result, is_staged ? fmt::format("staged_round({}, i, {}, {}, {} + tile)", stage, x,
+                                          stream, *first_of_run(instr.operands[1]))
+                            : fmt::format("lang::stochastic_round({}, {}, {})", x, stream, index));
+    }
+    default:
+      CINCH_BUG("not a draw");
+  }
+}
+
+}  // namespace cinch::codegen

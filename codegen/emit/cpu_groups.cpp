@@ -1,0 +1,126 @@
+// CpuKernelEmitter: the loop over groups, its phases and sections.
+#include <fmt/format.h>
+
+#include "codegen/emit/cpu_kernel.h"
+#include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+using kir::SectionKind;
+
+void CpuKernelEmitter::emit_groups() {
+  if (kernel_.sections.size() < 2) return;
+  level_ = Level::Group;
+  if (phases_.size() == 1) {
+    emit_plain_groups();
+  } else {
+    emit_chunked_groups();
+  }
+}
+
+void CpuKernelEmitter::emit_plain_groups() {
+  line("for (u64 group = group_begin; group < group_stop; ++group) {");
+  emit_group_values();
+  for (const Piece& piece : phases_[0].pieces) emit_piece(piece);
+  line("}");
+}
+
+// A chunk of groups goes through a phase together, so that one look-back serves them all.
+void CpuKernelEmitter::emit_chunked_groups() {
+  const bool is_row = kernel_.group_kind == kir::GroupKind::Row;
+  line(fmt::format("const u32 max_chunk = chunk_groups({});", is_row ? "len" : "kTile"));
+  for (std::uint32_t v : crossing_) {
+    const ValueId value{v};
+    line(fmt::format("{} kept_{}[kMaxChunk];", c_type(type(value)), name(value)));
+  }
+  line("for (u64 chunk = group_begin; chunk < group_stop; chunk += max_chunk) {");
+  line("const u32 chunk_len = u32(least(group_stop - chunk, u64(max_chunk)));");
+  for (std::size_t p = 0; p < phases_.size(); ++p) emit_phase(p);
+  line("}");
+}
+
+void CpuKernelEmitter::emit_phase(std::size_t p) {
+  const Phase& phase = phases_[p];
+  line("for (u32 slot = 0; slot < chunk_len; ++slot) {");
+  line("const u64 group = chunk + slot;");
+  emit_group_values();
+  for (std::uint32_t v : crossing_) {
+    if (p > def_phase_[v]) define(ValueId{v}, fmt::format("kept_{}[slot]", name(ValueId{v})));
+  }
+  for (const Piece& piece : phase.pieces) emit_piece(piece);
+  for (std::uint32_t v : crossing_) {
+    const bool is_here = def_phase_[v] == p && definitions_[v]->kind != InstrKind::look_back;
+    if (is_here) line(fmt::format("kept_{0}[slot] = {0};", name(ValueId{v})));
+  }
+  line("}");
+  if (phase.look_back) emit_look_back(*phase.look_back);
+}
+
+void CpuKernelEmitter::emit_look_back(const Instr& instr) {
+  const ValueId total = instr.operands[0], result = instr.results[0];
+  const rt::BufferIndex state = instr.buffers[0];
+  const std::string type_name = c_type(type(result));
+  const std::string total_text = value_levels_[total.index()] == Level::Group
+                                     ? fmt::format("kept_{}[slot]", name(total))
+                                     : uniform(total);
+  line("{");
+  line(fmt::format("{0} sum = sum_before<{0}>(b{1}, chunk);", type_name, state));
+  line("for (u32 slot = 0; slot < chunk_len; ++slot) {");
+  line(fmt::format("kept_{}[slot] = sum;", name(result)));
+  line(fmt::format("sum = sum + {};", total_text));
+  line("}");
+  line(fmt::format("publish_sum(b{}, chunk + chunk_len - 1, sum);", state));
+  line("}");
+}
+
+void CpuKernelEmitter::emit_group_values() {
+  if (kernel_.group_kind == kir::GroupKind::Tile) {
+    line("const u32 len = u32(least(extent - i64(group) * 1024, i64(kTile)));");
+  }
+}
+
+void CpuKernelEmitter::emit_piece(const Piece& piece) {
+  section_ = piece.section;
+  const kir::Section& section = kernel_.sections[piece.section];
+  if (section.kind == SectionKind::Elements) {
+    emit_elements(piece);
+    return;
+  }
+  level_ = Level::Group;
+  for (instr_ = piece.begin; instr_ < piece.end; ++instr_) emit_instr(section.instrs[instr_]);
+}
+
+// Reductions and sums live over the section, stages over a tile.
+void CpuKernelEmitter::emit_elements(const Piece& piece) {
+  const auto& instrs = kernel_.sections[piece.section].instrs;
+  if (instrs.empty()) return;
+  level_ = Level::Group;
+  for (const Instr& instr : instrs) declare_results(instr);
+  line("{");
+  for (const Instr& instr : instrs) open_section(instr);
+  if (has_many_tiles()) {
+    line("for (u32 tile = 0; tile < len; tile += kTile) {");
+    line("const u32 tile_len = least(len - tile, kTile);");
+  } else {
+    line("{");
+    line("constexpr u32 tile = 0;");
+    line("const u32 tile_len = len;");
+  }
+  for (instr_ = 0; instr_ < instrs.size(); ++instr_) open_tile(instrs[instr_]);
+  line("for (u32 i = 0; i < tile_len; i += W) {");
+  line("const u32 active = least(tile_len - i, u32(W));");
+  line("const Truth live = first_lanes(active);");
+  line("const u32 j = tile + i;");
+  level_ = Level::Element;
+  for (instr_ = 0; instr_ < instrs.size(); ++instr_) emit_instr(instrs[instr_]);
+  level_ = Level::Group;
+  line("}");
+  for (const Instr& instr : instrs) close_tile(instr);
+  line("}");
+  for (const Instr& instr : instrs) close_section(instr);
+  line("}");
+}
+
+}  // namespace cinch::codegen

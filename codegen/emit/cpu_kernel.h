@@ -1,0 +1,153 @@
+// One kernel of a CPU program as text. Inside of the CPU emitter: cpu.h is the door.
+//
+// Shape of the function: buffers and sizes; the kernel section; combiners and draw streams; the
+// loop over groups, cut into phases at each look-back (a chunk of groups runs one phase, then the
+// look-back, then the next phase); what the task reports at its end. An element section is a loop
+// over tiles of 1024 and in it a loop over vectors.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cpu.h"
+#include "codegen/emit/cpu_storage.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+class CpuKernelEmitter {
+ public:
+  CpuKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                   const CpuOptions& options);
+  /// The function's text.
+  std::string emit();
+
+ private:
+  using Instr = kir::Instr;
+  using ValueId = kir::ValueId;
+
+  // A run of instructions of one section inside a phase.
+  struct Piece {
+    std::size_t section, begin, end;
+  };
+  struct Phase {
+    std::vector<Piece> pieces;
+    const Instr* look_back = nullptr;  // ends the phase; null for the last
+  };
+  enum class Level { Kernel, Group, Element, Combiner };
+
+  // ---- cpu_kernel.cpp: facts and the function's frame ----
+  void find_levels();
+  void find_phases();
+  void note_uses(const Instr& instr, std::size_t phase);
+  void emit_head();
+  void emit_extent();
+  void emit_kernel_section();
+  void emit_task_state();
+  void emit_tail();
+  std::string size_text(HostExprId expr) const;
+  bool has_many_tiles() const;
+  bool uses(kir::InstrKind kind) const;
+
+  // ---- cpu_groups.cpp: groups, phases, sections ----
+  void emit_groups();
+  void emit_plain_groups();
+  void emit_chunked_groups();
+  void emit_phase(std::size_t phase);
+  void emit_look_back(const Instr& instr);
+  void emit_group_values();
+  void emit_piece(const Piece& piece);
+  void emit_elements(const Piece& piece);
+
+  // ---- cpu_instr.cpp: operands and dispatch ----
+  kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  std::string name(ValueId value) const { return value_name(kernel_, value); }
+  bool is_element(ValueId value) const;
+  std::string uniform(ValueId value) const;
+  std::string lanes(ValueId value) const;
+  std::string operand(ValueId value) const;
+  ValueId optional(const Instr& instr, std::size_t index) const;
+  /// The lanes (or the truth) under which the instruction acts: live and its predicate.
+  std::string acting(ValueId pred) const;
+  void define(ValueId value, const std::string& text);
+  void assign(ValueId value, const std::string& text);
+  void emit_instr(const Instr& instr);
+  void emit_element_wise(const Instr& instr);
+  void emit_leaf(const Instr& instr);
+  void emit_status(const Instr& instr);
+  void emit_local(const Instr& instr);
+  std::string local(std::uint32_t index) const;
+
+  // ---- cpu_memory.cpp ----
+  Storage storage(rt::BufferIndex buffer) const;
+  void emit_memory(const Instr& instr);
+  void emit_load_linear(const Instr& instr);
+  void emit_store_linear(const Instr& instr);
+  void emit_load_at(const Instr& instr);
+  void emit_store_at(const Instr& instr);
+  void emit_add_at(const Instr& instr);
+  void emit_argsort(const Instr& instr);
+  bool is_bit(const Storage& storage) const { return storage.is_packed && storage.bits == 1; }
+  std::string base_text(ValueId base, const char* place) const;
+  std::string count_text(ValueId limit, const char* place, const char* count) const;
+  std::string stage_name(const Instr& instr) const;
+  /// Before the vector loop of a tile: packed elements and draws to their stages, counted bytes.
+  void open_tile(const Instr& instr);
+  /// After it: stages to packed buffers.
+  void close_tile(const Instr& instr);
+  void count_run(const Instr& instr, bool is_store);
+  void count_lanes(const Instr& instr, bool is_store, ValueId pred);
+
+  // ---- cpu_reduce.cpp ----
+  std::string operation(ScalarOp op, kir::ComputeType type) const;
+  std::string element_list(const std::vector<kir::ComputeType>& types) const;
+  std::vector<kir::ComputeType> combined_types(const kir::Combiner& combiner) const;
+  void need_combiner(std::uint32_t index);
+  void declare_results(const Instr& instr);
+  void open_section(const Instr& instr);
+  void close_section(const Instr& instr);
+  void open_reduce_tile(const Instr& instr);
+  void close_reduce_tile(const Instr& instr);
+  void emit_reduce(const Instr& instr);
+  void emit_running_sum(const Instr& instr);
+  void emit_finish_reduce(const Instr& instr);
+  void emit_finish_scan(const Instr& instr);
+  void emit_local_scan(const Instr& instr);
+  void emit_parts(const Instr& instr, const std::string& part);
+  /// A tuple (or with `is_part` a Part, its last buffer being `has`) of W stored partials.
+  std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;
+
+  // ---- cpu_draw.cpp ----
+  bool is_draw(const Instr& instr) const;
+  void need_stream(const Instr& instr);
+  std::string stream_name(const Instr& instr) const;
+  void emit_draw(const Instr& instr);
+  void open_draw_tile(const Instr& instr);
+  bool is_staged_draw(const Instr& instr) const;
+  std::optional<std::string> first_of_run(ValueId value) const;
+
+  void line(const std::string& text) { out_.line(text); }
+
+  const kir::KernelProgram& program_;
+  const kir::Kernel& kernel_;
+  const CpuOptions& options_;
+  SourceWriter out_;
+  Level level_ = Level::Kernel;
+  std::size_t section_ = 0;  // of the instruction that is being emitted
+  std::size_t instr_ = 0;
+  std::vector<Level> value_levels_;
+  std::vector<const Instr*> definitions_;
+  std::vector<Phase> phases_;
+  std::vector<std::size_t> def_phase_;
+  std::set<std::uint32_t> crossing_;  // group values used in a later phase than their own
+  std::map<std::uint32_t, std::set<std::size_t>> local_phases_;
+  std::set<std::uint32_t> combiners_done_;
+  std::set<std::string> streams_done_;
+  std::set<std::uint32_t> failures_;  // messages of element-level fail_if
+  std::set<const Instr*> histograms_;
+};
+
+}  // namespace cinch::codegen

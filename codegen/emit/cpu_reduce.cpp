@@ -1,0 +1,309 @@
+// CpuKernelEmitter: reductions, running sums and scans, in the prelude's terms.
+#include <fmt/format.h>
+
+#include "codegen/emit/cpu_kernel.h"
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using kir::ComputeType;
+using kir::InstrKind;
+
+// Truth values: min and max are and and or.
+std::string CpuKernelEmitter::operation(ScalarOp op, ComputeType t) const {
+  const bool is_truth = t == ComputeType::Bool;
+  const char* struct_name = nullptr;
+  switch (op) {
+    case ScalarOp::add:
+      struct_name = "OpAdd";
+      break;
+    case ScalarOp::mul:
+      struct_name = "OpMul";
+      break;
+    case ScalarOp::min:
+      struct_name = is_truth ? "OpAnd" : "OpMin";
+      break;
+    case ScalarOp::max:
+      struct_name = is_truth ? "OpOr" : "OpMax";
+      break;
+    case ScalarOp::bit_and:
+      struct_name = "OpAnd";
+      break;
+    case ScalarOp::bit_or:
+      struct_name = "OpOr";
+      break;
+    case ScalarOp::bit_xor:
+      struct_name = "OpXor";
+      break;
+    default:
+      CINCH_BUG("not a combiner's operation");
+  }
+  return fmt::format("{}<{}>", struct_name, c_type(t));
+}
+
+std::string CpuKernelEmitter::element_list(const std::vector<ComputeType>& types) const {
+  std::string text;
+  for (ComputeType t : types) text += (text.empty() ? "" : ", ") + std::string(c_type(t));
+  return text;
+}
+
+std::vector<ComputeType> CpuKernelEmitter::combined_types(const kir::Combiner& combiner) const {
+  std::vector<ComputeType> types;
+  for (ValueId result : combiner.results) types.push_back(type(result));
+  return types;
+}
+
+// A region combiner is a function of two tuples; `live` are the lanes whose result counts.
+void CpuKernelEmitter::need_combiner(std::uint32_t index) {
+  const kir::Combiner& combiner = kernel_.combiners[index];
+  if (combiner.op || !combiners_done_.insert(index).second) return;
+  const std::vector<ComputeType> types = combined_types(combiner);
+  const std::string list = element_list(types);
+  line(fmt::format("const auto join_{} = [&](Tuple<{}> a, Tuple<{}> b, Truth live) {{", index, list,
+                   list));
+  const Level outer = level_;
+  level_ = Level::Combiner;
+  for (std::size_t i = 0; i < combiner.args.size(); ++i) {
+    std::string member = i < types.size() ? "a" : "b";
+    for (std::size_t k = 0; k < i % types.size(); ++k) member += ".tail";
+    define(combiner.args[i], member + ".head");
+  }
+  for (const Instr& instr : combiner.body) emit_instr(instr);
+  std::string results;
+  for (ValueId result : combiner.results) results += (results.empty() ? "" : ", ") + lanes(result);
+  line(fmt::format("return make_tuple_of<{}>({});", list, results));
+  line("};");
+  level_ = outer;
+}
+
+// ---- reduce ----
+
+void CpuKernelEmitter::declare_results(const Instr& instr) {
+  const auto declare = [&](ValueId value) {
+    line(fmt::format("{} {};", c_type(type(value)), name(value)));
+  };
+  if (instr.kind == InstrKind::reduce) {
+    for (ValueId result : instr.results) declare(result);
+  } else if (instr.kind == InstrKind::running_sum) {
+    declare(instr.results[1]);
+  }
+}
+
+void CpuKernelEmitter::open_section(const Instr& instr) {
+  if (instr.kind == InstrKind::running_sum) {
+    line(fmt::format("RunningSum<{}> sum_{} = {{0}};", c_type(type(instr.results[0])),
+                     name(instr.results[0])));
+  }
+  if (instr.kind != InstrKind::reduce || !has_many_tiles()) return;
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) {
+    const std::string levels = "levels_" + name(instr.results[0]);
+    line(fmt::format("TupleLevels<{}> {};", element_list(combined_types(combiner)), levels));
+    line(levels + ".clear();");
+    return;
+  }
+  for (ValueId result : instr.results) {
+    const std::string levels = "levels_" + name(result);
+    line(fmt::format("Levels<{}> {};", operation(*combiner.op, type(result)), levels));
+    line(levels + ".clear();");
+  }
+}
+
+void CpuKernelEmitter::open_reduce_tile(const Instr& instr) {
+  if (instr.kind != InstrKind::reduce) return;
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) {
+    const std::string columns = "columns_" + name(instr.results[0]);
+    line(fmt::format("TupleColumns<{}> {};", element_list(combined_types(combiner)), columns));
+    line(columns + ".clear();");
+    return;
+  }
+  for (ValueId result : instr.results) {
+    const std::string columns = "columns_" + name(result);
+    line(fmt::format("Columns<{}> {};", operation(*combiner.op, type(result)), columns));
+    line(columns + ".clear();");
+  }
+}
+
+void CpuKernelEmitter::emit_reduce(const Instr& instr) {
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const std::size_t num_values = combiner.op ? instr.results.size() : instr.results.size() - 1;
+  const std::string part = acting(optional(instr, num_values));
+  if (combiner.op) {
+    for (std::size_t i = 0; i < num_values; ++i) {
+      line(fmt::format("columns_{}.take(i, {}, {});", name(instr.results[i]),
+                       lanes(instr.operands[i]), part));
+    }
+    return;
+  }
+  std::string values;
+  for (std::size_t i = 0; i < num_values; ++i) {
+    values += (values.empty() ? "" : ", ") + lanes(instr.operands[i]);
+  }
+  line(fmt::format("columns_{}.take(join_{}, i, make_tuple_of<{}>({}), {});",
+                   name(instr.results[0]), instr.combiner, element_list(combined_types(combiner)),
+                   values, part));
+}
+
+void CpuKernelEmitter::close_reduce_tile(const Instr& instr) {
+  if (instr.kind != InstrKind::reduce) return;
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) {
+    const std::string result = name(instr.results[0]);
+    const std::string part = fmt::format("columns_{}.result(join_{})", result, instr.combiner);
+    if (has_many_tiles()) {
+      line(fmt::format("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part));
+    } else {
+      emit_parts(instr, part);
+    }
+    return;
+  }
+  for (ValueId result : instr.results) {
+    if (has_many_tiles()) {
+      line(fmt::format("levels_{0}.push(0, columns_{0}.result());", name(result)));
+    } else {
+      assign(result, fmt::format("columns_{}.result()", name(result)));
+    }
+  }
+}
+
+void CpuKernelEmitter::close_section(const Instr& instr) {
+  if (instr.kind == InstrKind::running_sum) {
+    assign(instr.results[1], fmt::format("sum_{}.total", name(instr.results[0])));
+  }
+  if (instr.kind != InstrKind::reduce || !has_many_tiles()) return;
+  if (!kernel_.combiners[instr.combiner].op) {
+    emit_parts(instr,
+               fmt::format("levels_{}.result(join_{})", name(instr.results[0]), instr.combiner));
+    return;
+  }
+  for (ValueId result : instr.results) {
+    assign(result, fmt::format("levels_{}.result()", name(result)));
+  }
+}
+
+// Lane 0 of each member of a Part, then of `has`, to the results, which are declared.
+void CpuKernelEmitter::emit_parts(const Instr& instr, const std::string& part) {
+  line("{");
+  line(fmt::format("const auto part = {};", part));
+  std::string member = "part.value";
+  for (std::size_t i = 0; i + 1 < instr.results.size(); ++i, member += ".tail") {
+    assign(instr.results[i],
+           fmt::format("lane_of<{}>({}.head, 0)", c_type(type(instr.results[i])), member));
+  }
+  assign(instr.results.back(), "lane_of<bool>(part.has, 0)");
+  line("}");
+}
+
+void CpuKernelEmitter::emit_running_sum(const Instr& instr) {
+  define(instr.results[0], fmt::format("sum_{}.take({}, live, {})", name(instr.results[0]),
+                                       lanes(instr.operands[0]), instr.exclusive));
+}
+
+// ---- finish and local scans ----
+
+std::string CpuKernelEmitter::stored_tuple(const Instr& instr, const std::string& place,
+                                           bool is_part) const {
+  const std::size_t members = instr.buffers.size() - (is_part ? 1 : 0);
+  std::vector<std::string> loads;
+  for (rt::BufferIndex b : instr.buffers) {
+    const Storage s = storage(b);
+    CINCH_CHECK(!s.is_packed, "partial results in a packed buffer");
+    loads.push_back(
+        from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, count)", s.element, b, place)));
+  }
+  const std::string list = element_list(combined_types(kernel_.combiners[instr.combiner]));
+  std::string values;
+  for (std::size_t i = 0; i < members; ++i) values += (i == 0 ? "" : ", ") + loads[i];
+  const std::string tuple = fmt::format("make_tuple_of<{}>({})", list, values);
+  return is_part ? fmt::format("Part<{}>{{{}, {}}}", list, tuple, loads.back()) : tuple;
+}
+
+void CpuKernelEmitter::emit_finish_reduce(const Instr& instr) {
+  need_combiner(instr.combiner);
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const std::string count = fmt::format("i64({})", uniform(instr.operands[0]));
+  if (!combiner.op) {
+    for (ValueId result : instr.results) {
+      line(fmt::format("{} {};", c_type(type(result)), name(result)));
+    }
+    emit_parts(instr, fmt::format("reduce_stored_parts<{}>(join_{}, {}, [&](i64 first, u32 count) "
+                                  "{{ return {}; }})",
+                                  element_list(combined_types(combiner)), instr.combiner, count,
+                                  stored_tuple(instr, "first", true)));
+  }
+  for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
+    const Storage s = storage(instr.buffers[i]);
+    if (options_.count_accesses) {
+      line(fmt::format("bytes_read += u64({}) * {};", count, s.bits / 8));
+    }
+    if (!combiner.op) continue;
+    const std::string load = from_storage(
+        s, fmt::format("load_lanes<{}>(b{}, first, count)", s.element, instr.buffers[i]));
+    define(instr.results[i],
+           fmt::format("reduce_stored<{}>({}, [&](i64 first, u32 count) {{ return {}; }})",
+                       operation(*combiner.op, type(instr.results[i])), count, load));
+  }
+}
+
+void CpuKernelEmitter::emit_finish_scan(const Instr& instr) {
+  need_combiner(instr.combiner);
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  CINCH_CHECK(!combiner.op || instr.buffers.size() == 1,
+              "a scan of several arrays by an operation");
+  const std::string rows = uniform(instr.operands[0]), len = uniform(instr.operands[1]);
+  std::vector<ComputeType> types;
+  for (rt::BufferIndex b : instr.buffers) {
+    types.push_back(kir::compute_type(program_.buffers[b].dtype));
+  }
+  const std::string list = element_list(types);
+  line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", rows));
+  line(fmt::format("const i64 row_base = row * {};", len));
+  std::string loads, stores, member = "x";
+  for (rt::BufferIndex b : instr.buffers) {
+    const Storage s = storage(b);
+    const std::string load =
+        fmt::format("load_lanes<{}>(b{}, row_base + first, count)", s.element, b);
+    loads += (loads.empty() ? "" : ", ") + from_storage(s, load);
+    stores += fmt::format("store_lanes<{}>(b{}, row_base + first, count, {}); ", s.element, b,
+                          to_storage(s, member + ".head"));
+    member += ".tail";
+  }
+  line(fmt::format(
+      "const auto load = [&](i64 first, u32 count) {{ return make_tuple_of<{}>({}); }};", list,
+      loads));
+  line(fmt::format("const auto store = [&](i64 first, u32 count, Tuple<{}> x) {{ {}}};", list,
+                   stores));
+  line("StoredRow<decltype(load), decltype(store)> stored = {load, store};");
+  const std::string join =
+      combiner.op ? fmt::format("OperationJoin<{}>{{}}", operation(*combiner.op, types[0]))
+                  : fmt::format("join_{}", instr.combiner);
+  line(fmt::format("scan_row<kMaxPartials, {}>({}, stored, u32({}));", list, join, len));
+  line("}");
+  if (!options_.count_accesses) return;
+  for (rt::BufferIndex b : instr.buffers) {
+    const int bytes = storage(b).bits / 8;
+    line(fmt::format("bytes_read += u64({0} * {1}) * {2}, bytes_written += u64({0} * {1}) * {2};",
+                     rows, len, bytes));
+  }
+}
+
+void CpuKernelEmitter::emit_local_scan(const Instr& instr) {
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const std::size_t members = combiner.op ? 1 : combiner.results.size();
+  std::vector<ComputeType> types;
+  std::string refs;
+  for (std::size_t i = 0; i < members; ++i) {
+    const auto index = static_cast<std::uint32_t>(instr.index + i);
+    types.push_back(kernel_.locals.at(index).type);
+    refs += fmt::format("{}, {{", local(index));
+  }
+  refs += std::string(members, '}');
+  const std::string join =
+      combiner.op ? fmt::format("OperationJoin<{}>{{}}", operation(*combiner.op, types[0]))
+                  : fmt::format("join_{}", instr.combiner);
+  line(fmt::format("scan_local({}, LocalArrays<{}>{{{}}}, len);", join, element_list(types), refs));
+}
+
+}  // namespace cinch::codegen
