@@ -117,7 +117,7 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
   for (instr_ = 0; instr_ < instrs.size(); ++instr_) emit_instr(instrs[instr_]);
   level_ = Level::Group;
   line("}");
-  for (const Instr& instr : instrs) close_tile(instr);
+  for (instr_ = 0; instr_ < instrs.size(); ++instr_) close_tile(instrs[instr_]);
   line("}");
   for (const Instr& instr : instrs) close_section(instr);
   line("}");

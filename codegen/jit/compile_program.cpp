@@ -21,8 +21,7 @@ rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const
   if (target.kind != TargetKind::Cpu) {
     return rt::fail(rt::ErrorKind::Unavailable, "images are made for CPU targets only");
   }
-  const std::string arch =
-      target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
+  const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
   const KernelSource source = emit_cpu(program, {arch, options.count_accesses});
   CpuCompileOptions compile_options;
   compile_options.sanitize_address = options.sanitize_address;

@@ -58,20 +58,22 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions);
   auto* printer = new clang::TextDiagnosticPrinter(log_stream, options.get());
   llvm::IntrusiveRefCntPtr<clang::DiagnosticIDs> ids(new clang::DiagnosticIDs);
-  clang::DiagnosticsEngine engine(ids, options, printer, true);
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> engine(
+      new clang::DiagnosticsEngine(ids, options, printer, true));
 
   const std::vector<std::string> args = compiler_args(request);
   std::vector<const char*> arg_ptrs;
   for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
   auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, engine)) return nullptr;
+  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, *engine)) return nullptr;
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
       llvm::StringRef(request.source, request.source_size), request.file_name);
   invocation->getPreprocessorOpts().addRemappedFile(request.file_name, buffer.release());
 
   clang::CompilerInstance compiler;
+  compiler.setVerboseOutputStream(log_stream);
   compiler.setInvocation(std::move(invocation));
-  compiler.setDiagnostics(&engine);
+  compiler.setDiagnostics(engine.get());
   clang::EmitLLVMOnlyAction action(&context);
   const bool ok = compiler.ExecuteAction(action);
   return ok ? action.takeModule() : nullptr;

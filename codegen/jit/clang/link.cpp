@@ -1,5 +1,10 @@
-// LLD in process, from one memory file to another. LLD keeps global state: one link at a time.
+// LLD in process. The object comes from a memory file; LLD insists on making its output by
+// renaming, so that goes through a folder of its own. LLD keeps global state: one link at a time.
 #include <lld/Common/Driver.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/ADT/Twine.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,39 +42,50 @@ class MemoryFile {
     return true;
   }
 
-  Bytes read() {
-    const off_t size = ::lseek(fd_, 0, SEEK_END);
-    Bytes bytes(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t got =
-          ::pread(fd_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-      if (got <= 0) return {};
-      done += static_cast<std::size_t>(got);
-    }
-    return bytes;
-  }
-
  private:
   int fd_;
 };
+
+// A fresh folder, removed with what is in it at the end of its scope.
+class OutputFolder {
+ public:
+  OutputFolder() { ok_ = !llvm::sys::fs::createUniqueDirectory("cinch-link", path_); }
+  ~OutputFolder() {
+    if (ok_) llvm::sys::fs::remove_directories(path_);
+  }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  bool is_open() const { return ok_; }
+  std::string file() const { return (path_ + "/kernels.so").str(); }
+
+ private:
+  llvm::SmallString<128> path_;
+  bool ok_ = false;
+};
+
+Bytes read_file(const std::string& path, std::string& log) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, false, false);
+  if (buffer) return (*buffer)->getBuffer().str();
+  log += path + ": " + buffer.getError().message();
+  return {};
+}
 
 }  // namespace
 
 Bytes link_shared_object(const Bytes& object, std::string& log) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  MemoryFile input("cinch-object"), output("cinch-shared-object");
+  MemoryFile input("cinch-object");
+  OutputFolder output;
   if (!input.is_open() || !output.is_open() || !input.write(object)) {
-    log += "no memory file for the linker";
+    log += "no file for the linker";
     return {};
   }
-  const std::string input_path = input.path(), output_path = output.path();
-  // The output is written through its descriptor, not mapped and renamed.
+  const std::string input_path = input.path(), output_path = output.file();
   const std::vector<const char*> args = {"ld.lld",
                                          "-shared",
                                          "--threads=1",
-                                         "--no-mmap-output-file",
                                          "--build-id=none",
                                          "-z",
                                          "undefs",
@@ -85,7 +101,7 @@ Bytes link_shared_object(const Bytes& object, std::string& log) {
   llvm::raw_string_ostream log_stream(log);
   const lld::Result result =
       lld::lldMain(args, log_stream, log_stream, {{lld::Gnu, &lld::elf::link}});
-  return result.retCode == 0 ? output.read() : Bytes{};
+  return result.retCode == 0 ? read_file(output_path, log) : Bytes{};
 }
 
 }  // namespace cinch::clang_backend

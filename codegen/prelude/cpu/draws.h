@@ -46,11 +46,11 @@ CINCH_CALL V staged_round(const HalfStage& stage, u32 place, V x, const lang::Dr
   return lang::stochastic_round_with(x, half, stream, index);
 }
 template <int... I>
-CINCH_CALL Lanes<u32> radius_words(Lanes<u32> x, lang::Indices<int, I...>) {
+CINCH_CALL Lanes<u32> radius_words(Lanes<u32> x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I & ~1)...);
 }
 template <int... I>
-CINCH_CALL Lanes<u32> angle_words(Lanes<u32> x, lang::Indices<int, I...>) {
+CINCH_CALL Lanes<u32> angle_words(Lanes<u32> x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I | 1)...);
 }
 CINCH_CALL Lanes<f32> normals_at(const u32* words) {

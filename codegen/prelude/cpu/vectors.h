@@ -48,7 +48,9 @@ template <class E>
 using Lanes = typename LanesOf<E>::Type;
 using Truth = Lanes<bool>;
 
-using LaneIndices = __make_integer_seq<lang::Indices, int, W>;
+template <class T, T... I>
+struct Indices {};
+using LaneIndices = __make_integer_seq<Indices, int, W>;
 
 // All lanes hold x.
 template <class E>
@@ -71,7 +73,7 @@ CINCH_CALL E lane_of(Lanes<E> x, int l) {
 }
 
 template <int... I>
-CINCH_CALL Lanes<u32> count_lanes(lang::Indices<int, I...>) {
+CINCH_CALL Lanes<u32> count_lanes(Indices<int, I...>) {
   return Lanes<u32>{u32(I)...};
 }
 // 0, 1, … W - 1.
@@ -105,7 +107,7 @@ CINCH_CALL bool any_lane(Truth mask) {
 
 // Lane l takes lane l + Distance; the last lanes repeat (nobody reads them).
 template <int Distance, class V, int... I>
-CINCH_CALL V shift_lanes_down(V x, lang::Indices<int, I...>) {
+CINCH_CALL V shift_lanes_down(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, x, (I + Distance < W ? I + Distance : I)...);
 }
 template <int Distance, class V>
@@ -114,7 +116,7 @@ CINCH_CALL V lanes_down(V x) {
 }
 // Lane l takes lane l - Distance; the first lanes are 0.
 template <int Distance, class V, int... I>
-CINCH_CALL V shift_lanes_up(V x, lang::Indices<int, I...>) {
+CINCH_CALL V shift_lanes_up(V x, Indices<int, I...>) {
   return __builtin_shufflevector(x, V(0), (I >= Distance ? I - Distance : W)...);
 }
 template <int Distance, class V>
