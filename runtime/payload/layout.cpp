@@ -19,19 +19,23 @@ std::int64_t align_field(std::int64_t offset) {
 // this many fields.
 constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
 
-Result<std::int64_t> field_elems(const ProgramInfo& info, const FieldInfo& field,
+// The field's sizes; its place comes later.
+Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field,
                                  const HostEnv& env) {
-  std::int64_t elems = 1;
+  FieldPlace place{0, 0, 1, 1};
   for (int i = 0; i < field.type.rank; ++i) {
     const auto dim = info.exprs.eval_int(field.type.dims[i], env);
-    if (!dim) return dim;
-    const bool fits = *dim >= 0 && (elems == 0 || *dim <= kMaxFieldElems / elems);
+    if (!dim) return tl::unexpected<Error>(dim.error());
+    const bool fits =
+        *dim >= 0 && (place.num_elems == 0 || *dim <= kMaxFieldElems / place.num_elems);
     if (!fits) {
       return fail(ErrorKind::Overflow, fmt::format("field {}: a size of {}", field.name, *dim));
     }
-    elems *= *dim;
+    place.num_elems *= *dim;
+    place.row_elems = *dim;
   }
-  return elems;
+  place.size_bytes = packed_bytes(field.type.dtype, place.num_elems);
+  return place;
 }
 
 Result<PayloadLayout> layout_of(const ProgramInfo& info, HostEnv env,
@@ -42,11 +46,11 @@ Result<PayloadLayout> layout_of(const ProgramInfo& info, HostEnv env,
   env.counts = wide;
   layout.size_bytes += static_cast<std::int64_t>(counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
-    const auto elems = field_elems(info, field, env);
-    if (!elems) return tl::unexpected<Error>(elems.error());
-    const std::int64_t offset = align_field(layout.size_bytes);
-    layout.fields.push_back({offset, packed_bytes(field.type.dtype, *elems), *elems});
-    layout.size_bytes = offset + layout.fields.back().size_bytes;
+    auto place = measure_field(info, field, env);
+    if (!place) return tl::unexpected<Error>(place.error());
+    place->offset = align_field(layout.size_bytes);
+    layout.size_bytes = place->offset + place->size_bytes;
+    layout.fields.push_back(*place);
   }
   return layout;
 }

@@ -41,6 +41,8 @@ struct FieldPlace {
   std::int64_t offset = 0;
   std::int64_t size_bytes = 0;
   std::int64_t num_elems = 0;
+  /// Of a matrix its columns, else num_elems.
+  std::int64_t row_elems = 0;
 };
 
 struct PayloadLayout {
@@ -99,7 +101,7 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
 
 /// Checks everything before giving anything: magic, version, flags, fingerprint, decode hash,
 /// shape, length, each count against its bound, the check word, zero bytes between fields and
-/// behind the last bits, ascending fields, indices below their limits. Of a non-finite payload
+/// behind the last bits, ascending rows of fields, indices below their limits. Of a non-finite payload
 /// counts must be 0. Errors: CorruptPayload (names the field and what was found), VersionMismatch,
 /// Overflow.
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,

@@ -109,24 +109,36 @@ Status check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts) {
 }
 
 struct IndexRule {
-  bool ascending = false;
+  bool ascending = false;            // within each row
   std::uint64_t limit = UINT64_MAX;  // exclusive
 };
 
 template <typename Load>
-Status check_indices(const FieldInfo& field, std::int64_t num_elems, IndexRule rule, Load element) {
+Status check_row(const FieldInfo& field, std::int64_t begin, std::int64_t end, IndexRule rule,
+                 Load element) {
   std::uint64_t before = 0;
-  for (std::int64_t i = 0; i < num_elems; ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     const std::uint64_t index = element(i);
     if (index >= rule.limit) {
       return corrupt(fmt::format("field {}: element {} is {}, must be below {}", field.name, i,
                                  index, rule.limit));
     }
-    if (rule.ascending && i > 0 && index <= before) {
+    if (rule.ascending && i > begin && index <= before) {
       return corrupt(fmt::format("field {}: element {} is {} after {}, must ascend", field.name, i,
                                  index, before));
     }
     before = index;
+  }
+  return Ok{};
+}
+
+template <typename Load>
+Status check_indices(const FieldInfo& field, const FieldPlace& place, IndexRule rule,
+                     Load element) {
+  for (std::int64_t begin = 0; begin < place.num_elems; begin += place.row_elems) {
+    if (Status status = check_row(field, begin, begin + place.row_elems, rule, element); !status) {
+      return status;
+    }
   }
   return Ok{};
 }
@@ -143,13 +155,13 @@ Status check_field(const FieldInfo& field, const FieldPlace& place,
   if (!rule.ascending && !field.index_limit) return Ok{};
   const std::uint8_t* data = bytes.data();
   if (field.type.dtype == kU32) {
-    return check_indices(field, place.num_elems, rule,
+    return check_indices(field, place, rule,
                          [data](std::int64_t i) { return load<std::uint32_t>(data + 4 * i); });
   }
   // A negative index of a signed type becomes a huge one and is refused by any limit.
   const int bits = field.type.dtype.bits;
   const int shift = is_signed_int(field.type.dtype) ? 64 - bits : 0;
-  return check_indices(field, place.num_elems, rule, [=](std::int64_t i) {
+  return check_indices(field, place, rule, [=](std::int64_t i) {
     const std::uint64_t raw = load_bits(data, i, bits);
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << shift) >> shift);
   });
