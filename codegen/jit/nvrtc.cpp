@@ -191,12 +191,11 @@ std::vector<std::string> compile_options(const std::string& arch,
                                          const CudaCompileOptions& options) {
   const std::string target = options.output == CudaOutput::Ptx ? "compute_" + arch.substr(3) : arch;
   // Bits: nothing is contracted, subnormals stay, division and root round correctly.
-  std::vector<std::string> words = {"--gpu-architecture=" + target,
-                                    "--std=c++17",
-                                    "--fmad=false",
-                                    "--ftz=false",
-                                    "--prec-div=true",
-                                    "--prec-sqrt=true"};
+  std::vector<std::string> words = {
+      "--gpu-architecture=" + target, "--std=c++17", "--fmad=false", "--ftz=false",
+      "--prec-div=true", "--prec-sqrt=true",
+      // Functions and values that are not used: the prelude is whole, as are kernels' results.
+      "--diag-suppress=177"};
   if (options.line_info) words.push_back("--generate-line-info");
   return words;
 }

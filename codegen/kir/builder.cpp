@@ -158,10 +158,14 @@ std::uint64_t integer_identity(ScalarOp op, ComputeType type) {
 
 }  // namespace
 
+std::uint64_t identity_bits(ScalarOp op, ComputeType type) {
+  if (type == ComputeType::F32) return std::bit_cast<std::uint32_t>(float_identity<float>(op));
+  if (type == ComputeType::F64) return std::bit_cast<std::uint64_t>(float_identity<double>(op));
+  return integer_identity(op, type);
+}
+
 ValueId KernelBuilder::identity(ScalarOp op, ComputeType type) {
-  if (type == ComputeType::F32) return const_f32(float_identity<float>(op));
-  if (type == ComputeType::F64) return const_f64(float_identity<double>(op));
-  return constant(type, integer_identity(op, type));
+  return constant(type, identity_bits(op, type));
 }
 
 ValueId KernelBuilder::param(std::uint32_t index) {

@@ -42,6 +42,10 @@ inline bool is_integer(ComputeType t) {
 /// Bytes of a value in registers, local arrays and partial results: 1 (Bool), 4 or 8.
 int compute_type_bytes(ComputeType t);
 
+/// Bits (as in `constant`) of the value that takes no part in a reduction by `op`: add -0.0, mul 1,
+/// min +inf or the largest, max -inf or the smallest, bit_and all ones, bit_or and bit_xor 0.
+std::uint64_t identity_bits(ScalarOp op, ComputeType type);
+
 /// Bits that a buffer of `dtype` uses per element where nothing is packed: 8, 16, 32, 64.
 std::uint8_t whole_element_bits(DType dtype);
 
@@ -102,8 +106,7 @@ class KernelBuilder {
   ValueId const_f64(double value);
   /// The value 0 (false, +0).
   ValueId zero(ComputeType type) { return constant(type, 0); }
-  /// What takes no part in a reduction by `op`: add -0.0, mul 1, min +inf or the largest, max -inf
-  /// or the smallest, bit_and all ones, bit_or and bit_xor 0.
+  /// The constant of identity_bits.
   ValueId identity(ScalarOp op, ComputeType type);
   ValueId param(std::uint32_t index);
   /// An Int, F32 or Bool host expression as I64, F32 or Bool.

@@ -1,0 +1,298 @@
+// CudaKernelEmitter: element sections. A loop over tiles of the group, in it one over the 8 rows of
+// a tile; a lane holds four elements of a row, of which the first `live` exist.
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda_kernel.h"
+#include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+namespace {
+// Bodies up to this size are unrolled over all rows, so that many loads are on their way at once.
+constexpr std::size_t kUnrolledInstrs = 24;
+
+std::string result_name(const std::string& value) {
+  return "results_" + value;
+}
+std::string columns_name(const std::string& value) {
+  return "columns_" + value;
+}
+std::string carry_name(const std::string& value) {
+  return "carry_" + value;
+}
+}  // namespace
+
+void CudaKernelEmitter::emit_elements(const kir::Section& section) {
+  level_ = Level::Element;
+  open_reductions(section);
+  const bool has_one_tile = shape_.result_levels == 0;
+  line(has_one_tile
+           ? "{"
+           : "for (u64 first_tile = 0; first_tile < (u64(len) + kTileElems - 1) / kTileElems; "
+             "first_tile += Team<" +
+                 std::to_string(shape_.team_warps) + ">::kWarps) {");
+  if (has_one_tile) line("constexpr u64 first_tile = 0;");
+  line(fmt::format("const u64 tile_first = (first_tile{}) * kTileElems;",
+                   shape_.team_warps == 1 ? "" : " + warp"));
+  line("const u32 tile_begin = u32(tile_first);");
+  line(
+      "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "
+      "tile_first)));");
+  open_tile(section);
+  line(section.instrs.size() <= kUnrolledInstrs ? "#pragma unroll" : "#pragma unroll 2");
+  line("for (u32 row = 0; row < 8u; ++row) {");
+  line("const u32 place = row * kRowElems + 4u * lane;");
+  line("const u32 live = live_elems(place, tile_len);");
+  line("const u32 j = tile_begin + place;");
+  for (const Instr& instr : section.instrs) emit_element(instr);
+  line("}");
+  close_tile(section);
+  line("}");
+  close_reductions(section);
+}
+
+void CudaKernelEmitter::open_reductions(const kir::Section& section) {
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind == InstrKind::running_sum) {
+      const std::string carry = carry_name(name(instr.results[0]));
+      line(fmt::format("{0} {1} = {0}(0);", c_type(type(instr.results[0])), carry));
+    }
+    if (instr.kind != InstrKind::reduce) continue;
+    const Item& made = item(instr);
+    const std::string results = result_name(name(instr.results[0]));
+    line(fmt::format("TileResults<{}, {}> {};", made.type, shape_.result_levels, results));
+    line(fmt::format("{}.clear({});", results, made.empty));
+    if (shape_.team_warps > 1) {
+      line(fmt::format("__shared__ {} shared_{}[{}];", made.type, results, shape_.block_warps));
+    }
+  }
+}
+
+void CudaKernelEmitter::open_tile(const kir::Section& section) {
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind != InstrKind::reduce) continue;
+    const Item& made = item(instr);
+    const std::string columns = columns_name(name(instr.results[0]));
+    line(fmt::format("{} {}[4];", made.type, columns));
+    line(fmt::format("fill_columns({}, {});", columns, made.empty));
+  }
+}
+
+void CudaKernelEmitter::close_tile(const kir::Section& section) {
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind != InstrKind::reduce) continue;
+    const Item& made = item(instr);
+    const std::string value = name(instr.results[0]);
+    const std::string joined = fmt::format("join_columns({}, {})", columns_name(value), made.join);
+    if (shape_.team_warps == 1) {
+      line(fmt::format("{}.take({}, {}, {});", result_name(value), joined, made.empty, made.join));
+    } else {
+      line(
+          fmt::format("take_round(team, {0}, {1}, first_tile, (u64(len) + kTileElems - 1) / "
+                      "kTileElems, shared_{0}, {2}, {3});",
+                      result_name(value), joined, made.empty, made.join));
+    }
+  }
+}
+
+void CudaKernelEmitter::close_reductions(const kir::Section& section) {
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind == InstrKind::running_sum) {
+      line(fmt::format("const {} {} = {};", c_type(type(instr.results[1])), name(instr.results[1]),
+                       carry_name(name(instr.results[0]))));
+    }
+    if (instr.kind != InstrKind::reduce) continue;
+    const Item& made = item(instr);
+    const std::string value = name(instr.results[0]);
+    const std::string reduced = "reduced_" + value;
+    line(fmt::format("const {} {} = {}.finish({}, {});", made.type, reduced, result_name(value),
+                     made.empty, made.join));
+    for (std::size_t i = 0; i < instr.results.size(); ++i) {
+      line(fmt::format("const {} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+                       item_part(made, reduced, i)));
+    }
+  }
+}
+
+// "c < live" and the predicate.
+std::string CudaKernelEmitter::acting(const Instr& instr, std::size_t pred_index) const {
+  return "c < live" + pred_text(instr, pred_index);
+}
+
+void CudaKernelEmitter::emit_element(const Instr& instr) {
+  if (is_element_wise(instr.kind)) {
+    std::vector<ComputeType> types;
+    std::vector<std::string> texts;
+    for (ValueId value : instr.operands) {
+      types.push_back(type(value));
+      texts.push_back(operand(value));
+    }
+    return define(instr, element_wise(instr, types, texts));
+  }
+  if (is_draw(instr.kind)) return emit_draw(instr);
+  switch (instr.kind) {
+    case InstrKind::column:
+      return define(instr, "j + c");
+    case InstrKind::element:
+      return define(instr, "u32(group_first) + j + c");
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+      return emit_load(instr);
+    case InstrKind::store_linear:
+      return emit_store_linear(instr);
+    case InstrKind::store_at:
+      return emit_store_at(instr);
+    case InstrKind::add_at:
+      return emit_add_at(instr);
+    case InstrKind::hist_add:
+      return emit_hist_add(instr);
+    case InstrKind::reduce:
+      return emit_reduce(instr);
+    case InstrKind::running_sum: {
+      const std::string from = quad(instr.operands[0]);
+      define_quad(instr.results[0]);
+      const std::string made = name(instr.results[0]);
+      return line(fmt::format("running_sum({}, live, {}, {}, {});", from, instr.exclusive,
+                              carry_name(made), made));
+    }
+    case InstrKind::local_store:
+    case InstrKind::local_load:
+    case InstrKind::local_previous:
+      return emit_local(instr);
+    case InstrKind::flag_nonfinite:
+    case InstrKind::fail_if:
+      return emit_status(instr);
+    default:
+      return emit_leaf(instr);
+  }
+}
+
+// How many of the lane's elements lie below an optional limit too.
+std::string CudaKernelEmitter::limited_live(ValueId limit) const {
+  return limit ? fmt::format("live_elems(live, j, {})", name(limit)) : "live";
+}
+
+std::string CudaKernelEmitter::base_text(ValueId base) const {
+  return base ? name(base) + " + " : std::string();
+}
+
+namespace {
+kir::ValueId optional(const kir::Instr& instr, std::size_t index) {
+  return index < instr.operands.size() ? instr.operands[index] : kir::ValueId();
+}
+}  // namespace
+
+void CudaKernelEmitter::emit_load(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  if (instr.kind == InstrKind::load_at) {
+    return define(instr,
+                  fmt::format("{} ? load_one<{}>({}, i64({})) : {}(0)", acting(instr, 1), stored,
+                              buffer, operand(instr.operands[0]), c_type(type(instr.results[0]))));
+  }
+  define_quad(instr.results[0]);
+  line(fmt::format("load_four<{}>({}, {}i64(j), {}, {});", stored, buffer,
+                   base_text(optional(instr, 0)), limited_live(optional(instr, 1)),
+                   name(instr.results[0])));
+}
+
+void CudaKernelEmitter::emit_store_linear(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  const std::string base = base_text(optional(instr, 1));
+  const std::string live = limited_live(optional(instr, 2));
+  const std::string value = quad(instr.operands[0]);
+  if (is_whole_element(program_.buffers[instr.buffers[0]])) {
+    return line(
+        fmt::format("store_four<{}>({}, {}i64(j), {}, {});", stored, buffer, base, live, value));
+  }
+  line(fmt::format("pack_four<{}>({}, {}i64(tile_begin + row * kRowElems), {}, {}, stage);", stored,
+                   buffer, base, live, value));
+}
+
+void CudaKernelEmitter::emit_store_at(const Instr& instr) {
+  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
+                   storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
+                   operand(instr.operands[0]), operand(instr.operands[1])));
+}
+
+// Lane by lane: elements add in order.
+void CudaKernelEmitter::emit_add_at(const Instr& instr) {
+  const std::string stored = storage(instr.buffers[0]);
+  const std::string buffer = buffer_name(instr.buffers[0]);
+  const std::string index = operand(instr.operands[0]);
+  Instr add{.kind = InstrKind::scalar};
+  add.dtype = program_.buffers[instr.buffers[0]].dtype;
+  const ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
+  const std::string sides[] = {fmt::format("load_one<{}>({}, i64({}))", stored, buffer, index),
+                               operand(instr.operands[1])};
+  line("for (u32 turn = 0; turn < 32u; ++turn) {");
+  line("if (turn == lane) {");
+  line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2), stored,
+                   buffer, index, element_wise(add, types, sides)));
+  line("}");
+  line("__syncwarp();");
+  line("}");
+}
+
+void CudaKernelEmitter::emit_hist_add(const Instr& instr) {
+  const bool is_shared = instr.bits <= kSharedBins;
+  const std::string bins =
+      is_shared ? fmt::format("bins{}", instr.buffers[0])
+                : fmt::format("reinterpret_cast<u32*>({})", buffer_name(instr.buffers[0]));
+  const std::string bin = operand(instr.operands[0]);
+  line(fmt::format("CINCH_EACH if ({} && {} < {}ull) atomicAdd({} + {}, 1u);", acting(instr, 1),
+                   bin, instr.bits, bins, bin));
+}
+
+void CudaKernelEmitter::emit_reduce(const Instr& instr) {
+  const Item& made = item(instr);
+  const std::string columns = columns_name(name(instr.results[0]));
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
+  line(fmt::format("CINCH_EACH if ({}) {}[c] = {}({}[c], {});", acting(instr, made.types.size()),
+                   columns, made.join, columns, item_of(made, parts)));
+}
+
+void CudaKernelEmitter::emit_local(const Instr& instr) {
+  const std::string local = fmt::format("local{}", instr.index);
+  if (instr.kind == InstrKind::local_store) {
+    line(
+        fmt::format("CINCH_EACH if (c < live) {}[j + c] = {};", local, operand(instr.operands[0])));
+    return line("__syncwarp();");
+  }
+  const char* made = c_type(type(instr.results[0]));
+  if (instr.kind == InstrKind::local_load) {
+    return define(instr, fmt::format("c < live ? {}[j + c] : {}(0)", local, made));
+  }
+  define(instr, fmt::format("c >= live ? {2}(0) : j + c == 0u ? {1} : {0}[j + c - 1u]", local,
+                            operand(instr.operands[0]), made));
+}
+
+void CudaKernelEmitter::emit_draw(const Instr& instr) {
+  const bool is_round = instr.kind == InstrKind::stochastic_round;
+  if (instr.kind == InstrKind::random_index) {
+    return define(instr, fmt::format("lang::random_index({}, {})", permutation_name(instr),
+                                     operand(instr.operands[0])));
+  }
+  const std::string x = is_round ? quad(instr.operands[0]) + ", " : std::string();
+  const std::string index = quad(instr.operands[is_round ? 1 : 0]);
+  define_quad(instr.results[0]);
+  line(fmt::format("{}_four({}, {}{}, {});", kir::instr_info(instr.kind).name, stream_name(instr),
+                   x, index, name(instr.results[0])));
+}
+
+void CudaKernelEmitter::emit_status(const Instr& instr) {
+  const std::string truth = operand(instr.operands[0]);
+  if (instr.kind == InstrKind::flag_nonfinite) {
+    return line(fmt::format("CINCH_EACH nonfinite |= c < live && {};", truth));
+  }
+  line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(args.status, {}u);", truth,
+                   instr.index));
+}
+
+}  // namespace cinch::codegen

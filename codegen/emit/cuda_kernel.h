@@ -1,0 +1,123 @@
+// One kernel of a CUDA program as text. Inside of the CUDA emitter: cuda.h is the door.
+//
+// Shape of the function: buffers, shared memory; the kernel section; streams of draws and
+// combiners; the loop over this team's groups with their sections in order; what is left for the
+// end (flags, histograms). In an element section every element value is an array of four, one per
+// element that the lane owns in the row at hand, and every instruction a loop over them.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cuda_shape.h"
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+class CudaKernelEmitter {
+ public:
+  CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel);
+  /// Tuples of reductions, and the function.
+  std::string emit();
+
+ private:
+  using Instr = kir::Instr;
+  using ValueId = kir::ValueId;
+  using ComputeType = kir::ComputeType;
+  enum class Level { Kernel, Group, Element, Combiner };
+
+  // How a reduction's items are spelled: a scalar, or an emitted tuple.
+  struct Item {
+    std::string type;   // "f32" or "sweep_item0"
+    std::string join;   // the joining lambda
+    std::string empty;  // an expression
+    std::vector<ComputeType> types;
+    bool is_tuple = false;
+    bool has_flag = false;  // a tuple with `has`
+  };
+
+  // ---- cuda_kernel.cpp: frame and groups ----
+  void find_levels();
+  void emit_head();
+  void emit_shared();
+  void emit_extent();
+  void emit_plain_groups();
+  void emit_ordered_groups();
+  void emit_group_body();
+  void emit_sections();
+  void emit_tail();
+  bool uses(kir::InstrKind kind) const;
+  std::string size_text(HostExprId expr) const;
+
+  // ---- cuda_operands.cpp: values, storage, combiners, streams ----
+  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  std::string name(ValueId value) const { return value_name(kernel_, value); }
+  bool is_element(ValueId value) const;
+  /// The value of element c, or of the uniform level at hand.
+  std::string operand(ValueId value) const;
+  /// The name of an array of four holding the value.
+  std::string quad(ValueId value);
+  std::string pred_text(const Instr& instr, std::size_t index) const;
+  std::string storage(rt::BufferIndex buffer) const;
+  static std::string buffer_name(rt::BufferIndex buffer);
+  /// Defines the instruction's one result from an expression per element (or uniform).
+  void define(const Instr& instr, const std::string& text);
+  void define_quad(ValueId value);
+  const Item& item(const Instr& instr);
+  std::string item_of(const Item& item, const std::vector<std::string>& parts) const;
+  static std::string item_part(const Item& item, const std::string& text, std::size_t index);
+  void emit_tuple(Item& item);
+  void emit_join(const Item& item, const kir::Combiner& combiner);
+  void prepare(const Instr& instr);
+  void prepare_stream(const Instr& instr);
+  static bool is_draw(kir::InstrKind kind);
+  ValueId iteration(const Instr& instr) const;
+  std::string stream_name(const Instr& instr) const;
+  std::string permutation_name(const Instr& instr) const;
+
+  // ---- cuda_uniform.cpp: kernel and group sections ----
+  void emit_uniform(const Instr& instr);
+  void emit_leaf(const Instr& instr);
+  void emit_uniform_memory(const Instr& instr);
+  void emit_uniform_draw(const Instr& instr);
+  void emit_finish_reduce(const Instr& instr);
+  void emit_finish_scan(const Instr& instr);
+  void emit_local_scan(const Instr& instr);
+  std::string only_once(const std::string& condition) const;
+
+  // ---- cuda_elements.cpp: element sections ----
+  void emit_elements(const kir::Section& section);
+  void open_reductions(const kir::Section& section);
+  void open_tile(const kir::Section& section);
+  void close_tile(const kir::Section& section);
+  void close_reductions(const kir::Section& section);
+  void emit_element(const Instr& instr);
+  void emit_load(const Instr& instr);
+  void emit_store_linear(const Instr& instr);
+  void emit_store_at(const Instr& instr);
+  void emit_add_at(const Instr& instr);
+  void emit_hist_add(const Instr& instr);
+  void emit_reduce(const Instr& instr);
+  void emit_local(const Instr& instr);
+  void emit_draw(const Instr& instr);
+  void emit_status(const Instr& instr);
+  std::string limited_live(ValueId limit) const;
+  std::string base_text(ValueId base) const;
+  std::string acting(const Instr& instr, std::size_t pred_index) const;
+
+  void line(const std::string& text) { out_.line(text); }
+
+  const kir::KernelProgram& program_;
+  const kir::Kernel& kernel_;
+  CudaShape shape_;
+  SourceWriter preamble_, out_;
+  Level level_ = Level::Kernel;
+  std::vector<Level> value_levels_;
+  std::map<std::string, Item> items_;
+  std::set<std::string> joins_done_, streams_done_;
+  int num_quads_ = 0;
+};
+
+}  // namespace cinch::codegen

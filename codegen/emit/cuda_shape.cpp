@@ -1,0 +1,151 @@
+// Bodies of cuda_shape.h.
+#include "codegen/emit/cuda_shape.h"
+
+#include <algorithm>
+
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::InstrKind;
+
+// What a block may declare without asking the driver for more.
+constexpr std::uint64_t kSharedBytes = 47 * 1024;
+// Rows up to this length are one warp's work.
+constexpr std::int64_t kWarpRowElems = 4096;
+
+struct Uses {
+  bool running_sum = false, look_back = false;
+  std::uint32_t stage_bits = 0;
+  std::uint64_t block_bytes = 0;  // shared once per block
+  std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
+};
+
+// At most: every part as wide as the widest, and the flag.
+std::uint64_t tuple_bytes(const std::vector<kir::ComputeType>& types) {
+  return types.size() == 1 ? 16 : 8 * (types.size() + 1);
+}
+
+void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const kir::Instr& instr,
+          Uses& uses) {
+  switch (instr.kind) {
+    case InstrKind::running_sum:
+      uses.running_sum = true;
+      return;
+    case InstrKind::look_back:
+      uses.look_back = true;
+      return;
+    case InstrKind::store_linear: {
+      const rt::BufferInfo& buffer = program.buffers[instr.buffers[0]];
+      if (!is_whole_element(buffer)) {
+        uses.stage_bits = std::max<std::uint32_t>(uses.stage_bits, buffer.storage_bits);
+      }
+      return;
+    }
+    case InstrKind::hist_add:
+      if (instr.bits <= kSharedBins) uses.block_bytes += 4 * instr.bits;
+      return;
+    case InstrKind::reduce:
+    case InstrKind::finish_reduce:
+      uses.item_bytes += tuple_bytes(combined_types(program, kernel, instr));
+      return;
+    case InstrKind::finish_scan:
+      uses.block_bytes += 1024 * tuple_bytes(combined_types(program, kernel, instr));
+      return;
+    default:
+      return;
+  }
+}
+
+Uses find_uses(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  Uses uses;
+  for (const kir::Section& section : kernel.sections) {
+    for (const kir::Instr& instr : section.instrs) note(program, kernel, instr, uses);
+  }
+  uses.block_bytes += 128;  // slots of tickets and look-back
+  return uses;
+}
+
+std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  if (kernel.group_kind == kir::GroupKind::Tile) return kir::kTileElems;
+  if (kernel.group_kind == kir::GroupKind::Single) return 1;
+  const HostExprPool& pool = program.info.exprs;
+  return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
+}
+
+std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest) {
+  if (kernel.info.is_sequential) return 1;
+  if (kernel.group_kind == kir::GroupKind::Single) return 8;
+  // A running sum goes through its group in order; rows that share bytes are packed in order.
+  const bool needs_warp =
+      uses.running_sum || !kernel.locals.empty() || kernel.info.group_multiple > 1;
+  return longest <= kWarpRowElems || needs_warp ? 1 : 8;
+}
+
+std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const CudaShape& shape) {
+  std::uint64_t per_team = 0;
+  for (const kir::LocalArray& local : kernel.locals) {
+    per_team += std::uint64_t{kir::kTileElems} *
+                static_cast<std::uint64_t>(kir::compute_type_bytes(local.type));
+  }
+  std::uint64_t per_warp = uses.stage_bits ? 4 * (4 * std::uint64_t{uses.stage_bits} + 2) : 0;
+  if (shape.team_warps > 1) per_warp += uses.item_bytes;
+  const std::uint64_t teams = shape.block_warps / shape.team_warps;
+  return uses.block_bytes + teams * per_team + shape.block_warps * per_warp;
+}
+
+}  // namespace
+
+bool is_whole_element(const rt::BufferInfo& buffer) {
+  const auto bits = buffer.storage_bits;
+  return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
+std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
+                                             const kir::Kernel& kernel, const kir::Instr& instr) {
+  const kir::Combiner& combiner = kernel.combiners[instr.combiner];
+  std::vector<kir::ComputeType> types;
+  if (!combiner.op) {
+    for (kir::ValueId result : combiner.results)
+      types.push_back(kernel.values[result.index()].type);
+    return types;
+  }
+  if (instr.kind == InstrKind::local_scan) return {kernel.locals[instr.index].type};
+  if (instr.kind == InstrKind::finish_scan) {
+    for (rt::BufferIndex buffer : instr.buffers) {
+      types.push_back(kir::compute_type(program.buffers[buffer].dtype));
+    }
+    return types;
+  }
+  for (kir::ValueId result : instr.results) types.push_back(kernel.values[result.index()].type);
+  return types;
+}
+
+CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  const Uses uses = find_uses(program, kernel);
+  const std::int64_t longest = longest_group(program, kernel);
+  CudaShape shape;
+  shape.team_warps = team_warps(kernel, uses, longest);
+  shape.block_warps = kernel.info.is_sequential ? 1 : 8;
+  shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
+  shape.result_levels = longest <= 1024 ? 0 : longest <= 1024 * 1024 ? 1 : 3;
+  shape.stage_bits = uses.stage_bits;
+  shape.has_look_back = uses.look_back;
+  shape.is_single_block = kernel.info.is_sequential || kernel.group_kind == kir::GroupKind::Single;
+  while (shared_bytes(kernel, uses, shape) > kSharedBytes && shape.team_warps == 1 &&
+         shape.block_warps > 1) {
+    shape.block_warps /= 2;
+  }
+  if (shared_bytes(kernel, uses, shape) > kSharedBytes) {
+    CINCH_LIMITATION("kernel " + kernel.info.symbol + " needs more shared memory than a block has");
+  }
+  if (shape.has_look_back && (shape.multiple > 1 || kernel.info.is_sequential)) {
+    CINCH_LIMITATION("kernel " + kernel.info.symbol +
+                     ": a look-back over groups that go in order anyway");
+  }
+  return shape;
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,138 @@
+// reduce.h: reductions in the language's order. Needs warp.h.
+//
+// An Item is a scalar or an emitted tuple; `join(a, b)` takes b in behind a, and joining with `empty` gives the other side (the
+// identity of a builtin operation; a tuple whose `has` is false). So missing elements keep their place and take no part.
+
+namespace cinch {
+
+template <class Item>
+CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
+  CINCH_EACH columns[c] = empty;
+}
+
+// Column j takes in column j + 64, j + 32, … j + 1: 32 columns apart is eight lanes apart, below four inside a lane. Lanes whose
+// columns are taken in already go on with values that nobody reads.
+template <class Item, class Join>
+CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
+  Item x[4];
+  CINCH_EACH x[c] = columns[c];
+#pragma unroll
+  for (u32 distance = 16; distance >= 1u; distance /= 2) {
+    CINCH_EACH {
+      const Item other = lane_down(x[c], distance);
+      x[c] = join(x[c], other);
+    }
+  }
+  return lane_get(join(join(x[0], x[2]), join(x[1], x[3])), 0);
+}
+
+// The results of tiles of a group longer than one tile, reduced by the same rule as they come, level over level: 1024 results of a
+// level make one of the next. All lanes of the warp hold the same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0
+// for groups of up to 1024 elements, 1 up to 2^20, 3 for any.
+template <class Item, int Levels>
+struct TileResults {
+  static constexpr int kKept = Levels > 0 ? Levels : 1;
+  Item columns[kKept][4];
+  u32 count[kKept];
+  Item handed;  // the result that went up last
+
+  __device__ __forceinline__ void clear(Item empty) {
+    handed = empty;
+#pragma unroll
+    for (int level = 0; level < kKept; ++level) {
+      fill_columns(columns[level], empty);
+      count[level] = 0;
+    }
+  }
+
+  // The next tile's result.
+  template <class Join>
+  __device__ __forceinline__ void take(Item result, Item empty, Join join) {
+    if constexpr (Levels == 0) {
+      handed = result;
+    } else {
+      put<0>(result, empty, join);
+    }
+  }
+
+  // The group's result; `empty` if there was no tile.
+  template <class Join>
+  __device__ __forceinline__ Item finish(Item empty, Join join) {
+    if constexpr (Levels == 0) {
+      return handed;
+    } else {
+      return finish_from<0>(empty, join);
+    }
+  }
+
+ private:
+  template <int Level, class Join>
+  __device__ __forceinline__ void put(Item result, Item empty, Join join) {
+    if constexpr (Level < Levels) {
+      const u32 place = count[Level] % kTileElems;
+      const u32 column = place % kRowElems;
+      CINCH_EACH {
+        if (column == 4u * lane_index() + c) columns[Level][c] = join(columns[Level][c], result);
+      }
+      ++count[Level];
+      if (place + 1u == kTileElems) hand_up<Level>(empty, join);
+    }
+  }
+
+  template <int Level, class Join>
+  __device__ __forceinline__ void hand_up(Item empty, Join join) {
+    handed = join_columns(columns[Level], join);
+    fill_columns(columns[Level], empty);
+    put<Level + 1>(handed, empty, join);
+  }
+
+  template <int Level, class Join>
+  __device__ __forceinline__ Item finish_from(Item empty, Join join) {
+    if (count[Level] % kTileElems != 0u) hand_up<Level>(empty, join);
+    if constexpr (Level + 1 < Levels) {
+      if (count[Level] > kTileElems) return finish_from<Level + 1>(empty, join);
+    }
+    return handed;
+  }
+};
+
+// Results of one tile per warp, tile `first_tile` + warp, given to every warp in the order of tiles. `shared` holds one item per
+// warp; all threads of the team call.
+template <u32 Warps, class Results, class Item, class Join>
+CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 first_tile,
+                         u64 num_tiles, Item* shared, Item empty, Join join) {
+  if constexpr (Warps == 1) {
+    results.take(result, empty, join);
+  } else {
+    if (lane_index() == 0u) shared[warp_index()] = result;
+    team.sync();
+    for (u32 warp = 0; warp < Warps && first_tile + warp < num_tiles; ++warp) {
+      results.take(shared[warp], empty, join);
+    }
+    team.sync();
+  }
+}
+
+// The ordered reduction of `count` stored partials by a whole block; load(i) gives an item.
+template <u32 Warps, class Item, class Load, class Join>
+CINCH_FN Item reduce_stored(Team<Warps> team, u64 count, Item* shared, Item empty, Load load,
+                            Join join) {
+  TileResults<Item, 3> results;
+  results.clear(empty);
+  const u64 num_tiles = (count + kTileElems - 1) / kTileElems;
+  for (u64 first = 0; first < num_tiles; first += Warps) {
+    const u64 tile = first + (Warps == 1 ? 0u : warp_index());
+    Item columns[4];
+    fill_columns(columns, empty);
+    for (u32 row = 0; row < 8u; ++row) {
+      const u64 place = tile * kTileElems + row * kRowElems + 4u * lane_index();
+      CINCH_EACH {
+        if (place + c < count) columns[c] = join(columns[c], load(place + c));
+      }
+    }
+    take_round(team, results, join_columns(columns, join), first, num_tiles, shared, empty, join);
+  }
+  return results.finish(empty, join);
+}
+
+}  // namespace cinch

@@ -1,0 +1,91 @@
+// warp.h: first part of the CUDA prelude: where a thread stands, teams of threads, shuffles, status words. Needs scalar_ops.h.
+//
+// A warp of 32 lanes takes a tile of 1024 elements, 8 rows of 128: lane l owns columns 4l … 4l + 3, so that a row is one 16-byte access
+// per lane and the tree over columns (64, 32, … 1 apart) is five shuffles and two steps inside a lane. Every function here is called by
+// all threads of its team.
+
+#define CINCH_FN static __device__ __forceinline__
+// The four neighbouring elements that a lane owns in a row.
+#define CINCH_EACH _Pragma("unroll") for (u32 c = 0; c < 4; ++c)
+
+namespace cinch {
+
+constexpr u32 kAllLanes = 0xffffffffu;
+constexpr u32 kTileElems = 1024;
+constexpr u32 kRowElems = 128;
+
+// A pointer-sized view of 16 bytes that are loaded or stored at once.
+template <class T, int N>
+struct __align__(sizeof(T) * N) Pack {
+  T at[N];
+};
+
+// Threads that work on one group: a warp, or the whole block.
+template <u32 Warps>
+struct Team {
+  u32 rank;  // of this thread in the team
+  static constexpr u32 kWarps = Warps;
+  static constexpr u32 kThreads = 32 * Warps;
+  __device__ __forceinline__ void sync() const {
+    if constexpr (Warps == 1) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+};
+
+CINCH_FN u32 lane_index() { return threadIdx.x & 31u; }
+CINCH_FN u32 warp_index() { return threadIdx.x >> 5; }
+
+// Shuffles of every compute type; emitted tuples add overloads of their own.
+template <class T>
+CINCH_FN T lane_down(T x, u32 distance) {
+  return __shfl_down_sync(kAllLanes, x, distance);
+}
+CINCH_FN bool lane_down(bool x, u32 distance) {
+  return __shfl_down_sync(kAllLanes, int(x), distance) != 0;
+}
+template <class T>
+CINCH_FN T lane_get(T x, u32 lane) {
+  return __shfl_sync(kAllLanes, x, int(lane));
+}
+CINCH_FN bool lane_get(bool x, u32 lane) {
+  return __shfl_sync(kAllLanes, int(x), int(lane)) != 0;
+}
+
+// The smaller of a bound and a signed number; a negative one counts as 0.
+CINCH_FN u64 at_most(u64 bound, i64 x) { return x <= 0 ? 0u : (u64(x) < bound ? u64(x) : bound); }
+
+// How many of a lane's four elements from place `first` on lie before `end`.
+CINCH_FN u32 live_elems(u32 first, u32 end) {
+  return first >= end ? 0u : (end - first < 4u ? end - first : 4u);
+}
+// The same with a limit that may be negative or larger than any place.
+CINCH_FN u32 live_elems(u32 live, u32 first, i64 limit) {
+  const i64 rest = limit - i64(first);
+  return rest >= i64(live) ? live : (rest <= 0 ? 0u : u32(rest));
+}
+
+// status[0] bit 0: a non-finite gradient value was seen.
+CINCH_FN void flag_nonfinite(u32* status) { atomicOr(status, 1u); }
+
+// status[1]: 1 + the lowest index of a failed check, 0 for none.
+CINCH_FN void fail_call(u32* status, u32 message) {
+  const u32 code = message + 1u;
+  u32 seen = atomicCAS(status + 1, 0u, code);
+  while (seen != 0u && seen > code) {
+    const u32 before = atomicCAS(status + 1, seen, code);
+    if (before == seen) break;
+    seen = before;
+  }
+}
+
+// A block's own histogram joins the one in memory.
+CINCH_FN void add_bins(u32* to, const u32* own, u32 num_bins) {
+  for (u32 i = threadIdx.x; i < num_bins; i += blockDim.x) {
+    if (own[i] != 0u) atomicAdd(to + i, own[i]);
+  }
+}
+
+}  // namespace cinch

@@ -1,0 +1,112 @@
+// CUDA text of hand-written kernels: NVRTC takes all of it; the shapes and texts are what the
+// kernels ask for.
+#include "codegen/emit/cuda.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/jit/nvrtc.h"
+#include "runtime/core/check.h"
+#include "tests/unit/codegen/kir/sample_programs.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+#define SKIP_WITHOUT_NVRTC() \
+  if (!nvrtc_report().is_found) GTEST_SKIP() << describe(nvrtc_report())
+
+void compiles(const kir::KernelProgram& program, const char* arch) {
+  const KernelSource source = emit_cuda(program, {.arch = arch});
+  const auto binary = compile_cuda(source);
+  ASSERT_TRUE(binary) << arch << "\n" << binary.error().message;
+  EXPECT_EQ(binary->log, "") << program.info.name;
+  EXPECT_GT(binary->bytes.size(), 1000u);
+}
+
+TEST(CudaText, every_instruction_compiles_for_every_architecture) {
+  SKIP_WITHOUT_NVRTC();
+  for (const kir::KernelProgram& program : kir::all_samples()) {
+    for (const char* arch : {"sm_75", "sm_90", "sm_120"}) compiles(program, arch);
+  }
+}
+
+TEST(CudaText, every_stored_type_compiles) {
+  SKIP_WITHOUT_NVRTC();
+  for (DType dtype : {kBool, kF16, kBF16, kF32, kF64, kF8E4M3, kF8E5M2, kU8, kI16, kU32, kI64}) {
+    compiles(kir::sample_copy(dtype, kir::whole_element_bits(dtype)), "sm_90");
+  }
+  for (int bits : {2, 3, 7, 9, 13, 17, 24, 31, 33, 40, 57, 61, 63}) {
+    compiles(kir::sample_copy(*make_uint(bits), static_cast<std::uint8_t>(bits)), "sm_90");
+    compiles(kir::sample_copy(*make_int(bits), static_cast<std::uint8_t>(bits)), "sm_90");
+  }
+  compiles(kir::sample_copy(kBool, 1), "sm_90");
+}
+
+TEST(CudaText, opens_with_the_kernel_ir_and_includes_nothing) {
+  const KernelSource source = emit_cuda(kir::sample_compact());
+  EXPECT_THAT(source.text, StartsWith("// program \"sample_compact\""));
+  EXPECT_THAT(source.text, Not(HasSubstr("#include")));
+  EXPECT_THAT(source.symbols, ::testing::ElementsAre("compact"));
+  EXPECT_EQ(source.target.arch, "sm_90");
+}
+
+TEST(CudaText, ordered_kernels_take_tickets) {
+  const std::string text = emit_cuda(kir::sample_compact()).text;
+  EXPECT_THAT(text, HasSubstr("take_ticket(reinterpret_cast<u64*>(b4) + 2u * args.num_groups"));
+  EXPECT_THAT(emit_cuda(kir::sample_reduce()).text, Not(HasSubstr("= take_ticket(")));
+}
+
+TEST(CudaLaunchShape, follows_the_groups) {
+  const auto launch = [](const kir::KernelProgram& program, std::size_t kernel) {
+    return cuda_launch(program, program.kernels[kernel]);
+  };
+  // Tiles: a warp each.
+  EXPECT_EQ(launch(kir::sample_reduce(), 0).groups_per_block, 8u);
+  EXPECT_EQ(launch(kir::sample_reduce(), 0).block_threads, 256u);
+  EXPECT_TRUE(launch(kir::sample_reduce(), 1).is_single_block);
+  // Short rows a warp each, long rows a block each, rows that share bytes eight to a warp.
+  EXPECT_EQ(launch(kir::sample_rows(512, 4), 0).groups_per_block, 8u);
+  EXPECT_EQ(launch(kir::sample_rows(100000, 4), 0).groups_per_block, 1u);
+  EXPECT_EQ(launch(kir::sample_rows(5, 3), 0).groups_per_block, 64u);
+  // Ordered additions: one warp, all groups in turn.
+  EXPECT_EQ(launch(kir::sample_odds(), 2).block_threads, 32u);
+  EXPECT_TRUE(launch(kir::sample_odds(), 2).is_single_block);
+}
+
+TEST(CudaLaunchShape, local_arrays_take_warps_from_a_block) {
+  kir::KernelProgram program = kir::sample_scan();
+  kir::Kernel& kernel = program.kernels[0];
+  kernel.locals.push_back({kir::ComputeType::F64});
+  EXPECT_EQ(cuda_launch(program, kernel).block_threads, 64u);
+  for (int i = 0; i < 8; ++i) kernel.locals.push_back({kir::ComputeType::F64});
+  EXPECT_THROW(cuda_launch(program, kernel), InternalError);
+}
+
+TEST(CudaArgs, layout_matches_the_emitted_struct) {
+  const kir::KernelProgram program = kir::sample_reduce();
+  const CudaArgsLayout layout = cuda_args_layout(program);
+  EXPECT_EQ(layout.sizes, 8 * program.buffers.size());
+  EXPECT_EQ(layout.params, layout.sizes + 8 * program.size_exprs.size());
+  EXPECT_EQ(layout.draw, layout.params + 8);
+  SKIP_WITHOUT_NVRTC();
+  // The compiler itself compares.
+  const std::string checks = fmt::format(
+      "static_assert(__builtin_offsetof(cinch::CinchArgs, sizes) == {});\n"
+      "static_assert(__builtin_offsetof(cinch::CinchArgs, params) == {});\n"
+      "static_assert(__builtin_offsetof(cinch::CinchArgs, draw) == {});\n"
+      "static_assert(__builtin_offsetof(cinch::CinchArgs, status) == {});\n"
+      "static_assert(__builtin_offsetof(cinch::CinchArgs, num_groups) == {});\n"
+      "static_assert(sizeof(cinch::CinchArgs) == {});\n",
+      layout.sizes, layout.params, layout.draw, layout.status, layout.num_groups,
+      layout.size_bytes);
+  const auto binary = compile_cuda(emit_cuda(program).text + checks, "sm_90");
+  EXPECT_TRUE(binary) << binary.error().message;
+}
+
+}  // namespace
+}  // namespace cinch::codegen
