@@ -1,0 +1,135 @@
+// The compiler's stages, joined as the driver joins them.
+#include "tests/programs/harness/compile.h"
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "codegen/jit/compile_program.h"
+#include "codegen/kernelize/kernelize.h"
+#include "compiler/lower/lower.h"
+#include "compiler/pipeline/pipeline.h"
+#include "dsl/diag/render.h"
+#include "dsl/sema/sema.h"
+#include "runtime/core/check.h"
+#include "runtime/module/cpu_module.h"
+
+namespace cinch::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+sema::LoadedText load_text(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return {path.string(), text.str()};
+}
+
+// `import std.family` is every file of the family's folder, `std.family.name` one of them.
+std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
+  std::vector<sema::LoadedText> texts;
+  if (request.std_path.empty()) {
+    const fs::path path = fs::path(request.from).parent_path() / request.file;
+    if (fs::exists(path)) texts.push_back(load_text(path));
+    return texts;
+  }
+  fs::path path = CINCH_STDLIB_DIR;
+  for (const std::string& part : request.std_path) path /= part;
+  if (fs::is_directory(path)) {
+    for (const fs::path& file : find_programs(path)) texts.push_back(load_text(file));
+  } else if (path += ".cinch"; fs::exists(path)) {
+    texts.push_back(load_text(path));
+  }
+  return texts;
+}
+
+template <typename T, typename Make>
+tl::expected<T, std::string> caught(const Make& make) {
+  try {
+    return make();
+  } catch (const InternalError& error) {
+    return tl::make_unexpected(std::string(error.what()));
+  }
+}
+
+}  // namespace
+
+tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program) {
+  return caught<ir::Program>([&]() -> tl::expected<ir::Program, std::string> {
+    dsl::SourceSet sources;
+    dsl::DiagSink sink;
+    const dsl::FileId file = sources.add(program.path, program.text);
+    const auto module =
+        sema::check_module(sources, file, load_import, sink, sema::CheckDepth::Names);
+    std::optional<sema::CheckedProgram> checked;
+    if (!sink.has_errors()) {
+      std::vector<sema::Binding> bindings;
+      for (const auto& [name, value] : program.bindings) bindings.push_back({name, value});
+      checked = sema::elaborate(module, program.name, bindings, sink);
+    }
+    if (!checked) return tl::make_unexpected(dsl::render_text(sink.all(), sources));
+    return lower::lower(*checked);
+  });
+}
+
+tl::expected<Compiled, std::string> compile(const ProgramFile& program) {
+  auto lowered = lower_program(program);
+  if (!lowered) return tl::make_unexpected(lowered.error());
+  return caught<Compiled>([&]() -> tl::expected<Compiled, std::string> {
+    ir::Program optimised = *lowered;
+    passes::run_pipeline(optimised);
+    return Compiled{std::move(*lowered), codegen::kernelize(optimised)};
+  });
+}
+
+tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
+    const kir::KernelProgram& kernels, const std::string& arch) {
+  using Loaded = std::shared_ptr<const rt::LoadedProgram>;
+  return caught<Loaded>([&]() -> tl::expected<Loaded, std::string> {
+    codegen::ImageOptions options;
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    options.sanitize_address = true;
+#endif
+#endif
+    auto image = codegen::make_image(kernels, {codegen::TargetKind::Cpu, arch}, options);
+    if (!image) return tl::make_unexpected(image.error().message);
+    auto loaded = rt::LoadedProgram::load(std::move(*image));
+    if (!loaded) return tl::make_unexpected(loaded.error().message);
+    return *loaded;
+  });
+}
+
+Architectures architectures() {
+  Architectures all;
+  for (const char* arch : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
+    (rt::host_supports(arch) ? all.present : all.missing).push_back(arch);
+  }
+  return all;
+}
+
+namespace {
+
+void collect_launches(const std::vector<rt::Step>& steps, std::set<std::uint32_t>& kernels) {
+  for (const rt::Step& step : steps) {
+    if (step.kind == rt::StepKind::Launch) kernels.insert(step.index);
+    collect_launches(step.cond, kernels);
+    collect_launches(step.body, kernels);
+    collect_launches(step.orelse, kernels);
+  }
+}
+
+}  // namespace
+
+int count_sweeps(const rt::ProgramImage& image, rt::EntryKind entry) {
+  std::set<std::uint32_t> kernels;
+  collect_launches(image.entries[static_cast<std::size_t>(entry)].steps, kernels);
+  int sweeps = 0;
+  for (std::uint32_t kernel : kernels) {
+    sweeps += image.kernels[kernel].role == rt::KernelRole::Sweep;
+  }
+  return sweeps;
+}
+
+}  // namespace cinch::testing

@@ -1,0 +1,40 @@
+// From a program's text to what the harness compares: the IR as lowered (what the interpreter runs,
+// no pass has touched it) and the kernels of the optimised program; images for a target on demand.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "codegen/kir/kir.h"
+#include "compiler/ir/ir.h"
+#include "runtime/core/error.h"
+#include "runtime/session/loaded_program.h"
+#include "tests/programs/harness/program_file.h"
+
+namespace cinch::testing {
+
+struct Compiled {
+  ir::Program oracle;
+  kir::KernelProgram kernels;
+};
+
+/// The diagnostics or the internal error as text on failure.
+tl::expected<Compiled, std::string> compile(const ProgramFile& program);
+
+/// Only the front end: nothing, or the diagnostics.
+tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program);
+
+/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4".
+tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
+    const kir::KernelProgram& kernels, const std::string& arch);
+
+/// The levels of x86-64 that this machine runs, lowest first; those it lacks are in `missing`.
+struct Architectures {
+  std::vector<std::string> present, missing;
+};
+Architectures architectures();
+
+/// Kernels that an entry launches and that sweep over memory (KernelRole::Sweep), each counted
+/// once.
+int count_sweeps(const rt::ProgramImage& image, rt::EntryKind entry);
+
+}  // namespace cinch::testing

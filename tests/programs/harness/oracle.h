@@ -1,0 +1,50 @@
+// The interpreter's side of a whole-program test: what payloads, decoded tensors, updates and
+// states must be, step by step.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/interp/interp.h"
+#include "compiler/ir/ir.h"
+#include "runtime/core/error.h"
+#include "runtime/session/session.h"
+
+namespace cinch::testing {
+
+/// What one step gave. An error of encode leaves the rest empty but the states.
+struct StepResult {
+  std::optional<rt::Error> encode_error, decode_error, finish_error;
+  std::vector<std::uint8_t> payload;
+  std::vector<float> decoded, update;
+  std::vector<std::vector<std::uint8_t>> states;  // stored bytes, after encode and finish
+};
+
+/// One tensor's steps through the interpreter. `info` and `fingerprint` are the image's.
+class Oracle {
+ public:
+  Oracle(const ir::Program& program, const rt::ProgramImage& image,
+         const rt::SessionOptions& options);
+
+  StepResult step(const std::vector<float>& gradient, std::uint64_t step);
+
+ private:
+  interp::Inputs inputs(std::uint64_t step) const;
+  rt::Result<std::vector<std::uint8_t>> assemble(const interp::Outputs& outputs,
+                                                 std::uint64_t step) const;
+  void decode(const interp::Outputs& encoded, std::uint64_t step, StepResult& result) const;
+  void finish(std::uint64_t step, StepResult& result);
+  void pack_states(StepResult& result) const;
+
+  const ir::Program& program_;
+  const rt::ProgramImage& image_;
+  rt::SessionOptions options_;
+  std::vector<interp::Array> states_;
+};
+
+/// The same steps through a session.
+StepResult run_step(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step);
+
+/// Empty where both are the same bit for bit; else says what differs first.
+std::string compare(const StepResult& oracle, const StepResult& cpu);
+
+}  // namespace cinch::testing

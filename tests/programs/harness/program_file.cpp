@@ -1,0 +1,87 @@
+// Directives are read line by line; an unknown capitalised one is an error, so that a typing
+// mistake does not drop a check.
+#include "tests/programs/harness/program_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace cinch::testing {
+namespace {
+
+bool split(const std::string& text, char separator, std::string& left, std::string& right) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string::npos) return false;
+  left = text.substr(0, at);
+  right = text.substr(at + 1);
+  return !left.empty() && !right.empty();
+}
+
+bool read_directive(const std::string& key, std::istringstream& words, ProgramFile& program) {
+  std::string word, left, right;
+  while (words >> word) {
+    if (key == "KERNELS" && split(word, '=', left, right)) {
+      program.kernels[left] = std::stoi(right);
+    } else if (key == "SHAPES" && split(word, 'x', left, right)) {
+      program.shapes.emplace_back(std::stoll(left), std::stoll(right));
+    } else if (key == "WORLD") {
+      program.world = static_cast<std::uint32_t>(std::stoul(word));
+    } else if (key == "SET" && split(word, '=', left, right)) {
+      program.bindings.emplace_back(left, std::stod(right));
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// "// KEY: words": the key where the line is one, else nothing.
+std::string directive_key(const std::string& line, std::istringstream& words) {
+  if (line.rfind("// ", 0) != 0) return {};
+  const std::size_t colon = line.find(':');
+  if (colon == std::string::npos) return {};
+  std::string key = line.substr(3, colon - 3);
+  const bool is_key = key.size() > 2 && std::all_of(key.begin(), key.end(),
+                                                    [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (!is_key) return {};
+  words.str(line.substr(colon + 1));
+  return key;
+}
+
+}  // namespace
+
+std::optional<ProgramFile> make_program(std::string name, std::string text) {
+  ProgramFile program;
+  program.name = std::move(name);
+  program.path = program.name + ".cinch";
+  program.text = std::move(text);
+  std::istringstream lines(program.text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words;
+    const std::string key = directive_key(line, words);
+    if (!key.empty() && !read_directive(key, words, program)) return std::nullopt;
+  }
+  return program;
+}
+
+std::optional<ProgramFile> read_program(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  auto program = make_program(path.stem().string(), text.str());
+  if (program) program->path = path.string();
+  return program;
+}
+
+std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".cinch") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace cinch::testing

@@ -1,0 +1,35 @@
+// A program under test: its text and what its comments tell the harness.
+//   // KERNELS: encode=2 decode=1    sweeps over memory that the compiled entries launch
+//   // SHAPES: 3x5 64x64             shapes of a matrix gradient (else a list of the harness)
+//   // WORLD: 4                      ranks; the session is worker 1
+//   // SET: ratio=0.1                values of parameters
+// The compressor tested is the one named like the file.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cinch::testing {
+
+struct ProgramFile {
+  std::string path, name, text;
+  std::map<std::string, int> kernels;  // by entry name
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
+  std::uint32_t world = 1;
+  std::vector<std::pair<std::string, double>> bindings;
+};
+
+/// Reads a file and its directives. Nothing where it cannot be read or a directive is not
+/// understood.
+std::optional<ProgramFile> read_program(const std::filesystem::path& path);
+
+/// From text that stands in no file.
+std::optional<ProgramFile> make_program(std::string name, std::string text);
+
+/// All `.cinch` files below a folder, by path.
+std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder);
+
+}  // namespace cinch::testing
