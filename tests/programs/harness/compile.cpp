@@ -7,6 +7,9 @@
 
 #include "codegen/jit/compile_program.h"
 #include "codegen/kernelize/kernelize.h"
+#include "codegen/kir/cost.h"
+#include "codegen/kir/verifier.h"
+#include "compiler/ir/verifier.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
 #include "dsl/diag/render.h"
@@ -59,7 +62,7 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
   return caught<ir::Program>([&]() -> tl::expected<ir::Program, std::string> {
     dsl::SourceSet sources;
     dsl::DiagSink sink;
-    const dsl::FileId file = sources.add(program.path, program.text);
+    const dsl::FileId file = sources.add(program.path, program.text).id();
     const auto module =
         sema::check_module(sources, file, load_import, sink, sema::CheckDepth::Names);
     std::optional<sema::CheckedProgram> checked;
@@ -69,7 +72,9 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
       checked = sema::elaborate(module, program.name, bindings, sink);
     }
     if (!checked) return tl::make_unexpected(dsl::render_text(sink.all(), sources));
-    return lower::lower(*checked);
+    ir::Program lowered = lower::lower(*checked);
+    ir::verify(lowered, "lower");
+    return lowered;
   });
 }
 
@@ -78,8 +83,11 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program) {
   if (!lowered) return tl::make_unexpected(lowered.error());
   return caught<Compiled>([&]() -> tl::expected<Compiled, std::string> {
     ir::Program optimised = *lowered;
-    passes::run_pipeline(optimised);
-    return Compiled{std::move(*lowered), codegen::kernelize(optimised)};
+    pipeline::run_pipeline(optimised);
+    kir::KernelProgram kernels = codegen::kernelize(optimised);
+    kir::verify(kernels, "kernelize");
+    kir::annotate_costs(kernels);
+    return Compiled{std::move(*lowered), std::move(kernels)};
   });
 }
 

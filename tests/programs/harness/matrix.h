@@ -1,0 +1,37 @@
+// The matrix of cases that a program runs through: shapes, data, steps, architectures, threads,
+// task splits. Interpreter and CPU must agree bit for bit in all of them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gradients.h"
+
+namespace cinch::testing {
+
+struct Case {
+  std::int64_t rows = 0, cols = 1;
+  DataKind data = DataKind::Normal;
+  std::uint64_t steps = 1;
+};
+
+/// How a session runs a case; never changes a result.
+struct Execution {
+  std::size_t arch = 0;  // index of the loaded programs
+  std::uint32_t threads = 1;
+  std::uint64_t groups_per_task = 0;
+};
+
+/// Is the full matrix asked for (CINCH_TEST_LONG set and not 0)? Else a covering set that CI has
+/// time for.
+bool is_long_run();
+
+std::vector<Case> cases_for(const ProgramFile& program, bool is_matrix, bool is_long);
+std::vector<Execution> executions_for(const Case& one_case, std::size_t num_archs, bool is_long);
+
+/// Runs every case. Empty where all agree; else the first difference, with the case that shows it.
+std::string run_matrix(const ProgramFile& program, const Compiled& compiled,
+                       const std::vector<std::shared_ptr<const rt::LoadedProgram>>& by_arch,
+                       bool is_long);
+
+}  // namespace cinch::testing
