@@ -1,0 +1,53 @@
+// Consecutive programs take consecutive productions of a shuffled table; each round has a shuffle
+// of its own.
+#include "tests/programs/generator/generator.h"
+
+#include <algorithm>
+
+#include "tests/programs/generator/program_builder.h"
+
+namespace cinch::testing {
+namespace {
+
+constexpr std::uint64_t kProductionsPerProgram = 12;
+
+// The round's order of the table: Fisher-Yates with the builder's generator.
+std::vector<std::size_t> order_of_round(std::uint64_t round) {
+  std::vector<std::size_t> order(productions().size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  ProgramBuilder random(round + 1000003);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.random(i)]);
+  return order;
+}
+
+}  // namespace
+
+std::uint64_t programs_per_round() {
+  return (productions().size() + kProductionsPerProgram - 1) / kProductionsPerProgram;
+}
+
+std::vector<std::string> generator_operators() {
+  std::vector<std::string> names;
+  for (const Production& production : productions()) names.push_back(production.name);
+  return names;
+}
+
+GeneratedProgram generate_program(std::uint64_t number) {
+  const std::vector<std::size_t> order = order_of_round(number / programs_per_round());
+  const std::uint64_t begin = number % programs_per_round() * kProductionsPerProgram;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + kProductionsPerProgram, order.size());
+  ProgramBuilder builder(number);
+  for (std::uint64_t i = begin; i < end; ++i) {
+    const Production& production = productions()[order[i]];
+    builder.use(production.name);
+    production.emit(builder, production.name);
+  }
+  GeneratedProgram program;
+  program.name = "generated_" + std::to_string(number);
+  program.text =
+      "// Program " + std::to_string(number) + " of the generator.\n" + builder.text(program.name);
+  program.uses = builder.uses();
+  return program;
+}
+
+}  // namespace cinch::testing

@@ -1,0 +1,99 @@
+// The program under construction: typed values by name, statements, fields. Productions
+// (productions.cpp) add to it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cinch::testing {
+
+enum class Elem : std::uint8_t { F32, F64, I32, U32, I64, U64, Bool };
+enum class Shape : std::uint8_t {
+  Scalar,
+  Vector,   // [n]
+  Matrix,   // [rows, 16]
+  Rows,     // [rows, 1]
+  Columns,  // [1, 16]
+  Bins,     // [24]
+  Counted,  // [m], of the mask `keep`
+};
+
+struct TypedValue {
+  std::string name;
+  Elem elem = Elem::F32;
+  Shape shape = Shape::Vector;
+};
+
+const char* elem_name(Elem elem);
+bool is_float(Elem elem);
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(std::uint64_t seed);
+
+  // ---- randomness ----
+  std::uint64_t random(std::uint64_t below);
+  bool chance(int percent) { return random(100) < static_cast<std::uint64_t>(percent); }
+  template <typename T>
+  const T& choose(const std::vector<T>& list) {
+    return list[random(list.size())];
+  }
+  Elem any_number() {
+    return choose(
+        std::vector{Elem::F32, Elem::F32, Elem::F64, Elem::I32, Elem::U32, Elem::I64, Elem::U64});
+  }
+  Elem any_float() { return chance(75) ? Elem::F32 : Elem::F64; }
+  Elem any_int() { return choose(std::vector{Elem::I32, Elem::U32, Elem::I64, Elem::U64}); }
+  Shape any_shape() {
+    return choose(
+        std::vector{Shape::Vector, Shape::Vector, Shape::Matrix, Shape::Scalar, Shape::Rows});
+  }
+
+  // ---- values ----
+  /// The name of a value of this type; made from others where there is none.
+  std::string pick(Elem elem, Shape shape);
+  /// Adds `let NAME = expression` and gives the name.
+  std::string let(const std::string& expression, Elem elem, Shape shape);
+  /// Makes a name known that a statement of its own defines.
+  void define(std::string name, Elem elem, Shape shape) {
+    values_.push_back({std::move(name), elem, shape});
+  }
+  std::string fresh(const char* prefix) { return prefix + std::to_string(next_++); }
+  void statement(const std::string& line) { lines_.push_back(line); }
+  void declare(const std::string& item) { items_.push_back(item); }
+  void top_level(const std::string& text) { top_.push_back(text); }
+  void use(const std::string& name) { ++uses_[name]; }
+  /// `encode` now has the counted mask `keep` and the shape Counted.
+  void need_count();
+  /// The program is wrapped: error_feedback around it.
+  void wrap() { is_wrapped_ = true; }
+  void add_finish() { has_finish_ = true; }
+
+  /// The whole text; adds fields for what was computed last, and a decode that reads all fields.
+  std::string text(const std::string& name);
+  const std::map<std::string, int>& uses() const { return uses_; }
+
+ private:
+  std::string make(Elem elem, Shape shape);
+  std::string convert_shape(const std::string& vector, Elem elem, Shape shape);
+  void add_field(const TypedValue& value);
+  std::string field_type(Elem elem, const std::string& dims);
+
+  std::uint64_t state_;
+  int next_ = 0;
+  bool has_count_ = false, is_wrapped_ = false, has_finish_ = false;
+  std::vector<TypedValue> values_;
+  std::vector<std::string> lines_, items_, top_;
+  std::vector<std::string> wire_, literal_, decode_;
+  std::map<std::string, int> uses_;
+};
+
+/// One entry of the table: the operators that it reaches, and what adds them to a program.
+struct Production {
+  std::string name;
+  void (*emit)(ProgramBuilder& b, const std::string& name);
+};
+const std::vector<Production>& productions();
+
+}  // namespace cinch::testing
