@@ -208,9 +208,9 @@ void KernelEmitter::emit_histogram(const Sink& s) {
   before_.push_back({.kind = rt::StepKind::Zero, .index = s.buffer});
 }
 
-void KernelEmitter::emit_check_index(const Sink& s) {
+// A bool that must hold, or an index that must lie below a size.
+void KernelEmitter::emit_check(const Sink& s, KirValue value) {
   const auto& op = cx_.op(s.op);
-  const auto value = pull(op.operands[0], domain_place());
   if (s.kind == SinkKind::Check) return b_.fail_if(b_.logical_not(value), op.attrs.text);
   const auto wide = b_.convert(value, type(op.operands[0]).dtype, kI64);
   const auto is_low = b_.lt(wide, b_.const_i64(0));

@@ -127,7 +127,7 @@ void KernelEmitter::emit_element_sinks(int phase) {
         break;
       case SinkKind::Check:  // of an array: every element must hold
       case SinkKind::CheckIndex:
-        emit_check_index(s);
+        emit_check(s, pull(cx_.op(s.op).operands[0], domain_place()));
         break;
       case SinkKind::NonFinite:
         emit_nonfinite(s);
@@ -160,8 +160,7 @@ void KernelEmitter::emit_single() {
     if (s.kind == SinkKind::Store) {
       b_.store_at(s.buffer, b_.const_i64(0), pull_scalar(s.value));
     } else {
-      const auto& op = cx_.op(s.op);
-      b_.fail_if(b_.logical_not(pull_scalar(op.operands[0])), op.attrs.text);
+      emit_check(s, pull_scalar(cx_.op(s.op).operands[0]));
     }
   }
 }

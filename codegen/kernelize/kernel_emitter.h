@@ -58,7 +58,7 @@ class KernelEmitter {
   void emit_scatter(const Sink& s);
   void emit_scatter_add(const Sink& s);
   void emit_histogram(const Sink& s);
-  void emit_check_index(const Sink& s);
+  void emit_check(const Sink& s, kir::ValueId value);
   void emit_nonfinite(const Sink& s);
   void store_partials(int id);
   void keep_row_results(int id);

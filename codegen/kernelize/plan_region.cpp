@@ -472,8 +472,7 @@ class Planner {
     const auto& t = plan_.sinks[d.sink];
     switch (t.kind) {
       case SinkKind::RowReduce:
-        if (!can_feed_rows(t)) return false;
-        if (d.align == Align::Row) return can_run_in_rows(s, t.domain);
+        if (d.align == Align::Row) return can_feed_rows(t) && can_run_in_rows(s, t.domain);
         return d.align == Align::Flat && s.kind == SinkKind::Store && s.compaction < 0 &&
                !pc_.is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
       case SinkKind::RunningSum:
@@ -565,7 +564,6 @@ class Planner {
       if (kernel == nullptr) {
         plan_.kernels.push_back({kernel_domain(s), s.level, {}});
         kernel = &plan_.kernels.back();
-        if (stands_alone(s.kind)) kernel->domain = {};
       }
       kernel->sinks.push_back(id);
     }
