@@ -131,7 +131,7 @@ std::vector<Type> types_of(const Emitter& emit, const std::vector<ValueId>& valu
 }  // namespace
 
 Lowered BodyLowering::lower_if(const Expr& e) {
-  if (lanes_.rank != 0 && !in_combiner_) return lower_lane_if(e);
+  if (lanes_.rank != 0 || in_combiner_) return lower_lane_if(e);
   const ValueId condition = uniform(e.args.at(0));
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
