@@ -8,6 +8,7 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/terminal.h"
+#include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
@@ -15,10 +16,17 @@
 
 namespace cinch::driver {
 
+std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
+                                                            const ir::Function& function) {
+  const rt::Result<interp::Array> value = interp::evaluate_constant(program, function);
+  if (!value) return std::nullopt;
+  return value->bits;
+}
+
 ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes) {
   ir::Program program = lower::lower(checked);
   ir::verify(program, "lower");
-  if (with_passes) pipeline::run_pipeline(program);
+  if (with_passes) pipeline::run(program, {.evaluate = evaluate_constant});
   return program;
 }
 

@@ -14,6 +14,9 @@ ir::Program make_ir(const ProgramOptions& options, bool with_passes = true);
 ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes);
 // Verified kernels with their costs.
 kir::KernelProgram make_kernels(const ir::Program& program);
+// How passes evaluate constant functions: by the interpreter.
+std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
+                                                            const ir::Function& function);
 // Where code is made for. Throws CommandError (Unavailable) for devices and processors that are not
 // here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);

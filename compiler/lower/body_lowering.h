@@ -80,7 +80,7 @@ class BodyLowering {
   ValueId as_index(ValueId value);  // any integers to u32; negative ones become too large
   Lowered guard_index(Lowered& base, const Type& base_type, Lowered index, const Type& index_type);
   // The check holds for the lanes that are active.
-  void check_index(Lowered index, int index_rank, HostExprId size, const std::string& text);
+  void check_index(Lowered index, const Type& index_type, HostExprId size, const std::string& text);
   void check_all(ValueId mask, const std::string& text);
   std::string describe(ExprId array) const;
   void lower_assign_indexed(const Stmt& s);
@@ -115,9 +115,10 @@ class BodyLowering {
   Lowered lower_map_in_lanes(const Expr& e, const Expr& lambda);
   Lowered lower_lane_if(const Expr& e);
   void lower_lane_while(const Stmt& s);
-  ValueId aligned(Lowered v, int target_rank, int lanes);
+  ValueId aligned(Lowered v, const Type& target, int lanes);
+  int lane_rank(const Type& source, int lanes);
   ValueId full(Lowered v, const Type& source, int lanes);  // in the whole shape of the lanes
-  Type lifted(const Type& source, int lanes) const;
+  Type lifted(const Type& source, int lanes);
   Lowered select_lanes(Lowered condition, Lowered a, Lowered b, const Type& source);
   void activate(Lowered condition);
   ir::CombinerId lower_combiner(ExprId lambda, DType dtype);
@@ -137,6 +138,7 @@ class BodyLowering {
   // ---- lower_move.cpp: filter, pack, move, matrix
   Lowered lower_move(const Expr& e);
   Lowered lower_filter(const Expr& e);
+  Lowered lower_reshape(const Expr& e);
   ValueId nonzero(const Expr& e, ValueId mask, HostExprId len);
   Lowered lower_pack(const Expr& e);
   Lowered lower_scatter(const Expr& e);

@@ -40,7 +40,7 @@ void BodyLowering::check_all(ValueId mask, const std::string& text) {
   emit_.check(mask, text);
 }
 
-void BodyLowering::check_index(Lowered index, int index_rank, HostExprId size,
+void BodyLowering::check_index(Lowered index, const Type& index_type, HostExprId size,
                                const std::string& text) {
   if (!lanes_.active && !emit_.exprs().has_count(size)) {
     emit_.check_index(index.id, size, text);
@@ -50,8 +50,8 @@ void BodyLowering::check_index(Lowered index, int index_rank, HostExprId size,
   if (lanes_.active) {
     const std::uint8_t lanes = std::max(index.lanes, lanes_.active->lanes);
     const ValueId inactive =
-        emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, index_rank, lanes));
-    holds = emit_.map(ScalarOp::bit_or, aligned({holds, index.lanes}, index_rank, lanes), inactive);
+        emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, index_type, lanes));
+    holds = emit_.map(ScalarOp::bit_or, aligned({holds, index.lanes}, index_type, lanes), inactive);
   }
   check_all(holds, text);
 }
@@ -64,7 +64,7 @@ Lowered BodyLowering::lower_index(const Expr& e) {
   index.id = as_index(index.id);
   if (!e.proved_in_bounds) {
     const HostExprId size = base_expr.type.dims[0];
-    check_index(index, index_expr.type.rank, size,
+    check_index(index, index_expr.type, size,
                 "an index of " + describe(e.args[0]) + " is out of range");
     if (lanes_.active) index = guard_index(base, base_expr.type, index, index_expr.type);
   }
@@ -126,7 +126,8 @@ Lowered BodyLowering::lower_slice(const Expr& e) {
   if (!e.proved_in_bounds && !is_host) {
     const HostExprId starts =
         emit_.exprs().add(emit_.exprs().sub(base_type.dims[0], len), emit_.one());
-    check_index({begin}, 0, starts, "a slice of " + describe(e.args[0]) + " is out of range");
+    check_index({begin}, scalar_type(kU32), starts,
+                "a slice of " + describe(e.args[0]) + " is out of range");
   }
   const ValueId index = emit_.map(ScalarOp::add, emit_.iota(len), begin);
   if (base.lanes == 0) return {emit_.gather(base.id, index)};
@@ -150,7 +151,8 @@ void BodyLowering::lower_assign_indexed(const Stmt& s) {
   ValueId index = as_index(uniform(s.expr2));
   ValueId stored = emit_.convert(uniform(s.expr), type.dtype);
   if (!s.proved_in_bounds) {
-    check_index({index}, 0, type.dims[0], "an index of '" + name + "' is out of range");
+    check_index({index}, emit_.type(index), type.dims[0],
+                "an index of '" + name + "' is out of range");
   }
   if (emit_.type(index).rank == 0) index = emit_.spread(index, vector_type(kU32, emit_.one()));
   const Type index_type = emit_.type(index);

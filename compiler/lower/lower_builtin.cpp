@@ -53,7 +53,7 @@ Lowered BodyLowering::lower_len(const Expr& e) {
 
 ir::Attrs BodyLowering::draw_attrs(const Expr& e) const {
   ir::Attrs attrs;
-  attrs.draw = {e.site, e.shared};
+  attrs.draw = {e.stream.value_or(e.site), e.shared};
   return attrs;
 }
 

@@ -110,7 +110,7 @@ Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
   }
   std::vector<ValueId> operands;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    operands.push_back(lanes == 0 ? args[i].id : aligned(args[i], e.type.rank, lanes));
+    operands.push_back(lanes == 0 ? args[i].id : aligned(args[i], e.type, lanes));
   }
   ir::Attrs attrs;
   attrs.scalar_op = e.scalar_op;

@@ -9,25 +9,41 @@
 
 namespace cinch::lower {
 
-Type BodyLowering::lifted(const Type& source, int lanes) const {
-  if (lanes == 0) return source;
-  if (source.rank + lanes > 2) limitation("an array operator");
-  if (lanes == 2) return matrix_type(source.dtype, lanes_.dims[0], lanes_.dims[1]);
-  return source.rank == 0 ? vector_type(source.dtype, lanes_.dims[0])
-                          : matrix_type(source.dtype, lanes_.dims[0], source.dims[0]);
+namespace {
+
+[[noreturn]] void refuse_matrix() {
+  CINCH_LIMITATION("an operator on matrices inside a lambda over elements");
 }
 
-// In a shape that broadcasts with others of the same source rank and lanes.
-ValueId BodyLowering::aligned(Lowered v, int target_rank, int lanes) {
+}  // namespace
+
+// Ranks that have no lifted form are a limitation; a matrix of one row counts as a vector.
+int BodyLowering::lane_rank(const Type& source, int lanes) {
+  const bool is_row = source.rank == 2 && emit_.is_one(source.dims[0]);
+  const int rank = is_row ? 1 : source.rank;
+  if (rank + lanes > 2) refuse_matrix();
+  return rank;
+}
+
+Type BodyLowering::lifted(const Type& source, int lanes) {
+  if (lanes == 0) return source;
+  const int rank = lane_rank(source, lanes);
+  if (lanes == 2) return matrix_type(source.dtype, lanes_.dims[0], lanes_.dims[1]);
+  if (rank == 0) return vector_type(source.dtype, lanes_.dims[0]);
+  return matrix_type(source.dtype, lanes_.dims[0], source.dims[source.rank - 1]);
+}
+
+// In a shape that broadcasts with others of the same source type and lanes.
+ValueId BodyLowering::aligned(Lowered v, const Type& target, int lanes) {
   const Type type = emit_.type(v.id);
   if (type.rank == 0 || lanes == 0) return v.id;
-  if (target_rank + lanes > 2) limitation("an array operator");
+  const int rank = lane_rank(target, lanes);
   if (lanes == 2) {
-    if (v.lanes == 0) limitation("an array operator");
+    if (v.lanes == 0) refuse_matrix();
     return v.lanes == 2 ? v.id
                         : emit_.reshape(v.id, matrix_type(type.dtype, type.dims[0], emit_.one()));
   }
-  if (target_rank == 0 || type.rank == 2) return v.id;
+  if (rank == 0 || type.rank == 2) return v.id;
   return v.lanes == 1 ? emit_.reshape(v.id, matrix_type(type.dtype, type.dims[0], emit_.one()))
                       : emit_.reshape(v.id, matrix_type(type.dtype, emit_.one(), type.dims[0]));
 }
@@ -35,14 +51,14 @@ ValueId BodyLowering::aligned(Lowered v, int target_rank, int lanes) {
 ValueId BodyLowering::full(Lowered v, const Type& source, int lanes) {
   if (lanes == 0) return emit_.spread(v.id, source);
   const Type type = lifted(source, lanes);
-  return emit_.spread(aligned(v, source.rank, lanes), type);
+  return emit_.spread(aligned(v, source, lanes), type);
 }
 
 Lowered BodyLowering::select_lanes(Lowered condition, Lowered a, Lowered b, const Type& source) {
   if (a.id == b.id) return a;
   const std::uint8_t lanes = std::max({condition.lanes, a.lanes, b.lanes});
-  const ValueId chosen = emit_.map(ScalarOp::select, aligned(condition, source.rank, lanes),
-                                   aligned(a, source.rank, lanes), aligned(b, source.rank, lanes));
+  const ValueId chosen = emit_.map(ScalarOp::select, aligned(condition, source, lanes),
+                                   aligned(a, source, lanes), aligned(b, source, lanes));
   return {chosen, lanes};
 }
 
@@ -52,9 +68,10 @@ void BodyLowering::activate(Lowered condition) {
     lanes_.active = condition;
     return;
   }
+  const Type flag = scalar_type(kBool);
   const std::uint8_t lanes = std::max(condition.lanes, lanes_.active->lanes);
-  const ValueId both =
-      emit_.map(ScalarOp::bit_and, aligned(*lanes_.active, 0, lanes), aligned(condition, 0, lanes));
+  const ValueId both = emit_.map(ScalarOp::bit_and, aligned(*lanes_.active, flag, lanes),
+                                 aligned(condition, flag, lanes));
   lanes_.active = Lowered{both, lanes};
 }
 
@@ -87,7 +104,7 @@ Lowered BodyLowering::lower_map_in_lanes(const Expr& e, const Expr& lambda) {
   const HostExprId len = e.type.dims[0];
   for (std::size_t i = 0; i < lambda.params.size(); ++i) {
     Lowered array = value(e.args.at(i));
-    if (expr(e.args[i]).type.rank > 0) array = {aligned(array, 1, 1), 2};
+    if (expr(e.args[i]).type.rank > 0) array = {aligned(array, expr(e.args[i]).type, 1), 2};
     vars_[lambda.params[i].index()] = array;
   }
   lanes_ = Lanes{2, {outer.dims[0], len}, outer.active};

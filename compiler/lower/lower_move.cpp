@@ -26,7 +26,7 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::scatter_add:
       return lower_scatter_add(e);
     case BuiltinId::reshape:
-      return lower_plain(e, OpKind::reshape);
+      return lower_reshape(e);
     case BuiltinId::transpose:
       return lower_plain(e, OpKind::transpose);
     case BuiltinId::chunk:
@@ -41,12 +41,23 @@ Lowered BodyLowering::lower_move(const Expr& e) {
       return lower_plain(e, OpKind::matmul);
     case BuiltinId::orthonormalize:
       return lower_plain(e, OpKind::orthonormalize);
-    case BuiltinId::hadamard:
-      return lower_plain(e, OpKind::hadamard);
+    case BuiltinId::hadamard: {
+      const Lowered x = value(e.args.at(0));
+      const ValueId rows = full(x, e.type, x.lanes);
+      return {emit_.emit(OpKind::hadamard, {rows}, lifted(e.type, x.lanes)), x.lanes};
+    }
     default:
       break;
   }
   CINCH_BUG("an operator without a lowering");
+}
+
+// Inside a lambda [K] and [1, K] have one form, so that only changes between them are possible
+// there.
+Lowered BodyLowering::lower_reshape(const Expr& e) {
+  const Lowered x = value(e.args.at(0));
+  if (x.lanes == 0) return {emit_.emit(OpKind::reshape, {x.id}, e.type)};
+  return {full(x, e.type, x.lanes), x.lanes};
 }
 
 ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
@@ -81,7 +92,8 @@ Lowered BodyLowering::lower_pack(const Expr& e) {
 ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
   const ValueId index = as_index(uniform(e.args.at(1)));
   const HostExprId size = e.type.dims[0];
-  if (!e.proved_in_bounds) check_index({index}, 0, size, "an index of scatter is out of range");
+  if (!e.proved_in_bounds)
+    check_index({index}, emit_.type(index), size, "an index of scatter is out of range");
   if (must_be_unique && !e.proved_unique)
     emit_.check_unique(index, size, "an index of scatter repeats");
   return index;

@@ -89,6 +89,7 @@ Lowered BodyLowering::lower_reduce(const Expr& e) {
   Reduction r = prepare(e, arrays, mask);
   const ValueId result = emit_.convert(reduced(e, r), e.type.dtype);
   if (!r.is_lifted) return {emit_.spread(result, e.type)};
+  if (e.type.rank > 0) return {result, 1};  // of a matrix of one row: it keeps its form
   return {emit_.reshape(result, vector_type(e.type.dtype, lanes_.dims[0])), 1};
 }
 

@@ -64,8 +64,9 @@ void BodyLowering::lower_assert(const Stmt& s) {
   ValueId holds = condition.id;
   if (lanes_.active) {
     const std::uint8_t lanes = std::max(condition.lanes, lanes_.active->lanes);
-    const ValueId inactive = emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, 0, lanes));
-    holds = emit_.map(ScalarOp::bit_or, aligned(condition, 0, lanes), inactive);
+    const ValueId inactive =
+        emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, scalar_type(kBool), lanes));
+    holds = emit_.map(ScalarOp::bit_or, aligned(condition, scalar_type(kBool), lanes), inactive);
   }
   check_all(holds, s.text);
 }

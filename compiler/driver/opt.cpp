@@ -1,0 +1,79 @@
+// cinch opt: IR text in, passes, IR text out. For tests and for looking at passes one by one.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/pipeline/pipeline.h"
+
+namespace cinch::driver {
+
+namespace {
+
+std::string text_of(const std::string& file) {
+  if (file != "-") return read_text_file(file);
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+void check_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name == "all" || pipeline::find_pass(name) != nullptr) continue;
+    throw CommandError(ExitCode::Usage, "no pass '" + name + "'; cinch opt --list names them all");
+  }
+}
+
+void list_passes() {
+  for (const pipeline::Pass& pass : pipeline::all_passes()) {
+    fmt::print("{:<26} {}\n", pass.name, pass.doc);
+  }
+  std::string order;
+  for (std::string_view name : pipeline::standard_order()) order += " " + std::string(name);
+  fmt::print("\nstandard order:{}\n", order);
+}
+
+void print_report(const OptOptions& options, const pipeline::Report& report) {
+  for (const passes::Remark& remark : report.remarks) {
+    if (options.remarks) fmt::print(stderr, "remark: {}: {}\n", remark.pass, remark.text);
+  }
+  for (const pipeline::PassTime& time : report.times) {
+    if (!options.times) break;
+    fmt::print(stderr, "{:<26} {:8.3f} ms {:6} rewrites\n", time.name, time.seconds * 1e3,
+               time.num_rewrites);
+  }
+}
+
+}  // namespace
+
+ExitCode run_opt(const OptOptions& options) {
+  if (options.list_passes) {
+    list_passes();
+    return ExitCode::Done;
+  }
+  if (options.file.empty()) throw CommandError(ExitCode::Usage, "opt needs a FILE of IR text");
+  check_names(options.passes);
+  check_names(options.print_after);
+  ir::Program program = value_or_throw(ir::parse(text_of(options.file)), options.file);
+  if (const auto fault = ir::find_fault(program)) {
+    throw CommandError(ExitCode::AtFault, options.file + ": " + *fault);
+  }
+  pipeline::Options run;
+  run.passes = options.passes;
+  run.print_after = options.print_after;
+  run.print = [](std::string_view title, const std::string& text) {
+    fmt::print(stderr, "// {}\n{}\n", title, text);
+  };
+  run.evaluate = evaluate_constant;
+  if (options.pass_limit >= 0) run.pass_limit = options.pass_limit;
+  print_report(options, pipeline::run(program, run));
+  fmt::print("{}", ir::print(program));
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver
