@@ -48,9 +48,10 @@ Excerpt make_excerpt(const SourceBuffer& source, const Span& span) {
   result.end = std::clamp<std::size_t>(span.end - source.line_begin(line), result.begin, size);
   if (size <= kMaxShown) return result;
   std::size_t first = result.begin > kBefore ? result.begin - kBefore : 0;
-  while (first > 0 && continues_code_point(result.text[first])) --first;
   std::size_t last = std::min(size, first + kMaxShown);
-  while (last < size && continues_code_point(result.text[last])) ++last;
+  // Not through the middle of a code point, which has at most three bytes behind its first.
+  for (int i = 0; i < 3 && first > 0 && continues_code_point(result.text[first]); ++i) --first;
+  for (int i = 0; i < 3 && last < size && continues_code_point(result.text[last]); ++i) ++last;
   result.text = result.text.substr(first, last - first);
   result.begin -= first;
   result.end = std::min(result.end - first, result.text.size());

@@ -80,6 +80,12 @@ TEST_F(RenderTest, LongLinesAreCutAroundTheSpan) {
   EXPECT_THAT(shown, HasSubstr("| " + std::string(61, ' ') + "^\n"));
 }
 
+TEST_F(RenderTest, LongLinesOfStrayBytesAreCutToo) {
+  const SourceBuffer& source = sources.add("a.cinch", std::string(1000, '\x88') + "$");
+  sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`$`");
+  EXPECT_LT(render_text(sink.all(), sources).size(), 500u);
+}
+
 TEST_F(RenderTest, ControlCharactersDoNotReachTheTerminal) {
   const SourceBuffer& source = sources.add("a.cinch", "\x1b[2J $");
   sink.report<DiagKind::UnexpectedCharacter>(at(source, "$"), "`$`");
