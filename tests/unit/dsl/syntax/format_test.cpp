@@ -37,6 +37,29 @@ TEST(FormatTest, LawsHoldForTheCorpus) {
   }
 }
 
+// The programs that the language reference shows.
+TEST(FormatTest, LawsHoldForTheLanguageReference) {
+  std::ifstream file(CINCH_LANGUAGE_DOC);
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string text = stream.str();
+  const std::string fence = "\n```\n";
+  int num_programs = 0;
+  for (std::size_t begin = text.find(fence); begin != std::string::npos;) {
+    const std::size_t end = text.find(fence, begin + 1);
+    ASSERT_NE(end, std::string::npos);
+    const std::string block = text.substr(begin + fence.size(), end + 1 - begin - fence.size());
+    // The grammar stands in a block of its own and is no program.
+    if (block.starts_with("//")) {
+      EXPECT_FALSE(Parsed(block).sink.has_errors()) << Parsed(block).errors();
+      check_laws(block);
+      ++num_programs;
+    }
+    begin = text.find(fence, end + 1);
+  }
+  EXPECT_GE(num_programs, 2);
+}
+
 TEST(FormatTest, CanonicalProgramsStayAsTheyAre) {
   for (const CorpusFile& file : corpus()) {
     const std::string once = formatted(file.text);
