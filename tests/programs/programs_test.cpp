@@ -1,5 +1,5 @@
 // Whole programs: the standard library at its defaults and every program of this folder,
-// interpreter against CPU, bit for bit. One test per program and kind of check; CINCH_TEST_LONG=1
+// interpreter against CPU, bit for bit. One test per program and kind of check; CINCH_LONG=1
 // runs the full matrix of cases.
 #include <gtest/gtest.h>
 

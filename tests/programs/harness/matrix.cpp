@@ -88,7 +88,7 @@ StepResult empty_tensor_result(const std::shared_ptr<const rt::LoadedProgram>& l
 }  // namespace
 
 bool is_long_run() {
-  const char* value = std::getenv("CINCH_TEST_LONG");
+  const char* value = std::getenv("CINCH_LONG");
   return value != nullptr && std::string(value) != "0" && *value != '\0';
 }
 

@@ -22,7 +22,7 @@ struct Execution {
   std::uint64_t groups_per_task = 0;
 };
 
-/// Is the full matrix asked for (CINCH_TEST_LONG set and not 0)? Else a covering set that CI has
+/// Is the full matrix asked for (CINCH_LONG set and not 0)? Else a covering set that CI has
 /// time for.
 bool is_long_run();
 

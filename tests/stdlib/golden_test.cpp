@@ -1,0 +1,255 @@
+// Golden vectors: what published compressors must give for one fixed gradient. Values were computed
+// outside of this project, by plain scripts from the papers' formulas. Draws are fixed by hiding
+// `stochastic_round` behind a function with u = 1/2.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/payload_assembly.h"
+#include "tests/programs/harness/compile.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+const std::vector<float> kV = {1,     -2,    0.5f,     -0.25f, 3,     0,      -0.125f, 2.5f,
+                               -1.5f, 0.75f, -0.0625f, 4,      -3.5f, 0.375f, -0.875f, 0.1875f};
+
+// u = 1/2 in every draw: away from zero where the fraction exceeds a half.
+constexpr const char* kHalfRounding = R"(
+fn stochastic_round(x: [f32; m]) -> [f32; m] {
+  let low = floor(abs(x))
+  sign(x) * (low + select(abs(x) - low > 0.5, 1.0, 0.0))
+}
+)";
+constexpr const char* kHalfRoundingOfRows = R"(
+fn stochastic_round(x: [f32; a, b]) -> [f32; a, b] {
+  let low = floor(abs(x))
+  sign(x) * (low + select(abs(x) - low > 0.5, 1.0, 0.0))
+}
+)";
+
+std::string library_text(const std::string& path) {
+  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/" + path);
+  EXPECT_TRUE(program) << path;
+  return program ? program->text : std::string();
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+// A program on kV; payload's parts by field.
+class Golden {
+ public:
+  Golden(const std::string& name, const std::string& text,
+         std::vector<std::pair<std::string, double>> bindings = {}) {
+    auto program = make_program(name, text);
+    program->bindings = std::move(bindings);
+    const auto compiled = compile(*program);
+    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
+    if (!compiled) return;
+    const auto loaded = load_for(compiled->kernels, architectures().present.back());
+    EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
+    if (!loaded) return;
+    rt::SessionOptions options;
+    options.rows = static_cast<std::int64_t>(kV.size());
+    auto opened = rt::Session::open(*loaded, options);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    if (opened) session_ = std::make_unique<rt::Session>(std::move(*opened));
+  }
+
+  // The payload's fields begin at the multiples of 16 that follow from their sizes: read through
+  // its layout.
+  void encode(std::uint64_t step = 0) {
+    ASSERT_NE(session_, nullptr);
+    const auto payload = session_->encode(kV, step);
+    ASSERT_TRUE(payload) << payload.error().message;
+    payload_.assign(payload->begin(), payload->end());
+    const rt::ProgramInfo& info = session_->info();
+    rt::HostEnv env;
+    env.n = env.rows = static_cast<std::int64_t>(kV.size());
+    const rt::ParameterValues parameters(info);
+    env.params = parameters.host_values();
+    std::vector<std::uint32_t> counts(info.wire.counts.size());
+    if (!counts.empty()) std::memcpy(counts.data(), payload_.data() + 64, 4 * counts.size());
+    const auto layout = rt::payload_layout(info, env, counts);
+    ASSERT_TRUE(layout);
+    layout_ = *layout;
+  }
+
+  std::vector<std::uint8_t> bytes(std::size_t field) const {
+    if (field >= layout_.fields.size()) return {};
+    const rt::FieldPlace& place = layout_.fields[field];
+    return {payload_.begin() + place.offset, payload_.begin() + place.offset + place.size_bytes};
+  }
+  std::vector<float> floats(std::size_t field) const {
+    const auto raw = bytes(field);
+    std::vector<float> values(raw.size() / 4);
+    std::memcpy(values.data(), raw.data(), 4 * values.size());
+    return values;
+  }
+  // Integers of any width, sign-extended where the type is signed.
+  std::vector<int> integers(std::size_t field) const {
+    if (field >= layout_.fields.size()) return {};
+    const DType dtype = session_->info().wire.fields[field].type.dtype;
+    std::vector<int> values;
+    for (std::uint64_t raw :
+         rt::unpack_elements(dtype, bytes(field), layout_.fields[field].num_elems)) {
+      const int shift = is_signed_int(dtype) ? 64 - dtype.bits : 0;
+      values.push_back(static_cast<int>(static_cast<std::int64_t>(raw << shift) >> shift));
+    }
+    return values;
+  }
+  std::vector<float> decoded(std::uint64_t step = 0) {
+    std::vector<float> out(kV.size());
+    const auto status = session_->decode(payload_, out, step);
+    EXPECT_TRUE(status) << (status ? "" : status.error().message);
+    return out;
+  }
+  std::vector<float> state(std::uint32_t index) const {
+    const auto raw = session_->state(index);
+    std::vector<float> values(raw.size() / 4);
+    std::memcpy(values.data(), raw.data(), 4 * values.size());
+    return values;
+  }
+
+ private:
+  std::unique_ptr<rt::Session> session_;
+  std::vector<std::uint8_t> payload_;
+  rt::PayloadLayout layout_;
+};
+
+TEST(GoldenVectors, Reductions) {
+  Golden golden("sums", R"(
+compressor sums {
+  wire { total: f32, l1: f32, l2: f32, high: f32, low: f32, deviation: f32 }
+  encode(g: [f32; n]) {
+    wire { total: sum(g), l1: norm1(g), l2: norm2(g), high: max(g), low: min(g), deviation: std(g) }
+  }
+  decode(w) { fill(w.total, n) }
+})");
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(golden.floats(1), ElementsAre(20.625f));
+  EXPECT_NEAR(golden.floats(2).at(0), 7.251616199165535, 1e-6);
+  EXPECT_THAT(golden.floats(3), ElementsAre(4.0f));
+  EXPECT_THAT(golden.floats(4), ElementsAre(-3.5f));
+  EXPECT_NEAR(golden.floats(5).at(0), 1.795583775196802, 1e-6);
+}
+
+TEST(GoldenVectors, OneBit) {
+  Golden golden("onebit", library_text("sign/onebit.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(-1.1875f));
+  EXPECT_NEAR(golden.floats(1).at(0), 1.3680555555555556, 1e-6);
+  EXPECT_THAT(golden.bytes(2), ElementsAre(0x4a, 0x55));
+}
+
+TEST(GoldenVectors, EfSign) {
+  Golden golden("ef_sign", library_text("sign/ef_sign.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(1.2890625f));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0x4a, 0x55));
+}
+
+TEST(GoldenVectors, TopK) {
+  Golden golden("topk", library_text("sparsify/topk.cinch"), {{"ratio", 0.25}});
+  golden.encode();
+  EXPECT_THAT(golden.integers(0), ElementsAre(4, 7, 11, 12));
+  EXPECT_THAT(golden.floats(1), ElementsAre(3.0f, 2.5f, 4.0f, -3.5f));
+  double lost = 0, all = 0;
+  const auto out = golden.decoded();
+  for (std::size_t i = 0; i < kV.size(); ++i) {
+    lost += (kV[i] - out[i]) * (kV[i] - out[i]);
+    all += kV[i] * kV[i];
+  }
+  EXPECT_DOUBLE_EQ(lost / all, 0.17278264745208738);
+}
+
+TEST(GoldenVectors, TernGrad) {
+  Golden golden("terngrad", kHalfRounding + library_text("quantize/terngrad.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(4.0f))
+      << "2.5 deviations are 4.489: nothing is clipped";
+  EXPECT_THAT(golden.integers(1), ElementsAre(0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, -1, 0, 0, 0));
+}
+
+TEST(GoldenVectors, Qsgd) {
+  const std::string text = replaced(library_text("quantize/qsgd.cinch"),
+                                    "const levels = (1 << (bits - 1)) - 1", "const levels = 4");
+  Golden golden("qsgd", kHalfRoundingOfRows + text, {{"bits", 4}, {"bucket", 16}});
+  golden.encode();
+  EXPECT_NEAR(golden.floats(0).at(0) / 4, 1.8129040497913838, 1e-6);
+  EXPECT_THAT(golden.integers(1), ElementsAre(1, -1, 0, 0, 2, 0, 0, 1, -1, 0, 0, 2, -2, 0, 0, 0));
+}
+
+TEST(GoldenVectors, MinMax) {
+  Golden golden("minmax", kHalfRounding + library_text("quantize/minmax.cinch"), {{"bits", 2}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(-3.5f));
+  EXPECT_THAT(golden.floats(1), ElementsAre(2.5f));
+  EXPECT_THAT(golden.integers(2), ElementsAre(2, 1, 2, 1, 3, 1, 1, 2, 1, 2, 1, 3, 0, 2, 1, 1));
+  EXPECT_THAT(golden.bytes(2), ElementsAre(0x66, 0x97, 0xd9, 0x58));
+}
+
+TEST(GoldenVectors, Tbq) {
+  Golden golden("tbq", library_text("quantize/tbq.cinch"), {{"tau", 1}});
+  golden.encode();
+  EXPECT_THAT(golden.bytes(0), ElementsAre(0x52, 0x96, 0x94, 0x54));
+  EXPECT_THAT(golden.state(0),
+              ElementsAreArray({0.0f, -1.0f, 0.5f, -0.25f, 2.0f, 0.0f, -0.125f, 1.5f, -0.5f, 0.75f,
+                                -0.0625f, 3.0f, -2.5f, 0.375f, -0.875f, 0.1875f}));
+}
+
+TEST(GoldenVectors, Natural) {
+  Golden golden("natural", kHalfRounding + library_text("quantize/natural.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.decoded(),
+              ElementsAreArray({1.0f, -2.0f, 0.5f, -0.25f, 2.0f, 0.0f, -0.125f, 2.0f, -1.0f, 0.5f,
+                                -0.0625f, 4.0f, -4.0f, 0.25f, -1.0f, 0.125f}));
+  EXPECT_THAT(golden.bytes(0), ElementsAreArray({0x6d, 0xee, 0x6c, 0xeb, 0x6e, 0x00, 0xea, 0x6e,
+                                                 0xed, 0x6c, 0xe9, 0x6f, 0xef, 0x6b, 0xed, 0x6a}));
+}
+
+TEST(GoldenVectors, ErrorFeedbackOfTopTwo) {
+  Golden golden("ef",
+                "import std.wrap\nimport std.sparsify\n"
+                "compressor ef = error_feedback(topk(ratio: 0.125))\n");
+  golden.encode(0);
+  EXPECT_THAT(golden.integers(0), ElementsAre(11, 12));
+  EXPECT_THAT(golden.floats(1), ElementsAre(4.0f, -3.5f));
+  golden.encode(1);
+  EXPECT_THAT(golden.integers(0), ElementsAre(4, 7));
+  EXPECT_THAT(golden.floats(1), ElementsAre(6.0f, 5.0f));
+  golden.encode(2);
+  EXPECT_THAT(golden.integers(0), ElementsAre(11, 12));
+  EXPECT_THAT(golden.floats(1), ElementsAre(8.0f, -7.0f));
+}
+
+TEST(GoldenVectors, Dgc) {
+  Golden golden("dgc", library_text("sparsify/dgc.cinch"), {{"ratio", 0.125}, {"momentum", 0.9}});
+  const std::vector<int> indices[] = {{11, 12}, {4, 7}, {1, 11}};
+  const std::vector<float> values[] = {{4, -3.5f}, {8.7f, 7.25f}, {-11.22f, 11.6f}};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    golden.encode(step);
+    EXPECT_EQ(golden.integers(0), indices[step]);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(golden.floats(1).at(i), values[step][i], 2e-6);
+  }
+}
+
+TEST(GoldenVectors, Fp16) {
+  Golden golden("fp16", library_text("quantize/fp16.cinch"));
+  golden.encode();
+  EXPECT_EQ(golden.decoded(), kV) << "all of them are binary16 values";
+}
+
+}  // namespace
+}  // namespace cinch::testing
