@@ -11,19 +11,34 @@ struct Block {
   U word[4];
 };
 
+#if CINCH_LANG_VECTORS
+template <class T, T... I>
+struct Indices {};
+template <class V>
+using LaneIndices = __make_integer_seq<Indices, int, kLanes<V>>;
+
+// Lane l of the result: lane l (Odd = 0: the even one of its pair, 1: the odd one) of a for even l,
+// of b for odd l.
+template <int Odd, class U, int... I>
+CINCH_LANG_FN U join_pairs(U a, U b, Indices<int, I...>) {
+  return __builtin_shufflevector(a, b, ((I & ~1) + Odd + (I & 1) * kLanes<U>)...);
+}
+#endif
+
 // The high and low halves of the 64-bit products of the lanes of a with m.
 template <class U>
 CINCH_LANG_FN void multiply_wide(U a, u32 m, U& high, U& low) {
 #if CINCH_LANG_VECTORS
   if constexpr (!kIsScalar<U>) {
-    // Even and odd lanes apart: each is one 32 by 32 bit multiplication of 64-bit lanes.
+    // Even and odd lanes apart: each is one 32 by 32 bit multiplication of 64-bit lanes. Shuffles
+    // join them: shifts would be folded into slower 64-bit multiplications.
     using L = Vec<u64, kLanes<U> / 2>;
     const L pairs = __builtin_bit_cast(L, a);
-    const L factor = splat<L>(m), low_half = splat<L>(0xffffffffull), by = splat<L>(32);
-    const L even = (pairs & low_half) * factor;
-    const L odd = (pairs >> by) * factor;
-    high = __builtin_bit_cast(U, (even >> by) | (odd & ~low_half));
-    low = __builtin_bit_cast(U, (even & low_half) | (odd << by));
+    const L factor = splat<L>(m);
+    const U even = __builtin_bit_cast(U, (pairs & splat<L>(0xffffffffull)) * factor);
+    const U odd = __builtin_bit_cast(U, (pairs >> splat<L>(32)) * factor);
+    high = join_pairs<1>(even, odd, LaneIndices<U>{});
+    low = join_pairs<0>(even, odd, LaneIndices<U>{});
     return;
   }
 #endif
