@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
 
 namespace cinch::ir {
@@ -92,6 +93,14 @@ std::vector<Type> Builder::types_of(std::span<const ValueId> values) const {
   std::vector<Type> types;
   for (ValueId value : values) types.push_back(type(value));
   return types;
+}
+
+ValueIds Builder::inline_here(RegionId region, const ValueIds& args) {
+  const RegionId scratch = new_region();
+  const ValueIds values = inline_region(function_, region, args, scratch);
+  const std::vector<OpId> ops = std::exchange(function_.regions[scratch.index()].ops, {});
+  for (OpId op : ops) place(op);
+  return values;
 }
 
 // Leaves.

@@ -47,6 +47,11 @@ class Builder {
   /// Any op: `types` are those of its results. The door for passes; the rest below is convenience.
   OpId add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs attrs = {},
            std::vector<RegionId> regions = {});
+  /// Puts an op that stands nowhere at the insertion point.
+  void place(OpId op) { insert(region_, op); }
+  /// Copies the ops of a region but its yield to the insertion point, with `args` for its args;
+  /// gives the values it would have yielded.
+  ValueIds inline_here(RegionId region, const ValueIds& args);
   ValueId result(OpId op, std::size_t index = 0) const {
     return function_.ops[op.index()].results[index];
   }

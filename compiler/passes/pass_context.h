@@ -1,0 +1,65 @@
+// What a pass may ask of the manager: leave for a rewrite, a place for remarks, and the meaning of
+// constant functions (the interpreter stands to the right of the passes, so it is handed in).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/ir.h"
+
+namespace cinch::passes {
+
+/// Why a pass did not do what it might have done.
+struct Remark {
+  std::string pass;
+  dsl::Span span;
+  std::string text;
+};
+
+class PassContext {
+ public:
+  /// Encoded elements (compiler/ir/scalar_eval.h) of the output of a function without inputs, or
+  /// nothing where it fails.
+  using Evaluate = std::function<std::optional<std::vector<std::uint64_t>>(const ir::Program&,
+                                                                           const ir::Function&)>;
+
+  /// False once the limit is reached.
+  bool has_leave() const { return num_rewrites_ < limit_; }
+  /// Asked before each rewrite; counts it where there is leave.
+  bool may_rewrite() {
+    if (!has_leave()) return false;
+    ++num_rewrites_;
+    return true;
+  }
+  std::int64_t num_rewrites() const { return num_rewrites_; }
+  void set_limit(std::int64_t limit) { limit_ = limit; }
+
+  void set_pass(std::string name) { pass_ = std::move(name); }
+  void remark(dsl::Span span, std::string text) {
+    // A pass that runs twice says the same twice; people want it once.
+    for (const Remark& said : remarks_) {
+      if (said.pass == pass_ && said.span == span && said.text == text) return;
+    }
+    remarks_.push_back({pass_, span, std::move(text)});
+  }
+  const std::vector<Remark>& remarks() const { return remarks_; }
+
+  void set_evaluate(Evaluate evaluate) { evaluate_ = std::move(evaluate); }
+  std::optional<std::vector<std::uint64_t>> evaluate(const ir::Program& program,
+                                                     const ir::Function& function) const {
+    return evaluate_ ? evaluate_(program, function) : std::nullopt;
+  }
+
+ private:
+  std::int64_t num_rewrites_ = 0;
+  std::int64_t limit_ = std::numeric_limits<std::int64_t>::max();
+  std::string pass_;
+  std::vector<Remark> remarks_;
+  Evaluate evaluate_;
+};
+
+}  // namespace cinch::passes

@@ -1,0 +1,25 @@
+// All passes over the IR. Each keeps every bit of every result, asks the context before each
+// rewrite, and leaves a program that verifies. Before and after stand at the head of each file.
+#pragma once
+
+#include "compiler/ir/ir.h"
+#include "compiler/passes/pass_context.h"
+
+namespace cinch::passes {
+
+/// Local rules (passes/rules): constants folded, operations that change nothing dropped.
+void simplify(ir::Program& program, PassContext& context);
+/// Equal ops on equal operands become one.
+void eliminate_common_values(ir::Program& program, PassContext& context);
+/// Ops that no result and no check needs go away.
+void eliminate_dead_values(ir::Program& program, PassContext& context);
+/// Array ops on constant tables become tables.
+void fold_constant_arrays(ir::Program& program, PassContext& context);
+/// Branches of a few scalar operations become selects.
+void convert_if_to_select(ir::Program& program, PassContext& context);
+/// top_k and kth_largest become histograms of digits, or sorts along rows.
+void expand_selection(ir::Program& program, PassContext& context);
+/// orthonormalize and hadamard become loops and stages of element-wise ops and reductions.
+void expand_matrix_ops(ir::Program& program, PassContext& context);
+
+}  // namespace cinch::passes

@@ -1,0 +1,56 @@
+// Element-wise operations on constants, by the language's own functions.
+//
+//   before:  %1: f32 = map.sqrt %0        after:  %1: f32 = const_scalar {value=2}
+//            (%0 is 4)
+#include <vector>
+
+#include "compiler/ir/scalar_eval.h"
+#include "compiler/passes/rules/rules.h"
+
+namespace cinch::passes {
+namespace {
+
+std::optional<ir::ValueId> fold_map(const Matcher& m) {
+  if (m.op().kind != ir::OpKind::map) return std::nullopt;
+  std::vector<std::uint64_t> elements;
+  for (ir::ValueId operand : m.op().operands) {
+    const auto element = m.constant(operand);
+    if (!element) return std::nullopt;
+    elements.push_back(*element);
+  }
+  const DType dtype = m.type(m.op().operands.back()).dtype;
+  return m.constant_result(ir::evaluate_scalar(m.op().attrs.scalar_op, dtype, elements));
+}
+
+std::optional<ir::ValueId> fold_convert(const Matcher& m) {
+  if (m.op().kind != ir::OpKind::convert && m.op().kind != ir::OpKind::bitcast) return std::nullopt;
+  const auto element = m.constant(m.operand(0));
+  if (!element) return std::nullopt;
+  const DType from = m.type(m.operand(0)).dtype, to = m.result_type().dtype;
+  return m.constant_result(m.op().kind == ir::OpKind::convert
+                               ? ir::convert_element(from, to, *element)
+                               : ir::bitcast_element(from, to, *element));
+}
+
+std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
+  const HostExprPool& exprs = m.builder().exprs();
+  if (m.op().kind != ir::OpKind::host_size || !exprs.is_const(m.op().attrs.size)) {
+    return std::nullopt;
+  }
+  const HostValue value = exprs.const_value(m.op().attrs.size);
+  const DType from = value.type == HostType::Int   ? kI64
+                     : value.type == HostType::F32 ? kF32
+                     : value.type == HostType::F64 ? kF64
+                                                   : kBool;
+  return m.constant_result(ir::convert_element(from, m.result_type().dtype, value.bits));
+}
+
+constexpr Rule kRules[] = {fold_map, fold_convert, fold_host_size};
+
+}  // namespace
+
+std::span<const Rule> constant_rules() {
+  return kRules;
+}
+
+}  // namespace cinch::passes

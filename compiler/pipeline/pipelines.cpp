@@ -1,0 +1,56 @@
+// The one list that says which passes there are, and the one that says their order.
+#include "compiler/passes/passes.h"
+#include "compiler/pipeline/pipeline.h"
+
+namespace cinch::pipeline {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"simplify", passes::simplify, "folds constants and drops operations that change nothing"},
+    {"eliminate_common_values", passes::eliminate_common_values,
+     "computes equal things once; equal draws too"},
+    {"eliminate_dead_values", passes::eliminate_dead_values,
+     "drops what no result and no check needs"},
+    {"fold_constant_arrays", passes::fold_constant_arrays,
+     "runs operators on constant tables while compiling"},
+    {"convert_if_to_select", passes::convert_if_to_select,
+     "turns small scalar branches into selects"},
+    {"expand_selection", passes::expand_selection,
+     "turns top_k and kth_largest into histograms of digits"},
+    {"expand_matrix_ops", passes::expand_matrix_ops,
+     "turns orthonormalize and hadamard into loops and stages"},
+};
+
+// A program is first made small, then its big operators are opened, then what that brought in is
+// made small again.
+constexpr std::string_view kStandardOrder[] = {
+    "simplify",
+    "eliminate_common_values",  // after simplify: equal things look equal
+    "convert_if_to_select",     // before folding: a select of constants folds
+    "fold_constant_arrays",
+    "eliminate_dead_values",  // before expansion: no work on what nobody reads
+    "expand_matrix_ops",
+    "expand_selection",
+    "simplify",
+    "eliminate_common_values",  // two selections of one array share its keys
+    "eliminate_dead_values",
+};
+
+}  // namespace
+
+std::span<const Pass> all_passes() {
+  return kPasses;
+}
+
+const Pass* find_pass(std::string_view name) {
+  for (const Pass& pass : kPasses) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+std::span<const std::string_view> standard_order() {
+  return kStandardOrder;
+}
+
+}  // namespace cinch::pipeline
