@@ -21,9 +21,8 @@ class DeadValues {
   void run() {
     prune_branches();
     mark();
-    bool is_changed = false;
-    sweep(function_.body, is_changed);
-    if (is_changed) ir::compact(function_);
+    sweep(function_.body);
+    ir::compact(function_);
   }
 
  private:
@@ -87,18 +86,19 @@ class DeadValues {
     for (HostExprId arg : node.args) note_counts(arg);
   }
 
-  void sweep(ir::RegionId region, bool& is_changed) {
+  // From the end: where the limit stops it, every op that stays still finds its operands.
+  void sweep(ir::RegionId region) {
     std::vector<ir::OpId> kept;
-    for (ir::OpId id : function_.regions[region.index()].ops) {
-      const ir::OpKind kind = op(id).kind;
-      const bool stays = is_live_[id.index()] || kind == ir::OpKind::yield ||
+    const std::vector<ir::OpId> ops = function_.regions[region.index()].ops;
+    for (std::size_t i = ops.size(); i-- > 0;) {
+      const ir::OpKind kind = op(ops[i]).kind;
+      const bool stays = is_live_[ops[i].index()] || kind == ir::OpKind::yield ||
                          kind == ir::OpKind::arg || !context_.may_rewrite();
-      is_changed |= !stays;
       if (!stays) continue;
-      kept.push_back(id);
-      for (ir::RegionId inner : ir::held_regions(function_, op(id))) sweep(inner, is_changed);
+      kept.push_back(ops[i]);
+      for (ir::RegionId inner : ir::held_regions(function_, op(ops[i]))) sweep(inner);
     }
-    function_.regions[region.index()].ops = std::move(kept);
+    function_.regions[region.index()].ops.assign(kept.rbegin(), kept.rend());
   }
 
   // Drops results of an if_else that nobody reads, with what the branches yield for them.
