@@ -32,7 +32,8 @@ class Lexer {
   void add_line_end() { starts_line_ = true; }
 
   void add_line_comment(std::string_view text) {
-    while (text.ends_with('\r')) text.remove_suffix(1);
+    while (text.ends_with('\r') || text.ends_with(' ') || text.ends_with('\t'))
+      text.remove_suffix(1);
     const bool is_doc = text.starts_with("///") && !text.starts_with("////");
     stream_.comments.push_back(
         {is_doc ? ast::CommentKind::Doc : ast::CommentKind::Line, span_of(text)});

@@ -157,6 +157,11 @@ TEST(FormatTest, CommentsStayWhereTheyStand) {
   EXPECT_EQ(formatted(text), text);
 }
 
+TEST(FormatTest, LinesHaveNoBlanksAtTheirEnds) {
+  EXPECT_EQ(formatted("const A = 1  \t// a \t\r\n/// doc  \r\nconst B = 2 /* x */  \n"),
+            "const A = 1  // a\n/// doc\nconst B = 2 /* x */\n");
+}
+
 TEST(FormatTest, ShortBranchesStandOnOneLine) {
   const std::string head = "compressor c {\n  encode(g) {\n    ";
   EXPECT_EQ(
