@@ -18,7 +18,7 @@ for name, value in [
     ("%python", lit_config.params.get("python", "python3")),
     ("FileCheck-19", filecheck),
     ("%FileCheck", filecheck),
-    ("%not", os.path.join(os.path.dirname(filecheck), "not")),
+    ("%not", "/usr/lib/llvm-19/bin/not"),
 ]:
     config.substitutions.append((name, value))
 config.environment["NO_COLOR"] = "1"
