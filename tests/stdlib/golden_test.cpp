@@ -9,6 +9,7 @@
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/payload_assembly.h"
+#include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 
 namespace cinch::testing {
@@ -74,7 +75,7 @@ class Golden {
     ASSERT_TRUE(payload) << payload.error().message;
     payload_.assign(payload->begin(), payload->end());
     const rt::ProgramInfo& info = session_->info();
-    rt::HostEnv env;
+    HostEnv env;
     env.n = env.rows = static_cast<std::int64_t>(kV.size());
     const rt::ParameterValues parameters(info);
     env.params = parameters.host_values();
