@@ -22,4 +22,7 @@ void expand_selection(ir::Program& program, PassContext& context);
 /// orthonormalize and hadamard become loops and stages of element-wise ops and reductions.
 void expand_matrix_ops(ir::Program& program, PassContext& context);
 
+/// Sets ProgramInfo::aggregation: may payloads be added up field by field?
+void prove_aggregation(ir::Program& program, PassContext& context);
+
 }  // namespace cinch::passes

@@ -15,6 +15,8 @@ constexpr Pass kPasses[] = {
      "runs operators on constant tables while compiling"},
     {"convert_if_to_select", passes::convert_if_to_select,
      "turns small scalar branches into selects"},
+    {"prove_aggregation", passes::prove_aggregation,
+     "finds out whether payloads add up field by field"},
     {"expand_selection", passes::expand_selection,
      "turns top_k and kth_largest into histograms of digits"},
     {"expand_matrix_ops", passes::expand_matrix_ops,
@@ -28,6 +30,7 @@ constexpr std::string_view kStandardOrder[] = {
     "eliminate_common_values",  // after simplify: equal things look equal
     "convert_if_to_select",     // before folding: a select of constants folds
     "fold_constant_arrays",
+    "prove_aggregation",      // before expansion: a whole operator is easier to see through
     "eliminate_dead_values",  // before expansion: no work on what nobody reads
     "expand_matrix_ops",
     "expand_selection",

@@ -1,0 +1,289 @@
+// One forward walk; loops are walked until what is known of the carried values stands still.
+#include "compiler/analysis/linearity.h"
+
+#include <algorithm>
+
+#include "compiler/ir/ops.h"
+#include "compiler/ir/rewriter.h"
+
+namespace cinch::analysis {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+
+constexpr Dependence kConstant{true, false};
+constexpr Dependence kLinear{false, true};
+constexpr Dependence kZero{true, true};
+constexpr Dependence kOther{false, false};
+
+Dependence both(Dependence a, Dependence b) {
+  return {a.is_constant && b.is_constant, a.is_linear && b.is_linear};
+}
+
+// A product: linear where one side is constant and the other linear.
+Dependence product(Dependence a, Dependence b) {
+  const bool is_linear = (a.is_linear && b.is_constant) || (a.is_constant && b.is_linear);
+  return {a.is_constant && b.is_constant, is_linear};
+}
+
+// x / y and the like: linear in the left operand only.
+Dependence quotient(Dependence a, Dependence b) {
+  return {a.is_constant && b.is_constant, a.is_linear && b.is_constant};
+}
+
+// Linear values picked, moved or repeated by something constant.
+Dependence chosen(Dependence by, Dependence value) {
+  return {by.is_constant && value.is_constant, by.is_constant && value.is_linear};
+}
+
+class Walk {
+ public:
+  Walk(const ir::Program& program, const ir::Function& function)
+      : program_(program), function_(function), known_(function.values.size()) {}
+
+  std::vector<Dependence> run() {
+    visit(function_.body);
+    return std::move(known_);
+  }
+
+ private:
+  Dependence of(ir::ValueId value) const { return known_[value.index()]; }
+  Dependence in(const Op& op, std::size_t i) const { return of(op.operands[i]); }
+  DType dtype(ir::ValueId value) const { return function_.values[value.index()].type.dtype; }
+
+  void visit(ir::RegionId region) {
+    for (ir::OpId id : function_.regions[region.index()].ops) {
+      const Op& op = function_.ops[id.index()];
+      if (op.kind == OpKind::arg || op.kind == OpKind::yield) continue;
+      if (ir::op_info(op.kind).effect == ir::Effect::Control) {
+        visit_control(op);
+        continue;
+      }
+      const Dependence result = dependence(op);
+      for (ir::ValueId value : op.results) known_[value.index()] = result;
+    }
+  }
+
+  // Constant where all operands are; the default of every op.
+  Dependence all_constant(const Op& op) const {
+    const bool is_constant = std::all_of(op.operands.begin(), op.operands.end(),
+                                         [&](ir::ValueId v) { return of(v).is_constant; });
+    return {is_constant, false};
+  }
+
+  // Generators of a length known only after looking depend on what was seen.
+  bool is_of_counted_size(const Op& op) const {
+    const bool is_generator = op.kind >= OpKind::iota && op.kind <= OpKind::random_index;
+    if (!is_generator) return op.kind == OpKind::count_value;
+    const ir::Type& type = function_.values[op.results[0].index()].type;
+    bool found = false;
+    for (int d = 0; d < type.rank; ++d) found |= program_.info.exprs.has_count(type.dims[d]);
+    return found;
+  }
+
+  Dependence dependence(const Op& op) const {
+    if (is_of_counted_size(op)) return kOther;
+    switch (op.kind) {
+      case OpKind::const_scalar:
+        return op.attrs.bits == 0 ? kZero : kConstant;
+      case OpKind::gradient:
+      case OpKind::state:
+      case OpKind::field:
+        return kLinear;
+      case OpKind::host_size:
+        return host_size(op);
+      case OpKind::map:
+        return map(op);
+      case OpKind::convert:
+        return convert(op);
+      case OpKind::fill:
+      case OpKind::slice:
+      case OpKind::reshape:
+      case OpKind::transpose:
+      case OpKind::chunk:
+      case OpKind::unchunk:
+      case OpKind::hadamard:
+        return in(op, 0);
+      case OpKind::concat:
+        return all_of(op);
+      case OpKind::gather:
+      case OpKind::gather_along:
+        return chosen(in(op, 1), in(op, 0));
+      case OpKind::scatter:
+        return chosen(in(op, 1), both(in(op, 0), in(op, 2)));
+      case OpKind::scatter_add:
+        return chosen(in(op, 0), in(op, 1));
+      case OpKind::reduce:
+      case OpKind::scan:
+        return reduction(op);
+      case OpKind::matmul:
+        return product(in(op, 0), in(op, 1));
+      case OpKind::stochastic_round:
+        return kOther;
+      default:
+        break;
+    }
+    if (ir::is_draw(op.kind) && !op.attrs.draw.shared) return kOther;  // another on every rank
+    if (ir::is_collective(op.kind)) return kOther;
+    return all_constant(op);
+  }
+
+  Dependence all_of(const Op& op) const {
+    Dependence result = kZero;
+    for (ir::ValueId value : op.operands) result = both(result, of(value));
+    return result;
+  }
+
+  Dependence host_size(const Op& op) const {
+    const HostExprPool& exprs = program_.info.exprs;
+    if (exprs.depends_on(op.attrs.size, HostOp::Worker)) return kOther;
+    return exprs.has_count(op.attrs.size) ? kOther : kConstant;
+  }
+
+  Dependence map(const Op& op) const {
+    switch (op.attrs.scalar_op) {
+      case ScalarOp::neg:
+        return in(op, 0);
+      case ScalarOp::add:
+      case ScalarOp::sub:
+        return both(in(op, 0), in(op, 1));
+      case ScalarOp::mul:
+        return product(in(op, 0), in(op, 1));
+      case ScalarOp::fma:
+        return both(product(in(op, 0), in(op, 1)), in(op, 2));
+      case ScalarOp::select:
+        return chosen(in(op, 0), both(in(op, 1), in(op, 2)));
+      case ScalarOp::div:
+      case ScalarOp::divide_or_zero:
+        if (is_float(dtype(op.results[0]))) return quotient(in(op, 0), in(op, 1));
+        return all_constant(op);
+      default:
+        return all_constant(op);
+    }
+  }
+
+  // Rounding is allowed for; cutting off and saturating are not.
+  Dependence convert(const Op& op) const {
+    const DType from = dtype(op.operands[0]), to = dtype(op.results[0]);
+    const bool is_kept = is_float(to) || (!is_float(from) && widens_losslessly(from, to));
+    return is_kept ? in(op, 0) : all_constant(op);
+  }
+
+  // Sums of linear values from zero, over what no input chooses.
+  Dependence reduction(const Op& op) const {
+    const bool is_sum = function_.combiners[op.attrs.combiner.index()].op == ScalarOp::add &&
+                        op.results.size() == 1;
+    if (!is_sum) return reads_constants_only(op) ? all_constant(op) : kOther;
+    const Dependence sum = both(in(op, 0), in(op, 1));
+    return ir::has_mask(op) ? chosen(of(op.operands.back()), sum) : sum;
+  }
+
+  // A combiner's region may read values around it.
+  bool reads_constants_only(const Op& op) const {
+    bool is_constant = true;
+    for (ir::RegionId region : ir::held_regions(function_, op)) {
+      ir::walk(function_, region, [&](ir::OpId inner, ir::RegionId) {
+        for (ir::ValueId value : function_.ops[inner.index()].operands) {
+          is_constant &= is_inside(value, region) || of(value).is_constant;
+        }
+      });
+    }
+    return is_constant;
+  }
+  bool is_inside(ir::ValueId value, ir::RegionId region) const {
+    bool found = false;
+    ir::walk(function_, region, [&](ir::OpId id, ir::RegionId) {
+      found |= function_.values[value.index()].def == id;
+    });
+    return found;
+  }
+
+  // Control.
+
+  const std::vector<ir::ValueId>& yielded(ir::RegionId region) const {
+    return function_.ops[function_.regions[region.index()].ops.back().index()].operands;
+  }
+
+  void visit_control(const Op& op) {
+    if (op.kind == OpKind::if_else) return visit_branches(op);
+    // What is carried: as known before the first turn, weakened until a turn changes nothing.
+    std::vector<Dependence> carried;
+    for (ir::ValueId value : op.operands) carried.push_back(of(value));
+    while (turn(op, carried)) {
+    }
+    for (std::size_t i = 0; i < carried.size(); ++i) known_[op.results[i].index()] = carried[i];
+  }
+
+  void visit_branches(const Op& op) {
+    for (ir::RegionId region : op.regions) visit(region);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      const Dependence sides = both(of(yielded(op.regions[0])[i]), of(yielded(op.regions[1])[i]));
+      known_[op.results[i].index()] = chosen(in(op, 0), sides);
+    }
+  }
+
+  bool turn(const Op& op, std::vector<Dependence>& carried) {
+    for (ir::RegionId region : op.regions) {
+      const std::vector<ir::ValueId>& args = function_.regions[region.index()].args;
+      const std::size_t first = args.size() - carried.size();
+      if (first > 0) known_[args[0].index()] = kConstant;  // the loop's variable
+      for (std::size_t i = 0; i < carried.size(); ++i) known_[args[first + i].index()] = carried[i];
+      visit(region);
+    }
+    const bool is_while = op.kind == OpKind::while_loop;
+    const Dependence again = is_while ? of(yielded(op.regions[0])[0]) : kConstant;
+    bool is_changed = false;
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      const Dependence next = both(carried[i], chosen(again, of(yielded(op.regions.back())[i])));
+      is_changed |=
+          next.is_constant != carried[i].is_constant || next.is_linear != carried[i].is_linear;
+      carried[i] = next;
+    }
+    return is_changed;
+  }
+
+  const ir::Program& program_;
+  const ir::Function& function_;
+  std::vector<Dependence> known_;
+};
+
+bool adds_up(const rt::WireInfo& wire) {
+  return wire.counts.empty() && !wire.fields.empty() &&
+         std::all_of(wire.fields.begin(), wire.fields.end(),
+                     [](const rt::FieldInfo& f) { return f.sum != rt::FieldSum::None; });
+}
+
+bool is_sum(const rt::WireInfo& wire) {
+  return std::all_of(wire.fields.begin(), wire.fields.end(),
+                     [](const rt::FieldInfo& f) { return f.sum == rt::FieldSum::Sum; });
+}
+
+bool is_decode_linear(const ir::Program& program) {
+  const ir::Function* decode = program.find(ir::FunctionKind::Decode);
+  if (!decode) return false;
+  return find_dependences(program, *decode)[decode->results.output.index()].is_linear;
+}
+
+bool is_encode_linear(const ir::Program& program) {
+  const ir::Function* encode = program.find(ir::FunctionKind::Encode);
+  if (!encode) return false;
+  const std::vector<Dependence> known = find_dependences(program, *encode);
+  return std::all_of(encode->results.fields.begin(), encode->results.fields.end(),
+                     [&](ir::ValueId field) { return known[field.index()].is_linear; });
+}
+
+}  // namespace
+
+std::vector<Dependence> find_dependences(const ir::Program& program, const ir::Function& function) {
+  return Walk(program, function).run();
+}
+
+rt::Aggregation find_aggregation(const ir::Program& program) {
+  const rt::WireInfo& wire = program.info.wire;
+  if (!adds_up(wire)) return rt::Aggregation::Gather;
+  const bool is_proved = is_sum(wire) && (is_decode_linear(program) || is_encode_linear(program));
+  return is_proved ? rt::Aggregation::SumProved : rt::Aggregation::SumToTest;
+}
+
+}  // namespace cinch::analysis

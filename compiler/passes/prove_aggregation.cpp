@@ -1,0 +1,20 @@
+// prove_aggregation: whether payloads may be added up field by field. Changes nothing but the
+// program's own account of it.
+//
+//   before:  wire counts 0 { value: [f32; k] by sum }    after:  aggregation sum_proved
+//            aggregation gather
+#include "compiler/analysis/linearity.h"
+#include "compiler/passes/passes.h"
+
+namespace cinch::passes {
+
+void prove_aggregation(ir::Program& program, PassContext& context) {
+  const rt::Aggregation found = analysis::find_aggregation(program);
+  if (found == program.info.aggregation || !context.may_rewrite()) return;
+  program.info.aggregation = found;
+  if (found == rt::Aggregation::SumToTest) {
+    context.remark({}, "neither decode nor encode was seen to be linear");
+  }
+}
+
+}  // namespace cinch::passes

@@ -1,0 +1,179 @@
+// Linearity, aggregation and safety facts, on both sides of each rule.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/analysis/linearity.h"
+#include "compiler/analysis/safety.h"
+#include "compiler/ir/parser.h"
+
+namespace cinch::analysis {
+namespace {
+
+ir::Program parsed(const std::string& text) {
+  rt::Result<ir::Program> program = ir::parse(text);
+  if (!program) throw std::runtime_error(program.error().message);
+  return std::move(*program);
+}
+
+// The dependence of %9 on the field %0 ([f32; n]); %1 is zero, %2 two, %3 a constant mask, %4 iota.
+Dependence dependence_of(const std::string& ops) {
+  const ir::Program program = parsed(
+      "program \"p\"\ncount m <= n\nwire counts 0 { value: [f32; n] by sum }\ndecode {\n%0: [f32; "
+      "n] "
+      "= field {index=0}\n%1: f32 = const_scalar {value=0}\n%2: f32 = const_scalar {value=2}\n%4: "
+      "[u32; n] = iota\n%5: u32 = const_scalar {value=3}\n%3: [bool; n] = map.lt %4, %5\n" +
+      ops + "\nyield\nresults output(%0)\n}\n");
+  const ir::Function& decode = program.functions[0];
+  const auto known = find_dependences(program, decode);
+  // %9 is the last value of the body.
+  const auto& body = decode.regions[decode.body.index()].ops;
+  return known[decode.ops[body[body.size() - 2].index()].results[0].index()];
+}
+
+class Linear : public testing::TestWithParam<const char*> {};
+TEST_P(Linear, IsSeen) {
+  EXPECT_TRUE(dependence_of(GetParam()).is_linear);
+  EXPECT_FALSE(dependence_of(GetParam()).is_constant);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Ops, Linear,
+    testing::Values(
+        "%9: [f32; n] = map.mul %0, %2", "%9: [f32; n] = map.mul %2, %0",
+        "%9: [f32; n] = map.div %0, %2", "%9: [f32; n] = map.add %0, %0",
+        "%9: [f32; n] = map.sub %0, %1", "%9: [f32; n] = map.neg %0",
+        "%9: [f32; n] = map.fma %0, %2, %0", "%9: [f32; n] = map.select %3, %0, %1",
+        "%9: [f16; n] = convert %0", "%9: [f32; n] = gather %0, %4",
+        "%9: [f32; n] = scatter_add %4, %0",
+        "%8: [f32; n] = fill %1 %9: [f32; n] = scatter %8, %4, %0",
+        "%9: f32 = reduce %0, %1 {axis=all, combiner=add}",
+        "%9: f32 = reduce %0, %1, %3 {axis=all, combiner=add}",
+        "%9: [f32; n] = scan %0, %1 {axis=all, combiner=add}",
+        "%8: [f32; n] = random {shared_site=0} %9: [f32; n] = map.mul %0, %8",
+        "%8: [u32; n] = random_index {below=n, shared_site=0} %9: [f32; n] = gather %0, %8",
+        "%8: [f32; ceil_div(n, 4), 4] = chunk %0 %9: [f32; ceil_div(n, 4), 4] = hadamard %8",
+        "%9: [f32; n] = for_loop %0 {begin=0, end=3} (%20: i64, %21: [f32; n]) { %22: [f32; n] = "
+        "map.add %21, %0 yield %22 }",
+        "%8: bool = const_scalar {value=1} %9: [f32; n] = if_else %8 () { yield %0 } () { %7: "
+        "[f32; n] "
+        "= map.neg %0 yield %7 }"));
+
+class Other : public testing::TestWithParam<const char*> {};
+TEST_P(Other, IsNotTakenForLinear) {
+  EXPECT_FALSE(dependence_of(GetParam()).is_linear);
+  EXPECT_FALSE(dependence_of(GetParam()).is_constant);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Ops, Other,
+    testing::Values(
+        "%9: [f32; n] = map.add %0, %2", "%9: [f32; n] = map.mul %0, %0",
+        "%9: [f32; n] = map.div %2, %0", "%9: [f32; n] = map.abs %0",
+        "%9: [f32; n] = map.max %0, %1",
+        "%8: [bool; n] = map.gt %0, %1 %9: [f32; n] = map.select %8, %0, %1",
+        "%9: [i32; n] = convert %0", "%9: [u32; n] = bitcast %0",
+        "%9: [f32; n] = stochastic_round %0 {shared_site=0}",
+        "%9: f32 = reduce %0, %1 {axis=all, combiner=max}",
+        "%9: f32 = reduce %0, %2 {axis=all, combiner=add}", "%9: [u32; n] = argsort %0 {axis=all}",
+        "%8: [f32; n] = random {site=0} %9: [f32; n] = map.mul %0, %8",
+        "%8: [u32; n] = convert %0 %9: [f32; n] = scatter_add %8, %0",
+        "%8: [bool; n] = map.gt %0, %1 %7: [u32; m], %6: u32 = nonzero %8 {index=0} %9: [u32; m] = "
+        "iota",
+        "%9: [f32; n] = for_loop %0 {begin=0, end=3} (%20: i64, %21: [f32; n]) { %22: [f32; n] = "
+        "map.mul %21, %0 yield %22 }",
+        "%9: f32 = for_loop %2 {begin=0, end=3} (%20: i64, %21: f32) { %22: f32 = reduce %0, %1 "
+        "{axis=all, combiner=add} %23: f32 = map.add %21, %22 yield %23 }",
+        "%9: [f32; n] = while_loop %0 {at_most=3} (%20: [f32; n]) { %21: f32 = reduce %20, %1 "
+        "{axis=all, combiner=add} %22: bool = map.lt %21, %2 yield %22 } (%23: [f32; n]) { %24: "
+        "[f32; "
+        "n] = map.mul %23, %2 yield %24 }",
+        "%8: f32 = reduce %0, %1 {axis=all, combiner=add} %7: bool = map.lt %8, %2 %9: [f32; n] = "
+        "if_else %7 () { yield %0 } () { %6: [f32; n] = map.neg %0 yield %6 }",
+        "%8: f32 = host_size {size=worker} %9: [f32; n] = map.mul %0, %8"));
+
+TEST(Constant, IsWhatNoInputReaches) {
+  EXPECT_TRUE(dependence_of("%9: [u32; n] = map.add %4, %5").is_constant);
+  EXPECT_TRUE(dependence_of("%9: [f32; n] = normal {shared_site=4}").is_constant);
+  EXPECT_FALSE(dependence_of("%9: [f32; n] = normal {site=4}").is_constant);
+}
+
+rt::Aggregation aggregation_of(const std::string& wire, const std::string& encode,
+                               const std::string& decode) {
+  return find_aggregation(
+      parsed("program \"p\"\ncount m <= n\n" + wire + "\nencode { %0: [f32; n] = gradient " +
+             encode + " yield results fields(%9) }\ndecode { %0: [f32; n] = field {index=0} " +
+             decode + " yield results output(%9) }"));
+}
+
+constexpr const char* kBySum = "wire counts 0 { value: [f32; n] by sum }";
+constexpr const char* kNeg = "%9: [f32; n] = map.neg %0";
+constexpr const char* kAbs = "%9: [f32; n] = map.abs %0";
+
+TEST(Aggregation, IsProvedByALinearDecodeOrEncode) {
+  EXPECT_EQ(aggregation_of(kBySum, kAbs, kNeg), rt::Aggregation::SumProved);
+  EXPECT_EQ(aggregation_of(kBySum, kNeg, kAbs), rt::Aggregation::SumProved);
+}
+TEST(Aggregation, IsLeftToTestOtherwise) {
+  EXPECT_EQ(aggregation_of(kBySum, kAbs, kAbs), rt::Aggregation::SumToTest);
+  EXPECT_EQ(aggregation_of("wire counts 0 { value: [f32; n] by max }", kNeg, kNeg),
+            rt::Aggregation::SumToTest);
+}
+TEST(Aggregation, NeedsEveryFieldAndNoCounts) {
+  EXPECT_EQ(aggregation_of("wire counts 0 { value: [f32; n] }", kNeg, kNeg),
+            rt::Aggregation::Gather);
+  EXPECT_EQ(aggregation_of("wire counts 1 { value: [f32; n] by sum }", kNeg, kNeg),
+            rt::Aggregation::Gather);
+}
+
+std::vector<std::string> safety_of(const std::string& ops, const std::string& wire = "") {
+  const ir::Program program = parsed(
+      "program \"p\"\nstate pending: [f32; n]\n" + wire +
+      "init { %0: f32 = const_scalar {value=0} %1: [f32; n] = fill %0 yield results output(%1) }\n"
+      "encode { %0.g: [f32; n] = gradient %1: [f32; n] = state {index=0} %2: [u32; n] = iota %3: "
+      "[u32; n] = convert %0 " +
+      ops + " yield results states(%1) }");
+  std::vector<std::string> texts;
+  for (const SafetyFact& fact : find_safety(program)) {
+    texts.push_back(fact.what + " " + safety_kind_name(fact.kind) + ": " +
+                    safety_way_name(fact.way));
+  }
+  return texts;
+}
+
+using testing::ElementsAre;
+
+TEST(Safety, AccessesWithoutAChecksAreProved) {
+  EXPECT_THAT(safety_of("%9: [f32; n] = gather %0, %2"),
+              ElementsAre("read of 'g' in bounds: proved"));
+}
+TEST(Safety, AccessesWithAChecksAreCheckedOnTheDevice) {
+  EXPECT_THAT(safety_of("check_index %3 {below=n, text=\"t\"} %9: [f32; n] = gather %0, %3"),
+              ElementsAre("read of 'g' in bounds: checked on the device"));
+  EXPECT_THAT(
+      safety_of("check_unique %3 {cells=n, text=\"t\"} check_index %3 {below=n, text=\"t\"} "
+                "%9: [f32; n] = scatter %1, %3, %0"),
+      ElementsAre("store into 'pending' in bounds: checked on the device",
+                  "store into 'pending' free of repeats: checked on the device"));
+}
+TEST(Safety, LoopsEnd) {
+  EXPECT_THAT(safety_of("for_loop {begin=0, end=n} (%4: i64) { yield }"),
+              ElementsAre("loop over 0..n ends: proved"));
+  EXPECT_THAT(
+      safety_of("while_loop {at_most=20} () { %4: bool = const_scalar {value=1} yield %4 } () "
+                "{ yield }"),
+      ElementsAre("loop of at most 20 turns ends: proved"));
+}
+TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
+  const ir::Program program = parsed(
+      "program \"p\"\ncount m <= n\nwire counts 1 { index: [u32; m] ascending below n value: [f32; "
+      "m] "
+      "}\ndecode { %0: [u32; m] = field {index=0} %1: [f32; m] = field {index=1} %2: f32 = "
+      "const_scalar {value=0} %3: [f32; n] = fill %2 %4: [f32; n] = scatter %3, %0, %1 yield "
+      "results "
+      "output(%4) }");
+  for (const SafetyFact& fact : find_safety(program)) {
+    EXPECT_EQ(fact.way, SafetyWay::PayloadReader) << fact.what;
+  }
+  EXPECT_EQ(find_safety(program).size(), 2u);
+}
+
+}  // namespace
+}  // namespace cinch::analysis
