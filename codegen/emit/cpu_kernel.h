@@ -113,6 +113,16 @@ class CpuKernelEmitter {
   void close_reduce_tile(const Instr& instr);
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
+  /// The truth value whose lanes a running sum counts (it sums 1 where true, else 0), or none.
+  ValueId counted_truth(const Instr& running_sum) const;
+  /// For a place that is a uniform start plus an exclusive running count: that count's instruction
+  /// and the start, as text.
+  struct RunningPlace {
+    const Instr* count;
+    std::string start;
+  };
+  std::optional<RunningPlace> running_place(ValueId value) const;
+  bool keeps_counted_lanes(const RunningPlace& place, ValueId index, ValueId pred) const;
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);

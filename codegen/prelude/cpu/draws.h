@@ -9,10 +9,10 @@ struct WordStage {
 struct HalfStage {
   u16 at[kTile];
 };
-// Two more words in front and behind: a normal value needs its pair's.
+// Pairs are drawn whole, so there may be one more in front and behind.
 struct NormalStage {
-  u32 at[kTile + 2 * W];
-  u32 odd;  // 1 if the first element is the second of its pair
+  f32 at[kTile + 4 * W];
+  u32 skipped;  // 1 if the first element is the second of its pair
 };
 
 static __attribute__((noinline, unused)) void stage_words(WordStage& stage,
@@ -25,11 +25,31 @@ static __attribute__((noinline, unused)) void stage_halves(HalfStage& stage,
                                                            u32 first, u32 count) {
   lang::fill_random_halves<W>(stream, first, count, stage.at);
 }
+// Words 2p and 2p + 1 of 2W words, and two vectors with their lanes in turn.
+template <int Odd, int... I>
+CINCH_CALL Lanes<u32> every_other(Lanes<u32> a, Lanes<u32> b, Indices<int, I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + Odd)...);
+}
+template <int Begin, int... I>
+CINCH_CALL Lanes<f32> in_turn(Lanes<f32> even, Lanes<f32> odd, Indices<int, I...>) {
+  return __builtin_shufflevector(even, odd, (Begin + I / 2 + (I % 2) * W)...);
+}
 static __attribute__((noinline, unused)) void stage_normals(NormalStage& stage,
                                                             const lang::DrawStream& stream,
                                                             u32 first, u32 count) {
-  stage.odd = first & 1;
-  lang::fill_random_bits<W>(stream, first - stage.odd, count + stage.odd + 1, stage.at);
+  u32 words[kTile + 4 * W];
+  stage.skipped = first & 1;
+  const u32 num_words = count + stage.skipped + 1;
+  lang::fill_random_bits<W>(stream, first - stage.skipped, num_words, words);
+#pragma clang loop unroll(disable)
+  for (u32 i = 0; i < num_words; i += 2 * W) {
+    const Lanes<u32> a = local_lanes(words + i), b = local_lanes(words + i + W);
+    Lanes<f32> even, odd;
+    lang::normals_of_bits(every_other<0>(a, b, LaneIndices{}), every_other<1>(a, b, LaneIndices{}),
+                          even, odd);
+    set_local_lanes(stage.at + i, in_turn<0>(even, odd, LaneIndices{}));
+    set_local_lanes(stage.at + i + W, in_turn<W / 2>(even, odd, LaneIndices{}));
+  }
 }
 
 CINCH_CALL Lanes<u32> staged_words(const WordStage& stage, u32 place) {
@@ -45,28 +65,8 @@ CINCH_CALL V staged_round(const HalfStage& stage, u32 place, V x, const lang::Dr
   const Lanes<u32> index = lane_numbers() + wide(first + place);
   return lang::stochastic_round_with(x, half, stream, index);
 }
-template <int... I>
-CINCH_CALL Lanes<u32> radius_words(Lanes<u32> x, Indices<int, I...>) {
-  return __builtin_shufflevector(x, x, (I & ~1)...);
-}
-template <int... I>
-CINCH_CALL Lanes<u32> angle_words(Lanes<u32> x, Indices<int, I...>) {
-  return __builtin_shufflevector(x, x, (I | 1)...);
-}
-CINCH_CALL Lanes<f32> normals_at(const u32* words) {
-  const Lanes<u32> pairs = local_lanes(words);
-  Lanes<f32> even, odd;
-  lang::normals_of_bits(radius_words(pairs, LaneIndices{}), angle_words(pairs, LaneIndices{}), even,
-                        odd);
-  return op_select(Truth((lane_numbers() & wide(1u)) != 0), odd, even);
-}
 CINCH_CALL Lanes<f32> staged_normals(const NormalStage& stage, u32 place) {
-  const Lanes<f32> first = normals_at(stage.at + place);
-  if (stage.odd == 0) return first;
-  // The group begins inside a pair: the last lane is the first of the next vector.
-  Lanes<f32> x = lanes_down<1>(first);
-  x[W - 1] = normals_at(stage.at + place + W)[0];
-  return x;
+  return local_lanes(stage.at + stage.skipped + place);
 }
 
 }  // namespace cinch

@@ -67,6 +67,50 @@ CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
     store_one<S>(buffer, i64(index[i]), x[i]);
   }
 }
+// The lanes of x that `keep` names to consecutive places from `first` on.
+template <class S>
+CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) {
+  u32 rest = bits_of_truth(keep);
+  if (rest == 0) return;
+  u8* to = buffer + u64(first) * sizeof(S);
+#if CINCH_LANES == 16 && defined(__AVX512BW__) && defined(__AVX512VL__)
+  if constexpr (sizeof(S) <= 4) {
+    using Wide = lang::Vec<i32, W>;
+    using V16 = i32 __attribute__((vector_size(64)));
+    const Wide whole = lang::convert<i32>(__builtin_bit_cast(lang::SignedLike<Lanes<S>>, x));
+    const V16 packed = __builtin_ia32_compresssi512_mask(__builtin_bit_cast(V16, whole), V16{},
+                                                         (unsigned short)rest);
+    const u16 count = u16((1u << __builtin_popcount(rest)) - 1);
+    if constexpr (sizeof(S) == 4) {
+      __builtin_ia32_storedqusi512_mask((int*)to, packed, count);
+    } else if constexpr (sizeof(S) == 2) {
+      using V = i16 __attribute__((vector_size(32)));
+      __builtin_ia32_storedquhi256_mask((V*)to, __builtin_convertvector(packed, V), count);
+    } else {
+      using V = char __attribute__((vector_size(16)));
+      __builtin_ia32_storedquqi128_mask((V*)to, __builtin_convertvector(packed, V), count);
+    }
+    return;
+  }
+#elif CINCH_LANES == 8 && defined(__AVX2__) && defined(__BMI2__)
+  if constexpr (sizeof(S) == 4) {
+    // The kept lanes' numbers, one per byte, are pressed together and then picked.
+    using V8 = i32 __attribute__((vector_size(32)));
+    using B8 = u8 __attribute__((vector_size(8)));
+    const u64 kept = __builtin_ia32_pdep_di(rest, 0x0101010101010101ull) * 255;
+    const u64 numbers = __builtin_ia32_pext_di(0x0706050403020100ull, kept);
+    const V8 pick = __builtin_convertvector(__builtin_bit_cast(B8, numbers), V8);
+    const V8 packed = __builtin_ia32_permvarsi256(__builtin_bit_cast(V8, x), pick);
+    const Truth in = first_lanes(u32(__builtin_popcount(rest)));
+    __builtin_ia32_maskstored256((V8*)to, __builtin_bit_cast(V8, in), packed);
+    return;
+  }
+#endif
+  for (; rest != 0; rest &= rest - 1, to += sizeof(S)) {
+    const S one = x[__builtin_ctz(rest)];
+    __builtin_memcpy(to, &one, sizeof(S));
+  }
+}
 // buffer[index] = buffer[index] + x where `live`, lanes in order.
 template <class S, class E, class I, class Add>
 CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add& add) {

@@ -25,6 +25,21 @@ struct RunningSum {
   }
 };
 
+// The running count of lanes that hold. The total does not wait for the lanes' own sums, which are
+// often not needed.
+template <class E>
+struct RunningCount {
+  E total;
+  E before;  // the total before the vector at hand
+  CINCH_MEMBER Lanes<E> take(Truth part, bool exclusive) {
+    before = total;
+    total = E(total + E(__builtin_popcount(bits_of_truth(part))));
+    const Lanes<E> ones = truth_to<E>(part);
+    const Lanes<E> sums = lang::add(sum_lanes_so_far(ones), wide<E>(before));
+    return exclusive ? lang::sub(sums, ones) : sums;
+  }
+};
+
 // An array that scans work on: a vector in front takes what lies before the first element.
 template <class E>
 struct LocalArray {

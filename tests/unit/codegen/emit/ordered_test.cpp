@@ -24,9 +24,11 @@ HostExprId tiles(KernelProgram& program) {
   return pool.ceil_div(pool.n(), pool.const_int(1024));
 }
 
+constexpr std::uint32_t kLimit = 700;
+
 struct Compaction {
   KernelProgram program;
-  BufferIndex in, index, value, count, state, before, state2;
+  BufferIndex in, index, value, copy, byte, count, state, before, state2;
 };
 
 // Indices and values of what exceeds 0.5, their number; and a running u64 sum of squares' integers
@@ -37,6 +39,8 @@ Compaction compaction() {
   c.in = add_test_buffer(c.program, "in", kF32, pool.n());
   c.index = add_test_buffer(c.program, "index", kU32, pool.n());
   c.value = add_test_buffer(c.program, "value", kF16, pool.n());
+  c.copy = add_test_buffer(c.program, "copy", kF64, pool.n());
+  c.byte = add_test_buffer(c.program, "byte", kU8, pool.n());
   c.count = add_test_buffer(c.program, "count", kU32, pool.const_int(1));
   c.before = add_test_buffer(c.program, "before", kU64, tiles(c.program));
   c.state = kir::add_look_back_state(c.program, "state", tiles(c.program));
@@ -53,10 +57,14 @@ Compaction compaction() {
   const ValueId start = b.look_back(sum.total, c.state);
   b.elements();
   const ValueId x = b.load_linear(c.in, base);
-  const auto place = b.running_sum(one(x), true);
-  const ValueId at = b.add(place.value, start);
-  b.store_at(c.index, at, b.element(), mask(x));
-  b.store_at(c.value, at, x, mask(x));
+  // The same truth value counts and stores, alone or with a limit; elsewhere it is another one.
+  const ValueId m = mask(x);
+  const auto place = b.running_sum(b.select(m, b.const_u32(1), b.const_u32(0)), true);
+  const ValueId at = b.add(start, place.value);
+  b.store_at(c.index, at, b.element(), m);
+  b.store_at(c.copy, at, b.convert(x, kF32, kF64), m);
+  b.store_at(c.byte, at, b.convert(x, kF32, kU8), mask(x));
+  b.store_at(c.value, at, x, b.logical_and(m, b.lt(at, b.const_u32(kLimit))));
   const ValueId big = b.convert(b.scalar(ScalarOp::abs, {x}), kF32, kU64);
   const auto total = b.running_sum(b.mul(big, b.constant(ComputeType::U64, 1ull << 60)), false);
   b.group();
@@ -80,6 +88,8 @@ TEST_P(OrderedOnArch, CompactsInOneSweepWhateverTheTasks) {
       }
       std::vector<std::uint32_t> want_index;
       std::vector<std::uint16_t> want_value;
+      std::vector<double> want_copy;
+      std::vector<std::uint8_t> want_byte;
       std::vector<std::uint64_t> want_before;
       std::uint64_t total = 0;
       for (std::size_t i = 0; i < count; ++i) {
@@ -87,7 +97,9 @@ TEST_P(OrderedOnArch, CompactsInOneSweepWhateverTheTasks) {
         total += static_cast<std::uint64_t>(std::fabs(values[i])) << 60;
         if (!(values[i] > 0.5f)) continue;
         want_index.push_back(static_cast<std::uint32_t>(i));
-        want_value.push_back(lang::to_f16(values[i]));
+        if (want_value.size() < kLimit) want_value.push_back(lang::to_f16(values[i]));
+        want_copy.push_back(values[i]);
+        want_byte.push_back(static_cast<std::uint8_t>(std::min(values[i], 255.0f)));
       }
       for (const Split& split : {Split{}, Split{1, 1}, Split{5, 1}, Split{1, 4}, Split{40, 2}}) {
         KernelRun run(c.program, *module, {.n = n});
@@ -99,6 +111,8 @@ TEST_P(OrderedOnArch, CompactsInOneSweepWhateverTheTasks) {
         ASSERT_EQ(run.get<std::uint32_t>(c.count, 1)[0], want_index.size()) << n;
         EXPECT_EQ(run.get<std::uint32_t>(c.index, want_index.size()), want_index);
         EXPECT_EQ(run.get<std::uint16_t>(c.value, want_value.size()), want_value);
+        EXPECT_EQ(run.get<double>(c.copy, want_copy.size()), want_copy);
+        EXPECT_EQ(run.get<std::uint8_t>(c.byte, want_byte.size()), want_byte);
         EXPECT_EQ(run.get<std::uint64_t>(c.before, want_before.size()), want_before);
         ASSERT_TRUE(run.guards_are_whole());
       }
