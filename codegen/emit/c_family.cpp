@@ -71,7 +71,7 @@ std::string bool_op(ScalarOp op, std::span<const std::string> x) {
     case ScalarOp::ne:
       return fmt::format("({} ^ {})", x[0], x[1]);
     case ScalarOp::eq:
-      return fmt::format("op_not({} ^ {})", x[0], x[1]);
+      return fmt::format("op_eq({}, {})", x[0], x[1]);
     case ScalarOp::lt:
       return fmt::format("(op_not({}) & {})", x[0], x[1]);
     case ScalarOp::gt:
@@ -115,11 +115,9 @@ std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> ty
   const int width = operand_width(instr, type);
   const bool needs_width =
       op == ScalarOp::shl || op == ScalarOp::shr || op == ScalarOp::popcount || op == ScalarOp::clz;
-  if (needs_width && width != container_bits(type)) {
-    return wrapped(fmt::format("lang::{}({}, {})", info.name, join(x), width), instr.dtype,
-                   info.result == ScalarResult::U32 ? ComputeType::U32 : type);
-  }
-  const std::string text = fmt::format("lang::{}({})", info.name, join(x));
+  const std::string text = needs_width && width != container_bits(type)
+                               ? fmt::format("lang::{}({}, {})", info.name, join(x), width)
+                               : fmt::format("lang::{}({})", info.name, join(x));
   return info.result == ScalarResult::Same ? wrapped(text, instr.dtype, type) : text;
 }
 

@@ -1,0 +1,439 @@
+// Element-wise instructions: every scalar operation over every compute type, as lanes and as group
+// scalars, against the language's own functions called on scalars; conversions and bit casts.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "codegen/kir/verifier.h"
+#include "runtime/core/lang.h"
+#include "runtime/core/scalar_op.h"
+#include "tests/unit/codegen/emit/arch_suite.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::BufferIndex;
+using kir::ComputeType;
+using kir::GroupKind;
+using kir::KernelBuilder;
+using kir::KernelProgram;
+using kir::ValueId;
+
+CINCH_ARCH_SUITE(ScalarOnArch);
+
+// The operation on scalars of type T, as far as it exists there; the result's bits as stored.
+template <typename T>
+std::uint64_t stored(T x) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return x;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return lang::bits_of(lang::canonical(x));
+  } else {
+    return static_cast<std::make_unsigned_t<T>>(x);
+  }
+}
+
+template <typename T>
+std::uint64_t float_only(ScalarOp op, T a, T b, T c) {
+  switch (op) {
+    case ScalarOp::sqrt:
+      return stored(lang::sqrt(a));
+    case ScalarOp::rsqrt:
+      return stored(lang::rsqrt(a));
+    case ScalarOp::exp:
+      return stored(lang::exp(a));
+    case ScalarOp::exp2:
+      return stored(lang::exp2(a));
+    case ScalarOp::log:
+      return stored(lang::log(a));
+    case ScalarOp::log2:
+      return stored(lang::log2(a));
+    case ScalarOp::sin:
+      return stored(lang::sin(a));
+    case ScalarOp::cos:
+      return stored(lang::cos(a));
+    case ScalarOp::floor:
+      return stored(lang::floor(a));
+    case ScalarOp::ceil:
+      return stored(lang::ceil(a));
+    case ScalarOp::round:
+      return stored(lang::round(a));
+    case ScalarOp::trunc:
+      return stored(lang::trunc(a));
+    case ScalarOp::pow:
+      return stored(lang::pow(a, b));
+    case ScalarOp::fma:
+      return stored(lang::fma(a, b, c));
+    default:
+      ADD_FAILURE() << "no reference for " << scalar_op_info(op).name;
+      return 0;
+  }
+}
+
+template <typename T>
+std::uint64_t integer_only(ScalarOp op, T a, T b) {
+  switch (op) {
+    case ScalarOp::floor:
+    case ScalarOp::ceil:
+    case ScalarOp::round:
+    case ScalarOp::trunc:
+      return stored(a);
+    case ScalarOp::bit_not:
+      return stored(lang::bit_not(a));
+    case ScalarOp::bit_and:
+      return stored(T(a & b));
+    case ScalarOp::bit_or:
+      return stored(T(a | b));
+    case ScalarOp::bit_xor:
+      return stored(T(a ^ b));
+    case ScalarOp::shl:
+      return stored(lang::shl(a, b));
+    case ScalarOp::shr:
+      return stored(lang::shr(a, b));
+    case ScalarOp::popcount:
+      return lang::popcount(a);
+    case ScalarOp::clz:
+      return lang::clz(a);
+    case ScalarOp::ceil_div:
+      return stored(lang::ceil_div(a, b));
+    default:
+      ADD_FAILURE() << "no reference for " << scalar_op_info(op).name;
+      return 0;
+  }
+}
+
+template <typename T>
+std::uint64_t reference(ScalarOp op, T a, T b, T c) {
+  switch (op) {
+    case ScalarOp::neg:
+      return stored(lang::neg(a));
+    case ScalarOp::abs:
+      return stored(lang::abs(a));
+    case ScalarOp::sign:
+      return stored(lang::sign(a));
+    case ScalarOp::isnan:
+      return a != a;
+    case ScalarOp::isfinite:
+      return !std::is_floating_point_v<T> || std::isfinite(static_cast<double>(a));
+    case ScalarOp::add:
+      return stored(lang::add(a, b));
+    case ScalarOp::sub:
+      return stored(lang::sub(a, b));
+    case ScalarOp::mul:
+      return stored(lang::mul(a, b));
+    case ScalarOp::div:
+      return stored(lang::div(a, b));
+    case ScalarOp::mod:
+      return stored(lang::mod(a, b));
+    case ScalarOp::min:
+      return stored(lang::min(a, b));
+    case ScalarOp::max:
+      return stored(lang::max(a, b));
+    case ScalarOp::eq:
+      return a == b;
+    case ScalarOp::ne:
+      return a != b;
+    case ScalarOp::lt:
+      return a < b;
+    case ScalarOp::le:
+      return a <= b;
+    case ScalarOp::gt:
+      return a > b;
+    case ScalarOp::ge:
+      return a >= b;
+    case ScalarOp::divide_or_zero:
+      return stored(lang::divide_or_zero(a, b));
+    case ScalarOp::clamp:
+      return stored(lang::clamp(a, b, c));
+    default:
+      if constexpr (std::is_floating_point_v<T>) {
+        return float_only(op, a, b, c);
+      } else {
+        return integer_only(op, a, b);
+      }
+  }
+}
+
+std::uint64_t bool_reference(ScalarOp op, bool a, bool b) {
+  switch (op) {
+    case ScalarOp::bit_not:
+      return !a;
+    case ScalarOp::bit_and:
+    case ScalarOp::min:
+      return a && b;
+    case ScalarOp::bit_or:
+    case ScalarOp::max:
+      return a || b;
+    case ScalarOp::bit_xor:
+    case ScalarOp::ne:
+      return a != b;
+    case ScalarOp::eq:
+      return a == b;
+    case ScalarOp::lt:
+      return a < b;
+    case ScalarOp::le:
+      return a <= b;
+    case ScalarOp::gt:
+      return a > b;
+    case ScalarOp::ge:
+      return a >= b;
+    default:
+      ADD_FAILURE() << "no reference for " << scalar_op_info(op).name;
+      return 0;
+  }
+}
+
+std::uint64_t reference_of_bits(ScalarOp op, ComputeType type, std::uint64_t a, std::uint64_t b,
+                                std::uint64_t c) {
+  const auto f32 = [](std::uint64_t x) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(x));
+  };
+  switch (type) {
+    case ComputeType::Bool:
+      return bool_reference(op, a, b);
+    case ComputeType::I32:
+      return reference(op, static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
+    case ComputeType::U32:
+      return reference(op, static_cast<unsigned>(a), static_cast<unsigned>(b),
+                       static_cast<unsigned>(c));
+    case ComputeType::I64:
+      return reference(op, static_cast<long long>(a), static_cast<long long>(b),
+                       static_cast<long long>(c));
+    case ComputeType::U64:
+      return reference<unsigned long long>(op, a, b, c);
+    case ComputeType::F32:
+      return reference(op, f32(a), f32(b), f32(c));
+    case ComputeType::F64:
+      return reference(op, std::bit_cast<double>(a), std::bit_cast<double>(b),
+                       std::bit_cast<double>(c));
+  }
+  return 0;
+}
+
+// Small numbers, edges and random bits of a type.
+std::vector<std::uint64_t> operand_bits(ComputeType type, std::size_t count, std::uint64_t seed) {
+  std::vector<std::uint64_t> bits = test_words(count, seed);
+  const auto floats = test_floats(count, seed, true);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t& x = bits[i];
+    const std::uint64_t kind = x >> 56 & 3;
+    if (type == ComputeType::Bool) {
+      x &= 1;
+    } else if (type == ComputeType::F32) {
+      if (kind) x = std::bit_cast<std::uint32_t>(floats[i]);
+      x &= 0xffffffffu;
+    } else if (type == ComputeType::F64) {
+      if (kind) x = std::bit_cast<std::uint64_t>(static_cast<double>(floats[i]) * 1.01);
+    } else {
+      if (kind == 1) x = x % 9 - 4;
+      if (kind == 2) x = 1ull << (kir::compute_type_bytes(type) * 8 - 1);
+      if (kir::compute_type_bytes(type) == 4) x &= 0xffffffffu;
+    }
+  }
+  return bits;
+}
+
+bool is_valid(KernelProgram program, ScalarOp op, const std::vector<BufferIndex>& in,
+              BufferIndex out);
+
+// Adds a kernel out[i] = op(in0[i], in1[i], …).
+void add_kernel(KernelProgram& program, ScalarOp op, const std::vector<BufferIndex>& in,
+                BufferIndex out, bool as_scalars) {
+  HostExprPool& pool = program.info.exprs;
+  KernelBuilder b(program, "k" + std::to_string(program.kernels.size()),
+                  as_scalars ? GroupKind::Row : GroupKind::Tile);
+  if (as_scalars) {
+    b.set_rows(pool.n(), pool.const_int(1));
+  } else {
+    b.set_extent(pool.n());
+  }
+  const ValueId base = b.group_base();
+  const ValueId group = b.group_index();
+  if (as_scalars) {
+    b.group();
+  } else {
+    b.elements();
+  }
+  std::vector<ValueId> operands;
+  for (BufferIndex buffer : in) {
+    operands.push_back(as_scalars ? b.load_at(buffer, group) : b.load_linear(buffer, base));
+  }
+  const ValueId x = b.scalar(op, operands);
+  if (as_scalars) {
+    b.store_at(out, group, x);
+  } else {
+    b.store_linear(out, x, base);
+  }
+  b.finish();
+}
+
+bool is_valid(KernelProgram program, ScalarOp op, const std::vector<BufferIndex>& in,
+              BufferIndex out) {
+  add_kernel(program, op, in, out, false);
+  return kir::first_complaint(program).empty();
+}
+
+struct OpCase {
+  ScalarOp op;
+  BufferIndex out;
+  int out_bytes;
+};
+
+TEST_P(ScalarOnArch, ComputesEveryOperationOfEveryType) {
+  constexpr std::size_t kCount = 1531;
+  for (int t = 0; t < 7; ++t) {
+    const auto type = static_cast<ComputeType>(t);
+    const DType dtype = kir::dtype_of(type);
+    KernelProgram program;
+    HostExprPool& pool = program.info.exprs;
+    std::vector<BufferIndex> in;
+    for (const char* name : {"a", "b", "c"}) {
+      in.push_back(add_test_buffer(program, name, dtype, pool.n()));
+    }
+    std::vector<OpCase> cases;
+    for (int i = 0; i < kNumScalarOps; ++i) {
+      const auto op = static_cast<ScalarOp>(i);
+      if (op == ScalarOp::select) continue;
+      const ScalarOpInfo& info = scalar_op_info(op);
+      const DType out_dtype = info.result == ScalarResult::Bool  ? kBool
+                              : info.result == ScalarResult::U32 ? kU32
+                                                                 : dtype;
+      const std::vector<BufferIndex> operands(in.begin(), in.begin() + info.arity);
+      const BufferIndex out = add_test_buffer(program, "out", out_dtype, pool.n());
+      if (!is_valid(program, op, operands, out)) continue;
+      add_kernel(program, op, operands, out, false);
+      add_kernel(program, op, operands, out, true);
+      cases.push_back({op, out, is_bool(out_dtype) ? 1 : out_dtype.bits / 8});
+    }
+    ASSERT_GE(cases.size(), type == ComputeType::Bool ? 10u : 25u);
+    const auto module = compile_for_test(program, GetParam());
+    KernelRun run(program, *module, {.n = kCount});
+    std::vector<std::vector<std::uint64_t>> bits;
+    for (std::size_t k = 0; k < 3; ++k) {
+      bits.push_back(operand_bits(type, kCount, 100 + 10 * k + static_cast<std::uint64_t>(t)));
+      std::vector<std::uint8_t> bytes;
+      for (std::uint64_t x : bits.back()) {
+        for (int byte = 0; byte < kir::compute_type_bytes(type); ++byte) {
+          bytes.push_back(static_cast<std::uint8_t>(x >> 8 * byte));
+        }
+      }
+      run.set(in[k], bytes);
+    }
+    for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+      run.run(k);
+      const OpCase& c = cases[k / 2];
+      const auto bytes = run.get_bytes(c.out);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        std::uint64_t got = 0;
+        std::memcpy(&got, bytes.data() + i * static_cast<std::size_t>(c.out_bytes),
+                    static_cast<std::size_t>(c.out_bytes));
+        ASSERT_EQ(got, reference_of_bits(c.op, type, bits[0][i], bits[1][i], bits[2][i]))
+            << GetParam() << " " << scalar_op_info(c.op).name << " of "
+            << kir::compute_type_name(type) << (k % 2 ? " as scalars" : " as lanes") << ": "
+            << std::hex << bits[0][i] << " " << bits[1][i] << " " << bits[2][i];
+      }
+    }
+  }
+}
+
+// Widths that are not their container's: the result comes back to its width.
+TEST_P(ScalarOnArch, WrapsOddWidths) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const DType u40 = *make_uint(40), i33 = *make_int(33), u5 = *make_uint(5);
+  const BufferIndex a = add_test_buffer(program, "a", u40, pool.n());
+  const BufferIndex s = add_test_buffer(program, "s", i33, pool.n());
+  const BufferIndex w = add_test_buffer(program, "w", u5, pool.n());
+  const BufferIndex a_out = add_test_buffer(program, "a_out", kU64, pool.n());
+  const BufferIndex s_out = add_test_buffer(program, "s_out", kI64, pool.n());
+  const BufferIndex w_out = add_test_buffer(program, "w_out", kI32, pool.n());
+  const BufferIndex zeros = add_test_buffer(program, "zeros", kU32, pool.n());
+  KernelBuilder b(program, "wrap", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(a, base), y = b.load_linear(s, base), z = b.load_linear(w, base);
+  b.store_linear(a_out, b.scalar(ScalarOp::mul, {x, x}, u40), base);
+  b.store_linear(s_out, b.scalar(ScalarOp::shl, {y, b.const_i64(34)}, i33), base);
+  b.store_linear(w_out, b.scalar(ScalarOp::bit_not, {z}, u5), base);
+  b.store_linear(zeros, b.scalar(ScalarOp::clz, {x}, u40), base);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  const auto words = test_words(999, 31);
+  std::vector<std::uint64_t> as;
+  std::vector<std::int64_t> ss;
+  std::vector<std::uint8_t> ws;
+  for (std::uint64_t word : words) {
+    as.push_back((word & ((1ull << 40) - 1)) >> (word >> 58));
+    ss.push_back(static_cast<std::int64_t>(word << 31) >> 31);
+    ws.push_back(word >> 50 & 31);
+  }
+  KernelRun run(program, *module, {.n = 999});
+  run.set(a, as);
+  run.set(s, ss);
+  run.set(w, ws);
+  run.run(0);
+  const auto got_a = run.get<std::uint64_t>(a_out, 999);
+  const auto got_s = run.get<std::int64_t>(s_out, 999);
+  const auto got_w = run.get<std::int32_t>(w_out, 999);
+  const auto got_z = run.get<std::uint32_t>(zeros, 999);
+  for (std::size_t i = 0; i < 999; ++i) {
+    EXPECT_EQ(got_a[i], as[i] * as[i] & ((1ull << 40) - 1));
+    // 34 modulo 33 is 1.
+    EXPECT_EQ(got_s[i], static_cast<std::int64_t>(static_cast<std::uint64_t>(ss[i]) << 32) >> 31);
+    EXPECT_EQ(got_w[i], ~ws[i] & 31);
+    EXPECT_EQ(got_z[i], static_cast<std::uint32_t>(std::countl_zero(as[i])) - 24);
+  }
+}
+
+TEST_P(ScalarOnArch, ConvertsAndCastsBits) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex x = add_test_buffer(program, "x", kF32, pool.n());
+  const BufferIndex d = add_test_buffer(program, "d", kF64, pool.n());
+  const BufferIndex u4 = add_test_buffer(program, "u4", kI32, pool.n());
+  const BufferIndex i40 = add_test_buffer(program, "i40", kI64, pool.n());
+  const BufferIndex sat = add_test_buffer(program, "sat", kI8, pool.n());
+  const BufferIndex half_bits = add_test_buffer(program, "half_bits", kU16, pool.n());
+  const BufferIndex from_bits = add_test_buffer(program, "from_bits", kF32, pool.n());
+  const BufferIndex truth = add_test_buffer(program, "truth", kF32, pool.n());
+  const BufferIndex bits = add_test_buffer(program, "bits", kU64, pool.n());
+  KernelBuilder b(program, "convert", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId v = b.load_linear(x, base), w = b.load_linear(d, base);
+  b.store_linear(u4, b.convert(v, kF32, *make_uint(4)), base);
+  b.store_linear(i40, b.convert(w, kF64, *make_int(40)), base);
+  b.store_linear(sat, b.convert(b.convert(w, kF64, *make_int(40)), *make_int(40), kI8), base);
+  b.store_linear(half_bits, b.bitcast(b.convert(v, kF32, kF16), kF16, kU16), base);
+  b.store_linear(from_bits, b.bitcast(b.bitcast(v, kF32, kI32), kI32, kF32), base);
+  b.store_linear(truth, b.convert(b.lt(v, b.const_f32(0)), kBool, kF32), base);
+  b.store_linear(bits, b.bitcast(w, kF64, kU64), base);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  const auto floats = test_floats(3001, 33, true);
+  std::vector<double> doubles;
+  for (float f : floats) doubles.push_back(static_cast<double>(f) * 1e10);
+  KernelRun run(program, *module, {.n = 3001});
+  run.set(x, floats);
+  run.set(d, doubles);
+  run.run(0);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    const float f = floats[i];
+    const auto want40 = lang::float_to_int<long long>(doubles[i], 40);
+    ASSERT_EQ(run.get<std::int32_t>(u4, 3001)[i],
+              static_cast<int>(lang::float_to_int<unsigned>(f, 4)));
+    ASSERT_EQ(run.get<std::int64_t>(i40, 3001)[i], want40);
+    ASSERT_EQ(run.get<std::int8_t>(sat, 3001)[i], std::clamp<long long>(want40, -128, 127));
+    ASSERT_EQ(run.get<std::uint16_t>(half_bits, 3001)[i], lang::to_f16(f));
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(run.get<float>(from_bits, 3001)[i]),
+              std::bit_cast<std::uint32_t>(lang::canonical(f)));
+    ASSERT_EQ(run.get<float>(truth, 3001)[i], f < 0 ? 1.0f : 0.0f);
+    ASSERT_EQ(run.get<std::uint64_t>(bits, 3001)[i], lang::bits_of(lang::canonical(doubles[i])));
+  }
+}
+
+}  // namespace
+}  // namespace cinch::codegen
