@@ -9,6 +9,7 @@
 #include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
+#include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
@@ -47,6 +48,13 @@ std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   return texts;
 }
 
+std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
+                                                            const ir::Function& function) {
+  const auto value = interp::evaluate_constant(program, function);
+  if (!value) return std::nullopt;
+  return value->bits;
+}
+
 template <typename T, typename Make>
 tl::expected<T, std::string> caught(const Make& make) {
   try {
@@ -83,7 +91,7 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program) {
   if (!lowered) return tl::make_unexpected(lowered.error());
   return caught<Compiled>([&]() -> tl::expected<Compiled, std::string> {
     ir::Program optimised = *lowered;
-    pipeline::run_pipeline(optimised);
+    pipeline::run(optimised, {.evaluate = evaluate_constant});
     kir::KernelProgram kernels = codegen::kernelize(optimised);
     kir::verify(kernels, "kernelize");
     kir::annotate_costs(kernels);
