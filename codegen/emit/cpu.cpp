@@ -6,9 +6,8 @@
 #include <cstddef>
 
 #include "codegen/emit/cpu_kernel.h"
-#include "codegen/emit/prelude_text.h"
+#include "codegen/emit/cpu_prelude.h"
 #include "codegen/kir/text.h"
-#include "runtime/core/lang/embed.h"
 
 namespace cinch::codegen {
 namespace {
@@ -23,52 +22,6 @@ void add_comment(std::string& text, const std::string& lines) {
     text += comment.empty() ? "//\n" : "// " + comment + "\n";
     begin = end + 1;
   }
-}
-
-bool uses_draws(const kir::KernelProgram& program) {
-  for (const kir::Kernel& kernel : program.kernels) {
-    for (const kir::Section& section : kernel.sections) {
-      for (const kir::Instr& instr : section.instrs) {
-        switch (instr.kind) {
-          case kir::InstrKind::random:
-          case kir::InstrKind::random_bits:
-          case kir::InstrKind::normal:
-          case kir::InstrKind::random_index:
-          case kir::InstrKind::stochastic_round:
-            return true;
-          default:
-            break;
-        }
-      }
-    }
-  }
-  return false;
-}
-
-bool uses_kind(const kir::KernelProgram& program, kir::InstrKind kind) {
-  for (const kir::Kernel& kernel : program.kernels) {
-    for (const kir::Section& section : kernel.sections) {
-      for (const kir::Instr& instr : section.instrs) {
-        if (instr.kind == kind) return true;
-      }
-    }
-  }
-  return false;
-}
-
-// Only what the program uses: parsing all of it would be a third of the compile time.
-void add_prelude(std::string& text, const kir::KernelProgram& program) {
-  const bool draws = uses_draws(program);
-  for (const lang::SourcePart& part : lang::source_parts()) {
-    const bool is_draw_part = part.name.starts_with("random");
-    if (!is_draw_part || draws) text += part.text;
-  }
-  text += prelude_text("scalar_ops.h");
-  for (const char* part : {"vectors", "memory", "packed", "reduce", "tuples", "scan", "ordered"}) {
-    text += prelude_text(fmt::format("cpu/{}.h", part));
-  }
-  if (uses_kind(program, kir::InstrKind::argsort_row)) text += prelude_text("cpu/sort.h");
-  if (draws) text += prelude_text("cpu/draws.h");
 }
 
 // The argument's layout, as the host has it.
@@ -91,7 +44,7 @@ KernelSource emit_cpu(const kir::KernelProgram& program, const CpuOptions& optio
   KernelSource source;
   source.target = {TargetKind::Cpu, options.arch};
   add_comment(source.text, kir::print(program));
-  add_prelude(source.text, program);
+  source.text += cpu_prelude(program);
   source.text += "\nnamespace cinch {\n";
   add_layout_checks(source.text);
   for (const kir::Kernel& kernel : program.kernels) {

@@ -89,7 +89,7 @@ struct Columns {
     Lanes<E>& c = column[place / W % kColumnVectors];
     c = Op::join(c, op_select(part, x, wide<E>(Op::identity())));
   }
-  CINCH_MEMBER E result() {
+  __attribute__((noinline)) E result() {
     for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
       for (int i = 0; i < step; ++i) column[i] = Op::join(column[i], column[i + step]);
     }

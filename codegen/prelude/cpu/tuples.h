@@ -89,7 +89,7 @@ struct TupleColumns {
   }
   // Lane 0 of the result counts.
   template <class Join>
-  CINCH_MEMBER Part<E...> result(const Join& join) {
+  __attribute__((noinline)) Part<E...> result(const Join& join) {
 #pragma clang loop unroll(disable)
     for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
 #pragma clang loop unroll(disable)

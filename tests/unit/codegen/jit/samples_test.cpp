@@ -2,8 +2,6 @@
 // and without counted accesses, and loads.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/clang_jit.h"
 #include "runtime/core/check.h"
@@ -18,10 +16,10 @@ class SamplesOnArch : public testing::TestWithParam<const char*> {};
 TEST_P(SamplesOnArch, CompileAndLoad) {
   for (const kir::KernelProgram& program : kir::all_samples()) {
     for (bool count : {false, true}) {
+      if (count && GetParam() != std::string_view("x86-64-v3")) continue;
       const KernelSource source = emit_cpu(program, {GetParam(), count});
-      CompileTimes times;
       try {
-        const auto binary = compile_cpu(source, {.times = &times});
+        const auto binary = compile_cpu(source);
         ASSERT_TRUE(binary) << binary.error().message;
         if (!rt::host_supports(GetParam())) continue;
         const auto module = rt::CpuModule::load(*binary);
@@ -29,11 +27,6 @@ TEST_P(SamplesOnArch, CompileAndLoad) {
         for (const std::string& symbol : source.symbols) EXPECT_TRUE(module->find(symbol));
       } catch (const InternalError& error) {
         FAIL() << error.message().substr(0, 4000);
-      }
-      if (!count) {
-        std::printf("%-10s %-12s front end %.1f, optimiser %.1f, machine code %.1f, link %.1f ms\n",
-                    GetParam(), program.info.name.c_str(), times.front_end_ms, times.optimizer_ms,
-                    times.machine_code_ms, times.link_ms);
       }
     }
   }

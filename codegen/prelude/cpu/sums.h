@@ -1,0 +1,41 @@
+// sums.h: running sums of integers and counts of lanes along a group. Needs vectors.h.
+
+namespace cinch {
+
+// Each lane plus all lanes before it.
+template <int Distance = 1, class V>
+CINCH_CALL V sum_lanes_so_far(V x) {
+  if constexpr (Distance == W) {
+    return x;
+  } else {
+    return sum_lanes_so_far<2 * Distance>(lang::add(x, lanes_up<Distance>(x)));
+  }
+}
+// The running sum of a group, W elements at a time; starts at 0.
+template <class E>
+struct RunningSum {
+  E total;
+  CINCH_MEMBER Lanes<E> take(Lanes<E> x, Truth live, bool exclusive) {
+    const Lanes<E> part = op_select(live, x, Lanes<E>(E(0)));
+    const Lanes<E> sums = lang::add(sum_lanes_so_far(part), wide<E>(total));
+    total = sums[W - 1];
+    return exclusive ? lang::sub(sums, part) : sums;
+  }
+};
+
+// The running count of lanes that hold. The total does not wait for the lanes' own sums, which are
+// often not needed.
+template <class E>
+struct RunningCount {
+  E total;
+  E before;  // the total before the vector at hand
+  CINCH_MEMBER Lanes<E> take(Truth part, bool exclusive) {
+    before = total;
+    total = E(total + E(__builtin_popcount(bits_of_truth(part))));
+    const Lanes<E> ones = truth_to<E>(part);
+    const Lanes<E> sums = lang::add(sum_lanes_so_far(ones), wide<E>(before));
+    return exclusive ? lang::sub(sums, ones) : sums;
+  }
+};
+
+}  // namespace cinch
