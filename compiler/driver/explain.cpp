@@ -69,6 +69,11 @@ void print_for_people(const json& report) {
                state["type"].get<std::string>(), state["bytes"].get<std::int64_t>());
   }
   fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
+  for (const json& fact : report["safety"]) {
+    fmt::print("safe      {}: {} {}: {}\n", fact["in"].get<std::string>(),
+               fact["what"].get<std::string>(), fact["property"].get<std::string>(),
+               fact["how"].get<std::string>());
+  }
   for (const json& check : report["checks"]) {
     fmt::print("checked   {}\n", check.get<std::string>());
   }
@@ -80,7 +85,8 @@ void print_for_people(const json& report) {
 ExitCode run_explain(const ExplainOptions& options) {
   const ir::Program program = make_ir(options.program);
   kir::KernelProgram kernels = make_kernels(program);
-  const json report = explain_report(program, kernels, options);
+  const ir::Program lowered = make_ir(options.program, /*with_passes=*/false);
+  const json report = explain_report(lowered, program, kernels, options);
   if (options.json) {
     fmt::print("{}\n", report.dump());
   } else {

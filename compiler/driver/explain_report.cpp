@@ -6,6 +6,7 @@
 
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
+#include "compiler/analysis/safety.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
@@ -46,8 +47,13 @@ std::string aggregation_text(rt::Aggregation aggregation) {
 
 class Report {
  public:
-  Report(const ir::Program& program, kir::KernelProgram& kernels, const ExplainOptions& options)
-      : program_(program), kernels_(kernels), info_(kernels.info), parameters_(info_) {
+  Report(const ir::Program& lowered, const ir::Program& program, kir::KernelProgram& kernels,
+         const ExplainOptions& options)
+      : lowered_(lowered),
+        program_(program),
+        kernels_(kernels),
+        info_(kernels.info),
+        parameters_(info_) {
     env_.n = options.elements;
     env_.cols = info_.is_matrix ? options.columns.value_or(1) : 1;
     if (env_.n % env_.cols != 0) {
@@ -73,6 +79,7 @@ class Report {
     report["states"] = states();
     report["aggregation"] = aggregation_text(info_.aggregation);
     report["checks"] = checks();
+    report["safety"] = safety();
     return report;
   }
 
@@ -260,6 +267,19 @@ class Report {
     return texts;
   }
 
+  // Every access, store and loop of the program as it was written, and what makes it safe.
+  json safety() {
+    json list = json::array();
+    for (const analysis::SafetyFact& fact : analysis::find_safety(lowered_)) {
+      list.push_back({{"in", ir::function_kind_name(fact.function)},
+                      {"what", fact.what},
+                      {"property", analysis::safety_kind_name(fact.kind)},
+                      {"how", analysis::safety_way_name(fact.way)}});
+    }
+    return list;
+  }
+
+  const ir::Program& lowered_;
   const ir::Program& program_;
   kir::KernelProgram& kernels_;
   rt::ProgramInfo& info_;
@@ -269,9 +289,9 @@ class Report {
 
 }  // namespace
 
-json explain_report(const ir::Program& program, kir::KernelProgram& kernels,
-                    const ExplainOptions& options) {
-  return Report(program, kernels, options).whole();
+json explain_report(const ir::Program& lowered, const ir::Program& program,
+                    kir::KernelProgram& kernels, const ExplainOptions& options) {
+  return Report(lowered, program, kernels, options).whole();
 }
 
 }  // namespace cinch::driver

@@ -9,9 +9,9 @@
 
 namespace cinch::driver {
 
-// `kernels` has its costs; formulas are added to its pool. Throws CommandError where a size does
-// not evaluate.
-nlohmann::json explain_report(const ir::Program& program, kir::KernelProgram& kernels,
-                              const ExplainOptions& options);
+// `lowered` is the program before passes: what people wrote. `kernels` has its costs; formulas are
+// added to its pool. Throws CommandError where a size does not evaluate.
+nlohmann::json explain_report(const ir::Program& lowered, const ir::Program& program,
+                              kir::KernelProgram& kernels, const ExplainOptions& options);
 
 }  // namespace cinch::driver
