@@ -56,18 +56,16 @@ struct Expr {
   std::uint64_t bits = 0;       // Literal
   std::uint32_t index = 0;      // Param, State, Field; Builtin nonzero/filter: entry of ProgramInfo::counts that its result has
   VarId var;                    // Var, Field
-  HostExprId size, size2;       // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit, bins, bits …)
+  HostExprId size, size2;       // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit, bins; bits of pack);
+                                         // random_index: its `size:`, unpack: the width is the result type's
   // Builtin attributes
   std::int8_t axis = -1;        // -1: none
   bool exclusive = false, descending = false, shared = false;
   bool is_mean = false;         // allreduce: the sum divided by world (scalar_op is add); else scalar_op add, min or max
-  std::optional<std::uint32_t> stream;   // `stream: i`
-  // random: the draw's number is site + site_offset (a host expression, where valid) + the sum over enclosing loops (outermost
-  // first) of iteration number (from 0) * loop_strides[i]. Shared draws are numbered in source order per method and compressor, loop
-  // iterations counted; each compressor instance has its own 2^24 sites; `stream: i` is already folded in (2^31 up).
+  std::optional<std::uint32_t> stream;   // `stream: i`, as 2^31 + i: stands in the place of site
+  // random: instance << 16 | number of the call site, counted in source order per compressor instance, shared draws apart from others
+  // and anew in each method inlined; lowering adds what loop iterations drew. finish counts from 0x8000, state inits from 0xc000.
   std::uint32_t site = 0;
-  HostExprId site_offset;
-  std::vector<HostExprId> loop_strides;
   // What is known about an index array, so that stores and gathers need no check
   bool proved_unique = false;   // Builtin scatter, scatter_add etc.: indices free of repeats
   bool proved_in_bounds = false;  // Index, scatter: indices below the size
