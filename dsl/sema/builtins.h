@@ -12,7 +12,18 @@ enum class BuiltinId : std::uint8_t {
 #include "dsl/sema/builtins.def"
 };
 
-enum class BuiltinGroup : std::uint8_t { Map, Reduce, Scan, Filter, Sort, Pack, Move, Random, Matrix, Collective };
+enum class BuiltinGroup : std::uint8_t {
+  Map,
+  Reduce,
+  Scan,
+  Filter,
+  Sort,
+  Pack,
+  Move,
+  Random,
+  Matrix,
+  Collective
+};
 
 struct BuiltinInfo {
   std::string_view name;

@@ -1,5 +1,6 @@
-// The doors of dsl/sema: from the tree of a file to a checked module, and from one of its compressors to a checked
-// program. Both report every mistake they find to a DiagSink; neither throws for any input text.
+// The doors of dsl/sema: from the tree of a file to a checked module, and from one of its
+// compressors to a checked program. Both report every mistake they find to a DiagSink; neither
+// throws for any input text.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@
 
 namespace cinch::sema {
 
-/// What an `import` asks for: `std.sparsify` gives std_path {"sparsify"}; `"mine.cinch"` gives file.
+/// What an `import` asks for: `std.sparsify` gives std_path {"sparsify"}; `"mine.cinch"` gives
+/// file.
 struct ImportRequest {
   std::vector<std::string> std_path;
   std::string file;

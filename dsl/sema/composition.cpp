@@ -1,0 +1,187 @@
+// Compositions: `error_feedback(topk(ratio: 0.01))` as a tree of compressors with fixed parameters,
+// and the names that open parameters have in the result.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+constexpr int kMaxWrapping = 64;
+
+bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
+  return param.type.has_value() &&
+         std::holds_alternative<ast::CompressorType>(unit.tree[param.type].node);
+}
+
+class SpecMaker {
+ public:
+  SpecMaker(ModuleData& module, Reporter& reporter) : module_(module), reporter_(reporter) {}
+
+  std::unique_ptr<Spec> of_decl(const DeclRef& decl, const ast::Name& name) {
+    if (const auto* node = std::get_if<ast::Compressor>(&(*decl).node)) {
+      auto spec = std::make_unique<Spec>();
+      spec->decl = decl;
+      spec->node = node;
+      return spec;
+    }
+    const auto* composition = std::get_if<ast::Composition>(&(*decl).node);
+    if (composition == nullptr) {
+      reporter_.report<DiagKind::NotACompressor>(name.span, name.text)
+          .note(declared_name(*decl)->span, "it is " + decl_noun(*decl));
+      return nullptr;
+    }
+    const bool is_open = std::find(open_.begin(), open_.end(), decl) != open_.end();
+    if (is_open || open_.size() >= kMaxWrapping) {
+      reporter_.report<DiagKind::RecursiveComposition>(composition->name.span,
+                                                       composition->name.text);
+      return nullptr;
+    }
+    open_.push_back(decl);
+    auto spec = of_expr(*decl.unit, composition->value);
+    open_.pop_back();
+    return spec;
+  }
+
+  std::unique_ptr<Spec> of_expr(const FileUnit& unit, ast::ExprId id) {
+    const ast::Expr& node = unit.tree[id];
+    if (const auto* paren = std::get_if<ast::Paren>(&node.node)) return of_expr(unit, paren->inner);
+    if (const auto* name = std::get_if<ast::NameRef>(&node.node)) return of_name(unit, name->name);
+    if (const auto* field = std::get_if<ast::FieldRef>(&node.node)) {
+      const auto* base = std::get_if<ast::NameRef>(&unit.tree[field->base].node);
+      const auto decl =
+          base == nullptr ? std::nullopt : find_qualified(unit, base->name.text, field->field.text);
+      if (decl) return of_decl(*decl, field->field);
+      reporter_.report<DiagKind::UnknownCompressor>(node.span, field->field.text);
+      return nullptr;
+    }
+    if (const auto* call = std::get_if<ast::Call>(&node.node)) {
+      auto spec = of_expr(unit, call->callee);
+      if (spec == nullptr) return nullptr;
+      return apply(unit, *call, std::move(spec));
+    }
+    reporter_.report<DiagKind::NotACompressor>(node.span,
+                                               std::string(unit.source->text(node.span)));
+    return nullptr;
+  }
+
+ private:
+  std::unique_ptr<Spec> of_name(const FileUnit& unit, const ast::Name& name) {
+    const std::size_t errors = reporter_.num_errors();
+    const auto decl = find_decl(unit, name.text, name.span, reporter_);
+    if (decl) return of_decl(*decl, name);
+    if (reporter_.num_errors() == errors) {
+      reporter_.report<DiagKind::UnknownCompressor>(name.span, name.text)
+          .suggest(name.span, std::string(dsl::nearest_name(name.text, visible_names(unit))));
+    }
+    return nullptr;
+  }
+
+  std::unique_ptr<Spec> apply(const FileUnit& unit, const ast::Call& call,
+                              std::unique_ptr<Spec> spec) {
+    bool is_good = true;
+    for (ast::ArgId id : unit.tree.list(call.args)) {
+      is_good &= apply_one(unit, unit.tree[id], *spec);
+    }
+    return is_good ? std::move(spec) : nullptr;
+  }
+
+  bool apply_one(const FileUnit& unit, const ast::Arg& arg, Spec& spec) {
+    if (const ast::Param* own = find_own(spec, arg.label.text)) return set(unit, arg, spec, *own);
+    const std::vector<OpenParam> open = open_params(spec);
+    for (const OpenParam& param : open) {
+      if (param.name == arg.label.text) return set(unit, arg, *param.spec, *param.param);
+    }
+    const std::string shown = arg.label.text.empty() ? "for this value" : arg.label.text;
+    auto& diag = reporter_.report<DiagKind::UnknownParameter>(
+        arg.label.text.empty() ? arg.span : arg.label.span, spec.node->name.text, shown);
+    std::vector<std::string_view> names;
+    for (const OpenParam& param : open) names.push_back(param.name);
+    diag.suggest(arg.label.span, std::string(dsl::nearest_name(arg.label.text, names)));
+    return false;
+  }
+
+  // The compressor's own open parameter of that name; of no name: the first one.
+  const ast::Param* find_own(const Spec& spec, const std::string& name) {
+    const ast::Module& tree = spec.decl.unit->tree;
+    for (std::uint32_t i = 0; i < spec.node->params.count; ++i) {
+      const ast::Param& param = tree[tree.params.pool[spec.node->params.first + i]];
+      const std::string& own = param.name.text;
+      if (spec.fixed.contains(own) || spec.inner.contains(own)) continue;
+      if (name.empty() || own == name) return &param;
+    }
+    return nullptr;
+  }
+
+  bool set(const FileUnit& unit, const ast::Arg& arg, Spec& spec, const ast::Param& param) {
+    if (is_compressor_param(*spec.decl.unit, param)) {
+      auto inner = of_expr(unit, arg.value);
+      const bool is_good = inner != nullptr;
+      if (is_good) spec.inner[param.name.text] = std::move(inner);
+      return is_good;
+    }
+    const auto value = Elaborator(module_, reporter_).evaluate_constant(unit, arg.value);
+    if (!value) return false;
+    spec.fixed[param.name.text] = *value;
+    spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;
+    return true;
+  }
+
+  ModuleData& module_;
+  Reporter& reporter_;
+  std::vector<DeclRef> open_;
+};
+
+}  // namespace
+
+std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter) {
+  return SpecMaker(module, reporter).of_decl(decl, *declared_name(*decl));
+}
+
+bool wants_inner(ModuleData& module, Spec& spec, bool fill) {
+  bool wants = false;
+  const ast::Module& tree = spec.decl.unit->tree;
+  for (std::uint32_t i = 0; i < spec.node->params.count; ++i) {
+    const ast::Param& param = tree[tree.params.pool[spec.node->params.first + i]];
+    if (!is_compressor_param(*spec.decl.unit, param)) continue;
+    auto& inner = spec.inner[param.name.text];
+    if (inner == nullptr) {
+      wants = true;
+      if (!fill) continue;
+      inner = std::make_unique<Spec>();
+      inner->decl = {module.stand_in.get(), module.stand_in->tree.decls.front()};
+      inner->node = &std::get<ast::Compressor>((*inner->decl).node);
+      inner->is_stand_in = true;
+    }
+    wants |= wants_inner(module, *inner, fill);
+  }
+  if (!fill) std::erase_if(spec.inner, [](const auto& entry) { return entry.second == nullptr; });
+  return wants;
+}
+
+std::vector<OpenParam> open_params(Spec& spec) {
+  std::vector<OpenParam> open;
+  const ast::Module& tree = spec.decl.unit->tree;
+  for (std::uint32_t i = 0; i < spec.node->params.count; ++i) {
+    const ast::Param& param = tree[tree.params.pool[spec.node->params.first + i]];
+    const std::string& name = param.name.text;
+    if (is_compressor_param(*spec.decl.unit, param) || spec.fixed.contains(name)) continue;
+    open.push_back({name, &spec, &param});
+  }
+  for (auto& [slot, inner] : spec.inner) {
+    if (inner == nullptr) continue;
+    for (OpenParam param : open_params(*inner)) {
+      const bool is_taken = std::any_of(open.begin(), open.end(), [&](const OpenParam& other) {
+        return other.name == param.name;
+      });
+      if (is_taken) param.name = slot + "." + param.name;
+      open.push_back(param);
+    }
+  }
+  return open;
+}
+
+}  // namespace cinch::sema

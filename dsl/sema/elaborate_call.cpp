@@ -1,0 +1,327 @@
+// Calls: what is called, arguments sorted out, and fns inlined where they are called.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+// The element-wise functions that programs may call by name.
+constexpr std::string_view kScalarFunctions[] = {
+    "abs",      "sign",     "sqrt",  "rsqrt",  "exp",
+    "exp2",     "log",      "log2",  "pow",    "sin",
+    "cos",      "floor",    "ceil",  "round",  "trunc",
+    "min",      "max",      "clamp", "fma",    "isnan",
+    "isfinite", "popcount", "clz",   "select", "divide_or_zero",
+    "ceil_div"};
+
+std::optional<ScalarOp> find_scalar_function(std::string_view name) {
+  const auto at = std::find(std::begin(kScalarFunctions), std::end(kScalarFunctions), name);
+  return at == std::end(kScalarFunctions) ? std::nullopt : find_scalar_op(name);
+}
+
+std::string operands_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " operand" : " operands");
+}
+
+bool is_function(const ast::Decl& decl) {
+  return std::holds_alternative<ast::Fn>(decl.node) ||
+         std::holds_alternative<ast::ExternFn>(decl.node);
+}
+
+}  // namespace
+
+Value Elaborator::call(const ast::Call& node, Span span) {
+  const ast::Expr& callee = tree()[node.callee];
+  if (const auto* name = std::get_if<ast::NameRef>(&callee.node)) {
+    return call_named(node, name->name, span);
+  }
+  if (const auto* member = std::get_if<ast::FieldRef>(&callee.node)) {
+    return call_member(node, *member, span);
+  }
+  reporter_.report<DiagKind::UnknownOperator>(callee.span, "this");
+  return error(span);
+}
+
+Value Elaborator::call_named(const ast::Call& node, const ast::Name& name, Span span) {
+  const auto own = env_->unit->names.find(name.text);
+  if (own != env_->unit->names.end() && is_function(env_->unit->tree[own->second])) {
+    return call_decl({env_->unit, own->second}, node, name, span);
+  }
+  const auto scalar_function = find_scalar_function(name.text);
+  const auto named = find_builtin(name.text);
+  const bool is_reduction_too = scalar_function && named;
+  const bool is_scalar =
+      scalar_function && (!is_reduction_too || tree().list(node.args).size() > 1);
+  const auto has_label = [&](ast::ArgId id) { return !tree()[id].label.text.empty(); };
+  const auto args = tree().list(node.args);
+  const bool is_labelled = std::any_of(args.begin(), args.end(), has_label);
+  if (is_scalar && !(is_reduction_too && is_labelled)) {
+    return call_scalar(node, *scalar_function, name, span);
+  }
+  if (named && *named != BuiltinId::matmul) return call_builtin(node, *named, name, span);
+  const std::size_t errors = reporter_.num_errors();
+  if (const auto decl = find_decl(*env_->unit, name.text, name.span, reporter_)) {
+    return call_decl(*decl, node, name, span);
+  }
+  if (reporter_.num_errors() != errors) return error(span);
+  std::vector<std::string_view> known(std::begin(kScalarFunctions), std::end(kScalarFunctions));
+  for (std::size_t i = 0; i < num_builtins(); ++i) {
+    known.push_back(builtin_info(static_cast<BuiltinId>(i)).name);
+  }
+  for (std::string_view visible : visible_names(*env_->unit)) known.push_back(visible);
+  reporter_.report<DiagKind::UnknownOperator>(name.span, name.text)
+      .suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
+  return error(span);
+}
+
+Value Elaborator::call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name,
+                            Span span) {
+  if (const auto* fn = std::get_if<ast::Fn>(&(*decl).node)) return call_fn(decl, *fn, node, span);
+  if (const auto* fn = std::get_if<ast::ExternFn>(&(*decl).node)) {
+    return call_extern(decl, *fn, node, span);
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  return error(span);
+}
+
+Value Elaborator::call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name,
+                              Span span) {
+  const auto arity = static_cast<std::size_t>(scalar_op_info(op).arity);
+  const CallArgs args = sort_args(node, name.text, span, {}, arity, arity);
+  if (args.is_bad) return error(span);
+  std::vector<Value> values;
+  for (ast::ExprId id : args.positional) values.push_back(expr(id));
+  return scalar_op(op, std::move(values), span, name.text);
+}
+
+CallArgs Elaborator::sort_args(const ast::Call& node, std::string_view name, Span span,
+                               const std::vector<std::string_view>& labels, std::size_t min,
+                               std::size_t max) {
+  CallArgs args;
+  args.name = name;
+  args.span = span;
+  for (ast::ArgId id : tree().list(node.args)) {
+    const ast::Arg& arg = tree()[id];
+    const std::string& label = arg.label.text;
+    if (label.empty()) {
+      args.positional.push_back(arg.value);
+    } else if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+      reporter_.report<DiagKind::UnknownArgument>(arg.label.span, args.name, label)
+          .suggest(arg.label.span, std::string(dsl::nearest_name(label, labels)));
+      args.is_bad = true;
+    } else if (!args.named.emplace(label, &arg).second) {
+      reporter_.report<DiagKind::DuplicateName>(arg.label.span, label);
+      args.is_bad = true;
+    }
+  }
+  const std::size_t found = args.positional.size();
+  if (found < min || found > max) {
+    const std::string wanted =
+        min == max ? operands_text(min) : std::to_string(min) + " to " + operands_text(max);
+    auto& diag = reporter_.report<DiagKind::WrongArgumentCount>(span, args.name, wanted,
+                                                                std::to_string(found));
+    if (const auto known = find_builtin(name)) {
+      diag.note("its form is `" + std::string(builtin_info(*known).signature) + "`");
+    }
+    args.is_bad = true;
+  }
+  return args;
+}
+
+bool Elaborator::flag(const CallArgs& args, std::string_view label) {
+  const auto at = args.named.find(label);
+  if (at == args.named.end()) return false;
+  const auto value = constant_value(at->second->value);
+  if (value && value->type != HostType::Bool) {
+    reporter_.report<DiagKind::BadType>(tree()[at->second->value].span, "`true` or `false`",
+                                        "a number");
+  }
+  return value && value->type == HostType::Bool && value->as_bool();
+}
+
+Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node,
+                          Span span) {
+  const auto params = decl.unit->tree.params.nodes.empty() ? 0u : fn.params.count;
+  const CallArgs args = sort_args(node, fn.name.text, span, {}, params, params);
+  if (args.is_bad) return error(span);
+  std::vector<Value> values;
+  for (ast::ExprId id : args.positional) {
+    values.push_back(expr(id));
+    if (values.back().is_error()) return error(span);
+  }
+  if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
+    reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");
+    return error(span);
+  }
+  open_fns_.push_back(decl);
+  Value result = in_block(span, [&] {
+    Environment env{decl.unit, nullptr, {Scope{}}};
+    // Shared draws of a fn count among those of the method that calls it.
+    env.shared_draws = env_->shared_draws;
+    env.draw_instance = env_->draw_instance;
+    Value value = error(span);
+    if (bind_fn_params(fn, values, env)) with_environment(env, [&] { value = fn_body(fn, span); });
+    env_->shared_draws = env.shared_draws;
+    return value;
+  });
+  open_fns_.pop_back();
+  result.span = span;
+  return result;
+}
+
+Value Elaborator::fn_body(const ast::Fn& fn, Span span) {
+  const Value value = block(fn.body);
+  return value.is_error() ? value : to_declared(value, fn.result, span, fn.name.text);
+}
+
+namespace {
+
+// The name of a size that stands alone in a type, or nullptr.
+const ast::Name* plain_name(const ast::Module& tree, ast::ExprId id) {
+  const auto* name = std::get_if<ast::NameRef>(&tree[id].node);
+  return name == nullptr ? nullptr : &name->name;
+}
+
+}  // namespace
+
+// Binds names that stand alone and mean no constant; what is bound already must be the same size.
+bool Elaborator::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
+  const Type shape = value_type(arg);
+  const auto dims = tree().list(type.dims);
+  if (dims.size() != shape.rank) return false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const ast::Name* name = plain_name(tree(), dims[i]);
+    if (name == nullptr || env_->unit->names.contains(name->text)) continue;
+    if (is_builtin_name(name->text)) {
+      reporter_.report<DiagKind::BuiltinNameTaken>(name->span, name->text)
+          .note("a size in the signature of a fn has a name of its own");
+      return false;
+    }
+    const auto bound = scope.find(name->text);
+    if (bound == scope.end()) {
+      Symbol symbol;
+      symbol.value = host(shape.dims[i], name->span);
+      symbol.span = name->span;
+      scope.emplace(name->text, symbol);
+    } else if (!sizes_.proves_equal(bound->second.value.host, shape.dims[i])) {
+      auto& diag = reporter_.report<DiagKind::GenericSizes>(
+          arg.span, name->text, size_text(bound->second.value.host), size_text(shape.dims[i]));
+      note_sizes(diag.note(name->span, "the size"), {&arg});
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Elaborator::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args,
+                                Environment& inner) {
+  std::size_t next = 0;
+  std::vector<std::pair<const ast::Param*, const Value*>> arrays;
+  bool is_good = true;
+  for (std::uint32_t i = 0; i < fn.params.count; ++i, ++next) {
+    const ast::Module& tree = inner.unit->tree;
+    const ast::Param& param = tree[tree.params.pool[fn.params.first + i]];
+    const auto* array = std::get_if<ast::ArrayType>(&tree[param.type].node);
+    if (array == nullptr) continue;
+    bool has_shape = false;
+    const std::size_t errors = reporter_.num_errors();
+    with_environment(
+        inner, [&] { has_shape = bind_generic_sizes(*array, args[next], inner.scopes.front()); });
+    if (!has_shape && reporter_.num_errors() == errors) {
+      const auto& text = inner.unit->source->text(tree[param.type].span);
+      reporter_.report<DiagKind::Mismatch>(args[next].span, std::string(text),
+                                           describe(args[next]));
+    }
+    is_good &= has_shape;
+  }
+  if (!is_good) return false;
+  for (std::uint32_t i = 0; i < fn.params.count; ++i) {
+    const ast::Module& tree = inner.unit->tree;
+    const ast::Param& param = tree[tree.params.pool[fn.params.first + i]];
+    Value value;
+    with_environment(
+        inner, [&] { value = to_declared(args[i], param.type, args[i].span, param.name.text); });
+    if (value.is_error()) return false;
+    Symbol symbol;
+    symbol.value = shared(value, param.name.text);
+    symbol.span = param.name.span;
+    inner.scopes.front().insert_or_assign(param.name.text, symbol);
+  }
+  return true;
+}
+
+// A value as a type in a signature says; sizes in it are already bound. Whole numbers stay exact.
+Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
+                              std::string_view what) {
+  const auto* array = std::get_if<ast::ArrayType>(&tree()[id].node);
+  if (array != nullptr) {
+    const std::size_t errors = reporter_.num_errors();
+    Scope& scope = env_->scopes.front();
+    if (!bind_generic_sizes(*array, value, scope)) {
+      if (reporter_.num_errors() == errors) {
+        reporter_.report<DiagKind::Mismatch>(
+            value.span, "`" + std::string(env_->unit->source->text(tree()[id].span)) + "`",
+            describe(value));
+      }
+      return error(span);
+    }
+  }
+  const auto type = type_of(id);
+  if (!type || value.is_error()) return error(span);
+  const bool is_number = value.is_host() && type->rank == 0;
+  if (is_number && is_int(type->dtype) && pool().type(value.host) == HostType::Int) {
+    if (!coerce(value, type->dtype).is_error()) return value;
+    return error(span);
+  }
+  if (is_number && in_host_ && can_coerce(value, type->dtype)) {
+    if (is_bool(type->dtype)) return value;
+    return host(is_int(type->dtype) ? to_int(value.host) : pool().cast(value.host, HostType::F32),
+                value.span);
+  }
+  const Value made = coerce(value, type->dtype);
+  if (made.is_error()) return made;
+  if (!same_shape(made.type, *type)) {
+    auto& diag =
+        reporter_.report<DiagKind::Mismatch>(value.span, type_text(*type), describe(value));
+    note_sizes(diag.note("this is `" + std::string(what) + "`"), {&made});
+    return error(span);
+  }
+  return made;
+}
+
+Value Elaborator::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node,
+                              Span span) {
+  const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
+  if (args.is_bad) return error(span);
+  std::vector<Value> values;
+  for (ast::ExprId id : args.positional) values.push_back(expr(id));
+  Environment env{decl.unit, nullptr, {Scope{}}};
+  std::optional<DType> result;
+  bool is_good = true;
+  std::vector<Value> operands;
+  with_environment(env, [&] {
+    for (std::uint32_t i = 0; i < fn.params.count; ++i) {
+      const ast::Param& param = tree()[tree().params.pool[fn.params.first + i]];
+      const auto dtype = dtype_of(param.type);
+      operands.push_back(dtype ? coerce(values[i], *dtype) : error(span));
+      is_good &= !operands.back().is_error();
+    }
+    result = dtype_of(fn.result);
+  });
+  if (!is_good || !result) return error(span);
+  if (!is_check_) {
+    reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here");
+    return error(span);
+  }
+  const auto shape = broadcast(operands, span, fn.name.text);
+  if (!shape) return error(span);
+  Expr made{ExprKind::Literal, *shape, span};
+  made.type.dtype = *result;
+  return typed(std::move(made));
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,142 @@
+// Making of nodes, variables and statements of the checked tree, and conditions on sizes.
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value Elaborator::error(Span span) const {
+  Value value;
+  value.span = span;
+  return value;
+}
+
+Value Elaborator::host(HostExprId id, Span span) const {
+  Value value;
+  value.kind = ValueKind::Host;
+  value.host = id;
+  value.span = span;
+  return value;
+}
+
+bool Elaborator::all_constant_sizes(const Type& type) {
+  for (int i = 0; i < type.rank; ++i) {
+    if (!sizes_.constant(type.dims[i])) return false;
+  }
+  return true;
+}
+
+Value Elaborator::typed(Expr expr) {
+  Value value;
+  value.kind = ValueKind::Typed;
+  value.span = expr.span;
+  value.type = expr.type;
+  value.expr = ExprId(out_.exprs.size());
+  out_.exprs.push_back(std::move(expr));
+  return value;
+}
+
+VarId Elaborator::add_var(std::string name, const Type& type, bool is_mutable, Span span) {
+  Var var;
+  var.name = std::move(name);
+  var.type = type;
+  var.is_mutable = is_mutable;
+  var.span = span;
+  out_.vars.push_back(std::move(var));
+  return VarId(out_.vars.size() - 1);
+}
+
+Value Elaborator::read_var(VarId var, Span span) {
+  Expr expr{ExprKind::Var, out_.vars[var.index()].type, span};
+  expr.var = var;
+  const Value value = typed(std::move(expr));
+  const auto version = var_versions_.find(var.index());
+  if (out_.vars[var.index()].is_mutable) {
+    read_versions_[value.expr.index()] =
+        (version == var_versions_.end() ? 0 : version->second) * 4096 + epoch_;
+  }
+  return value;
+}
+
+void Elaborator::push(Stmt stmt) {
+  out_.stmts.push_back(std::move(stmt));
+  if (stmts_ != nullptr) stmts_->push_back(StmtId(out_.stmts.size() - 1));
+}
+
+Value Elaborator::in_block(Span span, const std::function<Value()>& body) {
+  std::vector<StmtId> own;
+  std::vector<StmtId>* const outer = std::exchange(stmts_, &own);
+  Value value = body();
+  // What the statements compute may be conditional: they stay with the value they lead to.
+  const bool is_number = value.is_host() || value.kind == ValueKind::Table;
+  if (is_number && !own.empty()) value = materialize(value);
+  stmts_ = outer;
+  if (own.empty() || value.is_error()) return value;
+  if (value.kind == ValueKind::Payload) {
+    if (outer != nullptr) outer->insert(outer->end(), own.begin(), own.end());
+    return value;
+  }
+  Expr expr{ExprKind::Block, value.type, span};
+  expr.stmts = std::move(own);
+  if (value.expr) expr.args = {value.expr};
+  Value result = typed(std::move(expr));
+  value.expr = result.expr;
+  return value;
+}
+
+bool Elaborator::is_leaf(const Value& value) const {
+  if (!value.is_typed()) return true;
+  const Expr& expr = out_.exprs[value.expr.index()];
+  switch (expr.kind) {
+    case ExprKind::Var:
+      return !out_.vars[expr.var.index()].is_mutable;
+    case ExprKind::Literal:
+    case ExprKind::HostSize:
+    case ExprKind::Param:
+    case ExprKind::Gradient:
+    case ExprKind::Field:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Value Elaborator::shared(const Value& value, std::string name) {
+  if (is_leaf(value)) return value;
+  const VarId var = add_var(std::move(name), value.type, false, value.span);
+  Stmt let{StmtKind::Let, value.span};
+  let.var = var;
+  let.expr = value.expr;
+  push(std::move(let));
+  Value read = read_var(var, value.span);
+  read.facts = value.facts;
+  read.is_exact = value.is_exact;
+  return read;
+}
+
+void Elaborator::require(HostExprId condition, const std::string& what, Span span) {
+  if (pool().is_const(condition)) {
+    if (!pool().const_value(condition).as_bool())
+      reporter_.report<DiagKind::DoesNotHold>(span, what);
+    return;
+  }
+  // A condition on a count is met on the device, where the index or length is used.
+  if (pool().has_count(condition) || stmts_ == nullptr) return;
+  Stmt check{StmtKind::CheckHost, span};
+  check.size = condition;
+  check.text = what;
+  push(std::move(check));
+}
+
+void Elaborator::require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span) {
+  if (sizes_.proves_less_equal(a, b)) return;
+  if (pool().has_count(a)) a = pool().upper_bound(a);
+  require(pool().make(HostOp::Le, a, b), what, span);
+}
+
+void Elaborator::require_nonnegative(HostExprId size, const std::string& what, Span span) {
+  if (sizes_.proves_nonnegative(size)) return;
+  require(pool().make(HostOp::Ge, size, pool().const_int(0)), what, span);
+}
+
+}  // namespace cinch::sema

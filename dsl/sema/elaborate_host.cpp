@@ -1,0 +1,276 @@
+// Arithmetic on what the host knows: constants, sizes, and in sizes also parameters. Exact integers
+// stay integers; a float that meets a size in clamp, min or max is first made an integer.
+#include <cmath>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+HostExprId Elaborator::to_int(HostExprId id) {
+  return pool().cast(id, HostType::Int);
+}
+
+// Exact floats are f64 while they are constants; what depends on a size is an f32.
+HostExprId Elaborator::to_float(HostExprId id) {
+  const HostType type = pool().type(id);
+  if (type == HostType::F32 || type == HostType::F64) return id;
+  return pool().cast(id, pool().is_const(id) ? HostType::F64 : HostType::F32);
+}
+
+HostExprId Elaborator::host_select(HostExprId c, HostExprId a, HostExprId b) {
+  return pool().select(c, a, b);
+}
+
+namespace {
+
+bool is_bounding(ScalarOp op) {
+  return op == ScalarOp::min || op == ScalarOp::max || op == ScalarOp::clamp;
+}
+
+bool is_integer_only(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::mod:
+    case ScalarOp::ceil_div:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shl:
+    case ScalarOp::shr:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
+  const bool is_logical = type == HostType::Bool;
+  switch (op) {
+#define SAME(scalar, Host) \
+  case ScalarOp::scalar:   \
+    return HostOp::Host;
+    SAME(neg, Neg)
+    SAME(abs, Abs)
+    SAME(sqrt, Sqrt)
+    SAME(exp, Exp)
+    SAME(exp2, Exp2)
+    SAME(log, Log)
+    SAME(log2, Log2)
+    SAME(sin, Sin)
+    SAME(cos, Cos)
+    SAME(floor, Floor)
+    SAME(ceil, Ceil)
+    SAME(round, Round)
+    SAME(trunc, Trunc)
+    SAME(pow, Pow)
+    SAME(add, Add)
+    SAME(sub, Sub)
+    SAME(mul, Mul)
+    SAME(div, Div)
+    SAME(mod, Mod)
+    SAME(ceil_div, CeilDiv)
+    SAME(shl, Shl)
+    SAME(shr, Shr)
+    SAME(min, Min)
+    SAME(max, Max)
+    SAME(clamp, Clamp)
+    SAME(eq, Eq)
+    SAME(ne, Ne)
+    SAME(lt, Lt)
+    SAME(le, Le)
+    SAME(gt, Gt)
+    SAME(ge, Ge)
+#undef SAME
+    case ScalarOp::bit_and:
+      return is_logical ? HostOp::And : HostOp::BitAnd;
+    case ScalarOp::bit_or:
+      return is_logical ? HostOp::Or : HostOp::BitOr;
+    case ScalarOp::bit_xor:
+      return is_logical ? HostOp::Ne : HostOp::BitXor;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool rounds(ScalarOp op) {
+  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
+         op == ScalarOp::trunc;
+}
+
+bool is_real_function(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::pow:
+    case ScalarOp::isnan:
+    case ScalarOp::isfinite:
+    case ScalarOp::fma:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// Brings the operands to one host type; gives an error value when the operation has none.
+Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
+  bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
+  for (HostExprId arg : args) {
+    const HostType type = pool().type(arg);
+    const bool is_const = pool().is_const(arg);
+    has_float |= type == HostType::F32 || type == HostType::F64;
+    has_f32 |= type == HostType::F32;
+    has_size |= type == HostType::Int && !is_const;
+    all_bool &= type == HostType::Bool;
+    all_const &= is_const;
+  }
+  if (all_bool) return host(args.front(), span);
+  const bool make_ints = is_bounding(op) && has_size;
+  const bool make_floats = !make_ints && (has_float || is_real_function(op));
+  const bool narrow = has_f32 || !all_const;
+  for (HostExprId& arg : args) {
+    if (!make_floats) {
+      if (has_float && !make_ints) return error(span);
+      arg = to_int(arg);
+    } else {
+      arg = pool().cast(arg, narrow ? HostType::F32 : HostType::F64);
+    }
+  }
+  return host(args.front(), span);
+}
+
+Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Span span) {
+  std::vector<HostExprId> args;
+  bool all_const = true;
+  for (const Value& value : values) {
+    if (value.is_big) {
+      reporter_.report<DiagKind::ConstantOverflow>(value.span);
+      return error(span);
+    }
+    all_const &= pool().is_const(value.host);
+    args.push_back(value.host);
+  }
+  if (op == ScalarOp::select) {
+    std::vector<HostExprId> sides{args[1], args[2]};
+    if (host_unify(ScalarOp::add, sides, span).is_error()) return error(span);
+    return host(host_select(args[0], sides[0], sides[1]), span);
+  }
+  if (op == ScalarOp::bit_not && pool().type(args[0]) == HostType::Bool) {
+    return host(pool().make(HostOp::Not, args[0]), span);
+  }
+  if (host_unify(op, args, span).is_error()) return error(span);
+  const HostType type = pool().type(args[0]);
+  if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return error(span);
+  const auto one_like = [&](double v) {
+    if (type == HostType::Int) return pool().const_int(static_cast<std::int64_t>(v));
+    return type == HostType::F32 ? pool().const_f32(static_cast<float>(v)) : pool().const_f64(v);
+  };
+  HostExprId result;
+  if (rounds(op) && type == HostType::Int) {
+    result = args[0];
+  } else if (op == ScalarOp::bit_not) {
+    result = pool().sub(pool().const_int(-1), args[0]);
+  } else if (op == ScalarOp::sign) {
+    const HostExprId zero = one_like(0);
+    result = host_select(pool().make(HostOp::Gt, args[0], zero), one_like(1),
+                         host_select(pool().make(HostOp::Lt, args[0], zero), one_like(-1), zero));
+  } else if (op == ScalarOp::rsqrt) {
+    result = pool().div(one_like(1), pool().make(HostOp::Sqrt, args[0]));
+  } else if (op == ScalarOp::divide_or_zero) {
+    const HostExprId is_zero = pool().make(HostOp::Eq, args[1], one_like(0));
+    result = host_select(is_zero, one_like(0), pool().div(args[0], args[1]));
+  } else if (op == ScalarOp::isnan) {
+    result = pool().make(HostOp::Ne, args[0], args[0]);
+  } else if (op == ScalarOp::fma && all_const) {
+    result = pool().const_f64(std::fma(pool().const_value(args[0]).as_f64(),
+                                       pool().const_value(args[1]).as_f64(),
+                                       pool().const_value(args[2]).as_f64()));
+  } else {
+    const std::optional<HostOp> made = host_op_of(op, type);
+    if (!made || (type == HostType::Bool && host_op_num_args(*made) == 1)) return error(span);
+    if (type == HostType::Bool && *made != HostOp::And && *made != HostOp::Or &&
+        *made != HostOp::Eq && *made != HostOp::Ne) {
+      for (HostExprId& arg : args) arg = to_int(arg);
+    }
+    result = pool().make(*made, args[0], args.size() > 1 ? args[1] : HostExprId(),
+                         args.size() > 2 ? args[2] : HostExprId());
+  }
+  if (all_const && !pool().is_const(result)) {
+    reporter_.report<DiagKind::ConstantOverflow>(span);
+    return error(span);
+  }
+  return host(result, span);
+}
+
+// Element by element on tables of constants; numbers among them broadcast.
+Value Elaborator::as_table_op(ScalarOp op, std::span<const Value> args, Span span) {
+  Value result;
+  result.kind = ValueKind::Table;
+  result.span = span;
+  std::size_t size = 0;
+  for (const Value& arg : args) {
+    if (arg.kind != ValueKind::Table) continue;
+    if (size != 0 && (arg.table.size() != size || arg.table_cols != result.table_cols)) {
+      return error(span);
+    }
+    size = arg.table.size();
+    result.table_cols = arg.table_cols;
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    std::vector<Value> elements;
+    for (const Value& arg : args) {
+      elements.push_back(arg.kind == ValueKind::Table ? host(arg.table[i], arg.span) : arg);
+    }
+    const Value element = host_scalar_op(op, elements, span);
+    if (element.is_error()) return error(span);
+    result.table.push_back(element.host);
+  }
+  return result;
+}
+
+std::optional<HostExprId> Elaborator::host_size(ast::ExprId id, std::string_view what) {
+  const bool outer = std::exchange(in_host_, true);
+  const std::size_t errors = reporter_.num_errors();
+  Value value = expr(id);
+  in_host_ = outer;
+  if (value.is_error()) return std::nullopt;
+  if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
+    if (reporter_.num_errors() == errors) {
+      reporter_.report<DiagKind::NotKnownOnHost>(value.span, what);
+    }
+    return std::nullopt;
+  }
+  return to_int(value.host);
+}
+
+std::optional<HostValue> Elaborator::constant_value(ast::ExprId id) {
+  const bool outer = std::exchange(in_host_, true);
+  const Value value = expr(id);
+  in_host_ = outer;
+  if (value.is_error()) return std::nullopt;
+  if (!value.is_host() || !pool().is_const(value.host)) {
+    reporter_.report<DiagKind::NotConstant>(value.span);
+    return std::nullopt;
+  }
+  return pool().const_value(value.host);
+}
+
+std::optional<std::int64_t> Elaborator::constant_int(ast::ExprId id) {
+  const auto value = constant_value(id);
+  if (!value) return std::nullopt;
+  if (value->type != HostType::Int) {
+    reporter_.report<DiagKind::BadType>(tree()[id].span, "a whole number", "a float");
+    return std::nullopt;
+  }
+  return value->as_int();
+}
+
+}  // namespace cinch::sema

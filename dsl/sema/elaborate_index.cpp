@@ -1,0 +1,220 @@
+// `x[i]`, `x[i, j]` and `x[a..b]`: shapes, what is known of the result as an index, and bounds
+// that are proved, checked before launch, or left to a check where the index is used.
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value Elaborator::index_expr(const ast::Index& node, Span span) {
+  Value base = expr(node.base);
+  if (base.is_error()) return base;
+  const auto indices = tree().list(node.indices);
+  const bool is_array = base.kind == ValueKind::Table || (base.is_typed() && base.type.rank > 0);
+  const std::size_t rank = is_array ? value_type(base).rank : 0;
+  if (!is_array || indices.size() > rank) {
+    auto& diag = reporter_.report<DiagKind::CannotIndex>(span, describe(base));
+    if (is_array) diag.note("it takes " + std::to_string(rank) + " index");
+    return error(span);
+  }
+  for (ast::ExprId index : indices) {
+    base = index_value(base, index, span);
+    if (base.is_error()) return base;
+  }
+  return base;
+}
+
+Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
+  if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0)) {
+    reporter_.report<DiagKind::BadIndex>(tree()[id].span, describe(base));
+    return error(span);
+  }
+  if (const auto* range = std::get_if<ast::Range>(&tree()[id].node)) {
+    return slice(materialize(base), *range, span);
+  }
+  const Value index = expr(id);
+  if (index.is_error()) return error(span);
+  const bool is_known = base.kind == ValueKind::Table && base.table_cols == 0 && index.is_host() &&
+                        pool().is_const(index.host) && pool().type(index.host) == HostType::Int;
+  if (!is_known) return gather(materialize(base), index, span);
+  const std::int64_t at = pool().const_value(index.host).as_int();
+  if (at < 0 || at >= static_cast<std::int64_t>(base.table.size())) {
+    reporter_.report<DiagKind::OutOfRange>(index.span, "index " + std::to_string(at),
+                                           describe(base));
+    return error(span);
+  }
+  return host(base.table[static_cast<std::size_t>(at)], span);
+}
+
+// An integer, typed.
+Value Elaborator::as_index(const Value& value) {
+  if (value.is_error()) return value;
+  const auto own = own_dtype(value);
+  const bool is_number = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
+  const bool is_integer = own ? is_int(*own) : is_number && can_coerce(value, kI64);
+  if (!is_integer) {
+    reporter_.report<DiagKind::BadIndex>(value.span, describe(value));
+    return error(value.span);
+  }
+  Value made = materialize(value);
+  made.facts = value.facts;
+  return made;
+}
+
+// Every value of an index is below this; invalid where nothing is known.
+HostExprId Elaborator::index_limit(const Value& value) {
+  if (value.facts.limit) return value.facts.limit;
+  if (value.is_typed() && is_unsigned_int(value.type.dtype) && value.type.dtype.bits <= 32) {
+    return pool().const_int(std::int64_t{1} << value.type.dtype.bits);
+  }
+  return {};
+}
+
+bool Elaborator::is_in_bounds(const Value& index, HostExprId size) {
+  const HostExprId limit = index_limit(index);
+  return limit && sizes_.proves_less_equal(limit, size);
+}
+
+void Elaborator::check_host_index(const Value& index, HostExprId size, Span span) {
+  const HostExprId at = index.host;
+  const std::string what = "index " + size_text(at) + " is below " + size_text(size);
+  require_nonnegative(at, "index " + size_text(at) + " is not negative", span);
+  require_at_most(pool().add(at, pool().const_int(1)), size, what, span);
+}
+
+Value Elaborator::gather(const Value& base, const Value& index, Span span) {
+  const Value at = as_index(index);
+  if (at.is_error() || base.is_error()) return error(span);
+  const bool is_host_index = index.is_host() && pool().type(index.host) == HostType::Int;
+  if (lambda_depth_ > 0 && at.type.rank > 0 && check_lambda_array(at).is_error()) {
+    return error(span);
+  }
+  if (at.type.rank == 2) {
+    return base.type.rank == 1 ? gather_flat(base, at, span) : gather_rows(base, at, span);
+  }
+  Expr made{ExprKind::Index, base.type, span};
+  if (base.type.rank == 1) {
+    made.type = at.type;
+  } else if (at.type.rank == 0) {
+    made.type = vector(base.type.dtype, base.type.dims[1]);
+  } else {
+    made.type = matrix(base.type.dtype, at.type.dims[0], base.type.dims[1]);
+  }
+  made.type.dtype = base.type.dtype;
+  made.args = {base.expr, at.expr};
+  const HostExprId size = base.type.dims[0];
+  const bool checks_before_launch =
+      is_host_index && !pool().has_count(size) && !pool().has_count(index.host);
+  if (checks_before_launch) check_host_index(index, size, index.span);
+  made.proved_in_bounds = checks_before_launch || is_in_bounds(at, size);
+  Value result = typed(std::move(made));
+  result.facts.limit = base.facts.limit;
+  if (at.type.rank == 1 && base.type.rank == 1) {
+    result.facts.unique = base.facts.unique && at.facts.unique;
+    result.facts.ascending = base.facts.ascending && at.facts.ascending;
+  }
+  return result;
+}
+
+// A table looked up by a matrix of indices: through a vector of them.
+Value Elaborator::gather_flat(const Value& base, const Value& index, Span span) {
+  const HostExprId size = num_elems(index.type);
+  Value flat = reshaped(index, vector(index.type.dtype, size), span);
+  flat.facts.limit = index.facts.limit;
+  const Value found = gather(base, flat, span);
+  if (found.is_error()) return found;
+  Type type = index.type;
+  type.dtype = found.type.dtype;
+  Value result = reshaped(found, type, span);
+  result.facts.limit = base.facts.limit;
+  return result;
+}
+
+// x[i] with a matrix of column numbers, one row of them per row of x: element [j, k] is
+// x[j, i[j, k]], read from the flat array at j * cols + i[j, k].
+Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) {
+  if (!sizes_.proves_equal(base.type.dims[0], index.type.dims[0])) {
+    return cannot_combine("[]", base, index, span);
+  }
+  const HostExprId cols = base.type.dims[1], width = index.type.dims[1];
+  const HostExprId count = num_elems(index.type);
+  const Value number =
+      builtin(BuiltinId::iota, vector(kU32, count), {}, span, [&](Expr& e) { e.size = count; });
+  const Value row = scalar_op(ScalarOp::div, {number, coerce(host(width, span), kU32)}, span, "/");
+  const Value begin = scalar_op(ScalarOp::mul, {row, coerce(host(cols, span), kU32)}, span, "*");
+  const Value flat = reshaped(convert(index, kU32, span), vector(kU32, count), span);
+  Value at = scalar_op(ScalarOp::add, {begin, flat}, span, "+");
+  if (at.is_error()) return at;
+  if (is_in_bounds(index, cols)) at.facts.limit = num_elems(base.type);
+  const Value all = reshaped(base, vector(base.type.dtype, num_elems(base.type)), span);
+  const Value found = gather(all, at, span);
+  Type type = index.type;
+  type.dtype = base.type.dtype;
+  return found.is_error() ? found : reshaped(found, type, span);
+}
+
+std::optional<HostExprId> Elaborator::symbolic(ast::ExprId id) {
+  const bool outer = std::exchange(in_leaves_, true);
+  const bool outer_host = std::exchange(in_host_, true);
+  const Value value = expr(id);
+  in_leaves_ = outer;
+  in_host_ = outer_host;
+  if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
+    if (!value.is_error()) reporter_.report<DiagKind::NotKnownOnHost>(value.span, "a slice");
+    return std::nullopt;
+  }
+  return to_int(value.host);
+}
+
+// Leaves of loop variables are parameters of numbers that no parameter has.
+bool Elaborator::has_loop_leaf(HostExprId id) {
+  const HostExprNode node = pool().node(id);
+  if (node.op == HostOp::Param) return node.payload >= (1u << 24);
+  for (HostExprId arg : node.args) {
+    if (arg && has_loop_leaf(arg)) return true;
+  }
+  return false;
+}
+
+Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {
+  const auto begin = symbolic(range.lo);
+  auto end = symbolic(range.hi);
+  if (!begin || !end || base.is_error()) return error(span);
+  if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
+  if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
+  const HostExprId size = sizes_.canonical(pool().sub(*end, *begin));
+  if (has_loop_leaf(size)) {
+    reporter_.report<DiagKind::NotKnownOnHost>(span, "the length of a slice");
+    return error(span);
+  }
+  return slice_at(base, as_index(expr(range.lo)), size, span);
+}
+
+Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId size, Span span) {
+  if (begin.is_error()) return begin;
+  require_nonnegative(size, "the length of a slice is not negative", span);
+  Expr made{ExprKind::Slice, base.type, span};
+  made.type.dims[0] = size;
+  made.args = {base.expr, begin.expr};
+  Value result = typed(std::move(made));
+  result.facts = base.facts;
+  return result;
+}
+
+Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
+  const HostExprId size = base.type.dims[0];
+  require_nonnegative(begin, "the begin of a slice is not negative", span);
+  require_at_most(begin, end, "a slice ends behind its begin", span);
+  require_at_most(end, size, "the slice ends at most at " + size_text(size), span);
+  Expr made{ExprKind::Slice, base.type, span};
+  made.size = begin;
+  made.size2 = end;
+  made.type.dims[0] = sizes_.canonical(pool().sub(end, begin));
+  made.args = {base.expr};
+  made.proved_in_bounds = !pool().has_count(size) || sizes_.proves_less_equal(end, size);
+  Value result = typed(std::move(made));
+  result.facts = base.facts;
+  return result;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,235 @@
+// Packing and moving: pack, concat, slice, scatter, reshape, transpose, chunk, iota, histogram.
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+Value Elaborator::move_call(BuiltinId id, const CallArgs& args) {
+  switch (id) {
+    case BuiltinId::pack:
+    case BuiltinId::unpack:
+      return pack_call(id, args);
+    case BuiltinId::concat:
+      return concat_call(args);
+    case BuiltinId::slice:
+      return slice_call(args);
+    case BuiltinId::scatter:
+    case BuiltinId::scatter_add:
+      return scatter_call(id, args);
+    case BuiltinId::reshape:
+      return reshape_call(args);
+    case BuiltinId::transpose:
+      return transpose_call(args);
+    case BuiltinId::chunk:
+    case BuiltinId::unchunk:
+      return chunk_call(id, args);
+    case BuiltinId::iota:
+      return iota_call(args);
+    default:
+      return histogram_call(args);
+  }
+}
+
+Value Elaborator::pack_call(BuiltinId id, const CallArgs& args) {
+  const Value x = vector_operand(args.positional[0], args.name);
+  const auto bits_arg = args.named.find("bits");
+  if (bits_arg == args.named.end()) {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "bits:");
+    return error(args.span);
+  }
+  const auto bits = constant_int(bits_arg->second->value);
+  if (x.is_error() || !bits) return error(args.span);
+  const auto element = make_uint(*bits);
+  if (!element) {
+    reporter_.report<DiagKind::BadWidth>(bits_arg->second->span, "uint", *bits);
+    return error(args.span);
+  }
+  const bool is_pack = id == BuiltinId::pack;
+  const bool fits = is_pack ? is_int(x.type.dtype) || is_bool(x.type.dtype) : x.type.dtype == kU8;
+  if (!fits) {
+    reporter_.report<DiagKind::CannotApply>(x.span, args.name, describe(x))
+        .note(is_pack ? "it takes integers" : "it takes [u8; …]");
+    return error(args.span);
+  }
+  const HostExprId width = pool().const_int(*bits), byte = pool().const_int(8);
+  const HostExprId len = x.type.dims[0];
+  if (is_pack) {
+    const HostExprId bytes = pool().ceil_div(pool().mul(len, width), byte);
+    return builtin(id, vector(kU8, bytes), {x.expr}, args.span, [&](Expr& e) { e.size = width; });
+  }
+  const auto size = named_size(args, "size");
+  if (!size) return error(args.span);
+  require_at_most(pool().ceil_div(pool().mul(*size, width), byte), len,
+                  "`unpack` reads at most " + size_text(len) + " bytes", args.span);
+  return builtin(id, vector(*element, *size), {x.expr}, args.span,
+                 [&](Expr& e) { e.size = *size; });
+}
+
+Value Elaborator::concat_call(const CallArgs& args) {
+  std::vector<Value> parts;
+  for (ast::ExprId id : args.positional) {
+    parts.push_back(expr(id));
+    if (parts.back().is_error()) return error(args.span);
+  }
+  std::optional<DType> dtype;
+  for (const Value& part : parts) {
+    const auto own = own_dtype(part);
+    if (own && (!dtype || widens_losslessly(*dtype, *own))) dtype = own;
+  }
+  HostExprId size;
+  std::vector<ExprId> operands;
+  for (const Value& part : parts) {
+    const Value x = dtype ? coerce(part, *dtype) : materialize(part);
+    if (x.is_error() || check_lambda_array(x).is_error()) return error(args.span);
+    if (x.type.rank != 1) {
+      reporter_.report<DiagKind::NeedsVector>(part.span, args.name, describe(part));
+      return error(args.span);
+    }
+    if (!dtype) dtype = x.type.dtype;
+    if (x.type.dtype != *dtype) return cannot_combine(args.name, parts.front(), part, args.span);
+    size = size ? pool().add(size, x.type.dims[0]) : x.type.dims[0];
+    operands.push_back(x.expr);
+  }
+  return builtin(BuiltinId::concat, vector(*dtype, size), std::move(operands), args.span);
+}
+
+Value Elaborator::slice_call(const CallArgs& args) {
+  const Value x = array_operand(args.positional[0], args.name);
+  const auto size = size_arg(args.positional[2], args.name);
+  const Value begin = expr(args.positional[1]);
+  if (x.is_error() || !size || begin.is_error()) return error(args.span);
+  if (begin.is_host() && !begin.is_big) {
+    const HostExprId from = to_int(begin.host);
+    return make_slice(x, from, pool().add(from, *size), args.span);
+  }
+  return slice_at(x, as_index(begin), *size, args.span);
+}
+
+Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
+  const auto at_arg = args.named.find("at");
+  if (at_arg == args.named.end()) {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "at:");
+    return error(args.span);
+  }
+  const Value v = operand(args.positional[0]);
+  const Value at = as_index(operand(at_arg->second->value));
+  const auto size = named_size(args, "size");
+  if (v.is_error() || at.is_error() || !size) return error(args.span);
+  if (at.type.rank != 1) {
+    reporter_.report<DiagKind::NeedsVector>(at.span, args.name + " at", describe(at));
+    return error(args.span);
+  }
+  if (v.type.rank > 0 && !sizes_.proves_equal(v.type.dims[0], at.type.dims[0])) {
+    return cannot_combine(args.name, v, at, args.span);
+  }
+  const bool adds = id == BuiltinId::scatter_add;
+  if (!adds && !at.facts.unique) {
+    reporter_.report<DiagKind::IndexMayRepeat>(at.span).note(
+        "`scatter_add` takes indices that repeat");
+    return error(args.span);
+  }
+  const Value values = adds ? arithmetic(v) : v;
+  Type type = vector(values.type.dtype, *size);
+  if (v.type.rank == 2) type = matrix(values.type.dtype, *size, v.type.dims[1]);
+  return builtin(id, type, {values.expr, at.expr}, args.span, [&](Expr& e) {
+    e.size = *size;
+    e.proved_unique = at.facts.unique;
+    e.proved_in_bounds = is_in_bounds(at, *size);
+  });
+}
+
+// The same elements in another shape; the numbers of elements are known to agree.
+Value Elaborator::reshaped(const Value& value, const Type& type, Span span) {
+  if (value.is_error() || same_shape(value.type, type)) return value;
+  Type shape = type;
+  shape.dtype = value.type.dtype;
+  return builtin(BuiltinId::reshape, shape, {value.expr}, span);
+}
+
+Value Elaborator::reshape_call(const CallArgs& args) {
+  const Value x = array_operand(args.positional[0], args.name);
+  std::vector<HostExprId> dims;
+  for (std::size_t i = 1; i < args.positional.size(); ++i) {
+    const auto size = size_arg(args.positional[i], args.name);
+    if (!size) return error(args.span);
+    dims.push_back(*size);
+  }
+  if (x.is_error()) return x;
+  Type type = vector(x.type.dtype, dims[0]);
+  if (dims.size() == 2) type = matrix(x.type.dtype, dims[0], dims[1]);
+  const HostExprId from = num_elems(x.type), to = num_elems(type);
+  if (!sizes_.proves_equal(from, to)) {
+    if (sizes_.proves_different(from, to) || pool().has_count(from) || pool().has_count(to)) {
+      auto& diag = reporter_.report<DiagKind::Mismatch>(
+          args.span, "an array of " + size_text(from) + " elements", type_text(type));
+      note_sizes(diag, {&x});
+      return error(args.span);
+    }
+    require(pool().make(HostOp::Eq, from, to),
+            "`reshape` keeps the number of elements: " + size_text(from) + " is " + size_text(to),
+            args.span);
+  }
+  Value result = builtin(BuiltinId::reshape, type, {x.expr}, args.span);
+  result.facts = x.facts;
+  return result;
+}
+
+Value Elaborator::transpose_call(const CallArgs& args) {
+  const Value x = matrix_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  return builtin(BuiltinId::transpose, matrix(x.type.dtype, x.type.dims[1], x.type.dims[0]),
+                 {x.expr}, args.span);
+}
+
+Value Elaborator::chunk_call(BuiltinId id, const CallArgs& args) {
+  const bool is_chunk = id == BuiltinId::chunk;
+  const Value x = is_chunk ? vector_operand(args.positional[0], args.name)
+                           : matrix_operand(args.positional[0], args.name);
+  const auto size = size_arg(args.positional[1], args.name);
+  if (x.is_error() || !size) return error(args.span);
+  Type type = vector(x.type.dtype, *size);
+  if (is_chunk) {
+    const HostExprId one = pool().const_int(1);
+    require_at_most(one, *size, "`chunk` makes rows of at least one element",
+                    tree()[args.positional[1]].span);
+    type = matrix(x.type.dtype, pool().ceil_div(x.type.dims[0], *size), *size);
+  } else {
+    const HostExprId all = num_elems(x.type);
+    require_at_most(*size, all, "`unchunk` takes at most " + size_text(all) + " elements",
+                    tree()[args.positional[1]].span);
+  }
+  return builtin(id, type, {x.expr}, args.span, [&](Expr& e) { e.size = *size; });
+}
+
+Value Elaborator::iota_call(const CallArgs& args) {
+  std::optional<HostExprId> size;
+  if (!args.positional.empty()) {
+    size = size_arg(args.positional[0], args.name);
+  } else if (wanted_ != nullptr && wanted_->rank == 1) {
+    size = wanted_->dims[0];
+  } else {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "a size");
+  }
+  if (!size) return error(args.span);
+  Value result = builtin(BuiltinId::iota, vector(kU32, *size), {}, args.span,
+                         [&](Expr& e) { e.size = *size; });
+  result.facts = {true, true, *size};
+  return result;
+}
+
+Value Elaborator::histogram_call(const CallArgs& args) {
+  Value x = array_operand(args.positional[0], args.name);
+  const auto bins = named_size(args, "bins");
+  if (x.is_error() || !bins) return error(args.span);
+  if (!is_int(x.type.dtype)) {
+    reporter_.report<DiagKind::CannotApply>(x.span, args.name, describe(x))
+        .note("it counts integers");
+    return error(args.span);
+  }
+  if (x.type.rank == 2) x = reshaped(x, vector(x.type.dtype, num_elems(x.type)), args.span);
+  return builtin(BuiltinId::histogram, vector(kU32, *bins), {x.expr}, args.span,
+                 [&](Expr& e) { e.size = *bins; });
+}
+
+}  // namespace cinch::sema

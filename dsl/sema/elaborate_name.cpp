@@ -1,0 +1,228 @@
+// Names: locals, what a compressor declares, built-in names, declarations of files; and `a.b`.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+const Symbol* Elaborator::find_symbol(std::string_view name) const {
+  for (std::size_t i = env_->scopes.size(); i-- > 0;) {
+    const auto at = env_->scopes[i].find(name);
+    if (at != env_->scopes[i].end()) return &at->second;
+  }
+  if (env_->instance != nullptr) {
+    const auto at = env_->instance->names.find(name);
+    if (at != env_->instance->names.end()) return &at->second;
+  }
+  return nullptr;
+}
+
+void Elaborator::unknown_name(const ast::Name& name) {
+  std::vector<std::string_view> seen;
+  for (const Scope& scope : env_->scopes) {
+    for (const auto& [known, symbol] : scope) seen.push_back(known);
+  }
+  if (env_->instance != nullptr) {
+    for (const auto& [known, symbol] : env_->instance->names) seen.push_back(known);
+  }
+  for (std::string_view known : visible_names(*env_->unit)) seen.push_back(known);
+  for (std::string_view known : {"world", "worker", "step"}) seen.push_back(known);
+  auto& diag = reporter_.report<DiagKind::UnknownName>(name.span, name.text);
+  diag.suggest(name.span, std::string(dsl::nearest_name(name.text, seen)));
+  if (name.text == "r" || name.text == "c") {
+    diag.note("`r` and `c` are the sizes of a matrix gradient: `g: [f32; r, c]`");
+  }
+}
+
+Value Elaborator::builtin_name(const ast::Name& name) {
+  const std::string& text = name.text;
+  const Instance* instance = env_->instance;
+  if (in_constant_) {
+    reporter_.report<DiagKind::NotConstant>(name.span);
+    return error(name.span);
+  }
+  if (text == "n") return host(pool().n(), name.span);
+  if (text == "world") return host(pool().world(), name.span);
+  if (text == "step") return host(pool().step(), name.span);
+  if (text == "worker") {
+    if (body_ == BodyKind::Decode) {
+      reporter_.report<DiagKind::NotInDecode>(name.span, "`worker`");
+      return error(name.span);
+    }
+    if (in_host_ || body_ == BodyKind::StateInit) {
+      reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
+          .note("`worker` differs from rank to rank");
+      return error(name.span);
+    }
+    return host(pool().worker(), name.span);
+  }
+  if (instance == nullptr || !instance->is_matrix) {
+    unknown_name(name);
+    return error(name.span);
+  }
+  return host(text == "r" ? pool().rows() : pool().cols(), name.span);
+}
+
+Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
+  switch (symbol.kind) {
+    case SymbolKind::Value: {
+      if (in_leaves_ && symbol.leaf) return host(symbol.leaf, name.span);
+      Value value = symbol.value;
+      value.span = name.span;
+      return value;
+    }
+    case SymbolKind::Variable:
+      return read_var(symbol.value.var, name.span);
+    case SymbolKind::State: {
+      if (body_ == BodyKind::Decode) {
+        reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
+            .note(symbol.span, "the state");
+        return error(name.span);
+      }
+      if (body_ == BodyKind::StateInit) {
+        reporter_.report<DiagKind::StateInit>(name.span, "another state");
+        return error(name.span);
+      }
+      Expr read{ExprKind::State, out_.info.states[symbol.index].type, name.span};
+      read.index = symbol.index;
+      const Value value = typed(std::move(read));
+      read_versions_[value.expr.index()] = state_versions_[symbol.index] * 4096 + epoch_;
+      return value;
+    }
+    case SymbolKind::Param: {
+      const DType dtype = symbol.value.type.dtype;
+      if (in_constant_) {
+        reporter_.report<DiagKind::NotConstant>(name.span);
+        return error(name.span);
+      }
+      if (body_ == BodyKind::StateInit) {
+        reporter_.report<DiagKind::StateInit>(name.span, "a run-time parameter");
+        return error(name.span);
+      }
+      if (in_host_) {
+        const HostType type = is_bool(dtype)  ? HostType::Bool
+                              : is_int(dtype) ? HostType::Int
+                              : dtype == kF64 ? HostType::F64
+                                              : HostType::F32;
+        const HostExprId leaf = pool().param(symbol.index, type);
+        return host(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F32), name.span);
+      }
+      Expr read{ExprKind::Param, scalar(dtype), name.span};
+      read.index = symbol.index;
+      return typed(std::move(read));
+    }
+    case SymbolKind::Inner:
+    case SymbolKind::Lambda:
+      break;
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor");
+  return error(name.span);
+}
+
+Value Elaborator::name_expr(const ast::Name& name) {
+  if (const Symbol* symbol = find_symbol(name.text)) return symbol_value(*symbol, name);
+  if (is_builtin_name(name.text)) return builtin_name(name);
+  const std::size_t errors = reporter_.num_errors();
+  if (const auto decl = find_decl(*env_->unit, name.text, name.span, reporter_)) {
+    return decl_value(*decl, name);
+  }
+  if (reporter_.num_errors() != errors) return error(name.span);
+  if (find_builtin(name.text) || find_scalar_op(name.text)) {
+    reporter_.report<DiagKind::NotAValue>(name.span, name.text, "an operator");
+    return error(name.span);
+  }
+  unknown_name(name);
+  return error(name.span);
+}
+
+Value Elaborator::decl_value(const DeclRef& decl, const ast::Name& name) {
+  if (const auto* node = std::get_if<ast::Const>(&(*decl).node)) {
+    Value value = const_value(decl, *node);
+    value.span = name.span;
+    return value;
+  }
+  reporter_.report<DiagKind::NotAValue>(name.span, name.text, decl_noun(*decl));
+  return error(name.span);
+}
+
+// A constant means its expression, elaborated where it is used: passes join what is computed twice.
+Value Elaborator::const_value(const DeclRef& decl, const ast::Const& node) {
+  if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end()) {
+    reporter_.report<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
+    return error(node.name.span);
+  }
+  open_consts_.push_back(&node);
+  Environment env{decl.unit, nullptr, {Scope{}}};
+  Value value;
+  const bool outer_constant = std::exchange(in_constant_, true);
+  const bool outer_host = std::exchange(in_host_, false);
+  with_environment(env, [&] { value = expr(node.value); });
+  in_constant_ = outer_constant;
+  in_host_ = outer_host;
+  open_consts_.pop_back();
+  return value;
+}
+
+void Elaborator::with_environment(Environment& env, const std::function<void()>& body) {
+  Environment* const outer = std::exchange(env_, &env);
+  body();
+  env_ = outer;
+}
+
+Value Elaborator::field_expr(const ast::FieldRef& node, Span span) {
+  const ast::Expr& base = tree()[node.base];
+  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) {
+    const Symbol* symbol = find_symbol(name->name.text);
+    if (symbol == nullptr && is_qualifier(*env_->unit, name->name.text)) {
+      if (const auto decl = find_qualified(*env_->unit, name->name.text, node.field.text)) {
+        return decl_value(*decl, node.field);
+      }
+      reporter_.report<DiagKind::UnknownName>(node.field.span,
+                                              name->name.text + "." + node.field.text);
+      return error(span);
+    }
+    if (symbol != nullptr && symbol->kind == SymbolKind::Inner) {
+      reporter_.report<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
+                                            "a member of a wrapped compressor");
+      return error(span);
+    }
+  }
+  const Value value = expr(node.base);
+  if (value.is_error()) return error(span);
+  if (value.kind != ValueKind::Payload) {
+    reporter_.report<DiagKind::BadType>(value.span, "a payload before `." + node.field.text + "`",
+                                        describe(value));
+    return error(span);
+  }
+  return payload_field(value, node.field, span);
+}
+
+Value Elaborator::payload_field(const Value& payload, const ast::Name& field, Span span) {
+  const std::vector<WireField>& fields = payload.owner->fields;
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const WireField& f) { return f.name == field.text; });
+  if (at == fields.end()) {
+    if (payload.owner->spec->is_stand_in) return error(span);
+    std::vector<std::string_view> names;
+    for (const WireField& f : fields) names.push_back(f.name);
+    reporter_.report<DiagKind::UnknownField>(field.span, field.text)
+        .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
+    return error(span);
+  }
+  const auto index = static_cast<std::uint32_t>(at - fields.begin());
+  const std::vector<Type>& types = out_.vars[payload.var.index()].field_types;
+  if (index >= types.size()) return error(span);
+  Expr read{ExprKind::Field, types[index], span};
+  read.var = payload.var;
+  read.index = index;
+  Value value = typed(std::move(read));
+  const auto facts = payload_facts_.find(payload.var.index());
+  if (facts != payload_facts_.end() && index < facts->second.size()) {
+    value.facts = facts->second[index];
+  }
+  return value;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,216 @@
+// Random draws and how they are numbered, matrix operators, and collectives.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+// Numbers of call sites in one compressor: encode and decode count from 0, the others from where
+// they cannot meet them.
+constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x4000;
+constexpr std::uint32_t kStreams = 0x80000000u;
+
+std::uint32_t first_site(BodyKind body) {
+  if (body == BodyKind::Finish) return kFinishSites;
+  return body == BodyKind::StateInit ? kInitSites : 0;
+}
+
+}  // namespace
+
+void Elaborator::number_draw(Expr& made, const CallArgs& args) {
+  made.shared = flag(args, "shared");
+  if (body_ == BodyKind::Decode && !made.shared) {
+    reporter_.report<DiagKind::DrawNotShared>(args.span);
+  }
+  if (body_ == BodyKind::Decode) out_.info.decode_draws = true;
+  const auto stream = args.named.find("stream");
+  if (stream != args.named.end()) {
+    const auto number = constant_int(stream->second->value);
+    if (number && (*number < 0 || *number >= std::int64_t{kStreams})) {
+      reporter_.report<DiagKind::OutOfRange>(stream->second->span,
+                                             "stream " + std::to_string(*number), "0 to 2^31 - 1");
+    }
+    made.stream = kStreams + static_cast<std::uint32_t>(number.value_or(0));
+    return;
+  }
+  Instance* const instance = env_->draw_instance;
+  std::uint32_t unowned = 0;
+  const bool counts_shared = made.shared && body_ != BodyKind::StateInit;
+  std::uint32_t& next = counts_shared         ? env_->shared_draws
+                        : instance != nullptr ? instance->own_draws
+                                              : unowned;
+  const std::uint32_t limit =
+      body_ == BodyKind::Encode || body_ == BodyKind::Decode || body_ == BodyKind::Sync
+          ? kFinishSites
+          : kSitesOfOne;
+  if (next >= limit) {
+    reporter_.report<DiagKind::TooMany>(args.span, std::to_string(limit),
+                                        "draws in one compressor");
+  }
+  const std::uint32_t number = instance == nullptr ? 0 : instance->number;
+  made.site = (number << 16) + first_site(body_) + next++;
+}
+
+Value Elaborator::random_call(BuiltinId id, const CallArgs& args) {
+  const bool is_index = id == BuiltinId::random_index;
+  const DType dtype = is_index || id == BuiltinId::random_bits ? kU32 : kF32;
+  Type type;
+  HostExprId size;
+  if (!args.positional.empty()) {
+    const auto given = size_arg(args.positional[0], args.name);
+    if (!given) return error(args.span);
+    size = *given;
+    type = vector(dtype, size);
+  } else if (wanted_ != nullptr && wanted_->rank > 0) {
+    type = *wanted_;
+    type.dtype = dtype;
+    size = num_elems(type);
+  } else {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "a size");
+    return error(args.span);
+  }
+  IndexFacts facts;
+  if (is_index) {
+    const auto below = named_size(args, "size");
+    if (!below) return error(args.span);
+    require_at_most(size, *below, "`random_index` draws at most " + size_text(*below), args.span);
+    size = *below;
+    facts = {true, false, *below};
+  }
+  if (lambda_depth_ > 0 && !all_constant_sizes(type)) {
+    reporter_.report<DiagKind::ArrayInLambda>(args.span, type_text(type));
+    return error(args.span);
+  }
+  Value result = builtin(id, type, {}, args.span, [&](Expr& e) {
+    e.size = size;
+    number_draw(e, args);
+  });
+  result.facts = facts;
+  return result;
+}
+
+Value Elaborator::stochastic_round_call(const CallArgs& args) {
+  const Value value = expr(args.positional[0]);
+  if (value.is_error()) return value;
+  const Value x = as_float(value, args.name);
+  if (x.is_error() || check_lambda_array(x).is_error()) return error(args.span);
+  return builtin(BuiltinId::stochastic_round, x.type, {x.expr}, args.span,
+                 [&](Expr& e) { number_draw(e, args); });
+}
+
+Value Elaborator::matmul(const Value& a_in, const Value& b_in, Span span) {
+  Value a = materialize(a_in), b = materialize(b_in);
+  for (const Value* side : {&a, &b}) {
+    if (side->is_error()) return error(span);
+    if (!side->is_typed() || side->type.rank != 2) {
+      reporter_.report<DiagKind::NeedsMatrix>(side->span, "@", describe(*side));
+      return error(span);
+    }
+    if (check_lambda_array(*side).is_error()) return error(span);
+  }
+  const auto dtype = meet(a, b);
+  if (!dtype || !sizes_.proves_equal(a.type.dims[1], b.type.dims[0])) {
+    return cannot_combine("@", a, b, span);
+  }
+  a = coerce(a, *dtype);
+  b = coerce(b, *dtype);
+  return builtin(BuiltinId::matmul, matrix(*dtype, a.type.dims[0], b.type.dims[1]),
+                 {a.expr, b.expr}, span);
+}
+
+Value Elaborator::matrix_call(BuiltinId id, const CallArgs& args) {
+  const bool is_hadamard = id == BuiltinId::hadamard;
+  Value x = is_hadamard ? array_operand(args.positional[0], args.name)
+                        : matrix_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  x = as_float(x, args.name);
+  if (x.is_error()) return x;
+  const Type type = x.type;
+  if (!is_hadamard) return builtin(id, type, {x.expr}, args.span);
+  const HostExprId len = type.dims[type.rank - 1];
+  const HostExprId one = pool().const_int(1), zero = pool().const_int(0);
+  const HostExprId low_bits = pool().make(HostOp::BitAnd, len, pool().sub(len, one));
+  const HostExprId is_power = pool().make(HostOp::And, pool().make(HostOp::Gt, len, zero),
+                                          pool().make(HostOp::Eq, low_bits, zero));
+  require(is_power, "the length " + size_text(len) + " of a row of `hadamard` is a power of two",
+          args.span);
+  if (type.rank == 1) x = reshaped(x, matrix(type.dtype, one, len), args.span);
+  return reshaped(builtin(id, x.type, {x.expr}, args.span), type, args.span);
+}
+
+Value Elaborator::collective_call(BuiltinId id, const CallArgs& args) {
+  if (body_ != BodyKind::Sync) {
+    reporter_.report<DiagKind::OnlyInSync>(args.span, args.name);
+    return error(args.span);
+  }
+  if (lambda_depth_ > 0) {
+    reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
+    return error(args.span);
+  }
+  if (id == BuiltinId::allreduce) return allreduce_call(args);
+  if (id != BuiltinId::broadcast) return per_rank_call(id, args);
+  const Value x = operand(args.positional[0]);
+  std::int64_t root = 0;
+  if (const auto at = args.named.find("root"); at != args.named.end()) {
+    const auto given = constant_int(at->second->value);
+    if (!given) return error(args.span);
+    root = *given;
+    const HostExprId rank = pool().const_int(root);
+    require_nonnegative(rank, "`root` is not negative", at->second->span);
+    require_at_most(pool().add(rank, pool().const_int(1)), pool().world(),
+                    "there is a rank " + std::to_string(root), at->second->span);
+  }
+  if (x.is_error()) return x;
+  return builtin(id, x.type, {x.expr}, args.span,
+                 [&](Expr& e) { e.index = static_cast<std::uint32_t>(root); });
+}
+
+Value Elaborator::allreduce_call(const CallArgs& args) {
+  const Value x = operand(args.positional[0]);
+  const ast::Expr& how = tree()[args.positional[1]];
+  const auto* name = std::get_if<ast::NameRef>(&how.node);
+  static const std::vector<std::string_view> kWords = {"sum", "mean", "min", "max"};
+  const bool is_known =
+      name != nullptr && std::find(kWords.begin(), kWords.end(), name->name.text) != kWords.end();
+  if (!is_known) {
+    auto& diag = reporter_.report<DiagKind::BadType>(how.span, "`sum`, `mean`, `min` or `max`",
+                                                     "something else");
+    if (name != nullptr) {
+      diag.suggest(how.span, std::string(dsl::nearest_name(name->name.text, kWords)));
+    }
+    return error(args.span);
+  }
+  const bool is_mean = name->name.text == "mean";
+  const Value made = is_mean ? as_float(x, args.name) : arithmetic(x);
+  if (made.is_error()) return error(args.span);
+  return builtin(BuiltinId::allreduce, made.type, {made.expr}, args.span, [&](Expr& e) {
+    e.is_mean = is_mean;
+    e.scalar_op = name->name.text == "min"   ? ScalarOp::min
+                  : name->name.text == "max" ? ScalarOp::max
+                                             : ScalarOp::add;
+  });
+}
+
+// allgather, all_to_all, reduce_scatter: one row per rank.
+Value Elaborator::per_rank_call(BuiltinId id, const CallArgs& args) {
+  if (id == BuiltinId::allgather) {
+    const Value x = vector_operand(args.positional[0], args.name);
+    if (x.is_error()) return x;
+    return builtin(id, matrix(x.type.dtype, pool().world(), x.type.dims[0]), {x.expr}, args.span);
+  }
+  const Value x = matrix_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  if (!sizes_.proves_equal(x.type.dims[0], pool().world())) {
+    reporter_.report<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]", describe(x));
+    return error(args.span);
+  }
+  if (id == BuiltinId::all_to_all) return builtin(id, x.type, {x.expr}, args.span);
+  const Value made = arithmetic(x);
+  return builtin(id, vector(made.type.dtype, x.type.dims[1]), {made.expr}, args.span);
+}
+
+}  // namespace cinch::sema

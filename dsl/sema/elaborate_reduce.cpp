@@ -1,0 +1,161 @@
+// Reductions and scans: element types, masks, axes and lambdas over pairs.
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+// Along an axis the result keeps it with size 1.
+Type Elaborator::reduced_type(const Type& type, int axis, DType dtype) {
+  if (axis < 0) return scalar(dtype);
+  const HostExprId one = pool().const_int(1);
+  return axis == 0 ? matrix(dtype, one, type.dims[1]) : matrix(dtype, type.dims[0], one);
+}
+
+// The `where:` mask; an empty value where there is none, nothing on a mistake.
+std::optional<Value> Elaborator::mask(const CallArgs& args, const Type& shape) {
+  const auto at = args.named.find("where");
+  if (at == args.named.end()) return Value{};
+  const Value value = bool_value(expr(at->second->value), "bools in `where:`");
+  if (value.is_error() || check_lambda_array(value).is_error()) return std::nullopt;
+  bool fits = value.type.rank == shape.rank;
+  for (int i = 0; fits && i < shape.rank; ++i) {
+    fits = sizes_.proves_equal(value.type.dims[i], shape.dims[i]) || is_one(value.type.dims[i]);
+  }
+  if (fits) return value;
+  Type wanted = shape;
+  wanted.dtype = kBool;
+  auto& diag = reporter_.report<DiagKind::Mismatch>(value.span, type_text(wanted), describe(value));
+  note_sizes(diag, {&value});
+  return std::nullopt;
+}
+
+namespace {
+
+enum class ReducedAs : std::uint8_t { Arithmetic, Float, Index, Bools, Count };
+
+ReducedAs reduced_as(BuiltinId id) {
+  switch (id) {
+    case BuiltinId::mean:
+    case BuiltinId::std:
+    case BuiltinId::norm2:
+      return ReducedAs::Float;
+    case BuiltinId::argmax:
+      return ReducedAs::Index;
+    case BuiltinId::any:
+    case BuiltinId::all:
+      return ReducedAs::Bools;
+    case BuiltinId::count:
+      return ReducedAs::Count;
+    default:
+      return ReducedAs::Arithmetic;
+  }
+}
+
+}  // namespace
+
+Value Elaborator::reduce_call(BuiltinId id, const CallArgs& args) {
+  std::vector<Value> xs;
+  for (ast::ExprId positional : args.positional) {
+    xs.push_back(array_operand(positional, args.name));
+    if (xs.back().is_error()) return error(args.span);
+  }
+  const ReducedAs as = reduced_as(id);
+  if (as == ReducedAs::Bools || as == ReducedAs::Count) {
+    xs[0] = bool_value(xs[0], "bools in `" + args.name + "`");
+  } else if (as == ReducedAs::Float) {
+    xs[0] = as_float(xs[0], args.name);
+  } else if (as == ReducedAs::Arithmetic && xs.size() == 1) {
+    xs[0] = arithmetic(xs[0]);
+  } else if (xs.size() == 2) {
+    const auto dtype = meet(xs[0], xs[1]);
+    if (!dtype || !same_shape(xs[0].type, xs[1].type)) {
+      return cannot_combine(args.name, xs[0], xs[1], args.span);
+    }
+    for (Value& x : xs) x = coerce(x, *dtype);
+  }
+  if (xs[0].is_error()) return error(args.span);
+  const DType result = as == ReducedAs::Bools                             ? kBool
+                       : as == ReducedAs::Count || as == ReducedAs::Index ? kU32
+                                                                          : xs[0].type.dtype;
+  return reduced(id, args, std::move(xs), result);
+}
+
+Value Elaborator::reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result) {
+  const auto along = axis(args, xs[0]);
+  const auto where = mask(args, xs[0].type);
+  if (!along || !where) return error(args.span);
+  std::vector<ExprId> operands;
+  for (const Value& x : xs) operands.push_back(x.expr);
+  operands.push_back(where->expr);
+  return builtin(id, reduced_type(xs[0].type, *along, result), std::move(operands), args.span,
+                 [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
+}
+
+// The first value and the lambda of `reduce` and `scan`, both of the type that is joined.
+std::optional<std::pair<Value, Value>> Elaborator::lambda_pair(const CallArgs& args, const Value& x,
+                                                               Value& init) {
+  const auto own = own_dtype(init);
+  const auto met = own ? common_arithmetic_type(*own, x.type.dtype) : meet(init, x);
+  if (!met) {
+    cannot_combine(args.name, x, init, args.span);
+    return std::nullopt;
+  }
+  const bool stays_bool = x.type.dtype == kBool && own == kBool;
+  const DType type = stays_bool ? kBool : *met;
+  init = coerce(init, type);
+  const Value array = coerce(x, type);
+  if (init.is_error() || array.is_error()) return std::nullopt;
+  if (init.type.rank != 0) {
+    reporter_.report<DiagKind::BadType>(init.span, "a number to begin with", describe(init));
+    return std::nullopt;
+  }
+  const Value joined = lambda(args.positional[2], {scalar(type), scalar(type)}, args.name,
+                              [&](Value value) { return coerce(value, type); });
+  if (joined.is_error()) return std::nullopt;
+  return std::pair(array, joined);
+}
+
+Value Elaborator::reduce_lambda_call(const CallArgs& args) {
+  const Value x = array_operand(args.positional[0], args.name);
+  Value init = expr(args.positional[1]);
+  if (x.is_error() || init.is_error()) return error(args.span);
+  const auto along = axis(args, x);
+  const auto where = mask(args, x.type);
+  if (!along || !where) return error(args.span);
+  const auto pair = lambda_pair(args, x, init);
+  if (!pair) return error(args.span);
+  return builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair->first.type.dtype),
+                 {pair->first.expr, init.expr, pair->second.expr, where->expr}, args.span,
+                 [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
+}
+
+Value Elaborator::scan_call(BuiltinId id, const CallArgs& args) {
+  Value x = array_operand(args.positional[0], args.name);
+  if (x.is_error()) return x;
+  const auto along = axis(args, x);
+  if (!along) return error(args.span);
+  if (x.type.rank == 2 && *along < 0) {
+    reporter_.report<DiagKind::NeedsVector>(x.span, args.name + " without `axis:`", describe(x));
+    return error(args.span);
+  }
+  std::vector<ExprId> operands;
+  if (id == BuiltinId::cumsum) {
+    x = arithmetic(x);
+    operands = {x.expr};
+  } else {
+    Value init = expr(args.positional[1]);
+    if (init.is_error()) return init;
+    const auto pair = lambda_pair(args, x, init);
+    if (!pair) return error(args.span);
+    x = pair->first;
+    operands = {x.expr, init.expr, pair->second.expr};
+  }
+  const bool is_exclusive = flag(args, "exclusive");
+  return builtin(id, x.type, std::move(operands), args.span, [&](Expr& e) {
+    e.axis = static_cast<std::int8_t>(*along);
+    e.exclusive = is_exclusive;
+  });
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,323 @@
+// Element-wise operators: operand types, broadcasting, and the choice between host and device.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+struct Infix {
+  ScalarOp op;
+  const char* text;
+};
+
+Infix infix_of(ast::BinaryOp op) {
+  switch (op) {
+    case ast::BinaryOp::Mul:
+      return {ScalarOp::mul, "*"};
+    case ast::BinaryOp::Div:
+      return {ScalarOp::div, "/"};
+    case ast::BinaryOp::Rem:
+      return {ScalarOp::mod, "%"};
+    case ast::BinaryOp::Add:
+      return {ScalarOp::add, "+"};
+    case ast::BinaryOp::Sub:
+      return {ScalarOp::sub, "-"};
+    case ast::BinaryOp::Shl:
+      return {ScalarOp::shl, "<<"};
+    case ast::BinaryOp::Shr:
+      return {ScalarOp::shr, ">>"};
+    case ast::BinaryOp::BitAnd:
+      return {ScalarOp::bit_and, "&"};
+    case ast::BinaryOp::BitXor:
+      return {ScalarOp::bit_xor, "^"};
+    case ast::BinaryOp::BitOr:
+      return {ScalarOp::bit_or, "|"};
+    case ast::BinaryOp::Eq:
+      return {ScalarOp::eq, "=="};
+    case ast::BinaryOp::Ne:
+      return {ScalarOp::ne, "!="};
+    case ast::BinaryOp::Lt:
+      return {ScalarOp::lt, "<"};
+    case ast::BinaryOp::Le:
+      return {ScalarOp::le, "<="};
+    case ast::BinaryOp::Gt:
+      return {ScalarOp::gt, ">"};
+    case ast::BinaryOp::Ge:
+      return {ScalarOp::ge, ">="};
+    case ast::BinaryOp::And:
+      return {ScalarOp::bit_and, "&&"};
+    case ast::BinaryOp::Or:
+      return {ScalarOp::bit_or, "||"};
+    case ast::BinaryOp::MatMul:
+      break;
+  }
+  return {ScalarOp::mul, "@"};
+}
+
+std::string verb_of(std::string_view name) {
+  if (name == "+") return "add";
+  if (name == "-") return "subtract";
+  if (name == "*" || name == "@") return "multiply";
+  if (name == "/") return "divide";
+  for (std::string_view compare : {"==", "!=", "<", "<=", ">", ">="}) {
+    if (name == compare) return "compare";
+  }
+  return "combine with `" + std::string(name) + "`";
+}
+
+bool is_comparison(ScalarOp op) {
+  return scalar_op_info(op).result == ScalarResult::Bool && scalar_op_info(op).arity == 2;
+}
+
+bool is_for_reals(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::floor:
+    case ScalarOp::ceil:
+    case ScalarOp::round:
+    case ScalarOp::trunc:
+    case ScalarOp::pow:
+    case ScalarOp::isnan:
+    case ScalarOp::isfinite:
+    case ScalarOp::fma:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_for_integers(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::mod:
+    case ScalarOp::ceil_div:
+    case ScalarOp::bit_not:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::shl:
+    case ScalarOp::shr:
+    case ScalarOp::popcount:
+    case ScalarOp::clz:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool keeps_exactness(ScalarOp op) {
+  return scalar_op_info(op).result == ScalarResult::Same && !is_for_reals(op) &&
+         op != ScalarOp::select && op != ScalarOp::divide_or_zero;
+}
+
+}  // namespace
+
+Value Elaborator::unary(const ast::Unary& node, Span span) {
+  const bool is_negation = node.op == ast::UnaryOp::Negate;
+  return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {expr(node.operand)}, span,
+                   is_negation ? "-" : "!");
+}
+
+Value Elaborator::binary(const ast::Binary& node, Span span) {
+  const Value a = expr(node.lhs);
+  const Value b = expr(node.rhs);
+  if (a.is_error() || b.is_error()) return error(span);
+  if (node.op == ast::BinaryOp::MatMul) return matmul(a, b, span);
+  if (node.op == ast::BinaryOp::And || node.op == ast::BinaryOp::Or) {
+    const std::string what = std::string("bools around `") + infix_of(node.op).text + "`";
+    for (const Value* side : {&a, &b}) {
+      if (own_dtype(*side) != kBool) {
+        reporter_.report<DiagKind::BadType>(side->span, what, describe(*side));
+        return error(span);
+      }
+    }
+  }
+  const Infix infix = infix_of(node.op);
+  return scalar_op(infix.op, {a, b}, span, infix.text);
+}
+
+Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
+                            std::string_view name) {
+  bool all_host = true, all_constant = true, has_table = false;
+  for (const Value& arg : args) {
+    if (arg.is_error()) return error(span);
+    const bool is_value = arg.is_host() || arg.is_typed() || arg.kind == ValueKind::Table;
+    if (!is_value) {
+      reporter_.report<DiagKind::CannotApply>(arg.span, std::string(name), describe(arg));
+      return error(span);
+    }
+    all_host &= arg.is_host();
+    has_table |= arg.kind == ValueKind::Table;
+    all_constant &= arg.kind == ValueKind::Table || (arg.is_host() && pool().is_const(arg.host));
+  }
+  const std::size_t errors = reporter_.num_errors();
+  Value result = error(span);
+  if (all_host) result = host_scalar_op(op, args, span);
+  if (!all_host && has_table && all_constant) result = as_table_op(op, args, span);
+  if (!result.is_error()) return result;
+  if (reporter_.num_errors() != errors) return error(span);
+  if (all_host && in_host_) {
+    reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
+        .note("`" + std::string(name) + "` of these has no value on the host");
+    return error(span);
+  }
+  return typed_scalar_op(op, std::move(args), span, name);
+}
+
+Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Value& b, Span span) {
+  auto& diag =
+      reporter_.report<DiagKind::CannotCombine>(span, verb_of(name), describe(a), describe(b));
+  note_sizes(diag, {&a, &b});
+  const auto own_a = own_dtype(a), own_b = own_dtype(b);
+  if (own_a && own_b && !common_arithmetic_type(*own_a, *own_b)) {
+    diag.note("convert one of them with `as`");
+  }
+  return error(span);
+}
+
+std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Value>& args,
+                                              Span span, std::string_view name) {
+  const auto refuse = [&](const Value& value) {
+    reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+    return std::nullopt;
+  };
+  const bool is_logical = op == ScalarOp::bit_and || op == ScalarOp::bit_or ||
+                          op == ScalarOp::bit_xor || op == ScalarOp::bit_not ||
+                          op == ScalarOp::eq || op == ScalarOp::ne;
+  const bool all_bool =
+      std::all_of(args.begin(), args.end(), [&](const Value& v) { return own_dtype(v) == kBool; });
+  if (is_logical && all_bool) return kBool;
+  if (op == ScalarOp::shl || op == ScalarOp::shr) {
+    const auto own = own_dtype(args[0]);
+    const DType type = own ? arithmetic_type(*own) : args[0].is_typed() ? kI64 : kI32;
+    if (is_float(type)) return refuse(args[0]);
+    if (!can_coerce(args[1], type))
+      return cannot_combine(name, args[0], args[1], span), std::nullopt;
+    return type;
+  }
+  if (op == ScalarOp::popcount || op == ScalarOp::clz) {
+    const DType type = own_dtype(args[0]).value_or(kI32);
+    return is_float(type) ? refuse(args[0]) : std::optional(type);
+  }
+  if (args.size() == 1) {
+    if (is_for_reals(op)) {
+      const Value real = as_float(args[0], name);
+      return real.is_error() ? std::nullopt : std::optional(real.type.dtype);
+    }
+    const auto own = own_dtype(args[0]);
+    const DType type = own ? arithmetic_type(*own) : *meet(args[0], args[0]);
+    return is_for_integers(op) && is_float(type) ? refuse(args[0]) : std::optional(type);
+  }
+  const std::size_t first = op == ScalarOp::select ? 1 : 0;
+  if (op == ScalarOp::select) {
+    const auto a = own_dtype(args[1]), b = own_dtype(args[2]);
+    if (a && b && *a == *b) return a;
+  }
+  std::optional<DType> type = meet(args[first], args[first + 1]);
+  for (std::size_t i = first; type && i < args.size(); ++i) {
+    for (std::size_t k = first; type && k < i; ++k) {
+      const auto other = meet(args[k], args[i]);
+      if (!other) return cannot_combine(name, args[k], args[i], span), std::nullopt;
+      if (*other != *type && widens_losslessly(*type, *other)) type = other;
+    }
+  }
+  if (!type) return cannot_combine(name, args[first], args[first + 1], span), std::nullopt;
+  if (is_for_reals(op) && !is_float(*type)) {
+    if (type == kI64 && !own_dtype(args[0]) && !own_dtype(args[1])) return kF32;
+    return refuse(is_float(own_dtype(args[0]).value_or(kF32)) ? args[1] : args[0]);
+  }
+  if (is_for_integers(op) && is_float(*type)) {
+    return refuse(is_float(own_dtype(args[0]).value_or(kI32)) ? args[0] : args[1]);
+  }
+  return type;
+}
+
+// The shape that operands of these shapes give together.
+std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span,
+                                          std::string_view name) {
+  Type shape = scalar(kF32);
+  const Value* shaped = nullptr;
+  for (const Value& arg : args) {
+    const Type type = value_type(arg);
+    if (type.rank == 0) continue;
+    if (shaped == nullptr) {
+      shape = type;
+      shaped = &arg;
+      continue;
+    }
+    bool fits = type.rank == shape.rank;
+    for (int i = 0; fits && i < type.rank; ++i) {
+      if (sizes_.proves_equal(type.dims[i], shape.dims[i]) || is_one(type.dims[i])) continue;
+      if (is_one(shape.dims[i])) {
+        shape.dims[i] = type.dims[i];
+      } else {
+        fits = false;
+      }
+    }
+    if (!fits) {
+      cannot_combine(name, *shaped, arg, span);
+      return std::nullopt;
+    }
+  }
+  return shape;
+}
+
+Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span,
+                                  std::string_view name) {
+  if (op == ScalarOp::select) {
+    args[0] = bool_value(args[0], "bools as the first operand of `select`");
+    if (args[0].is_error()) return error(span);
+  }
+  for (const Value& arg : args) {
+    if (check_lambda_array(arg).is_error()) return error(span);
+  }
+  const auto type = operand_type(op, args, span, name);
+  if (!type) return error(span);
+  const auto shape = broadcast(args, span, name);
+  if (!shape) return error(span);
+  bool is_exact = keeps_exactness(op);
+  for (const Value& arg : args) is_exact &= !own_dtype(arg) && arg.kind != ValueKind::Table;
+  Expr made{ExprKind::Scalar, *shape, span};
+  made.scalar_op = op;
+  switch (scalar_op_info(op).result) {
+    case ScalarResult::Same:
+      made.type.dtype = *type;
+      break;
+    case ScalarResult::Bool:
+      made.type.dtype = kBool;
+      break;
+    case ScalarResult::U32:
+      made.type.dtype = kU32;
+      break;
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    const bool fits = is_choice || can_coerce(args[i], *type);
+    if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
+    const Value arg = is_choice ? args[i] : coerce(args[i], *type);
+    if (arg.is_error()) return error(span);
+    made.args.push_back(arg.expr);
+  }
+  Value value = typed(std::move(made));
+  value.is_exact = is_exact && !is_comparison(op) && *type == kI64;
+  return value;
+}
+
+Value Elaborator::check_lambda_array(Value value) {
+  if (lambda_depth_ == 0 || !value.is_typed() || all_constant_sizes(value.type)) return value;
+  reporter_.report<DiagKind::ArrayInLambda>(value.span, describe(value))
+      .note("compute it before the lambda, with `let`");
+  return error(value.span);
+}
+
+}  // namespace cinch::sema

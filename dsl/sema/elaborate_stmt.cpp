@@ -1,0 +1,297 @@
+// Statements: let, assignments, loops and assertions.
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+void Elaborator::statement(ast::StmtId id) {
+  const ast::Stmt& node = tree()[id];
+  const Span span = node.span;
+  if (const auto* s = std::get_if<ast::Let>(&node.node)) return let(*s, span);
+  if (const auto* s = std::get_if<ast::Assign>(&node.node)) return assign(*s, span);
+  if (const auto* s = std::get_if<ast::For>(&node.node)) return for_loop(*s, span);
+  if (const auto* s = std::get_if<ast::While>(&node.node)) return while_loop(*s, span);
+  if (const auto* s = std::get_if<ast::Assert>(&node.node)) return assertion(*s, span);
+  const Value value = expr(std::get<ast::ExprStmt>(node.node).expr);
+  if (value.kind != ValueKind::Unit || !value.expr) return;
+  Stmt made{StmtKind::Expr, span};
+  made.expr = value.expr;
+  push(std::move(made));
+}
+
+void Elaborator::declare(const ast::Name& name, Symbol symbol) {
+  if (is_builtin_name(name.text)) {
+    reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
+    return;
+  }
+  symbol.lambda_depth = lambda_depth_;
+  Scope& scope = env_->scopes.back();
+  const auto old = scope.find(name.text);
+  if (old != scope.end()) {
+    reporter_.report<DiagKind::DuplicateName>(name.span, name.text)
+        .note(old->second.span, "first declared here");
+  }
+  scope.insert_or_assign(name.text, std::move(symbol));
+}
+
+void Elaborator::let(const ast::Let& node, Span span) {
+  Value value = expr(node.value);
+  Symbol symbol;
+  symbol.span = node.name.span;
+  if (value.kind == ValueKind::Unit) {
+    reporter_.report<DiagKind::NoValue>(value.span);
+    value = error(span);
+  }
+  if (value.kind == ValueKind::Wire) {
+    value = payload_of(*value.owner, value, node.name.text, span);
+  }
+  const bool is_number = value.is_host() || value.kind == ValueKind::Table;
+  const bool stays =
+      value.is_error() || value.kind == ValueKind::Payload || (is_number && !node.is_mutable);
+  if (stays) {
+    symbol.value = value;
+    declare(node.name, std::move(symbol));
+    return;
+  }
+  const Value made = node.is_mutable ? materialize(value) : value;
+  if (made.is_error()) {
+    declare(node.name, std::move(symbol));
+    return;
+  }
+  const VarId var = add_var(node.name.text, made.type, node.is_mutable, node.name.span);
+  Stmt let{StmtKind::Let, span};
+  let.var = var;
+  let.expr = made.expr;
+  push(std::move(let));
+  symbol.value = read_var(var, node.name.span);
+  symbol.value.facts = made.facts;
+  symbol.value.is_exact = made.is_exact && !node.is_mutable;
+  if (symbol.value.is_exact) symbol.leaf = symbolic(node.value).value_or(HostExprId());
+  if (node.is_mutable) {
+    symbol.kind = SymbolKind::Variable;
+    symbol.value.var = var;
+  }
+  declare(node.name, std::move(symbol));
+}
+
+const Symbol* Elaborator::assignable(const ast::Assign& node) {
+  const ast::Name& name = node.target;
+  const Symbol* symbol = find_symbol(name.text);
+  if (symbol == nullptr) {
+    if (is_builtin_name(name.text)) {
+      reporter_.report<DiagKind::NotMutable>(name.span, name.text, "a built-in name");
+    } else {
+      unknown_name(name);
+    }
+    return nullptr;
+  }
+  if (symbol->kind == SymbolKind::State && body_ == BodyKind::Decode) {
+    reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`");
+    return nullptr;
+  }
+  const bool can_change = symbol->kind == SymbolKind::State || symbol->kind == SymbolKind::Variable;
+  if (!can_change) {
+    if (symbol->value.is_error() && symbol->kind == SymbolKind::Value) return nullptr;
+    const char* noun = symbol->kind == SymbolKind::Param   ? "a parameter"
+                       : symbol->kind == SymbolKind::Inner ? "a wrapped compressor"
+                                                           : "not mutable";
+    auto& diag = reporter_.report<DiagKind::NotMutable>(name.span, name.text, noun);
+    if (symbol->kind == SymbolKind::Value) diag.note(symbol->span, "`let mut` would let it change");
+    return nullptr;
+  }
+  if (lambda_depth_ > (symbol->kind == SymbolKind::State ? 0 : symbol->lambda_depth)) {
+    reporter_.report<DiagKind::NotInLambda>(name.span, "an assignment to `" + name.text + "`");
+    return nullptr;
+  }
+  return symbol;
+}
+
+void Elaborator::assign(const ast::Assign& node, Span span) {
+  const Symbol* symbol = assignable(node);
+  if (symbol == nullptr) {
+    expr(node.value);
+    return;
+  }
+  const Type type = symbol->kind == SymbolKind::State ? out_.info.states[symbol->index].type
+                                                      : out_.vars[symbol->value.var.index()].type;
+  if (node.indices.is_empty()) {
+    assign_whole(node, *symbol, type, span);
+  } else {
+    assign_indexed(node, *symbol, type, span);
+  }
+  if (symbol->kind == SymbolKind::State) {
+    ++state_versions_[symbol->index];
+  } else {
+    ++var_versions_[symbol->value.var.index()];
+  }
+}
+
+// A value for a place of this type: the elements widen, a number fills an array.
+Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
+  if (value.is_error()) return value;
+  const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
+  const Value made =
+      is_value && can_coerce(value, type.dtype) ? coerce(value, type.dtype) : error(value.span);
+  const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
+  if (fills) return builtin(BuiltinId::fill, type, {made.expr}, span);
+  if (made.is_typed() && same_shape(made.type, type)) return made;
+  if (is_value && can_coerce(value, type.dtype) && made.is_error()) return made;
+  auto& diag = reporter_.report<DiagKind::CannotAssignType>(value.span, describe(value),
+                                                            std::string(name), type_text(type));
+  note_sizes(diag, {&value});
+  return error(value.span);
+}
+
+void Elaborator::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                              Span span) {
+  const Value value = fit_to(expr(node.value), type, node.target.text, span);
+  if (value.is_error()) return;
+  const bool is_state = symbol.kind == SymbolKind::State;
+  Stmt made{is_state ? StmtKind::AssignState : StmtKind::Assign, span};
+  made.is_state = is_state;
+  made.index = symbol.index;
+  if (!is_state) made.var = symbol.value.var;
+  made.expr = value.expr;
+  push(std::move(made));
+}
+
+// x[a..b] = e stores at a, a + 1 … b - 1.
+Value Elaborator::index_of_range(const ast::Range& range, const Type& type, Span span) {
+  const auto begin = host_size(range.lo, "a slice");
+  auto end = host_size(range.hi, "a slice");
+  if (!begin || !end) return error(span);
+  if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
+  require_nonnegative(*begin, "the begin of a slice is not negative", span);
+  require_at_most(*begin, *end, "a slice ends behind its begin", span);
+  require_at_most(*end, type.dims[0], "the slice ends at most at " + size_text(type.dims[0]), span);
+  const HostExprId size = sizes_.canonical(pool().sub(*end, *begin));
+  const Value numbers =
+      builtin(BuiltinId::iota, vector(kU32, size), {}, span, [&](Expr& e) { e.size = size; });
+  Value index = scalar_op(ScalarOp::add, {numbers, coerce(host(*begin, span), kU32)}, span, "+");
+  index.facts = {true, true, type.dims[0]};
+  return index;
+}
+
+void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                                Span span) {
+  const auto indices = tree().list(node.indices);
+  const Value value = expr(node.value);
+  if (type.rank == 0 || indices.size() != 1) {
+    reporter_.report<DiagKind::CannotIndex>(node.target.span, type_text(type))
+        .note("an assignment takes one index, of an element or a row");
+    return;
+  }
+  const auto* range = std::get_if<ast::Range>(&tree()[indices[0]].node);
+  const Value raw = range == nullptr ? expr(indices[0]) : Value{};
+  const Value index =
+      range == nullptr ? as_index(raw) : index_of_range(*range, type, tree()[indices[0]].span);
+  if (index.is_error() || value.is_error()) return;
+  if (index.type.rank > 1) {
+    reporter_.report<DiagKind::BadIndex>(index.span, describe(index));
+    return;
+  }
+  if (index.type.rank == 1 && !index.facts.unique) {
+    reporter_.report<DiagKind::IndexMayRepeat>(index.span)
+        .note("`scatter_add` takes indices that repeat");
+    return;
+  }
+  Type stored = scalar(type.dtype);
+  if (type.rank == 1 && index.type.rank == 1) stored = vector(type.dtype, index.type.dims[0]);
+  if (type.rank == 2 && index.type.rank == 0) stored = vector(type.dtype, type.dims[1]);
+  if (type.rank == 2 && index.type.rank == 1) {
+    stored = matrix(type.dtype, index.type.dims[0], type.dims[1]);
+  }
+  const Value made = fit_to(value, stored, node.target.text + "[…]", span);
+  if (made.is_error()) return;
+  Stmt store{StmtKind::AssignIndexed, span};
+  store.is_state = symbol.kind == SymbolKind::State;
+  store.index = symbol.index;
+  if (!store.is_state) store.var = symbol.value.var;
+  store.expr = made.expr;
+  store.expr2 = index.expr;
+  store.proved_unique = true;
+  const bool is_host = raw.is_host() && !pool().has_count(type.dims[0]);
+  if (is_host) check_host_index(raw, type.dims[0], index.span);
+  store.proved_in_bounds = is_host || is_in_bounds(index, type.dims[0]);
+  push(std::move(store));
+}
+
+// A block whose value is not used.
+Value Elaborator::unused_block(ast::BlockId id) {
+  Value value = block(id);
+  if (value.is_error() || value.is_typed() || value.kind == ValueKind::Unit) return value;
+  value.kind = ValueKind::Unit;
+  value.expr = {};
+  return value;
+}
+
+void Elaborator::for_loop(const ast::For& node, Span span) {
+  const ast::Interval& bounds = tree()[node.bounds];
+  auto begin = host_size(bounds.lo, "a loop bound");
+  auto end = host_size(bounds.hi, "a loop bound");
+  const HostExprId one = pool().const_int(1);
+  if (begin && !bounds.includes_lo) begin = pool().add(*begin, one);
+  if (end && bounds.includes_hi) end = pool().add(*end, one);
+  Symbol symbol;
+  symbol.span = node.variable.span;
+  const VarId var = add_var(node.variable.text, scalar(kI64), false, node.variable.span);
+  if (begin && end) {
+    symbol.value = read_var(var, node.variable.span);
+    symbol.value.is_exact = true;
+    symbol.leaf = pool().param((1u << 24) + var.index(), HostType::Int);
+    if (sizes_.proves_nonnegative(*begin)) {
+      symbol.value.facts.limit = *end;
+      sizes_.set_nonnegative(symbol.leaf);
+    }
+  }
+  forget_masks();
+  const Value body = in_block(tree()[node.body].span, [&] {
+    env_->scopes.emplace_back();
+    declare(node.variable, symbol);
+    const Value value = unused_block(node.body);
+    env_->scopes.pop_back();
+    return value;
+  });
+  forget_masks();
+  if (!begin || !end || body.is_error()) return;
+  Stmt made{StmtKind::For, span};
+  made.var = var;
+  made.size = *begin;
+  made.size2 = *end;
+  made.expr = body.expr;
+  if (body.expr) push(std::move(made));
+}
+
+void Elaborator::while_loop(const ast::While& node, Span span) {
+  const auto limit = host_size(node.limit, "`at_most:`");
+  forget_masks();
+  Value test = in_block(tree()[node.condition].span, [&] {
+    const auto holds = condition(node.condition);
+    Value value = error(span);
+    if (!holds) return value;
+    value.kind = ValueKind::Typed;
+    value.expr = *holds;
+    value.type = scalar(kBool);
+    return value;
+  });
+  const Value body = in_block(tree()[node.body].span, [&] { return unused_block(node.body); });
+  forget_masks();
+  if (!limit || test.is_error() || body.is_error() || !body.expr) return;
+  Stmt made{StmtKind::While, span};
+  made.expr2 = test.expr;
+  made.size = *limit;
+  made.expr = body.expr;
+  push(std::move(made));
+}
+
+void Elaborator::assertion(const ast::Assert& node, Span span) {
+  const auto holds = condition(node.condition);
+  if (!holds) return;
+  Stmt made{StmtKind::Assert, span};
+  made.expr2 = *holds;
+  made.text = node.message;
+  push(std::move(made));
+}
+
+}  // namespace cinch::sema

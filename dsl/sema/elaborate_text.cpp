@@ -1,0 +1,122 @@
+// Types, sizes and values as people write them, and notes that say where a size comes from.
+#include "dsl/sema/elaborator.h"
+
+#include <algorithm>
+
+namespace cinch::sema {
+
+namespace {
+
+const char* infix_of(HostOp op) {
+  switch (op) {
+    case HostOp::Add:
+      return " + ";
+    case HostOp::Sub:
+      return " - ";
+    case HostOp::Mul:
+      return " * ";
+    case HostOp::Div:
+      return " / ";
+    case HostOp::Mod:
+      return " % ";
+    default:
+      return nullptr;
+  }
+}
+
+bool is_sum(HostOp op) {
+  return op == HostOp::Add || op == HostOp::Sub;
+}
+
+}  // namespace
+
+std::string Elaborator::size_text(HostExprId id) {
+  if (const auto named = size_names_.find(id); named != size_names_.end()) {
+    return named->second.first;
+  }
+  const HostExprNode node = pool().node(id);
+  if (node.op == HostOp::Const) return pool().print(id);
+  if (node.op == HostOp::Param && node.payload < out_.info.params.size()) {
+    return out_.info.params[node.payload].name;
+  }
+  if (node.op == HostOp::Count) {
+    return node.payload < out_.info.counts.size() ? out_.info.counts[node.payload].name : "m";
+  }
+  if (node.op == HostOp::Cast) return size_text(node.args[0]);
+  const int num_args = host_op_num_args(node.op);
+  if (num_args == 0) return host_op_name(node.op);
+  if (const char* infix = infix_of(node.op)) {
+    const auto side = [&](HostExprId arg) {
+      const bool is_named = size_names_.contains(arg);
+      const bool needs = !is_named && is_sum(pool().node(arg).op) && node.op != HostOp::Add;
+      return needs ? "(" + size_text(arg) + ")" : size_text(arg);
+    };
+    return side(node.args[0]) + infix + side(node.args[1]);
+  }
+  std::string text = std::string(host_op_name(node.op)) + "(";
+  for (int i = 0; i < num_args; ++i) {
+    if (i > 0) text += ", ";
+    text += size_text(node.args[i]);
+  }
+  return text + ")";
+}
+
+std::string Elaborator::type_text(const Type& type) {
+  const std::string element = dtype_name(type.dtype);
+  if (type.rank == 0) return element;
+  std::string text = "[" + element + "; " + size_text(type.dims[0]);
+  if (type.rank == 2) text += ", " + size_text(type.dims[1]);
+  return text + "]";
+}
+
+std::string Elaborator::describe(const Value& value) {
+  switch (value.kind) {
+    case ValueKind::Error:
+      return "an error";
+    case ValueKind::Unit:
+      return "nothing";
+    case ValueKind::Host: {
+      const HostType type = pool().type(value.host);
+      if (type == HostType::Bool) return "bool";
+      if (type == HostType::F32) return "f32";
+      if (pool().is_const(value.host)) return "the number " + pool().print(value.host);
+      return "the size " + size_text(value.host);
+    }
+    case ValueKind::Table:
+      return "a table of " + std::to_string(value.table.size()) + " numbers";
+    case ValueKind::Typed:
+      return type_text(value.type);
+    case ValueKind::Payload:
+    case ValueKind::Wire:
+      return "a payload";
+  }
+  return "";
+}
+
+// The named sizes and leaves that a size is made of, each with the place it comes from.
+void Elaborator::collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out) {
+  if (const auto named = size_names_.find(id); named != size_names_.end()) {
+    const auto same = [&](const auto& entry) { return entry.first == named->second.first; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(named->second);
+    return;
+  }
+  const HostExprNode node = pool().node(id);
+  for (HostExprId arg : node.args) {
+    if (arg) collect_sizes(arg, out);
+  }
+}
+
+dsl::Diagnostic& Elaborator::note_sizes(dsl::Diagnostic& diag,
+                                        std::initializer_list<const Value*> values) {
+  std::vector<std::pair<std::string, Span>> found;
+  for (const Value* value : values) {
+    if (!value->is_typed()) continue;
+    for (int i = 0; i < value->type.rank; ++i) collect_sizes(value->type.dims[i], found);
+  }
+  for (const auto& [name, span] : found) {
+    if (span.has_file()) diag.note(span, "`" + name + "` comes from here");
+  }
+  return diag;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,336 @@
+// Types as written, and conversions: exact numbers take the type they meet, other values widen
+// silently where nothing can change, all else needs `as`.
+#include <cmath>
+#include <cstring>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+std::uint64_t f64_bits(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+bool fits(std::int64_t value, DType type) {
+  if (is_unsigned_int(type)) {
+    return value >= 0 && (type.bits >= 63 || static_cast<std::uint64_t>(value) <= max_int(type));
+  }
+  return value >= min_int(type) && value <= static_cast<std::int64_t>(max_int(type));
+}
+
+double as_double(const HostValue& value) {
+  switch (value.type) {
+    case HostType::Int:
+      return static_cast<double>(value.as_int());
+    case HostType::F32:
+      return value.as_f32();
+    case HostType::F64:
+      return value.as_f64();
+    case HostType::Bool:
+      return value.as_bool() ? 1 : 0;
+  }
+  return 0;
+}
+
+bool is_wide_float(DType type) {
+  return type == kF32 || type == kF64;
+}
+
+}  // namespace
+
+std::optional<DType> Elaborator::dtype_of(ast::TypeId id) {
+  const ast::Type& type = tree()[id];
+  const auto* scalar = std::get_if<ast::ScalarType>(&type.node);
+  if (scalar == nullptr) {
+    reporter_.report<DiagKind::BadType>(type.span, "a scalar type", "another type");
+    return std::nullopt;
+  }
+  const std::string& name = scalar->name.text;
+  if (scalar->width.has_value()) {
+    const auto bits = constant_int(scalar->width);
+    if (!bits) return std::nullopt;
+    const auto made = name == "int" ? make_int(*bits) : make_uint(*bits);
+    if (!made) reporter_.report<DiagKind::BadWidth>(tree()[scalar->width].span, name, *bits);
+    return made;
+  }
+  const auto found = parse_dtype(name);
+  if (!found) {
+    static const std::vector<std::string_view> kNames = {"bool", "f16", "bf16",   "f32",    "f64",
+                                                         "u8",   "u16", "f8e4m3", "f8e5m2", "u32",
+                                                         "u64",  "i8",  "i16",    "i32",    "i64"};
+    reporter_.report<DiagKind::UnknownType>(type.span, name)
+        .suggest(type.span, std::string(dsl::nearest_name(name, kNames)));
+  }
+  return found;
+}
+
+std::optional<Type> Elaborator::type_of(ast::TypeId id) {
+  const ast::Type& node = tree()[id];
+  if (std::holds_alternative<ast::CompressorType>(node.node)) {
+    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
+    return std::nullopt;
+  }
+  const auto* array = std::get_if<ast::ArrayType>(&node.node);
+  if (array == nullptr) {
+    const auto dtype = dtype_of(id);
+    return dtype ? std::optional(scalar(*dtype)) : std::nullopt;
+  }
+  const auto element = dtype_of(array->element);
+  Type type = scalar(element.value_or(kF32));
+  bool is_good = element.has_value();
+  const auto dims = tree().list(array->dims);
+  if (dims.size() > 2) {
+    reporter_.report<DiagKind::BadType>(node.span, "one or two sizes", std::to_string(dims.size()));
+    return std::nullopt;
+  }
+  for (ast::ExprId dim : dims) {
+    const auto size = host_size(dim, "a size of a type");
+    if (size) type.dims[type.rank++] = *size;
+    is_good &= size.has_value();
+  }
+  return is_good ? std::optional(type) : std::nullopt;
+}
+
+bool Elaborator::is_one(HostExprId size) {
+  return sizes_.constant(size) == 1;
+}
+
+bool Elaborator::same_shape(const Type& a, const Type& b) {
+  if (a.rank != b.rank) return false;
+  for (int i = 0; i < a.rank; ++i) {
+    if (!sizes_.proves_equal(a.dims[i], b.dims[i])) return false;
+  }
+  return true;
+}
+
+HostExprId Elaborator::num_elems(const Type& type) {
+  if (type.rank == 0) return pool().const_int(1);
+  return type.rank == 1 ? type.dims[0] : pool().mul(type.dims[0], type.dims[1]);
+}
+
+Value Elaborator::literal(HostExprId constant, DType to, Span span) {
+  const HostValue value = pool().const_value(constant);
+  const bool is_narrow = is_narrow_float(to);
+  Expr expr{ExprKind::Literal, scalar(is_narrow ? kF32 : to), span};
+  if (is_float(to)) {
+    const double number = as_double(value);
+    expr.bits = f64_bits(to == kF64 ? number : static_cast<double>(static_cast<float>(number)));
+  } else {
+    expr.bits = value.type == HostType::Bool || value.type == HostType::Int
+                    ? value.bits
+                    : static_cast<std::uint64_t>(static_cast<std::int64_t>(as_double(value)));
+  }
+  const Value made = typed(std::move(expr));
+  return is_narrow ? convert(made, to, span) : made;
+}
+
+Type Elaborator::value_type(const Value& value) {
+  if (value.is_typed()) return value.type;
+  if (value.kind != ValueKind::Table) return scalar(kF32);
+  const auto size = static_cast<std::int64_t>(value.table.size());
+  if (value.table_cols == 0) return vector(kF32, pool().const_int(size));
+  return matrix(kF32, pool().const_int(size / value.table_cols),
+                pool().const_int(value.table_cols));
+}
+
+std::optional<DType> Elaborator::own_dtype(const Value& value) const {
+  if (value.is_host()) {
+    const HostType type = out_.info.exprs.type(value.host);
+    if (type == HostType::Bool) return kBool;
+    if (type == HostType::F32) return kF32;
+    return std::nullopt;
+  }
+  if (value.is_typed() && !value.is_exact) return value.type.dtype;
+  return std::nullopt;
+}
+
+namespace {
+
+// True for numbers with a point, f32 unless they meet another type.
+bool is_exact_float(const HostExprPool& pool, const Value& value) {
+  if (value.is_host()) return pool.type(value.host) == HostType::F64;
+  for (HostExprId element : value.table) {
+    if (pool.type(element) == HostType::F64) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<DType> Elaborator::meet(const Value& a, const Value& b) {
+  const auto own_a = own_dtype(a), own_b = own_dtype(b);
+  if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
+  if (!own_a && !own_b) {
+    return is_exact_float(pool(), a) || is_exact_float(pool(), b) ? kF32 : kI64;
+  }
+  const DType own = own_a ? *own_a : *own_b;
+  if (is_exact_float(pool(), own_a ? b : a) && !is_float(own)) {
+    return widens_losslessly(own, kF32) ? std::optional(kF32) : std::nullopt;
+  }
+  return arithmetic_type(own);
+}
+
+Value Elaborator::materialize(const Value& value) {
+  if (value.kind == ValueKind::Table) {
+    bool all_bool = true, is_wide = false;
+    for (HostExprId element : value.table) {
+      all_bool &= pool().type(element) == HostType::Bool;
+      if (pool().type(element) != HostType::Int) continue;
+      is_wide |= !fits(pool().const_value(element).as_int(), kI32);
+    }
+    if (is_exact_float(pool(), value)) return coerce(value, kF32);
+    return coerce(value, all_bool && !value.table.empty() ? kBool : is_wide ? kI64 : kI32);
+  }
+  if (value.is_typed() && value.is_exact) {
+    Value result = value;
+    result.is_exact = false;
+    return result;
+  }
+  if (!value.is_host()) return value;
+  if (value.is_big) return coerce(value, kU64);
+  switch (pool().type(value.host)) {
+    case HostType::Bool:
+      return coerce(value, kBool);
+    case HostType::F32:
+    case HostType::F64:
+      return coerce(value, kF32);
+    case HostType::Int:
+      break;
+  }
+  const bool is_small =
+      pool().is_const(value.host) && fits(pool().const_value(value.host).as_int(), kI32);
+  return coerce(value, is_small ? kI32 : kI64);
+}
+
+bool Elaborator::can_coerce(const Value& value, DType to) {
+  if (value.is_error()) return true;
+  if (const auto own = own_dtype(value)) return widens_losslessly(*own, to);
+  if (value.is_typed()) return !is_bool(to);
+  if (value.kind != ValueKind::Table && !value.is_host()) return false;
+  return !is_bool(to) && (is_float(to) || !is_exact_float(pool(), value));
+}
+
+Value Elaborator::coerce(const Value& value, DType to) {
+  if (value.is_error()) return value;
+  if (!can_coerce(value, to)) {
+    const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
+    if (is_value) {
+      reporter_.report<DiagKind::CannotConvert>(value.span, describe(value), dtype_name(to));
+    } else {
+      reporter_.report<DiagKind::Mismatch>(value.span, dtype_name(to), describe(value));
+    }
+    return error(value.span);
+  }
+  if (value.kind == ValueKind::Table) {
+    Expr table{ExprKind::Table, value_type(value), value.span};
+    table.type.dtype = to;
+    for (HostExprId element : value.table) {
+      const Value made = coerce(host(element, value.span), to);
+      if (made.is_error()) return made;
+      table.args.push_back(made.expr);
+    }
+    return typed(std::move(table));
+  }
+  if (value.is_typed()) {
+    if (value.type.dtype == to) {
+      Value same = value;
+      same.is_exact = false;
+      return same;
+    }
+    Value result = convert(value, to, value.span);
+    result.facts = value.facts;
+    return result;
+  }
+  const HostType type = pool().type(value.host);
+  if (value.is_big && !is_float(to) && to != kU64) {
+    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, "this number", dtype_name(to));
+    return error(value.span);
+  }
+  if (pool().is_const(value.host)) {
+    const bool is_number = type == HostType::Int && is_int(to) && !value.is_big;
+    if (is_number && !fits(pool().const_value(value.host).as_int(), to)) {
+      reporter_.report<DiagKind::ConstantOutOfRange>(value.span, pool().print(value.host),
+                                                     dtype_name(to));
+      return error(value.span);
+    }
+    return literal(value.host, to, value.span);
+  }
+  Expr size{ExprKind::HostSize, scalar(to), value.span};
+  size.size = value.host;
+  if (is_narrow_float(to)) size.type.dtype = kF32;
+  if (is_float(to)) size.size = pool().cast(value.host, to == kF64 ? HostType::F64 : HostType::F32);
+  if (type == HostType::Bool && !is_bool(to) && !is_float(to)) size.size = to_int(value.host);
+  const Value made = typed(std::move(size));
+  return is_narrow_float(to) ? convert(made, to, value.span) : made;
+}
+
+Value Elaborator::convert(const Value& value, DType to, Span span) {
+  if (value.is_error()) return error(span);
+  if (value.kind == ValueKind::Table) return convert(materialize(value), to, span);
+  if (value.is_host()) {
+    const HostType type = pool().type(value.host);
+    const bool is_const = pool().is_const(value.host);
+    if (is_wide_float(to) || (type == HostType::Bool && is_bool(to))) {
+      Value same = value;
+      same.span = span;
+      if (in_host_ && is_wide_float(to)) return host(pool().cast(value.host, HostType::F32), span);
+      return coerce(same, to);
+    }
+    if (in_host_ && is_int(to)) return host(to_int(value.host), span);
+    if (is_const && type == HostType::Int && !value.is_big && is_int(to) &&
+        fits(pool().const_value(value.host).as_int(), to)) {
+      return literal(value.host, to, span);
+    }
+    const DType wide = type == HostType::Int    ? (value.is_big ? kU64 : kI64)
+                       : type == HostType::Bool ? kBool
+                       : is_const               ? kF64
+                                                : kF32;
+    return convert(coerce(value, wide), to, span);
+  }
+  if (!value.is_typed()) {
+    reporter_.report<DiagKind::Mismatch>(value.span, "a value", describe(value));
+    return error(span);
+  }
+  Value result;
+  if (value.type.dtype == to) {
+    result = value;
+    result.is_exact = false;
+    return result;
+  }
+  Expr expr{ExprKind::Convert, value.type, span};
+  expr.type.dtype = to;
+  expr.args = {value.expr};
+  result = typed(std::move(expr));
+  if (widens_losslessly(value.type.dtype, to)) {
+    result.facts = value.facts;
+  }
+  return result;
+}
+
+Value Elaborator::arithmetic(const Value& value) {
+  const Value made = materialize(value);
+  return made.is_error() ? made : coerce(made, arithmetic_type(made.type.dtype));
+}
+
+Value Elaborator::as_float(const Value& value, std::string_view op) {
+  if (value.is_error()) return value;
+  const auto own = own_dtype(value);
+  if (!own) {
+    return value.is_typed() || value.is_host() || value.kind == ValueKind::Table
+               ? coerce(value, kF32)
+               : error(value.span);
+  }
+  if (is_float(*own)) return coerce(value, arithmetic_type(*own));
+  if (!is_bool(*own) && widens_losslessly(*own, kF32)) return coerce(value, kF32);
+  reporter_.report<DiagKind::CannotApply>(value.span, op, describe(value))
+      .note("convert it first: `as f32`");
+  return error(value.span);
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,363 @@
+// Elaboration: one compressor (or one fn) to a CheckedProgram. A single class, since every rule
+// needs names, types and sizes at once; its parts stand in elaborate_*.cpp, one per group below.
+// A method that finds a mistake reports it and returns an error value; error values stay silent.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dsl/sema/sizes.h"
+#include "dsl/sema/value.h"
+
+namespace cinch::sema {
+
+/// Which body is elaborated: what it may see.
+enum class BodyKind : std::uint8_t { Encode, Decode, Finish, Sync, StateInit, Host };
+
+/// Names in sight: of one method, or of one inlined fn.
+struct Environment {
+  const FileUnit* unit = nullptr;
+  Instance* instance = nullptr;  // nullptr in a fn
+  std::vector<Scope> scopes;
+  std::uint32_t shared_draws = 0;  // so far in the method that is inlined
+  Instance* draw_instance =
+      nullptr;  // whose draws these are (in a fn: of the method that calls it)
+};
+
+/// Arguments of a call to a named operator, sorted out.
+struct CallArgs {
+  std::string name;
+  Span span;
+  std::vector<ast::ExprId> positional;
+  std::map<std::string, const ast::Arg*, std::less<>> named;
+  bool is_bad = false;  // a mistake was reported
+};
+
+class Elaborator {
+ public:
+  Elaborator(ModuleData& module, Reporter& reporter) : module_(module), reporter_(reporter) {}
+
+  /// elaborate_instance.cpp. A compressor with values for open parameters; `is_check`: parameters
+  /// without a default get one.
+  bool run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
+           bool is_check);
+  /// A number of a file that is known when the program is compiled; reports.
+  std::optional<HostValue> evaluate_constant(const FileUnit& unit, ast::ExprId id);
+  /// Checks a fn with sizes of its own.
+  void check_fn(const DeclRef& decl);
+  /// Checks a constant of a file.
+  void check_const(const DeclRef& decl);
+  CheckedProgram take() { return std::move(out_); }
+
+ private:
+  // ---- nodes of the result (elaborate_core.cpp)
+  HostExprPool& pool() { return out_.info.exprs; }
+  Value typed(Expr expr);
+  Value host(HostExprId id, Span span) const;
+  Value error(Span span) const;
+  Value read_var(VarId var, Span span);
+  VarId add_var(std::string name, const Type& type, bool is_mutable, Span span);
+  void push(Stmt stmt);
+  /// Runs `body` with a statement list of its own; a Block when it left statements.
+  Value in_block(Span span, const std::function<Value()>& body);
+  /// Host conditions: proved, a mistake, or checked before launch.
+  void require(HostExprId condition, const std::string& what, Span span);
+  void require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span);
+  void require_nonnegative(HostExprId size, const std::string& what, Span span);
+  /// A read-only variable for a value that is used more than once.
+  Value shared(const Value& value, std::string name);
+  bool is_leaf(const Value& value) const;
+
+  // ---- text of types and sizes (elaborate_text.cpp)
+  std::string size_text(HostExprId id);
+  std::string type_text(const Type& type);
+  std::string describe(const Value& value);
+  dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
+  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out);
+
+  // ---- types and conversions (elaborate_types.cpp)
+  const ast::Module& tree() const { return env_->unit->tree; }
+  std::optional<DType> dtype_of(ast::TypeId id);
+  std::optional<Type> type_of(ast::TypeId id);
+  Type scalar(DType dtype) const { return {dtype, 0, {}}; }
+  Type vector(DType dtype, HostExprId size) const { return {dtype, 1, {size, {}}}; }
+  Type matrix(DType dtype, HostExprId rows, HostExprId cols) const {
+    return {dtype, 2, {rows, cols}};
+  }
+  bool is_one(HostExprId size);
+  bool same_shape(const Type& a, const Type& b);
+  HostExprId num_elems(const Type& type);
+  /// The type a value has when nothing else decides.
+  Value materialize(const Value& value);
+  /// Silent conversion of the elements to `to`; reports when a value could change.
+  Value coerce(const Value& value, DType to);
+  bool can_coerce(const Value& value, DType to);
+  /// The type without a conversion of exact numbers: that of the elements.
+  std::optional<DType> own_dtype(const Value& value) const;
+  Value convert(const Value& value, DType to, Span span);  // as
+  Value literal(HostExprId constant, DType to, Span span);
+  /// Float of at least f32 for functions of reals; reports.
+  Value as_float(const Value& value, std::string_view op);
+  Value arithmetic(const Value& value);
+  std::optional<DType> meet(const Value& a, const Value& b);
+  Type value_type(const Value& value);
+
+  // ---- host arithmetic (elaborate_host.cpp)
+  Value host_scalar_op(ScalarOp op, std::span<const Value> args, Span span);
+  Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
+  HostExprId to_int(HostExprId id);
+  HostExprId to_float(HostExprId id);
+  HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
+  /// An expression that the host must compute, as an Int; reports and gives nothing otherwise.
+  std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what);
+  std::optional<std::int64_t> constant_int(ast::ExprId id);
+  std::optional<HostValue> constant_value(ast::ExprId id);
+  Value as_table_op(ScalarOp op, std::span<const Value> args, Span span);
+
+  // ---- expressions (elaborate_expr.cpp, elaborate_name.cpp, elaborate_scalar.cpp)
+  Value expr(ast::ExprId id);
+  Value expr_node(ast::ExprId id, const ast::Expr& node);
+  Value literal_expr(const ast::Literal& node, Span span);
+  Value name_expr(const ast::Name& name);
+  Value builtin_name(const ast::Name& name);
+  Value symbol_value(const Symbol& symbol, const ast::Name& name);
+  const Symbol* find_symbol(std::string_view name) const;
+  Value decl_value(const DeclRef& decl, const ast::Name& name);
+  Value const_value(const DeclRef& decl, const ast::Const& node);
+  void unknown_name(const ast::Name& name);
+  Value field_expr(const ast::FieldRef& node, Span span);
+  Value payload_field(const Value& payload, const ast::Name& field, Span span);
+  Value unary(const ast::Unary& node, Span span);
+  Value binary(const ast::Binary& node, Span span);
+  Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
+  Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
+  std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
+                                    std::string_view name);
+  std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);
+  Value cannot_combine(std::string_view name, const Value& a, const Value& b, Span span);
+  Value cast(const ast::Cast& node, Span span);
+  Value bitcast(const ast::Bitcast& node, Span span);
+  Value array_literal(const ast::ArrayLiteral& node, Span span);
+  Value if_expr(const ast::If& node, Span span);
+  Value join_branches(const Value& condition, Value a, Value b, Span span);
+  Value block(ast::BlockId id);
+  Value block_in_scope(ast::BlockId id);
+  Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
+               const std::function<Value(Value)>& finish);
+  std::optional<ExprId> condition(ast::ExprId id);
+  Value bool_value(const Value& value, std::string_view what);
+
+  // ---- indices (elaborate_index.cpp)
+  Value index_expr(const ast::Index& node, Span span);
+  Value index_value(const Value& base, ast::ExprId index, Span span);
+  Value gather(const Value& base, const Value& index, Span span);
+  Value gather_flat(const Value& base, const Value& index, Span span);
+  Value gather_rows(const Value& base, const Value& index, Span span);
+  Value slice(const Value& base, const ast::Range& range, Span span);
+  Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
+  Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
+  Value as_index(const Value& value);
+  bool is_in_bounds(const Value& index, HostExprId size);
+  void check_host_index(const Value& index, HostExprId size, Span span);
+  HostExprId index_limit(const Value& value);
+  /// A host expression in which loop variables are leaves; nothing where there is none.
+  std::optional<HostExprId> symbolic(ast::ExprId id);
+  bool has_loop_leaf(HostExprId id);
+
+  // ---- calls (elaborate_call.cpp)
+  Value call(const ast::Call& node, Span span);
+  Value call_named(const ast::Call& node, const ast::Name& name, Span span);
+  Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
+  Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
+  Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
+  bool bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner);
+  bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
+  Value fn_body(const ast::Fn& fn, Span span);
+  void declare_generic_sizes(const ast::Param& param);
+  Value to_declared(const Value& value, ast::TypeId type, Span span, std::string_view what);
+  Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
+  Value call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span);
+  Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
+  CallArgs sort_args(const ast::Call& node, std::string_view name, Span span,
+                     const std::vector<std::string_view>& labels, std::size_t min, std::size_t max);
+  bool flag(const CallArgs& args, std::string_view label);
+  std::optional<int> axis(const CallArgs& args, const Value& x);
+  Value operand(ast::ExprId id);  // a typed array or scalar
+  Value array_operand(ast::ExprId id, std::string_view name);
+  Value vector_operand(ast::ExprId id, std::string_view name);
+  Value matrix_operand(ast::ExprId id, std::string_view name);
+  Value builtin(BuiltinId id, Type type, std::vector<ExprId> args, Span span,
+                const std::function<void(Expr&)>& set = {});
+  std::optional<HostExprId> named_size(const CallArgs& args, std::string_view label);
+  std::optional<HostExprId> size_arg(ast::ExprId id, std::string_view name);
+  bool all_constant_sizes(const Type& type);
+  Value check_lambda_array(Value value);
+
+  // ---- groups of operators (elaborate_{reduce,select,move,random,sync}.cpp)
+  Value map_call(const CallArgs& args);
+  Value fill_call(const CallArgs& args);
+  Value len_call(const CallArgs& args);
+  Value reduce_call(BuiltinId id, const CallArgs& args);
+  Value reduce_lambda_call(const CallArgs& args);
+  Value reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result);
+  std::optional<Value> mask(const CallArgs& args, const Type& shape);
+  Type reduced_type(const Type& type, int axis, DType dtype);
+  Value scan_call(BuiltinId id, const CallArgs& args);
+  std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
+                                                     Value& init);
+  Value filter_call(BuiltinId id, const CallArgs& args);
+  std::uint32_t count_of_mask(const Value& mask, HostExprId limit, HostExprId len);
+  std::string expr_key(ExprId id);
+  Value sort_call(BuiltinId id, const CallArgs& args);
+  Value top_k_call(BuiltinId id, const CallArgs& args);
+  Value move_call(BuiltinId id, const CallArgs& args);
+  Value pack_call(BuiltinId id, const CallArgs& args);
+  Value concat_call(const CallArgs& args);
+  Value slice_call(const CallArgs& args);
+  Value scatter_call(BuiltinId id, const CallArgs& args);
+  Value reshape_call(const CallArgs& args);
+  Value transpose_call(const CallArgs& args);
+  Value chunk_call(BuiltinId id, const CallArgs& args);
+  Value iota_call(const CallArgs& args);
+  Value histogram_call(const CallArgs& args);
+  Value random_call(BuiltinId id, const CallArgs& args);
+  Value stochastic_round_call(const CallArgs& args);
+  void number_draw(Expr& expr, const CallArgs& args);
+  Value matmul(const Value& a, const Value& b, Span span);
+  Value matrix_call(BuiltinId id, const CallArgs& args);
+  Value collective_call(BuiltinId id, const CallArgs& args);
+  Value allreduce_call(const CallArgs& args);
+  Value per_rank_call(BuiltinId id, const CallArgs& args);
+
+  // ---- statements (elaborate_stmt.cpp)
+  void statement(ast::StmtId id);
+  void let(const ast::Let& node, Span span);
+  void assign(const ast::Assign& node, Span span);
+  void assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
+  void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
+  Value index_of_range(const ast::Range& range, const Type& type, Span span);
+  const Symbol* assignable(const ast::Assign& node);
+  Value unused_block(ast::BlockId id);
+  void for_loop(const ast::For& node, Span span);
+  void while_loop(const ast::While& node, Span span);
+  void assertion(const ast::Assert& node, Span span);
+  void declare(const ast::Name& name, Symbol symbol);
+  Value fit_to(const Value& value, const Type& type, std::string_view name, Span span);
+  void forget_masks() { ++epoch_; }
+
+  // ---- compressors (elaborate_instance.cpp, elaborate_params.cpp, elaborate_wire.cpp)
+  Instance* add_instance(Spec& spec, const std::string& prefix);
+  void collect_items(Instance& instance);
+  void add_method(Instance& instance, const ast::Method& method);
+  void find_shape(Instance& instance);
+  void check_items(Instance& instance);
+  void bind_params(Instance& instance);
+  void bind_param(Instance& instance, const ast::Param& param);
+  void bind_constant(Instance& instance, const ast::Param& param, DType dtype, HostValue value);
+  void add_param(Instance& instance, const ast::Param& param, DType dtype, HostValue value,
+                 const std::optional<rt::ParamRange>& range);
+  std::optional<HostValue> open_value(Instance& instance, const ast::Param& param, DType dtype,
+                                      const std::optional<rt::ParamRange>& range);
+  std::optional<rt::ParamRange> param_range(const ast::Param& param);
+  bool check_range(const std::string& name, double value,
+                   const std::optional<rt::ParamRange>& range, Span span, Span range_span);
+  void check_bindings(const std::vector<Binding>& bindings, Span span);
+  std::string open_name(const Instance& instance, const ast::Param& param) const;
+  void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
+  void elaborate_items(Instance& instance);
+  void elaborate_const(Instance& instance, const ast::Const& node);
+  void elaborate_size(Instance& instance, const ast::SizeItem& node);
+  void elaborate_state(Instance& instance, const ast::StateItem& node);
+  void check_state_size(const ast::StateItem& node, const Type& type);
+  void elaborate_claims(const ast::Claims& node);
+  void elaborate_wire(Instance& instance);
+  void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
+  void elaborate_wire_field(Instance& instance, const ast::WireField& node);
+  void publish_wire(Instance& instance);
+  Environment environment_of(Instance& instance);
+  void with_environment(Environment& env, const std::function<void()>& body);
+
+  // ---- bodies (elaborate_method.cpp, elaborate_payload.cpp)
+  void elaborate_bodies(Instance& instance);
+  void elaborate_encode(Instance& instance);
+  void elaborate_decode(Instance& instance);
+  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& body);
+  void check_wire_sizes(Instance& instance);
+  Type gradient_type(const Instance& instance);
+  Value gradient_value(Instance& instance, Span span);
+  Value gradient_result(const Value& value, Instance& instance, std::string_view what);
+  Value program_result(const Value& value);
+  Value encode_value(Instance& instance, const Value& g, Span span);
+  Value decode_value(Instance& instance, const Value& payload, Span span);
+  Value finish_value(Instance& instance, const Value& sum, Span span);
+  bool has_finish(const Instance& instance) const;
+  Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
+                     const std::function<Value(Value)>& finish);
+  const ast::Param* method_param(Instance& instance, ast::MethodKind kind);
+  Value inner_argument(const Value& value, Instance& inner, Span span);
+  Value outer_result(const Value& value);
+  Value reshaped(const Value& value, const Type& type, Span span);
+  const Instance* wire_owner(const Instance& instance) const;
+  Value as_wire(const Value& value, Instance& instance, Span span);
+  Value wire_literal(const ast::WireLiteral& node, Span span);
+  Value make_wire(Instance& owner, const std::vector<Value>& values, Span span);
+  bool bind_counts(Instance& owner, const std::vector<Value>& values,
+                   std::map<HostExprId, HostExprId>& bound);
+  Type with_counts(Type type, const std::map<HostExprId, HostExprId>& bound);
+  ExprId literal_of(const Value& wire) const;
+  Value payload_of(Instance& owner, const Value& wire, std::string name, Span span);
+  void note_field_facts(const Value& wire);
+
+  ModuleData& module_;
+  Reporter& reporter_;
+  CheckedProgram out_;
+  SizeProver sizes_{out_.info.exprs};
+  std::vector<std::unique_ptr<Instance>> instances_;
+  Environment* env_ = nullptr;
+  std::vector<StmtId>* stmts_ = nullptr;
+  BodyKind body_ = BodyKind::Host;
+  bool in_host_ = false;      // parameters are host values: sizes, loop bounds
+  bool in_leaves_ = false;    // loop variables are leaves of host expressions
+  bool is_check_ = false;     // nothing will be compiled
+  bool in_constant_ = false;  // nothing but constants can be seen
+  int lambda_depth_ = 0;
+  int depth_ = 0;  // inlined calls
+  std::vector<DeclRef> open_fns_;
+  std::vector<const void*> open_consts_;
+  const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
+  std::map<HostExprId, std::pair<std::string, Span>> size_names_;
+  std::uint32_t next_placeholder_ = 1u << 20;
+  std::uint32_t next_generic_ = 0;
+  std::map<std::string, std::uint32_t> counts_by_mask_;
+  std::map<std::uint32_t, std::uint32_t> read_versions_;  // by ExprId of a read
+  std::map<std::uint32_t, std::uint32_t> var_versions_, state_versions_;
+  std::uint32_t epoch_ = 0;
+  std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it
+  std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;  // by wire literal
+  std::map<const Spec*, std::string> inner_names_;
+  std::map<std::string, double> bindings_;
+  std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
+  std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable
+};
+
+/// A compressor's expression in a composition, or its declaration, as a tree of Specs. Reports and
+/// gives nothing on a mistake.
+std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter);
+/// True where the spec still wants a compressor; `fill`: puts the stand-in there.
+bool wants_inner(ModuleData& module, Spec& spec, bool fill);
+/// Open (not fixed) parameters of a spec: their name in the result, the spec and the parameter.
+struct OpenParam {
+  std::string name;
+  Spec* spec;
+  const ast::Param* param;
+};
+std::vector<OpenParam> open_params(Spec& spec);
+
+}  // namespace cinch::sema

@@ -1,0 +1,98 @@
+// Files of a run and the names they declare: what check_module builds and elaboration reads.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/diag/diag.h"
+#include "dsl/sema/sema.h"
+#include "dsl/source/source.h"
+#include "dsl/syntax/ast.h"
+
+namespace cinch::sema {
+
+struct FileUnit;
+
+/// What one `import` brought in, under the name before the point.
+struct ImportedFiles {
+  std::string qualifier;
+  std::vector<const FileUnit*> files;
+};
+
+/// One parsed file.
+struct FileUnit {
+  const dsl::SourceBuffer* source = nullptr;
+  ast::Module tree;
+  std::map<std::string, ast::DeclId, std::less<>> names;  // its own declarations
+  std::vector<ImportedFiles> imports;
+  bool is_loading = true;  // until its imports are read: meeting it again is a loop
+};
+
+/// A declaration and the file that names in it are looked up from.
+struct DeclRef {
+  const FileUnit* unit = nullptr;
+  ast::DeclId decl;
+  const ast::Decl& operator*() const { return unit->tree[decl]; }
+  friend bool operator==(const DeclRef&, const DeclRef&) = default;
+};
+
+struct ModuleData {
+  dsl::SourceSet* sources = nullptr;
+  std::vector<std::unique_ptr<FileUnit>> units;  // [0]: the file itself
+  std::unique_ptr<FileUnit> stand_in;  // a plain compressor that wrappers are checked around
+
+  const FileUnit& root() const { return *units.front(); }
+};
+
+/// Adds diagnostics to a sink, each only once: bodies are elaborated as often as they are inlined.
+class Reporter {
+ public:
+  explicit Reporter(dsl::DiagSink& sink) : sink_(sink) {}
+
+  template <dsl::DiagKind kKind, class... Args>
+  dsl::Diagnostic& report(Span span, Args&&... args) {
+    static_assert(sizeof...(Args) == dsl::diag_arity(kKind), "arguments and template differ");
+    return add(dsl::Diagnostic{
+        kKind, span, {dsl::make_diag_arg(std::forward<Args>(args))...}, {}, {}, {}});
+  }
+  /// Errors found so far, repeated ones too.
+  std::size_t num_errors() const { return num_errors_; }
+
+ private:
+  dsl::Diagnostic& add(dsl::Diagnostic diag);
+
+  dsl::DiagSink& sink_;
+  dsl::Diagnostic repeated_{};
+  std::size_t num_errors_ = 0;
+};
+
+/// Name of a declaration, or "" of an import.
+const ast::Name* declared_name(const ast::Decl& decl);
+/// "a compressor", "a function": for messages.
+std::string decl_noun(const ast::Decl& decl);
+
+/// The declaration that `name` means in `unit`: its own, else the one of the imported files. An
+/// ambiguous name is reported and gives nothing; an unknown one gives nothing silently.
+std::optional<DeclRef> find_decl(const FileUnit& unit, std::string_view name, Span span,
+                                 Reporter& reporter);
+/// `qualifier.name`: nothing when there is no such import or name.
+std::optional<DeclRef> find_qualified(const FileUnit& unit, std::string_view qualifier,
+                                      std::string_view name);
+/// True where an import is called by that name.
+bool is_qualifier(const FileUnit& unit, std::string_view name);
+/// All names that `unit` can see without a qualifier, for suggestions.
+std::vector<std::string_view> visible_names(const FileUnit& unit);
+
+/// Parses `file`, then all that it imports.
+std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file,
+                                       const Loader& loader, dsl::DiagSink& sink);
+
+/// The six names that no parameter and no `let` may take.
+bool is_builtin_name(std::string_view name);
+
+}  // namespace cinch::sema

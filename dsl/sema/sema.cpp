@@ -1,0 +1,129 @@
+// The doors: loading, checking everything in a file, and elaborating one compressor.
+#include "dsl/sema/sema.h"
+
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+#include "dsl/syntax/syntax.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+// What wrappers are checked around when a file gives them nothing to wrap.
+constexpr const char* kStandIn =
+    "compressor plain {\n"
+    "  wire { value: [f32; n] }\n"
+    "  encode(g: [f32; n]) { wire { value: g } }\n"
+    "  decode(w) { w.value }\n"
+    "}\n";
+
+void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
+  data.stand_in = std::make_unique<FileUnit>();
+  data.stand_in->source = &data.sources->add("<plain compressor>", kStandIn);
+  data.stand_in->tree = dsl::parse(*data.stand_in->source, sink);
+}
+
+void check_everything(ModuleData& data, Reporter& reporter) {
+  const FileUnit& unit = data.root();
+  for (ast::DeclId id : unit.tree.decls) {
+    const DeclRef decl{&unit, id};
+    const ast::Decl& node = unit.tree[id];
+    if (std::holds_alternative<ast::Const>(node.node)) {
+      Elaborator(data, reporter).check_const(decl);
+    } else if (std::holds_alternative<ast::Fn>(node.node)) {
+      Elaborator(data, reporter).check_fn(decl);
+    } else if (std::holds_alternative<ast::Compressor>(node.node) ||
+               std::holds_alternative<ast::Composition>(node.node)) {
+      const auto spec = make_spec(data, decl, reporter);
+      if (spec == nullptr) continue;
+      wants_inner(data, *spec, true);
+      Elaborator(data, reporter).run(*spec, declared_name(node)->text, {}, true);
+    }
+  }
+}
+
+bool is_compressor(const ast::Decl& decl) {
+  return std::holds_alternative<ast::Compressor>(decl.node) ||
+         std::holds_alternative<ast::Composition>(decl.node);
+}
+
+bool takes_compressor(const ast::Module& tree, const ast::Compressor& node) {
+  for (std::uint32_t i = 0; i < node.params.count; ++i) {
+    const ast::Param& param = tree[tree.params.pool[node.params.first + i]];
+    if (param.type.has_value() &&
+        std::holds_alternative<ast::CompressorType>(tree[param.type].node)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<CompressorEntry> CheckedModule::compressors() const {
+  std::vector<CompressorEntry> entries;
+  const ast::Module& tree = data_->root().tree;
+  for (ast::DeclId id : tree.decls) {
+    const ast::Decl& decl = tree[id];
+    if (!is_compressor(decl)) continue;
+    CompressorEntry entry;
+    entry.name = declared_name(decl)->text;
+    entry.doc = decl.doc;
+    entry.span = declared_name(decl)->span;
+    const auto* node = std::get_if<ast::Compressor>(&decl.node);
+    entry.is_composition = node == nullptr;
+    entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
+                           dsl::DiagSink& sink, CheckDepth depth) {
+  const std::size_t errors = sink.num_errors();
+  std::shared_ptr<ModuleData> data = load_files(sources, file, loader, sink);
+  load_stand_in(*data, sink);
+  if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
+    Reporter reporter(sink);
+    check_everything(*data, reporter);
+  }
+  return CheckedModule(std::move(data));
+}
+
+std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string_view compressor,
+                                        const std::vector<Binding>& bindings, dsl::DiagSink& sink) {
+  ModuleData& data = module.data();
+  Reporter reporter(sink);
+  const FileUnit& unit = data.root();
+  const auto at = unit.names.find(compressor);
+  if (at == unit.names.end() || !is_compressor(unit.tree[at->second])) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, id] : unit.names) {
+      if (is_compressor(unit.tree[id])) names.push_back(name);
+    }
+    auto& diag = reporter.report<DiagKind::UnknownCompressor>(Span{unit.source->id(), 0, 0},
+                                                              std::string(compressor));
+    const std::string_view near = dsl::nearest_name(compressor, names);
+    if (!near.empty()) diag.note("did you mean `" + std::string(near) + "`?");
+    return std::nullopt;
+  }
+  const DeclRef decl{&unit, at->second};
+  const auto spec = make_spec(data, decl, reporter);
+  if (spec == nullptr) return std::nullopt;
+  if (wants_inner(data, *spec, false)) {
+    const ast::Name& name = *declared_name(*decl);
+    reporter.report<DiagKind::NeedsInner>(name.span, spec->node->name.text, "inner");
+    return std::nullopt;
+  }
+  Elaborator elaborator(data, reporter);
+  if (!elaborator.run(*spec, std::string(compressor), bindings, false)) return std::nullopt;
+  CheckedProgram program = elaborator.take();
+  program.info.doc = (*decl).doc;
+  program.name_span = declared_name(*decl)->span;
+  return program;
+}
+
+}  // namespace cinch::sema

@@ -1,0 +1,130 @@
+// What an expression means while it is elaborated, and the names that stand for it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/sema/checked.h"
+#include "dsl/sema/module_data.h"
+
+namespace cinch::sema {
+
+struct Instance;
+
+/// What is known of an array (or scalar) of indices.
+struct IndexFacts {
+  bool unique = false;     // no value stands twice
+  bool ascending = false;  // strictly
+  HostExprId limit;        // every value is in [0, limit), where valid
+};
+
+enum class ValueKind : std::uint8_t {
+  Error,    // a mistake was reported: whatever is made of it is an error too, silently
+  Unit,     // no value: a block that ends in a statement
+  Host,     // computed on the host. Int, and constant F64: exact numbers that take the type they
+            // meet; F32: an f32; Bool
+  Table,    // array of exact constants: takes the type it meets
+  Typed,    // an expression of the checked tree
+  Payload,  // a payload variable
+  Wire,     // a wire literal
+};
+
+struct Value {
+  ValueKind kind = ValueKind::Error;
+  Span span;
+  HostExprId host;                // Host
+  bool is_big = false;            // Host: a literal of 2^63 or more, held as its bits
+  std::vector<HostExprId> table;  // Table: constants, row by row
+  std::uint32_t table_cols = 0;   // Table: 0 of a vector
+  ExprId expr;                    // Typed, Wire
+  Type type;                      // Typed
+  bool is_exact = false;          // Typed: an integer made of loop variables
+  IndexFacts facts;               // Typed
+  VarId var;                      // Payload
+  Instance* owner = nullptr;      // Payload, Wire: whose wire it has
+
+  bool is_error() const { return kind == ValueKind::Error; }
+  bool is_host() const { return kind == ValueKind::Host; }
+  bool is_typed() const { return kind == ValueKind::Typed; }
+};
+
+enum class SymbolKind : std::uint8_t {
+  Value,     // a let, argument, constant, size: `value`
+  Variable,  // let mut: `value` is a read of it
+  State,     // `index`
+  Param,     // run-time parameter `index`, of `value.type.dtype`
+  Inner,     // a wrapped compressor
+  Lambda,    // unused outside lambdas
+};
+
+struct Symbol {
+  SymbolKind kind = SymbolKind::Value;
+  Value value;
+  Span span;
+  std::uint32_t index = 0;
+  Instance* inner = nullptr;
+  int lambda_depth = 0;  // lambdas open where it was declared
+  HostExprId leaf;       // loop variables: what stands for them in host expressions
+};
+
+using Scope = std::map<std::string, Symbol, std::less<>>;
+
+/// A compressor of a composition, before elaboration: what is wrapped and which parameters are
+/// fixed.
+struct Spec {
+  DeclRef decl;
+  const ast::Compressor* node = nullptr;
+  std::map<std::string, HostValue> fixed;
+  std::map<std::string, Span> fixed_spans;
+  std::map<std::string, std::unique_ptr<Spec>> inner;  // by the wrapper's parameter
+  bool is_stand_in = false;
+};
+
+/// One field of a wire, sizes in terms of the counts' placeholders.
+struct WireField {
+  std::string name;
+  Span span;
+  Type type;
+  rt::FieldSum sum = rt::FieldSum::None;
+};
+
+/// One `count m <= bound`; `placeholder` is a host expression Count(2^20 and up) that stands for m
+/// in the fields' types.
+struct WireCount {
+  std::string name;
+  Span span;
+  HostExprId placeholder;
+  HostExprId bound;
+};
+
+/// One compressor of the program that is elaborated: the outermost, or a wrapped one.
+struct Instance {
+  const Spec* spec = nullptr;
+  std::string prefix;  // "" or "inner."
+  std::uint32_t number = 0;
+  Scope names;
+  std::map<std::string, Instance*> inner;
+  const ast::Method* methods[4] = {};
+  Span method_spans[4];
+  const ast::WireItem* wire_item = nullptr;
+  bool is_matrix = false;  // its gradient is [f32; r, c]
+  Span gradient_span;
+  std::vector<WireField> fields;
+  std::vector<WireCount> counts;
+  std::uint32_t own_draws = 0;  // draws that are not shared, in the function that is elaborated
+
+  const FileUnit& unit() const { return *spec->decl.unit; }
+  const ast::Module& tree() const { return unit().tree; }
+  const std::string& name() const { return spec->node->name.text; }
+  const ast::Method* method(ast::MethodKind kind) const {
+    return methods[static_cast<std::size_t>(kind)];
+  }
+  /// The only wrapped compressor, or nullptr.
+  Instance* only_inner() const { return inner.empty() ? nullptr : inner.begin()->second; }
+};
+
+}  // namespace cinch::sema
