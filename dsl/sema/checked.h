@@ -120,6 +120,7 @@ struct Var {
   std::vector<Type> field_types;        // payload vars: types in this body's counts
   // payload vars: ProgramInfo::counts entry of each wire count; kNoCount where encode filled it with an array of host size
   std::vector<std::uint32_t> field_counts;
+  std::vector<HostExprId> count_sizes;      // payload vars: each wire count as a host expression
   Span span;
 };
 
