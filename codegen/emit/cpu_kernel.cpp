@@ -165,6 +165,11 @@ void CpuKernelEmitter::emit_extent() {
   }
 }
 
+void CpuKernelEmitter::note_histogram(const Instr& instr) {
+  const auto [known, is_new] = histograms_.emplace(instr.buffers[0], instr.bits);
+  CINCH_CHECK(is_new || known->second == instr.bits, "histograms of several sizes in one buffer");
+}
+
 // What a task carries through its groups: combiners, streams, local arrays, flags, histograms.
 void CpuKernelEmitter::emit_task_state() {
   std::set<std::uint32_t> locals;
@@ -174,16 +179,16 @@ void CpuKernelEmitter::emit_task_state() {
       if (instr.combiner != rt::kNoIndex) need_combiner(instr.combiner);
       if (is_draw(instr)) need_stream(instr);
       if (instr.kind == InstrKind::fail_if && is_element) failures_.insert(instr.index);
-      if (instr.kind == InstrKind::hist_add) histograms_.insert(&instr);
+      if (instr.kind == InstrKind::hist_add) note_histogram(instr);
     }
   }
   if (uses(InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
   for (std::uint32_t message : failures_) line(fmt::format("Truth failed_{} = Truth(0);", message));
-  for (const Instr* histogram : histograms_) {
-    line(fmt::format("Histogram<{}u> histogram_{};", histogram->bits, histogram->buffers[0]));
-    line(fmt::format("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});",
-                     histogram->buffers[0],
-                     kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len"));
+  const char* group_elems = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
+  for (const auto& [buffer, bins] : histograms_) {
+    line(fmt::format("Histogram<{}u> histogram_{};", bins, buffer));
+    line(fmt::format("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});", buffer,
+                     group_elems));
   }
   for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
     CINCH_CHECK(!has_many_tiles(), "a local array in a kernel of long rows");
@@ -201,8 +206,9 @@ void CpuKernelEmitter::emit_tail() {
   for (std::uint32_t message : failures_) {
     line(fmt::format("if (any_lane(failed_{0})) report_failure(args, {0}u);", message));
   }
-  for (const Instr* histogram : histograms_) {
-    line(fmt::format("histogram_{}.close();", histogram->buffers[0]));
+  for (const auto& [buffer, bins] : histograms_) {
+    line(fmt::format("histogram_{}.close();", buffer));
+    if (options_.count_accesses) line(fmt::format("bytes_written += u64({}) * 4;", bins));
   }
   if (options_.count_accesses) line("add_counted(args, bytes_read, bytes_written);");
   line("}");

@@ -46,6 +46,7 @@ class CpuKernelEmitter {
   void emit_head();
   void emit_extent();
   void emit_kernel_section();
+  void note_histogram(const Instr& instr);
   void emit_task_state();
   void emit_tail();
   std::string size_text(HostExprId expr) const;
@@ -156,8 +157,8 @@ class CpuKernelEmitter {
   std::map<std::uint32_t, std::set<std::size_t>> local_phases_;
   std::set<std::uint32_t> combiners_done_;
   std::set<std::string> streams_done_;
-  std::set<std::uint32_t> failures_;  // messages of element-level fail_if
-  std::set<const Instr*> histograms_;
+  std::set<std::uint32_t> failures_;                     // messages of element-level fail_if
+  std::map<rt::BufferIndex, std::uint64_t> histograms_;  // bins of each hist_add's buffer
 };
 
 }  // namespace cinch::codegen

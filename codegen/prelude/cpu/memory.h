@@ -43,28 +43,44 @@ CINCH_CALL void store_lanes(u8* buffer, i64 first, u32 count, Lanes<S> x) {
   for (u32 i = 0; i < count; ++i) __builtin_memcpy(to + i * sizeof(S), &part[i], sizeof(S));
 }
 
+// A vector's lanes in memory: for loops that visit some of them.
+template <class E>
+struct LaneArray {
+  E at[W];
+};
+template <class V>
+CINCH_CALL LaneArray<lang::Element<V>> lane_array(V x) {
+  return __builtin_bit_cast(LaneArray<lang::Element<V>>, x);
+}
+
 // buffer[index] where `live`, else 0; nothing else is touched.
 template <class S, class I>
 CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   const u32 bits = bits_of_truth(live);
-  Lanes<S> x = Lanes<S>(S(0));
   if (__builtin_expect(bits == (1u << W) - 1, 1)) {
+    Lanes<S> x = Lanes<S>(S(0));
 #pragma unroll
     for (int i = 0; i < W; ++i) x[i] = load_one<S>(buffer, i64(index[i]));
     return x;
   }
+  const auto places = lane_array(index);
+  LaneArray<S> some = {};
+#pragma clang loop unroll(disable)
   for (u32 rest = bits; rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
-    x[i] = load_one<S>(buffer, i64(index[i]));
+    some.at[i] = load_one<S>(buffer, i64(places.at[i]));
   }
-  return x;
+  return __builtin_bit_cast(Lanes<S>, some);
 }
 // buffer[index] = x where `live`, lanes in order.
 template <class S, class I>
 CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
+  const auto places = lane_array(index);
+  const auto values = lane_array(x);
+#pragma clang loop unroll(disable)
   for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
-    store_one<S>(buffer, i64(index[i]), x[i]);
+    store_one<S>(buffer, i64(places.at[i]), values.at[i]);
   }
 }
 // The lanes of x that `keep` names to consecutive places from `first` on.
@@ -106,17 +122,22 @@ CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) 
     return;
   }
 #endif
+  const auto values = lane_array(x);
+#pragma clang loop unroll(disable)
   for (; rest != 0; rest &= rest - 1, to += sizeof(S)) {
-    const S one = x[__builtin_ctz(rest)];
-    __builtin_memcpy(to, &one, sizeof(S));
+    __builtin_memcpy(to, &values.at[__builtin_ctz(rest)], sizeof(S));
   }
 }
 // buffer[index] = buffer[index] + x where `live`, lanes in order.
 template <class S, class E, class I, class Add>
 CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add& add) {
+  const auto places = lane_array(index);
+  const auto values = lane_array(x);
+#pragma clang loop unroll(disable)
   for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
-    store_one<S>(buffer, i64(index[i]), add(load_one<S>(buffer, i64(index[i])), E(x[i])));
+    const i64 place = i64(places.at[i]);
+    store_one<S>(buffer, place, add(load_one<S>(buffer, place), values.at[i]));
   }
 }
 

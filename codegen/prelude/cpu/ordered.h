@@ -1,5 +1,5 @@
 // ordered.h: what tasks tell each other: sums over all groups before (look-back), counts of a
-// histogram, status words, counted bytes. Needs vectors.h.
+// histogram, status words, counted bytes. Needs memory.h.
 
 namespace cinch {
 
@@ -69,8 +69,10 @@ struct Histogram {
   }
   CINCH_MEMBER void take(Lanes<u32> bin, Truth live) {
     const Truth inside = Truth(live & (bin < wide(Bins)));
+    const auto bins = lane_array(bin);
+#pragma clang loop unroll(disable)
     for (u32 rest = bits_of_truth(inside); rest != 0; rest &= rest - 1) {
-      const u32 b = bin[__builtin_ctz(rest)];
+      const u32 b = bins.at[__builtin_ctz(rest)];
       if (is_own) {
         ++own[b];
       } else {

@@ -220,12 +220,14 @@ CINCH_CALL u64 load_packed(const u8* buffer, i64 place) {
 }
 template <int B, class S, class I>
 CINCH_CALL Lanes<S> gather_packed(const u8* buffer, I index, Truth live) {
-  Lanes<S> x = Lanes<S>(S(0));
+  const auto places = lane_array(index);
+  LaneArray<S> some = {};
+#pragma clang loop unroll(disable)
   for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
-    x[i] = S(load_packed<B>(buffer, i64(index[i])));
+    some.at[i] = S(load_packed<B>(buffer, i64(places.at[i])));
   }
-  return x;
+  return __builtin_bit_cast(Lanes<S>, some);
 }
 template <class I>
 CINCH_CALL Truth gather_bits(const u8* buffer, I index, Truth live) {
