@@ -90,8 +90,8 @@ KernelProgram sample_reduce() {
   const auto top = b.reduce({x, b.element()}, argmax_combiner(b), is_positive);
   b.group();
   b.store_at(sums, b.group_index(), b.mul(sum[0], b.param(0)));
-  b.store_at(best, b.group_index(), top[0]);
-  b.store_at(best_index, b.group_index(), top[1]);
+  b.store_at(best, b.group_index(), top[0], top[2]);
+  b.store_at(best_index, b.group_index(), top[1], top[2]);
   b.store_at(has, b.group_index(), top[2]);
   b.kernel().info.fused = {"map", "reduce", "pack"};
   b.finish();

@@ -1,0 +1,226 @@
+// Bodies of lockstep.h.
+#include "tests/unit/codegen/emit/lockstep.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "codegen/jit/clang_jit.h"
+
+namespace cinch::codegen {
+namespace {
+
+struct Index {
+  unsigned x = 0;
+};
+// As in lockstep_shim.h.
+struct Hooks {
+  Index thread, block, block_dim, grid_dim;
+  void (*sync_warp)() = nullptr;
+  void (*sync_block)() = nullptr;
+  unsigned long long (*shuffle)(unsigned long long, unsigned) = nullptr;
+  unsigned (*ballot)(unsigned) = nullptr;
+};
+
+enum class Meeting { None, SyncWarp, SyncBlock, Shuffle, Ballot };
+
+// Threads that meet: nobody goes on before all have come.
+struct Rendezvous {
+  std::uint32_t size = 0, arrived = 0;
+  std::uint64_t generation = 0;
+  Meeting meeting = Meeting::None;
+  std::uint64_t values[2][32] = {};
+};
+
+constexpr std::size_t kStackBytes = 512 * 1024;
+
+class Block;
+Block* g_block = nullptr;
+
+// One block's threads. Fibers switch only where they wait.
+class Block {
+ public:
+  using Kernel = void (*)(const void* args);
+
+  Block(Hooks& hooks, std::uint32_t num_threads) : hooks_(hooks), fibers_(num_threads) {
+    stacks_ = static_cast<char*>(mmap(nullptr, kStackBytes * num_threads, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    warps_.resize(num_threads / 32);
+    for (Rendezvous& warp : warps_) warp.size = 32;
+    all_.size = num_threads;
+    hooks_.sync_warp = [] { g_block->meet(g_block->warp(), Meeting::SyncWarp, 0); };
+    hooks_.sync_block = [] { g_block->meet(g_block->all_, Meeting::SyncBlock, 0); };
+    hooks_.shuffle = [](unsigned long long value, unsigned source) -> unsigned long long {
+      Rendezvous& warp = g_block->warp();
+      const std::uint64_t at = warp.generation % 2;
+      g_block->meet(warp, Meeting::Shuffle, value);
+      return warp.values[at][source];
+    };
+    hooks_.ballot = [](unsigned predicate) {
+      Rendezvous& warp = g_block->warp();
+      const std::uint64_t at = warp.generation % 2;
+      g_block->meet(warp, Meeting::Ballot, predicate);
+      unsigned bits = 0;
+      for (unsigned lane = 0; lane < 32; ++lane) bits |= unsigned(warp.values[at][lane]) << lane;
+      return bits;
+    };
+  }
+  ~Block() { munmap(stacks_, kStackBytes * fibers_.size()); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  // Empty, or what went wrong.
+  std::string run(Kernel kernel, const void* args) {
+    kernel_ = kernel;
+    args_ = args;
+    g_block = this;
+    for (std::size_t i = 0; i < fibers_.size(); ++i) start(i);
+    bool moved = true;
+    while (moved && error_.empty()) moved = round();
+    for (std::size_t i = 0; i < fibers_.size() && error_.empty(); ++i) {
+      if (!fibers_[i].is_done) error_ = fmt::format("thread {} waits for ever", i);
+    }
+    return error_;
+  }
+
+ private:
+  struct Fiber {
+    ucontext_t context;
+    bool is_done = false;
+    Rendezvous* waits = nullptr;
+    std::uint64_t generation = 0;
+  };
+
+  void start(std::size_t i) {
+    Fiber& fiber = fibers_[i];
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = stacks_ + i * kStackBytes;
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = &scheduler_;
+    makecontext(&fiber.context, [] { g_block->body(); }, 0);
+  }
+
+  void body() {
+    kernel_(args_);
+    fibers_[current_].is_done = true;
+  }
+
+  // Every thread that can go on does; false if none could.
+  bool round() {
+    bool moved = false;
+    for (current_ = 0; current_ < fibers_.size() && error_.empty(); ++current_) {
+      Fiber& fiber = fibers_[current_];
+      if (fiber.is_done || (fiber.waits && fiber.waits->generation == fiber.generation)) continue;
+      hooks_.thread.x = static_cast<unsigned>(current_);
+      fiber.waits = nullptr;
+      moved = true;
+      swapcontext(&scheduler_, &fiber.context);
+    }
+    return moved;
+  }
+
+  Rendezvous& warp() { return warps_[current_ / 32]; }
+
+  void meet(Rendezvous& place, Meeting meeting, std::uint64_t value) {
+    if (place.arrived > 0 && place.meeting != meeting) {
+      error_ = fmt::format("thread {} comes to another collective", current_);
+    }
+    place.meeting = meeting;
+    if (place.size == 32) place.values[place.generation % 2][current_ % 32] = value;
+    if (++place.arrived == place.size && error_.empty()) {
+      place.arrived = 0;
+      ++place.generation;
+      return;
+    }
+    Fiber& fiber = fibers_[current_];
+    fiber.waits = &place;
+    fiber.generation = place.generation;
+    swapcontext(&fiber.context, &scheduler_);
+  }
+
+  Hooks& hooks_;
+  std::vector<Fiber> fibers_;
+  std::vector<Rendezvous> warps_;
+  Rendezvous all_;
+  char* stacks_ = nullptr;
+  ucontext_t scheduler_;
+  std::size_t current_ = 0;
+  Kernel kernel_ = nullptr;
+  const void* args_ = nullptr;
+  std::string error_;
+};
+
+std::string shim_text() {
+  std::ifstream file(CINCH_LOCKSTEP_SHIM);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The kernel takes its struct by value; fibers hand over a pointer.
+std::string entry_text(const std::string& symbol) {
+  return fmt::format(
+      "extern \"C\" __attribute__((visibility(\"default\"))) void lockstep_{0}(const void* args) "
+      "{{ cinch::{0}(*static_cast<const cinch::CinchArgs*>(args)); }}\n",
+      symbol);
+}
+
+}  // namespace
+
+struct LockstepModule::Loaded {
+  void* handle = nullptr;
+  int file = -1;  // stays open: the loader knows modules by their path
+  Hooks hooks;
+  ~Loaded() {
+    if (handle) dlclose(handle);
+    if (file >= 0) close(file);
+  }
+};
+
+LockstepModule::LockstepModule() : loaded_(std::make_unique<Loaded>()) {}
+LockstepModule::LockstepModule(LockstepModule&&) noexcept = default;
+LockstepModule::~LockstepModule() = default;
+
+rt::Result<LockstepModule> LockstepModule::compile(const kir::KernelProgram& program) {
+  KernelSource source = emit_cuda(program);
+  source.text = shim_text() + source.text;
+  for (const std::string& symbol : source.symbols) source.text += entry_text(symbol);
+  source.target = {TargetKind::Cpu, "x86-64"};
+  const auto binary = compile_cpu(source, {.optimization_level = 1});
+  if (!binary) return tl::unexpected(binary.error());
+  LockstepModule module;
+  const int file = memfd_create("lockstep", 0);
+  module.loaded_->file = file;
+  if (write(file, binary->data(), binary->size()) != static_cast<ssize_t>(binary->size())) {
+    return rt::fail(rt::ErrorKind::Io, "cannot write the module");
+  }
+  module.loaded_->handle = dlopen(fmt::format("/proc/self/fd/{}", file).c_str(), RTLD_NOW);
+  if (!module.loaded_->handle) return rt::fail(rt::ErrorKind::CorruptFile, dlerror());
+  auto** hooks = static_cast<Hooks**>(dlsym(module.loaded_->handle, "lockstep_hooks"));
+  if (!hooks) return rt::fail(rt::ErrorKind::CorruptFile, "the module has no hooks");
+  *hooks = &module.loaded_->hooks;
+  return module;
+}
+
+rt::Status LockstepModule::launch(const std::string& symbol, std::span<const std::uint8_t> args,
+                                  std::uint32_t num_blocks, std::uint32_t block_threads) const {
+  const auto kernel =
+      reinterpret_cast<Block::Kernel>(dlsym(loaded_->handle, ("lockstep_" + symbol).c_str()));
+  if (!kernel) return rt::fail(rt::ErrorKind::Internal, "no kernel " + symbol);
+  Hooks& hooks = loaded_->hooks;
+  hooks.block_dim.x = block_threads;
+  hooks.grid_dim.x = num_blocks;
+  for (hooks.block.x = 0; hooks.block.x < num_blocks; ++hooks.block.x) {
+    const std::string error = Block(hooks, block_threads).run(kernel, args.data());
+    if (!error.empty()) return rt::fail(rt::ErrorKind::Internal, symbol + ": " + error);
+  }
+  return rt::Ok{};
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,208 @@
+// Bodies of program_bits.h.
+#include "tests/unit/codegen/emit/program_bits.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "codegen/emit/cpu.h"
+#include "codegen/jit/clang_jit.h"
+#include "runtime/module/cpu_module.h"
+#include "tests/unit/codegen/emit/lockstep.h"
+
+namespace cinch::codegen {
+namespace {
+
+constexpr std::uint8_t kCanary = 0xa5;
+constexpr std::size_t kCanaryBytes = 64;
+constexpr std::uint32_t kDraw[8] = {0x12345678, 0x9abcdef0, 77, 0, 5, 1, 2, 0};
+
+// Buffers of one run; each has bytes behind it that nobody may touch.
+class Memory {
+ public:
+  Memory(const kir::KernelProgram& program, const BitsCase& at) {
+    for (const rt::BufferInfo& info : program.buffers) {
+      const HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
+      const auto size = static_cast<std::size_t>(
+          program.info.exprs
+              .eval_int(program.info.exprs.has_count(info.size_bytes)
+                            ? HostExprPool(program.info.exprs).upper_bound(info.size_bytes)
+                            : info.size_bytes,
+                        env)
+              .value());
+      std::vector<std::uint8_t> bytes(size + kCanaryBytes, kCanary);
+      fill(program, info, at, bytes, size);
+      sizes_.push_back(size);
+      buffers_.push_back(std::move(bytes));
+    }
+    for (auto& buffer : buffers_) pointers_.push_back(buffer.data());
+  }
+
+  void zero(std::uint32_t index) { std::memset(pointers_[index], 0, sizes_[index]); }
+  void copy(std::uint32_t to, std::uint32_t from) {
+    std::memcpy(pointers_[to], pointers_[from], std::min(sizes_[to], sizes_[from]));
+  }
+  void* const* pointers() const { return pointers_.data(); }
+  std::size_t num_buffers() const { return buffers_.size(); }
+  const std::vector<std::uint8_t>& bytes(std::size_t i) const { return buffers_[i]; }
+  std::size_t size(std::size_t i) const { return sizes_[i]; }
+  std::uint32_t status[rt::kStatusWords] = {};
+
+ private:
+  // Packed runs end in zero bits, as payload and state do.
+  static void fill(const kir::KernelProgram& program, const rt::BufferInfo& info,
+                   const BitsCase& at, std::vector<std::uint8_t>& bytes, std::size_t size) {
+    if (info.role == rt::BufferRole::Constant) {
+      std::memcpy(bytes.data(), program.constants[info.role_index].data(), size);
+      return;
+    }
+    if (is_bool(info.dtype) && info.storage_bits == 8) {
+      std::memset(bytes.data(), 0, size);
+      return;
+    }
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = at.input[i % at.input.size()];
+    const std::size_t bits = static_cast<std::size_t>(at.n) * info.storage_bits;
+    if (info.storage_bits % 8 && bits % 8 && size == (bits + 7) / 8) {
+      bytes[size - 1] &= static_cast<std::uint8_t>((1u << bits % 8) - 1);
+    }
+  }
+
+  std::vector<std::vector<std::uint8_t>> buffers_;
+  std::vector<std::size_t> sizes_;
+  std::vector<void*> pointers_;
+};
+
+class Comparison {
+ public:
+  Comparison(const kir::KernelProgram& program, const LockstepModule& cuda,
+             const rt::CpuModule& cpu, const BitsCase& at)
+      : program_(program),
+        cuda_(cuda),
+        cpu_(cpu),
+        at_(at),
+        by_cuda_(program, at),
+        by_cpu_(program, at) {
+    const HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
+    for (HostExprId id : program.size_exprs) {
+      sizes_.push_back(program.info.exprs.eval(id, env).value().bits);
+    }
+  }
+
+  std::string run(const std::vector<rt::Step>& steps) {
+    for (const rt::Step& step : steps) {
+      std::string error;
+      switch (step.kind) {
+        case rt::StepKind::Zero:
+          by_cuda_.zero(step.index);
+          by_cpu_.zero(step.index);
+          break;
+        case rt::StepKind::Copy:
+          by_cuda_.copy(step.index, step.index2);
+          by_cpu_.copy(step.index, step.index2);
+          break;
+        case rt::StepKind::CheckHost:
+          break;
+        case rt::StepKind::Launch:
+          error = launch(program_.kernels[step.index]);
+          if (error.empty()) error = compare(program_.kernels[step.index]);
+          break;
+        default:
+          return "a step that this harness does not run";
+      }
+      if (!error.empty()) return error;
+    }
+    return {};
+  }
+
+ private:
+  std::string launch(const kir::Kernel& kernel) {
+    const HostEnv env{.n = at_.n, .rows = at_.rows, .cols = at_.cols};
+    const auto groups = static_cast<std::uint64_t>(
+        program_.info.exprs.eval_int(kernel.info.num_groups, env).value());
+    const rt::KernelArgs args{by_cpu_.pointers(), sizes_.data(), at_.params.data(), kDraw,
+                              by_cpu_.status,     nullptr};
+    if (groups > 0) cpu_.find(kernel.info.symbol)(&args, 0, groups);
+    if (groups == 0) return {};
+    const CudaLaunch shape = cuda_launch(program_, kernel);
+    const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
+    const auto status =
+        cuda_.launch(kernel.info.symbol, cuda_args(groups), blocks, shape.block_threads);
+    return status ? std::string() : status.error().message;
+  }
+
+  std::vector<std::uint8_t> cuda_args(std::uint64_t groups) {
+    const CudaArgsLayout layout = cuda_args_layout(program_);
+    std::vector<std::uint8_t> bytes(layout.size_bytes);
+    const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
+      std::memcpy(bytes.data() + offset, from, size);
+    };
+    put(layout.buffers, by_cuda_.pointers(), 8 * by_cuda_.num_buffers());
+    put(layout.sizes, sizes_.data(), 8 * sizes_.size());
+    put(layout.params, at_.params.data(), 8 * at_.params.size());
+    put(layout.draw, kDraw, sizeof kDraw);
+    const std::uint32_t* status = by_cuda_.status;
+    put(layout.status, &status, 8);
+    put(layout.num_groups, &groups, 8);
+    return bytes;
+  }
+
+  // Look-back states and scratch of a sort are the target's own.
+  bool is_private(std::size_t buffer) const {
+    for (const kir::Kernel& kernel : program_.kernels) {
+      for (const kir::Section& section : kernel.sections) {
+        for (const kir::Instr& instr : section.instrs) {
+          if (instr.kind == kir::InstrKind::look_back && instr.buffers[0] == buffer) return true;
+          if (instr.kind == kir::InstrKind::argsort_row && instr.buffers[2] == buffer) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::string compare(const kir::Kernel& kernel) const {
+    for (std::size_t b = 0; b < by_cpu_.num_buffers(); ++b) {
+      const auto& cpu = by_cpu_.bytes(b);
+      const auto& cuda = by_cuda_.bytes(b);
+      const std::size_t begin = is_private(b) ? by_cpu_.size(b) : 0;
+      for (std::size_t i = begin; i < cpu.size(); ++i) {
+        if (cpu[i] == cuda[i]) continue;
+        return fmt::format("{}: n {}: buffer {} byte {} of {}: cpu {:02x}, cuda {:02x}",
+                           kernel.info.symbol, at_.n, program_.buffers[b].name, i, by_cpu_.size(b),
+                           cpu[i], cuda[i]);
+      }
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (by_cpu_.status[i] == by_cuda_.status[i]) continue;
+      return fmt::format("{}: n {}: status {}: cpu {}, cuda {}", kernel.info.symbol, at_.n, i,
+                         by_cpu_.status[i], by_cuda_.status[i]);
+    }
+    return {};
+  }
+
+  const kir::KernelProgram& program_;
+  const LockstepModule& cuda_;
+  const rt::CpuModule& cpu_;
+  const BitsCase& at_;
+  Memory by_cuda_, by_cpu_;
+  std::vector<std::uint64_t> sizes_;
+};
+
+}  // namespace
+
+rt::Result<std::string> compare_targets(const kir::KernelProgram& program, rt::EntryKind entry,
+                                        const std::vector<BitsCase>& cases) {
+  const auto cuda = LockstepModule::compile(program);
+  if (!cuda) return tl::unexpected(cuda.error());
+  const auto binary = compile_cpu(emit_cpu(program, {.arch = "x86-64"}), {.optimization_level = 1});
+  if (!binary) return tl::unexpected(binary.error());
+  const auto cpu = rt::CpuModule::load(*binary);
+  if (!cpu) return tl::unexpected(cpu.error());
+  for (const BitsCase& at : cases) {
+    const std::string error = Comparison(program, *cuda, *cpu, at)
+                                  .run(program.entries[static_cast<std::size_t>(entry)].steps);
+    if (!error.empty()) return error;
+  }
+  return std::string();
+}
+
+}  // namespace cinch::codegen
