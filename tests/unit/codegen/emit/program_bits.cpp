@@ -57,7 +57,7 @@ class Memory {
       return;
     }
     if (is_bool(info.dtype) && info.storage_bits == 8) {
-      std::memset(bytes.data(), 0, size);
+      for (std::size_t i = 0; i < size; ++i) bytes[i] = at.input[i % at.input.size()] & 1;
       return;
     }
     for (std::size_t i = 0; i < size; ++i) bytes[i] = at.input[i % at.input.size()];

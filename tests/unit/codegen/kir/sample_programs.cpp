@@ -296,6 +296,33 @@ KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits) {
   return program;
 }
 
+KernelProgram sample_partials() {
+  KernelProgram program = start("sample_partials");
+  const BufferIndex values = add_workspace(program, "values", kF32, n(program));
+  const BufferIndex places = add_workspace(program, "places", kU32, n(program));
+  const BufferIndex has = add_workspace(program, "has", kBool, n(program));
+  const BufferIndex result =
+      add_workspace(program, "result", kF32, program.info.exprs.const_int(2));
+  const BufferIndex place = add_workspace(program, "place", kU32, program.info.exprs.const_int(1));
+  {
+    KernelBuilder b(program, "reduce_values", GroupKind::Single, rt::KernelRole::Finish);
+    const ValueId count = b.host_size(n(program));
+    const auto sum = b.finish_reduce(count, {values}, b.combiner(ScalarOp::add));
+    const auto top = b.finish_reduce(count, {values, places, has}, argmax_combiner(b));
+    b.store_at(result, b.const_i64(0), sum[0]);
+    b.store_at(result, b.const_i64(1), top[0], top[2]);
+    b.store_at(place, b.const_i64(0), top[1], top[2]);
+    b.finish();
+  }
+  {
+    KernelBuilder b(program, "scan_values", GroupKind::Single, rt::KernelRole::Finish);
+    b.finish_scan(b.const_i64(1), b.host_size(n(program)), {values}, b.combiner(ScalarOp::add));
+    b.finish();
+  }
+  launch_in_order(program);
+  return program;
+}
+
 std::vector<KernelProgram> all_samples() {
   std::vector<KernelProgram> out;
   out.push_back(sample_reduce());
@@ -305,6 +332,7 @@ std::vector<KernelProgram> all_samples() {
   out.push_back(sample_rows(100000, 6));
   out.push_back(sample_scan());
   out.push_back(sample_odds());
+  out.push_back(sample_partials());
   out.push_back(sample_copy(kF16, 16));
   out.push_back(sample_copy(*make_uint(11), 11));
   return out;

@@ -18,6 +18,8 @@ KernelProgram sample_rows(std::int64_t bucket, int bits);
 KernelProgram sample_scan();
 /// Histogram, ordered adds, argsort of rows, all random draws, checks and bit casts.
 KernelProgram sample_odds();
+/// Finish kernels over n stored values: a sum, an arg-max, a float-order scan in place.
+KernelProgram sample_partials();
 /// One tile kernel that loads a buffer of `dtype` in `storage_bits` and stores it to another of the
 /// same kind.
 KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits);
