@@ -66,13 +66,15 @@ Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* message = handle ? nullptr : ::dlerror();
-  ::close(fd);
   if (!handle) {
+    ::close(fd);
     return fail(ErrorKind::CorruptFile,
                 std::string("kernels cannot be loaded: ") + (message ? message : "unknown reason"));
   }
   CpuModule module;
   module.handle_ = handle;
+  // The loader knows modules by their path: while this one lives, no other may get the same number.
+  module.file_ = fd;
   return module;
 }
 
@@ -96,16 +98,20 @@ Result<CpuModule> CpuModule::load(const ProgramImage& image) {
 }
 
 CpuModule::CpuModule(CpuModule&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), kernels_(std::move(other.kernels_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      file_(std::exchange(other.file_, -1)),
+      kernels_(std::move(other.kernels_)) {}
 
 CpuModule& CpuModule::operator=(CpuModule&& other) noexcept {
   std::swap(handle_, other.handle_);
+  std::swap(file_, other.file_);
   std::swap(kernels_, other.kernels_);
   return *this;
 }
 
 CpuModule::~CpuModule() {
   if (handle_) ::dlclose(handle_);
+  if (file_ >= 0) ::close(file_);
 }
 
 CpuKernel CpuModule::find(const std::string& symbol) const {

@@ -43,6 +43,7 @@ class CpuModule {
  private:
   CpuModule() = default;
   void* handle_ = nullptr;
+  int file_ = -1;
   std::vector<CpuKernel> kernels_;
 };
 

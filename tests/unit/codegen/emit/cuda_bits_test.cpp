@@ -89,7 +89,7 @@ TEST(CudaBits, float_scan) {
 }
 TEST(CudaBits, stored_partials) {
   agree(kir::sample_partials(), {0, 1, 2, 127, 128, 1023, 1024, 1025, 5000});
-  agree(kir::sample_partials(), {1024 * 1024, 1024 * 1024 + 2100});
+  agree(kir::sample_partials(), {1024 * 1024 + 2100});
 }
 TEST(CudaBits, draws_histogram_ordered_adds_and_sorts) {
   agree(kir::sample_odds());

@@ -32,6 +32,25 @@ TEST_P(SamplesOnArch, CompileAndLoad) {
   }
 }
 
+// Modules are told apart while both are loaded.
+TEST(Modules, LiveSideBySide) {
+  std::vector<rt::CpuModule> modules;
+  std::vector<std::string> symbols;
+  for (const kir::KernelProgram& program : {kir::sample_reduce(), kir::sample_compact()}) {
+    const KernelSource source = emit_cpu(program, {"x86-64"});
+    const auto binary = compile_cpu(source);
+    ASSERT_TRUE(binary) << binary.error().message;
+    auto module = rt::CpuModule::load(*binary);
+    ASSERT_TRUE(module) << module.error().message;
+    modules.push_back(std::move(*module));
+    symbols.push_back(source.symbols[0]);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(modules[i].find(symbols[i]));
+    EXPECT_FALSE(modules[i].find(symbols[1 - i]));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Arches, SamplesOnArch, testing::Values("x86-64", "x86-64-v3", "x86-64-v4"),
                          [](const auto& info) {
                            std::string name = info.param;
