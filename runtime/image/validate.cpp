@@ -36,6 +36,7 @@ class Validator {
   bool check_formula(HostExprId id, const std::string& place) {
     const bool exists = id.is_valid() && id.index() < info_.exprs.num_nodes();
     require(exists, place, "no such formula");
+    if (exists) require(has_leaves_[id.index()], place, "no such parameter or count");
     return exists;
   }
   void check_int(HostExprId id, const std::string& place, bool may_count = false) {
@@ -52,16 +53,20 @@ class Validator {
     require(parse_dtype(dtype_name(dtype)) == dtype, place, "no such scalar type");
   }
 
-  // Leaves of the pool refer to parameters and counts: both must exist.
+  // Which formulas refer to parameters and counts that exist. Some that nothing uses do not: the
+  // compiler's pool goes into the image as it is. Arguments stand before their users.
   void check_pool() {
-    for (std::size_t i = 0; i < info_.exprs.num_nodes(); ++i) {
-      const HostExprNode& node = info_.exprs.node(HostExprId(i));
-      if (node.op == HostOp::Param) {
-        require(node.payload < info_.params.size(), fmt::format("formula {}", i),
-                "no such parameter");
-      } else if (node.op == HostOp::Count) {
-        require(node.payload < info_.counts.size(), fmt::format("formula {}", i), "no such count");
+    const HostExprPool& pool = info_.exprs;
+    has_leaves_.resize(pool.num_nodes());
+    for (std::size_t i = 0; i < pool.num_nodes(); ++i) {
+      const HostExprNode& node = pool.node(HostExprId(i));
+      bool has_leaves = true;
+      if (node.op == HostOp::Param) has_leaves = node.payload < info_.params.size();
+      if (node.op == HostOp::Count) has_leaves = node.payload < info_.counts.size();
+      for (HostExprId arg : node.args) {
+        if (arg.is_valid()) has_leaves = has_leaves && has_leaves_[arg.index()];
       }
+      has_leaves_[i] = has_leaves;
     }
   }
 
@@ -190,6 +195,7 @@ class Validator {
   const ProgramImage& image_;
   const ProgramInfo& info_;
   std::set<std::string> symbols_;
+  std::vector<bool> has_leaves_;
   std::vector<bool> in_entry_;
   std::string fault_;
 };

@@ -39,6 +39,7 @@ HostEnv Session::Impl::env(std::uint64_t step) const {
   env.rows = options.rows;
   env.cols = options.cols;
   env.world = options.world;
+  env.worker = options.worker;
   env.step = static_cast<std::int64_t>(step);
   env.params = parameters.host_values();
   return env;

@@ -99,6 +99,7 @@ rt::Result<std::vector<std::uint8_t>> Oracle::assemble(const interp::Outputs& ou
   context.env.rows = options_.rows;
   context.env.cols = options_.cols;
   context.env.world = options_.world;
+  context.env.worker = options_.worker;
   context.env.step = static_cast<std::int64_t>(step);
   context.env.params = parameters.host_values();
   rt::EncodedFields encoded;

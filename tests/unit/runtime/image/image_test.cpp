@@ -235,7 +235,7 @@ const Fault kFaults[] = {
     {"ConditionType", [](ProgramImage& i) { encode_steps(i)[0].expr = i.info.exprs.n(); },
      "no condition"},
     {"NestedLaunch", [](ProgramImage& i) { encode_steps(i)[1].body.resize(1); }, "plain step"},
-    {"ParamLeaf", [](ProgramImage& i) { i.info.params.clear(); }, "no such parameter"},
+    {"ParamLeaf", [](ProgramImage& i) { i.info.params.clear(); }, "no such parameter or count"},
     {"WireCounts", [](ProgramImage& i) { i.info.wire.counts.resize(3, i.info.wire.counts[0]); },
      "more counts"},
 };
