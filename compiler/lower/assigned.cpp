@@ -30,7 +30,7 @@ class Walk {
     arrays_ = arrays_ || e.type.rank > 0 || e.kind == ExprKind::Lambda;
     for (StmtId stmt : e.stmts) visit(program_.stmts[stmt.index()]);
     for (ExprId arg : e.args) visit(arg);
-    result_.draws = result_.draws || is_draw(e);
+    if (is_draw(e)) result_.draws.push_back({id, loop_depth_ > 0});
   }
 
   Assigned take() {
@@ -50,8 +50,11 @@ class Walk {
     if (s.kind == StmtKind::AssignState || (s.kind == StmtKind::AssignIndexed && s.is_state)) {
       result_.states.push_back(s.index);
     }
+    const int deeper = s.kind == StmtKind::For || s.kind == StmtKind::While ? 1 : 0;
+    loop_depth_ += deeper;
     visit(s.expr2);
     visit(s.expr);
+    loop_depth_ -= deeper;
   }
 
   template <typename T>
@@ -63,6 +66,7 @@ class Walk {
   const sema::CheckedProgram& program_;
   std::unordered_set<sema::VarId> declared_;
   Assigned result_;
+  int loop_depth_ = 0;
   bool arrays_ = false;
 };
 

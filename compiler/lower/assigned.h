@@ -9,10 +9,15 @@
 
 namespace cinch::lower {
 
+struct Draw {
+  sema::ExprId expr;
+  bool in_loop = false;  // of a loop inside the part that was searched
+};
+
 struct Assigned {
   std::vector<sema::VarId> vars;      // ascending; declared outside
   std::vector<std::uint32_t> states;  // ascending
-  bool draws = false;                 // is there a random operator
+  std::vector<Draw> draws;            // random operators
 };
 
 // Of the expressions `roots` together; invalid ids are skipped.

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -97,13 +98,14 @@ class BodyLowering {
   struct Carried {
     std::vector<VarId> vars;
     std::vector<std::uint32_t> states;
-    bool counts = false;  // a while loop with draws inside also carries its iteration number
+    std::map<std::uint32_t, std::int64_t> draws;  // sites inside, by draw space
   };
-  Carried carried_of(const std::vector<ExprId>& roots);
+  Carried carried_of(const std::vector<ExprId>& roots, bool is_loop);
   std::vector<ValueId> current(const Carried& carried);
   void set_current(const Carried& carried, const std::vector<ValueId>& values);
   std::vector<ValueId> enter_args(const Carried& carried, const std::vector<ValueId>& inits);
-  std::vector<ValueId> while_inits(const Stmt& s, Carried& carried);
+  void leave_loop(const Carried& carried, const std::vector<ValueId>& results,
+                  const std::vector<ExprId>& drawn_again);
   // One branch or loop body as a region; what `body` gives is yielded, and the environment is as
   // before.
   RegionId lower_region(const Carried& carried, const std::function<std::vector<ValueId>()>& body);
@@ -181,7 +183,8 @@ class BodyLowering {
   std::unordered_map<VarId, std::vector<ValueId>> payloads_;
   ValueId gradient_;
   std::unordered_map<std::uint32_t, ValueId> counts_;  // second results of nonzero in open regions
-  std::vector<ValueId> iterations_;  // of the open loops, outermost first: i64, from 0
+  // What loops drew beyond their sites, by draw space: i64, added to the sites of later draws.
+  std::map<std::uint32_t, ValueId> draw_offsets_;
   Lanes lanes_;
   bool in_combiner_ = false;
 };

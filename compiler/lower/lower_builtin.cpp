@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "compiler/lower/body_lowering.h"
+#include "compiler/lower/draws.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
@@ -57,20 +58,10 @@ ir::Attrs BodyLowering::draw_attrs(const Expr& e) const {
   return attrs;
 }
 
-// Beside the site, a draw is numbered by what loops before it and around it drew: a value of its
-// own.
+// Draws behind or inside a loop also count what its iterations drew.
 std::vector<ValueId> BodyLowering::draw_operands(const Expr& e, std::vector<ValueId> operands) {
-  CINCH_CHECK(e.loop_strides.size() <= iterations_.size(),
-              "a draw counts loops that are not there");
-  ValueId number;
-  const auto add = [&](ValueId term) {
-    number = number ? emit_.map(ScalarOp::add, number, term) : term;
-  };
-  if (e.site_offset) add(emit_.host_size(e.site_offset, kI64));
-  for (std::size_t i = 0; i < e.loop_strides.size(); ++i) {
-    add(emit_.map(ScalarOp::mul, iterations_[i], emit_.host_size(e.loop_strides[i], kI64)));
-  }
-  if (number) operands.push_back(number);
+  const auto offset = draw_offsets_.find(draw_space(e));
+  if (offset != draw_offsets_.end() && !e.stream) operands.push_back(offset->second);
   return operands;
 }
 

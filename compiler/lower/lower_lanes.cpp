@@ -126,7 +126,7 @@ Lowered BodyLowering::lower_lane_if(const Expr& e) {
   const Lowered condition = value(e.args.at(0));
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
-  const Carried carried = carried_of({e.args[1], otherwise});
+  const Carried carried = carried_of({e.args[1], otherwise}, false);
   const std::optional<Lowered> outer_active = lanes_.active;
   const auto lower_branch = [&](ExprId branch, Lowered reached) {
     std::vector<Lowered> before, after;
@@ -153,10 +153,10 @@ Lowered BodyLowering::lower_lane_if(const Expr& e) {
 // All lanes go round together; one whose condition failed keeps its values from then on.
 void BodyLowering::lower_lane_while(const Stmt& s) {
   const Type flag = scalar_type(kBool);
-  Carried carried;
+  const Carried carried = carried_of({s.expr2, s.expr}, true);
   const std::uint8_t lanes = lanes_.rank;
   const std::optional<Lowered> outer_active = lanes_.active;
-  std::vector<ValueId> inits = while_inits(s, carried);
+  std::vector<ValueId> inits = current(carried);
   const Lowered start = outer_active.value_or(Lowered{emit_.constant_int(kBool, 1)});
   inits.push_back(full(start, flag, lanes));
   const auto enter = [&] {
@@ -191,8 +191,7 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   std::vector<ValueId> results =
       emit_.emit_multi(OpKind::while_loop, inits, types, attrs, {condition, body});
   results.pop_back();
-  set_current(carried, results);
-  iterations_.pop_back();
+  leave_loop(carried, results, {s.expr2});
 }
 
 namespace {

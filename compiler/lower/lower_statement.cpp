@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/lower/body_lowering.h"
+#include "compiler/lower/draws.h"
 #include "runtime/core/check.h"
 
 namespace cinch::lower {
@@ -71,9 +72,16 @@ void BodyLowering::lower_assert(const Stmt& s) {
   check_all(holds, s.text);
 }
 
-BodyLowering::Carried BodyLowering::carried_of(const std::vector<ExprId>& roots) {
+// A branch carries a draw space only where a loop inside it draws: without one its sites are all
+// that counts.
+BodyLowering::Carried BodyLowering::carried_of(const std::vector<ExprId>& roots, bool is_loop) {
   Assigned assigned = find_assigned(checked_, roots);
-  return {std::move(assigned.vars), std::move(assigned.states), false};
+  Carried carried{std::move(assigned.vars), std::move(assigned.states), {}};
+  for (const Draw& draw : assigned.draws) {
+    const Expr& e = expr(draw.expr);
+    if ((is_loop || draw.in_loop) && !e.stream) ++carried.draws[draw_space(e)];
+  }
+  return carried;
 }
 
 std::vector<ValueId> BodyLowering::current(const Carried& carried) {
@@ -84,7 +92,10 @@ std::vector<ValueId> BodyLowering::current(const Carried& carried) {
     values.push_back(lanes_.rank == 0 ? v.id : full(v, type, lanes_.rank));
   }
   for (std::uint32_t state : carried.states) values.push_back(states_[state]);
-  if (carried.counts) values.push_back(iterations_.back());
+  for (const auto& [space, num_sites] : carried.draws) {
+    const auto found = draw_offsets_.find(space);
+    values.push_back(found != draw_offsets_.end() ? found->second : emit_.constant_int(kI64, 0));
+  }
   return values;
 }
 
@@ -95,7 +106,7 @@ void BodyLowering::set_current(const Carried& carried, const std::vector<ValueId
     emit_.name(values[next++], checked_.vars[var.index()].name);
   }
   for (std::uint32_t state : carried.states) states_[state] = values[next++];
-  if (carried.counts) iterations_.back() = values[next];
+  for (const auto& [space, num_sites] : carried.draws) draw_offsets_[space] = values[next++];
 }
 
 RegionId BodyLowering::lower_region(const Carried& carried,
@@ -104,11 +115,13 @@ RegionId BodyLowering::lower_region(const Carried& carried,
   for (VarId var : carried.vars) vars.push_back(vars_[var.index()]);
   const std::vector<ValueId> states = states_;
   const auto counts = counts_;
+  const auto draw_offsets = draw_offsets_;
   const RegionId region = emit_.open_region();
   emit_.close_region(body());
   for (std::size_t i = 0; i < vars.size(); ++i) vars_[carried.vars[i].index()] = vars[i];
   states_ = states;
   counts_ = counts;
+  draw_offsets_ = draw_offsets;
   return region;
 }
 
@@ -137,7 +150,7 @@ Lowered BodyLowering::lower_if(const Expr& e) {
   const ExprId otherwise = e.args.size() > 2 ? e.args[2] : ExprId();
   const bool has_value = otherwise && gives_value(e.args[1]) && gives_value(otherwise);
   const Type* type = has_value ? &e.type : nullptr;
-  const Carried carried = carried_of({e.args[1], otherwise});
+  const Carried carried = carried_of({e.args[1], otherwise}, false);
   std::vector<Type> types = types_of(emit_, current(carried));
   if (has_value) types.insert(types.begin(), e.type);
   const auto lower_branch = [&](ExprId branch) {
@@ -166,45 +179,49 @@ std::vector<ValueId> BodyLowering::enter_args(const Carried& carried,
 
 std::vector<ValueId> BodyLowering::loop_body_results(ExprId body, const Carried& carried) {
   lower_kind(expr(body));
-  if (carried.counts) {
-    iterations_.back() = emit_.map(ScalarOp::add, iterations_.back(), emit_.constant_int(kI64, 1));
+  for (const auto& [space, num_sites] : carried.draws) {
+    draw_offsets_[space] =
+        emit_.map(ScalarOp::add, draw_offsets_[space], emit_.constant_int(kI64, num_sites));
   }
   return current(carried);
 }
 
+// Sites behind the loop count its own sites once already. Where the condition draws, it drew once
+// more than the body.
+void BodyLowering::leave_loop(const Carried& carried, const std::vector<ValueId>& results,
+                              const std::vector<ExprId>& drawn_again) {
+  set_current(carried, results);
+  const Assigned again = find_assigned(checked_, drawn_again);
+  for (const auto& [space, num_sites] : carried.draws) {
+    std::int64_t counted = num_sites;
+    for (const Draw& draw : again.draws) {
+      if (draw_space(expr(draw.expr)) == space && !expr(draw.expr).stream) --counted;
+    }
+    draw_offsets_[space] =
+        emit_.map(ScalarOp::sub, draw_offsets_[space], emit_.constant_int(kI64, counted));
+  }
+}
+
 void BodyLowering::lower_for(const Stmt& s) {
-  const Carried carried = carried_of({s.expr});
+  const Carried carried = carried_of({s.expr}, true);
   const std::vector<ValueId> inits = current(carried);
-  const bool draws = find_assigned(checked_, {s.expr}).draws;
-  iterations_.emplace_back();
   const RegionId body = lower_region(carried, [&] {
     const ValueId i = emit_.add_arg(emit_.region(), scalar_type(kI64));
     vars_[s.var.index()] = {i};
     emit_.name(i, checked_.vars[s.var.index()].name);
     enter_args(carried, inits);
-    if (draws) iterations_.back() = emit_.map(ScalarOp::sub, i, emit_.host_size(s.size, kI64));
     return loop_body_results(s.expr, carried);
   });
-  iterations_.pop_back();
   ir::Attrs attrs;
   attrs.size = s.size;
   attrs.size2 = s.size2;
-  set_current(carried,
-              emit_.emit_multi(OpKind::for_loop, inits, types_of(emit_, inits), attrs, {body}));
-}
-
-// What a while loop carries at its start; opens its iteration number.
-std::vector<ValueId> BodyLowering::while_inits(const Stmt& s, Carried& carried) {
-  carried = carried_of({s.expr2, s.expr});
-  carried.counts = find_assigned(checked_, {s.expr2, s.expr}).draws;
-  iterations_.emplace_back();
-  if (carried.counts) iterations_.back() = emit_.constant_int(kI64, 0);
-  return current(carried);
+  leave_loop(carried,
+             emit_.emit_multi(OpKind::for_loop, inits, types_of(emit_, inits), attrs, {body}), {});
 }
 
 void BodyLowering::lower_while(const Stmt& s) {
-  Carried carried;
-  const std::vector<ValueId> inits = while_inits(s, carried);
+  const Carried carried = carried_of({s.expr2, s.expr}, true);
+  const std::vector<ValueId> inits = current(carried);
   const RegionId condition = lower_region(carried, [&] {
     enter_args(carried, inits);
     return std::vector<ValueId>{uniform(s.expr2)};
@@ -215,9 +232,10 @@ void BodyLowering::lower_while(const Stmt& s) {
   });
   ir::Attrs attrs;
   attrs.size = s.size;
-  set_current(carried, emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits), attrs,
-                                        {condition, body}));
-  iterations_.pop_back();
+  leave_loop(
+      carried,
+      emit_.emit_multi(OpKind::while_loop, inits, types_of(emit_, inits), attrs, {condition, body}),
+      {s.expr2});
 }
 
 }  // namespace cinch::lower
