@@ -172,7 +172,8 @@ std::optional<HostExprId> Elaborator::size_arg(ast::ExprId id, std::string_view 
 std::optional<HostExprId> Elaborator::named_size(const CallArgs& args, std::string_view label) {
   const auto at = args.named.find(label);
   if (at != args.named.end()) return size_arg(at->second->value, args.name);
-  reporter_.report<DiagKind::MissingArgument>(args.span, args.name, std::string(label) + ":");
+  reporter_.report<DiagKind::MissingArgument>(args.span, args.name,
+                                              "`" + std::string(label) + ":`");
   return std::nullopt;
 }
 
@@ -188,7 +189,7 @@ std::optional<int> Elaborator::axis(const CallArgs& args, const Value& x) {
     return std::nullopt;
   }
   if (x.type.rank != 2) {
-    reporter_.report<DiagKind::NeedsMatrix>(x.span, args.name + " with `axis:`", describe(x));
+    reporter_.report<DiagKind::NeedsMatrix>(x.span, "axis:", describe(x));
     return std::nullopt;
   }
   return static_cast<int>(*value);

@@ -1,5 +1,6 @@
 // Making of nodes, variables and statements of the checked tree, and conditions on sizes.
 #include "dsl/sema/elaborator.h"
+#include "runtime/core/check.h"
 
 namespace cinch::sema {
 
@@ -120,8 +121,16 @@ void Elaborator::require(HostExprId condition, const std::string& what, Span spa
       reporter_.report<DiagKind::DoesNotHold>(span, what);
     return;
   }
-  // A condition on a count is met on the device, where the index or length is used.
-  if (pool().has_count(condition) || stmts_ == nullptr) return;
+  if (stmts_ == nullptr) return;
+  if (pool().has_count(condition)) {
+    // Counts are known on the device only.
+    Expr holds{ExprKind::HostSize, scalar(kBool), span};
+    holds.size = condition;
+    Stmt check{StmtKind::Assert, span};
+    check.expr2 = typed(std::move(holds)).expr;
+    check.text = what;
+    return push(std::move(check));
+  }
   Stmt check{StmtKind::CheckHost, span};
   check.size = condition;
   check.text = what;
@@ -130,8 +139,16 @@ void Elaborator::require(HostExprId condition, const std::string& what, Span spa
 
 void Elaborator::require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span) {
   if (sizes_.proves_less_equal(a, b)) return;
-  if (pool().has_count(a)) a = pool().upper_bound(a);
   require(pool().make(HostOp::Le, a, b), what, span);
+}
+
+HostExprId Elaborator::without_counts(HostExprId size) {
+  if (!pool().has_count(size)) return size;
+  try {
+    return pool().upper_bound(size);
+  } catch (const InternalError&) {
+    return {};
+  }
 }
 
 void Elaborator::require_nonnegative(HostExprId size, const std::string& what, Span span) {

@@ -212,6 +212,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
     const Value args[] = {chosen_by, a, b};
     return host_scalar_op(ScalarOp::select, args, span);
   }
+  const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
+                          pool().type(chosen_by.host) == HostType::Bool;
+  if (is_decided) return pool().const_value(chosen_by.host).as_bool() ? a : b;
   const Value test = bool_value(chosen_by, "a bool as condition");
   if (test.is_error()) return error(span);
   if (test.type.rank != 0) {

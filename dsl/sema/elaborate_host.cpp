@@ -45,7 +45,7 @@ bool is_integer_only(ScalarOp op) {
 }
 
 std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
-  const bool is_logical = type == HostType::Bool;
+  const bool is_bool = type == HostType::Bool;
   switch (op) {
 #define SAME(scalar, Host) \
   case ScalarOp::scalar:   \
@@ -83,14 +83,20 @@ std::optional<HostOp> host_op_of(ScalarOp op, HostType type) {
     SAME(ge, Ge)
 #undef SAME
     case ScalarOp::bit_and:
-      return is_logical ? HostOp::And : HostOp::BitAnd;
+      return is_bool ? HostOp::And : HostOp::BitAnd;
     case ScalarOp::bit_or:
-      return is_logical ? HostOp::Or : HostOp::BitOr;
+      return is_bool ? HostOp::Or : HostOp::BitOr;
     case ScalarOp::bit_xor:
-      return is_logical ? HostOp::Ne : HostOp::BitXor;
+      return is_bool ? HostOp::Ne : HostOp::BitXor;
     default:
       return std::nullopt;
   }
+}
+
+// What two bools may be joined with as they are.
+bool is_logical(ScalarOp op) {
+  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor ||
+         op == ScalarOp::eq || op == ScalarOp::ne;
 }
 
 bool rounds(ScalarOp op) {
@@ -159,6 +165,7 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
     args.push_back(value.host);
   }
   if (op == ScalarOp::select) {
+    if (pool().type(args[0]) != HostType::Bool) return error(span);
     std::vector<HostExprId> sides{args[1], args[2]};
     if (host_unify(ScalarOp::add, sides, span).is_error()) return error(span);
     return host(host_select(args[0], sides[0], sides[1]), span);
@@ -167,7 +174,11 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
     return host(pool().make(HostOp::Not, args[0]), span);
   }
   if (host_unify(op, args, span).is_error()) return error(span);
+  if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
+    for (HostExprId& arg : args) arg = to_int(arg);
+  }
   const HostType type = pool().type(args[0]);
+  if (op == ScalarOp::bit_not && type != HostType::Int) return error(span);
   if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return error(span);
   const auto one_like = [&](double v) {
     if (type == HostType::Int) return pool().const_int(static_cast<std::int64_t>(v));
@@ -195,11 +206,7 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
                                        pool().const_value(args[2]).as_f64()));
   } else {
     const std::optional<HostOp> made = host_op_of(op, type);
-    if (!made || (type == HostType::Bool && host_op_num_args(*made) == 1)) return error(span);
-    if (type == HostType::Bool && *made != HostOp::And && *made != HostOp::Or &&
-        *made != HostOp::Eq && *made != HostOp::Ne) {
-      for (HostExprId& arg : args) arg = to_int(arg);
-    }
+    if (!made) return error(span);
     result = pool().make(*made, args[0], args.size() > 1 ? args[1] : HostExprId(),
                          args.size() > 2 ? args[2] : HostExprId());
   }

@@ -168,12 +168,12 @@ std::optional<HostExprId> Elaborator::symbolic(ast::ExprId id) {
 
 // Leaves of loop variables are parameters of numbers that no parameter has.
 bool Elaborator::has_loop_leaf(HostExprId id) {
-  const HostExprNode node = pool().node(id);
-  if (node.op == HostOp::Param) return node.payload >= (1u << 24);
-  for (HostExprId arg : node.args) {
-    if (arg && has_loop_leaf(arg)) return true;
-  }
-  return false;
+  bool found = false;
+  pool().substitute(id, [&](const HostExprNode& leaf) {
+    found |= leaf.op == HostOp::Param && leaf.payload >= (1u << 24);
+    return HostExprId();
+  });
+  return found;
 }
 
 Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {

@@ -247,6 +247,7 @@ void Elaborator::elaborate_size(Instance& instance, const ast::SizeItem& node) {
   Symbol symbol;
   symbol.span = node.name.span;
   if (const auto size = host_size(node.value, "a size")) {
+    sizes_.canonical(*size);  // later proofs begin from here
     symbol.value = host(*size, node.name.span);
     const bool is_plain = pool().is_const(*size) || host_op_num_args(pool().node(*size).op) == 0;
     if (!is_plain) {

@@ -55,8 +55,12 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
                                Span span, const std::function<Value(Value)>& finish) {
   const ast::Param* param = method_param(instance, kind);
   if (param == nullptr) return error(span);
-  if (depth_ > 200) {
-    reporter_.report<DiagKind::TooMany>(span, "200", "levels of inlining");
+  // Wrappers that call what they wrap several times grow like powers of two.
+  constexpr std::size_t kMaxNodes = 1u << 19;
+  constexpr int kMaxDepth = 200;
+  if (out_.exprs.size() > kMaxNodes || depth_ > kMaxDepth) {
+    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxNodes),
+                                        "operations after inlining");
     return error(span);
   }
   ++depth_;
@@ -163,7 +167,9 @@ void Elaborator::elaborate_encode(Instance& instance) {
     wire = encode_value(instance, gradient_value(instance, span), span);
     return wire;
   });
-  if (!wire.is_error()) note_field_facts(wire);
+  if (!wire.is_error()) return note_field_facts(wire);
+  // Nothing is known of the fields then; decode is read as if all were well.
+  field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
 }
 
 void Elaborator::elaborate_decode(Instance& instance) {

@@ -35,7 +35,7 @@ Value Elaborator::pack_call(BuiltinId id, const CallArgs& args) {
   const Value x = vector_operand(args.positional[0], args.name);
   const auto bits_arg = args.named.find("bits");
   if (bits_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "bits:");
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`bits:`");
     return error(args.span);
   }
   const auto bits = constant_int(bits_arg->second->value);
@@ -109,7 +109,7 @@ Value Elaborator::slice_call(const CallArgs& args) {
 Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   const auto at_arg = args.named.find("at");
   if (at_arg == args.named.end()) {
-    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "at:");
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
     return error(args.span);
   }
   const Value v = operand(args.positional[0]);
@@ -117,7 +117,7 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   const auto size = named_size(args, "size");
   if (v.is_error() || at.is_error() || !size) return error(args.span);
   if (at.type.rank != 1) {
-    reporter_.report<DiagKind::NeedsVector>(at.span, args.name + " at", describe(at));
+    reporter_.report<DiagKind::NeedsVector>(at.span, "at:", describe(at));
     return error(args.span);
   }
   if (v.type.rank > 0 && !sizes_.proves_equal(v.type.dims[0], at.type.dims[0])) {

@@ -83,7 +83,8 @@ bool Elaborator::bind_counts(Instance& owner, const std::vector<Value>& values,
     }
     bound[count.placeholder] = size;
     if (sizes_.proves_less_equal(size, count.bound)) continue;
-    const HostExprId most = pool().has_count(size) ? pool().upper_bound(size) : size;
+    const HostExprId bound_of_size = without_counts(size);
+    const HostExprId most = bound_of_size ? bound_of_size : size;
     reporter_
         .report<DiagKind::CountNotBounded>(source->span, count.name, size_text(count.bound),
                                            size_text(most))

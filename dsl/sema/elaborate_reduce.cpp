@@ -136,7 +136,8 @@ Value Elaborator::scan_call(BuiltinId id, const CallArgs& args) {
   const auto along = axis(args, x);
   if (!along) return error(args.span);
   if (x.type.rank == 2 && *along < 0) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name + " without `axis:`", describe(x));
+    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
+        .note("of a matrix: along `axis: 0` or `axis: 1`");
     return error(args.span);
   }
   std::vector<ExprId> operands;

@@ -223,15 +223,29 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
     const auto a = own_dtype(args[1]), b = own_dtype(args[2]);
     if (a && b && *a == *b) return a;
   }
-  std::optional<DType> type = meet(args[first], args[first + 1]);
-  for (std::size_t i = first; type && i < args.size(); ++i) {
-    for (std::size_t k = first; type && k < i; ++k) {
-      const auto other = meet(args[k], args[i]);
-      if (!other) return cannot_combine(name, args[k], args[i], span), std::nullopt;
-      if (*other != *type && widens_losslessly(*type, *other)) type = other;
-    }
+  // Numbers among themselves that a device must choose from or join: i32 where they fit.
+  const auto is_small = [&](const Value& v) {
+    if (!v.is_host() || !pool().is_const(v.host) || pool().type(v.host) != HostType::Int)
+      return false;
+    const std::int64_t number = pool().const_value(v.host).as_int();
+    return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
+  };
+  const bool all_small =
+      std::all_of(args.begin() + static_cast<std::ptrdiff_t>(first), args.end(), is_small);
+  if (all_small && !is_for_reals(op)) return kI32;
+  // Every operand against the first that has a type of its own: exact numbers follow it.
+  std::size_t base = first;
+  while (base + 1 < args.size() && !own_dtype(args[base])) ++base;
+  if (!own_dtype(args[base])) base = first;
+  std::optional<DType> type;
+  for (std::size_t i = first; i < args.size(); ++i) {
+    if (i == base) continue;
+    const auto met = meet(args[base], args[i]);
+    if (!met)
+      return cannot_combine(name, args[std::min(i, base)], args[std::max(i, base)], span),
+             std::nullopt;
+    if (!type || widens_losslessly(*type, *met)) type = met;
   }
-  if (!type) return cannot_combine(name, args[first], args[first + 1], span), std::nullopt;
   if (is_for_reals(op) && !is_float(*type)) {
     if (type == kI64 && !own_dtype(args[0]) && !own_dtype(args[1])) return kF32;
     return refuse(is_float(own_dtype(args[0]).value_or(kF32)) ? args[1] : args[0]);

@@ -33,12 +33,20 @@ std::string Elaborator::expr_key(ExprId id) {
 }
 
 // The entry of ProgramInfo::counts for what this mask and limit keep.
-std::uint32_t Elaborator::count_of_mask(const Value& mask, HostExprId limit, HostExprId len) {
+std::optional<std::uint32_t> Elaborator::count_of_mask(const Value& mask, HostExprId limit,
+                                                       HostExprId len, Span span) {
   const std::string key = expr_key(mask.expr) + "|" + std::to_string(limit.index());
   const auto known = counts_by_mask_.find(key);
   if (known != counts_by_mask_.end()) return known->second;
-  HostExprId bound = pool().has_count(len) ? pool().upper_bound(len) : len;
-  if (limit) bound = pool().min(bound, limit);
+  HostExprId bound = without_counts(len);
+  if (limit) {
+    const HostExprId cap = without_counts(limit);
+    bound = bound && cap ? pool().min(bound, cap) : bound ? bound : cap;
+  }
+  if (!bound) {
+    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that this keeps");
+    return std::nullopt;
+  }
   const auto index = static_cast<std::uint32_t>(out_.info.counts.size());
   out_.info.counts.push_back({"count" + std::to_string(index), bound});
   counts_by_mask_.emplace(key, index);
@@ -55,7 +63,7 @@ Value Elaborator::filter_call(BuiltinId id, const CallArgs& args) {
   Value where = x;
   if (id == BuiltinId::filter) {
     if (!args.named.contains("where")) {
-      reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "where:");
+      reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`where:`");
       return error(args.span);
     }
     const auto given = mask(args, x.type);
@@ -72,7 +80,9 @@ Value Elaborator::filter_call(BuiltinId id, const CallArgs& args) {
     limit = *given;
   }
   const HostExprId len = x.type.dims[0];
-  const std::uint32_t index = count_of_mask(where, limit, len);
+  const auto found = count_of_mask(where, limit, len, args.span);
+  if (!found) return error(args.span);
+  const std::uint32_t index = *found;
   const HostExprId count = pool().count(index, out_.info.counts[index].bound);
   const bool is_filter = id == BuiltinId::filter;
   std::vector<ExprId> operands{x.expr};
@@ -92,7 +102,8 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
   const auto along = axis(args, x);
   if (!along) return error(args.span);
   if (x.type.rank == 2 && *along < 0) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name + " without `axis:`", describe(x));
+    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
+        .note("of a matrix: along `axis: 0` or `axis: 1`");
     return error(args.span);
   }
   std::vector<ExprId> operands{x.expr};
@@ -130,7 +141,8 @@ Value Elaborator::top_k_call(BuiltinId id, const CallArgs& args) {
   const auto along = axis(args, x);
   if (!along) return error(args.span);
   if (*along == 0 || (x.type.rank == 2 && *along < 0)) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name + " without `axis: 1`", describe(x));
+    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
+        .note("of a matrix: per row, with `axis: 1`");
     return error(args.span);
   }
   const HostExprId len = x.type.dims[x.type.rank - 1];

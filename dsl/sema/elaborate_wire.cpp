@@ -45,6 +45,10 @@ void Elaborator::elaborate_wire_count(Instance& instance, const ast::WireCount& 
   Symbol symbol;
   symbol.span = node.name.span;
   if (const auto bound = host_size(node.bound, "the bound of a count")) {
+    if (pool().has_count(*bound)) {
+      reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.bound].span, "the bound of a count");
+      return declare(node.name, std::move(symbol));
+    }
     if (!sizes_.has_bound_in_n(*bound)) {
       reporter_.report<DiagKind::WireUnbounded>(tree()[node.bound].span, size_text(*bound));
     }

@@ -71,6 +71,8 @@ class Elaborator {
   void require(HostExprId condition, const std::string& what, Span span);
   void require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span);
   void require_nonnegative(HostExprId size, const std::string& what, Span span);
+  /// A size that is never below this one and holds no count; invalid where none is known.
+  HostExprId without_counts(HostExprId size);
   /// A read-only variable for a value that is used more than once.
   Value shared(const Value& value, std::string name);
   bool is_leaf(const Value& value) const;
@@ -213,7 +215,8 @@ class Elaborator {
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
                                                      Value& init);
   Value filter_call(BuiltinId id, const CallArgs& args);
-  std::uint32_t count_of_mask(const Value& mask, HostExprId limit, HostExprId len);
+  std::optional<std::uint32_t> count_of_mask(const Value& mask, HostExprId limit, HostExprId len,
+                                             Span span);
   std::string expr_key(ExprId id);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);

@@ -9,7 +9,7 @@ namespace cinch::sema {
 namespace {
 
 // Each level replaces one term or opens one min, max or clamp.
-constexpr int kMaxDepth = 7;
+constexpr int kMaxDepth = 7, kMaxSteps = 20000;
 
 }  // namespace
 
@@ -104,6 +104,7 @@ bool SizeProver::is_nonnegative_sum(const Polynomial& sum, int depth) {
            });
   });
   if (all_positive) return true;
+  if (++steps_ > kMaxSteps) return false;
   return depth > 0 && (improve_negative_term(sum, depth) || improve_positive_term(sum, depth));
 }
 
@@ -271,25 +272,35 @@ bool SizeProver::bounded_below_by(HostExprId a, HostExprId b, int depth) {
 
 bool SizeProver::less_equal(HostExprId a, HostExprId b, int depth) {
   if (proves_equal(a, b)) return true;
-  if (depth <= 0) return false;
+  if (depth <= 0 || ++steps_ > kMaxSteps) return false;
   if (is_nonnegative_sum(polynomial(pool_.sub(b, a)), depth)) return true;
   return bounded_above_by(a, b, depth) || bounded_below_by(a, b, depth);
 }
 
 bool SizeProver::proves_nonnegative(HostExprId id) {
+  steps_ = 0;
   return is_nonnegative_sum(polynomial(id), kMaxDepth) ||
          less_equal(pool_.const_int(0), id, kMaxDepth);
 }
 
 bool SizeProver::proves_less_equal(HostExprId a, HostExprId b) {
+  steps_ = 0;
   return less_equal(a, b, kMaxDepth);
 }
 
 bool SizeProver::proves_less(HostExprId a, HostExprId b) {
+  steps_ = 0;
   return less_equal(pool_.add(a, pool_.const_int(1)), b, kMaxDepth);
 }
 
 bool SizeProver::has_bound_in_n(HostExprId id) {
+  if (const auto known = bounded_.find(id); known != bounded_.end()) return known->second;
+  const bool found = find_bound_in_n(id);
+  bounded_[id] = found;
+  return found;
+}
+
+bool SizeProver::find_bound_in_n(HostExprId id) {
   const HostExprNode node = pool_.node(id);
   const auto arg = [&](int i) { return has_bound_in_n(node.args[i]); };
   switch (node.op) {

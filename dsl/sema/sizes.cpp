@@ -8,7 +8,7 @@ namespace cinch::sema {
 namespace {
 
 // Larger polynomials are left as they are: nothing is proved about them, and time stays small.
-constexpr std::size_t kMaxTerms = 64;
+constexpr std::size_t kMaxTerms = 64, kMaxFactors = 16;
 
 void add_term(Polynomial& sum, const std::vector<HostExprId>& key, std::int64_t factor) {
   const std::int64_t total = sum[key] += factor;
@@ -22,6 +22,7 @@ bool multiply(const Polynomial& a, const Polynomial& b, Polynomial& product) {
       if (__builtin_mul_overflow(factor_a, factor_b, &factor)) return false;
       std::vector<HostExprId> key = key_a;
       key.insert(key.end(), key_b.begin(), key_b.end());
+      if (key.size() > kMaxFactors) return false;
       std::sort(key.begin(), key.end());
       add_term(product, key, factor);
     }
@@ -35,7 +36,14 @@ void SizeProver::set_param_range(std::uint32_t index, const std::optional<rt::Pa
   if (range) ranges_[index] = *range;
 }
 
-Polynomial SizeProver::polynomial(HostExprId id) {
+const Polynomial& SizeProver::polynomial(HostExprId id) {
+  const auto known = polynomials_.find(id);
+  if (known != polynomials_.end()) return known->second;
+  Polynomial made = make_polynomial(id);
+  return polynomials_.emplace(id, std::move(made)).first->second;
+}
+
+Polynomial SizeProver::make_polynomial(HostExprId id) {
   const HostExprNode node = pool_.node(id);
   const auto atom = [&] { return Polynomial{{{canonical_atom(id)}, 1}}; };
   switch (node.op) {
@@ -65,7 +73,7 @@ Polynomial SizeProver::polynomial(HostExprId id) {
     }
     case HostOp::Mul: {
       Polynomial product;
-      const Polynomial a = polynomial(node.args[0]), b = polynomial(node.args[1]);
+      const Polynomial &a = polynomial(node.args[0]), &b = polynomial(node.args[1]);
       return multiply(a, b, product) ? product : atom();
     }
     default:

@@ -45,7 +45,9 @@ class SizeProver {
   std::optional<std::int64_t> constant(HostExprId id);
 
  private:
-  Polynomial polynomial(HostExprId id);
+  const Polynomial& polynomial(HostExprId id);
+  Polynomial make_polynomial(HostExprId id);
+  bool find_bound_in_n(HostExprId id);
   HostExprId rebuild(const Polynomial& sum);
   HostExprId rebuild_product(const std::vector<HostExprId>& atoms, std::int64_t factor);
   HostExprId canonical_atom(HostExprId id);
@@ -66,6 +68,9 @@ class SizeProver {
   std::map<std::uint32_t, rt::ParamRange> ranges_;
   std::unordered_map<HostExprId, bool> nonnegative_leaves_;
   std::unordered_map<HostExprId, HostExprId> canonical_;
+  std::unordered_map<HostExprId, Polynomial> polynomials_;  // nodes stay where they are
+  std::unordered_map<HostExprId, bool> bounded_;
+  int steps_ = 0;  // of the proof under way: a proof that takes long is given up
 };
 
 }  // namespace cinch::sema

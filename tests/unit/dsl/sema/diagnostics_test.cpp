@@ -1,0 +1,162 @@
+// Every diagnostic of the checker is produced, at the right place. The programs are those of
+// tests/lit/check: their CHECK lines say what is expected, here word for word.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "tests/unit/dsl/sema/check_fixture.h"
+
+namespace cinch::sema {
+namespace {
+
+using dsl::DiagKind;
+
+std::string read_file(const std::filesystem::path& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::string text;
+  if (file == nullptr) return text;
+  char buffer[4096];
+  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
+    text.append(buffer, got);
+  }
+  std::fclose(file);
+  return text;
+}
+
+std::vector<std::filesystem::path> cases() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(CINCH_CHECK_CASES)) {
+    if (entry.path().extension() == ".cinch") paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// `L:C: error: message` of every CHECK line.
+std::vector<std::string> expected_errors(const std::string& text) {
+  std::vector<std::string> expected;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find(".cinch:");
+    if (line.starts_with("// CHECK: ") && at != std::string::npos)
+      expected.push_back(line.substr(at + 7));
+  }
+  return expected;
+}
+
+std::vector<std::string> found_errors(const Checked& checked) {
+  std::vector<std::string> found;
+  for (const dsl::Diagnostic& diag : checked.sink->all()) {
+    const dsl::LineColumn at = checked.sources->find(diag.span.file)->position(diag.span.begin);
+    found.push_back(std::to_string(at.line) + ":" + std::to_string(at.column) +
+                    ": error: " + dsl::message(diag));
+  }
+  return found;
+}
+
+void note_codes(const Checked& checked, std::set<std::string>& codes) {
+  for (const dsl::Diagnostic& diag : checked.sink->all()) codes.insert(std::string(diag.code()));
+}
+
+TEST(SemaDiagnostics, CasesReportWhatTheySay) {
+  ASSERT_GT(cases().size(), 50u);
+  for (const auto& path : cases()) {
+    const std::string text = read_file(path);
+    const Checked checked = check(text);
+    EXPECT_EQ(found_errors(checked), expected_errors(text)) << path;
+  }
+}
+
+const char* const kWrapper =
+    "compressor wrap(inner: compressor) { wire inner.wire }\n"
+    "extern fn soft(x: f32) -> f32 from \"soft.h\"\n"
+    "compressor calls {\n  wire { value: [f32; n] }\n"
+    "  encode(g: [f32; n]) { wire { value: map(g, |a| soft(a)) } }\n  decode(w) { w.value }\n}\n"
+    "compressor open(a: f32) {\n  wire { value: [f32; n] }\n"
+    "  encode(g: [f32; n]) { wire { value: g * a } }\n  decode(w) { w.value }\n}\n";
+
+Checked elaborated(const std::string& name) {
+  Checked checked = check(kWrapper);
+  EXPECT_EQ(checked.all_lines(), "");
+  EXPECT_FALSE(elaborate(*checked.module, name, {}, *checked.sink).has_value());
+  return checked;
+}
+
+TEST(SemaDiagnostics, ElaborationRefusesWhatCheckingAccepts) {
+  EXPECT_NE(elaborated("wrap").find(DiagKind::NeedsInner), nullptr);
+  EXPECT_NE(elaborated("calls").find(DiagKind::ExternNotCompiled), nullptr);
+  EXPECT_NE(elaborated("open").find(DiagKind::ParameterUnbound), nullptr);
+  const Checked unknown = elaborated("opne");
+  ASSERT_NE(unknown.find(DiagKind::UnknownCompressor), nullptr);
+  EXPECT_EQ(unknown.sink->all()[0].notes[0].text, "did you mean `open`?");
+}
+
+Checked many_draws() {
+  std::string text = "fn f0(x: f32) -> f32 { x + sum(random(1)) }\n";
+  for (int i = 1; i <= 16; ++i) {
+    const std::string inner = "f" + std::to_string(i - 1);
+    text +=
+        "fn f" + std::to_string(i) + "(x: f32) -> f32 { " + inner + "(x) + " + inner + "(x) }\n";
+  }
+  return check(text + in_encode("let x = f16(g[0])"));
+}
+
+TEST(SemaDiagnostics, WorkIsBounded) {
+  const Checked checked = many_draws();
+  EXPECT_NE(checked.find(DiagKind::TooMany), nullptr) << checked.all_lines();
+}
+
+const std::map<std::string, std::string> kFiles = {
+    {"a.cinch", "fn twice(x: f32) -> f32 { x * 2 }\n"},
+    {"b.cinch", "fn twice(x: f32) -> f32 { x + x }\n"},
+    {"loop.cinch", "import \"main.cinch\"\n"}};
+
+TEST(SemaDiagnostics, ImportsThatLoopOrClash) {
+  const Checked loop = check("import \"loop.cinch\"\n", kFiles);
+  EXPECT_NE(loop.find(DiagKind::ImportLoop), nullptr) << loop.all_lines();
+  const std::string both = "import \"a.cinch\"\nimport \"b.cinch\"\n";
+  const Checked clash = check(both + in_encode("let x = twice(g[0])"), kFiles);
+  EXPECT_NE(clash.find(DiagKind::AmbiguousName), nullptr) << clash.all_lines();
+  const Checked named = check(both + in_encode("let x = a.twice(g[0]) + b.twice(1)"), kFiles);
+  EXPECT_EQ(named.all_lines(), "");
+}
+
+TEST(SemaDiagnostics, EveryKindIsProducedByATest) {
+  std::set<std::string> codes;
+  for (const auto& path : cases()) note_codes(check(read_file(path)), codes);
+  for (const char* name : {"wrap", "calls", "open", "opne"}) note_codes(elaborated(name), codes);
+  note_codes(many_draws(), codes);
+  note_codes(check("import \"loop.cinch\"\n", kFiles), codes);
+  note_codes(
+      check("import \"a.cinch\"\nimport \"b.cinch\"\n" + in_encode("let x = twice(g[0])"), kFiles),
+      codes);
+  for (const dsl::DiagInfo& info : dsl::kDiagTable) {
+    if (!info.code.starts_with("S")) continue;
+    EXPECT_TRUE(codes.contains(std::string(info.code))) << info.code << " " << info.name;
+  }
+}
+
+TEST(SemaDiagnostics, NotesSayWhereSizesComeFrom) {
+  const Checked checked =
+      check(in_encode("let a = fill(0.5, k)\nlet x = g + a", "size k = clamp(n / 2, 1, n)\n"));
+  const dsl::Diagnostic* diag = checked.find(DiagKind::CannotCombine);
+  ASSERT_NE(diag, nullptr);
+  EXPECT_EQ(dsl::message(*diag), "cannot add [f32; n] and [f32; k]");
+  ASSERT_EQ(diag->notes.size(), 2u);
+  EXPECT_EQ(diag->notes[0].text, "`n` comes from here");
+  EXPECT_EQ(checked.sources->find(0)->position(diag->notes[1].span->begin).line, 2u);
+}
+
+TEST(SemaDiagnostics, NamesThatAreNearlyRightAreSuggested) {
+  const Checked checked =
+      check(in_encode("let velocity = g\nlet x = velocty + 1\nlet y = sqrrt(g)"));
+  ASSERT_EQ(checked.sink->all().size(), 2u);
+  EXPECT_EQ(checked.sink->all()[0].suggestion->replacement, "velocity");
+  EXPECT_EQ(checked.sink->all()[1].suggestion->replacement, "sqrt");
+}
+
+}  // namespace
+}  // namespace cinch::sema

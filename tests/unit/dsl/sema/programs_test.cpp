@@ -1,0 +1,137 @@
+// Whole programs elaborate: those of the language's description, the standard library, wrappers
+// in wrappers; and what the checked program says about them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/unit/dsl/sema/check_fixture.h"
+
+namespace cinch::sema {
+namespace {
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(SemaPrograms, AllOfTheLanguagesDescription) {
+  Checked checked = check(read_file(std::string(CINCH_PROGRAMS) + "/language.cinch"));
+  ASSERT_EQ(checked.all_lines(), "");
+  int elaborated = 0;
+  for (const CompressorEntry& entry : checked.module->compressors()) {
+    if (entry.is_wrapper) continue;
+    const CheckedProgram program = checked.program(entry.name);
+    EXPECT_EQ(dump(program), dump(checked.program(entry.name)));
+    ++elaborated;
+  }
+  EXPECT_EQ(elaborated, 7);
+}
+
+TEST(SemaPrograms, StandardLibrary) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(CINCH_STDLIB)) {
+    if (entry.path().extension() != ".cinch") continue;
+    ++files;
+    Checked checked = check(read_file(entry.path()));
+    EXPECT_EQ(checked.all_lines(), "") << entry.path();
+    ASSERT_EQ(checked.module->compressors().size(), 1u) << entry.path();
+    const CompressorEntry compressor = checked.module->compressors()[0];
+    EXPECT_EQ(compressor.name, entry.path().stem()) << entry.path();
+    EXPECT_TRUE(contains(compressor.doc, "Paper: ")) << entry.path();
+    EXPECT_TRUE(contains(compressor.doc, "Stores: ")) << entry.path();
+    if (!compressor.is_wrapper) checked.program(compressor.name);
+  }
+  EXPECT_GE(files, 14);
+}
+
+TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
+  for (const char* inner : {"onebit", "ef_sign", "tbq", "terngrad", "minmax", "fp16", "qsgd",
+                            "natural", "threshold", "topk", "randomk", "dgc", "graddrop"}) {
+    Checked checked = check(
+        "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
+        "compressor both = error_feedback(error_feedback(" +
+        std::string(inner) + "))\n");
+    ASSERT_EQ(checked.all_lines(), "") << inner;
+    const CheckedProgram program = checked.program("both");
+    EXPECT_EQ(program.info.states[0].name.substr(0, 6), "inner.") << inner;
+  }
+}
+
+TEST(SemaPrograms, NamesOfOpenParameters) {
+  Checked checked = check(
+      "import std.sparsify\nimport std.wrap\n"
+      "compressor twice = error_feedback(error_feedback(topk))\n"
+      "compressor fixed = twice(decay: 0.5)\n");
+  ASSERT_EQ(checked.all_lines(), "");
+  const auto names = [](const CheckedProgram& program) {
+    std::string text;
+    for (const auto& param : program.info.params) text += param.name + " ";
+    return text;
+  };
+  EXPECT_EQ(names(checked.program("twice")), "decay inner.decay ratio ");
+  EXPECT_EQ(names(checked.program("fixed")), "decay ratio ");
+}
+
+TEST(SemaPrograms, FieldsThatAscendAreFoundInEncode) {
+  Checked checked = check("import std.sparsify\ncompressor a = topk\ncompressor b = threshold\n");
+  const CheckedProgram top = checked.program("a");
+  EXPECT_TRUE(top.info.wire.fields[0].ascending);
+  EXPECT_EQ(top.info.wire.fields[0].index_limit, CheckedProgram(top).info.exprs.n());
+  EXPECT_FALSE(top.info.wire.fields[1].ascending);
+  const CheckedProgram threshold = checked.program("b");
+  EXPECT_TRUE(threshold.info.wire.fields[0].ascending);
+  ASSERT_EQ(threshold.info.wire.counts.size(), 1u);
+  EXPECT_TRUE(contains(dump(threshold), "size n unique in_bounds"));
+}
+
+TEST(SemaPrograms, SharedDrawsOfDecodeAreThoseOfEncode) {
+  Checked checked =
+      check("import std.sparsify\nimport std.wrap\ncompressor ef = error_feedback(randomk)\n");
+  const CheckedProgram program = checked.program("ef");
+  std::vector<std::uint32_t> sites;
+  for (const Expr& e : program.exprs) {
+    if (e.kind == ExprKind::Builtin && e.builtin == BuiltinId::random_index)
+      sites.push_back(e.site);
+  }
+  ASSERT_EQ(sites.size(), 3u);  // encode's, the decode inlined in encode, and decode's
+  EXPECT_EQ(sites[0], sites[1]);
+  EXPECT_EQ(sites[0], sites[2]);
+  EXPECT_EQ(sites[0] >> 16, 1u);  // the wrapped compressor's own numbers
+  EXPECT_TRUE(program.info.decode_draws);
+}
+
+TEST(SemaPrograms, BindingsFixConstantsAndMoveDefaults) {
+  Checked checked = check("import std.quantize\ncompressor q = qsgd\ncompressor t = tbq\n");
+  const CheckedProgram q = checked.program("q", {{"bits", 8}});
+  EXPECT_EQ(q.info.wire.fields[1].type.dtype, *make_int(8));
+  EXPECT_EQ(checked.program("t", {{"tau", 0.25}}).info.params[0].default_value, 0.25);
+  EXPECT_FALSE(elaborate(*checked.module, "q", {{"bits", 9}}, *checked.sink).has_value());
+  EXPECT_TRUE(contains(checked.all_lines(), "the parameter `bits` is 9, outside [2, 8]"));
+}
+
+TEST(SemaPrograms, WrapperOfAMatrixCompressorAndFinish) {
+  Checked checked = check(
+      "import std.wrap\n"
+      "compressor rows {\n  state last: [f32; r, c] = 0\n"
+      "  wire { top: [f32; r, 1] }\n"
+      "  encode(g: [f32; r, c]) { wire { top: max(g, axis: 1) } }\n"
+      "  decode(w) { w.top + fill(0.0, r * c)[0] + 0 * reshape(iota(r * c) as f32, r, c) }\n"
+      "  finish(sum) {\n    last = 0.5 * last + sum\n    last\n  }\n}\n"
+      "compressor ef = error_feedback(rows)\n");
+  ASSERT_EQ(checked.all_lines(), "");
+  const CheckedProgram program = checked.program("ef");
+  EXPECT_TRUE(program.info.is_matrix);
+  EXPECT_TRUE(program.info.has_finish);
+  ASSERT_TRUE(program.finish.has_value());
+}
+
+}  // namespace
+}  // namespace cinch::sema

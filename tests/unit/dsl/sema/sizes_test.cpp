@@ -1,0 +1,85 @@
+// What is proved about sizes, and what rightly is not.
+#include "dsl/sema/sizes.h"
+
+#include <gtest/gtest.h>
+
+namespace cinch::sema {
+namespace {
+
+class Sizes : public testing::Test {
+ protected:
+  HostExprId c(std::int64_t value) { return pool.const_int(value); }
+  HostExprId ratio_n() {
+    const HostExprId ratio = pool.param(0, HostType::F32);
+    const HostExprId n = pool.cast(pool.n(), HostType::F32);
+    return pool.cast(pool.make(HostOp::Ceil, pool.mul(ratio, n)), HostType::Int);
+  }
+
+  HostExprPool pool;
+  SizeProver sizes{pool};
+  HostExprId n = pool.n();
+};
+
+TEST_F(Sizes, PolynomialsAreEqualHoweverTheyAreWritten) {
+  const HostExprId a = pool.mul(pool.add(n, c(1)), pool.sub(n, c(1)));
+  const HostExprId b = pool.sub(pool.mul(n, n), c(1));
+  EXPECT_TRUE(sizes.proves_equal(a, b));
+  EXPECT_FALSE(sizes.proves_equal(a, n));
+  EXPECT_TRUE(sizes.proves_different(pool.add(n, c(1)), n));
+  EXPECT_FALSE(sizes.proves_different(pool.mul(n, c(2)), n));
+}
+
+TEST_F(Sizes, EqualArgumentsMakeEqualAtoms) {
+  const HostExprId a = pool.ceil_div(pool.add(n, n), c(8));
+  const HostExprId b = pool.ceil_div(pool.mul(c(2), n), c(8));
+  EXPECT_TRUE(sizes.proves_equal(a, b));
+}
+
+TEST_F(Sizes, MatrixProgramsKnowNAsRowsTimesColumns) {
+  const HostExprId rc = pool.mul(pool.rows(), pool.cols());
+  EXPECT_FALSE(sizes.proves_equal(pool.rows(), pool.cols()));
+  SizeProver matrix(pool);
+  matrix.set_matrix(true);
+  EXPECT_TRUE(matrix.proves_equal(n, rc));
+}
+
+TEST_F(Sizes, ClampStaysBelowItsUpperEnd) {
+  const HostExprId k = pool.clamp(ratio_n(), c(1), n);
+  EXPECT_TRUE(sizes.proves_less_equal(k, n));
+  EXPECT_TRUE(sizes.proves_nonnegative(k));
+  EXPECT_FALSE(sizes.proves_less_equal(n, k));
+  EXPECT_FALSE(sizes.proves_less_equal(c(1), k));  // n may be 0
+  EXPECT_TRUE(sizes.has_bound_in_n(k));
+  EXPECT_FALSE(sizes.has_bound_in_n(ratio_n()));
+}
+
+TEST_F(Sizes, CountsAreNeverAboveTheirBound) {
+  const HostExprId m = pool.count(0, pool.min(n, pool.mul(c(2), c(100))));
+  EXPECT_TRUE(sizes.proves_less_equal(m, n));
+  EXPECT_TRUE(sizes.proves_less_equal(m, c(200)));
+  EXPECT_FALSE(sizes.proves_less_equal(m, c(199)));
+}
+
+TEST_F(Sizes, RowsOfChunksHoldEveryElement) {
+  const HostExprId rows = pool.ceil_div(n, c(512));
+  EXPECT_TRUE(sizes.proves_less_equal(n, pool.mul(rows, c(512))));
+  EXPECT_TRUE(sizes.proves_less_equal(n, pool.mul(rows, c(1024))));
+  EXPECT_FALSE(sizes.proves_less_equal(n, pool.mul(rows, c(511))));
+  EXPECT_TRUE(sizes.proves_less_equal(rows, n));
+}
+
+TEST_F(Sizes, RangesOfParametersCount) {
+  EXPECT_FALSE(sizes.proves_nonnegative(ratio_n()));
+  sizes.set_param_range(0, rt::ParamRange{0.0, 1.0, true, false});
+  EXPECT_TRUE(sizes.proves_nonnegative(ratio_n()));
+}
+
+TEST_F(Sizes, StrictlyLessNeedsRoom) {
+  EXPECT_TRUE(sizes.proves_less(n, pool.add(n, c(1))));
+  EXPECT_FALSE(sizes.proves_less(n, n));
+  EXPECT_TRUE(sizes.proves_less_equal(pool.mul(c(2), pool.min(n, c(5))), c(10)));
+  EXPECT_FALSE(sizes.proves_less_equal(pool.sub(n, c(1)), pool.sub(n, c(2))));
+}
+
+}  // namespace
+}  // namespace cinch::sema

@@ -1,0 +1,152 @@
+// Rules of types and values, read off the dump: exact numbers, silent widening, arithmetic types,
+// facts about indices, and checks before launch.
+#include <gtest/gtest.h>
+
+#include "tests/unit/dsl/sema/check_fixture.h"
+
+namespace cinch::sema {
+namespace {
+
+// The dump of a compressor with these statements in encode; the test fails on a diagnostic.
+std::string dumped(const std::string& statements, const std::string& items = "") {
+  Checked checked = check(in_encode(statements, items));
+  EXPECT_EQ(checked.all_lines(), "");
+  return checked.sink->has_errors() ? "" : dump(checked.program("t"));
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+#define EXPECT_DUMP(statements, part) \
+  EXPECT_TRUE(contains(dumped(statements), part)) << dumped(statements)
+
+TEST(SemaValues, ExactNumbersTakeTheTypeTheyMeet) {
+  EXPECT_DUMP("let x = g * 2", "mul(gradient, 2_f32)");
+  EXPECT_DUMP("let x = (g as i32) * 2", "mul(convert<i32>(gradient), 2_i32)");
+  EXPECT_DUMP("let mut x = 7 / 2", "= 3_i32");
+  EXPECT_DUMP("let mut x = 3000000000", "= 3000000000_i64");
+  EXPECT_DUMP("let mut x = 7 / 2.0", "= 3.5_f32");
+  EXPECT_DUMP("let x = g * n", "mul(gradient, n_f32)");
+}
+
+TEST(SemaValues, NarrowTypesEnterArithmeticWider) {
+  EXPECT_DUMP("let x = (g as u8) + (g as i4)",
+              "add(convert<i32>(convert<u8>(gradient)), "
+              "convert<i32>(convert<i4>(gradient)))");
+  EXPECT_DUMP("let x = (g as f16) * 2", "mul(convert<f32>(convert<f16>(gradient)), 2_f32)");
+  EXPECT_DUMP("let x = (g as i4) * g", "mul(convert<f32>(convert<i4>(gradient)), gradient)");
+  EXPECT_DUMP("let x = (g as f64) * g", "mul(convert<f64>(gradient), convert<f64>(gradient))");
+  EXPECT_DUMP("let x = (g as u4) * 0.5", "mul(convert<f32>(convert<u4>(gradient)), 0.5_f32)");
+  EXPECT_DUMP("let x = clamp(g as u8, 0, 3)",
+              "clamp(convert<i32>(convert<u8>(gradient)), 0_i32, 3_i32)");
+}
+
+TEST(SemaValues, ChoicesAmongNumbersAreSmall) {
+  EXPECT_DUMP("let x = select(g > 0, 1, select(g < 0, -1, 0)) as i2",
+              "select(gt(gradient, 0_f32), 1_i32, select(lt(gradient, 0_f32), -1_i32, 0_i32))");
+}
+
+TEST(SemaValues, SizesAreComputedOnTheHost) {
+  const std::string text =
+      dumped("let x = fill(0, k)", "const half = 0.5\nsize k = ceil(half * n)\n");
+  EXPECT_TRUE(contains(text, "size k = ")) << text;
+  const std::string scalar_fn =
+      "fn share(x: f32, of: f32) -> f32 { if x > of { of } else { x * 0.5 } }\n" +
+      in_encode("let x = fill(0, k)", "size k = min(share(n, 8), n)\n");
+  Checked checked = check(scalar_fn);
+  EXPECT_EQ(checked.all_lines(), "");
+}
+
+TEST(SemaValues, IndicesKeepWhatIsKnownOfThem) {
+  const char* const kStore = "s[i] = 0";
+  const std::string state = "state s: [f32; n] = 0\n";
+  for (const char* index :
+       {"top_k(g, n)", "nonzero(g > 0)", "random_index(n, size: n)", "argsort(g)", "iota(n)",
+        "argsort(g)[nonzero(g > 0)]", "sort(argsort(g))", "nonzero(g > 0)[0..0]",
+        "filter(iota(n), where: g > 0)"}) {
+    const std::string text = dumped("let i = " + std::string(index) + "\n" + kStore, state);
+    EXPECT_TRUE(contains(text, "unique in_bounds] = ")) << index << "\n" << text;
+  }
+  for (const char* index : {"iota(n) / 2", "iota(n)[bitcast<u32>(g)]"}) {
+    const Checked checked = check(in_encode("let i = " + std::string(index) + "\ns[i] = 0", state));
+    EXPECT_NE(checked.find(dsl::DiagKind::IndexMayRepeat), nullptr) << index;
+  }
+}
+
+TEST(SemaValues, FiltersByOneMaskShareACount) {
+  EXPECT_DUMP("let m = g > 0\nlet a = filter(g, where: m)\nlet b = nonzero(m)\nlet x = a + g[b]",
+              "add(");
+  EXPECT_DUMP("let a = filter(g, where: g > 0)\nlet x = a + g[nonzero(g > 0)]", "add(");
+  const Checked changed =
+      check(in_encode("let mut m = g > 0\nlet a = filter(g, where: m)\nm = g < 0\nlet x = a + "
+                      "filter(g, where: m)"));
+  EXPECT_NE(changed.find(dsl::DiagKind::CannotCombine), nullptr);
+  const Checked limited =
+      check(in_encode("let x = filter(g, where: g > 0) + filter(g, where: g > 0, limit: 3)"));
+  EXPECT_NE(limited.find(dsl::DiagKind::CannotCombine), nullptr);
+}
+
+TEST(SemaValues, BoundsThatAreNotProvedAreCheckedBeforeLaunch) {
+  EXPECT_DUMP("let x = g[2..5]", "check 5 <= n, \"the slice ends at most at n\"");
+  EXPECT_DUMP("let x = top_k(g, 10)", "check 10 <= n");
+  EXPECT_DUMP("let x = reshape(g, 8, n / 8)", "check ");
+  EXPECT_FALSE(contains(dumped("let x = g[0..n]"), "check "));
+  EXPECT_FALSE(contains(dumped("let x = unchunk(chunk(g, 7), n)"), "check "));
+}
+
+TEST(SemaValues, BoundsOfCountedArraysAreAsserted) {
+  EXPECT_DUMP("let x = top_k(filter(g, where: g > 0), 10)", "assert 10 <= count1_bool");
+}
+
+TEST(SemaValues, HostArithmeticTakesWhatItIsGiven) {
+  EXPECT_DUMP("let mut x = sign(true) + abs(false)", "= 1_i32");
+  EXPECT_DUMP("let mut x = select(true, 1, 2.5)", "= 1_f32");
+  const Checked checked = check(in_encode("let x = select(1, 2, 3)\nlet y = !0.5"));
+  EXPECT_EQ(checked.sink->num_errors(), 2u) << checked.all_lines();
+}
+
+TEST(SemaValues, SizesThatGrowFastEndSoon) {
+  std::string items = "size a0 = n + 1\n";
+  for (int i = 1; i < 200; ++i) {
+    const std::string before = "a" + std::to_string(i - 1);
+    items += "size a" + std::to_string(i) + " = max(" + before + " * " + before + ", " + before +
+             " + 1)\n";
+  }
+  EXPECT_EQ(check(in_encode("let x = fill(0, min(a199, 3))", items)).all_lines(), "");
+}
+
+TEST(SemaValues, LoopVariablesIndexAndSlice) {
+  EXPECT_DUMP("let mut s = 0.0\nfor i in 0..n { s = s + g[i] }", "gradient[i.1 in_bounds]");
+  EXPECT_DUMP("let mut s = 0.0\nfor i in 0..4 { s = s + sum(g[i * 2..i * 2 + 2]) }",
+              "[from mul(i.1, 2_i64)]: [f32; 2]");
+  EXPECT_DUMP("let mut s = 0.0\nfor i in 0..4 { s = s * i }", "mul(s.0, convert<f32>(i.1))");
+}
+
+TEST(SemaValues, LambdasSeeNamesAndTables) {
+  EXPECT_DUMP("let t = 0.5\nlet x = map(g, |a| if a > t { a } else { 0 })", "map(gradient, |a.0|");
+  EXPECT_DUMP("let x = map(g, |a| [1.0, 2.0, 4.0][argmax([1.0, 2.0, 4.0] - a)])", "argmax(");
+  EXPECT_DUMP("let x = reduce(g as u8, 0, |a, b| a | b)", "reduce(convert<i32>");
+}
+
+TEST(SemaValues, FnsAreInlinedWithSizesOfTheirOwn) {
+  const std::string text =
+      "fn normal_of(x: [f32; m]) -> [f32; m] { x / norm2(x) }\n" +
+      in_encode("let a = normal_of(g)\nlet b = normal_of(g[0..1])\nlet x = sum(a) + sum(b)");
+  EXPECT_EQ(check(text).all_lines(), "");
+}
+
+TEST(SemaValues, ConstantsAreArraysToo) {
+  const std::string text =
+      "const table = sort([3.0, 1.0, 2.0])\nconst last = table[2]\nconst twice = [1, 2, 3] * 2\n" +
+      in_encode("let x = g * last + twice[1]\nlet y = table[bitcast<u32>(g) & 1]");
+  EXPECT_EQ(check(text).all_lines(), "");
+}
+
+TEST(SemaValues, MatrixIndicesLookUpTablesAndRows) {
+  EXPECT_DUMP("let x = chunk(g, 4)\nlet i = top_k(abs(x), 2, axis: 1)\nlet y = x[i]", "reshape(");
+  EXPECT_DUMP("let code = chunk(g, 4) as u2\nlet y = [1.0, 2.0, 3.0, 4.0][code]", "in_bounds]");
+}
+
+}  // namespace
+}  // namespace cinch::sema
