@@ -96,7 +96,7 @@ TEST(SemaValues, BoundsThatAreNotProvedAreCheckedBeforeLaunch) {
 }
 
 TEST(SemaValues, BoundsOfCountedArraysAreAsserted) {
-  EXPECT_DUMP("let x = top_k(filter(g, where: g > 0), 10)", "assert 10 <= count1_bool");
+  EXPECT_DUMP("let x = top_k(filter(g, where: g > 0), 10)", "assert 10 <= count0_bool");
 }
 
 TEST(SemaValues, HostArithmeticTakesWhatItIsGiven) {
