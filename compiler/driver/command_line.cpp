@@ -40,8 +40,7 @@ void add_program(CLI::App* command, ProgramOptions& options) {
       ->add_option("--set", options.bindings,
                    "binds a parameter; a constant one is fixed for the compilation")
       ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
 }
 
 void add_execution(CLI::App* command, ExecutionOptions& options) {
@@ -172,7 +171,9 @@ void add_build(Registry& registry) {
   command->add_option("--emit", options->emit, "prints a stage instead of building a library")
       ->check(
           CLI::IsMember({"ast", "checked", "ir", "kir", "source", "asm", "ptx", "cubin", "image"}));
-  command->add_option("--target", options->targets, "cpu, x86-64-v3, sm_90 …")->delimiter(',');
+  command->add_option("--target", options->targets, "cpu:x86-64-v3, cuda:sm_90 …")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--name", options->name, "of the library")->type_name("LIB");
   command->add_option("--output", options->output, "folder, or file of --emit")->type_name("DIR");
   command->add_flag("--no-passes", options->no_passes, "--emit=ir: as lowering left it");
@@ -185,9 +186,11 @@ void add_opt(Registry& registry) {
       registry.add("opt", "reads IR text, runs passes, prints it (for tests)", run_opt, options);
   command->add_option("file", options->file, "'-' for standard input")->type_name("FILE");
   command->add_option("--pass", options->passes, "passes to run, in order; none: all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--print-after", options->print_after, "passes to print the IR after")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites");
   command->add_flag("--remarks", options->remarks, "prints what was not rewritten, and why");
   command->add_flag("--times", options->times, "prints the time of each pass");

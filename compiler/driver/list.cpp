@@ -1,6 +1,7 @@
 // cinch list: the standard library.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands.h"
@@ -18,18 +19,15 @@ using nlohmann::json;
 // Payloads are compared at this many elements, a tensor of 4 MiB.
 constexpr std::int64_t kElements = 1 << 20;
 
-// The comment at the top of a file, up to its first empty line.
-std::string paper_of(std::string_view text) {
-  std::string paper;
-  while (text.starts_with("//") && !text.starts_with("///")) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(2, end - 2);
-    while (line.starts_with(' ')) line.remove_prefix(1);
-    paper += (paper.empty() ? "" : " ") + std::string(line);
-    if (line.ends_with('.')) break;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return paper;
+// What follows "Paper:" in a program's documentation, up to the next such heading.
+std::string paper_of(const std::string& doc) {
+  constexpr std::string_view kHeading = "Paper:";
+  const std::size_t begin = doc.find(kHeading);
+  if (begin == std::string::npos) return "";
+  const std::size_t end = std::min(doc.find("\nStores:", begin), doc.size());
+  std::string paper = doc.substr(begin + kHeading.size(), end - begin - kHeading.size());
+  std::replace(paper.begin(), paper.end(), '\n', ' ');
+  return paper.substr(std::min(paper.find_first_not_of(' '), paper.size()));
 }
 
 json payload_bits(const rt::ProgramInfo& info) {
@@ -59,7 +57,7 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
                  {"payload_bits_per_element", nullptr},
                  {"aggregation", "as the wrapped one"},
                  {"state", json::array()},
-                 {"paper", paper_of(source.text())},
+                 {"paper", paper_of(entry.doc)},
                  {"file", file.path}};
     if (!entry.is_wrapper) {
       const auto program = sema::elaborate(module, entry.name, {}, front_end.sink);

@@ -9,6 +9,7 @@
 
 #include "compiler/driver/codec.h"
 #include "compiler/driver/commands.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/terminal.h"
@@ -171,6 +172,7 @@ void print_for_people(const nlohmann::json& r) {
 }
 
 void check_options(const RunOptions& options) {
+  parse_bindings(options.program.bindings);
   const bool has_states = !options.state_in.empty() || !options.state_out.empty();
   if (options.ranks && has_states) {
     throw CommandError(ExitCode::Usage, "--ranks keeps no states: each rank has its own");
