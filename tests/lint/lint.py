@@ -1,0 +1,238 @@
+"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files and functions, generated pages.
+
+    lint.py            fails on any violation; lists functions that are longer than they should be
+    lint.py --test     tries the checks on made-up trees
+
+The layers are those of docs/architecture.md.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SOURCE_FOLDERS = ["runtime", "dsl", "compiler", "codegen"]
+CODE_FOLDERS = SOURCE_FOLDERS + ["tests", "examples"]
+MAX_FILE_LINES = 700
+MAX_FUNCTION_LINES = 60
+
+RUNTIME = ["runtime"]
+DSL = ["dsl", "runtime/core"]
+# Folder: what its files may include beside their own folder. A longer path is the more exact rule.
+LAYERS = {
+    "runtime/core": [],
+    "runtime": RUNTIME,
+    "dsl/source": ["runtime/core"],
+    "dsl/diag": ["dsl/source", "runtime/core"],
+    "dsl/syntax": ["dsl/source", "dsl/diag", "runtime/core"],
+    "dsl/sema": ["dsl/source", "dsl/diag", "dsl/syntax", "runtime/core"],
+    "compiler/ir": DSL,
+    "compiler/lower": DSL + ["compiler/ir"],
+    "compiler/analysis": DSL + ["compiler/ir", "compiler/lower"],
+    "compiler/passes": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis"],
+    "compiler/pipeline": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes"],
+    "compiler/interp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes", "compiler/pipeline"],
+    "compiler/driver": ["runtime", "dsl", "compiler", "codegen"],
+    "codegen/kir": RUNTIME,
+    "codegen/tuning": RUNTIME,
+    "codegen/kernelize": ["compiler/ir", "compiler/analysis", "codegen/kir", "codegen/tuning", "runtime"],
+    "codegen/prelude": [],
+    "codegen/emit": ["codegen/kir", "codegen/tuning", "codegen/prelude", "runtime"],
+    "codegen/jit": ["codegen/emit", "runtime"],
+}
+# Facts of a program as plain data stand in one header that every stage names its own things with.
+FOR_ALL = ["runtime/image/program_info.h"]
+# (file, included): why.
+EXCEPTIONS = {
+    ("codegen/jit/compile_program.h", "codegen/kir/kir.h"): "joins emitter, compiler and image",
+}
+# Foreign headers by the start of their path: the places that may include them (a file, or a folder with /).
+FENCES = {
+    "boost/spirit": ["dsl/syntax/grammar", "dsl/syntax/parser", "dsl/syntax/"],
+    "boost/context": ["codegen/emulator/"],
+    "clang/": ["codegen/jit/clang/"],
+    "clang-c/": ["codegen/jit/clang/"],
+    "llvm/": ["codegen/jit/clang/"],
+    "lld/": ["codegen/jit/clang/"],
+    "CLI/": ["compiler/driver/"],
+}
+# Headers that one file alone may name.
+SINGLE = ["nvrtc.h", "cuda.h", "nccl.h", "mpi.h"]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
+
+
+def code_files(root):
+    for top in CODE_FOLDERS:
+        for folder, names, files in os.walk(os.path.join(root, top)):
+            names[:] = sorted(n for n in names if not n.startswith(".") and n != "build")
+            for name in sorted(files):
+                if name.endswith((".h", ".cpp", ".def")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def is_below(path, place):
+    return path == place or path.startswith(place if place.endswith("/") else place + "/")
+
+
+def layer_of(path):
+    """The most exact rule for a file, as (folder, allowed), or None."""
+    found = [folder for folder in LAYERS if is_below(path, folder)]
+    if not found:
+        return None
+    folder = max(found, key=len)
+    return folder, LAYERS[folder]
+
+
+def check_include(path, included):
+    """A complaint about one include of ours, or None."""
+    if path.split("/")[0] in ("tests", "examples"):
+        return None
+    if is_below(included, "compiler/driver") and not is_below(path, "compiler/driver"):
+        return "nothing may see the driver"
+    rule = layer_of(path)
+    if rule is None:
+        return "its folder has no rule in tests/lint/lint.py"
+    own, allowed = rule
+    own_folder = "/".join(path.split("/")[:2])
+    if is_below(included, own) or is_below(included, own_folder) or included in FOR_ALL:
+        return None
+    if (path, included) in EXCEPTIONS or any(is_below(included, place) for place in allowed):
+        return None
+    return own + " may see only " + (", ".join(allowed) or "itself")
+
+
+def check_foreign(path, included, singles):
+    for start, places in FENCES.items():
+        if included.startswith(start):
+            fine = any(path.startswith(place) if place.endswith("/") else path.startswith(place + ".")
+                       for place in places)
+            if not fine:
+                return "only " + ", ".join(places) + " may include it"
+    if included in SINGLE:
+        first = singles.setdefault(included, path)
+        if first != path:
+            return first + " includes it already, and one file may"
+    return None
+
+
+def check_includes(root):
+    complaints, singles = [], {}
+    for path in code_files(root):
+        text = read(root, path)
+        for match in INCLUDE.finditer(text):
+            included = match.group(2)
+            is_ours = match.group(1) == '"' and included.split("/")[0] in SOURCE_FOLDERS
+            is_source = path.split("/")[0] in SOURCE_FOLDERS
+            if is_source and match.group(1) == '"' and "/" not in included:
+                complaint = "includes are written from the root"
+            elif is_ours:
+                complaint = check_include(path, included)
+                if complaint is None and not os.path.exists(os.path.join(root, included)):
+                    complaint = "there is no such file"
+            else:
+                complaint = check_foreign(path, included, singles)
+            if complaint:
+                line = text.count("\n", 0, match.start(2)) + 1
+                complaints.append(f"{path}:{line}: includes {included}: {complaint}")
+    return complaints
+
+
+def check_lengths(root):
+    complaints = []
+    for path in code_files(root):
+        lines = read(root, path).count("\n")
+        if lines > MAX_FILE_LINES:
+            complaints.append(f"{path}: {lines} lines, at most {MAX_FILE_LINES}")
+    return complaints
+
+
+def long_functions(root):
+    """Bodies whose brace opens at the end of a line that starts in column 0 or 2 and closes in the same column."""
+    out = []
+    opening = re.compile(r"^( {0,2})\S.*\)[^;=]*\{$")
+    for path in code_files(root):
+        if not path.endswith((".h", ".cpp")):
+            continue
+        lines = read(root, path).splitlines()
+        for start, line in enumerate(lines):
+            match = opening.match(line)
+            if not match or line.lstrip().startswith(("namespace", "if ", "for ", "while ", "switch ")):
+                continue
+            closing = match.group(1) + "}"
+            for end in range(start + 1, len(lines)):
+                if lines[end].startswith(closing) and not lines[end].startswith(closing + " "):
+                    if end - start + 1 > MAX_FUNCTION_LINES:
+                        out.append(f"{path}:{start + 1}: {end - start + 1} lines: {line.strip()}")
+                    break
+    return out
+
+
+def check_generated(root):
+    script = os.path.join(root, "tests", "lint", "generate_docs.py")
+    run = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    return [] if run.returncode == 0 else [(run.stdout + run.stderr).strip() or "generated pages are out of date"]
+
+
+def make_tree(root, files):
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def complaints_of(files):
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, files)
+        return check_includes(root) + check_lengths(root) + long_functions(root)
+
+
+def expect(files, *words):
+    found = complaints_of(files)
+    fine = len(found) == len(words) and all(word in line for word, line in zip(words, found))
+    if not fine:
+        raise AssertionError(f"expected {words}, found {found}")
+
+
+def self_test():
+    core, kir, ir = "runtime/core/a.h", "codegen/kir/kir.h", "compiler/ir/ir.h"
+    empty = {core: "", kir: "", ir: ""}
+    expect({**empty, "codegen/kir/b.cpp": '#include "runtime/core/a.h"\n#include "codegen/kir/kir.h"\n'})
+    expect({**empty, "runtime/core/b.cpp": '#include "codegen/kir/kir.h"\n'}, "runtime/core may see only itself")
+    expect({**empty, "codegen/emit/b.cpp": '\n#include "compiler/ir/ir.h"\n'}, "codegen/emit/b.cpp:2")
+    expect({**empty, "dsl/sema/b.cpp": '#include "compiler/ir/ir.h"\n'}, "dsl/sema may see only")
+    expect({**empty, "compiler/driver/d.h": "", "compiler/ir/b.cpp": '#include "compiler/driver/d.h"\n'}, "the driver")
+    expect({"codegen/odd/b.cpp": '#include "codegen/odd/c.h"\n', "codegen/odd/c.h": ""}, "no rule")
+    expect({"runtime/core/b.cpp": '#include "runtime/core/none.h"\n'}, "no such file")
+    expect({"runtime/core/b.cpp": '#include "b.h"\n'}, "from the root")
+    expect({"codegen/jit/b.cpp": "#include <llvm/IR/Module.h>\n"}, "only codegen/jit/clang/")
+    expect({"codegen/jit/clang/b.cpp": "#include <llvm/IR/Module.h>\n"})
+    expect({"runtime/a/b.cpp": "#include <cuda.h>\n", "runtime/a/c.cpp": "#include <cuda.h>\n"}, "one file may")
+    expect({"runtime/core/b.cpp": "\n" * (MAX_FILE_LINES + 1)}, "at most 700")
+    body = "  x();\n" * (MAX_FUNCTION_LINES - 1)
+    expect({"runtime/core/b.cpp": "void f() {\n" + body + "}\n"}, "61 lines: void f()")
+    expect({"runtime/core/b.cpp": "void f() {\n" + body[7:] + "}\n"})
+
+
+def main():
+    if "--test" in sys.argv[1:]:
+        self_test()
+        print("lint: the checks find what they should")
+        return 0
+    complaints = check_includes(ROOT) + check_lengths(ROOT) + check_generated(ROOT)
+    for line in long_functions(ROOT):
+        print("long function: " + line)
+    for line in complaints:
+        print(line, file=sys.stderr)
+    print(f"lint: {len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
