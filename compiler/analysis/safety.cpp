@@ -50,12 +50,12 @@ class Facts {
       case OpKind::gather_along:
         return add_index(each, each.operands[1], "read of " + name(each.operands[0]));
       case OpKind::scatter: {
-        const std::string what = "store into " + name(each.operands[0]);
+        const std::string what = "store into " + target(each);
         add_index(each, each.operands[1], what);
         return add(each, SafetyKind::NoRepeats, way(each.operands[1], unique_checked_, true), what);
       }
       case OpKind::scatter_add:
-        return add_index(each, each.operands[0], "sum into " + name(each.results[0]));
+        return add_index(each, each.operands[0], "sum into " + target(each));
       case OpKind::slice:
         return add_size(each, "slice of " + name(each.operands[0]));
       case OpKind::unchunk:
@@ -84,6 +84,20 @@ class Facts {
     if (def.kind == OpKind::field) return "field '" + info.wire.fields[def.attrs.index].name + "'";
     if (def.kind == OpKind::const_array) return "a table";
     return "an array";
+  }
+
+  // What a store makes: a value with a name, a state, the output; else by what it starts from.
+  std::string target(const Op& store) const {
+    const ir::ValueId result = store.results[0];
+    const ir::Results& handed_out = function_.results;
+    if (!function_.values[result.index()].name.empty()) return name(result);
+    if (handed_out.output == result) return "the output";
+    const auto state = std::find(handed_out.states.begin(), handed_out.states.end(), result);
+    if (state != handed_out.states.end()) {
+      const auto index = static_cast<std::size_t>(state - handed_out.states.begin());
+      return "'" + program_.info.states[index].name + "'";
+    }
+    return name(store.kind == OpKind::scatter ? store.operands[0] : result);
   }
 
   SafetyWay way(ir::ValueId index, const std::set<ir::ValueId>& checked, bool is_unique) const {
