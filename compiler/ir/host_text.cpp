@@ -121,26 +121,22 @@ std::string HostPrinter::print_constant(HostExprId id) const {
 std::string HostPrinter::print_named(std::string_view callee, std::uint32_t index,
                                      const std::string& name, const std::string& more) const {
   const auto uses = uses_.find(name);
-  const bool is_clear = more.empty() && uses != uses_.end() && uses->second == 1;
-  if (is_clear && is_plain_name(name)) return name;
-  return fmt::format("{}({}{})", callee, index, more);
+  const bool is_clear = uses != uses_.end() && uses->second == 1 && is_plain_name(name);
+  return is_clear ? name : fmt::format("{}({}{})", callee, index, more);
 }
 
 std::string HostPrinter::print_call(const HostExprNode& node) const {
   const auto index = static_cast<std::uint32_t>(node.payload);
   if (node.op == HostOp::Param) {
-    const bool is_known = index < info_.params.size();
-    const bool is_usual = is_known && host_type_of(info_.params[index].dtype) == node.type;
-    const std::string type = fmt::format(", {}", host_type_name(node.type));
-    return print_named("param", index, is_known ? info_.params[index].name : "",
-                       is_usual && is_plain_name(info_.params[index].name) &&
-                               uses_.at(info_.params[index].name) == 1
-                           ? ""
-                           : type);
+    // The name alone stands for the parameter with its usual type.
+    const bool is_usual =
+        index < info_.params.size() && host_type_of(info_.params[index].dtype) == node.type;
+    return print_named("param", index, is_usual ? info_.params[index].name : "",
+                       fmt::format(", {}", host_type_name(node.type)));
   }
   if (node.op == HostOp::Count) {
-    return print_named("count", index, index < info_.counts.size() ? info_.counts[index].name : "",
-                       "");
+    const bool is_known = index < info_.counts.size();
+    return print_named("count", index, is_known ? info_.counts[index].name : "", "");
   }
   std::string text = node.op == HostOp::Cast ? host_type_name(node.type) : host_op_name(node.op);
   text += '(';

@@ -27,6 +27,7 @@ class HostPrinter {
   std::string print(HostExprId id, bool is_nested) const;
   std::string print_constant(HostExprId id) const;
   std::string print_call(const HostExprNode& node) const;
+  /// The name where it is clear, else callee(index, more).
   std::string print_named(std::string_view callee, std::uint32_t index, const std::string& name,
                           const std::string& more) const;
 
