@@ -9,19 +9,21 @@ using kir::ComputeType;
 using KirValue = kir::ValueId;
 
 void KernelEmitter::emit_store(const Sink& s) {
-  auto value = pull(s.value, domain_place());
+  auto value = pull(s.value, domain_place(type(s.value)));
   KirValue limit;
-  if (kp_.domain.kind == kir::GroupKind::Row && type(s.value).rank < 2) {
+  const auto elems = pc_.num_elems(type(s.value));
+  if (kp_.domain.kind == kir::GroupKind::Row &&
+      !(elems == pc_.exprs().mul(kp_.domain.rows, kp_.domain.cols))) {
     // A vector in a kernel over its rows: the last row may be shorter.
-    limit = b_.in_group(
-        [&] { return b_.sub(host_value(pc_.num_elems(type(s.value))), b_.group_base()); });
+    limit = b_.in_group([&] { return b_.sub(host_value(elems), b_.group_base()); });
   }
   if (s.adds_to_buffer) value = b_.add(b_.load_linear(s.buffer, b_.group_base(), limit), value);
   b_.store_linear(s.buffer, value, b_.group_base(), limit);
 }
 
 void KernelEmitter::emit_row_store(const Sink& s) {
-  const auto value = pull(s.value, uniform_place(b_.group_index(), true));
+  auto value = pull(s.value, uniform_place(b_.group_index(), true));
+  if (s.adds_to_buffer) value = b_.add(b_.load_at(s.buffer, b_.group_index()), value);
   b_.store_at(s.buffer, b_.group_index(), value);
 }
 
@@ -29,7 +31,7 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   place_nonzero(s.compaction);
   const auto& p = positions_.at(s.compaction);
   const auto rank = p.rank, pred = p.pred;
-  b_.store_at(s.buffer, rank, pull(s.value, domain_place()), pred);
+  b_.store_at(s.buffer, rank, pull(s.value, selected_place(s.compaction)), pred);
 }
 
 // --- reductions
@@ -129,7 +131,8 @@ void KernelEmitter::place_running_sum(int id) {
   const DType whole = kir::dtype_of(t), raw = kir::dtype_of(unsigned_of(t));
   const auto sum = b_.running_sum(b_.bitcast(value, whole, raw), op.attrs.exclusive).value;
   const auto placed = b_.bitcast(b_.add(p.prefix, sum), raw, whole);
-  p.rank = b_.add(pull_scalar(op.operands[1]), placed);
+  p.rank =
+      b_.scalar(ScalarOp::add, {pull_scalar(op.operands[1]), placed}, type(op.results[0]).dtype);
   p.rank_phase = phase_;
   current_ = saved;
 }
@@ -179,10 +182,27 @@ void KernelEmitter::place_nonzero(int id) {
 // --- stores at indices
 // ------------------------------------------------------------------------------------------------
 
+// Where the value at hand goes: on a matrix, an index names a row of values.
+Index KernelEmitter::scatter_index(const ir::Op& op) {
+  const auto& to = type(op.results[0]);
+  const auto& values = type(op.operands[2]);
+  if (to.rank == 1) return index_at(op.operands[1], domain_place(), to.dims[0]);
+  Place place;
+  if (values.rank == 1) {
+    place = {std::nullopt, index_at(op.operands[1], domain_place(), to.dims[0]),
+             flat_of(domain_place(), values)};
+  } else {
+    const auto [row, col] = row_col_of(domain_place(), values);
+    place = {std::nullopt, index_at(op.operands[1], {row, {}, {}}, to.dims[0]), col};
+  }
+  Index at = flat_of(place, to);
+  if (at.kind == Index::Kind::Linear) at.value = index_u32(at);
+  return at;
+}
+
 void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
-  const auto extent = pc_.num_elems(type(op.results[0]));
-  const Index at = index_at(op.operands[1], domain_place(), extent);
+  const Index at = scatter_index(op);
   auto value = pull(op.operands[2], domain_place());
   if (s.adds_to_buffer) value = b_.add(b_.load_at(s.buffer, at.value, at.pred), value);
   b_.store_at(s.buffer, at.value, value, at.pred);

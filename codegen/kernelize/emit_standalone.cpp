@@ -215,32 +215,31 @@ std::vector<rt::Step> emit_check_unique(FunctionContext& cx, const RegionPlan& p
   return UniqueEmitter::emit(cx, plan, sink);
 }
 
-std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, int sink) {
-  auto& pc = cx.program;
-  const auto& s = plan.sinks[sink];
-  const auto& op = cx.op(s.op);
-  const auto& t = cx.value(op.operands[0]).type;
-  if (op.attrs.axis == 0) CINCH_LIMITATION("argsort along axis 0: transpose first");
-  auto& pool = pc.exprs();
-  const auto rows = t.rank < 2 ? pool.const_int(1) : t.dims[0];
-  const auto len = t.rank < 2 ? t.dims[0] : t.dims[1];
-  kir::KernelBuilder b(pc.out, pc.unique_symbol("argsort"), kir::GroupKind::Row);
-  b.set_rows(pool.upper_bound(rows), pool.upper_bound(len));
-  b.group();
-  KirValue actual = b.group_len();
-  if (pool.has_count(len)) {
-    const auto node = pool.node(len);
-    if (node.op != HostOp::Count) CINCH_LIMITATION("argsort of a length computed from counts");
-    actual = b.in_kernel([&] {
-      return b.convert(
-          b.load_at(pc.count(static_cast<std::uint32_t>(node.payload)), b.const_i64(0)),
-          kir::ComputeType::I64);
-    });
+class SortEmitter {
+ public:
+  static std::vector<rt::Step> emit(FunctionContext& cx, const RegionPlan& plan, int sink) {
+    const auto& s = plan.sinks[sink];
+    const auto& op = cx.op(s.op);
+    const auto& t = cx.value(op.operands[0]).type;
+    auto& pool = cx.program.exprs();
+    const auto rows = t.rank < 2 ? pool.const_int(1) : t.dims[0];
+    const auto len = t.rank < 2 ? t.dims[0] : t.dims[1];
+    const KernelPlan kp{{kir::GroupKind::Row, {}, rows, pool.upper_bound(len)}, 0, {}};
+    KernelEmitter k(cx, plan, kp);
+    k.current_ = sink;
+    auto& b = k.b_;
+    b.group();
+    b.argsort_row(b.group_base(), k.host_value(len), {s.results[0], s.buffer, s.results[1]},
+                  op.attrs.descending);
+    b.kernel().info.fused.push_back("argsort");
+    return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
   }
-  b.argsort_row(b.group_base(), actual, {s.results[0], s.buffer, s.results[1]},
-                op.attrs.descending);
-  b.kernel().info.fused.push_back("argsort");
-  return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
+};
+
+std::vector<rt::Step> emit_argsort(FunctionContext& cx, const RegionPlan& plan, int sink) {
+  const auto& op = cx.op(plan.sinks[sink].op);
+  if (op.attrs.axis == 0) CINCH_LIMITATION("argsort along axis 0: transpose first");
+  return SortEmitter::emit(cx, plan, sink);
 }
 
 }  // namespace cinch::codegen

@@ -42,6 +42,7 @@ class KernelEmitter {
  private:
   friend class ScanEmitter;
   friend class UniqueEmitter;
+  friend class SortEmitter;
   // --- sinks (emit_sinks.cpp) ---
   void emit_phase(int phase, int last_phase);
   void emit_group_sinks(int phase);
@@ -92,6 +93,13 @@ class KernelEmitter {
   // --- places ---
   Place uniform_place(kir::ValueId i64, bool is_group_level) const;
   Place domain_place();  // element j of the group at hand, in the kernel's domain
+  // The same for a value of another shape that is swept in row-major order.
+  Place domain_place(const ir::Type& type);
+  bool is_domain_place(const Place& place);
+  // In the kernel of the selection: its elements by their place among the selected ones.
+  Place selected_place(int selection) const;
+  bool is_selected(const Place& place) const;
+  Index scatter_index(const ir::Op& op);
   Index flat_of(const Place& place, const ir::Type& type);
   std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type);
   Place operand_place(const Place& place, const ir::Type& operand, const ir::Type& result);

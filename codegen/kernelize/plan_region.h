@@ -44,15 +44,17 @@ struct Domain {
 
 // How a pulled value is aligned with the elements of the sink's domain.
 enum class Align {
-  Flat,  // element i of the one is element i of the other (row-major)
-  Row,   // element r belongs to row r of the domain
+  Flat,      // element i of the one is element i of the other (row-major)
+  Row,       // element r belongs to row r of the domain
+  Selected,  // element i belongs to the i-th position of the selection whose kernel this is
   None,
 };
 
 struct Dep {
   int sink = -1;
   Align align = Align::None;
-  bool is_on_chip = false;  // set by the planner: same kernel, an earlier phase
+  std::uint32_t result = 0;  // which result of the sink's operator
+  bool is_on_chip = false;   // set by the planner: same kernel, an earlier phase
   bool is_buffered =
       false;  // the count of a selection: in a buffer whatever becomes of the positions
 };

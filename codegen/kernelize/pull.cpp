@@ -74,9 +74,9 @@ KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
 std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
   if (const auto stored = plan_.stored.find(v.index());
       stored != plan_.stored.end() && current_ >= 0) {
-    for (const auto& d : plan_.sinks[current_].deps) {
-      if (d.sink == stored->second && !d.is_on_chip) return plan_.sinks[d.sink].buffer;
-    }
+    // Also where this sink computes again what another stores: what that one loads is there.
+    const auto& s = plan_.sinks[stored->second];
+    if (s.level < plan_.sinks[current_].level) return s.buffer;
   }
   if (const auto it = cx_.in_buffer.find(v.index()); it != cx_.in_buffer.end()) return it->second;
   const auto& op = cx_.def(v);
@@ -109,17 +109,14 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
   if (position == positions_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
   if (plan_.sinks[id].kind == SinkKind::Nonzero) {
     // Positions of the selection are the elements themselves.
-    if (cx_.value(v).result_index != 0 || current_ < 0 || plan_.sinks[current_].compaction != id)
+    if (cx_.value(v).result_index != 0 || !is_selected(place) ||
+        plan_.sinks[current_].compaction != id)
       return std::nullopt;
     return b_.element();
   }
-  for (const auto& d : plan_.sinks[current_].deps) {
-    if (d.sink == id && d.is_on_chip) {
-      place_running_sum(id);
-      return position->second.rank;
-    }
-  }
-  return std::nullopt;
+  if (!is_domain_place(place)) return std::nullopt;
+  place_running_sum(id);
+  return position->second.rank;
 }
 
 KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Place& place) {
@@ -361,7 +358,11 @@ std::uint32_t KernelEmitter::make_combiner(const ir::Op& op) {
 std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<KirValue>& a,
                                           const std::vector<KirValue>& c) {
   const auto& combiner = cx_.fn.combiners[op.attrs.combiner.index()];
-  if (combiner.op) return {b_.scalar(*combiner.op, {a[0], c[0]})};
+  if (combiner.op) {
+    const DType dtype = type(op.results[0]).dtype;
+    return {
+        b_.scalar(*combiner.op, {a[0], c[0]}, is_int(dtype) ? std::optional(dtype) : std::nullopt)};
+  }
   std::vector<KirValue> args = a;
   args.insert(args.end(), c.begin(), c.end());
   return eval_region(combiner.region, args);

@@ -22,6 +22,30 @@ Place KernelEmitter::domain_place() {
   return {flat, Index{Index::Kind::Uniform, b_.group_index(), {}, {}, true}, Index{}};
 }
 
+Place KernelEmitter::domain_place(const ir::Type& t) {
+  Place place = domain_place();
+  const bool is_same = t.rank == 2 && t.dims[0] == kp_.domain.rows && t.dims[1] == kp_.domain.cols;
+  if (!is_same) place.row = place.col = std::nullopt;
+  return place;
+}
+
+bool KernelEmitter::is_domain_place(const Place& place) {
+  return place.flat && place.flat->kind == Index::Kind::Linear &&
+         place.flat->value == b_.group_base();
+}
+
+Place KernelEmitter::selected_place(int selection) const {
+  const auto& p = positions_.at(selection);
+  return {Index{Index::Kind::Varying, p.rank, {}, p.pred, false}, {}, {}};
+}
+
+bool KernelEmitter::is_selected(const Place& place) const {
+  if (current_ < 0 || plan_.sinks[current_].compaction < 0) return false;
+  const auto p = positions_.find(plan_.sinks[current_].compaction);
+  return p != positions_.end() && p->second.rank_phase == phase_ && place.flat &&
+         place.flat->kind == Index::Kind::Varying && place.flat->value == p->second.rank;
+}
+
 KirValue KernelEmitter::index_u32(const Index& index) {
   if (index.kind == Index::Kind::Varying) return index.value;
   if (index.kind == Index::Kind::Uniform) return b_.convert(index.value, ComputeType::U32);
@@ -157,7 +181,7 @@ KirValue KernelEmitter::pull_gather(const ir::Op& op, ir::ValueId v, const Place
   const auto x = op.operands[0], idx = op.operands[1];
   const auto& tx = type(x);
   const auto& to = type(v);
-  if (current_ >= 0 && plan_.sinks[current_].compaction >= 0 && tx.rank == 1) {
+  if (is_selected(place) && tx.rank == 1) {
     const auto selection = cx_.op(plan_.sinks[plan_.sinks[current_].compaction].op).results[0];
     if (is_selection(cx_, idx, selection)) return pull(x, domain_place());
   }

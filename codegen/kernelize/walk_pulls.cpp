@@ -10,16 +10,20 @@ using ir::ValueId;
 void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
                        const std::function<void(ValueId)>& visit);
 
+void visit_combiner_uses(const ir::Function& fn, const ir::Op& op, std::set<std::uint32_t>& inner,
+                         const std::function<void(ValueId)>& visit) {
+  if (!op.attrs.combiner.is_valid()) return;
+  const auto& c = fn.combiners[op.attrs.combiner.index()];
+  if (!c.op) visit_region_uses(fn, c.region, inner, visit);
+}
+
 void visit_op_uses(const ir::Function& fn, const ir::Op& op, std::set<std::uint32_t>& inner,
                    const std::function<void(ValueId)>& visit) {
   for (const auto v : op.operands) {
     if (!inner.contains(v.index())) visit(v);
   }
   for (const auto r : op.regions) visit_region_uses(fn, r, inner, visit);
-  if (op.attrs.combiner.is_valid()) {
-    const auto& c = fn.combiners[op.attrs.combiner.index()];
-    if (!c.op) visit_region_uses(fn, c.region, inner, visit);
-  }
+  visit_combiner_uses(fn, op, inner, visit);
 }
 
 void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
@@ -63,6 +67,12 @@ void for_each_used_value(const ir::Function& fn, ir::OpId op,
   visit_op_uses(fn, fn.ops[op.index()], inner, visit);
 }
 
+void for_each_combiner_value(const ir::Function& fn, ir::OpId op,
+                             const std::function<void(ValueId)>& visit) {
+  std::set<std::uint32_t> inner;
+  visit_combiner_uses(fn, fn.ops[op.index()], inner, visit);
+}
+
 bool is_selection(const FunctionContext& cx, ValueId v, ValueId selection) {
   while (!(v == selection)) {
     const auto& op = cx.def(v);
@@ -92,7 +102,7 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
     case OpKind::reshape:
       return visit(op.operands[0], align == Align::Row ? Align::None : align);
     case OpKind::gather: {
-      const bool follows = compaction_idx.is_valid() && align == Align::Flat &&
+      const bool follows = compaction_idx.is_valid() && align == Align::Selected &&
                            cx.value(op.operands[0]).type.rank == 1 &&
                            is_selection(cx, op.operands[1], compaction_idx);
       if (follows) return visit(op.operands[0], Align::Flat);
@@ -105,12 +115,13 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
   }
 }
 
-void PullWalk::add_dep(int sink, Align align, bool is_buffered) {
+void PullWalk::add_dep(int sink, Align align, bool is_buffered, std::uint32_t result) {
   if (sink == self) return;
   for (const auto& d : deps) {
-    if (d.sink == sink && d.align == align && d.is_buffered == is_buffered) return;
+    if (d.sink == sink && d.align == align && d.is_buffered == is_buffered && d.result == result)
+      return;
   }
-  deps.push_back({sink, align, false, is_buffered});
+  deps.push_back({sink, align, result, false, is_buffered});
 }
 
 void PullWalk::visit(ValueId v, Align align) {
@@ -119,20 +130,54 @@ void PullWalk::visit(ValueId v, Align align) {
   ValueId selection;
   if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
   if (selection.is_valid() && v == selection) return add_dep(compaction, align);
+  const auto& op = cx.op(def);
+  // The size of what follows the selection is the number of its elements: nothing reads it.
+  visit_counts(cx.value(v).type, align == Align::Selected);
+  visit_count(op.attrs.size);
+  if (op.kind == OpKind::count_value) add_count_dep(op.attrs.index, false);
   const auto barrier = plan.sink_of_op.find(def.index());
   const auto stored = plan.stored.find(v.index());
-  const bool is_stored =
-      stored != plan.stored.end() && stored->second != self && !retired.contains(stored->second);
+  const bool is_stored = stored != plan.stored.end() && stored->second != self;
   if (barrier != plan.sink_of_op.end()) {
     const auto& sink = plan.sinks[barrier->second];
     const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;
-    return add_dep(barrier->second, align, is_count);
+    return add_dep(barrier->second, align, is_count, cx.value(v).result_index);
   }
   if (is_stored) return add_dep(stored->second, align);
   if (cx.in_buffer.contains(v.index())) return;
-  for_each_pulled_operand(
-      cx, cx.op(def), v, align, selection,
-      [&](ValueId operand, Align operand_align) { visit(operand, operand_align); });
+  for_each_pulled_operand(cx, op, v, align, selection, [&](ValueId operand, Align operand_align) {
+    visit(operand, operand_align);
+  });
+}
+
+void PullWalk::visit_count(HostExprId size, bool is_own_known) {
+  if (!size.is_valid() || !cx.program.exprs().has_count(size)) return;
+  const auto node = cx.program.exprs().node(size);
+  for (const auto arg : node.args) visit_count(arg, is_own_known);
+  if (node.op == HostOp::Count) add_count_dep(node.payload, is_own_known);
+}
+
+void PullWalk::add_count_dep(std::uint64_t count, bool is_own_known) {
+  for (int i = 0; i < static_cast<int>(plan.sinks.size()); ++i) {
+    const auto& s = plan.sinks[i];
+    if (s.kind != SinkKind::Nonzero || cx.op(s.op).attrs.index != count) continue;
+    if (!is_own_known || i != compaction) add_dep(i, Align::None, true);
+  }
+}
+
+void PullWalk::visit_counts(const ir::Type& type, bool is_own_known) {
+  for (int d = 0; d < type.rank; ++d) visit_count(type.dims[d], is_own_known);
+}
+
+void PullWalk::visit_counts_of(ir::OpId op_id) {
+  const auto& op = cx.op(op_id);
+  visit_count(op.attrs.size);
+  visit_count(op.attrs.size2);
+  if (op.kind == OpKind::count_value) add_count_dep(op.attrs.index, false);
+  for (const auto r : op.results) visit_counts(cx.value(r).type);
+  for (const auto r : op.regions) {
+    for (const auto inner : cx.fn.regions[r.index()].ops) visit_counts_of(inner);
+  }
 }
 
 int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId, ValueId v) {

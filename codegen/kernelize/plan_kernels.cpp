@@ -1,0 +1,94 @@
+// Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
+#include <algorithm>
+
+#include "codegen/kernelize/planner.h"
+
+namespace cinch::codegen {
+
+using ir::OpKind;
+using ir::ValueId;
+
+void Planner::group() {
+  for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
+    const auto& s = plan_.sinks[id];
+    if (s.kind == SinkKind::NonFinite) continue;
+    KernelPlan* kernel = stands_alone(s.kind) ? nullptr : find_kernel(s.level, kernel_domain(s));
+    if (kernel == nullptr) {
+      plan_.kernels.push_back({kernel_domain(s), s.level, {}});
+      kernel = &plan_.kernels.back();
+    }
+    kernel->sinks.push_back(id);
+  }
+  join_rows();
+  // A sink never needs one behind it at its own level, so the order of first sinks is a stable
+  // tie-break.
+  std::sort(plan_.kernels.begin(), plan_.kernels.end(),
+            [](const KernelPlan& a, const KernelPlan& b) {
+              return std::pair(a.level, a.sinks.front()) < std::pair(b.level, b.sinks.front());
+            });
+  for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
+    if (plan_.sinks[id].kind == SinkKind::NonFinite) host_nonfinite(id);
+  }
+}
+
+KernelPlan* Planner::find_kernel(int level, const Domain& domain) {
+  for (auto& k : plan_.kernels) {
+    if (k.level == level && k.domain == domain && !stands_alone(plan_.sinks[k.sinks[0]].kind))
+      return &k;
+  }
+  return nullptr;
+}
+
+bool Planner::is_flat_view(HostExprId extent, const Domain& rows) const {
+  if (pc_.exprs().mul(rows.rows, rows.cols) == extent) return true;
+  for (const auto& op : cx_.fn.ops) {
+    if (op.kind != OpKind::chunk) continue;
+    const auto& t = type(op.results[0]);
+    if (t.dims[0] == rows.rows && t.dims[1] == rows.cols && type(op.operands[0]).dims[0] == extent)
+      return true;
+  }
+  return false;
+}
+
+void Planner::join_rows() {
+  for (auto& rows : plan_.kernels) {
+    if (rows.domain.kind != kir::GroupKind::Row) continue;
+    for (auto& tiles : plan_.kernels) {
+      if (tiles.domain.kind != kir::GroupKind::Tile || tiles.level != rows.level ||
+          tiles.sinks.empty())
+        continue;
+      const bool only_stores = std::all_of(tiles.sinks.begin(), tiles.sinks.end(), [&](int id) {
+        return plan_.sinks[id].kind == SinkKind::Store && plan_.sinks[id].compaction < 0;
+      });
+      if (!only_stores || !is_flat_view(tiles.domain.extent, rows.domain)) continue;
+      for (const int id : tiles.sinks) plan_.sinks[id].domain = rows.domain;
+      rows.sinks.insert(rows.sinks.end(), tiles.sinks.begin(), tiles.sinks.end());
+      tiles.sinks.clear();
+    }
+  }
+  std::erase_if(plan_.kernels, [](const KernelPlan& k) { return k.sinks.empty(); });
+}
+
+void Planner::host_nonfinite(int id) {
+  auto& s = plan_.sinks[id];
+  const auto extent = s.domain.extent;
+  for (auto& k : plan_.kernels) {
+    const bool fits =
+        k.domain == s.domain || (k.domain.kind == kir::GroupKind::Row &&
+                                 is_flat_view(extent, k.domain) && can_feed_rows_kernel(k));
+    if (!fits) continue;
+    s.domain = k.domain;
+    s.level = k.level;
+    k.sinks.push_back(id);
+    return;
+  }
+  plan_.kernels.insert(plan_.kernels.begin(), {s.domain, 0, {id}});
+}
+
+bool Planner::can_feed_rows_kernel(const KernelPlan& k) const {
+  return std::none_of(k.sinks.begin(), k.sinks.end(), [&](int id) {
+    return plan_.sinks[id].kind == SinkKind::RowReduce && !can_feed_rows(plan_.sinks[id]);
+  });
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,221 @@
+// Planner: the sinks of each kind of operator, and of stores.
+#include "codegen/kernelize/planner.h"
+#include "codegen/kernelize/walk_pulls.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using ir::OpKind;
+using ir::ValueId;
+
+void Planner::add_barrier(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  switch (op.kind) {
+    case OpKind::reduce:
+      return op.attrs.axis == ir::kAll ? add_reduce(op_id) : add_row_reduce(op_id);
+    case OpKind::matmul:
+      return add_row_reduce(op_id);
+    case OpKind::scan:
+      return add_scan(op_id);
+    case OpKind::nonzero:
+      return add_nonzero(op_id);
+    case OpKind::scatter:
+      return add_scatter(op_id);
+    case OpKind::scatter_add:
+      return add_scatter_add(op_id);
+    case OpKind::histogram:
+      return add_histogram(op_id);
+    case OpKind::argsort:
+      return add_argsort(op_id);
+    case OpKind::check:
+      return add_check(op_id, SinkKind::Check);
+    case OpKind::check_index:
+      return add_check(op_id, SinkKind::CheckIndex);
+    case OpKind::check_host:
+      return add_check_host(op_id);
+    case OpKind::check_unique:
+      return add_check_unique(op_id);
+    case OpKind::if_else:
+    case OpKind::for_loop:
+    case OpKind::while_loop:
+      return add_control(op_id);
+    default:
+      CINCH_LIMITATION("no kernel yet for " + std::string(ir::op_info(op.kind).name));
+  }
+}
+
+std::vector<std::pair<ValueId, Align>> Planner::operands(const ir::Op& op, Align align) const {
+  std::vector<std::pair<ValueId, Align>> out;
+  for (const auto v : op.operands) out.push_back({v, type(v).rank == 0 ? Align::None : align});
+  return out;
+}
+
+void Planner::add_reduce(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  Sink s{
+      .kind = SinkKind::Reduce, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+  for (const auto r : op.results) {
+    s.results.push_back(
+        pc_.add_workspace(name(r, "reduced"), type(r).dtype, pc_.exprs().const_int(1)));
+    cx_.in_buffer[r.index()] = s.results.back();
+  }
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
+}
+
+void Planner::add_row_reduce(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto& t = type(op.operands[0]);
+  Sink s{.kind = SinkKind::RowReduce, .op = op_id};
+  Align align = Align::None;
+  if (op.kind == OpKind::matmul) {
+    s.domain = row(pc_.exprs().mul(t.dims[0], type(op.operands[1]).dims[1]), t.dims[1]);
+  } else if (op.attrs.axis == 1) {
+    s.domain = row(t.dims[0], t.dims[1]);
+    align = Align::Flat;
+  } else {
+    s.domain = row(t.dims[1], t.dims[0]);
+  }
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, align));
+}
+
+void Planner::add_scan(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto& t = type(op.operands[0]);
+  const auto& combiner = cx_.fn.combiners[op.attrs.combiner.index()];
+  const bool is_running_sum =
+      combiner.op == ScalarOp::add && is_int(t.dtype) && op.results.size() == 1 && t.rank == 1;
+  Sink s{.kind = is_running_sum ? SinkKind::RunningSum : SinkKind::Scan, .op = op_id};
+  if (is_running_sum) {
+    s.domain = tile(t.dims[0]);
+  } else {
+    for (const auto r : op.results) {
+      s.results.push_back(
+          pc_.add_workspace(name(r, "scanned"), type(r).dtype, pc_.num_elems(type(r))));
+      cx_.in_buffer[r.index()] = s.results.back();
+    }
+  }
+  const auto pulled = operands(op, is_running_sum ? Align::Flat : Align::None);
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
+}
+
+void Planner::add_nonzero(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  Sink s{
+      .kind = SinkKind::Nonzero, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[0])))};
+  s.buffer = pc_.count(op.attrs.index);
+  if (op.results.size() > 1) cx_.in_buffer[op.results[1].index()] = s.buffer;
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
+}
+
+void Planner::add_scatter_add(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto result = op.results[0];
+  Sink s{.kind = SinkKind::ScatterAdd,
+         .op = op_id,
+         .zero_first = true,
+         .domain = tile(pc_.num_elems(type(op.operands[0])))};
+  const auto r = whole_request(result);
+  s.buffer =
+      r ? r->buffer
+        : pc_.add_workspace(name(result, "added"), type(result).dtype, pc_.num_elems(type(result)));
+  satisfied_.insert({result.index(), s.buffer});
+  cx_.in_buffer[result.index()] = s.buffer;
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
+}
+
+void Planner::add_histogram(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto result = op.results[0];
+  Sink s{.kind = SinkKind::Histogram,
+         .op = op_id,
+         .zero_first = true,
+         .domain = tile(pc_.num_elems(type(op.operands[0])))};
+  s.buffer = pc_.add_workspace(name(result, "histogram"), kU32, pc_.num_elems(type(result)));
+  cx_.in_buffer[result.index()] = s.buffer;
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
+}
+
+void Planner::add_argsort(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto result = op.results[0], keys = op.operands[0];
+  const auto stored =
+      pc_.add_workspace(name(keys, "keys"), type(keys).dtype, pc_.num_elems(type(keys)));
+  const int store = add_store({keys, stored, false});
+  Sink s{.kind = SinkKind::Argsort, .op = op_id};
+  s.results = {stored, pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(type(keys)))};
+  s.buffer = pc_.add_workspace(name(result, "order"), kU32, pc_.num_elems(type(result)));
+  cx_.in_buffer[result.index()] = s.buffer;
+  const int id = add(std::move(s), {});
+  raise_level(id, plan_.sinks[store].level + 1);
+  plan_.sink_of_op[op_id.index()] = id;
+}
+
+void Planner::add_check(ir::OpId op_id, SinkKind kind) {
+  const auto& op = cx_.op(op_id);
+  Sink s{.kind = kind, .op = op_id, .domain = domain_of(type(op.operands[0]))};
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
+}
+
+void Planner::add_check_unique(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  Sink s{.kind = SinkKind::CheckUnique, .op = op_id};
+  s.buffer = pc_.add_workspace("uses", kU32, op.attrs.size);
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::None));
+}
+
+void Planner::add_check_host(ir::OpId op_id) {
+  plan_.sink_of_op[op_id.index()] = add(Sink{.kind = SinkKind::CheckHost, .op = op_id}, {});
+}
+
+void Planner::add_control(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  Sink s{.kind = SinkKind::Control, .op = op_id};
+  for (const auto r : op.results) {
+    s.results.push_back(
+        pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
+    cx_.in_buffer[r.index()] = s.results.back();
+  }
+  std::vector<std::pair<ValueId, Align>> pulled;
+  for_each_used_value(cx_.fn, op_id, [&](ValueId v) { pulled.push_back({v, Align::None}); });
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
+}
+
+Domain Planner::store_domain(const StoreRequest& r) const {
+  return pc_.is_packed(r.buffer) ? tile(pc_.num_elems(type(r.value))) : domain_of(type(r.value));
+}
+
+int Planner::add_store(const StoreRequest& r, bool is_read_later) {
+  Sink s{.kind = SinkKind::Store,
+         .value = r.value,
+         .buffer = r.buffer,
+         .adds_to_buffer = r.adds_to_buffer,
+         .domain = store_domain(r)};
+  s.compaction = pc_.is_packed(r.buffer) ? -1 : find_compaction(cx_, plan_, region_, r.value);
+  const int compaction = s.compaction;
+  int id = static_cast<int>(plan_.sinks.size());
+  add(std::move(s), {{r.value, compaction >= 0 ? Align::Selected : Align::Flat}});
+  if (compaction >= 0 && plan_.sinks[id].level != plan_.sinks[compaction].level) {
+    // What is stored is ready later than the selection: store by position instead.
+    plan_.sinks[id].compaction = -1;
+    plan_.sinks[id].level = 0;
+    plan_.sinks[id].domain = store_domain(r);
+    collect(id, {{r.value, Align::Flat}});
+    place(id);
+  }
+  if (is_read_later && !r.adds_to_buffer && !pc_.is_packed(r.buffer))
+    plan_.stored.try_emplace(r.value.index(), id);
+  return id;
+}
+
+void Planner::add_nonfinite() {
+  for (std::size_t i = 0; i < cx_.fn.ops.size(); ++i) {
+    if (cx_.fn.ops[i].kind != OpKind::gradient) continue;
+    const auto g = cx_.fn.ops[i].results[0];
+    add(Sink{.kind = SinkKind::NonFinite, .value = g, .domain = domain_of(type(g))}, {});
+    return;
+  }
+  const ir::Type flat{kF32, 1, {pc_.exprs().n(), {}}};
+  add(Sink{.kind = SinkKind::NonFinite, .domain = domain_of(flat)}, {});
+}
+
+}  // namespace cinch::codegen

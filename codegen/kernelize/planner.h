@@ -1,0 +1,121 @@
+// Internal to plan_region: the planner of one region. Sinks are added in the order of the region,
+// each gets its level as it is added (plan_levels.cpp), and at the end sinks become kernels.
+#pragma once
+#include "codegen/kernelize/plan_region.h"
+
+namespace cinch::codegen {
+
+// Sinks whose result can be computed on chip and yet be stored when others need it elsewhere.
+bool is_store_of_barrier_possible(SinkKind kind);
+// Sinks that are a kernel, or steps, of their own.
+bool stands_alone(SinkKind kind);
+
+class Planner {
+ public:
+  Planner(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests);
+  RegionPlan run(bool flag_nonfinite);
+
+ private:
+  using ValueId = ir::ValueId;
+
+  // --- liveness and bookkeeping (plan_region.cpp) ---
+  void mark_live(const std::vector<ir::OpId>& ops);
+  void mark_op(ir::OpId op_id, std::vector<ValueId>& work);
+  void mark_counts(HostExprId size, std::vector<ValueId>& work);
+  void mark_count(std::uint64_t count, std::vector<ValueId>& work);
+  bool has_checks(ir::OpId op_id) const;
+  std::vector<ir::OpId> users_after(ValueId v, ir::OpId op_id) const;
+  int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
+  void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
+  void add_requested_stores(ValueId v);
+
+  // --- sinks (plan_sinks.cpp) ---
+  void add_barrier(ir::OpId op_id);
+  std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const;
+  void add_reduce(ir::OpId op_id);
+  void add_row_reduce(ir::OpId op_id);
+  void add_scan(ir::OpId op_id);
+  void add_nonzero(ir::OpId op_id);
+  void add_scatter_add(ir::OpId op_id);
+  void add_histogram(ir::OpId op_id);
+  void add_argsort(ir::OpId op_id);
+  void add_check(ir::OpId op_id, SinkKind kind);
+  void add_check_unique(ir::OpId op_id);
+  void add_check_host(ir::OpId op_id);
+  void add_control(ir::OpId op_id);
+  // A scalar that is stored in less than a byte takes a kernel with elements.
+  Domain store_domain(const StoreRequest& r) const;
+  int add_store(const StoreRequest& r, bool is_read_later = true);
+  void add_nonfinite();
+
+  // --- scatters (plan_scatter.cpp) ---
+  bool is_zero_fill(ValueId v) const;
+  // The first request for a value that a scatter can meet by working in that very buffer.
+  std::optional<StoreRequest> whole_request(ValueId v) const;
+  std::optional<StoreRequest> adding_request(ValueId v) const;
+  rt::BufferIndex scatter_destination(ir::OpId op_id);
+  // May the scatter `op_id` change its base `v` where it lies? Not if anything that is computed by
+  // it or later reads `v`, be it through operators that are pulled.
+  bool is_last_use(ValueId v, ir::OpId op_id) const;
+  void add_scatter(ir::OpId op_id);
+  // Brings the base of a scatter into `buffer`; returns the sinks that must run before the scatter.
+  std::vector<int> prepare_base(ValueId base, rt::BufferIndex buffer);
+  std::vector<int> readers_of(int sink) const;
+
+  // --- levels (plan_levels.cpp) ---
+  void raise_level(int id, int level);
+  // A Store sink that holds the result of a row reduction, running sum or selection (made now if
+  // there is none).
+  int stored_form(int sink, std::uint32_t result);
+  bool can_share_kernel(const Sink& s, const Dep& d) const;
+  bool can_feed_rows(const Sink& t) const;
+  bool can_run_in_rows(const Sink& s, const Domain& rows) const;
+  // A plain store over a vector may run in a kernel over its rows.
+  bool can_join_rows(const Sink& s, const Domain& rows) const;
+  // May sinks of a kernel over rows compute again what a store over a vector computes?
+  bool can_repeat_in_rows(const Sink& stored, const Domain& rows) const;
+  // Level, on-chip dependences and domain of a sink whose deps are known.
+  void place(int id);
+  void settle(int id, std::vector<Dep>& deps, int level);
+
+  // --- kernels (plan_kernels.cpp) ---
+  void group();
+  KernelPlan* find_kernel(int level, const Domain& domain);
+  // Are the elements of a vector of `extent` elements the first ones of the rows, in row-major
+  // order?
+  bool is_flat_view(HostExprId extent, const Domain& rows) const;
+  // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of
+  // two.
+  void join_rows();
+  // The non-finite check rides on the first kernel that sweeps the gradient.
+  void host_nonfinite(int id);
+  bool can_feed_rows_kernel(const KernelPlan& k) const;
+
+  const ir::Type& type(ValueId v) const { return cx_.value(v).type; }
+  Domain tile(HostExprId extent) const { return {kir::GroupKind::Tile, extent, {}, {}}; }
+  Domain row(HostExprId rows, HostExprId cols) const {
+    return {kir::GroupKind::Row, {}, rows, cols};
+  }
+  Domain domain_of(const ir::Type& t) const {
+    return t.rank == 0 ? Domain{} : tile(pc_.num_elems(t));
+  }
+  Domain kernel_domain(const Sink& s) const {
+    return s.compaction >= 0 ? plan_.sinks[s.compaction].domain : s.domain;
+  }
+  std::string name(ValueId v, const char* otherwise) const {
+    const auto& n = cx_.value(v).name;
+    return n.empty() ? otherwise : n;
+  }
+
+  FunctionContext& cx_;
+  ProgramContext& pc_;
+  ir::RegionId region_;
+  RegionPlan plan_;
+  std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
+  std::set<std::pair<std::uint32_t, rt::BufferIndex>> satisfied_;
+  std::set<std::uint32_t> live_;
+  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> the nonzero of this region
+  std::unordered_map<std::uint32_t, std::size_t> order_;
+};
+
+}  // namespace cinch::codegen
