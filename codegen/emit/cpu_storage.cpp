@@ -54,7 +54,7 @@ Storage storage_of(const rt::BufferInfo& buffer) {
 std::string from_storage(const Storage& storage, const std::string& x) {
   const DType dtype = storage.dtype;
   if (is_bool(dtype)) return fmt::format("is_nonzero({})", x);
-  if (is_narrow_float(dtype)) return fmt::format("lang::from_{}({})", narrow_name(dtype), x);
+  if (is_narrow_float(dtype)) return fmt::format("widen_{}({})", narrow_name(dtype), x);
   if (is_float(dtype)) return x;
   const std::string whole =
       fmt::format("lang::convert<{}>({})", c_type(kir::compute_type(dtype)), x);

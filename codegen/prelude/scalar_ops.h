@@ -116,22 +116,59 @@ CINCH_LANG_FN auto to_int(V x) {
   }
 }
 
+// f16 to f32. Where the lanes fill a register the instruction is named: of a conversion that it can
+// see the optimiser makes comparisons of f16, which are then done lane by lane.
+template <class H>
+CINCH_LANG_FN auto widen_f16(H bits) {
+#if defined(CINCH_LANES) && defined(__F16C__)
+  constexpr bool kFillsRegister =
+      lang::kLanes<H> == CINCH_LANES && (CINCH_LANES == 8 || CINCH_LANES == 16);
+  if constexpr (kFillsRegister) {
+    lang::Like<H, float> x;
+#if CINCH_LANES == 16
+    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "v"(bits));
+#else
+    __asm__("vcvtph2ps %1, %0" : "=x"(x) : "x"(bits));
+#endif
+    return lang::canonical(x);
+  } else {
+    return lang::from_f16(bits);
+  }
+#else
+  return lang::from_f16(bits);
+#endif
+}
+// f8e5m2 is the high byte of f16.
+template <class B>
+CINCH_LANG_FN auto widen_f8e5m2(B bits) {
+  using U = lang::Like<B, u32>;
+  return widen_f16(lang::convert<u16>(U(lang::convert<u32>(bits) << lang::splat<U>(8))));
+}
+template <class H>
+CINCH_LANG_FN auto widen_bf16(H bits) {
+  return lang::from_bf16(bits);
+}
+template <class B>
+CINCH_LANG_FN auto widen_f8e4m3(B bits) {
+  return lang::from_f8e4m3(bits);
+}
+
 // The nearest value of a narrow float, in f32.
 template <class V>
 CINCH_LANG_FN auto round_to_f16(V x) {
-  return lang::from_f16(lang::to_f16(x));
+  return widen_f16(lang::to_f16(x));
 }
 template <class V>
 CINCH_LANG_FN auto round_to_bf16(V x) {
-  return lang::from_bf16(lang::to_bf16(x));
+  return widen_bf16(lang::to_bf16(x));
 }
 template <class V>
 CINCH_LANG_FN auto round_to_f8e4m3(V x) {
-  return lang::from_f8e4m3(lang::to_f8e4m3(x));
+  return widen_f8e4m3(lang::to_f8e4m3(x));
 }
 template <class V>
 CINCH_LANG_FN auto round_to_f8e5m2(V x) {
-  return lang::from_f8e5m2(lang::to_f8e5m2(x));
+  return widen_f8e5m2(lang::to_f8e5m2(x));
 }
 
 // Bits of a value as stored, zero-extended to u32 or u64 (canonical NaN), and back.
@@ -169,19 +206,19 @@ CINCH_LANG_FN auto bits_to_f64(U bits) {
 }
 template <class U>
 CINCH_LANG_FN auto bits_to_f16(U bits) {
-  return lang::from_f16(lang::convert<u16>(bits));
+  return widen_f16(lang::convert<u16>(bits));
 }
 template <class U>
 CINCH_LANG_FN auto bits_to_bf16(U bits) {
-  return lang::from_bf16(lang::convert<u16>(bits));
+  return widen_bf16(lang::convert<u16>(bits));
 }
 template <class U>
 CINCH_LANG_FN auto bits_to_f8e4m3(U bits) {
-  return lang::from_f8e4m3(lang::convert<u8>(bits));
+  return widen_f8e4m3(lang::convert<u8>(bits));
 }
 template <class U>
 CINCH_LANG_FN auto bits_to_f8e5m2(U bits) {
-  return lang::from_f8e5m2(lang::convert<u8>(bits));
+  return widen_f8e5m2(lang::convert<u8>(bits));
 }
 template <int Bits, class U>
 CINCH_LANG_FN auto bits_to_signed(U bits) {

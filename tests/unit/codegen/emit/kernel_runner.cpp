@@ -166,18 +166,6 @@ std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& value
   return bytes;
 }
 
-std::vector<std::uint64_t> unpack_reference(const std::vector<std::uint8_t>& bytes, int bits,
-                                            std::size_t count) {
-  std::vector<std::uint64_t> values(count);
-  std::size_t at = 0;
-  for (std::uint64_t& value : values) {
-    for (int b = 0; b < bits; ++b, ++at) {
-      value |= static_cast<std::uint64_t>((bytes[at / 8] >> (at % 8)) & 1) << b;
-    }
-  }
-  return values;
-}
-
 rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, DType dtype,
                                 HostExprId num_elems, int bits) {
   rt::BufferInfo info;

@@ -81,10 +81,8 @@ std::unique_ptr<rt::CpuModule> compile_for_test(const kir::KernelProgram& progra
 std::vector<float> test_floats(std::size_t count, std::uint64_t seed, bool specials = false);
 std::vector<std::uint64_t> test_words(std::size_t count, std::uint64_t seed);
 
-/// Packs the low `bits` of each value, least significant first; and back.
+/// Packs the low `bits` of each value, least significant first.
 std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& values, int bits);
-std::vector<std::uint64_t> unpack_reference(const std::vector<std::uint8_t>& bytes, int bits,
-                                            std::size_t count);
 
 /// Buffer helpers: a field of `dtype` in `bits` storage bits (0: whole elements).
 rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, DType dtype,

@@ -77,30 +77,35 @@ void check_packing(const std::string& arch, const std::vector<DType>& dtypes, bo
   const auto module = compile_for_test(p.program, arch);
   for (auto [r, c] : shapes) {
     const auto count = static_cast<std::size_t>(r * c);
+    std::vector<std::vector<std::uint64_t>> values;
+    std::vector<std::vector<std::uint8_t>> packed;
+    for (std::size_t d = 0; d < dtypes.size(); ++d) {
+      values.push_back(test_words(count, d));
+      for (std::uint64_t& v : values[d]) {
+        v = low_bits(v, dtypes[d].bits);
+        if (is_signed_int(dtypes[d])) v = sign_extended(v, dtypes[d].bits);
+      }
+      packed.push_back(pack_reference(values[d], dtypes[d].bits));
+    }
     for (const Split& split : splits()) {
       KernelRun run(p.program, *module, {.n = r * c, .rows = r, .cols = c});
       for (std::size_t d = 0; d < dtypes.size(); ++d) {
-        const auto& [dtype, in, packed, out] = p.buffers[d];
-        std::vector<std::uint64_t> values = test_words(count, d);
-        for (std::uint64_t& v : values) {
-          v = low_bits(v, dtype.bits);
-          if (is_signed_int(dtype)) v = sign_extended(v, dtype.bits);
-        }
-        const std::vector<std::uint8_t> bytes(values.begin(), values.end());
-        if (is_bool(dtype)) {
-          run.set(in, bytes);
+        const Packing::Buffers& buffers = p.buffers[d];
+        const std::vector<std::uint8_t> bytes(values[d].begin(), values[d].end());
+        if (is_bool(dtypes[d])) {
+          run.set(buffers.wide, bytes);
         } else {
-          run.set(in, values);
+          run.set(buffers.wide, values[d]);
         }
         run.run(2 * d, split);
-        EXPECT_EQ(run.get_bytes(packed), pack_reference(values, dtype.bits))
-            << arch << " pack " << dtype_name(dtype) << " " << r << " x " << c;
+        EXPECT_EQ(run.get_bytes(buffers.packed), packed[d])
+            << arch << " pack " << dtype_name(dtypes[d]) << " " << r << " x " << c;
         run.run(2 * d + 1, split);
-        if (is_bool(dtype)) {
-          EXPECT_EQ(run.get<std::uint8_t>(out, count), bytes) << r << " x " << c;
+        if (is_bool(dtypes[d])) {
+          EXPECT_EQ(run.get<std::uint8_t>(buffers.back, count), bytes) << r << " x " << c;
         } else {
-          EXPECT_EQ(run.get<std::uint64_t>(out, count), values)
-              << arch << " unpack " << dtype_name(dtype) << " " << r << " x " << c;
+          EXPECT_EQ(run.get<std::uint64_t>(buffers.back, count), values[d])
+              << arch << " unpack " << dtype_name(dtypes[d]) << " " << r << " x " << c;
         }
       }
       ASSERT_TRUE(run.guards_are_whole()) << arch << " " << r << " x " << c;
