@@ -14,7 +14,10 @@ void Elaborator::statement(ast::StmtId id) {
   if (const auto* s = std::get_if<ast::While>(&node.node)) return while_loop(*s, span);
   if (const auto* s = std::get_if<ast::Assert>(&node.node)) return assertion(*s, span);
   const Value value = expr(std::get<ast::ExprStmt>(node.node).expr);
-  if (value.kind != ValueKind::Unit || !value.expr) return;
+  // A branch or block may leave a value that nobody wants; what it assigns stays.
+  if ((value.kind != ValueKind::Unit && !value.is_typed()) || !value.expr) return;
+  const ExprKind kind = out_.exprs[value.expr.index()].kind;
+  if (kind != ExprKind::Block && kind != ExprKind::If) return;
   Stmt made{StmtKind::Expr, span};
   made.expr = value.expr;
   push(std::move(made));
@@ -240,6 +243,7 @@ void Elaborator::for_loop(const ast::For& node, Span span) {
     symbol.value = read_var(var, node.variable.span);
     symbol.value.is_exact = true;
     symbol.leaf = pool().param((1u << 24) + var.index(), HostType::Int);
+    size_names_.try_emplace(symbol.leaf, node.variable.text, node.variable.span);
     if (sizes_.proves_nonnegative(*begin)) {
       symbol.value.facts.limit = *end;
       sizes_.set_nonnegative(symbol.leaf);

@@ -35,6 +35,20 @@ TEST(SemaPrograms, AllOfTheLanguagesDescription) {
   EXPECT_EQ(elaborated, 7);
 }
 
+TEST(SemaPrograms, EveryOperator) {
+  const std::string text = read_file(std::string(CINCH_PROGRAMS) + "/operators.cinch");
+  Checked checked = check(text);
+  ASSERT_EQ(checked.all_lines(), "");
+  const std::string shown =
+      dump(checked.program("all_of_them")) + dump(checked.program("protocol"));
+  for (std::size_t i = 0; i < num_builtins(); ++i) {
+    const BuiltinInfo& info = builtin_info(static_cast<BuiltinId>(i));
+    const bool becomes_another = info.name == "len" || info.name == "slice";
+    if (becomes_another) continue;
+    EXPECT_TRUE(contains(shown, std::string(info.name) + "(")) << info.name;
+  }
+}
+
 TEST(SemaPrograms, StandardLibrary) {
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(CINCH_STDLIB)) {

@@ -116,6 +116,12 @@ TEST(SemaValues, SizesThatGrowFastEndSoon) {
   EXPECT_EQ(check(in_encode("let x = fill(0, min(a199, 3))", items)).all_lines(), "");
 }
 
+TEST(SemaValues, ConstantConditionsKeepOneBranchWhole) {
+  const std::string text = dumped("let mut x = 1.0\nif 1 < 2 {\nx = 2.0\nx\n} else { x = 3.0 }");
+  EXPECT_TRUE(contains(text, "x.0 = 2_f32")) << text;
+  EXPECT_FALSE(contains(text, "3_f32")) << text;
+}
+
 TEST(SemaValues, LoopVariablesIndexAndSlice) {
   EXPECT_DUMP("let mut s = 0.0\nfor i in 0..n { s = s + g[i] }", "gradient[i.1 in_bounds]");
   EXPECT_DUMP("let mut s = 0.0\nfor i in 0..4 { s = s + sum(g[i * 2..i * 2 + 2]) }",
