@@ -12,13 +12,6 @@ HostExprId Elaborator::to_int(HostExprId id) {
   return pool().cast(id, HostType::Int);
 }
 
-// Exact floats are f64 while they are constants; what depends on a size is an f32.
-HostExprId Elaborator::to_float(HostExprId id) {
-  const HostType type = pool().type(id);
-  if (type == HostType::F32 || type == HostType::F64) return id;
-  return pool().cast(id, pool().is_const(id) ? HostType::F64 : HostType::F32);
-}
-
 HostExprId Elaborator::host_select(HostExprId c, HostExprId a, HostExprId b) {
   return pool().select(c, a, b);
 }

@@ -114,7 +114,6 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
       return typed(std::move(read));
     }
     case SymbolKind::Inner:
-    case SymbolKind::Lambda:
       break;
   }
   reporter_.report<DiagKind::NotAValue>(name.span, name.text, "a wrapped compressor");

@@ -115,7 +115,6 @@ class Elaborator {
   Value host_scalar_op(ScalarOp op, std::span<const Value> args, Span span);
   Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
   HostExprId to_int(HostExprId id);
-  HostExprId to_float(HostExprId id);
   HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
   /// An expression that the host must compute, as an Int; reports and gives nothing otherwise.
   std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what);
@@ -344,7 +343,6 @@ class Elaborator {
   std::uint32_t epoch_ = 0;
   std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;  // by wire literal
-  std::map<const Spec*, std::string> inner_names_;
   std::map<std::string, double> bindings_;
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable

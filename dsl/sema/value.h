@@ -58,7 +58,6 @@ enum class SymbolKind : std::uint8_t {
   State,     // `index`
   Param,     // run-time parameter `index`, of `value.type.dtype`
   Inner,     // a wrapped compressor
-  Lambda,    // unused outside lambdas
 };
 
 struct Symbol {
