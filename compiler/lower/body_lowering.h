@@ -167,6 +167,7 @@ class BodyLowering {
   ValueId reduced_magnitudes(const Expr& e, const Reduction& r);
   Lowered lower_scan(const Expr& e);
   Lowered lower_sort(const Expr& e);
+  ValueId order_of(ValueId keys, ir::Attrs attrs);
   Lowered sorted_values(const Expr& e, ValueId order, std::uint8_t lanes, int axis);
   std::int8_t axis_of(const Expr& e, const Type& type) const;
   ValueId along(ValueId array, ValueId order, int axis);

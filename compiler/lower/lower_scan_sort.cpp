@@ -55,11 +55,16 @@ Lowered BodyLowering::lower_sort(const Expr& e) {
     if (!is_lifted) return {found};
     return {emit_.reshape(found, vector_type(e.type.dtype, lanes_.dims[0])), key.lanes};
   }
-  const Type order_type = with_dtype(emit_.type(keys), kU32);
-  const ValueId order = emit_.emit(OpKind::argsort, {keys}, order_type, attrs);
+  const ValueId order = order_of(keys, attrs);
   if (e.builtin == BuiltinId::argsort) return {order, key.lanes};
   if (e.builtin == BuiltinId::sort) return {along(keys, order, attrs.axis), key.lanes};
   return sorted_values(e, order, key.lanes, attrs.axis);
+}
+
+// Columns are sorted as rows of the transpose: an order of consecutive elements is all that targets know.
+ValueId BodyLowering::order_of(ValueId keys, ir::Attrs attrs) {
+  if (attrs.axis != 0) return emit_.argsort(keys, attrs.descending, attrs.axis);
+  return emit_.transpose(emit_.argsort(emit_.transpose(keys), attrs.descending, 1));
 }
 
 // sort_by_key: the values may differ between lanes where the keys do not, and the other way round.

@@ -16,6 +16,7 @@ void BodyLowering::lower_statement(const Stmt& s) {
       return assign(s);
     case StmtKind::AssignState:
       states_[s.index] = emit_.fit(uniform(s.expr), out_.info.states[s.index].type);
+      emit_.name(states_[s.index], out_.info.states[s.index].name);
       return;
     case StmtKind::AssignIndexed:
       return lower_assign_indexed(s);
