@@ -52,38 +52,48 @@ CINCH_CALL void report_failure(const KernelArgs* args, u32 message) {
 }
 
 // A task's own histogram, added to the buffer at its end; tasks with few elements for many bins add
-// straight to the buffer. Counts are u32 and wrap.
+// straight to the buffer. Neighbouring lanes count in copies of their own, since they often meet in
+// one bin and would wait for each other. Counts are u32 and wrap.
 template <u32 Bins>
 struct Histogram {
+  static constexpr u32 kCopies = Bins <= 2048 ? 4 : Bins <= 16384 ? 2 : 1;
   static constexpr u32 kOwnBins = Bins <= 65536 ? Bins : 1;
   u8* buffer;
   bool is_own;
-  u32 own[kOwnBins];
+  u32 own[kCopies][kOwnBins];
 
   CINCH_MEMBER void open(u8* counts, u64 elements) {
     buffer = counts;
     is_own = Bins <= 65536 && elements >= 2 * u64(Bins);
-    if (is_own) {
-      for (u32 i = 0; i < kOwnBins; ++i) own[i] = 0;
+    if (!is_own) return;
+    for (u32 c = 0; c < kCopies; ++c) {
+      for (u32 i = 0; i < kOwnBins; ++i) own[c][i] = 0;
     }
   }
   CINCH_MEMBER void take(Lanes<u32> bin, Truth live) {
-    const Truth inside = Truth(live & (bin < wide(Bins)));
+    const u32 bits = bits_of_truth(Truth(live & (bin < wide(Bins))));
     const auto bins = lane_array(bin);
+    if (is_own && bits == (1u << W) - 1) {
+#pragma unroll
+      for (u32 i = 0; i < W; ++i) ++own[i % kCopies][bins.at[i]];
+      return;
+    }
 #pragma clang loop unroll(disable)
-    for (u32 rest = bits_of_truth(inside); rest != 0; rest &= rest - 1) {
-      const u32 b = bins.at[__builtin_ctz(rest)];
+    for (u32 rest = bits; rest != 0; rest &= rest - 1) {
+      const u32 i = u32(__builtin_ctz(rest));
       if (is_own) {
-        ++own[b];
+        ++own[i % kCopies][bins.at[i]];
       } else {
-        __atomic_fetch_add((u32*)buffer + b, 1u, __ATOMIC_RELAXED);
+        __atomic_fetch_add((u32*)buffer + bins.at[i], 1u, __ATOMIC_RELAXED);
       }
     }
   }
   CINCH_MEMBER void close() {
     if (!is_own) return;
     for (u32 i = 0; i < kOwnBins; ++i) {
-      if (own[i] != 0) __atomic_fetch_add((u32*)buffer + i, own[i], __ATOMIC_RELAXED);
+      u32 count = 0;
+      for (u32 c = 0; c < kCopies; ++c) count += own[c][i];
+      if (count != 0) __atomic_fetch_add((u32*)buffer + i, count, __ATOMIC_RELAXED);
     }
   }
 };

@@ -31,7 +31,9 @@ struct RunningCount {
   E before;  // the total before the vector at hand
   CINCH_MEMBER Lanes<E> take(Truth part, bool exclusive) {
     before = total;
-    total = E(total + E(__builtin_popcount(bits_of_truth(part))));
+    const u32 bits = bits_of_truth(part);
+    if (bits == 0) return wide<E>(before);
+    total = E(total + E(__builtin_popcount(bits)));
     const Lanes<E> ones = truth_to<E>(part);
     const Lanes<E> sums = lang::add(sum_lanes_so_far(ones), wide<E>(before));
     return exclusive ? lang::sub(sums, ones) : sums;

@@ -49,7 +49,8 @@ class KernelRun {
   std::vector<T> get(rt::BufferIndex buffer, std::size_t count) const {
     std::vector<T> values(count);
     const auto bytes = get_bytes(buffer);
-    std::memcpy(values.data(), bytes.data(), std::min(bytes.size(), count * sizeof(T)));
+    const std::size_t size = std::min(bytes.size(), count * sizeof(T));
+    if (size) std::memcpy(values.data(), bytes.data(), size);
     return values;
   }
   std::vector<std::uint8_t> get_bytes(rt::BufferIndex buffer) const;

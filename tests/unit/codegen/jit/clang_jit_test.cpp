@@ -103,6 +103,16 @@ TEST(ClangJit, EmitsTheSameTextEveryTime) {
   EXPECT_EQ(a.text, b.text);
 }
 
+TEST(ClangJit, InstrumentsKernelsWhereAsked) {
+  const KernelSource source = emit_cpu(kir::sample_compact(), {"x86-64", false});
+  for (bool sanitize : {false, true}) {
+    const auto bytes = compile_cpu(source, {.sanitize_address = sanitize});
+    ASSERT_TRUE(bytes);
+    const std::string text(bytes->begin(), bytes->end());
+    EXPECT_EQ(text.find("__asan_report_load4") != std::string::npos, sanitize);
+  }
+}
+
 TEST(ClangJit, CompilesOnSeveralThreads) {
   std::vector<std::thread> threads;
   std::vector<int> results(4);
