@@ -13,8 +13,6 @@
 
 namespace cinch::codegen {
 namespace {
-constexpr std::size_t kGuard = 64;
-constexpr std::uint8_t kGuardByte = 0xa5;
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -25,6 +23,9 @@ constexpr bool kSanitized = false;
 #else
 constexpr bool kSanitized = false;
 #endif
+// AddressSanitizer watches exact allocations better than guard bytes could.
+constexpr std::size_t kGuard = kSanitized ? 0 : 64;
+constexpr std::uint8_t kGuardByte = 0xa5;
 }  // namespace
 
 std::vector<std::string> runnable_arches() {
@@ -81,18 +82,8 @@ void KernelRun::run(std::size_t index, Split split) {
   const rt::KernelInfo& info = program_.kernels.at(index).info;
   const auto groups =
       static_cast<std::uint64_t>(program_.info.exprs.eval_int(info.num_groups, env_).value());
-  // Under AddressSanitizer each buffer is an allocation of its own and exact size.
-  std::vector<std::unique_ptr<std::uint8_t[]>> exact;
   std::vector<void*> pointers;
-  for (std::size_t b = 0; b < memory_.size(); ++b) {
-    std::uint8_t* bytes = memory_[b].data() + kGuard;
-    if (kSanitized) {
-      exact.emplace_back(new std::uint8_t[sizes_bytes_[b]]);
-      std::copy_n(bytes, sizes_bytes_[b], exact.back().get());
-      bytes = exact.back().get();
-    }
-    pointers.push_back(bytes);
-  }
+  for (auto& bytes : memory_) pointers.push_back(bytes.data() + kGuard);
   const rt::KernelArgs args{pointers.data(), sizes_.data(), params_.data(), draw, status, counters};
   const rt::CpuKernel kernel = module_.find(info.symbol);
   const std::uint64_t multiple = info.group_multiple;
@@ -111,9 +102,6 @@ void KernelRun::run(std::size_t index, Split split) {
   for (int t = 1; t < split.threads; ++t) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  for (std::size_t b = 0; b < exact.size(); ++b) {
-    std::copy_n(exact[b].get(), sizes_bytes_[b], memory_[b].data() + kGuard);
-  }
 }
 
 void KernelRun::run_all(Split split) {
