@@ -72,8 +72,8 @@ bool Planner::can_join_rows(const Sink& s, const Domain& rows) const {
 }
 
 bool Planner::can_repeat_in_rows(const Sink& stored, const Domain& rows) const {
-  return stored.phase == 0 && stored.domain.kind == kir::GroupKind::Tile &&
-         is_flat_view(stored.domain.extent, rows);
+  return stored.kind == SinkKind::Store && stored.compaction < 0 && stored.phase == 0 &&
+         stored.domain.kind == kir::GroupKind::Tile && is_flat_view(stored.domain.extent, rows);
 }
 
 void Planner::place(int id) {
@@ -91,8 +91,8 @@ void Planner::place(int id) {
   for (auto& d : deps) {
     // What lies on chip in a kernel over a vector is out of reach of one over rows.
     const auto& t = plan_.sinks[d.sink];
-    if (rows && d.is_on_chip && t.domain.kind == kir::GroupKind::Tile)
-      d.is_on_chip = t.kind == SinkKind::Store && can_repeat_in_rows(t, *rows);
+    if (rows && t.domain.kind == kir::GroupKind::Tile)
+      d.is_on_chip = d.align == Align::Flat && can_repeat_in_rows(t, *rows);
     level = std::max(level, t.level + (d.is_on_chip ? 0 : 1));
   }
   settle(id, deps, level);

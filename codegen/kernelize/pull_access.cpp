@@ -63,8 +63,10 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
     return *place.row;
   }
   const Index row = *place.row, col = *place.col;
-  if (pc_.is_const(t.dims[1], 1)) return row;
-  if (pc_.is_const(t.dims[0], 1)) return col;
+  // The only row or column: its index says nothing, unless it says which elements are there.
+  const auto is_open = [](const Index& i) { return !i.limit.is_valid() && !i.pred.is_valid(); };
+  if (pc_.is_const(t.dims[1], 1) && is_open(col)) return row;
+  if (pc_.is_const(t.dims[0], 1) && is_open(row)) return col;
   const auto cols = host_value(t.dims[1]);
   const bool is_group = row.is_group_level || col.is_group_level;
   const auto uniform = [&](const std::function<KirValue()>& make) {

@@ -145,5 +145,27 @@ TEST(Fusion, scans_floats_by_tiles_with_a_finishing_step) {
   EXPECT_EQ(structure.finishes, 1) << kir::print(out);
 }
 
+TEST(Fusion, keeps_what_follows_a_selection_in_its_kernel) {
+  Sample s;
+  const auto n = s.pool().n();
+  s.program.info.counts.push_back({"m", n});
+  const auto found = s.b.nonzero(s.b.map(ScalarOp::gt, s.g, s.b.constant(kF32, 1)), 0);
+  const auto values = s.b.gather(s.g, found.index);
+  s.add_field("values", values);
+  s.add_field("halves", s.b.map(ScalarOp::mul, values, s.b.constant(kF32, 0.5)));
+  s.add_field("places", s.b.map(ScalarOp::add, found.index, s.b.iota(s.b.type(values).dims[0])));
+  s.expect_sweeps(1);
+}
+
+TEST(Fusion, reduces_rows_of_what_it_stores) {
+  Sample s;
+  s.add_state("residual");
+  const auto corrected = s.b.map(ScalarOp::add, s.g, s.b.state(0));
+  s.encode.results.states = {corrected};
+  const auto x = s.b.chunk(corrected, s.pool().const_int(64));
+  s.add_field("code", s.b.map(ScalarOp::sub, x, s.b.reduce(ScalarOp::max, x, 1)));
+  s.expect_sweeps(1);
+}
+
 }  // namespace
 }  // namespace cinch::codegen
