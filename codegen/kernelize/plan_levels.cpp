@@ -47,7 +47,9 @@ bool Planner::can_share_kernel(const Sink& s, const Dep& d) const {
       return s.compaction == d.sink && d.align == Align::Selected;
     case SinkKind::Store:
       if (t.compaction >= 0) return s.compaction == t.compaction && d.align == Align::Selected;
-      return d.align == Align::Flat && !t.is_row_level && !stands_alone(s.kind) &&
+      // What is stored per row is there for the elements of that row.
+      if (t.is_row_level) return d.align == Align::Row && can_run_in_rows(s, t.domain);
+      return d.align == Align::Flat && !stands_alone(s.kind) &&
              (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
               (s.kind == SinkKind::RowReduce && can_repeat_in_rows(t, s.domain)));
     default:

@@ -34,6 +34,16 @@ TEST(Fusion, fuses_a_row_reduction_with_what_uses_it_per_row) {
   s.expect_sweeps(1);
 }
 
+TEST(Fusion, fuses_what_is_computed_from_a_row_result_and_stored_with_its_row) {
+  Sample s;
+  const auto x = s.b.chunk(s.g, s.pool().const_int(512));
+  const auto norm =
+      s.b.map(ScalarOp::sqrt, s.b.reduce(ScalarOp::add, s.b.map(ScalarOp::mul, x, x), 1));
+  s.add_field("norm", norm);
+  s.add_field("codes", s.b.map(ScalarOp::divide_or_zero, x, norm));
+  s.expect_sweeps(1);
+}
+
 TEST(Fusion, fuses_selection_with_the_gather_of_what_is_selected) {
   Sample s;
   const auto bound = s.pool().n();
