@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 COMPRESSORS = ["onebit", "tbq", "terngrad", "dgc", "graddrop", "minmax"]
+# Parameters whose right value depends on the gradient's scale.
+SETTINGS = {"tbq": ["--set", "tau=0.001"]}
 REPEATED_BYTES = 256 << 20
 
 
@@ -19,8 +21,9 @@ def main():
     print(f"\n{gradient}, then the same repeated to 256 MiB\n")
     print(f"{'compressor':<12}{'payload':>12}{'ratio':>9}{'error':>9}{'kernels':>12}{'encode':>13}{'decode':>13}")
     for name in COMPRESSORS:
-        once = cinch(binary, "run", name, "--input", gradient)
-        large = cinch(binary, "run", name, "--input", gradient, "--repeat-to", str(REPEATED_BYTES))
+        settings = SETTINGS.get(name, [])
+        once = cinch(binary, "run", name, "--input", gradient, *settings)
+        large = cinch(binary, "run", name, "--input", gradient, "--repeat-to", str(REPEATED_BYTES), *settings)
         explained = cinch(binary, "explain", name, "--elements", str(once["elements"]))
         kernels = "{} + {}".format(explained["encode"]["kernels"], explained["decode"]["kernels"])
         print(
