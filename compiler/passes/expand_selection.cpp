@@ -10,7 +10,8 @@
 //            %7: [u32; found], %8 = nonzero %6 {limit=k}
 //            %1: [u32; k] = reshape %7 {proved}
 //
-// Along rows (axis 1) each row is sorted by its keys.
+// Along rows (axis 1) each row is sorted by its keys. An argsort along columns (axis 0) becomes one
+// along the rows of the transpose.
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
 #include "compiler/passes/selection_keys.h"
@@ -92,6 +93,10 @@ ValueId order_of_rows(ir::Builder& b, ValueId values) {
   return b.argsort(make_keys(b, values).keys, /*descending=*/true, 1);
 }
 
+ValueId order_of_columns(ir::Builder& b, ValueId values, bool descending) {
+  return b.transpose(b.argsort(b.transpose(values), descending, 1));
+}
+
 // [rows, k]: in each row 0, 1, … k - 1.
 ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
   const ir::Type row = ir::matrix_type(kU32, b.exprs().const_int(1), k);
@@ -140,6 +145,9 @@ ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
 void expand_selection(ir::Program& program, PassContext& context) {
   rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
     const ir::Op op = b.function().ops[id.index()];
+    if (op.kind == ir::OpKind::argsort && op.attrs.axis == 0) {
+      return ir::ValueIds{order_of_columns(b, op.operands[0], op.attrs.descending)};
+    }
     const bool is_top = op.kind == ir::OpKind::top_k;
     if (!is_top && op.kind != ir::OpKind::kth_largest) return std::nullopt;
     const ValueId x = op.operands[0];
