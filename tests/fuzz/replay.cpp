@@ -1,0 +1,41 @@
+// Runs a fuzz target over files: the kept corpus as an ordinary test, with no libFuzzer linked.
+// Arguments: files and folders. Fails if there is nothing to run.
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void run_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
+/// The number of files run.
+int run_path(const fs::path& path) {
+  if (!fs::is_directory(path)) return run_file(path), 1;
+  int num_files = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
+    if (!entry.is_regular_file()) continue;
+    run_file(entry.path());
+    ++num_files;
+  }
+  return num_files;
+}
+
+}  // namespace
+
+int main(int num_args, char** args) {
+  int num_files = 0;
+  for (int i = 1; i < num_args; ++i) num_files += run_path(args[i]);
+  std::printf("%d files\n", num_files);
+  return num_files > 0 ? 0 : 1;
+}
