@@ -4,6 +4,7 @@
 #include "compiler/interp/evaluator.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/lang.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::interp {
 namespace {
@@ -51,10 +52,7 @@ void Evaluator::eval_param(const Op& op) {
 
 void Evaluator::eval_host_size(const Op& op) {
   const HostValue value = call_.eval(op.attrs.size);
-  const DType from = value.type == HostType::F32   ? kF32
-                     : value.type == HostType::F64 ? kF64
-                     : value.type == HostType::Int ? kI64
-                                                   : kBool;
+  const DType from = dtype_of(value.type);
   const DType dtype = out_type(op).dtype;
   out(op) = make_scalar(dtype, ir::convert_element(from, dtype, value.bits));
 }

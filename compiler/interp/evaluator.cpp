@@ -8,32 +8,10 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/scalar_eval.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::interp {
 namespace {
-
-HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype) {
-  for (std::size_t i = 0; i < exprs.num_nodes(); ++i) {
-    const HostExprNode& node = exprs.node(HostExprId(i));
-    if (node.op == HostOp::Param && node.payload == index) return node.type;
-  }
-  if (is_float(dtype)) return dtype == kF64 ? HostType::F64 : HostType::F32;
-  return is_bool(dtype) ? HostType::Bool : HostType::Int;
-}
-
-HostValue host_value(HostType type, double value) {
-  switch (type) {
-    case HostType::Int:
-      return HostValue::from_int(static_cast<std::int64_t>(value));
-    case HostType::F32:
-      return HostValue::from_f32(static_cast<float>(value));
-    case HostType::F64:
-      return HostValue::from_f64(value);
-    case HostType::Bool:
-      return HostValue::from_bool(value != 0);
-  }
-  return {};
-}
 
 double param_value(const CallContext& call, std::uint32_t index) {
   return call.inputs.params.empty() ? call.program.info.params[index].default_value
@@ -54,7 +32,7 @@ CallContext::CallContext(const ir::Program& program_, const Inputs& inputs_)
   }
   for (std::uint32_t i = 0; i < params.size(); ++i) {
     const HostType type = param_type(program.info.exprs, i, params[i].dtype);
-    host_params_.push_back(host_value(type, param_value(*this, i)));
+    host_params_.push_back(make_param_value(params[i].dtype, type, param_value(*this, i)));
   }
   counts.resize(program.info.counts.size(), 0);
 }

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/host_text.h"
 #include "runtime/core/check.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::ir {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/core/param_value.h"
+
 namespace cinch::ir {
 namespace {
 
@@ -25,12 +27,6 @@ const char* infix(HostOp op) {
 }
 
 }  // namespace
-
-HostType host_type_of(DType dtype) {
-  if (is_bool(dtype)) return HostType::Bool;
-  if (is_int(dtype)) return HostType::Int;
-  return dtype == kF64 ? HostType::F64 : HostType::F32;
-}
 
 bool is_plain_name(std::string_view name) {
   const auto is_letter = [](char c) {

@@ -11,9 +11,6 @@
 
 namespace cinch::ir {
 
-/// The type with which a parameter of `dtype` enters host expressions.
-HostType host_type_of(DType dtype);
-
 /// Prints expressions of one program. Names are used only where they mean one thing.
 class HostPrinter {
  public:

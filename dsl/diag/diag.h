@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dsl/source/source.h"
+#include "runtime/core/nearest_name.h"
 
 namespace cinch::dsl {
 
@@ -147,10 +148,6 @@ class DiagSink {
   std::size_t num_errors_ = 0;
 };
 
-/// The candidate nearest to `word` (edit distance with swaps, at most a third of its length, at
-/// least 1), or
-/// "" when none is near. Ties go to the earlier candidate.
-std::string_view nearest_name(std::string_view word,
-                              const std::vector<std::string_view>& candidates);
+using cinch::nearest_name;
 
 }  // namespace cinch::dsl

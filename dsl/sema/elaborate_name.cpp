@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/sema/elaborator.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::sema {
 
@@ -102,10 +103,7 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
         return error(name.span);
       }
       if (in_host_) {
-        const HostType type = is_bool(dtype)  ? HostType::Bool
-                              : is_int(dtype) ? HostType::Int
-                              : dtype == kF64 ? HostType::F64
-                                              : HostType::F32;
+        const HostType type = host_type_of(dtype);
         const HostExprId leaf = pool().param(symbol.index, type);
         return host(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F32), name.span);
       }

@@ -7,7 +7,8 @@
 #include <bit>
 #include <cmath>
 
-#include "runtime/core/lang.h"
+#include "runtime/core/nearest_name.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::rt {
 namespace {
@@ -39,74 +40,18 @@ bool is_value_of(DType dtype, double value) {
          value <= static_cast<double>(max_int(dtype));
 }
 
-HostType natural_host_type(DType dtype) {
-  if (is_bool(dtype)) return HostType::Bool;
-  if (is_int(dtype)) return HostType::Int;
-  return dtype == kF64 ? HostType::F64 : HostType::F32;
-}
-
-HostValue host_value(HostType type, double value) {
-  switch (type) {
-    case HostType::Int:
-      return HostValue::from_int(static_cast<std::int64_t>(value));
-    case HostType::F32:
-      return HostValue::from_f32(static_cast<float>(value));
-    case HostType::F64:
-      return HostValue::from_f64(value);
-    case HostType::Bool:
-      return HostValue::from_bool(value != 0);
-  }
-  return {};
-}
-
-// The nearest value of a float type up to f32, as f32.
-float rounded_to(DType dtype, double value) {
-  switch (dtype.kind) {
-    case DTypeKind::F16:
-      return lang::from_f16(lang::to_f16(value));
-    case DTypeKind::BF16:
-      return lang::from_bf16(lang::to_bf16(value));
-    case DTypeKind::F8E4M3:
-      return lang::from_f8e4m3(lang::to_f8e4m3(value));
-    case DTypeKind::F8E5M2:
-      return lang::from_f8e5m2(lang::to_f8e5m2(value));
-    default:
-      return static_cast<float>(value);
-  }
-}
-
 std::uint64_t kernel_word(DType dtype, double value) {
   if (dtype == kF64) return std::bit_cast<std::uint64_t>(value);
-  if (is_float(dtype)) return std::bit_cast<std::uint32_t>(rounded_to(dtype, value));
+  if (is_float(dtype)) return std::bit_cast<std::uint32_t>(round_to_float(dtype, value));
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string unknown_name(const std::vector<ParamInfo>& params, std::string_view name) {
-  std::string text = fmt::format("no parameter {}", name);
-  std::size_t best = 3;  // a name with more edits is another name
-  std::string suggestion;
-  for (const ParamInfo& param : params) {
-    const std::size_t distance = edit_distance(name, param.name);
-    if (distance >= best) continue;
-    best = distance;
-    suggestion = param.name;
-  }
-  return suggestion.empty() ? text : text + fmt::format("; did you mean {}?", suggestion);
+  std::vector<std::string_view> names;
+  for (const ParamInfo& param : params) names.push_back(param.name);
+  const std::string_view near = nearest_name(name, names);
+  const std::string text = fmt::format("no parameter {}", name);
+  return near.empty() ? text : fmt::format("{}; did you mean {}?", text, near);
 }
 
 }  // namespace
@@ -135,13 +80,8 @@ Status check_parameter(const ParamInfo& param, double value) {
 }
 
 ParameterValues::ParameterValues(const ProgramInfo& info) : params_(info.params) {
-  for (const ParamInfo& param : params_) host_types_.push_back(natural_host_type(param.dtype));
-  // A formula may ask for another type than the natural one: the node says which.
-  for (std::size_t i = 0; i < info.exprs.num_nodes(); ++i) {
-    const HostExprNode& node = info.exprs.node(HostExprId(i));
-    if (node.op == HostOp::Param && node.payload < host_types_.size()) {
-      host_types_[node.payload] = node.type;
-    }
+  for (std::uint32_t i = 0; i < params_.size(); ++i) {
+    host_types_.push_back(param_type(info.exprs, i, params_[i].dtype));
   }
   values_.resize(params_.size());
   words_.resize(params_.size());
@@ -162,9 +102,7 @@ Status ParameterValues::set(std::string_view name, double value) {
 void ParameterValues::update(std::size_t index, double value) {
   values_[index] = value;
   words_[index] = kernel_word(params_[index].dtype, value);
-  const double held =
-      is_narrow_float(params_[index].dtype) ? rounded_to(params_[index].dtype, value) : value;
-  host_values_[index] = host_value(host_types_[index], held);
+  host_values_[index] = make_param_value(params_[index].dtype, host_types_[index], value);
 }
 
 }  // namespace cinch::rt

@@ -25,6 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TIDY, CLANG = "clang-tidy-19", "clang++-19"
 SOURCES_PER_UNIT = 12
+# In tests an empty optional is a failed test, and a vector that grows costs nothing.
+OFF_IN_TESTS = "-bugprone-unchecked-optional-access,-performance-inefficient-vector-operation"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -108,8 +110,9 @@ class Unit:
         return [s for s in self.sources[1:] if s in named] or self.sources[1:]
 
     def check(self):
-        run = subprocess.run([TIDY, "--quiet", "--config-file", str(ROOT / ".clang-tidy"), str(self.path), "--",
-                              *self.options], capture_output=True, text=True)
+        checks = ["--checks", OFF_IN_TESTS] if ROOT / "tests" in self.sources[0].parents else []
+        run = subprocess.run([TIDY, "--quiet", "--config-file", str(ROOT / ".clang-tidy"), *checks, str(self.path),
+                              "--", *self.options], capture_output=True, text=True)
         return run.returncode, run.stdout
 
 

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/rules/rules.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::passes {
 namespace {
@@ -38,10 +39,7 @@ std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
     return std::nullopt;
   }
   const HostValue value = exprs.const_value(m.op().attrs.size);
-  const DType from = value.type == HostType::Int   ? kI64
-                     : value.type == HostType::F32 ? kF32
-                     : value.type == HostType::F64 ? kF64
-                                                   : kBool;
+  const DType from = dtype_of(value.type);
   return m.constant_result(ir::convert_element(from, m.result_type().dtype, value.bits));
 }
 

@@ -1,4 +1,4 @@
-// The table of diagnostics, the sink, messages and the search for names that are nearly right.
+// The table of diagnostics, the sink and messages.
 #include "dsl/diag/diag.h"
 
 #include <gmock/gmock.h>
@@ -69,23 +69,6 @@ TEST(DiagnosticTest, AnEmptySuggestionIsNone) {
   Diagnostic diag{DiagKind::CannotAssign, {}, {}, {}, {}, {}};
   diag.suggest({}, "");
   EXPECT_FALSE(diag.suggestion.has_value());
-}
-
-TEST(NearestNameTest, FindsSlipsOfTheFinger) {
-  EXPECT_EQ(nearest_name("siz", {"state", "size"}), "size");
-  EXPECT_EQ(nearest_name("sacn", {"scan", "sum"}), "scan");
-  EXPECT_EQ(nearest_name("histgoram", {"histogram", "hadamard"}), "histogram");
-}
-
-TEST(NearestNameTest, FindsNothingWhenAllAreFar) {
-  EXPECT_EQ(nearest_name("banana", {"state", "size"}), "");
-  EXPECT_EQ(nearest_name("x", {"y"}), "");
-  EXPECT_EQ(nearest_name("", {"a"}), "");
-  EXPECT_EQ(nearest_name("same", {"same"}), "");
-}
-
-TEST(NearestNameTest, TiesGoToTheEarlier) {
-  EXPECT_EQ(nearest_name("bat", {"cat", "hat"}), "cat");
 }
 
 }  // namespace
