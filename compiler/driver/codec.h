@@ -10,7 +10,7 @@
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 #include "runtime/session/loaded_program.h"
 
 namespace cinch::driver {

@@ -13,7 +13,7 @@
 #include "dsl/source/source.h"
 #include "runtime/core/ids.h"
 #include "runtime/core/scalar_op.h"
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::ir {
 

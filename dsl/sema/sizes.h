@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/core/host_expr.h"
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::sema {
 

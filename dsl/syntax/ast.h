@@ -7,8 +7,7 @@
 //   - no tree is deeper than kMaxDepth levels, so recursive walks are safe;
 //   - an expression statement that is not the last of its block is an `if` or a block;
 //   - Block::value is the block's last expression. An `if` without a value in every branch (no
-//   `else`, or a branch
-//     that ends in a statement) is a statement and never Block::value;
+//     `else`, or a branch that ends in a statement) is a statement and never Block::value;
 //   - the target of an assignment is a name or a name with indices.
 // What it leaves to the checker: names, types, which items a compressor must have, number of
 // parameters of encode / decode / finish / sync, order and repetition of items, repeated names, the

@@ -15,8 +15,7 @@ enum class LayoutOp : unsigned char {
   /// Text that stays in one piece; it may hold line ends (a block comment).
   Text,
   /// A comment at the end of a line: two blanks before it, lined up with those of the lines around
-  /// it, and no part
-  /// of the line's width. A HardLine must follow.
+  /// it, and no part of the line's width. A HardLine must follow.
   Trailing,
   /// One blank; none at a line's start, behind `(` or `[`, or beside another.
   Space,

@@ -11,6 +11,7 @@ enum class ScalarOp : std::uint8_t {
 #include "runtime/core/scalar_op.def"
 };
 
+/// What an operation gives: its operands' type, bool, or u32 (counts of bits).
 enum class ScalarResult : std::uint8_t { Same, Bool, U32 };
 
 struct ScalarOpInfo {
@@ -20,9 +21,9 @@ struct ScalarOpInfo {
   std::string_view meaning;
 };
 
-// Facts of one operation; total over the enum.
+/// Facts of one operation; total over the enum.
 const ScalarOpInfo& scalar_op_info(ScalarOp op);
-// The operation of that spelling, if there is one.
+/// The operation of that spelling, if there is one.
 std::optional<ScalarOp> find_scalar_op(std::string_view name);
 inline constexpr int kNumScalarOps = 0
 #define SCALAR_OP(name, arity, result, meaning) +1

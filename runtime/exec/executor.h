@@ -15,9 +15,6 @@
 
 namespace cinch::rt {
 
-using KernelFunction = void (*)(const KernelArgs*, std::uint64_t group_begin,
-                                std::uint64_t group_end);
-
 /// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
 using DrawWords = std::array<std::uint32_t, 8>;
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::rt {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::rt {
 
@@ -73,7 +73,7 @@ struct Entry {
   std::vector<BufferIndex> buffers;  // the ones its kernels touch
 };
 
-// The one argument of every kernel: `void symbol(const KernelArgs*, uint64_t group_begin, uint64_t group_end)`.
+// The one argument of every kernel beside its groups.
 // Mirrored textually in the emitted source; a test compares offsets.
 struct KernelArgs {
   void* const* buffers;             // by BufferIndex
@@ -83,6 +83,10 @@ struct KernelArgs {
   std::uint32_t* status;            // see Status
   std::uint64_t* counters;          // bytes read and written, if the image counts accesses; else null
 };
+
+/// Every kernel: runs groups [group_begin, group_end) on the calling thread.
+using KernelFunction = void (*)(const KernelArgs* args, std::uint64_t group_begin,
+                                std::uint64_t group_end);
 
 // status[0]: bit 0 = a non-finite gradient value was seen. status[1]: 0, or 1 + the lowest message index of a failed check.
 enum : std::uint32_t { kStatusFlags = 0, kStatusFailed = 1, kStatusWords = 4 };

@@ -90,7 +90,7 @@ Result<CpuModule> CpuModule::load(const ProgramImage& image) {
   Result<CpuModule> module = load(image.binary);
   if (!module) return module;
   for (const KernelInfo& info : image.kernels) {
-    const CpuKernel kernel = module->find(info.symbol);
+    const KernelFunction kernel = module->find(info.symbol);
     if (!kernel) return fail(ErrorKind::CorruptFile, "kernel " + info.symbol + " is missing");
     module->kernels_.push_back(kernel);
   }
@@ -114,8 +114,8 @@ CpuModule::~CpuModule() {
   if (file_ >= 0) ::close(file_);
 }
 
-CpuKernel CpuModule::find(const std::string& symbol) const {
-  return reinterpret_cast<CpuKernel>(::dlsym(handle_, symbol.c_str()));
+KernelFunction CpuModule::find(const std::string& symbol) const {
+  return reinterpret_cast<KernelFunction>(::dlsym(handle_, symbol.c_str()));
 }
 
 }  // namespace cinch::rt

@@ -13,10 +13,6 @@
 
 namespace cinch::rt {
 
-/// Every kernel's entry: runs groups [group_begin, group_end) on the calling thread.
-using CpuKernel = void (*)(const KernelArgs* args, std::uint64_t group_begin,
-                           std::uint64_t group_end);
-
 /// The highest of "x86-64", "x86-64-v3", "x86-64-v4" that this processor and system can run.
 std::string_view host_cpu_arch();
 /// Can this machine run code for `arch`? False for names that are not one of the three.
@@ -36,15 +32,15 @@ class CpuModule {
   ~CpuModule();
 
   /// Null where there is no such symbol.
-  CpuKernel find(const std::string& symbol) const;
+  KernelFunction find(const std::string& symbol) const;
   /// Kernel `index` of the image that the module was loaded from.
-  CpuKernel kernel(std::size_t index) const { return kernels_[index]; }
+  KernelFunction kernel(std::size_t index) const { return kernels_[index]; }
 
  private:
   CpuModule() = default;
   void* handle_ = nullptr;
   int file_ = -1;
-  std::vector<CpuKernel> kernels_;
+  std::vector<KernelFunction> kernels_;
 };
 
 }  // namespace cinch::rt

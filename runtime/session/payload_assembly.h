@@ -9,7 +9,7 @@
 #include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
 #include "runtime/core/host_expr.h"
-#include "runtime/image/program_info.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::rt {
 

@@ -85,7 +85,7 @@ void KernelRun::run(std::size_t index, Split split) {
   std::vector<void*> pointers;
   for (auto& bytes : memory_) pointers.push_back(bytes.data() + kGuard);
   const rt::KernelArgs args{pointers.data(), sizes_.data(), params_.data(), draw, status, counters};
-  const rt::CpuKernel kernel = module_.find(info.symbol);
+  const rt::KernelFunction kernel = module_.find(info.symbol);
   const std::uint64_t multiple = info.group_multiple;
   std::uint64_t per_task = info.is_sequential ? UINT64_MAX : split.groups_per_task;
   if (per_task < groups) per_task = (per_task + multiple - 1) / multiple * multiple;

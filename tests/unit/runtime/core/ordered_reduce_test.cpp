@@ -9,7 +9,7 @@
 namespace cinch {
 namespace {
 
-std::string paren(std::string a, std::string b) {
+std::string paren(const std::string& a, const std::string& b) {
   return "(" + a + b + ")";
 }
 std::string name(std::size_t i) {

@@ -128,7 +128,7 @@ TEST_F(PayloadTest, NoElementsAreAHeaderAlone) {
 
 TEST_F(PayloadTest, EveryFlippedBitOfHeaderAndCountsIsFound) {
   const Bytes bytes = sample();
-  for (std::size_t bit = 0; bit < 68 * 8; ++bit) {
+  for (std::size_t bit = 0; bit < std::size_t{68} * 8; ++bit) {
     Bytes flipped = bytes;
     flipped[bit / 8] = static_cast<std::uint8_t>(flipped[bit / 8] ^ (1 << bit % 8));
     EXPECT_FALSE(read_payload(flipped, expected)) << bit;
@@ -235,7 +235,7 @@ TEST_F(PayloadTest, DecodeHashSeesWhatDecodeSees) {
   info.decode_draws = true;
   const std::uint64_t drawing = decode_hash(info, facts);
   EXPECT_NE(drawing, plain);
-  for (auto change : std::initializer_list<std::function<void(DecodeFacts&)>>{
+  for (const auto& change : std::initializer_list<std::function<void(DecodeFacts&)>>{
            [](DecodeFacts& f) { f.step += 1; }, [](DecodeFacts& f) { f.seed += 1; },
            [](DecodeFacts& f) { f.tensor += 1; }, [](DecodeFacts& f) { f.piece += 1; }}) {
     DecodeFacts other = facts;
