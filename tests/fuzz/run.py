@@ -4,7 +4,7 @@
     run.py [--seconds N | --minutes N] [--jobs J] [TARGET…]    fuzzes each target for N (60 s)
     run.py --keep [TARGET…]                                    also adds new inputs to tests/fuzz/corpus
 
-A target starts from its kept corpus (and where noted below from programs of the tree); what it finds on the way stays
+A target starts from its kept corpus (and from the files of the tree named below); what it finds on the way stays
 in build/fuzz/corpus, where the next run goes on. An input that fails is left in build/fuzz/failures: put it into
 tests/fuzz/corpus once it is mended, so that the replay tests hold it. Exit status 1 when a target failed.
 """
@@ -22,7 +22,7 @@ BUILD = ROOT / "build" / "fuzz"
 # Target: folders of further first inputs, and the longest input in bytes.
 TARGETS = {
     "parser": ([ROOT / "stdlib", ROOT / "tests" / "programs"], 8192),
-    "ir_text": ([], 8192),
+    "ir_text": ([ROOT / "tests" / "lit" / "passes"], 8192),
     "kir_text": ([], 16384),
     "npy": ([], 512),
     "payload": ([], 1024),
