@@ -4,6 +4,7 @@
 
 #include "compiler/lower/body_lowering.h"
 #include "runtime/core/check.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::lower {
 
@@ -128,20 +129,6 @@ ValueId BodyLowering::count_value(std::uint32_t count) {
 }
 
 namespace {
-
-DType dtype_of(HostType type) {
-  switch (type) {
-    case HostType::Int:
-      return kI64;
-    case HostType::F32:
-      return kF32;
-    case HostType::F64:
-      return kF64;
-    case HostType::Bool:
-      break;
-  }
-  return kBool;
-}
 
 // Host operators whose name is not that of the element-wise operator.
 std::optional<ScalarOp> scalar_op_of(HostOp op) {

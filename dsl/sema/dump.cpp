@@ -6,6 +6,7 @@
 
 #include "dsl/sema/sema.h"
 #include "runtime/core/dtype.h"
+#include "runtime/core/param_range.h"
 
 namespace cinch::sema {
 
@@ -44,18 +45,12 @@ class Dumper {
     return text + "]";
   }
 
-  static std::string range(const rt::ParamRange& r) {
-    const std::string low = r.low ? fmt::format("{}", *r.low) : "-inf";
-    const std::string high = r.high ? fmt::format("{}", *r.high) : "inf";
-    return fmt::format("{}{}, {}{}", r.low_open ? "(" : "[", low, high, r.high_open ? ")" : "]");
-  }
-
   void header() {
     for (const auto& c : p_.info.constants) line(1, fmt::format("const {} = {}", c.name, c.value));
     for (const auto& p : p_.info.params) {
       std::string text =
           fmt::format("param {}: {} = {}", p.name, dtype_name(p.dtype), p.default_value);
-      if (p.range) text += " in " + range(*p.range);
+      if (p.range) text += " in " + rt::range_text(*p.range);
       line(1, text);
     }
     for (const auto& s : p_.info.sizes) line(1, "size " + s.name + " = " + size(s.value));

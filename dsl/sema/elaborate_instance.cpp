@@ -233,11 +233,7 @@ void Elaborator::elaborate_const(Instance& instance, const ast::Const& node) {
   in_constant_ = false;
   const Value& value = symbol.value;
   if (value.is_host() && pool().is_const(value.host) && !value.is_big) {
-    const HostValue number = pool().const_value(value.host);
-    const double shown = number.type == HostType::Int   ? static_cast<double>(number.as_int())
-                         : number.type == HostType::F64 ? number.as_f64()
-                         : number.type == HostType::F32 ? number.as_f32()
-                                                        : number.as_bool();
+    const double shown = pool().const_value(value.host).to_double();
     out_.info.constants.push_back({instance.prefix + node.name.text, shown});
   }
   declare_item(instance, node.name, std::move(symbol));

@@ -5,40 +5,13 @@
 #include <fmt/format.h>
 
 #include "dsl/sema/elaborator.h"
+#include "runtime/core/param_range.h"
 
 namespace cinch::sema {
 
 using dsl::DiagKind;
 
 namespace {
-
-double as_double(const HostValue& value) {
-  switch (value.type) {
-    case HostType::Int:
-      return static_cast<double>(value.as_int());
-    case HostType::F32:
-      return value.as_f32();
-    case HostType::F64:
-      return value.as_f64();
-    case HostType::Bool:
-      return value.as_bool() ? 1 : 0;
-  }
-  return 0;
-}
-
-std::string range_text(const rt::ParamRange& range) {
-  const auto side = [](const std::optional<double>& value, const char* none) {
-    return value ? fmt::format("{}", *value) : std::string(none);
-  };
-  return (range.low_open ? "(" : "[") + side(range.low, "-inf") + ", " + side(range.high, "inf") +
-         (range.high_open ? ")" : "]");
-}
-
-bool is_inside(double value, const rt::ParamRange& range) {
-  if (std::isnan(value)) return false;
-  if (range.low && (range.low_open ? value <= *range.low : value < *range.low)) return false;
-  return !range.high || (range.high_open ? value < *range.high : value <= *range.high);
-}
 
 bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
   return param.type.has_value() &&
@@ -74,14 +47,14 @@ std::optional<rt::ParamRange> Elaborator::param_range(const ast::Param& param) {
   const auto low = constant_value(interval.lo), high = constant_value(interval.hi);
   if (!low || !high) return std::nullopt;
   rt::ParamRange range;
-  const double lo = as_double(*low), hi = as_double(*high);
+  const double lo = low->to_double(), hi = high->to_double();
   if (!std::isinf(lo)) range.low = lo;
   if (!std::isinf(hi)) range.high = hi;
   range.low_open = !interval.includes_lo;
   range.high_open = !interval.includes_hi;
   const bool is_point = lo == hi && interval.includes_lo && interval.includes_hi;
   if (!(lo < hi) && !is_point) {
-    reporter_.report<DiagKind::EmptyRange>(interval.span, range_text(range));
+    reporter_.report<DiagKind::EmptyRange>(interval.span, rt::range_text(range));
     return std::nullopt;
   }
   return range;
@@ -90,9 +63,9 @@ std::optional<rt::ParamRange> Elaborator::param_range(const ast::Param& param) {
 bool Elaborator::check_range(const std::string& name, double value,
                              const std::optional<rt::ParamRange>& range, Span span,
                              Span range_span) {
-  if (!range || is_inside(value, *range)) return true;
+  if (!range || rt::is_within(*range, value)) return true;
   auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, name, fmt::format("{}", value),
-                                                               range_text(*range));
+                                                               rt::range_text(*range));
   if (!(range_span == span)) diag.note(range_span, "the range");
   return false;
 }
@@ -153,7 +126,7 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   const Value typed_value = coerce(host(pool().constant(*value), span), *dtype);
   const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   const bool is_inside =
-      check_range(open_name(instance, param), as_double(*value), range, span, range_span);
+      check_range(open_name(instance, param), value->to_double(), range, span, range_span);
   if (typed_value.is_error() || !is_inside) return declare_item(instance, param.name, failed);
   if (is_fixed || param.is_const) return bind_constant(instance, param, *dtype, *value);
   add_param(instance, param, *dtype, *value, range);
@@ -161,7 +134,7 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
 
 void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
                                HostValue value) {
-  const double number = as_double(value);
+  const double number = value.to_double();
   // A run-time parameter that a composition fixes keeps the precision it would have had.
   if (is_float(dtype)) {
     value = param.is_const || dtype == kF64 ? HostValue::from_f64(number)
@@ -184,7 +157,7 @@ void Elaborator::add_param(Instance& instance, const ast::Param& param, DType dt
   rt::ParamInfo info;
   info.name = open_name(instance, param);
   info.dtype = dtype;
-  info.default_value = as_double(value);
+  info.default_value = value.to_double();
   info.range = range;
   sizes_.set_param_range(symbol.index, range);
   out_.info.params.push_back(std::move(info));

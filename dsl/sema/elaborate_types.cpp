@@ -24,20 +24,6 @@ bool fits(std::int64_t value, DType type) {
   return value >= min_int(type) && value <= static_cast<std::int64_t>(max_int(type));
 }
 
-double as_double(const HostValue& value) {
-  switch (value.type) {
-    case HostType::Int:
-      return static_cast<double>(value.as_int());
-    case HostType::F32:
-      return value.as_f32();
-    case HostType::F64:
-      return value.as_f64();
-    case HostType::Bool:
-      return value.as_bool() ? 1 : 0;
-  }
-  return 0;
-}
-
 bool is_wide_float(DType type) {
   return type == kF32 || type == kF64;
 }
@@ -119,12 +105,12 @@ Value Elaborator::literal(HostExprId constant, DType to, Span span) {
   const bool is_narrow = is_narrow_float(to);
   Expr expr{ExprKind::Literal, scalar(is_narrow ? kF32 : to), span};
   if (is_float(to)) {
-    const double number = as_double(value);
+    const double number = value.to_double();
     expr.bits = f64_bits(to == kF64 ? number : static_cast<double>(static_cast<float>(number)));
   } else {
     expr.bits = value.type == HostType::Bool || value.type == HostType::Int
                     ? value.bits
-                    : static_cast<std::uint64_t>(static_cast<std::int64_t>(as_double(value)));
+                    : static_cast<std::uint64_t>(static_cast<std::int64_t>(value.to_double()));
   }
   const Value made = typed(std::move(expr));
   return is_narrow ? convert(made, to, span) : made;

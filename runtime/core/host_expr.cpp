@@ -76,6 +76,19 @@ bool HostValue::as_bool() const {
   CINCH_CHECK(type == HostType::Bool, "not a bool");
   return bits != 0;
 }
+double HostValue::to_double() const {
+  switch (type) {
+    case HostType::Int:
+      return static_cast<double>(as_int());
+    case HostType::F32:
+      return as_f32();
+    case HostType::F64:
+      return as_f64();
+    case HostType::Bool:
+      break;
+  }
+  return as_bool() ? 1 : 0;
+}
 
 std::size_t HostExprPool::NodeHash::operator()(const HostExprNode& node) const noexcept {
   const std::uint64_t words[4] = {

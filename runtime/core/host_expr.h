@@ -47,6 +47,8 @@ struct HostValue {
   float as_f32() const;
   double as_f64() const;
   bool as_bool() const;
+  /// Of any type, as the nearest double; false is 0, true 1.
+  double to_double() const;
 
   friend bool operator==(const HostValue&, const HostValue&) = default;
 };

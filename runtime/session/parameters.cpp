@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "runtime/core/nearest_name.h"
+#include "runtime/core/param_range.h"
 #include "runtime/core/param_value.h"
 
 namespace cinch::rt {
@@ -20,13 +21,6 @@ std::string number_text(double value) {
 bool is_integer_range(const ParamInfo& param) {
   return is_int(param.dtype) && param.range && param.range->low && param.range->high &&
          !param.range->low_open && !param.range->high_open;
-}
-
-bool is_within(const ParamRange& range, double value) {
-  if (std::isnan(value)) return false;
-  if (range.low && (range.low_open ? value <= *range.low : value < *range.low)) return false;
-  if (range.high && (range.high_open ? value >= *range.high : value > *range.high)) return false;
-  return true;
 }
 
 // The value that a parameter of the type has when it is bound to `value`: floats round to the type.
@@ -61,10 +55,7 @@ std::string range_text(const ParamInfo& param) {
   if (is_integer_range(param)) {
     return fmt::format("{}..={}", number_text(*range.low), number_text(*range.high));
   }
-  return fmt::format("{}{}, {}{}", range.low && !range.low_open ? '[' : '(',
-                     range.low ? number_text(*range.low) : "-inf",
-                     range.high ? number_text(*range.high) : "inf",
-                     range.high && !range.high_open ? ']' : ')');
+  return range_text(range);
 }
 
 Status check_parameter(const ParamInfo& param, double value) {

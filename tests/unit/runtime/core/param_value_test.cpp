@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "runtime/core/param_range.h"
+
 namespace cinch {
 namespace {
 
@@ -31,6 +36,24 @@ TEST(ParamValueTest, HostValuesHaveAnElementType) {
   for (HostType type : {HostType::Int, HostType::F32, HostType::F64, HostType::Bool}) {
     EXPECT_EQ(host_type_of(dtype_of(type)), type);
   }
+}
+
+TEST(ParamRangeTest, EndsAreInOrOut) {
+  const rt::ParamRange open_low{0.0, 1.0, true, false};
+  EXPECT_FALSE(rt::is_within(open_low, 0));
+  EXPECT_TRUE(rt::is_within(open_low, 1));
+  EXPECT_FALSE(rt::is_within(open_low, 1.5));
+  EXPECT_EQ(rt::range_text(open_low), "(0, 1]");
+}
+
+TEST(ParamRangeTest, AbsentSidesAreUnbounded) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const rt::ParamRange open_high{0.0, {}, false, true};
+  EXPECT_TRUE(rt::is_within(open_high, 1e300));
+  EXPECT_FALSE(rt::is_within(open_high, infinity));
+  EXPECT_TRUE(rt::is_within({0.0, {}, false, false}, infinity));
+  EXPECT_FALSE(rt::is_within(open_high, std::nan("")));
+  EXPECT_EQ(rt::range_text(open_high), "[0, inf)");
 }
 
 }  // namespace
