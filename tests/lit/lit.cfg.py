@@ -1,4 +1,5 @@
 # lit configuration: %cinch is the command under test, FileCheck is LLVM 19's.
+import glob
 import os
 import shutil
 
@@ -25,3 +26,5 @@ config.environment["NO_COLOR"] = "1"
 for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+if glob.glob(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "lib", "python3*", "site-packages", "nvidia", "c*")):
+    config.available_features.add("nvrtc")
