@@ -84,8 +84,8 @@ class Session {
   Status decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
                     std::uint64_t step);
   /// From the sum over ranks of decoded payloads to the update: the program's `finish`, else sum /
-  /// world. A sum with a non-finite value gives NaN throughout and leaves the states. `update` may
-  /// be `sum`'s memory.
+  /// world, element by element. A program's `finish` of a sum with a non-finite value gives NaN
+  /// throughout and leaves the states. `update` may be `sum`'s memory.
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
   /// The stored bytes of a state, by index of ProgramInfo::states.
