@@ -15,9 +15,10 @@ using ir::OpKind;
 using ir::ValueId;
 
 Planner::Planner(FunctionContext& cx, ir::RegionId region,
-                 const std::vector<StoreRequest>& requests)
+                 const std::vector<StoreRequest>& requests, const std::vector<ValueId>& chosen)
     : cx_(cx), pc_(cx.program), region_(region) {
   for (const auto& r : requests) requests_[r.value.index()].push_back(r);
+  for (const auto v : chosen) chosen_.insert(v.index());
 }
 
 RegionPlan Planner::run(bool flag_nonfinite) {
@@ -28,7 +29,10 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   for (const auto op_id : ops) {
     if (!live_.contains(op_id.index())) continue;
     if (is_barrier(cx_.op(op_id).kind)) add_barrier(op_id);
-    for (const auto result : cx_.op(op_id).results) add_requested_stores(result);
+    for (const auto result : cx_.op(op_id).results) {
+      add_requested_stores(result);
+      if (chosen_.contains(result.index())) add_chosen_store(result);
+    }
   }
   // What is asked for but defined outside: region arguments of an outer loop, outer values.
   for (auto& [value, unused] : std::map(requests_.begin(), requests_.end())) {
@@ -136,6 +140,16 @@ void Planner::add_requested_stores(ValueId v) {
   }
 }
 
+void Planner::add_chosen_store(ValueId v) {
+  if (plan_.stored.contains(v.index())) return;
+  const auto scatter = scatter_onto(v);
+  const auto buffer =
+      scatter ? scatter_destination(*scatter)
+              : pc_.add_workspace(name(v, "shared"), type(v).dtype, pc_.num_elems(type(v)));
+  const int store = add_store({v, buffer, false});
+  if (scatter) base_stores_[scatter->index()] = store;
+}
+
 bool is_barrier(OpKind kind) {
   switch (kind) {
     case OpKind::reduce:
@@ -170,21 +184,16 @@ bool is_barrier(OpKind kind) {
 
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
-  auto all = requests;
+  std::vector<ValueId> chosen;
   for (int round = 0; round < kMaxChosenStores; ++round) {
     const auto saved_buffers = cx.program.out.buffers.size();
     const auto saved_places = cx.in_buffer;
-    auto plan = Planner(cx, region, all).run(flag_nonfinite);
-    const auto chosen =
-        round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
-    if (!chosen) return plan;
+    auto plan = Planner(cx, region, requests, chosen).run(flag_nonfinite);
+    const auto next = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
+    if (!next) return plan;
     cx.program.out.buffers.resize(saved_buffers);
     cx.in_buffer = saved_places;
-    const auto& value = cx.value(*chosen);
-    const auto buffer =
-        cx.program.add_workspace(value.name.empty() ? "shared" : value.name, value.type.dtype,
-                                 cx.program.num_elems(value.type));
-    all.push_back({*chosen, buffer, false});
+    chosen.push_back(*next);
   }
   CINCH_BUG("unreachable: the last round returns");
 }

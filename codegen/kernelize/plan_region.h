@@ -67,6 +67,8 @@ struct Sink {
       rt::kNoIndex;             // Store, Scatter, ScatterAdd, Histogram, Argsort, Scan: destination
   bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)
   bool zero_first = false;      // Scatter: the destination starts as zeros
+  // Store: the level at which a scatter changes the buffer; who reads it sits below.
+  std::optional<int> changed_level;
   Domain domain;
   bool is_row_level = false;  // Store: one value per row of a Row kernel
   int compaction = -1;        // Store: the Nonzero sink whose kernel stores it

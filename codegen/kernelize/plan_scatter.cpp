@@ -71,6 +71,14 @@ bool Planner::is_last_use(ValueId v, ir::OpId op_id) const {
   return true;
 }
 
+std::optional<ir::OpId> Planner::scatter_onto(ValueId v) const {
+  for (const auto user : users_after(v, cx_.value(v).def)) {
+    const auto& u = cx_.op(user);
+    if (u.kind == OpKind::scatter && u.operands[0] == v && !is_zero_fill(v)) return user;
+  }
+  return std::nullopt;
+}
+
 void Planner::add_scatter(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   const auto result = op.results[0], base = op.operands[0];
@@ -83,9 +91,11 @@ void Planner::add_scatter(ir::OpId op_id) {
     s.buffer = add_request->buffer;
     satisfied_.insert({result.index(), s.buffer});
   } else {
-    s.buffer = scatter_destination(op_id);
+    const auto stored = base_stores_.find(op_id.index());
+    s.buffer = stored != base_stores_.end() ? plan_.sinks[stored->second].buffer
+                                            : scatter_destination(op_id);
     s.zero_first = is_zero_fill(base);
-    if (!s.zero_first) before = prepare_base(base, s.buffer);
+    if (!s.zero_first) before = prepare_base(op_id, s.buffer);
     satisfied_.insert({result.index(), s.buffer});
     cx_.in_buffer[result.index()] = s.buffer;
   }
@@ -95,16 +105,25 @@ void Planner::add_scatter(ir::OpId op_id) {
   const auto index_align = type(base).rank == 1 ? Align::Flat : Align::None;
   add(std::move(s), {{op.operands[1], index_align}, {op.operands[2], Align::Flat}});
   for (const int b : before) raise_level(id, plan_.sinks[b].level + 1);
+  if (const auto stored = base_stores_.find(op_id.index()); stored != base_stores_.end())
+    plan_.sinks[stored->second].changed_level = plan_.sinks[id].level;
 }
 
-std::vector<int> Planner::prepare_base(ValueId base, rt::BufferIndex buffer) {
-  const auto of_base = plan_.sink_of_op.find(cx_.value(base).def.index());
-  std::vector<int> before;
-  const bool is_in_place = cx_.def(base).kind == OpKind::scatter &&
-                           of_base != plan_.sink_of_op.end() &&
-                           plan_.sinks[of_base->second].buffer == buffer;
-  if (is_in_place) before = readers_of(of_base->second);
-  before.push_back(is_in_place ? of_base->second : add_store({base, buffer, false}, false));
+std::vector<int> Planner::prepare_base(ir::OpId op_id, rt::BufferIndex buffer) {
+  const auto base = cx_.op(op_id).operands[0];
+  int of_base = -1;
+  if (const auto stored = base_stores_.find(op_id.index()); stored != base_stores_.end()) {
+    of_base = stored->second;
+    // From here on nobody reads it, the scatter's own values included.
+    plan_.sinks[of_base].changed_level = 0;
+  } else if (const auto made = plan_.sink_of_op.find(cx_.value(base).def.index());
+             cx_.def(base).kind == OpKind::scatter && made != plan_.sink_of_op.end() &&
+             plan_.sinks[made->second].buffer == buffer) {
+    of_base = made->second;  // in place
+  }
+  if (of_base < 0) return {add_store({base, buffer, false}, false)};
+  auto before = readers_of(of_base);
+  before.push_back(of_base);
   return before;
 }
 

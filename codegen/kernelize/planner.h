@@ -12,7 +12,9 @@ bool stands_alone(SinkKind kind);
 
 class Planner {
  public:
-  Planner(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests);
+  // `chosen`: values of the region worth a store of their own.
+  Planner(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
+          const std::vector<ir::ValueId>& chosen);
   RegionPlan run(bool flag_nonfinite);
 
  private:
@@ -28,6 +30,8 @@ class Planner {
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
   void add_requested_stores(ValueId v);
+  // Stores a chosen value: in the destination of the scatter whose base it is, else in workspace.
+  void add_chosen_store(ValueId v);
 
   // --- sinks (plan_sinks.cpp) ---
   void add_barrier(ir::OpId op_id);
@@ -57,9 +61,11 @@ class Planner {
   // May the scatter `op_id` change its base `v` where it lies? Not if anything that is computed by
   // it or later reads `v`, be it through operators that are pulled.
   bool is_last_use(ValueId v, ir::OpId op_id) const;
+  // The first live scatter that changes a copy of `v`.
+  std::optional<ir::OpId> scatter_onto(ValueId v) const;
   void add_scatter(ir::OpId op_id);
-  // Brings the base of a scatter into `buffer`; returns the sinks that must run before the scatter.
-  std::vector<int> prepare_base(ValueId base, rt::BufferIndex buffer);
+  // Brings the base of the scatter into `buffer`; returns the sinks that must run before it.
+  std::vector<int> prepare_base(ir::OpId op_id, rt::BufferIndex buffer);
   std::vector<int> readers_of(int sink) const;
 
   // --- levels (plan_levels.cpp) ---
@@ -114,6 +120,8 @@ class Planner {
   std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
   std::set<std::pair<std::uint32_t, rt::BufferIndex>> satisfied_;
   std::set<std::uint32_t> live_;
+  std::set<std::uint32_t> chosen_;
+  std::unordered_map<std::uint32_t, int> base_stores_;  // scatter -> Store of its base, made early
   std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> the nonzero of this region
   std::unordered_map<std::uint32_t, std::size_t> order_;
 };

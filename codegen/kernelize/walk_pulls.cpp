@@ -137,7 +137,8 @@ void PullWalk::visit(ValueId v, Align align) {
   if (op.kind == OpKind::count_value) add_count_dep(op.attrs.index, false);
   const auto barrier = plan.sink_of_op.find(def.index());
   const auto stored = plan.stored.find(v.index());
-  const bool is_stored = stored != plan.stored.end() && stored->second != self;
+  const bool is_stored = stored != plan.stored.end() && stored->second != self &&
+                         !plan.sinks[stored->second].changed_level;
   if (barrier != plan.sink_of_op.end()) {
     const auto& sink = plan.sinks[barrier->second];
     const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;

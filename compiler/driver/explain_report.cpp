@@ -137,13 +137,15 @@ class Report {
     const auto num_counts = static_cast<std::int64_t>(info_.wire.counts.size());
     HostExprId end = pool.const_int(rt::kPayloadHeaderBytes + 4 * num_counts);
     for (const rt::FieldInfo& field : info_.wire.fields) {
-      HostExprId bits = pool.const_int(field.type.dtype.bits);
+      HostExprId elements = pool.const_int(1);
       for (int d = 0; d < field.type.rank; ++d) {
-        bits = pool.mul(bits, pool.upper_bound(field.type.dims[d]));
+        elements = pool.mul(elements, pool.upper_bound(field.type.dims[d]));
       }
-      const HostExprId bytes = field.type.dtype.bits % 8 == 0
-                                   ? pool.div(bits, pool.const_int(8))
-                                   : pool.ceil_div(bits, pool.const_int(8));
+      const std::int64_t bits = field.type.dtype.bits;
+      const HostExprId bytes =
+          bits % 8 == 0
+              ? pool.mul(pool.const_int(bits / 8), elements)
+              : pool.ceil_div(pool.mul(pool.const_int(bits), elements), pool.const_int(8));
       end = pool.add(pool.align_up(end, pool.const_int(rt::kPayloadFieldAlignment)), bytes);
     }
     return text(end);

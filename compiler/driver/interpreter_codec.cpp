@@ -38,6 +38,7 @@ class InterpreterCodec : public Codec {
   }
 
   std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
+    if (inputs_.rows * inputs_.cols == 0) return header_alone(step);
     const interp::Outputs out =
         value_or_throw(interp::run(*program_, ir::FunctionKind::Encode, inputs_of(gradient, step)));
     states_ = out.states;
@@ -86,6 +87,13 @@ class InterpreterCodec : public Codec {
   void save_states(const std::string&) override { refuse_states(); }
 
  private:
+  // Of no elements: nothing runs, so that no program has to mind them.
+  std::vector<std::uint8_t> header_alone(std::uint64_t step) const {
+    rt::EncodedFields nothing;
+    nothing.counts.assign(program_->info.wire.counts.size(), 0);
+    return value_or_throw(rt::assemble_payload(context(step), nothing));
+  }
+
   [[noreturn]] static void refuse_states() {
     throw CommandError(ExitCode::Usage, "--interpret keeps no state files");
   }
