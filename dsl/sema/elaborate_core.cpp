@@ -34,7 +34,19 @@ Value Elaborator::typed(Expr expr) {
   value.type = expr.type;
   value.expr = ExprId(out_.exprs.size());
   out_.exprs.push_back(std::move(expr));
+  is_too_large(value.span);
   return value;
+}
+
+bool Elaborator::is_too_large(Span span) {
+  constexpr std::size_t kMaxNodes = 1u << 13;
+  if (out_.exprs.size() <= kMaxNodes) return false;
+  if (!was_too_large_) {
+    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxNodes),
+                                        "operations after inlining");
+  }
+  was_too_large_ = true;
+  return true;
 }
 
 VarId Elaborator::add_var(std::string name, const Type& type, bool is_mutable, Span span) {

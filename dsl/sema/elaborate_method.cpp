@@ -55,12 +55,10 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
                                Span span, const std::function<Value(Value)>& finish) {
   const ast::Param* param = method_param(instance, kind);
   if (param == nullptr) return error(span);
-  // Wrappers that call what they wrap several times grow like powers of two.
-  constexpr std::size_t kMaxNodes = 1u << 19;
   constexpr int kMaxDepth = 200;
-  if (out_.exprs.size() > kMaxNodes || depth_ > kMaxDepth) {
-    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxNodes),
-                                        "operations after inlining");
+  if (is_too_large(span)) return error(span);
+  if (depth_ > kMaxDepth) {
+    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxDepth), "methods in one another");
     return error(span);
   }
   ++depth_;

@@ -60,6 +60,9 @@ class Elaborator {
   // ---- nodes of the result (elaborate_core.cpp)
   HostExprPool& pool() { return out_.info.exprs; }
   Value typed(Expr expr);
+  // Reports, once, a program of more operations than the later stages are meant for: calls of calls
+  // grow like powers of two, so a small text could ask for any amount of work.
+  bool is_too_large(Span span);
   Value host(HostExprId id, Span span) const;
   Value error(Span span) const;
   Value read_var(VarId var, Span span);
@@ -331,6 +334,7 @@ class Elaborator {
   bool in_constant_ = false;  // nothing but constants can be seen
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
+  bool was_too_large_ = false;
   std::vector<DeclRef> open_fns_;
   std::vector<const void*> open_consts_;
   const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
