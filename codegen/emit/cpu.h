@@ -11,7 +11,7 @@ namespace cinch::codegen {
 
 struct CpuOptions {
   std::string arch = "x86-64-v3";  // goes into KernelSource::target; the text does not depend on it
-  bool count_accesses = false;     // kernels add the bytes they read and write to counters[0], [1]
+  bool count_accesses = false;     // kernels add the bits they read and write to counters[0], [1]
 };
 
 /// One translation unit with the KIR as a comment, the prelude and one exported function per

@@ -131,7 +131,7 @@ void CpuKernelEmitter::emit_head() {
   for (rt::BufferIndex b : buffers) {
     line(fmt::format("u8* const b{} = (u8*)args->buffers[{}];", b, b));
   }
-  if (options_.count_accesses) line("u64 bytes_read = 0, bytes_written = 0;");
+  if (options_.count_accesses) line("u64 bits_read = 0, bits_written = 0;");
 }
 
 void CpuKernelEmitter::emit_kernel_section() {
@@ -208,9 +208,12 @@ void CpuKernelEmitter::emit_tail() {
   }
   for (const auto& [buffer, bins] : histograms_) {
     line(fmt::format("histogram_{}.close();", buffer));
-    if (options_.count_accesses) line(fmt::format("bytes_written += u64({}) * 4;", bins));
+    // Its bins count once, however many tasks add to them.
+    if (options_.count_accesses) {
+      line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
+    }
   }
-  if (options_.count_accesses) line("add_counted(args, bytes_read, bytes_written);");
+  if (options_.count_accesses) line("add_counted(args, bits_read, bits_written);");
   line("}");
 }
 

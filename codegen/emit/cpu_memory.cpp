@@ -159,8 +159,8 @@ void CpuKernelEmitter::emit_argsort(const Instr& instr) {
                    from_storage(s, element), len, instr.descending, instr.buffers[1],
                    instr.buffers[2], begin));
   if (options_.count_accesses) {
-    line(fmt::format("bytes_read += run_bytes({}, {});", len, s.bits));
-    line(fmt::format("bytes_written += run_bytes({}, 32);", len));
+    line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
+    line(fmt::format("bits_written += u64({}) * 32;", len));
   }
 }
 
@@ -199,7 +199,7 @@ void CpuKernelEmitter::close_tile(const Instr& instr) {
 void CpuKernelEmitter::count_run(const Instr& instr, bool is_store) {
   if (!options_.count_accesses) return;
   if (!is_store && !kir::is_counted_load(program_, kernel_, section_, instr_)) return;
-  line(fmt::format("bytes_{} += run_bytes({}, {});", is_store ? "written" : "read",
+  line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
                    count_text(optional(instr, is_store ? 2 : 1), "tile", "tile_len"),
                    storage(instr.buffers[0]).bits));
 }
@@ -209,9 +209,9 @@ void CpuKernelEmitter::count_lanes(const Instr& instr, bool is_store, ValueId pr
   const int bits = storage(instr.buffers[0]).bits;
   const char* counter = is_store ? "written" : "read";
   if (level_ == Level::Element) {
-    line(fmt::format("bytes_{} += lane_bytes({}, {});", counter, acting(pred), bits));
+    line(fmt::format("bits_{} += lane_bits({}, {});", counter, acting(pred), bits));
   } else {
-    line(fmt::format("bytes_{} += {} ? {} : 0;", counter, acting(pred), (bits + 7) / 8));
+    line(fmt::format("bits_{} += {} ? {} : 0;", counter, acting(pred), bits));
   }
 }
 

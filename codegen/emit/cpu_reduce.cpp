@@ -300,7 +300,7 @@ void CpuKernelEmitter::emit_finish_reduce(const Instr& instr) {
   for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
     const Storage s = storage(instr.buffers[i]);
     if (options_.count_accesses) {
-      line(fmt::format("bytes_read += u64({}) * {};", count, s.bits / 8));
+      line(fmt::format("bits_read += u64({}) * {};", count, s.bits));
     }
     if (!combiner.op) continue;
     const std::string load = from_storage(
@@ -347,9 +347,8 @@ void CpuKernelEmitter::emit_finish_scan(const Instr& instr) {
   line("}");
   if (!options_.count_accesses) return;
   for (rt::BufferIndex b : instr.buffers) {
-    const int bytes = storage(b).bits / 8;
-    line(fmt::format("bytes_read += u64({0} * {1}) * {2}, bytes_written += u64({0} * {1}) * {2};",
-                     rows, len, bytes));
+    line(fmt::format("bits_read += u64({0} * {1}) * {2}, bits_written += u64({0} * {1}) * {2};",
+                     rows, len, storage(b).bits));
   }
 }
 

@@ -1,34 +1,11 @@
 // Bodies of cost.h.
 #include "codegen/kir/cost.h"
 
-#include <utility>
-
-#include "codegen/kir/builder.h"
+#include "codegen/kir/taking_part.h"
+#include "runtime/core/check.h"
 
 namespace cinch::kir {
 namespace {
-
-const Instr* definition(const Kernel& kernel, ValueId value) {
-  for (const Section& section : kernel.sections) {
-    for (const Instr& instr : section.instrs) {
-      for (ValueId result : instr.results) {
-        if (result == value) return &instr;
-      }
-    }
-  }
-  return nullptr;
-}
-
-// Whether a value changes from group to group.
-bool depends_on_group(const Kernel& kernel, ValueId value) {
-  const Instr* instr = value ? definition(kernel, value) : nullptr;
-  if (!instr) return false;
-  if (instr->kind == InstrKind::group) return true;
-  for (ValueId operand : instr->operands) {
-    if (depends_on_group(kernel, operand)) return true;
-  }
-  return false;
-}
 
 ValueId operand(const Instr& instr, std::size_t index) {
   return index < instr.operands.size() ? instr.operands[index] : ValueId();
@@ -42,19 +19,56 @@ bool is_tile_or_constant_row(const KernelProgram& program, const Kernel& kernel,
   return pool.const_value(kernel.group_len).as_int() <= kOnChipBytes * 8 / bits;
 }
 
+// Bits of one direction: what is certain, and the most. Whole elements are summed in bytes, so that
+// formulas stay short.
+class Traffic {
+ public:
+  explicit Traffic(HostExprPool& pool) : pool_(pool) {
+    least_.bytes = least_.bits = most_.bytes = most_.bits = pool.const_int(0);
+  }
+
+  /// Elements of `bits` each.
+  void add(std::uint8_t bits, HostExprId most, HostExprId least) {
+    add_to(most_, bits, most);
+    add_to(least_, bits, least);
+  }
+  HostExprId most() { return pool_.upper_bound(total(most_)); }
+  HostExprId least() { return total(least_); }
+
+ private:
+  struct Sum {
+    HostExprId bytes, bits;
+  };
+  void add_to(Sum& sum, std::uint8_t bits, HostExprId elems) {
+    if (bits % 8 == 0) {
+      sum.bytes = pool_.add(sum.bytes, pool_.mul(elems, pool_.const_int(bits / 8)));
+    } else {
+      sum.bits = pool_.add(sum.bits, pool_.mul(elems, pool_.const_int(bits)));
+    }
+  }
+  HostExprId total(const Sum& sum) {
+    return pool_.add(sum.bytes, pool_.ceil_div(sum.bits, pool_.const_int(8)));
+  }
+
+  HostExprPool& pool_;
+  Sum least_, most_;
+};
+
 class CostCounter {
  public:
   CostCounter(KernelProgram& program, const Kernel& kernel)
-      : program_(program), pool_(program.info.exprs), kernel_(kernel) {
-    bytes_.read = bytes_.written = pool_.const_int(0);
-  }
+      : program_(program),
+        pool_(program.info.exprs),
+        kernel_(kernel),
+        read_(pool_),
+        written_(pool_) {}
 
   KernelBytes run() {
     for (std::size_t s = 0; s < kernel_.sections.size(); ++s) {
       const Section& section = kernel_.sections[s];
       for (std::size_t i = 0; i < section.instrs.size(); ++i) instruction(section, s, i);
     }
-    return {pool_.upper_bound(bytes_.read), pool_.upper_bound(bytes_.written)};
+    return {read_.most(), written_.most(), read_.least(), written_.least()};
   }
 
  private:
@@ -63,51 +77,33 @@ class CostCounter {
     return section.kind == SectionKind::Elements ? kernel_.extent : kernel_.info.num_groups;
   }
 
-  HostExprId bytes_of(BufferIndex buffer, HostExprId elems) {
-    const std::uint8_t bits = program_.buffers[buffer].storage_bits;
-    if (bits % 8 == 0) return pool_.mul(elems, pool_.const_int(bits / 8));
-    return pool_.ceil_div(pool_.mul(elems, pool_.const_int(bits)), pool_.const_int(8));
-  }
-  HostExprId at_most_buffer(BufferIndex buffer, HostExprId elems) {
-    return pool_.min(elems, program_.buffers[buffer].num_elems);
-  }
-  void read(BufferIndex buffer, HostExprId elems) {
-    bytes_.read = pool_.add(bytes_.read, bytes_of(buffer, elems));
-  }
-  void write(BufferIndex buffer, HostExprId elems) {
-    bytes_.written = pool_.add(bytes_.written, bytes_of(buffer, elems));
+  // How many of the runs of an instruction of this section touch memory.
+  TakingPart taking_part(const Section& section, ValueId predicate) {
+    return predicated_access(program_, kernel_, predicate, times(section));
   }
 
-  // A limit cuts off what lies beyond the array, so groups that lie side by side touch each element
-  // once.
-  HostExprId linear_elems(const Instr& instr, std::size_t base) {
-    const bool is_cut =
-        operand(instr, base + 1).is_valid() && depends_on_group(kernel_, operand(instr, base));
-    return is_cut ? at_most_buffer(instr.buffers[0], kernel_.extent) : kernel_.extent;
+  void add(Traffic& traffic, BufferIndex buffer, TakingPart elems) {
+    const bool is_certain =
+        elems.is_certain && !kernel_.extent_value && !pool_.has_count(elems.most);
+    traffic.add(program_.buffers[buffer].storage_bits, elems.most,
+                is_certain ? elems.most : pool_.const_int(0));
+  }
+  TakingPart at_most_buffer(BufferIndex buffer, TakingPart elems) {
+    elems.most = pool_.min(elems.most, program_.buffers[buffer].num_elems);
+    return elems;
   }
 
-  // The host expression behind a uniform value, or the elements of the buffer that it counts.
-  HostExprId count_expr(ValueId value, HostExprId otherwise) {
-    const Instr* instr = definition(kernel_, value);
-    if (instr && instr->kind == InstrKind::host_size) return program_.size_exprs[instr->index];
-    if (instr && instr->kind == InstrKind::constant) {
-      return pool_.const_int(static_cast<std::int64_t>(instr->bits));
-    }
-    return otherwise;
-  }
-
+  // Of what the buffers hold, if the number of elements is known only to the device.
   void finish(const Instr& instr) {
+    const bool is_scan = instr.kind == InstrKind::finish_scan;
+    const HostExprId first = host_value(program_, kernel_, instr.operands[0]);
+    const HostExprId len =
+        is_scan ? host_value(program_, kernel_, instr.operands[1]) : pool_.const_int(1);
     for (BufferIndex buffer : instr.buffers) {
-      const HostExprId all = program_.buffers[buffer].num_elems;
-      if (instr.kind == InstrKind::finish_reduce) {
-        read(buffer, count_expr(instr.operands[0], all));
-      } else {
-        const HostExprId rows = count_expr(instr.operands[0], {});
-        const HostExprId len = count_expr(instr.operands[1], {});
-        const HostExprId elems = rows && len ? pool_.mul(rows, len) : all;
-        read(buffer, elems);
-        write(buffer, elems);
-      }
+      TakingPart elems{program_.buffers[buffer].num_elems, false};
+      if (first && len) elems = {pool_.mul(first, len), true};
+      add(read_, buffer, elems);
+      if (is_scan) add(written_, buffer, elems);
     }
   }
 
@@ -115,93 +111,122 @@ class CostCounter {
     const Instr& instr = section.instrs[i];
     switch (instr.kind) {
       case InstrKind::load_linear:
-        if (is_counted_load(program_, kernel_, s, i)) {
-          read(instr.buffers[0], linear_elems(instr, 0));
-        }
-        return;
+        if (!is_counted_load(program_, kernel_, s, i)) return;
+        return add(read_, instr.buffers[0], linear_access(program_, kernel_, instr, 0));
       case InstrKind::load_at:
-        if (section.kind != SectionKind::Kernel) read(instr.buffers[0], times(section));
-        return;
+        if (section.kind == SectionKind::Kernel) return;
+        return add(read_, instr.buffers[0], taking_part(section, operand(instr, 1)));
       case InstrKind::store_linear:
-        return write(instr.buffers[0], linear_elems(instr, 1));
+        return add(written_, instr.buffers[0], linear_access(program_, kernel_, instr, 1));
       case InstrKind::store_at:
         if (section.kind == SectionKind::Kernel) return;
-        return write(instr.buffers[0], at_most_buffer(instr.buffers[0], times(section)));
+        return add(written_, instr.buffers[0],
+                   at_most_buffer(instr.buffers[0], taking_part(section, operand(instr, 2))));
       case InstrKind::add_at:
-        read(instr.buffers[0], times(section));
-        return write(instr.buffers[0], times(section));
+        add(read_, instr.buffers[0], taking_part(section, operand(instr, 2)));
+        return add(written_, instr.buffers[0], taking_part(section, operand(instr, 2)));
       case InstrKind::hist_add:
-        return write(instr.buffers[0], pool_.const_int(static_cast<std::int64_t>(instr.bits)));
+        return histogram(instr);
       case InstrKind::finish_reduce:
       case InstrKind::finish_scan:
         return finish(instr);
       case InstrKind::argsort_row:
-        read(instr.buffers[0], kernel_.extent);
-        return write(instr.buffers[1], kernel_.extent);
+        add(read_, instr.buffers[0], {kernel_.extent, true});
+        return add(written_, instr.buffers[1], {kernel_.extent, true});
       default:
         return;
     }
   }
 
+  // A kernel of no groups is not launched at all.
+  void histogram(const Instr& instr) {
+    const HostExprId bins = pool_.const_int(static_cast<std::int64_t>(instr.bits));
+    const HostExprId is_launched = pool_.min(kernel_.info.num_groups, pool_.const_int(1));
+    written_.add(32, bins, pool_.mul(bins, is_launched));
+  }
+
   KernelProgram& program_;
   HostExprPool& pool_;
   const Kernel& kernel_;
-  KernelBytes bytes_;
+  Traffic read_, written_;
 };
 
-// Sums steps; loops count their bound of iterations.
+// Sums steps.
 class EntryCounter {
  public:
-  explicit EntryCounter(KernelProgram& program) : program_(program), pool_(program.info.exprs) {
-    const HostExprId zero = pool_.const_int(0);
-    bytes_ = {zero, zero, zero, zero};
-  }
-  EntryBytes run(const std::vector<rt::Step>& list) {
-    steps(list, pool_.const_int(1));
-    return bytes_;
+  explicit EntryCounter(KernelProgram& program) : program_(program), pool_(program.info.exprs) {}
+
+  EntryBytes steps(const std::vector<rt::Step>& list) {
+    EntryBytes sum = nothing();
+    for (const rt::Step& s : list) sum = join(HostOp::Add, sum, step(s));
+    return sum;
   }
 
  private:
-  void add(HostExprId& sum, HostExprId bytes, HostExprId times) {
-    sum = pool_.add(sum, pool_.mul(bytes, times));
+  EntryBytes nothing() {
+    const HostExprId zero = pool_.const_int(0);
+    return {zero, zero, zero, zero, zero, zero};
   }
 
-  void launch(std::uint32_t index, HostExprId times) {
-    const rt::KernelInfo& info = program_.kernels[index].info;
-    add(bytes_.read, info.bytes_read, times);
-    add(bytes_.written, info.bytes_written, times);
-    if (info.role != rt::KernelRole::Sweep) return;
-    add(bytes_.sweeps_read, info.bytes_read, times);
-    add(bytes_.sweeps_written, info.bytes_written, times);
+  EntryBytes join(HostOp most, const EntryBytes& a, const EntryBytes& b) {
+    const HostOp least = most == HostOp::Max ? HostOp::Min : most;
+    return {pool_.make(most, a.read, b.read),
+            pool_.make(most, a.written, b.written),
+            pool_.make(least, a.least_read, b.least_read),
+            pool_.make(least, a.least_written, b.least_written),
+            pool_.make(most, a.sweeps_read, b.sweeps_read),
+            pool_.make(most, a.sweeps_written, b.sweeps_written)};
   }
 
-  void steps(const std::vector<rt::Step>& list, HostExprId times) {
-    for (const rt::Step& s : list) step(s, times);
+  EntryBytes repeated(const EntryBytes& bytes, HostExprId most, HostExprId least) {
+    return {pool_.mul(bytes.read, most),        pool_.mul(bytes.written, most),
+            pool_.mul(bytes.least_read, least), pool_.mul(bytes.least_written, least),
+            pool_.mul(bytes.sweeps_read, most), pool_.mul(bytes.sweeps_written, most)};
   }
 
-  void step(const rt::Step& s, HostExprId times) {
+  EntryBytes launch(std::uint32_t index) {
+    const Kernel& kernel = program_.kernels[index];
+    const KernelBytes bytes = kernel_bytes(program_, kernel);
+    const bool is_sweep = kernel.info.role == rt::KernelRole::Sweep;
+    const HostExprId zero = pool_.const_int(0);
+    return {bytes.read,
+            bytes.written,
+            bytes.least_read,
+            bytes.least_written,
+            is_sweep ? bytes.read : zero,
+            is_sweep ? bytes.written : zero};
+  }
+
+  // A fill or copy moves all that the buffer holds.
+  EntryBytes move(HostExprId read, HostExprId written) {
+    EntryBytes bytes = nothing();
+    bytes.read = bytes.least_read = read;
+    bytes.written = bytes.least_written = written;
+    return bytes;
+  }
+
+  EntryBytes step(const rt::Step& s) {
+    const HostExprId zero = pool_.const_int(0), one = pool_.const_int(1);
     switch (s.kind) {
       case rt::StepKind::Launch:
-        return launch(s.index, times);
+        return launch(s.index);
       case rt::StepKind::Copy:
-        add(bytes_.read, size_of(s.index2), times);
-        return add(bytes_.written, size_of(s.index), times);
+        return move(size_of(s.index2), size_of(s.index));
       case rt::StepKind::Zero:
-        return add(bytes_.written, size_of(s.index), times);
+        return move(zero, size_of(s.index));
       case rt::StepKind::CheckHost:
-        return;
+        return nothing();
       case rt::StepKind::If:
-        steps(s.body, times);
-        return steps(s.orelse, times);
+        return join(HostOp::Max, steps(s.body), steps(s.orelse));
       case rt::StepKind::While:
-        // The condition is looked at once more than the body runs, unless the bound ends the loop.
-        steps(s.cond, pool_.mul(times, s.expr));
-        return steps(s.body, pool_.mul(times, s.expr));
+        return join(HostOp::Add, repeated(steps(s.cond), s.expr, pool_.clamp(s.expr, zero, one)),
+                    repeated(steps(s.body), s.expr, zero));
       case rt::StepKind::For: {
-        const HostExprId trips = pool_.max(pool_.sub(s.expr2, s.expr), pool_.const_int(0));
-        return steps(s.body, pool_.mul(times, trips));
+        const HostExprId trips = pool_.max(pool_.sub(s.expr2, s.expr), zero);
+        return repeated(steps(s.body), trips, trips);
       }
     }
+    CINCH_BUG("a step of no kind");
   }
 
   HostExprId size_of(BufferIndex buffer) {
@@ -210,7 +235,6 @@ class EntryCounter {
 
   KernelProgram& program_;
   HostExprPool& pool_;
-  EntryBytes bytes_;
 };
 
 }  // namespace
@@ -247,7 +271,7 @@ void annotate_costs(KernelProgram& program) {
 
 EntryBytes entry_bytes(KernelProgram& program, rt::EntryKind entry) {
   const rt::Entry& info = program.entries[static_cast<std::size_t>(entry)];
-  return EntryCounter(program).run(info.steps);
+  return EntryCounter(program).steps(info.steps);
 }
 
 }  // namespace cinch::kir

@@ -1,24 +1,29 @@
 // What kernels read and write, as closed formulas of n, parameters and counts' bounds, from their
-// instructions.
+// instructions. Images that count accesses (codegen/emit) count the same: tests compare.
 //
-// Counted: accesses to buffers by element and group sections, and by finish instructions, in whole
-// bytes (bits rounded up once per instruction). A second load_linear of the same elements in a
-// kernel whose group stays on chip counts once. Not counted: kernel-level scalars, look-back
-// states, local arrays. A predicated access counts as if every element took part, but stores never
-// count more than their buffer holds.
+// Counted: accesses to buffers by element and group sections, and by finish instructions, in bytes
+// (the bits of packed buffers rounded up once per launch). A second load_linear of the same
+// elements in a kernel whose group stays on chip counts once; the bins of a histogram count once.
+// Not counted: kernel-level scalars, look-back states, local arrays.
+//
+// Where the data decides there are two formulas. The most: every predicate true, every count at its
+// bound, but stores never more than their buffer holds. The least: every predicate false, every
+// count zero. Both are the same where a kernel has no predicated access, no element that a count
+// lets take part, and no limit but its buffer's end: then the figure is exact.
 #pragma once
 #include "codegen/kir/kir.h"
 
 namespace cinch::kir {
 
 struct KernelBytes {
-  HostExprId read, written;
+  HostExprId read, written;              // the most
+  HostExprId least_read, least_written;  // never above them
 };
 
 /// Adds nodes to the program's pool.
 KernelBytes kernel_bytes(KernelProgram& program, const Kernel& kernel);
 
-/// Sets KernelInfo::bytes_read and bytes_written of every kernel.
+/// Sets KernelInfo::bytes_read and bytes_written of every kernel: the most.
 void annotate_costs(KernelProgram& program);
 
 /// True where this load_linear counts: false if an earlier section of a kernel whose groups stay on
@@ -30,12 +35,13 @@ bool is_counted_load(const KernelProgram& program, const Kernel& kernel, std::si
 inline constexpr std::int64_t kOnChipBytes = 256 * 1024;
 
 struct EntryBytes {
-  HostExprId read, written;  // bytes of all steps of the entry, loops at their most
-  HostExprId sweeps_read;    // of Sweep kernels alone
+  HostExprId read, written;  // the most that all steps of the entry move
+  HostExprId least_read, least_written;
+  HostExprId sweeps_read;  // the most, of Sweep kernels alone
   HostExprId sweeps_written;
 };
-/// Totals of an entry: launches, zero fills and copies. `If` counts its larger branch sum (both, as
-/// a bound); loops count their bound of iterations.
+/// Totals of an entry: launches, zero fills and copies. The most: `If` counts its larger branch,
+/// `While` its bound of iterations. The least: the smaller branch, the condition once.
 EntryBytes entry_bytes(KernelProgram& program, rt::EntryKind entry);
 
 }  // namespace cinch::kir

@@ -30,9 +30,15 @@ void print_payload(const json& payload) {
   }
 }
 
+// Data decides how many bytes a predicated access or a loop moves.
+const char* at_most(const json& is_exact) {
+  return is_exact.get<bool>() ? "" : "at most ";
+}
+
 void print_kernel(const json& kernel) {
-  fmt::print("    {:<28} {}reads {}, writes {}\n", kernel["name"].get<std::string>(),
-             kernel["role"] == "finish" ? "(finish) " : "", kernel["bytes_read"].get<std::string>(),
+  fmt::print("    {:<28} {}reads {}{}, writes {}{}\n", kernel["name"].get<std::string>(),
+             kernel["role"] == "finish" ? "(finish) " : "", at_most(kernel["bytes_read_exact"]),
+             kernel["bytes_read"].get<std::string>(), at_most(kernel["bytes_written_exact"]),
              kernel["bytes_written"].get<std::string>());
   std::string fused;
   for (const json& op : kernel["fused"]) {
@@ -47,9 +53,12 @@ void print_entry(const std::string& name, const json& entry) {
           ? entry["sweeps_least"].dump()
           : fmt::format("{} to {}", entry["sweeps_least"].dump(), entry["sweeps_most"].dump());
   fmt::print(
-      "{:<9} {} kernels, {} sweeps over memory; per element {:.3f} B read, {:.3f} B written "
+      "{:<9} {} kernels, {} sweeps over memory; per element {}{:.3f} B read, {}{:.3f} B written "
       "(floor {:.3f} and {:.3f})\n",
-      name, entry["kernels"].get<int>(), sweeps, entry["read_per_element"].get<double>(),
+      name, entry["kernels"].get<int>(), sweeps,
+      at_most(entry["bytes_read"] == entry["bytes_read_least"]),
+      entry["read_per_element"].get<double>(),
+      at_most(entry["bytes_written"] == entry["bytes_written_least"]),
       entry["written_per_element"].get<double>(), entry["floor_read_per_element"].get<double>(),
       entry["floor_written_per_element"].get<double>());
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);

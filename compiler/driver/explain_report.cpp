@@ -188,6 +188,8 @@ class Report {
             {"sweeps_most", sweeps(steps, true)},
             {"bytes_read", value(bytes.read)},
             {"bytes_written", value(bytes.written)},
+            {"bytes_read_least", value(bytes.least_read)},
+            {"bytes_written_least", value(bytes.least_written)},
             {"read_per_element", per_element(value(bytes.read))},
             {"written_per_element", per_element(value(bytes.written))},
             {"floor_read_per_element", per_element(floor_read)},
@@ -196,11 +198,14 @@ class Report {
   }
 
   json kernel(const kir::Kernel& kernel) {
+    const kir::KernelBytes bytes = kir::kernel_bytes(kernels_, kernel);
     return {{"name", kernel.info.symbol},
             {"role", kernel.info.role == rt::KernelRole::Finish ? "finish" : "sweep"},
             {"fused", kernel.info.fused},
-            {"bytes_read", text(kernel.info.bytes_read)},
-            {"bytes_written", text(kernel.info.bytes_written)}};
+            {"bytes_read", text(bytes.read)},
+            {"bytes_written", text(bytes.written)},
+            {"bytes_read_exact", value(bytes.read) == value(bytes.least_read)},
+            {"bytes_written_exact", value(bytes.written) == value(bytes.least_written)}};
   }
 
   // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and

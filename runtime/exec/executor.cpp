@@ -31,7 +31,7 @@ class EntryRun {
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
     const auto next = run_steps(entry.steps);
     if (!next) return tl::unexpected<Error>(next.error());
-    return CallOutcome{*next == Next::Stop, {counters_[0], counters_[1]}};
+    return CallOutcome{*next == Next::Stop, std::move(accesses_)};
   }
 
  private:
@@ -93,7 +93,24 @@ class EntryRun {
       kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
     });
     if (!status) return tl::unexpected<Error>(status.error());
+    if (image_.counts_accesses) note_launch(index);
     return check_status();
+  }
+
+  void note_launch(std::uint32_t index) {
+    const std::uint64_t read = (counters_[0] + 7) / 8, written = (counters_[1] + 7) / 8;
+    counters_[0] = counters_[1] = 0;
+    accesses_.kernels.resize(image_.kernels.size());
+    AccessCounts::Kernel& kernel = accesses_.kernels[index];
+    ++kernel.launches;
+    kernel.bytes_read += read;
+    kernel.bytes_written += written;
+    note_bytes(read, written);
+  }
+
+  void note_bytes(std::uint64_t read, std::uint64_t written) {
+    accesses_.bytes_read += read;
+    accesses_.bytes_written += written;
   }
 
   std::uint64_t groups_per_task(const KernelInfo& kernel, std::uint64_t num_groups) const {
@@ -149,8 +166,13 @@ class EntryRun {
     return static_cast<std::uint8_t*>(inputs_.buffers[buffer]);
   }
 
+  std::uint64_t size_of(BufferIndex buffer) const {
+    return static_cast<std::uint64_t>(inputs_.buffer_bytes[buffer]);
+  }
+
   Result<Next> zero(BufferIndex buffer) {
     std::uint8_t* to = bytes_of(buffer);
+    if (image_.counts_accesses) note_bytes(0, size_of(buffer));
     return move_chunks(inputs_.buffer_bytes[buffer], [to](std::int64_t begin, std::int64_t bytes) {
       std::memset(to + begin, 0, static_cast<std::size_t>(bytes));
     });
@@ -163,6 +185,7 @@ class EntryRun {
                   fmt::format("copy of {} to {}: sizes differ", image_.buffers[from_buffer].name,
                               image_.buffers[to_buffer].name));
     }
+    if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
     std::uint8_t* to = bytes_of(to_buffer);
     const std::uint8_t* from = bytes_of(from_buffer);
     return move_chunks(size_bytes, [to, from](std::int64_t begin, std::int64_t bytes) {
@@ -213,7 +236,8 @@ class EntryRun {
   std::vector<std::uint64_t> sizes_;
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};
-  alignas(64) std::uint64_t counters_[2] = {};
+  alignas(64) std::uint64_t counters_[2] = {};  // of the launch that runs, in bits
+  AccessCounts accesses_;
 };
 
 }  // namespace

@@ -18,9 +18,14 @@ namespace cinch::rt {
 /// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
 using DrawWords = std::array<std::uint32_t, 8>;
 
-/// Bytes that kernels counted, where ProgramImage::counts_accesses.
+/// What a call moved, where ProgramImage::counts_accesses; else all zero and empty.
 struct AccessCounts {
-  std::uint64_t bytes_read = 0, bytes_written = 0;
+  struct Kernel {
+    std::uint64_t launches = 0;
+    std::uint64_t bytes_read = 0, bytes_written = 0;  // of all launches; bits rounded up for each
+  };
+  std::uint64_t bytes_read = 0, bytes_written = 0;  // kernels, zero fills and copies
+  std::vector<Kernel> kernels;                      // by kernel index
 };
 
 struct ExecutorOptions {

@@ -1,5 +1,6 @@
-// ProgramImage: everything needed to run one compiled compressor, with no compiler linked: binaries, buffers with size
-// formulas, and for each entry (encode, decode, …) a list of steps. Plain data; has a file form (image_file.h).
+// ProgramImage: everything needed to run one compiled compressor, with no compiler linked:
+// binaries, buffers with size formulas, and for each entry (encode, decode, …) a list of steps.
+// Plain data; has a file form (image_file.h).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,12 +15,14 @@ using BufferIndex = std::uint32_t;
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
 enum class BufferRole : std::uint8_t {
-  Gradient,   // encode's (finish's) input, f32, n elements
-  Output,     // decode's (finish's) output, f32, n elements
-  Field,      // wire field role_index
-  Count,      // one u32: ProgramInfo::counts entry role_index (wire counts of decode are filled by the executor)
-  State,      // state role_index at entry; read only
-  StateNext,  // where the new value of state role_index goes; the executor swaps the two when the call succeeds
+  Gradient,  // encode's (finish's) input, f32, n elements
+  Output,    // decode's (finish's) output, f32, n elements
+  Field,     // wire field role_index
+  Count,  // one u32: ProgramInfo::counts entry role_index (wire counts of decode are filled by the
+          // executor)
+  State,  // state role_index at entry; read only
+  StateNext,  // where the new value of state role_index goes; the executor swaps the two when the
+              // call succeeds
   Constant,   // read-only table; bytes in ProgramImage::constants[role_index]
   Workspace,  // lives during one call
 };
@@ -27,23 +30,31 @@ enum class BufferRole : std::uint8_t {
 struct BufferInfo {
   std::string name;
   DType dtype;
-  std::uint8_t storage_bits = 0;  // bits per stored element: 8, 16, 32, 64, or fewer/odd for packed wire and state fields
-  HostExprId num_elems;           // upper bound where counts are involved (use the bound)
+  std::uint8_t storage_bits =
+      0;  // bits per stored element: 8, 16, 32, 64, or fewer/odd for packed wire and state fields
+  HostExprId num_elems;  // upper bound where counts are involved (use the bound)
   BufferRole role = BufferRole::Workspace;
   std::uint32_t role_index = 0;
-  HostExprId size_bytes;          // closed formula, rounded up to whole bytes; kernels never touch a byte beyond it
+  HostExprId size_bytes;  // closed formula, rounded up to whole bytes; kernels never touch a byte
+                          // beyond it
 };
 
-enum class KernelRole : std::uint8_t { Sweep, Finish };  // Finish: constant or per-tile size; not counted as a kernel
+enum class KernelRole : std::uint8_t {
+  Sweep,
+  Finish
+};  // Finish: constant or per-tile size; not counted as a kernel
 
 struct KernelInfo {
-  std::string symbol;               // exported function of the binary
+  std::string symbol;  // exported function of the binary
   KernelRole role = KernelRole::Sweep;
-  HostExprId num_groups;            // groups to run (upper bound where a count decides; the kernel looks at the count itself)
-  std::uint32_t group_multiple = 1; // tasks start at multiples of this (8 where rows share packed bytes)
-  bool is_ordered = false;          // uses look-back: tasks must be *started* in ascending order, each runs to its end on one thread
-  bool is_sequential = false;       // all groups in one task, ascending
-  std::vector<std::string> fused;   // what it does, for explain: IR operators in order
+  HostExprId num_groups;  // groups to run (upper bound where a count decides; the kernel looks at
+                          // the count itself)
+  std::uint32_t group_multiple =
+      1;                    // tasks start at multiples of this (8 where rows share packed bytes)
+  bool is_ordered = false;  // uses look-back: tasks must be *started* in ascending order, each runs
+                            // to its end on one thread
+  bool is_sequential = false;            // all groups in one task, ascending
+  std::vector<std::string> fused;        // what it does, for explain: IR operators in order
   HostExprId bytes_read, bytes_written;  // closed formulas, from the kernel IR
 };
 
@@ -53,8 +64,9 @@ enum class StepKind : std::uint8_t {
   Copy,       // buffer index2 to buffer index (same size)
   CheckHost,  // host expression `expr` (Bool) must hold; message `index`
   If,         // bool at element 0 of buffer `index` (u8): then `body`, else `orelse`
-  While,      // at most `expr` times: run `cond`, stop unless buffer `index` (u8) element 0 is nonzero, run `body`
-  For,        // i from `expr` to `expr2`: write i (i64) to buffer `index`, run `body`
+  While,  // at most `expr` times: run `cond`, stop unless buffer `index` (u8) element 0 is nonzero,
+          // run `body`
+  For,    // i from `expr` to `expr2`: write i (i64) to buffer `index`, run `body`
 };
 
 struct Step {
@@ -76,33 +88,37 @@ struct Entry {
 // The one argument of every kernel beside its groups.
 // Mirrored textually in the emitted source; a test compares offsets.
 struct KernelArgs {
-  void* const* buffers;             // by BufferIndex
-  const std::uint64_t* sizes;       // values of ProgramImage::size_exprs: i64, or f32 / bool bits in the low bits
-  const std::uint64_t* params;      // raw bits of parameters, f32 in the low 32 bits
-  const std::uint32_t* draw;        // see docs/language_bits.md: seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0
-  std::uint32_t* status;            // see Status
-  std::uint64_t* counters;          // bytes read and written, if the image counts accesses; else null
+  void* const* buffers;  // by BufferIndex
+  const std::uint64_t*
+      sizes;  // values of ProgramImage::size_exprs: i64, or f32 / bool bits in the low bits
+  const std::uint64_t* params;  // raw bits of parameters, f32 in the low 32 bits
+  const std::uint32_t* draw;    // see docs/language_bits.md: seed lo, seed hi, step lo, step hi,
+                                // tensor, piece, worker, 0
+  std::uint32_t* status;        // see Status
+  std::uint64_t* counters;      // bits read and written, if the image counts accesses; else null
 };
 
 /// Every kernel: runs groups [group_begin, group_end) on the calling thread.
 using KernelFunction = void (*)(const KernelArgs* args, std::uint64_t group_begin,
                                 std::uint64_t group_end);
 
-// status[0]: bit 0 = a non-finite gradient value was seen. status[1]: 0, or 1 + the lowest message index of a failed check.
+// status[0]: bit 0 = a non-finite gradient value was seen. status[1]: 0, or 1 + the lowest message
+// index of a failed check.
 enum : std::uint32_t { kStatusFlags = 0, kStatusFailed = 1, kStatusWords = 4 };
 inline constexpr std::uint32_t kFlagNonFinite = 1;
 
 struct ProgramImage {
   ProgramInfo info;
-  std::string target;                    // "cpu:x86-64-v3"
-  std::array<std::uint64_t, 2> fingerprint{};  // compressor, its constants and wire: in every payload's header
+  std::string target;  // "cpu:x86-64-v3"
+  std::array<std::uint64_t, 2>
+      fingerprint{};  // compressor, its constants and wire: in every payload's header
   std::vector<BufferInfo> buffers;
   std::vector<HostExprId> size_exprs;
   std::vector<KernelInfo> kernels;
-  std::vector<std::string> messages;     // of checks
+  std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  std::vector<std::uint8_t> binary;      // a shared object for cpu targets, a cubin or PTX for cuda
+  std::vector<std::uint8_t> binary;  // a shared object for cpu targets, a cubin or PTX for cuda
   bool counts_accesses = false;
 };
 

@@ -139,7 +139,7 @@ std::int64_t Session::workspace_bytes() const {
 std::int64_t Session::state_bytes() const {
   return impl_->buffers.state_bytes();
 }
-AccessCounts Session::last_accesses() const {
+const AccessCounts& Session::last_accesses() const {
   return impl_->accesses;
 }
 

@@ -67,8 +67,9 @@ class Session {
   /// Bytes of memory held besides states; grows with the first call of each kind.
   std::int64_t workspace_bytes() const;
   std::int64_t state_bytes() const;
-  /// Bytes that the kernels of the last call counted, where the image counts accesses.
-  AccessCounts last_accesses() const;
+  /// Bytes that the steps of the last call moved, where the image counts accesses; nothing of what
+  /// the session itself does around them.
+  const AccessCounts& last_accesses() const;
 
   /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
   /// a non-finite value gives a marked payload and leaves the states as they were. Errors:

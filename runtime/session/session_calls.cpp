@@ -79,7 +79,7 @@ Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
   inputs.buffers = buffers.pointers();
   inputs.buffer_bytes = buffers.bytes();
   auto outcome = executor.run(kind, inputs);
-  accesses = outcome ? outcome->accesses : AccessCounts{};
+  accesses = outcome ? std::move(outcome->accesses) : AccessCounts{};
   return outcome;
 }
 

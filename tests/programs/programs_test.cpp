@@ -105,10 +105,7 @@ void register_folder(const std::filesystem::path& folder) {
       continue;
     }
     // A wrapper alone is no program; programs of tests/programs compose it.
-    if (program->text.find(": compressor") != std::string::npos &&
-        program->text.find("compressor " + program->name + " =") == std::string::npos) {
-      continue;
-    }
+    if (is_wrapper(*program)) continue;
     register_check("Agree", *program, agree);
     register_check("Bounds", *program, keep_bounds);
     register_check("Hostile", *program, refuse_hostile);

@@ -98,12 +98,10 @@ struct Histogram {
   }
 };
 
-// Bytes of a run of packed or whole elements, for counted images.
-CINCH_CALL u64 run_bytes(u32 count, u32 bits) {
-  return (u64(count) * bits + 7) / 8;
-}
-CINCH_CALL u64 lane_bytes(Truth live, u32 bits) {
-  return u64(__builtin_popcount(bits_of_truth(live))) * ((bits + 7) / 8);
+// For counted images, in bits: tasks and rows may share a byte, so that rounding belongs to the
+// whole launch.
+CINCH_CALL u64 lane_bits(Truth live, u32 bits) {
+  return u64(__builtin_popcount(bits_of_truth(live))) * bits;
 }
 CINCH_CALL void add_counted(const KernelArgs* args, u64 read, u64 written) {
   if (!args->counters) return;

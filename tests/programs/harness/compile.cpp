@@ -100,10 +100,11 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program) {
 }
 
 tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
-    const kir::KernelProgram& kernels, const std::string& arch) {
+    const kir::KernelProgram& kernels, const std::string& arch, bool count_accesses) {
   using Loaded = std::shared_ptr<const rt::LoadedProgram>;
   return caught<Loaded>([&]() -> tl::expected<Loaded, std::string> {
     codegen::ImageOptions options;
+    options.count_accesses = count_accesses;
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
     options.sanitize_address = true;

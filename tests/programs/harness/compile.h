@@ -23,9 +23,10 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program);
 /// Only the front end: nothing, or the diagnostics.
 tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program);
 
-/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4".
+/// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4"; with `count_accesses`, such that count the
+/// bytes they move.
 tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
-    const kir::KernelProgram& kernels, const std::string& arch);
+    const kir::KernelProgram& kernels, const std::string& arch, bool count_accesses = false);
 
 /// The levels of x86-64 that this machine runs, lowest first; those it lacks are in `missing`.
 struct Architectures {

@@ -75,6 +75,24 @@ std::optional<ProgramFile> read_program(const std::filesystem::path& path) {
   return program;
 }
 
+bool is_wrapper(const ProgramFile& program) {
+  return program.text.find(": compressor") != std::string::npos &&
+         program.text.find("compressor " + program.name + " =") == std::string::npos;
+}
+
+std::vector<ProgramFile> library_compositions() {
+  std::vector<ProgramFile> programs;
+  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
+    const auto inner = read_program(path);
+    if (!inner || is_wrapper(*inner)) continue;
+    const std::string name = "ef_of_" + inner->name, family = path.parent_path().filename();
+    auto program = make_program(name, "import std.wrap\nimport std." + family + "\ncompressor " +
+                                          name + " = error_feedback(" + inner->name + ")\n");
+    if (program) programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
 std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

@@ -29,6 +29,12 @@ std::optional<ProgramFile> read_program(const std::filesystem::path& path);
 /// From text that stands in no file.
 std::optional<ProgramFile> make_program(std::string name, std::string text);
 
+/// A file that defines a wrapper and no compressor to run.
+bool is_wrapper(const ProgramFile& program);
+
+/// error_feedback around every compressor of the standard library, as programs of their own.
+std::vector<ProgramFile> library_compositions();
+
 /// All `.cinch` files below a folder, by path.
 std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder);
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "codegen/kir/structure.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
@@ -46,7 +48,7 @@ TEST(Cost, rows_stay_on_chip_up_to_a_length) {
   EXPECT_EQ(at(wide, b.read, 1000), 2 * 4000);
 }
 
-TEST(Cost, packed_widths_round_up_once) {
+TEST(Cost, packed_widths_round_up_once_a_launch) {
   KernelProgram program = sample_copy(*make_uint(11), 11);
   const KernelBytes bytes = kernel_bytes(program, program.kernels[0]);
   EXPECT_EQ(at(program, bytes.read, 3), 5);
@@ -61,6 +63,91 @@ TEST(Cost, entries_sum_launches_and_zero_fills) {
   // Zeroed: three tiles of two words and two more, and the count.
   EXPECT_EQ(at(program, bytes.written, 3000), 24004 + (3 * 2 + 2) * 8 + 4);
   EXPECT_EQ(at(program, bytes.sweeps_written, 3000), 24004);
+}
+
+TEST(Cost, what_data_decides_has_a_least) {
+  KernelProgram program = sample_compact();
+  const KernelBytes bytes = kernel_bytes(program, program.kernels[0]);
+  EXPECT_EQ(at(program, bytes.least_read, 3000), 12000);
+  EXPECT_EQ(at(program, bytes.least_written, 3000), 0);
+  KernelProgram rows = sample_rows(512, 4);
+  const KernelBytes exact = kernel_bytes(rows, rows.kernels[0]);
+  EXPECT_EQ(exact.least_read, exact.read);
+  EXPECT_EQ(exact.least_written, exact.written);
+}
+
+// One load of a gradient of n elements by `predicate`, in a kernel of n + 24 elements.
+KernelProgram predicated_load(const std::function<ValueId(KernelBuilder&)>& predicate) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_workspace(program, "in", kF32, pool.n());
+  KernelBuilder b(program, "sweep", GroupKind::Tile);
+  b.set_extent(pool.add(pool.n(), pool.const_int(24)));
+  b.elements();
+  b.load_at(in, b.element(), predicate(b));
+  b.finish();
+  return program;
+}
+
+TEST(Cost, a_predicate_on_the_place_is_exact) {
+  KernelProgram below = predicated_load([](KernelBuilder& b) {
+    const ValueId n = b.convert(b.host_size(b.program().info.exprs.n()), ComputeType::U32);
+    return b.lt(b.element(), n);
+  });
+  const KernelBytes padded = kernel_bytes(below, below.kernels[0]);
+  EXPECT_EQ(at(below, padded.read, 1000), 4000);
+  EXPECT_EQ(padded.least_read, padded.read);
+  KernelProgram within = predicated_load([](KernelBuilder& b) {
+    return b.logical_and(b.lt(b.element(), b.const_u32(30)),
+                         b.scalar(ScalarOp::ge, {b.element(), b.const_u32(10)}));
+  });
+  const KernelBytes slice = kernel_bytes(within, within.kernels[0]);
+  EXPECT_EQ(at(within, slice.least_read, 1000), 20 * 4);
+  EXPECT_EQ(at(within, slice.read, 1), 15 * 4);
+}
+
+TEST(Cost, a_predicate_on_data_is_not) {
+  // The place as a float, and a place of a signed type, are not the place.
+  const auto as_float = [](KernelBuilder& b) {
+    return b.lt(b.convert(b.element(), ComputeType::F32), b.const_f32(7));
+  };
+  const auto narrow = [](KernelBuilder& b) {
+    return b.lt(b.convert(b.element(), kU32, kU8), b.const_u32(7));
+  };
+  for (const auto& predicate :
+       {std::function<ValueId(KernelBuilder&)>(as_float), {std::function(narrow)}}) {
+    KernelProgram program = predicated_load(predicate);
+    const KernelBytes bytes = kernel_bytes(program, program.kernels[0]);
+    EXPECT_EQ(at(program, bytes.read, 1000), 4096);
+    EXPECT_EQ(at(program, bytes.least_read, 1000), 0);
+  }
+}
+
+TEST(Cost, branches_and_loops_have_a_most_and_a_least) {
+  KernelProgram program = sample_reduce();
+  annotate_costs(program);
+  HostExprPool& pool = program.info.exprs;
+  const rt::Step sweep{.kind = rt::StepKind::Launch, .index = 0};
+  const rt::Step finish{.kind = rt::StepKind::Launch, .index = 1};
+  rt::Step branch{.kind = rt::StepKind::If, .index = 0};
+  branch.body = {sweep, sweep};
+  branch.orelse = {sweep};
+  auto& steps = program.entries[1].steps;
+  steps = {branch};
+  EntryBytes bytes = entry_bytes(program, rt::EntryKind::Encode);
+  EXPECT_EQ(at(program, bytes.read, 1000), 2 * 4000);
+  EXPECT_EQ(at(program, bytes.least_read, 1000), 4000);
+  rt::Step loop{.kind = rt::StepKind::While, .index = 0};
+  loop.expr = pool.const_int(3);
+  loop.cond = {finish};
+  loop.body = {sweep};
+  steps = {loop};
+  bytes = entry_bytes(program, rt::EntryKind::Encode);
+  EXPECT_EQ(at(program, bytes.read, 1000), 3 * (4000 + 13));
+  EXPECT_EQ(at(program, bytes.least_read, 1000), 13);
+  steps[0].expr = pool.const_int(0);
+  bytes = entry_bytes(program, rt::EntryKind::Encode);
+  EXPECT_EQ(at(program, bytes.least_read, 1000), 0);
 }
 
 TEST(Cost, loops_count_their_bound) {

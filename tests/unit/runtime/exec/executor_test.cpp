@@ -122,9 +122,10 @@ void stop_in_first_task(const KernelArgs*, std::uint64_t, std::uint64_t) {
   ++tasks_started;
   stop_now = true;
 }
-void count_bytes(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
-  std::atomic_ref(args->counters[0]).fetch_add(8 * (end - begin));
-  std::atomic_ref(args->counters[1]).fetch_add(2 * (end - begin));
+void count_bits(const KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
+  if (args->counters == nullptr) return;
+  std::atomic_ref(args->counters[0]).fetch_add(64 * (end - begin));
+  std::atomic_ref(args->counters[1]).fetch_add(3 * (end - begin));
 }
 
 TEST(Executor, CoversEveryGroupOnceForAnySplit) {
@@ -361,14 +362,29 @@ TEST(Executor, KernelsKeepSubnormalsWhateverTheHostDoes) {
 
 TEST(Executor, CountsAccessesOnlyWhereTheImageDoes) {
   HandProgram program;
-  program.buffer(kU64, 1);
-  program.image.counts_accesses = true;
-  program.entry().steps = {{StepKind::Launch, program.kernel(count_bytes, 100)}};
+  const BufferIndex a = program.buffer(kU64, 5), b = program.buffer(kU64, 5);
+  const std::uint32_t kernel = program.kernel(count_bits, 99);
+  program.entry().steps = {{StepKind::Zero, a},
+                           {StepKind::Copy, b, a},
+                           {StepKind::Launch, kernel},
+                           {StepKind::Launch, kernel}};
   ProgramBuffers buffers(program.image);
-  const auto outcome = run(program, buffers, {4, 3});
+  auto outcome = run(program, buffers, {4, 3});
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->accesses.bytes_read, 800u);
-  EXPECT_EQ(outcome->accesses.bytes_written, 200u);
+  EXPECT_EQ(outcome->accesses.bytes_read, 0u);
+  EXPECT_TRUE(outcome->accesses.kernels.empty());
+
+  program.image.counts_accesses = true;
+  outcome = run(program, buffers, {4, 3});
+  ASSERT_TRUE(outcome);
+  const AccessCounts& counted = outcome->accesses;
+  // 297 bits round up in each launch, whatever its tasks are.
+  ASSERT_EQ(counted.kernels.size(), 1u);
+  EXPECT_EQ(counted.kernels[0].launches, 2u);
+  EXPECT_EQ(counted.kernels[0].bytes_read, 2 * 99 * 8u);
+  EXPECT_EQ(counted.kernels[0].bytes_written, 2 * 38u);
+  EXPECT_EQ(counted.bytes_read, 40u + 2 * 99 * 8u);
+  EXPECT_EQ(counted.bytes_written, 40u + 40u + 2 * 38u);
 }
 
 TEST(TaskRunner, RunsEveryTaskOnceInAscendingStarts) {
