@@ -192,7 +192,7 @@ Index KernelEmitter::scatter_index(const ir::Op& op) {
     place = {std::nullopt, index_at(op.operands[1], domain_place(), to.dims[0]),
              flat_of(domain_place(), values)};
   } else {
-    const auto [row, col] = row_col_of(domain_place(), values);
+    const auto [row, col] = row_col_of(domain_place(), values, {});
     place = {std::nullopt, index_at(op.operands[1], {row, {}, {}}, to.dims[0]), col};
   }
   Index at = flat_of(place, to);

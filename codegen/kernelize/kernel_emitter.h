@@ -101,7 +101,11 @@ class KernelEmitter {
   bool is_selected(const Place& place) const;
   Index scatter_index(const ir::Op& op);
   Index flat_of(const Place& place, const ir::Type& type);
-  std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type);
+  // Which of row and column are asked for: the other may come back as zero.
+  struct Halves {
+    bool row = true, col = true;
+  };
+  std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type, Halves halves);
   Place operand_place(const Place& place, const ir::Type& operand, const ir::Type& result);
   kir::ValueId index_u32(const Index& index);
   kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);

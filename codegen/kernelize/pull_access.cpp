@@ -105,7 +105,8 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   return out;
 }
 
-std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::Type& t) {
+std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::Type& t,
+                                                  Halves halves) {
   if (place.row && place.col) return {*place.row, *place.col};
   const Index flat = *place.flat;
   const auto& d = kp_.domain;
@@ -120,7 +121,8 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   if (pc_.is_const(t.dims[0], 1)) return {zero, flat};
   const auto cols = host_value(t.dims[1]);
   if (flat.kind == Index::Kind::Uniform) {
-    const auto split = [&](ScalarOp op) {
+    const auto split = [&](ScalarOp op, bool is_needed) {
+      if (!is_needed) return zero;
       const auto make = [&] { return b_.scalar(op, {flat.value, cols}); };
       return Index{Index::Kind::Uniform,
                    flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make),
@@ -128,7 +130,7 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
                    flat.pred,
                    flat.is_group_level};
     };
-    return {split(ScalarOp::div), split(ScalarOp::mod)};
+    return {split(ScalarOp::div, halves.row), split(ScalarOp::mod, halves.col)};
   }
   const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
   const auto i = index_u32(flat);
@@ -137,8 +139,11 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
     const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
     pred = b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
   }
-  return {Index{Index::Kind::Varying, b_.scalar(ScalarOp::div, {i, c}), {}, pred, false},
-          Index{Index::Kind::Varying, b_.scalar(ScalarOp::mod, {i, c}), {}, pred, false}};
+  const auto split = [&](ScalarOp op, bool is_needed) {
+    if (!is_needed) return zero;
+    return Index{Index::Kind::Varying, b_.scalar(op, {i, c}), {}, pred, false};
+  };
+  return {split(ScalarOp::div, halves.row), split(ScalarOp::mod, halves.col)};
 }
 
 Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
@@ -149,9 +154,13 @@ Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
   if (is_same) return place;
   const Index zero{Index::Kind::Uniform, b_.const_i64(0), {}, {}, false};
   if (operand.rank == 1) return pc_.is_const(operand.dims[0], 1) ? Place{zero, {}, {}} : place;
-  auto [row, col] = row_col_of(place, result);
-  if (pc_.is_const(operand.dims[0], 1) && !pc_.is_const(result.dims[0], 1)) row = zero;
-  if (pc_.is_const(operand.dims[1], 1) && !pc_.is_const(result.dims[1], 1)) col = zero;
+  const auto is_repeated = [&](int d) {
+    return pc_.is_const(operand.dims[d], 1) && !pc_.is_const(result.dims[d], 1);
+  };
+  const Halves kept{!is_repeated(0), !is_repeated(1)};
+  auto [row, col] = row_col_of(place, result, kept);
+  if (!kept.row) row = zero;
+  if (!kept.col) col = zero;
   return {std::nullopt, row, col};
 }
 
@@ -191,13 +200,13 @@ KirValue KernelEmitter::pull_gather(const ir::Op& op, ir::ValueId v, const Place
   if (type(idx).rank == 0) {
     return pull(x, {std::nullopt, index_at(idx, place, tx.dims[0]), flat_of(place, to)});
   }
-  const auto [row, col] = row_col_of(place, to);
+  const auto [row, col] = row_col_of(place, to, {});
   return pull(x, {std::nullopt, index_at(idx, {row, {}, {}}, tx.dims[0]), col});
 }
 
 KirValue KernelEmitter::pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto& tx = type(op.operands[0]);
-  const auto [row, col] = row_col_of(place, type(v));
+  const auto [row, col] = row_col_of(place, type(v), {});
   const Place at{place.flat, row, col};
   if (op.attrs.axis == 1)
     return pull(op.operands[0], {std::nullopt, row, index_at(op.operands[1], at, tx.dims[1])});
@@ -217,7 +226,7 @@ KirValue KernelEmitter::pull_slice(const ir::Op& op, ir::ValueId v, const Place&
     return i;
   };
   if (type(v).rank == 1) return pull(op.operands[0], {shifted(flat_of(place, type(v))), {}, {}});
-  const auto [row, col] = row_col_of(place, type(v));
+  const auto [row, col] = row_col_of(place, type(v), {});
   return pull(op.operands[0], {std::nullopt, shifted(row), col});
 }
 
@@ -252,7 +261,7 @@ KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place
 }
 
 KirValue KernelEmitter::pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place) {
-  const auto [row, col] = row_col_of(place, type(v));
+  const auto [row, col] = row_col_of(place, type(v), {});
   return pull(op.operands[0], {std::nullopt, col, row});
 }
 

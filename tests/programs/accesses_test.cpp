@@ -180,13 +180,10 @@ TEST(LibraryAccesses, OnlySelectionsGathersAndScattersOfTheLibraryDependOnData) 
                            "decode_add writes"};
   expected["graddrop"] = {"encode reads",  "encode writes",    "decode reads",
                           "decode writes", "decode_add reads", "decode_add writes"};
-  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
-    const auto program = read_program(path);
-    ASSERT_TRUE(program) << path;
-    if (is_wrapper(*program)) continue;
-    auto compiled = compile(*program);
+  for (const ProgramFile& program : compressors_of(CINCH_STDLIB_DIR)) {
+    auto compiled = compile(program);
     ASSERT_TRUE(compiled) << compiled.error();
-    EXPECT_EQ(decided_by_data(compiled->kernels), expected[program->name]) << program->name;
+    EXPECT_EQ(decided_by_data(compiled->kernels), expected[program.name]) << program.name;
   }
 }
 
@@ -195,22 +192,14 @@ void register_program(const ProgramFile& program) {
                           [=]() -> AccessCheck* { return new AccessCheck(program); });
 }
 
-void register_folder(const std::filesystem::path& folder) {
-  for (const auto& path : find_programs(folder)) {
-    const auto program = read_program(path);
-    if (program && !is_wrapper(*program)) register_program(*program);
-  }
-}
-
 }  // namespace
 }  // namespace cinch::testing
 
 int main(int argc, char** argv) {
+  using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  cinch::testing::register_folder(CINCH_STDLIB_DIR);
-  for (const auto& program : cinch::testing::library_compositions()) {
-    cinch::testing::register_program(program);
-  }
-  cinch::testing::register_folder(CINCH_PROGRAMS_DIR);
+  for (const auto& program : compressors_of(CINCH_STDLIB_DIR)) register_program(program);
+  for (const auto& program : library_compositions()) register_program(program);
+  for (const auto& program : compressors_of(CINCH_PROGRAMS_DIR)) register_program(program);
   return RUN_ALL_TESTS();
 }

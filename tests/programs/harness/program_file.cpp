@@ -82,13 +82,33 @@ bool is_wrapper(const ProgramFile& program) {
 
 std::vector<ProgramFile> library_compositions() {
   std::vector<ProgramFile> programs;
-  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
-    const auto inner = read_program(path);
-    if (!inner || is_wrapper(*inner)) continue;
-    const std::string name = "ef_of_" + inner->name, family = path.parent_path().filename();
+  for (const ProgramFile& inner : compressors_of(CINCH_STDLIB_DIR)) {
+    const std::string name = "ef_of_" + inner.name;
+    const std::string family = std::filesystem::path(inner.path).parent_path().filename();
     auto program = make_program(name, "import std.wrap\nimport std." + family + "\ncompressor " +
-                                          name + " = error_feedback(" + inner->name + ")\n");
+                                          name + " = error_feedback(" + inner.name + ")\n");
     if (program) programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder) {
+  std::vector<ProgramFile> programs;
+  for (const auto& path : find_programs(folder)) {
+    auto program = read_program(path);
+    if (program && !is_wrapper(*program)) programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+std::vector<ProgramFile> programs_for_cuda(bool is_long) {
+  std::vector<ProgramFile> programs = compressors_of(CINCH_STDLIB_DIR);
+  for (ProgramFile& program : library_compositions()) {
+    if (is_long || program.name == "ef_of_onebit") programs.push_back(std::move(program));
+  }
+  if (!is_long) return programs;
+  for (ProgramFile& program : compressors_of(CINCH_PROGRAMS_DIR)) {
+    programs.push_back(std::move(program));
   }
   return programs;
 }

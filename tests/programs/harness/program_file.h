@@ -35,6 +35,13 @@ bool is_wrapper(const ProgramFile& program);
 /// error_feedback around every compressor of the standard library, as programs of their own.
 std::vector<ProgramFile> library_compositions();
 
+/// The programs of a folder that can be read and are no wrappers.
+std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder);
+
+/// What CUDA text is tested with: the standard library and error feedback around onebit; in a long
+/// run error feedback around all of it and the programs of tests/programs.
+std::vector<ProgramFile> programs_for_cuda(bool is_long);
+
 /// All `.cinch` files below a folder, by path.
 std::vector<std::filesystem::path> find_programs(const std::filesystem::path& folder);
 

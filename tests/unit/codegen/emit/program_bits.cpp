@@ -15,14 +15,22 @@ namespace {
 
 constexpr std::uint8_t kCanary = 0xa5;
 constexpr std::size_t kCanaryBytes = 64;
-constexpr std::uint32_t kDraw[8] = {0x12345678, 0x9abcdef0, 77, 0, 5, 1, 2, 0};
+
+HostEnv env_of(const BitsCase& at) {
+  HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
+  env.world = at.world;
+  env.worker = kBitsDraw[6];
+  env.step = at.step;
+  env.params = at.host_params;
+  return env;
+}
 
 // Buffers of one run; each has bytes behind it that nobody may touch.
 class Memory {
  public:
   Memory(const kir::KernelProgram& program, const BitsCase& at) {
     for (const rt::BufferInfo& info : program.buffers) {
-      const HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
+      const HostEnv env = env_of(at);
       const auto size = static_cast<std::size_t>(
           program.info.exprs
               .eval_int(program.info.exprs.has_count(info.size_bytes)
@@ -41,6 +49,9 @@ class Memory {
   void zero(std::uint32_t index) { std::memset(pointers_[index], 0, sizes_[index]); }
   void copy(std::uint32_t to, std::uint32_t from) {
     std::memcpy(pointers_[to], pointers_[from], std::min(sizes_[to], sizes_[from]));
+  }
+  void write(std::uint32_t index, const void* from, std::size_t size) {
+    std::memcpy(pointers_[index], from, size);
   }
   void* const* pointers() const { return pointers_.data(); }
   std::size_t num_buffers() const { return buffers_.size(); }
@@ -72,7 +83,28 @@ class Memory {
   std::vector<void*> pointers_;
 };
 
-class Comparison {
+}  // namespace
+
+struct BothTargets::Modules {
+  LockstepModule cuda;
+  rt::CpuModule cpu;
+};
+
+BothTargets::BothTargets(std::unique_ptr<Modules> modules) : modules_(std::move(modules)) {}
+BothTargets::BothTargets(BothTargets&&) noexcept = default;
+BothTargets::~BothTargets() = default;
+
+rt::Result<BothTargets> BothTargets::compile(const kir::KernelProgram& program) {
+  auto cuda = LockstepModule::compile(program);
+  if (!cuda) return tl::unexpected(cuda.error());
+  const auto binary = compile_cpu(emit_cpu(program, {.arch = "x86-64"}), {.optimization_level = 1});
+  if (!binary) return tl::unexpected(binary.error());
+  auto cpu = rt::CpuModule::load(*binary);
+  if (!cpu) return tl::unexpected(cpu.error());
+  return BothTargets(std::make_unique<Modules>(Modules{std::move(*cuda), std::move(*cpu)}));
+}
+
+class BitsRun::Comparison {
  public:
   Comparison(const kir::KernelProgram& program, const LockstepModule& cuda,
              const rt::CpuModule& cpu, const BitsCase& at)
@@ -82,45 +114,93 @@ class Comparison {
         at_(at),
         by_cuda_(program, at),
         by_cpu_(program, at) {
-    const HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
+    const HostEnv env = env_of(at);
     for (HostExprId id : program.size_exprs) {
       sizes_.push_back(program.info.exprs.eval(id, env).value().bits);
     }
   }
 
+  const kir::KernelProgram& program() const { return program_; }
+  const Memory& by_cuda() const { return by_cuda_; }
+
+  void zero(std::uint32_t index) {
+    by_cuda_.zero(index);
+    by_cpu_.zero(index);
+  }
+  void copy(std::uint32_t to, std::uint32_t from) {
+    by_cuda_.copy(to, from);
+    by_cpu_.copy(to, from);
+  }
+  void write(std::uint32_t index, const void* from, std::size_t size) {
+    by_cuda_.write(index, from, size);
+    by_cpu_.write(index, from, size);
+  }
+
   std::string run(const std::vector<rt::Step>& steps) {
     for (const rt::Step& step : steps) {
-      std::string error;
-      switch (step.kind) {
-        case rt::StepKind::Zero:
-          by_cuda_.zero(step.index);
-          by_cpu_.zero(step.index);
-          break;
-        case rt::StepKind::Copy:
-          by_cuda_.copy(step.index, step.index2);
-          by_cpu_.copy(step.index, step.index2);
-          break;
-        case rt::StepKind::CheckHost:
-          break;
-        case rt::StepKind::Launch:
-          error = launch(program_.kernels[step.index]);
-          if (error.empty()) error = compare(program_.kernels[step.index]);
-          break;
-        default:
-          return "a step that this harness does not run";
-      }
+      std::string error = run_step(step);
       if (!error.empty()) return error;
     }
     return {};
   }
 
  private:
+  std::string run_step(const rt::Step& step) {
+    switch (step.kind) {
+      case rt::StepKind::Zero:
+        zero(step.index);
+        return {};
+      case rt::StepKind::Copy:
+        copy(step.index, step.index2);
+        return {};
+      case rt::StepKind::CheckHost:
+        return {};
+      case rt::StepKind::Launch: {
+        const kir::Kernel& kernel = program_.kernels[step.index];
+        std::string error = launch(kernel);
+        return error.empty() ? compare(kernel) : error;
+      }
+      case rt::StepKind::If:
+        return run(is_true(step.index) ? step.body : step.orelse);
+      case rt::StepKind::While:
+        return run_while(step);
+      case rt::StepKind::For:
+        return run_for(step);
+    }
+    return "a step of no kind";
+  }
+
+  // Both memories are equal wherever a program looks.
+  bool is_true(std::uint32_t buffer) const { return by_cpu_.bytes(buffer)[0] != 0; }
+  std::int64_t value(HostExprId id) const {
+    return program_.info.exprs.eval_int(id, env_of(at_)).value();
+  }
+
+  std::string run_while(const rt::Step& step) {
+    const std::int64_t at_most = value(step.expr);
+    for (std::int64_t i = 0; i < at_most; ++i) {
+      std::string error = run(step.cond);
+      if (!error.empty() || !is_true(step.index)) return error;
+      error = run(step.body);
+      if (!error.empty()) return error;
+    }
+    return {};
+  }
+
+  std::string run_for(const rt::Step& step) {
+    const std::int64_t end = value(step.expr2);
+    for (std::int64_t i = value(step.expr); i < end; ++i) {
+      write(step.index, &i, sizeof i);
+      std::string error = run(step.body);
+      if (!error.empty()) return error;
+    }
+    return {};
+  }
+
   std::string launch(const kir::Kernel& kernel) {
-    const HostEnv env{.n = at_.n, .rows = at_.rows, .cols = at_.cols};
-    const auto groups = static_cast<std::uint64_t>(
-        program_.info.exprs.eval_int(kernel.info.num_groups, env).value());
-    const rt::KernelArgs args{by_cpu_.pointers(), sizes_.data(), at_.params.data(), kDraw,
-                              by_cpu_.status,     nullptr};
+    const auto groups = static_cast<std::uint64_t>(value(kernel.info.num_groups));
+    const rt::KernelArgs args{by_cpu_.pointers(), sizes_.data(),  at_.params.data(),
+                              kBitsDraw,          by_cpu_.status, nullptr};
     if (groups > 0) cpu_.find(kernel.info.symbol)(&args, 0, groups);
     if (groups == 0) return {};
     const CudaLaunch shape = cuda_launch(program_, kernel);
@@ -139,7 +219,7 @@ class Comparison {
     put(layout.buffers, by_cuda_.pointers(), 8 * by_cuda_.num_buffers());
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
     put(layout.params, at_.params.data(), 8 * at_.params.size());
-    put(layout.draw, kDraw, sizeof kDraw);
+    put(layout.draw, kBitsDraw, sizeof kBitsDraw);
     const std::uint32_t* status = by_cuda_.status;
     put(layout.status, &status, 8);
     put(layout.num_groups, &groups, 8);
@@ -163,6 +243,7 @@ class Comparison {
     for (std::size_t b = 0; b < by_cpu_.num_buffers(); ++b) {
       const auto& cpu = by_cpu_.bytes(b);
       const auto& cuda = by_cuda_.bytes(b);
+      if (cpu == cuda) continue;
       const std::size_t begin = is_private(b) ? by_cpu_.size(b) : 0;
       for (std::size_t i = begin; i < cpu.size(); ++i) {
         if (cpu[i] == cuda[i]) continue;
@@ -187,19 +268,59 @@ class Comparison {
   std::vector<std::uint64_t> sizes_;
 };
 
-}  // namespace
+BitsRun::BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at)
+    : comparison_(std::make_unique<Comparison>(program, targets.modules_->cuda,
+                                               targets.modules_->cpu, at)) {}
+BitsRun::~BitsRun() = default;
+
+std::string BitsRun::run(rt::EntryKind entry) {
+  return comparison_->run(comparison_->program().entries[static_cast<std::size_t>(entry)].steps);
+}
+
+void BitsRun::commit_states() {
+  const auto& buffers = comparison_->program().buffers;
+  for (std::uint32_t to = 0; to < buffers.size(); ++to) {
+    for (std::uint32_t from = 0; from < buffers.size(); ++from) {
+      const bool is_pair = buffers[to].role == rt::BufferRole::State &&
+                           buffers[from].role == rt::BufferRole::StateNext &&
+                           buffers[to].role_index == buffers[from].role_index;
+      if (is_pair) comparison_->copy(to, from);
+    }
+  }
+}
+
+void BitsRun::zero_states() {
+  const auto& buffers = comparison_->program().buffers;
+  for (std::uint32_t b = 0; b < buffers.size(); ++b) {
+    const bool is_state =
+        buffers[b].role == rt::BufferRole::State || buffers[b].role == rt::BufferRole::StateNext;
+    if (is_state) comparison_->zero(b);
+  }
+}
+
+void BitsRun::set_input(const std::vector<std::uint8_t>& input) {
+  const auto& buffers = comparison_->program().buffers;
+  for (std::uint32_t b = 0; b < buffers.size(); ++b) {
+    if (buffers[b].role != rt::BufferRole::Gradient) continue;
+    comparison_->write(b, input.data(), std::min(input.size(), comparison_->by_cuda().size(b)));
+  }
+}
+
+std::span<const std::uint8_t> BitsRun::buffer(rt::BufferRole role, std::uint32_t role_index) const {
+  const auto& buffers = comparison_->program().buffers;
+  for (std::uint32_t b = 0; b < buffers.size(); ++b) {
+    if (buffers[b].role != role || buffers[b].role_index != role_index) continue;
+    return std::span(comparison_->by_cuda().bytes(b)).first(comparison_->by_cuda().size(b));
+  }
+  return {};
+}
 
 rt::Result<std::string> compare_targets(const kir::KernelProgram& program, rt::EntryKind entry,
                                         const std::vector<BitsCase>& cases) {
-  const auto cuda = LockstepModule::compile(program);
-  if (!cuda) return tl::unexpected(cuda.error());
-  const auto binary = compile_cpu(emit_cpu(program, {.arch = "x86-64"}), {.optimization_level = 1});
-  if (!binary) return tl::unexpected(binary.error());
-  const auto cpu = rt::CpuModule::load(*binary);
-  if (!cpu) return tl::unexpected(cpu.error());
+  const auto targets = BothTargets::compile(program);
+  if (!targets) return tl::unexpected(targets.error());
   for (const BitsCase& at : cases) {
-    const std::string error = Comparison(program, *cuda, *cpu, at)
-                                  .run(program.entries[static_cast<std::size_t>(entry)].steps);
+    const std::string error = BitsRun(program, *targets, at).run(entry);
     if (!error.empty()) return error;
   }
   return std::string();

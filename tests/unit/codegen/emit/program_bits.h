@@ -1,7 +1,9 @@
-// Runs an entry of a kernel program twice, by its CPU kernels and by its CUDA text in lock-step,
-// and compares every buffer.
+// Runs entries of a kernel program twice, by its CPU kernels and by its CUDA text in lock-step, and
+// compares every buffer after every kernel.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,13 +14,54 @@ namespace cinch::codegen {
 
 struct BitsCase {
   std::int64_t n = 0, rows = 1, cols = 0;
-  std::vector<std::uint64_t> params;  // raw bits
-  std::vector<std::uint8_t> input;    // bytes that fill buffers which hold input, over and over
+  std::vector<std::uint64_t> params;   // raw bits
+  std::vector<HostValue> host_params;  // the same for host formulas, where they ask
+  std::vector<std::uint8_t> input;     // bytes that fill buffers which hold input, over and over
   std::uint32_t num_blocks = 3;
+  std::int64_t step = 0, world = 1;
 };
 
-/// Empty if all buffers and status words are equal; else what differs. `program` must launch, zero
-/// and copy only.
+/// What every run draws from: seed, step (not the case's), tensor, piece, worker 2.
+inline constexpr std::uint32_t kBitsDraw[8] = {0x12345678, 0x9abcdef0, 77, 0, 5, 1, 2, 0};
+
+/// A program compiled for both.
+class BothTargets {
+ public:
+  /// Errors: Unavailable (no Clang library).
+  static rt::Result<BothTargets> compile(const kir::KernelProgram& program);
+  BothTargets(BothTargets&&) noexcept;
+  ~BothTargets();
+
+ private:
+  friend class BitsRun;
+  struct Modules;
+  explicit BothTargets(std::unique_ptr<Modules> modules);
+  std::unique_ptr<Modules> modules_;
+};
+
+/// Two memories, one per target, in which entries run one after another.
+class BitsRun {
+ public:
+  /// All outlive the run.
+  BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at);
+  ~BitsRun();
+
+  /// Empty if all buffers and status words are equal after every kernel; else what differs first.
+  std::string run(rt::EntryKind entry);
+  /// What a session does between entries: new states become states; states start as zeros.
+  void commit_states();
+  void zero_states();
+  /// The next gradient.
+  void set_input(const std::vector<std::uint8_t>& input);
+  /// A buffer as the CUDA text left it.
+  std::span<const std::uint8_t> buffer(rt::BufferRole role, std::uint32_t role_index) const;
+
+ private:
+  class Comparison;
+  std::unique_ptr<Comparison> comparison_;
+};
+
+/// One entry in each of the cases: empty, or what differs.
 rt::Result<std::string> compare_targets(const kir::KernelProgram& program, rt::EntryKind entry,
                                         const std::vector<BitsCase>& cases);
 
