@@ -183,14 +183,16 @@ void CpuKernelEmitter::close_section(const Instr& instr) {
   }
 }
 
-// Lane 0 of each member of a Part, then of `has`, to the results, which are declared.
+// Lane 0 of each member of a Part, 0 where nothing took part, then of `has`, to the results, which
+// are declared.
 void CpuKernelEmitter::emit_parts(const Instr& instr, const std::string& part) {
   line("{");
   line(fmt::format("const auto part = {};", part));
   std::string member = "part.value";
   for (std::size_t i = 0; i + 1 < instr.results.size(); ++i, member += ".tail") {
     assign(instr.results[i],
-           fmt::format("lane_of<{}>({}.head, 0)", c_type(type(instr.results[i])), member));
+           fmt::format("lane_of<bool>(part.has, 0) ? lane_of<{0}>({1}.head, 0) : {0}(0)",
+                       c_type(type(instr.results[i])), member));
   }
   assign(instr.results.back(), "lane_of<bool>(part.has, 0)");
   line("}");

@@ -16,11 +16,11 @@ namespace {
 constexpr std::uint8_t kCanary = 0xa5;
 constexpr std::size_t kCanaryBytes = 64;
 
-HostEnv env_of(const BitsCase& at) {
+HostEnv env_of(const BitsCase& at, std::int64_t step) {
   HostEnv env{.n = at.n, .rows = at.rows, .cols = at.cols};
   env.world = at.world;
   env.worker = kBitsDraw[6];
-  env.step = at.step;
+  env.step = step;
   env.params = at.host_params;
   return env;
 }
@@ -30,7 +30,7 @@ class Memory {
  public:
   Memory(const kir::KernelProgram& program, const BitsCase& at) {
     for (const rt::BufferInfo& info : program.buffers) {
-      const HostEnv env = env_of(at);
+      const HostEnv env = env_of(at, at.step);
       const auto size = static_cast<std::size_t>(
           program.info.exprs
               .eval_int(program.info.exprs.has_count(info.size_bytes)
@@ -113,11 +113,17 @@ class BitsRun::Comparison {
         cpu_(cpu),
         at_(at),
         by_cuda_(program, at),
-        by_cpu_(program, at) {
-    const HostEnv env = env_of(at);
-    for (HostExprId id : program.size_exprs) {
-      sizes_.push_back(program.info.exprs.eval(id, env).value().bits);
+        by_cpu_(program, at) {}
+
+  // The step of the runs that follow.
+  void set_step(std::int64_t step) {
+    env_ = env_of(at_, step);
+    sizes_.clear();
+    for (HostExprId id : program_.size_exprs) {
+      sizes_.push_back(program_.info.exprs.eval(id, env_).value().bits);
     }
+    std::copy(std::begin(kBitsDraw), std::end(kBitsDraw), draw_);
+    draw_[2] = static_cast<std::uint32_t>(step);
   }
 
   const kir::KernelProgram& program() const { return program_; }
@@ -172,9 +178,7 @@ class BitsRun::Comparison {
 
   // Both memories are equal wherever a program looks.
   bool is_true(std::uint32_t buffer) const { return by_cpu_.bytes(buffer)[0] != 0; }
-  std::int64_t value(HostExprId id) const {
-    return program_.info.exprs.eval_int(id, env_of(at_)).value();
-  }
+  std::int64_t value(HostExprId id) const { return program_.info.exprs.eval_int(id, env_).value(); }
 
   std::string run_while(const rt::Step& step) {
     const std::int64_t at_most = value(step.expr);
@@ -199,8 +203,8 @@ class BitsRun::Comparison {
 
   std::string launch(const kir::Kernel& kernel) {
     const auto groups = static_cast<std::uint64_t>(value(kernel.info.num_groups));
-    const rt::KernelArgs args{by_cpu_.pointers(), sizes_.data(),  at_.params.data(),
-                              kBitsDraw,          by_cpu_.status, nullptr};
+    const rt::KernelArgs args{by_cpu_.pointers(), sizes_.data(), at_.params.data(), draw_,
+                              by_cpu_.status,     nullptr};
     if (groups > 0) cpu_.find(kernel.info.symbol)(&args, 0, groups);
     if (groups == 0) return {};
     const CudaLaunch shape = cuda_launch(program_, kernel);
@@ -219,7 +223,7 @@ class BitsRun::Comparison {
     put(layout.buffers, by_cuda_.pointers(), 8 * by_cuda_.num_buffers());
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
     put(layout.params, at_.params.data(), 8 * at_.params.size());
-    put(layout.draw, kBitsDraw, sizeof kBitsDraw);
+    put(layout.draw, draw_, sizeof draw_);
     const std::uint32_t* status = by_cuda_.status;
     put(layout.status, &status, 8);
     put(layout.num_groups, &groups, 8);
@@ -265,15 +269,19 @@ class BitsRun::Comparison {
   const rt::CpuModule& cpu_;
   const BitsCase& at_;
   Memory by_cuda_, by_cpu_;
+  HostEnv env_;
+  std::uint32_t draw_[8] = {};
   std::vector<std::uint64_t> sizes_;
 };
 
 BitsRun::BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at)
-    : comparison_(std::make_unique<Comparison>(program, targets.modules_->cuda,
-                                               targets.modules_->cpu, at)) {}
+    : comparison_(
+          std::make_unique<Comparison>(program, targets.modules_->cuda, targets.modules_->cpu, at)),
+      step_(at.step) {}
 BitsRun::~BitsRun() = default;
 
 std::string BitsRun::run(rt::EntryKind entry) {
+  comparison_->set_step(entry == rt::EntryKind::Init ? 0 : step_);
   return comparison_->run(comparison_->program().entries[static_cast<std::size_t>(entry)].steps);
 }
 

@@ -18,11 +18,11 @@ struct BitsCase {
   std::vector<HostValue> host_params;  // the same for host formulas, where they ask
   std::vector<std::uint8_t> input;     // bytes that fill buffers which hold input, over and over
   std::uint32_t num_blocks = 3;
-  std::int64_t step = 0, world = 1;
+  std::int64_t step = 77, world = 1;
 };
 
-/// What every run draws from: seed, step (not the case's), tensor, piece, worker 2.
-inline constexpr std::uint32_t kBitsDraw[8] = {0x12345678, 0x9abcdef0, 77, 0, 5, 1, 2, 0};
+/// What every run draws from: seed, step (the case's; 0 for Init), tensor, piece, worker 2.
+inline constexpr std::uint32_t kBitsDraw[8] = {0x12345678, 0x9abcdef0, 0, 0, 5, 1, 2, 0};
 
 /// A program compiled for both.
 class BothTargets {
@@ -59,6 +59,7 @@ class BitsRun {
  private:
   class Comparison;
   std::unique_ptr<Comparison> comparison_;
+  std::int64_t step_;
 };
 
 /// One entry in each of the cases: empty, or what differs.

@@ -299,11 +299,11 @@ TEST_P(ReduceOnArch, FinishesPartialTuplesThatMayBeEmpty) {
         },
         join_weighted);
     EXPECT_EQ(run.get<std::uint8_t>(out_has, 1)[0], want.has_value()) << n;
-    if (!want) continue;
+    // 0 where nothing takes part.
     EXPECT_EQ(std::bit_cast<std::uint32_t>(run.get<float>(out_value, 1)[0]),
-              std::bit_cast<std::uint32_t>(lang::canonical(want->value)))
+              std::bit_cast<std::uint32_t>(want ? lang::canonical(want->value) : 0.0f))
         << n;
-    EXPECT_EQ(run.get<std::uint32_t>(out_place, 1)[0], want->place);
+    EXPECT_EQ(run.get<std::uint32_t>(out_place, 1)[0], want ? want->place : 0u);
   }
 }
 
