@@ -62,7 +62,7 @@ void add_check(Registry& registry) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command =
       registry.add("check", "checks programs and prints diagnostics", run_check, options);
-  command->add_option("files", options->files)->required()->type_name("FILE");
+  command->add_option("files", options->files, "programs to check")->required()->type_name("FILE");
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
                                                          {"sarif", DiagnosticsFormat::Sarif}};
@@ -144,8 +144,13 @@ void add_encode(Registry& registry) {
   CLI::App* command = registry.add("encode", "gradient to payload", run_encode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs)->required()->expected(1)->type_name("G.npy");
-  command->add_option("--payload", options->payload)->required()->type_name("FILE");
+  command->add_option("--input", options->inputs, "the gradient")
+      ->required()
+      ->expected(1)
+      ->type_name("G.npy");
+  command->add_option("--payload", options->payload, "where the payload goes")
+      ->required()
+      ->type_name("FILE");
   add_states(command, *options);
   add_run_options(command, *options);
   command->footer("Example: cinch encode onebit --input g.npy --payload g.bin");
@@ -156,8 +161,12 @@ void add_decode(Registry& registry) {
   CLI::App* command = registry.add("decode", "payload to gradient", run_decode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--payload", options->payload)->required()->type_name("FILE");
-  command->add_option("--output", options->output)->required()->type_name("X.npy");
+  command->add_option("--payload", options->payload, "what to decode")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--output", options->output, "where the gradient goes")
+      ->required()
+      ->type_name("X.npy");
   add_run_options(command, *options);
   command->footer("Example: cinch decode onebit --payload g.bin --output x.npy");
 }

@@ -120,6 +120,10 @@ class InfoParser {
       info_.is_matrix = true;
     else if (name == "decode_draws")
       info_.decode_draws = true;
+    else if (name == "decode_world")
+      info_.decode_world = true;
+    else if (name == "decode_step")
+      info_.decode_step = true;
     else if (name == "has_finish")
       info_.has_finish = true;
     else if (name == "has_sync")

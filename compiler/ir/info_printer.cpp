@@ -44,6 +44,8 @@ std::string flag_lines(const rt::ProgramInfo& info) {
   std::string text;
   if (info.is_matrix) text += "flag matrix\n";
   if (info.decode_draws) text += "flag decode_draws\n";
+  if (info.decode_world) text += "flag decode_world\n";
+  if (info.decode_step) text += "flag decode_step\n";
   if (info.has_finish) text += "flag has_finish\n";
   if (info.has_sync) text += "flag has_sync\n";
   constexpr const char* kNames[] = {"gather", "sum_proved", "sum_to_test"};

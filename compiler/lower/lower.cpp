@@ -30,6 +30,23 @@ void add_state_inits(const sema::CheckedProgram& checked, ir::Program& out) {
   }
 }
 
+// Does a size of the function, as a value or as a length, depend on `leaf`?
+bool uses(const ir::Program& program, const ir::Function& function, HostOp leaf) {
+  const auto depends = [&](HostExprId id) {
+    return id.is_valid() && program.info.exprs.depends_on(id, leaf);
+  };
+  for (const ir::Op& op : function.ops) {
+    if (depends(op.attrs.size) || depends(op.attrs.size2)) return true;
+    for (const ir::ValueId result : op.results) {
+      const ir::Type& type = function.values[result.index()].type;
+      for (int d = 0; d < type.rank; ++d) {
+        if (depends(type.dims[d])) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 ir::Program lower(const sema::CheckedProgram& checked) {
@@ -40,6 +57,10 @@ ir::Program lower(const sema::CheckedProgram& checked) {
   add_function(checked, checked.finish, ir::FunctionKind::Finish, &BodyLowering::lower_update, out);
   add_function(checked, checked.sync, ir::FunctionKind::Sync, &BodyLowering::lower_update, out);
   add_state_inits(checked, out);
+  if (const ir::Function* decode = out.find(ir::FunctionKind::Decode)) {
+    out.info.decode_world = uses(out, *decode, HostOp::World);
+    out.info.decode_step = uses(out, *decode, HostOp::Step);
+  }
   return out;
 }
 

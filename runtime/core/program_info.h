@@ -84,6 +84,8 @@ struct ProgramInfo {
   std::vector<CountInfo> counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
   bool is_matrix = false;         // the gradient is [f32; r, c]
   bool decode_draws = false;      // decode depends on seed and step
+  bool decode_world = false;      // decode uses the number of ranks as a value or size
+  bool decode_step = false;       // decode uses the step as a value or size
   bool has_finish = false;
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;

@@ -55,7 +55,8 @@ template <typename A>
 void describe(A& a, ProgramInfo& x) {
   a("name", x.name)("source", x.source)("doc", x.doc)("constants", x.constants);
   a("params", x.params)("sizes", x.sizes)("states", x.states)("wire", x.wire)("counts", x.counts);
-  a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws)("has_finish", x.has_finish);
+  a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws);
+  a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
   a("has_sync", x.has_sync)("aggregation", x.aggregation);
 }
 template <typename A>

@@ -106,8 +106,11 @@ Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEn
 std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts) {
   Hasher hasher;
   for (std::uint64_t word : facts.params) hasher.add(word);
-  if (wire_depends_on(info, HostOp::World)) hasher.add("world").add(facts.world);
-  if (info.decode_draws || wire_depends_on(info, HostOp::Step)) hasher.add("step").add(facts.step);
+  const bool needs_world = info.decode_world || wire_depends_on(info, HostOp::World);
+  const bool needs_step =
+      info.decode_draws || info.decode_step || wire_depends_on(info, HostOp::Step);
+  if (needs_world) hasher.add("world").add(facts.world);
+  if (needs_step) hasher.add("step").add(facts.step);
   if (info.decode_draws) {
     hasher.add("seed").add(facts.seed);
     hasher.add(std::uint64_t{facts.tensor}).add(std::uint64_t{facts.piece});

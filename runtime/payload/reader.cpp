@@ -53,9 +53,10 @@ Status check_expected(const PayloadHeader& header, const PayloadExpectation& exp
                                expected.env.rows, expected.env.cols));
   }
   if (header.decode_hash != expected.decode_hash) {
-    return corrupt(fmt::format("decode hash {:016x}, expected {:016x}: other parameters{}",
-                               header.decode_hash, expected.decode_hash,
-                               expected.info->decode_draws ? ", seed or step" : " or step"));
+    return corrupt(fmt::format(
+        "decode hash {:016x}, expected {:016x}: another parameter, step, {}", header.decode_hash,
+        expected.decode_hash,
+        expected.info->decode_draws ? "seed or number of ranks" : "or number of ranks"));
   }
   return Ok{};
 }

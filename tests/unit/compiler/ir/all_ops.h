@@ -24,6 +24,8 @@ wire counts 1 {
   code: [u3; k] by sum
 }
 flag decode_draws
+flag decode_world
+flag decode_step
 flag has_finish
 aggregation sum_to_test
 table 0: [f32; 4] = (-1, -0.5, 0.5, inf)

@@ -45,6 +45,8 @@ ProgramImage full_image() {
       {"index", {kU32, 1, {m}}, FieldSum::None, true, n},
       {"code", {DType{DTypeKind::Int, 4}, 2, {k, pool.const_int(2)}}, FieldSum::Sum}};
   info.decode_draws = true;
+  info.decode_world = true;
+  info.decode_step = true;
   info.aggregation = Aggregation::SumToTest;
   image.target = "cpu:x86-64";
   image.fingerprint = fingerprint(info);
