@@ -1,5 +1,5 @@
-// Whole files through stdio; the temporary name holds the process id, so that two writers do not
-// share one.
+// Whole files through stdio; the temporary name is drawn, so that two writers, be they of one
+// process or of two machines with one disk, do not share one.
 #include "runtime/image/file_bytes.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <random>
 
 namespace cinch::rt {
 namespace {
@@ -39,10 +40,12 @@ Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& p
 
 Status write_file_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes) {
   std::filesystem::path temporary = path;
-  temporary += fmt::format(".{}.partial", ::getpid());
+  std::random_device random;
+  temporary += fmt::format(".{:08x}{:08x}.partial", random(), random());
   File file(std::fopen(temporary.c_str(), "wb"));
   if (!file) return io_error("write", path, errno);
-  bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
+                 std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
   written = std::fclose(file.release()) == 0 && written;
   if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int code = errno;

@@ -1,0 +1,48 @@
+// The environment's word on the cache.
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "runtime/cache/image_cache.h"
+
+namespace cinch::rt {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+std::filesystem::path default_folder() {
+  if (const auto given = variable("CINCH_CACHE_DIR"); !given.empty()) return given;
+  if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) {
+    return std::filesystem::path(xdg) / "cinch";
+  }
+  if (const auto home = variable("HOME"); !home.empty()) {
+    return std::filesystem::path(home) / ".cache" / "cinch";
+  }
+  return {};
+}
+
+}  // namespace
+
+CacheSettings cache_settings_from_environment() {
+  CacheSettings settings;
+  const auto word = variable("CINCH_CACHE");
+  settings.is_on = word != "off" && word != "0";
+  settings.folder = default_folder();
+  auto shared = variable("CINCH_CACHE_SHARED");
+  while (!shared.empty()) {
+    const std::size_t colon = std::min(shared.find(':'), shared.size());
+    if (colon > 0) settings.shared.emplace_back(shared.substr(0, colon));
+    shared.remove_prefix(std::min(colon + 1, shared.size()));
+  }
+  const auto limit = variable("CINCH_CACHE_MAX_BYTES");
+  std::uint64_t bytes = 0;
+  const auto parsed = std::from_chars(limit.data(), limit.data() + limit.size(), bytes);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == limit.data() + limit.size();
+  if (!limit.empty() && is_number) settings.max_bytes = bytes;
+  return settings;
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,76 @@
+// Compiled programs as files, one per key, shared by all processes of a user and, read only, by
+// others. Safe with any number of writers, on network file systems too: entries are written beside
+// their place and renamed onto it, nothing is ever locked, folders are never removed, and an entry
+// that is cut, changed, of another version or just gone is a miss.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/core/hash.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+inline constexpr std::uint32_t kCacheFormatVersion = 1;
+
+struct CacheSettings {
+  bool is_on = true;
+  std::filesystem::path folder;               // written to; empty: nothing is kept
+  std::vector<std::filesystem::path> shared;  // looked at next, never written to
+  std::uint64_t max_bytes = std::uint64_t{256} << 20;
+};
+
+/// From the environment: CINCH_CACHE=off (or 0) turns the cache off; CINCH_CACHE_DIR is its folder,
+/// else $XDG_CACHE_HOME/cinch, else $HOME/.cache/cinch; CINCH_CACHE_SHARED lists read-only folders,
+/// separated by colons; CINCH_CACHE_MAX_BYTES is the size that is kept.
+CacheSettings cache_settings_from_environment();
+
+/// A text that a program was made from beside its own file.
+struct SourceStamp {
+  std::string path;  // as the maker of the entry finds it again
+  Hash128 text;
+  friend bool operator==(const SourceStamp&, const SourceStamp&) = default;
+};
+
+struct CacheEntry {
+  std::string title;  // for people: "dgc ratio=0.01 for x86-64-v3"
+  std::vector<SourceStamp> imports;
+  ProgramImage image;
+};
+
+struct ListedEntry {
+  std::filesystem::path path;
+  std::string title;  // empty: the entry cannot be read
+  std::uint64_t size_bytes = 0;
+  std::filesystem::file_time_type last_used;
+};
+
+class ImageCache {
+ public:
+  explicit ImageCache(CacheSettings settings) : settings_(std::move(settings)) {}
+
+  const CacheSettings& settings() const { return settings_; }
+
+  /// Looks in the folder, then in the shared ones. Marks an entry of the folder as used.
+  std::optional<CacheEntry> find(const Hash128& key) const;
+  /// Keeps the entry, then removes the ones that were not used longest while the folder holds more
+  /// than max_bytes. Errors: Io (a folder that cannot be written), Unavailable (the cache is off).
+  Status put(const Hash128& key, const CacheEntry& entry) const;
+
+  /// The folder's entries, the one used last first.
+  std::vector<ListedEntry> list() const;
+  /// Removes all entries, and what writers left that died an hour ago or earlier; returns how many
+  /// entries went.
+  std::size_t clear() const;
+
+ private:
+  void trim() const;
+
+  CacheSettings settings_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,208 @@
+// The cache of compiled programs: what is put is found, whatever happens to the files is at worst a
+// miss.
+#include "runtime/cache/image_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "runtime/image/file_bytes.h"
+
+namespace cinch::rt {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+
+CacheEntry entry_called(const std::string& title, std::size_t binary_bytes = 1000) {
+  CacheEntry entry;
+  entry.title = title;
+  entry.imports = {{"std:wrap/clip.cinch", {1, 2}}, {"other.cinch", {3, 0xffffffffffffffffu}}};
+  entry.image.info.name = title;
+  entry.image.target = "cpu:x86-64";
+  entry.image.binary.assign(binary_bytes, 0x5a);
+  return entry;
+}
+
+class ImageCacheTest : public ::testing::Test {
+ protected:
+  ImageCacheTest() {
+    std::string name = (fs::temp_directory_path() / "cinch_cache_XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) root_ = name;
+    settings_.folder = root_ / "own";
+  }
+  ~ImageCacheTest() override {
+    std::error_code ignored;
+    fs::permissions(root_, fs::perms::owner_all, ignored);
+    fs::remove_all(root_, ignored);
+  }
+
+  ImageCache cache() const { return ImageCache(settings_); }
+  fs::path only_file() const {
+    const auto entries = cache().list();
+    return entries.size() == 1 ? entries[0].path : fs::path();
+  }
+
+  fs::path root_;
+  CacheSettings settings_;
+};
+
+const Hash128 kKey{0x1234, 0xabcd}, kOtherKey{0x1234, 0xabce};
+
+TEST_F(ImageCacheTest, FindsWhatWasPut) {
+  EXPECT_FALSE(cache().find(kKey));
+  ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
+  const auto found = cache().find(kKey);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->title, "sample");
+  EXPECT_EQ(found->imports, entry_called("sample").imports);
+  EXPECT_EQ(found->image.info.name, "sample");
+  EXPECT_EQ(found->image.binary, entry_called("sample").image.binary);
+  EXPECT_FALSE(cache().find(kOtherKey));
+}
+
+TEST_F(ImageCacheTest, TakesADamagedEntryForAMiss) {
+  ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
+  const auto path = only_file();
+  const auto whole = read_file_bytes(path);
+  ASSERT_TRUE(whole);
+  for (std::size_t at = 0; at < whole->size(); at += 7) {
+    auto changed = *whole;
+    changed[at] ^= 0x10;
+    ASSERT_TRUE(write_file_bytes(path, changed));
+    EXPECT_FALSE(cache().find(kKey)) << at;
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{39}, whole->size() - 1}) {
+    ASSERT_TRUE(write_file_bytes(path, std::span(*whole).first(size)));
+    EXPECT_FALSE(cache().find(kKey)) << size;
+    EXPECT_EQ(cache().list()[0].title, "");
+  }
+  ASSERT_TRUE(cache().put(kKey, entry_called("again")));
+  EXPECT_EQ(cache().find(kKey)->title, "again");
+}
+
+TEST_F(ImageCacheTest, LooksIntoSharedFoldersAndNeverWritesThere) {
+  CacheSettings filling;
+  filling.folder = root_ / "shared";
+  ASSERT_TRUE(ImageCache(filling).put(kKey, entry_called("shared")));
+  settings_.shared = {root_ / "missing", filling.folder};
+  EXPECT_EQ(cache().find(kKey)->title, "shared");
+  ASSERT_TRUE(cache().put(kKey, entry_called("own")));
+  EXPECT_EQ(cache().find(kKey)->title, "own");
+  EXPECT_EQ(ImageCache(filling).find(kKey)->title, "shared");
+  EXPECT_EQ(cache().clear(), 1u);
+  EXPECT_EQ(cache().find(kKey)->title, "shared");
+}
+
+TEST_F(ImageCacheTest, KeepsNothingWhenItIsOff) {
+  settings_.is_on = false;
+  const auto status = cache().put(kKey, entry_called("sample"));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::Unavailable);
+  EXPECT_FALSE(fs::exists(settings_.folder));
+  settings_.is_on = true;
+  ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
+  settings_.is_on = false;
+  EXPECT_FALSE(cache().find(kKey));
+}
+
+TEST_F(ImageCacheTest, GivesAnErrorWhereItCannotWrite) {
+  ASSERT_TRUE(write_file_bytes(root_ / "own", std::vector<std::uint8_t>(3, 0)));  // no folder
+  const auto status = cache().put(kKey, entry_called("sample"));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::Io);
+  EXPECT_FALSE(cache().find(kKey));
+  EXPECT_TRUE(cache().list().empty());
+}
+
+TEST_F(ImageCacheTest, RemovesWhatWasNotUsedLongest) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(cache().put({i, i}, entry_called("entry " + std::to_string(i), 100'000)));
+  }
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& listed : cache().list()) {
+    const int age = listed.title == "entry 0" ? 1 : 100;
+    fs::last_write_time(listed.path, now - std::chrono::hours(age));
+  }
+  ASSERT_TRUE(cache().find({2, 2}));  // used just now
+  settings_.max_bytes = 350'000;
+  ASSERT_TRUE(cache().put({9, 9}, entry_called("entry 9", 100'000)));
+  std::vector<std::string> titles;
+  for (const auto& listed : cache().list()) titles.push_back(listed.title);
+  EXPECT_THAT(titles, ElementsAre("entry 9", "entry 2", "entry 0"));
+}
+
+TEST_F(ImageCacheTest, RemovesWhatDeadWritersLeft) {
+  ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
+  const auto folder = only_file().parent_path();
+  const auto old = folder / "x.cinchcache.00.partial", young = folder / "y.cinchcache.01.partial";
+  for (const auto& path : {old, young}) {
+    ASSERT_TRUE(write_file_bytes(path, std::vector<std::uint8_t>(10, 1)));
+  }
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(5));
+  ASSERT_TRUE(cache().put(kOtherKey, entry_called("other")));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_EQ(cache().clear(), 2u);
+  EXPECT_TRUE(fs::exists(young));  // its writer may be about to rename it
+}
+
+// Threads and processes at once, one of them clearing: a reader sees a whole entry or none.
+TEST_F(ImageCacheTest, SharesOneKeyAmongProcesses) {
+  constexpr int kProcesses = 4, kRounds = 60;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      bool is_fine = true;
+      for (int i = 0; i < kRounds; ++i) {
+        const auto title = std::string(1, static_cast<char>('a' + p));
+        is_fine &= cache().put(kKey, entry_called(title, 50'000)).has_value();
+        const auto found = cache().find(kKey);
+        is_fine &= !found || found->image.info.name == found->title;
+        if (p == 0 && i % 10 == 0) cache().clear();
+      }
+      ::_exit(is_fine ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_TRUE(cache().find(kKey));
+}
+
+TEST(CacheSettings, ComeFromTheEnvironment) {
+  ::setenv("CINCH_CACHE_DIR", "/a/b", 1);
+  ::setenv("CINCH_CACHE_SHARED", "/c::/d e", 1);
+  ::setenv("CINCH_CACHE_MAX_BYTES", "123", 1);
+  ::setenv("CINCH_CACHE", "off", 1);
+  auto settings = cache_settings_from_environment();
+  EXPECT_EQ(settings.folder, "/a/b");
+  EXPECT_THAT(settings.shared, ElementsAre("/c", "/d e"));
+  EXPECT_EQ(settings.max_bytes, 123u);
+  EXPECT_FALSE(settings.is_on);
+  for (const char* name : {"CINCH_CACHE_DIR", "CINCH_CACHE_SHARED", "CINCH_CACHE"})
+    ::unsetenv(name);
+  ::setenv("CINCH_CACHE_MAX_BYTES", "12 MB", 1);
+  ::setenv("XDG_CACHE_HOME", "/x", 1);
+  settings = cache_settings_from_environment();
+  EXPECT_EQ(settings.folder, "/x/cinch");
+  EXPECT_EQ(settings.max_bytes, CacheSettings().max_bytes);
+  EXPECT_TRUE(settings.is_on);
+  ::unsetenv("XDG_CACHE_HOME");
+  ::setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(cache_settings_from_environment().folder, "/home/me/.cache/cinch");
+  ::unsetenv("HOME");
+  EXPECT_EQ(cache_settings_from_environment().folder, "");
+}
+
+}  // namespace
+}  // namespace cinch::rt
