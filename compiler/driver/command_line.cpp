@@ -219,8 +219,29 @@ void add_list_and_doctor(Registry& registry) {
   command->footer("Example: cinch doctor");
 }
 
+void add_cache(Registry& registry) {
+  CLI::App* cache = registry.app.add_subcommand("cache", "programs that were compiled before");
+  cache->require_subcommand(1);
+  Registry inner{*cache, registry.action};
+  auto options = std::make_shared<CacheOptions>();
+  CLI::App* command =
+      inner.add("show", "where the cache is and what it holds", run_cache_show, options);
+  add_json(command, options->json);
+  inner.add("clear", "removes all entries", run_cache_clear, options);
+  command = inner.add("warm", "compiles ahead of time", run_cache_warm, options);
+  command->add_option("programs", options->programs, "none: all of the standard library")
+      ->type_name("PROGRAM");
+  command->add_option("--set", options->bindings, "binds a parameter")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--cpu,--target", options->targets, "native, x86-64-v3, cpu:x86-64 …")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  cache->footer("Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3");
+}
+
 void add_not_offered(Registry& registry) {
-  for (const char* name : {"verify", "bench", "sync", "cache", "completion"}) {
+  for (const char* name : {"verify", "bench", "sync", "completion"}) {
     CLI::App* command = registry.app.add_subcommand(name, "not in this version");
     command->group("");
     command->allow_extras();
@@ -251,6 +272,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_build(registry);
   add_opt(registry);
   add_list_and_doctor(registry);
+  add_cache(registry);
   add_not_offered(registry);
   try {
     app.parse(argc, argv);

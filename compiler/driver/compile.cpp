@@ -5,6 +5,7 @@
 #include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
+#include "compiler/driver/compile_cache.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/terminal.h"
@@ -63,7 +64,7 @@ codegen::Target parse_target(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
   const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
-  const bool is_cpu = kind == "cpu" || kind.starts_with("x86-64");
+  const bool is_cpu = kind == "cpu" || kind == "native" || kind.starts_with("x86-64");
   if (!is_cuda && !is_cpu) {
     throw CommandError(ExitCode::Usage,
                        "--target takes cpu, cpu:x86-64-v3 or cuda:sm_90, not '" + text + "'");
@@ -77,9 +78,18 @@ codegen::Target parse_target(const std::string& text) {
 
 rt::ProgramImage make_program_image(const ProgramOptions& options,
                                     const ExecutionOptions& execution) {
-  const codegen::Target target = find_target(execution, true);
-  const kir::KernelProgram kernels = make_kernels(make_ir(options));
-  return value_or_throw(codegen::make_image(kernels, target));
+  return make_program_image(options, find_target(execution, true));
+}
+
+rt::ProgramImage make_program_image(const ProgramOptions& options, const codegen::Target& target) {
+  const CompileCache cache(find_program(options.program), options.bindings, target);
+  if (auto kept = cache.find()) return std::move(*kept);
+  FrontEnd front_end;
+  const ir::Program program = lower_program(check_program(front_end, options), true);
+  rt::ProgramImage image = value_or_throw(codegen::make_image(make_kernels(program), target));
+  // A warning is shown whenever its program is used.
+  if (front_end.sink.all().empty()) cache.put(image, front_end.sources);
+  return image;
 }
 
 }  // namespace cinch::driver

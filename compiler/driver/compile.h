@@ -22,6 +22,8 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
 rt::ProgramImage make_program_image(const ProgramOptions& options,
                                     const ExecutionOptions& execution);
+// For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
+rt::ProgramImage make_program_image(const ProgramOptions& options, const codegen::Target& target);
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).
 codegen::Target parse_target(const std::string& text);
 

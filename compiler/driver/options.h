@@ -84,4 +84,12 @@ struct DoctorOptions {
   bool json = false;
 };
 
+// cache show, clear and warm.
+struct CacheOptions {
+  std::vector<std::string> programs;  // of warm; none: the standard library
+  std::vector<std::string> bindings;
+  std::vector<std::string> targets = {"native"};
+  bool json = false;
+};
+
 }  // namespace cinch::driver

@@ -1,0 +1,115 @@
+// cinch cache: what was compiled before, and compiling ahead of time.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/compile.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/program_lookup.h"
+#include "compiler/driver/terminal.h"
+#include "runtime/cache/image_cache.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+json report_of(const rt::ImageCache& cache) {
+  const rt::CacheSettings& settings = cache.settings();
+  json report = {{"on", settings.is_on},
+                 {"folder", settings.folder.string()},
+                 {"max_bytes", settings.max_bytes},
+                 {"shared", json::array()},
+                 {"entries", json::array()}};
+  for (const auto& folder : settings.shared) report["shared"].push_back(folder.string());
+  std::uint64_t total = 0;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const rt::ListedEntry& entry : cache.list()) {
+    total += entry.size_bytes;
+    const auto age = std::chrono::duration_cast<std::chrono::seconds>(now - entry.last_used);
+    report["entries"].push_back({{"title", entry.title},
+                                 {"bytes", entry.size_bytes},
+                                 {"used_seconds_ago", age.count()},
+                                 {"file", entry.path.string()}});
+  }
+  report["bytes"] = total;
+  return report;
+}
+
+void print_for_people(const json& report) {
+  const std::string folder = report["folder"].get<std::string>();
+  fmt::print("cache of compiled programs: {}\n", !report["on"].get<bool>() ? "off (CINCH_CACHE)"
+                                                 : folder.empty()
+                                                     ? "no folder (set CINCH_CACHE_DIR or HOME)"
+                                                     : folder);
+  for (const json& shared : report["shared"]) {
+    fmt::print("shared, read only: {}\n", shared.get<std::string>());
+  }
+  for (const json& entry : report["entries"]) {
+    const std::string title = entry["title"].get<std::string>();
+    fmt::print("{:>9} bytes  used {:>7} s ago  {}\n", entry["bytes"].get<std::uint64_t>(),
+               entry["used_seconds_ago"].get<std::int64_t>(),
+               title.empty() ? "(cannot be read)" : title);
+  }
+  fmt::print("{} entries, {} bytes of at most {}\n", report["entries"].size(),
+             report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());
+}
+
+// Compressors of the library that stand alone.
+std::vector<std::string> library_programs() {
+  std::vector<std::string> programs;
+  FrontEnd front_end;
+  for (const StdlibFile& file : stdlib_files()) {
+    const dsl::SourceBuffer& source = front_end.load(file.path);
+    const auto module = sema::check_module(front_end.sources, source.id(), load_import,
+                                           front_end.sink, sema::CheckDepth::Names);
+    for (const sema::CompressorEntry& entry : module.compressors()) {
+      if (!entry.is_wrapper) programs.push_back(file.path + ":" + entry.name);
+    }
+  }
+  front_end.end_if_errors();
+  return programs;
+}
+
+}  // namespace
+
+ExitCode run_cache_show(const CacheOptions& options) {
+  const json report = report_of(rt::ImageCache(rt::cache_settings_from_environment()));
+  if (options.json) {
+    fmt::print("{}\n", report.dump());
+  } else {
+    print_for_people(report);
+  }
+  return ExitCode::Done;
+}
+
+ExitCode run_cache_clear(const CacheOptions&) {
+  const rt::ImageCache cache(rt::cache_settings_from_environment());
+  fmt::print("{} entries removed\n", cache.clear());
+  return ExitCode::Done;
+}
+
+ExitCode run_cache_warm(const CacheOptions& options) {
+  const rt::CacheSettings settings = rt::cache_settings_from_environment();
+  if (!settings.is_on || settings.folder.empty()) {
+    throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
+  }
+  const auto programs = options.programs.empty() ? library_programs() : options.programs;
+  for (const std::string& text : options.targets) {
+    const codegen::Target target = parse_target(text);
+    if (target.kind != codegen::TargetKind::Cpu) {
+      throw CommandError(ExitCode::Unavailable,
+                         "'" + text + "': this version keeps compiled programs for CPUs only");
+    }
+    for (const std::string& program : programs) {
+      make_program_image({program, options.bindings}, target);
+      fmt::print("{} for {}\n", program, target.arch);
+    }
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

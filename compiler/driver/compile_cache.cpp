@@ -1,0 +1,83 @@
+// Keys and stamps of compiled programs; see compile_cache.h.
+#include "compiler/driver/compile_cache.h"
+
+#include <filesystem>
+
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/source_identity.h"
+
+namespace cinch::driver {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kInLibrary = "std:";
+
+// A path that names the same text where the library or the program's folder lies elsewhere.
+std::string movable_path(const std::string& path, const std::string& program) {
+  const std::string library = stdlib_folder();
+  const fs::path in_library =
+      library.empty() ? fs::path() : fs::path(path).lexically_relative(library);
+  if (!in_library.empty() && *in_library.begin() != "..") {
+    return std::string(kInLibrary) + in_library.string();
+  }
+  const fs::path beside = fs::path(path).lexically_relative(fs::path(program).parent_path());
+  return beside.empty() ? path : beside.string();
+}
+
+fs::path actual_path(const std::string& path, const std::string& program) {
+  if (path.starts_with(kInLibrary))
+    return fs::path(stdlib_folder()) / path.substr(kInLibrary.size());
+  return fs::path(program).parent_path() / path;
+}
+
+}  // namespace
+
+CompileCache::CompileCache(const ProgramPlace& place, const std::vector<std::string>& bindings,
+                           const codegen::Target& target)
+    : place_(place), cache_(rt::cache_settings_from_environment()) {
+  title_ = fs::path(place.path).stem().string();
+  if (!place.compressor.empty() && place.compressor != title_) title_ += ":" + place.compressor;
+  Hasher hasher;
+  hasher.add(source_identity()).add(read_text_file(place.path));
+  // Without a name, the file's own decides among several compressors.
+  hasher.add(title_).add(std::uint64_t{bindings.size()});
+  for (const std::string& binding : bindings) {
+    hasher.add(binding);
+    title_ += " " + binding;
+  }
+  hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);
+  title_ += " for " + target.arch;
+  key_ = hasher.finish128();
+}
+
+bool CompileCache::is_current(const rt::SourceStamp& stamp) const {
+  std::error_code error;
+  const fs::path path = actual_path(stamp.path, place_.path);
+  return fs::is_regular_file(path, error) && hash128(read_text_file(path)) == stamp.text;
+}
+
+std::optional<rt::ProgramImage> CompileCache::find() const {
+  auto entry = cache_.find(key_);
+  if (!entry) return std::nullopt;
+  for (const rt::SourceStamp& stamp : entry->imports) {
+    if (!is_current(stamp)) return std::nullopt;
+  }
+  return std::move(entry->image);
+}
+
+void CompileCache::put(const rt::ProgramImage& image, const dsl::SourceSet& sources) const {
+  rt::CacheEntry entry{title_, {}, image};
+  for (dsl::FileId id = 0; id < sources.num_files(); ++id) {
+    const dsl::SourceBuffer& file = *sources.find(id);
+    // Texts that are no files come from the bindings, which the key holds.
+    std::error_code error;
+    if (file.name() == place_.path || !fs::is_regular_file(file.name(), error)) continue;
+    entry.imports.push_back({movable_path(file.name(), place_.path), hash128(file.text())});
+  }
+  // What cannot be kept is compiled again next time.
+  (void)cache_.put(key_, entry);
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,36 @@
+// Compiled programs that were made before. The key holds all that decides what a program compiles
+// to: its text, its values of parameters, the target and the build of this compiler; the texts it
+// imports are looked up and compared on every hit.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/kernel_source.h"
+#include "compiler/driver/program_lookup.h"
+#include "dsl/source/source.h"
+#include "runtime/cache/image_cache.h"
+
+namespace cinch::driver {
+
+class CompileCache {
+ public:
+  // Of a program in a file, for a target. Reads the file; throws CommandError where it cannot.
+  CompileCache(const ProgramPlace& place, const std::vector<std::string>& bindings,
+               const codegen::Target& target);
+
+  std::optional<rt::ProgramImage> find() const;
+  // Keeps the image of what was compiled from `sources`. A folder that cannot be written keeps
+  // nothing: that is no error.
+  void put(const rt::ProgramImage& image, const dsl::SourceSet& sources) const;
+
+ private:
+  bool is_current(const rt::SourceStamp& stamp) const;
+
+  ProgramPlace place_;
+  std::string title_;
+  Hash128 key_;
+  rt::ImageCache cache_;
+};
+
+}  // namespace cinch::driver
