@@ -49,7 +49,7 @@ EXCEPTIONS = {
 FENCES = {
     "boost/spirit": ["dsl/syntax/grammar", "dsl/syntax/parser", "dsl/syntax/"],
     "boost/context": ["codegen/emulator/"],
-    "clang/": ["codegen/jit/clang/"],
+    "clang/": ["codegen/jit/clang/", "tests/lint/"],
     "clang-c/": ["codegen/jit/clang/"],
     "llvm/": ["codegen/jit/clang/"],
     "lld/": ["codegen/jit/clang/"],

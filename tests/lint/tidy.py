@@ -1,37 +1,41 @@
 #!/usr/bin/env python3
 """clang-tidy over our sources.
 
-    tidy.py BUILD                 what changed against the merge base with main (all, where there is no base)
-    tidy.py BUILD --base REV      what changed against REV
-    tidy.py BUILD --all           everything
+    tidy.py BUILD                 everything
+    tidy.py BUILD --changed       what changed against the merge base with main; on main, what the last commit changed
+    tidy.py BUILD --base REV      what changed against the merge base with REV
     tidy.py BUILD FILE…           these sources
 
-BUILD is a configured build folder (its compile_commands.json is read; nothing needs to be built).
-Sources of one folder with the same options are checked as one translation unit, because nearly all time goes into
-headers of others; sources whose file-local names clash go into another unit. A changed header counts for every
-source of ours that includes it, directly or through other headers. Exit status 1 when anything was found.
+BUILD is a configured build folder (its compile_commands.json is read) with the target own_declarations built.
+Sources with the same options are checked as one translation unit, because nearly all time goes into headers of
+others; sources whose file-local names clash go into another unit. A changed header counts for every source of ours
+that includes it, directly or through other headers. What was found is kept in BUILD/tidy by a hash of all that a unit
+is made of. Exit status 1 when anything was found.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TIDY, CLANG = "clang-tidy-19", "clang++-19"
-SOURCES_PER_UNIT = 12
+TIDY = "clang-tidy-19"
+CONFIG = ROOT / ".clang-tidy"
+SOURCES_PER_UNIT = 16
 # In tests an empty optional is a failed test, and a vector that grows costs nothing.
 OFF_IN_TESTS = "-bugprone-unchecked-optional-access,-performance-inefficient-vector-operation"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def read_commands(build):
-    """{(folder, options): [source]} of our own sources; generated ones are left out."""
+    """{(is a test, options): [source]} of our own sources; generated ones are left out."""
     groups = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = Path(entry["directory"], entry["file"]).resolve()
@@ -43,7 +47,7 @@ def read_commands(build):
                 next(words)
             elif word != "-c" and Path(entry["directory"], word).resolve() != source:
                 options.append(word)
-        sources = groups.setdefault((source.parent, tuple(options)), [])
+        sources = groups.setdefault((ROOT / "tests" in source.parents, tuple(options)), [])
         if source not in sources:
             sources.append(source)
     return groups
@@ -65,19 +69,25 @@ def git(*words):
 
 def changed_files(base):
     """Files that differ from the merge base with `base`, untracked ones with them; None where there is no such base."""
-    merge_base = git("merge-base", "HEAD", base)
-    if merge_base.returncode != 0:
+    merge_base = git("merge-base", "HEAD", base).stdout.strip()
+    if merge_base == git("rev-parse", "HEAD").stdout.strip():
+        merge_base = git("rev-parse", "--verify", "HEAD~1").stdout.strip()
+    if not merge_base:
         return None
-    names = git("diff", "--name-only", merge_base.stdout.strip()).stdout
+    names = git("diff", "--name-only", merge_base).stdout
     names += git("ls-files", "--others", "--exclude-standard").stdout
     return {ROOT / name for name in names.split("\n") if name}
 
 
-def find_base(asked):
-    for base in [asked] if asked else ["origin/main", "main"]:
+def asked_files(options):
+    """The files whose sources are to be checked; None: all."""
+    if options.files:
+        return {f.resolve() for f in options.files}
+    bases = [options.base] if options.base else ["origin/main", "main"] if options.changed else []
+    for base in bases:
         changed = changed_files(base)
         if changed is not None:
-            return changed
+            return None if CONFIG in changed else changed
     return None
 
 
@@ -94,68 +104,113 @@ def keep_touched(groups, files):
 class Unit:
     """Sources checked together, by a file that includes them all."""
 
-    def __init__(self, path, options, sources):
-        self.path, self.options, self.sources = path, options, sources
+    def __init__(self, is_test, options, sources):
+        self.is_test, self.options, self.sources = is_test, options, sources
 
-    def write(self):
-        self.path.write_text("".join(f'#include "{s}"\n' for s in self.sources))
+    def key(self, common):
+        """A hash of all that the findings depend on."""
+        state = hashlib.sha256(repr((common, self.is_test, self.options, self.sources)).encode())
+        files = set(self.sources)
+        for source in self.sources:
+            included_by(source, files)
+        for path in sorted(files):
+            state.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
+        return state.hexdigest()
 
-    def clashing(self):
+    def check(self, path, plugin):
+        """What clang-tidy prints; `path` is a file to write the unit to."""
+        path.write_text("".join(f'#include "{s}"\n' for s in self.sources))
+        checks = ["--checks", OFF_IN_TESTS] if self.is_test else []
+        run = subprocess.run([TIDY, "--quiet", "--load", str(plugin), "--config-file", str(CONFIG), *checks, str(path),
+                              "--", *self.options], capture_output=True, text=True)
+        if run.returncode != 0 and "error:" not in run.stdout:
+            raise RuntimeError(f"{TIDY} failed: {run.stderr}")
+        return run.stdout
+
+    def clashing(self, text):
         """Sources that do not compile behind the ones before them."""
-        run = subprocess.run([CLANG, *self.options, "-fsyntax-only", "-w", str(self.path)], capture_output=True,
-                             text=True)
-        if run.returncode == 0:
+        named = {Path(m) for m in re.findall(r"^([^\s:]+):\d+:\d+: error:.*\[clang-diagnostic-error\]$", text, re.M)}
+        if not named or len(self.sources) == 1:
             return []
-        named = {Path(m) for m in re.findall(r"^([^\s:]+):\d+:\d+: (?:fatal )?error:", run.stderr, re.M)}
         return [s for s in self.sources[1:] if s in named] or self.sources[1:]
 
-    def check(self):
-        checks = ["--checks", OFF_IN_TESTS] if ROOT / "tests" in self.sources[0].parents else []
-        run = subprocess.run([TIDY, "--quiet", "--config-file", str(ROOT / ".clang-tidy"), *checks, str(self.path),
-                              "--", *self.options], capture_output=True, text=True)
-        return run.returncode, run.stdout
+    def split(self, clashing):
+        left = [s for s in self.sources if s not in clashing]
+        return [Unit(self.is_test, self.options, part) for part in (left, clashing)]
 
 
-def make_units(folder, groups):
-    """Units of at most SOURCES_PER_UNIT sources; what clashes is put off to a later unit."""
-    folder.mkdir(exist_ok=True)
-    units, waiting = [], []
-    for (parent, options), sources in groups.items():
-        for at in range(0, len(sources), SOURCES_PER_UNIT):
-            waiting.append((parent, options, sources[at:at + SOURCES_PER_UNIT]))
-    while waiting:
-        parent, options, sources = waiting.pop()
-        name = f"{parent.relative_to(ROOT)}_{len(units)}.cpp".replace("/", "_")
-        unit = Unit(folder / name, options, sources)
-        unit.write()
-        clashing = unit.clashing() if len(sources) > 1 else []
+class Run:
+    """Checks units until none is left; what was found before is not looked for again."""
+
+    def __init__(self, build):
+        self.folder = build / "tidy"
+        self.folder.mkdir(exist_ok=True)
+        self.plugin = build / "lib" / "libown_declarations.so"
+        version = subprocess.run([TIDY, "--version"], capture_output=True, text=True, check=True).stdout
+        plugin_source = (Path(__file__).parent / "own_declarations.cpp").read_text()
+        self.common = version + CONFIG.read_text() + OFF_IN_TESTS + plugin_source
+        self.lock = threading.Lock()
+        self.shown, self.used = set(), set()
+        self.num_units, self.num_kept = 0, 0
+
+    def found(self, unit):
+        key = unit.key(self.common)
+        kept = self.folder / f"{key}.txt"
+        self.used.add(kept.name)
+        if kept.exists():
+            with self.lock:
+                self.num_kept += 1
+            return kept.read_text()
+        source = self.folder / f"{key}.cpp"
+        text = unit.check(source, self.plugin)
+        source.unlink()
+        kept.write_text(text)
+        return text
+
+    def check(self, unit):
+        """Shows what was found in a unit, once (headers are met by several); gives the units still to be checked."""
+        text = self.found(unit)
+        clashing = unit.clashing(text)
         if clashing:
-            unit.sources = [s for s in sources if s not in clashing]
-            unit.write()
-            waiting.append((parent, options, clashing))
-        units.append(unit)
-    return units
-
-
-def run_units(units, jobs):
-    """Checks all units; prints what each found once (headers are met by several). Gives the number that failed."""
-    failed, shown = 0, set()
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(unit.check) for unit in units]):
-            code, text = done.result()
-            failed += code != 0
+            return unit.split(clashing)
+        with self.lock:
+            self.num_units += 1
             for finding in re.split(r"^(?=\S+:\d+:\d+: (?:warning|error):)", text, flags=re.M):
-                if finding.strip() and finding not in shown:
-                    shown.add(finding)
+                if "error:" in finding and finding not in self.shown:
+                    self.shown.add(finding)
                     print(finding.rstrip(), flush=True)
-    return failed
+        return []
+
+    def check_all(self, units, jobs):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            waiting = {pool.submit(self.check, unit) for unit in units}
+            while waiting:
+                done, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    waiting |= {pool.submit(self.check, unit) for unit in future.result()}
+
+    def forget_unused(self):
+        for path in self.folder.iterdir():
+            if path.name not in self.used:
+                path.unlink()
+
+
+def make_units(groups):
+    """Units of about the same size, at most SOURCES_PER_UNIT."""
+    units = []
+    for (is_test, options), sources in groups.items():
+        num_parts = -(-len(sources) // SOURCES_PER_UNIT)
+        for part in range(num_parts):
+            begin, end = (len(sources) * p // num_parts for p in (part, part + 1))
+            units.append(Unit(is_test, options, sources[begin:end]))
+    return sorted(units, key=lambda unit: -len(unit.sources))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--changed", action="store_true")
     parser.add_argument("--base")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -163,15 +218,17 @@ def main():
     build = options.build.resolve()
     groups = read_commands(build)
     total = sum(map(len, groups.values()))
-    files = {f.resolve() for f in options.files} or (None if options.all else find_base(options.base))
-    if files is not None and ROOT / ".clang-tidy" not in files:
+    files = asked_files(options)
+    if files is not None:
         groups = keep_touched(groups, files)
-    units = make_units(build / "tidy", groups)
-    failed = run_units(units, options.jobs)
-    checked = sum(len(u.sources) for u in units)
-    print(f"clang-tidy: {checked} of {total} sources in {len(units)} units, {failed} with findings, "
-          f"{time.monotonic() - start:.0f} s")
-    return 1 if failed else 0
+    run = Run(build)
+    run.check_all(make_units(groups), options.jobs)
+    if files is None:
+        run.forget_unused()
+    checked = sum(map(len, groups.values()))
+    print(f"clang-tidy: {len(run.shown)} findings in {checked} of {total} sources, {run.num_units} units "
+          f"({run.num_kept} known), {time.monotonic() - start:.0f} s")
+    return 1 if run.shown else 0
 
 
 if __name__ == "__main__":
