@@ -10,6 +10,7 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
+#include "runtime/core/param_range.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 
@@ -99,10 +100,9 @@ class Report {
       list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
     }
     for (const rt::ParamInfo& p : info_.params) {
-      list.push_back({{"name", p.name},
-                      {"value", p.default_value},
-                      {"constant", false},
-                      {"range", rt::range_text(p)}});
+      const json range = p.range ? json(rt::range_text(p.dtype, *p.range)) : json();
+      list.push_back(
+          {{"name", p.name}, {"value", p.default_value}, {"constant", false}, {"range", range}});
     }
     return list;
   }

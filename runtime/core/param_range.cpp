@@ -27,4 +27,11 @@ std::string range_text(const ParamRange& range) {
                      range.high.value_or(kInfinity), shows_closed_high ? ']' : ')');
 }
 
+std::string range_text(DType dtype, const ParamRange& range) {
+  if (is_int(dtype) && range.low && range.high && !range.low_open && !range.high_open) {
+    return fmt::format("{}..={}", *range.low, *range.high);
+  }
+  return range_text(range);
+}
+
 }  // namespace cinch::rt

@@ -13,5 +13,7 @@ bool is_within(const ParamRange& range, double value);
 
 /// "(0, 1]", "[0, inf)".
 std::string range_text(const ParamRange& range);
+/// The same, but "1..=8" for closed ranges of integers.
+std::string range_text(DType dtype, const ParamRange& range);
 
 }  // namespace cinch::rt

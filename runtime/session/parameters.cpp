@@ -18,11 +18,6 @@ std::string number_text(double value) {
   return fmt::format("{}", value);
 }
 
-bool is_integer_range(const ParamInfo& param) {
-  return is_int(param.dtype) && param.range && param.range->low && param.range->high &&
-         !param.range->low_open && !param.range->high_open;
-}
-
 // The value that a parameter of the type has when it is bound to `value`: floats round to the type.
 bool is_value_of(DType dtype, double value) {
   if (is_float(dtype)) return true;
@@ -42,6 +37,7 @@ std::uint64_t kernel_word(DType dtype, double value) {
 
 std::string unknown_name(const std::vector<ParamInfo>& params, std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(params.size());
   for (const ParamInfo& param : params) names.push_back(param.name);
   const std::string_view near = nearest_name(name, names);
   const std::string text = fmt::format("no parameter {}", name);
@@ -50,22 +46,15 @@ std::string unknown_name(const std::vector<ParamInfo>& params, std::string_view 
 
 }  // namespace
 
-std::string range_text(const ParamInfo& param) {
-  const ParamRange& range = *param.range;
-  if (is_integer_range(param)) {
-    return fmt::format("{}..={}", number_text(*range.low), number_text(*range.high));
-  }
-  return range_text(range);
-}
-
 Status check_parameter(const ParamInfo& param, double value) {
   if (!is_value_of(param.dtype, value)) {
     return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is no {}", param.name,
                                                    number_text(value), dtype_name(param.dtype)));
   }
   if (param.range && !is_within(*param.range, value)) {
-    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is outside {}", param.name,
-                                                   number_text(value), range_text(param)));
+    return fail(ErrorKind::OutOfRange,
+                fmt::format("parameter {} = {} is outside {}", param.name, number_text(value),
+                            range_text(param.dtype, *param.range)));
   }
   return Ok{};
 }

@@ -12,9 +12,6 @@
 
 namespace cinch::rt {
 
-/// "(0, 1]", "[0, inf)", "1..=8" where both ends are integers and closed.
-std::string range_text(const ParamInfo& param);
-
 /// Ok where `value` is a value of the parameter's type and within its range. Errors: OutOfRange,
 /// naming parameter, value and range or type.
 Status check_parameter(const ParamInfo& param, double value);

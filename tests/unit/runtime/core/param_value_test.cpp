@@ -56,5 +56,12 @@ TEST(ParamRangeTest, AbsentSidesAreUnbounded) {
   EXPECT_EQ(rt::range_text(open_high), "[0, inf)");
 }
 
+TEST(ParamRangeTest, ReadsAsPrograms) {
+  EXPECT_EQ(rt::range_text(kF32, {0.0, 1.0, true, false}), "(0, 1]");
+  EXPECT_EQ(rt::range_text(kF32, {0.0, {}, false, false}), "[0, inf)");
+  EXPECT_EQ(rt::range_text(kF32, {{}, 0.5, false, true}), "(-inf, 0.5)");
+  EXPECT_EQ(rt::range_text(kU32, {1.0, 8.0, false, false}), "1..=8");
+}
+
 }  // namespace
 }  // namespace cinch

@@ -1,4 +1,4 @@
-// Parameters of every type: ranges as text, values refused, the three forms.
+// Parameters of every type: values refused, the three forms.
 #include "runtime/session/parameters.h"
 
 #include <gtest/gtest.h>
@@ -7,16 +7,6 @@
 
 namespace cinch::rt {
 namespace {
-
-TEST(RangeText, ReadsAsPrograms) {
-  const auto text = [](DType dtype, ParamRange range) {
-    return range_text({"p", dtype, 0, range});
-  };
-  EXPECT_EQ(text(kF32, {0.0, 1.0, true, false}), "(0, 1]");
-  EXPECT_EQ(text(kF32, {0.0, {}, false, false}), "[0, inf)");
-  EXPECT_EQ(text(kF32, {{}, 0.5, false, true}), "(-inf, 0.5)");
-  EXPECT_EQ(text(kU32, {1.0, 8.0, false, false}), "1..=8");
-}
 
 TEST(CheckParameter, KnowsTypes) {
   const ParamInfo byte{"b", kU8, 0, {}};
