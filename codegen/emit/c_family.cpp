@@ -34,21 +34,6 @@ int container_bits(ComputeType type) {
   return 8 * kir::compute_type_bytes(type);
 }
 
-const char* narrow_float_name(DType dtype) {
-  switch (dtype.kind) {
-    case DTypeKind::F16:
-      return "f16";
-    case DTypeKind::BF16:
-      return "bf16";
-    case DTypeKind::F8E4M3:
-      return "f8e4m3";
-    case DTypeKind::F8E5M2:
-      return "f8e5m2";
-    default:
-      CINCH_BUG("not a narrow float");
-  }
-}
-
 // An integer result whose dtype is narrower than its container comes back to its width.
 std::string wrapped(const std::string& text, DType dtype, ComputeType type) {
   if (!kir::is_integer(type) || !is_int(dtype) || dtype.bits == container_bits(type)) return text;
@@ -91,11 +76,6 @@ std::string join(std::span<const std::string> operands) {
   return text;
 }
 
-bool is_identity_on_integers(ScalarOp op) {
-  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
-         op == ScalarOp::trunc;
-}
-
 // The bits in which an operation sees its integer operands.
 int operand_width(const kir::Instr& instr, ComputeType type) {
   return is_int(instr.dtype) && kir::compute_type(instr.dtype) == type ? instr.dtype.bits
@@ -109,7 +89,7 @@ std::string scalar_text(const kir::Instr& instr, std::span<const ComputeType> ty
   if (op == ScalarOp::select) return fmt::format("op_select({})", join(x));
   const ComputeType type = types[0];
   if (type == ComputeType::Bool) return bool_op(op, x);
-  if (kir::is_integer(type) && is_identity_on_integers(op)) return x[0];
+  if (kir::is_integer(type) && rounds(op)) return x[0];
   const bool is_predicate = info.result == ScalarResult::Bool;
   if (is_predicate) return fmt::format("op_{}({})", info.name, join(x));
   const int width = operand_width(instr, type);
@@ -131,20 +111,19 @@ std::string convert_text(const kir::Instr& instr, ComputeType from, const std::s
   if (is_int(to)) {
     return fmt::format("to_int<{}, {}, {}>({})", to_type, container(to), to.bits, x);
   }
-  if (is_narrow_float(to)) return fmt::format("round_to_{}({})", narrow_float_name(to), x);
+  if (is_narrow_float(to)) return fmt::format("round_to_{}({})", dtype_name(to), x);
   return fmt::format("lang::to_{}({})", to_type, x);
 }
 
 std::string bits_from(DType from, const std::string& x) {
   if (is_bool(from)) return fmt::format("truth_to<u32>({})", x);
   if (is_int(from)) return fmt::format("bits_from_int<{}>({})", from.bits, x);
-  if (is_narrow_float(from)) return fmt::format("bits_from_{}({})", narrow_float_name(from), x);
+  if (is_narrow_float(from)) return fmt::format("bits_from_{}({})", dtype_name(from), x);
   return fmt::format("bits_from_float({})", x);
 }
 
 std::string bits_to(DType to, const std::string& bits) {
   if (is_bool(to)) return fmt::format("is_nonzero({})", bits);
-  if (is_narrow_float(to)) return fmt::format("bits_to_{}({})", narrow_float_name(to), bits);
   if (is_float(to)) return fmt::format("bits_to_{}({})", dtype_name(to), bits);
   if (is_signed_int(to)) return fmt::format("bits_to_signed<{}>({})", to.bits, bits);
   // Unsigned: zero-extended already; narrow ones live in i32.
@@ -199,6 +178,46 @@ std::string literal(ComputeType type, std::uint64_t bits) {
   CINCH_BUG("unknown compute type");
 }
 
+bool uses(const kir::Kernel& kernel, kir::InstrKind kind) {
+  for (const kir::Section& section : kernel.sections) {
+    for (const kir::Instr& instr : section.instrs) {
+      if (instr.kind == kind) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<Level> value_levels(const kir::Kernel& kernel) {
+  std::vector<Level> levels(kernel.values.size(), Level::Kernel);
+  for (const kir::Section& section : kernel.sections) {
+    const Level level = section.kind == kir::SectionKind::Kernel  ? Level::Kernel
+                        : section.kind == kir::SectionKind::Group ? Level::Group
+                                                                  : Level::Element;
+    for (const kir::Instr& instr : section.instrs) {
+      for (std::size_t i = 0; i < instr.results.size(); ++i) {
+        const bool is_of_group = instr.kind == kir::InstrKind::reduce ||
+                                 (instr.kind == kir::InstrKind::running_sum && i == 1);
+        levels[instr.results[i].index()] = is_of_group ? Level::Group : level;
+      }
+    }
+  }
+  for (const kir::Combiner& combiner : kernel.combiners) {
+    for (kir::ValueId arg : combiner.args) levels[arg.index()] = Level::Combiner;
+    for (const kir::Instr& instr : combiner.body) {
+      for (kir::ValueId result : instr.results) levels[result.index()] = Level::Combiner;
+    }
+  }
+  return levels;
+}
+
+std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::string_view args) {
+  const HostExprPool& pool = program.info.exprs;
+  if (pool.is_const(expr)) return fmt::format("i64({}ll)", pool.const_value(expr).as_int());
+  const auto index = kir::find_size(program, expr);
+  CINCH_CHECK(index, "a kernel's size is not in the size table");
+  return fmt::format("i64({}sizes[{}])", args, *index);
+}
+
 bool is_element_wise(kir::InstrKind kind) {
   return kind == kir::InstrKind::scalar || kind == kir::InstrKind::convert ||
          kind == kir::InstrKind::bitcast;
@@ -218,9 +237,21 @@ std::string element_wise(const kir::Instr& instr, std::span<const ComputeType> t
   }
 }
 
+std::string element_wise(const kir::Instr& instr,
+                         const std::function<ComputeType(kir::ValueId)>& type,
+                         const std::function<std::string(kir::ValueId)>& text) {
+  std::vector<ComputeType> types;
+  std::vector<std::string> operands;
+  for (kir::ValueId value : instr.operands) {
+    types.push_back(type(value));
+    operands.push_back(text(value));
+  }
+  return element_wise(instr, types, operands);
+}
+
 void SourceWriter::line(const std::string& text) {
   if (text.starts_with("}") && depth_ > 0) --depth_;
-  text_.append(static_cast<std::size_t>(2 * depth_), ' ');
+  text_.append(2 * static_cast<std::size_t>(depth_), ' ');
   text_ += text;
   text_ += '\n';
   if (text.ends_with("{")) ++depth_;

@@ -3,8 +3,11 @@
 // take scalars and, under Clang, vectors alike. An emitter brings operands into one shape (scalar
 // or lanes) first; Bool operands are `bool`, or lanes of i32 holding 0 and -1.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codegen/kir/kir.h"
 
@@ -15,6 +18,18 @@ const char* c_type(kir::ComputeType type);
 
 /// "v12", or "v12_norm" where the value has a name that is an identifier.
 std::string value_name(const kir::Kernel& kernel, kir::ValueId value);
+
+/// Does an instruction of this kind stand in one of the kernel's sections?
+bool uses(const kir::Kernel& kernel, kir::InstrKind kind);
+
+/// Where a value is made: once per kernel, once per group, per element, in a combiner's body.
+enum class Level { Kernel, Group, Element, Combiner };
+/// The level of each value of the kernel, by index. Reductions make values of the group.
+std::vector<Level> value_levels(const kir::Kernel& kernel);
+
+/// A host expression in i64: a literal, or an entry of the table of sizes that `args` ("args->")
+/// holds.
+std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::string_view args);
 
 /// A scalar literal of exactly these bits: "0x1.8p+1f", "f32_bits(0x7fc00000u)", "-3", "7ull".
 std::string literal(kir::ComputeType type, std::uint64_t bits);
@@ -27,6 +42,11 @@ std::string literal(kir::ComputeType type, std::uint64_t bits);
 ///   bitcast  "bitcast_f32_u32(v1)", …
 std::string element_wise(const kir::Instr& instr, std::span<const kir::ComputeType> types,
                          std::span<const std::string> operands);
+
+/// The same for operands that `type` and `text` know.
+std::string element_wise(const kir::Instr& instr,
+                         const std::function<kir::ComputeType(kir::ValueId)>& type,
+                         const std::function<std::string(kir::ValueId)>& text);
 
 /// Is this one of the kinds that element_wise prints?
 bool is_element_wise(kir::InstrKind kind);

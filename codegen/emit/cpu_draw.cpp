@@ -79,13 +79,14 @@ std::optional<std::string> CpuKernelEmitter::first_of_run(ValueId value) const {
   return std::nullopt;
 }
 
-bool CpuKernelEmitter::is_staged_draw(const Instr& instr) const {
-  return is_draw(instr) && instr.kind != InstrKind::random_index &&
-         first_of_run(instr.operands[index_operand(instr)]).has_value();
+std::optional<std::string> CpuKernelEmitter::first_of_staged_draw(const Instr& instr) const {
+  if (!is_draw(instr) || instr.kind == InstrKind::random_index) return std::nullopt;
+  return first_of_run(instr.operands[index_operand(instr)]);
 }
 
 void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
-  if (!is_staged_draw(instr)) return;
+  const auto first = first_of_staged_draw(instr);
+  if (!first) return;
   const char* kind = instr.kind == InstrKind::stochastic_round ? "Half"
                      : instr.kind == InstrKind::normal         ? "Normal"
                                                                : "Word";
@@ -95,7 +96,7 @@ void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
   const std::string stage = stage_name(instr);
   line(fmt::format("{}Stage {};", kind, stage));
   line(fmt::format("stage_{}({}, {}, {} + tile, tile_len);", fill, stage, stream_name(instr),
-                   *first_of_run(instr.operands[index_operand(instr)])));
+                   *first));
 }
 
 void CpuKernelEmitter::emit_draw(const Instr& instr) {
@@ -107,7 +108,7 @@ void CpuKernelEmitter::emit_draw(const Instr& instr) {
     return define(result,
                   fmt::format("lang::random_index(permutation_{}, {})", name(result), index));
   }
-  const bool is_staged = level_ == Level::Element && is_staged_draw(instr);
+  const bool is_staged = level_ == Level::Element && first_of_staged_draw(instr).has_value();
   switch (instr.kind) {
     case InstrKind::random:
       return define(result, is_staged ? fmt::format("staged_uniforms({}, i)", stage)

@@ -61,13 +61,9 @@ void CpuKernelEmitter::assign(ValueId value, const std::string& text) {
 }
 
 void CpuKernelEmitter::emit_element_wise(const Instr& instr) {
-  std::vector<ComputeType> types;
-  std::vector<std::string> operands;
-  for (ValueId value : instr.operands) {
-    types.push_back(type(value));
-    operands.push_back(operand(value));
-  }
-  define(instr.results[0], element_wise(instr, types, operands));
+  define(instr.results[0], element_wise(
+                               instr, [&](ValueId value) { return type(value); },
+                               [&](ValueId value) { return operand(value); }));
 }
 
 void CpuKernelEmitter::emit_leaf(const Instr& instr) {

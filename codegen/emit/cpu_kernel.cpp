@@ -14,37 +14,20 @@ using kir::SectionKind;
 
 CpuKernelEmitter::CpuKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
                                    const CpuOptions& options)
-    : program_(program), kernel_(kernel), options_(options) {
-  find_levels();
+    : program_(program), kernel_(kernel), options_(options), value_levels_(value_levels(kernel)) {
+  find_definitions();
   find_phases();
 }
 
-void CpuKernelEmitter::find_levels() {
-  value_levels_.assign(kernel_.values.size(), Level::Kernel);
+void CpuKernelEmitter::find_definitions() {
   definitions_.assign(kernel_.values.size(), nullptr);
-  for (const kir::Section& section : kernel_.sections) {
-    const Level level = section.kind == SectionKind::Kernel  ? Level::Kernel
-                        : section.kind == SectionKind::Group ? Level::Group
-                                                             : Level::Element;
-    for (const Instr& instr : section.instrs) {
-      for (std::size_t i = 0; i < instr.results.size(); ++i) {
-        const bool is_group_result =
-            instr.kind == InstrKind::reduce || (instr.kind == InstrKind::running_sum && i == 1);
-        const auto v = instr.results[i].index();
-        value_levels_[v] = is_group_result ? Level::Group : level;
-        definitions_[v] = &instr;
-      }
+  const auto note = [&](const std::vector<Instr>& instrs) {
+    for (const Instr& instr : instrs) {
+      for (ValueId result : instr.results) definitions_[result.index()] = &instr;
     }
-  }
-  for (const kir::Combiner& combiner : kernel_.combiners) {
-    for (ValueId arg : combiner.args) value_levels_[arg.index()] = Level::Combiner;
-    for (const Instr& instr : combiner.body) {
-      for (ValueId result : instr.results) {
-        value_levels_[result.index()] = Level::Combiner;
-        definitions_[result.index()] = &instr;
-      }
-    }
-  }
+  };
+  for (const kir::Section& section : kernel_.sections) note(section.instrs);
+  for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
 }
 
 void CpuKernelEmitter::note_uses(const Instr& instr, std::size_t phase) {
@@ -82,24 +65,6 @@ void CpuKernelEmitter::find_phases() {
   }
 }
 
-bool CpuKernelEmitter::uses(InstrKind kind) const {
-  for (const kir::Section& section : kernel_.sections) {
-    for (const Instr& instr : section.instrs) {
-      if (instr.kind == kind) return true;
-    }
-  }
-  return false;
-}
-
-std::string CpuKernelEmitter::size_text(HostExprId expr) const {
-  const HostExprPool& pool = program_.info.exprs;
-  if (pool.is_const(expr)) return fmt::format("i64({}ll)", pool.const_value(expr).as_int());
-  for (std::size_t i = 0; i < program_.size_exprs.size(); ++i) {
-    if (program_.size_exprs[i] == expr) return fmt::format("i64(args->sizes[{}])", i);
-  }
-  CINCH_BUG("a kernel's size is not in the size table");
-}
-
 // Can a group be longer than one tile?
 bool CpuKernelEmitter::has_many_tiles() const {
   if (kernel_.group_kind != kir::GroupKind::Row) return false;
@@ -119,7 +84,7 @@ std::string CpuKernelEmitter::emit() {
 }
 
 void CpuKernelEmitter::emit_head() {
-  line(fmt::format("extern \"C\" __attribute__((visibility(\"default\"))) void {}(",
+  line(fmt::format(R"(extern "C" __attribute__((visibility("default"))) void {}()",
                    kernel_.info.symbol));
   line("    const KernelArgs* args, u64 group_begin, u64 group_end) {");
   std::set<rt::BufferIndex> buffers;
@@ -182,7 +147,7 @@ void CpuKernelEmitter::emit_task_state() {
       if (instr.kind == InstrKind::hist_add) note_histogram(instr);
     }
   }
-  if (uses(InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
   for (std::uint32_t message : failures_) line(fmt::format("Truth failed_{} = Truth(0);", message));
   const char* group_elems = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
   for (const auto& [buffer, bins] : histograms_) {
@@ -200,7 +165,7 @@ void CpuKernelEmitter::emit_task_state() {
 }
 
 void CpuKernelEmitter::emit_tail() {
-  if (uses(InstrKind::flag_nonfinite)) {
+  if (uses(kernel_, InstrKind::flag_nonfinite)) {
     line(fmt::format("if (any_lane(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite));
   }
   for (std::uint32_t message : failures_) {

@@ -37,10 +37,9 @@ class CpuKernelEmitter {
     std::vector<Piece> pieces;
     const Instr* look_back = nullptr;  // ends the phase; null for the last
   };
-  enum class Level { Kernel, Group, Element, Combiner };
 
   // ---- cpu_kernel.cpp: facts and the function's frame ----
-  void find_levels();
+  void find_definitions();
   void find_phases();
   void note_uses(const Instr& instr, std::size_t phase);
   void emit_head();
@@ -49,9 +48,10 @@ class CpuKernelEmitter {
   void note_histogram(const Instr& instr);
   void emit_task_state();
   void emit_tail();
-  std::string size_text(HostExprId expr) const;
+  std::string size_text(HostExprId expr) const {
+    return codegen::size_text(program_, expr, "args->");
+  }
   bool has_many_tiles() const;
-  bool uses(kir::InstrKind kind) const;
 
   // ---- cpu_groups.cpp: groups, phases, sections ----
   void emit_groups();
@@ -111,6 +111,8 @@ class CpuKernelEmitter {
   void open_section(const Instr& instr);
   void close_section(const Instr& instr);
   void open_reduce_tile(const Instr& instr);
+  /// The cleared "Levels" or "Columns" of a reduction.
+  void declare_folds(const Instr& instr, std::string_view kind);
   void close_reduce_tile(const Instr& instr);
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
@@ -137,7 +139,8 @@ class CpuKernelEmitter {
   std::string stream_name(const Instr& instr) const;
   void emit_draw(const Instr& instr);
   void open_draw_tile(const Instr& instr);
-  bool is_staged_draw(const Instr& instr) const;
+  /// Where the draw is of consecutive elements, made for a tile at once: the first element's text.
+  std::optional<std::string> first_of_staged_draw(const Instr& instr) const;
   std::optional<std::string> first_of_run(ValueId value) const;
 
   void line(const std::string& text) { out_.line(text); }

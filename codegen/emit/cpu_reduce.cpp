@@ -50,6 +50,7 @@ std::string CpuKernelEmitter::element_list(const std::vector<ComputeType>& types
 
 std::vector<ComputeType> CpuKernelEmitter::combined_types(const kir::Combiner& combiner) const {
   std::vector<ComputeType> types;
+  types.reserve(combiner.results.size());
   for (ValueId result : combiner.results) types.push_back(type(result));
   return types;
 }
@@ -96,33 +97,26 @@ void CpuKernelEmitter::open_section(const Instr& instr) {
                      c_type(type(instr.results[0])), name(instr.results[0])));
   }
   if (instr.kind != InstrKind::reduce || !has_many_tiles()) return;
-  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
-  if (!combiner.op) {
-    const std::string levels = "levels_" + name(instr.results[0]);
-    line(fmt::format("TupleLevels<{}> {};", element_list(combined_types(combiner)), levels));
-    line(levels + ".clear();");
-    return;
-  }
-  for (ValueId result : instr.results) {
-    const std::string levels = "levels_" + name(result);
-    line(fmt::format("Levels<{}> {};", operation(*combiner.op, type(result)), levels));
-    line(levels + ".clear();");
-  }
+  declare_folds(instr, "Levels");
 }
 
 void CpuKernelEmitter::open_reduce_tile(const Instr& instr) {
-  if (instr.kind != InstrKind::reduce) return;
+  if (instr.kind == InstrKind::reduce) declare_folds(instr, "Columns");
+}
+
+void CpuKernelEmitter::declare_folds(const Instr& instr, std::string_view kind) {
+  const auto declare = [&](const std::string& type, ValueId of) {
+    const std::string variable = (kind == "Levels" ? "levels_" : "columns_") + name(of);
+    line(fmt::format("{} {};", type, variable));
+    line(variable + ".clear();");
+  };
   const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
   if (!combiner.op) {
-    const std::string columns = "columns_" + name(instr.results[0]);
-    line(fmt::format("TupleColumns<{}> {};", element_list(combined_types(combiner)), columns));
-    line(columns + ".clear();");
-    return;
+    const std::string list = element_list(combined_types(combiner));
+    return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
   }
   for (ValueId result : instr.results) {
-    const std::string columns = "columns_" + name(result);
-    line(fmt::format("Columns<{}> {};", operation(*combiner.op, type(result)), columns));
-    line(columns + ".clear();");
+    declare(fmt::format("{}<{}>", kind, operation(*combiner.op, type(result))), result);
   }
 }
 
@@ -320,6 +314,7 @@ void CpuKernelEmitter::emit_finish_scan(const Instr& instr) {
               "a scan of several arrays by an operation");
   const std::string rows = uniform(instr.operands[0]), len = uniform(instr.operands[1]);
   std::vector<ComputeType> types;
+  types.reserve(instr.buffers.size());
   for (rt::BufferIndex b : instr.buffers) {
     types.push_back(kir::compute_type(program_.buffers[b].dtype));
   }

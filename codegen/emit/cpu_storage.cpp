@@ -23,19 +23,6 @@ std::string whole_element(DType dtype, int bits) {
   return fmt::format("{}{}", is_signed_int(dtype) ? "i" : "u", bits);
 }
 
-const char* narrow_name(DType dtype) {
-  switch (dtype.kind) {
-    case DTypeKind::F16:
-      return "f16";
-    case DTypeKind::BF16:
-      return "bf16";
-    case DTypeKind::F8E4M3:
-      return "f8e4m3";
-    default:
-      return "f8e5m2";
-  }
-}
-
 }  // namespace
 
 Storage storage_of(const rt::BufferInfo& buffer) {
@@ -54,7 +41,7 @@ Storage storage_of(const rt::BufferInfo& buffer) {
 std::string from_storage(const Storage& storage, const std::string& x) {
   const DType dtype = storage.dtype;
   if (is_bool(dtype)) return fmt::format("is_nonzero({})", x);
-  if (is_narrow_float(dtype)) return fmt::format("widen_{}({})", narrow_name(dtype), x);
+  if (is_narrow_float(dtype)) return fmt::format("widen_{}({})", dtype_name(dtype), x);
   if (is_float(dtype)) return x;
   const std::string whole =
       fmt::format("lang::convert<{}>({})", c_type(kir::compute_type(dtype)), x);
@@ -65,7 +52,7 @@ std::string from_storage(const Storage& storage, const std::string& x) {
 std::string to_storage(const Storage& storage, const std::string& x) {
   const DType dtype = storage.dtype;
   if (is_bool(dtype)) return fmt::format("truth_to<{}>({})", storage.element, x);
-  if (is_narrow_float(dtype)) return fmt::format("lang::f32_to_{}({})", narrow_name(dtype), x);
+  if (is_narrow_float(dtype)) return fmt::format("lang::f32_to_{}({})", dtype_name(dtype), x);
   if (is_float(dtype)) return fmt::format("lang::canonical({})", x);
   return fmt::format("lang::convert<{}>({})", storage.element, x);
 }

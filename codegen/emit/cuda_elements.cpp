@@ -125,13 +125,9 @@ std::string CudaKernelEmitter::acting(const Instr& instr, std::size_t pred_index
 
 void CudaKernelEmitter::emit_element(const Instr& instr) {
   if (is_element_wise(instr.kind)) {
-    std::vector<ComputeType> types;
-    std::vector<std::string> texts;
-    for (ValueId value : instr.operands) {
-      types.push_back(type(value));
-      texts.push_back(operand(value));
-    }
-    return define(instr, element_wise(instr, types, texts));
+    return define(instr, element_wise(
+                             instr, [&](ValueId value) { return type(value); },
+                             [&](ValueId value) { return operand(value); }));
   }
   if (is_draw(instr.kind)) return emit_draw(instr);
   switch (instr.kind) {
@@ -253,6 +249,7 @@ void CudaKernelEmitter::emit_reduce(const Instr& instr) {
   const Item& made = item(instr);
   const std::string columns = columns_name(name(instr.results[0]));
   std::vector<std::string> parts;
+  parts.reserve(made.types.size());
   for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
   line(fmt::format("CINCH_EACH if ({}) {}[c] = {}({}[c], {});", acting(instr, made.types.size()),
                    columns, made.join, columns, item_of(made, parts)));

@@ -12,48 +12,10 @@ using kir::InstrKind;
 using kir::SectionKind;
 
 CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel)
-    : program_(program), kernel_(kernel), shape_(cuda_shape(program, kernel)) {
-  find_levels();
-}
-
-void CudaKernelEmitter::find_levels() {
-  value_levels_.assign(kernel_.values.size(), Level::Kernel);
-  for (const kir::Section& section : kernel_.sections) {
-    const Level level = section.kind == SectionKind::Kernel  ? Level::Kernel
-                        : section.kind == SectionKind::Group ? Level::Group
-                                                             : Level::Element;
-    for (const Instr& instr : section.instrs) {
-      for (std::size_t i = 0; i < instr.results.size(); ++i) {
-        const bool is_group =
-            instr.kind == InstrKind::reduce || (instr.kind == InstrKind::running_sum && i == 1);
-        value_levels_[instr.results[i].index()] = is_group ? Level::Group : level;
-      }
-    }
-  }
-  for (const kir::Combiner& combiner : kernel_.combiners) {
-    for (ValueId arg : combiner.args) value_levels_[arg.index()] = Level::Combiner;
-    for (const Instr& instr : combiner.body) {
-      for (ValueId result : instr.results) value_levels_[result.index()] = Level::Combiner;
-    }
-  }
-}
-
-bool CudaKernelEmitter::uses(InstrKind kind) const {
-  for (const kir::Section& section : kernel_.sections) {
-    for (const Instr& instr : section.instrs) {
-      if (instr.kind == kind) return true;
-    }
-  }
-  return false;
-}
-
-std::string CudaKernelEmitter::size_text(HostExprId expr) const {
-  const HostExprPool& pool = program_.info.exprs;
-  if (pool.is_const(expr)) return fmt::format("i64({}ll)", pool.const_value(expr).as_int());
-  const auto index = kir::find_size(program_, expr);
-  CINCH_CHECK(index, "a kernel's size is not in the size table");
-  return fmt::format("i64(args.sizes[{}])", *index);
-}
+    : program_(program),
+      kernel_(kernel),
+      shape_(cuda_shape(program, kernel)),
+      value_levels_(value_levels(kernel)) {}
 
 std::string CudaKernelEmitter::emit() {
   emit_head();
@@ -89,7 +51,7 @@ void CudaKernelEmitter::emit_head() {
   line("const u32 lane = lane_index(), warp = warp_index();");
   line(fmt::format("const Team<{}> team{{{}}};", shape_.team_warps,
                    shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
-  if (uses(InstrKind::flag_nonfinite)) line("bool nonfinite = false;");
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("bool nonfinite = false;");
 }
 
 // Arrays are declared per block; a team takes its own part.
@@ -215,7 +177,7 @@ void CudaKernelEmitter::emit_sections() {
 }
 
 void CudaKernelEmitter::emit_tail() {
-  if (uses(InstrKind::flag_nonfinite)) line("if (nonfinite) flag_nonfinite(args.status);");
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("if (nonfinite) flag_nonfinite(args.status);");
   bool is_synced = false;
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {

@@ -26,7 +26,6 @@ class CudaKernelEmitter {
   using Instr = kir::Instr;
   using ValueId = kir::ValueId;
   using ComputeType = kir::ComputeType;
-  enum class Level { Kernel, Group, Element, Combiner };
 
   // How a reduction's items are spelled: a scalar, or an emitted tuple.
   struct Item {
@@ -39,7 +38,6 @@ class CudaKernelEmitter {
   };
 
   // ---- cuda_kernel.cpp: frame and groups ----
-  void find_levels();
   void emit_head();
   void emit_shared();
   void emit_extent();
@@ -48,8 +46,9 @@ class CudaKernelEmitter {
   void emit_group_body();
   void emit_sections();
   void emit_tail();
-  bool uses(kir::InstrKind kind) const;
-  std::string size_text(HostExprId expr) const;
+  std::string size_text(HostExprId expr) const {
+    return codegen::size_text(program_, expr, "args.");
+  }
 
   // ---- cuda_operands.cpp: values, storage, combiners, streams ----
   ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }

@@ -98,6 +98,7 @@ const CudaKernelEmitter::Item& CudaKernelEmitter::item(const Instr& instr) {
   made.type = made.is_tuple ? fmt::format("{}_item_{}", kernel_.info.symbol, key)
                             : std::string(c_type(types[0]));
   std::vector<std::string> parts;
+  parts.reserve(types.size());
   for (ComputeType type : types) {
     parts.push_back(literal(type, combiner.op ? kir::identity_bits(*combiner.op, type) : 0));
   }

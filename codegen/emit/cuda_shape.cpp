@@ -12,7 +12,7 @@ namespace {
 using kir::InstrKind;
 
 // What a block may declare without asking the driver for more.
-constexpr std::uint64_t kSharedBytes = 47 * 1024;
+constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
 // Rows up to this length are one warp's work.
 constexpr std::int64_t kWarpRowElems = 4096;
 
@@ -130,7 +130,7 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   shape.team_warps = team_warps(kernel, uses, longest);
   shape.block_warps = kernel.info.is_sequential ? 1 : 8;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
-  shape.result_levels = longest <= 1024 ? 0 : longest <= 1024 * 1024 ? 1 : 3;
+  shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
   shape.stage_bits = uses.stage_bits;
   shape.has_look_back = uses.look_back;
   shape.is_single_block = kernel.info.is_sequential || kernel.group_kind == kir::GroupKind::Single;

@@ -19,13 +19,9 @@ std::string CudaKernelEmitter::only_once(const std::string& condition) const {
 
 void CudaKernelEmitter::emit_uniform(const Instr& instr) {
   if (is_element_wise(instr.kind)) {
-    std::vector<ComputeType> types;
-    std::vector<std::string> texts;
-    for (ValueId value : instr.operands) {
-      types.push_back(type(value));
-      texts.push_back(name(value));
-    }
-    return define(instr, element_wise(instr, types, texts));
+    return define(instr, element_wise(
+                             instr, [&](ValueId value) { return type(value); },
+                             [&](ValueId value) { return name(value); }));
   }
   if (is_draw(instr.kind)) return emit_uniform_draw(instr);
   switch (instr.kind) {

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   std::vector<rt::KernelInfo> infos;
+  infos.reserve(program.kernels.size());
   for (const kir::Kernel& kernel : program.kernels) infos.push_back(kernel.info);
   return infos;
 }

@@ -56,8 +56,8 @@ rt::Result<OpenedBackend> open_backend() {
 }  // namespace
 
 const rt::Result<OpenedBackend>& clang_backend() {
-  static const rt::Result<OpenedBackend> backend = open_backend();
-  return backend;
+  static const rt::Result<OpenedBackend> kBackend = open_backend();
+  return kBackend;
 }
 
 }  // namespace cinch::codegen

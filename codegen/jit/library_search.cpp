@@ -92,7 +92,7 @@ class Search {
     std::string list = variable("CINCH_SITE_PACKAGES");
     while (!list.empty()) {
       const std::size_t colon = list.find(':');
-      if (colon != 0) out.push_back(list.substr(0, colon));
+      if (colon != 0) out.emplace_back(list.substr(0, colon));
       list = colon == std::string::npos ? "" : list.substr(colon + 1);
     }
     return out;

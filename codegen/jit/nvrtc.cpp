@@ -101,8 +101,8 @@ Library find_library() {
 }
 
 const Library& library() {
-  static const Library found = find_library();
-  return found;
+  static const Library kFound = find_library();
+  return kFound;
 }
 
 // Two compilations at once take longer than one after the other (measured with NVRTC 13.0), so they
@@ -128,6 +128,7 @@ class Compilation {
       return failure("nvrtcCreateProgram", code);
     }
     std::vector<const char*> words;
+    words.reserve(options.size());
     for (const std::string& option : options) words.push_back(option.c_str());
     const int code = api_.compile(program_, static_cast<int>(words.size()), words.data());
     CudaBinary binary;
@@ -196,7 +197,7 @@ std::vector<std::string> compile_options(const std::string& arch,
       "--prec-div=true", "--prec-sqrt=true",
       // Functions and values that are not used: the prelude is whole, as are kernels' results.
       "--diag-suppress=177"};
-  if (options.line_info) words.push_back("--generate-line-info");
+  if (options.line_info) words.emplace_back("--generate-line-info");
   return words;
 }
 

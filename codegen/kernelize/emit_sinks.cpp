@@ -41,6 +41,7 @@ void KernelEmitter::emit_reduce(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   const std::size_t num = op.results.size();
   std::vector<KirValue> values;
+  values.reserve(num);
   for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], domain_place()));
   const auto mask =
       op.operands.size() > 2 * num
@@ -77,9 +78,10 @@ void KernelEmitter::emit_row_reduce(int id) {
     return;
   }
   Place place = domain_place();
-  if (op.attrs.axis == 0) place = {std::nullopt, *place.col, *place.row};
+  if (op.attrs.axis == 0) std::swap(place.row, place.col), place.flat.reset();
   const std::size_t num = op.results.size();
   std::vector<KirValue> values;
+  values.reserve(num);
   for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], place));
   const auto mask =
       op.operands.size() > 2 * num

@@ -74,6 +74,7 @@ class ScanEmitter {
   std::uint32_t scan_tile(KernelEmitter& k, const Tile& t, std::uint32_t combiner) {
     auto& b = k.b_;
     std::vector<std::uint32_t> locals;
+    locals.reserve(op_.results.size());
     for (const auto r : op_.results)
       locals.push_back(b.add_local(kir::compute_type(cx_.value(r).type.dtype)));
     b.elements();
@@ -130,6 +131,7 @@ class ScanEmitter {
   std::vector<KirValue> choose(KernelEmitter& k, KirValue c, const std::vector<KirValue>& a,
                                const std::vector<KirValue>& e) {
     std::vector<KirValue> out;
+    out.reserve(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) out.push_back(k.b_.select(c, a[i], e[i]));
     return out;
   }
@@ -138,6 +140,7 @@ class ScanEmitter {
                                          KirValue has_previous, const std::vector<KirValue>& before,
                                          const std::vector<KirValue>& init) {
     std::vector<KirValue> own;
+    own.reserve(init.size());
     for (std::uint32_t i = 0; i < init.size(); ++i) own.push_back(k.b_.local_load(first + i));
     return k.join(op_, init, choose(k, has_previous, k.join(op_, before, own), own));
   }
@@ -149,6 +152,7 @@ class ScanEmitter {
                                          const std::vector<KirValue>& init) {
     auto& b = k.b_;
     std::vector<KirValue> own;
+    own.reserve(init.size());
     for (std::uint32_t i = 0; i < init.size(); ++i)
       own.push_back(b.local_previous(first + i, before[i]));
     const auto is_first_column = b.eq(b.column(), b.const_u32(0));
@@ -197,7 +201,7 @@ class UniqueEmitter {
     const Index at = k.index_at(op.operands[0], k.domain_place(), op.attrs.size);
     k.b_.add_at(s.buffer, at.value, k.b_.const_u32(1), at.pred);
     k.b_.kernel().info.is_sequential = true;
-    k.b_.kernel().info.fused.push_back("count uses");
+    k.b_.kernel().info.fused.emplace_back("count uses");
     steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
     const KernelPlan cells{{kir::GroupKind::Tile, op.attrs.size, {}, {}}, 0, {}};
     KernelEmitter c(cx, plan, cells);
@@ -205,7 +209,7 @@ class UniqueEmitter {
     c.b_.elements();
     const auto count = c.b_.load_linear(s.buffer, c.b_.group_base());
     c.b_.fail_if(c.b_.scalar(ScalarOp::gt, {count, c.b_.const_u32(1)}), op.attrs.text);
-    c.b_.kernel().info.fused.push_back("check unique");
+    c.b_.kernel().info.fused.emplace_back("check unique");
     steps.push_back({.kind = rt::StepKind::Launch, .index = c.b_.finish()});
     return steps;
   }
@@ -231,7 +235,7 @@ class SortEmitter {
     b.group();
     b.argsort_row(b.group_base(), k.host_value(len), {s.results[0], s.buffer, s.results[1]},
                   op.attrs.descending);
-    b.kernel().info.fused.push_back("argsort");
+    b.kernel().info.fused.emplace_back("argsort");
     return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
   }
 };

@@ -115,6 +115,7 @@ class RegionEmitter {
     FunctionContext inner = outer;
     std::vector<StoreRequest> requests;
     const auto values = yields(region);
+    requests.reserve(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
       requests.push_back({values[i], results[i], false});
     return RegionEmitter(inner, region, requests, false).emit();
@@ -124,6 +125,7 @@ class RegionEmitter {
   // them.
   Steps store_inits(const ir::Op& op, const Sink& s, FunctionContext& inner) {
     std::vector<StoreRequest> requests;
+    requests.reserve(op.operands.size());
     for (std::size_t i = 0; i < op.operands.size(); ++i)
       requests.push_back({op.operands[i], s.results[i], false});
     return store_all(inner, requests);
@@ -191,6 +193,7 @@ class RegionEmitter {
 
 std::vector<StoreRequest> encode_requests(ProgramContext& pc, const ir::Function& fn) {
   std::vector<StoreRequest> requests;
+  requests.reserve(fn.results.fields.size());
   for (std::uint32_t i = 0; i < fn.results.fields.size(); ++i)
     requests.push_back({fn.results.fields[i], pc.field(i), false});
   for (std::uint32_t i = 0; i < fn.results.counts.size(); ++i) {

@@ -49,7 +49,8 @@ void Planner::mark_live(const std::vector<ir::OpId>& ops) {
     if (op.kind == OpKind::nonzero) finds_count_[op.attrs.index] = op_id;
   }
   std::vector<ValueId> work;
-  for (const auto& [value, unused] : requests_) work.push_back(ValueId(std::size_t{value}));
+  work.reserve(requests_.size());
+  for (const auto& [value, unused] : requests_) work.emplace_back(std::size_t{value});
   for (const auto op_id : ops) {
     if (has_checks(op_id)) mark_op(op_id, work);
   }

@@ -46,7 +46,8 @@ void Planner::add_barrier(ir::OpId op_id) {
 
 std::vector<std::pair<ValueId, Align>> Planner::operands(const ir::Op& op, Align align) const {
   std::vector<std::pair<ValueId, Align>> out;
-  for (const auto v : op.operands) out.push_back({v, type(v).rank == 0 ? Align::None : align});
+  out.reserve(op.operands.size());
+  for (const auto v : op.operands) out.emplace_back(v, type(v).rank == 0 ? Align::None : align);
   return out;
 }
 
@@ -176,7 +177,7 @@ void Planner::add_control(ir::OpId op_id) {
     cx_.in_buffer[r.index()] = s.results.back();
   }
   std::vector<std::pair<ValueId, Align>> pulled;
-  for_each_used_value(cx_.fn, op_id, [&](ValueId v) { pulled.push_back({v, Align::None}); });
+  for_each_used_value(cx_.fn, op_id, [&](ValueId v) { pulled.emplace_back(v, Align::None); });
   plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
 }
 
@@ -208,9 +209,9 @@ int Planner::add_store(const StoreRequest& r, bool is_read_later) {
 }
 
 void Planner::add_nonfinite() {
-  for (std::size_t i = 0; i < cx_.fn.ops.size(); ++i) {
-    if (cx_.fn.ops[i].kind != OpKind::gradient) continue;
-    const auto g = cx_.fn.ops[i].results[0];
+  for (const ir::Op& op : cx_.fn.ops) {
+    if (op.kind != OpKind::gradient) continue;
+    const auto g = op.results[0];
     add(Sink{.kind = SinkKind::NonFinite, .value = g, .domain = domain_of(type(g))}, {});
     return;
   }

@@ -199,6 +199,7 @@ KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
 
 KirValue KernelEmitter::pull_map(const ir::Op& op, ir::ValueId v, const Place& place) {
   std::vector<KirValue> operands;
+  operands.reserve(op.operands.size());
   for (const auto operand : op.operands)
     operands.push_back(pull(operand, operand_place(place, type(operand), type(v))));
   const DType dtype = type(v).dtype;
@@ -307,6 +308,7 @@ std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region,
     const auto& op = cx_.op(op_id);
     if (op.kind == OpKind::arg) continue;
     std::vector<KirValue> operands;
+    operands.reserve(op.operands.size());
     for (const auto v : op.operands) operands.push_back(pull(v, {}));
     if (op.kind == OpKind::yield) {
       results = operands;
@@ -348,6 +350,7 @@ std::uint32_t KernelEmitter::make_combiner(const ir::Op& op) {
   if (c.op) return b_.combiner(*c.op);
   pull_region_scalars(c.region);
   std::vector<ComputeType> types;
+  types.reserve(op.results.size());
   for (const auto r : op.results) types.push_back(kir::compute_type(type(r).dtype));
   return b_.combiner(types, [&](std::span<const KirValue> a, std::span<const KirValue> c2) {
     std::vector<KirValue> args(a.begin(), a.end());
@@ -374,6 +377,7 @@ std::vector<KirValue> KernelEmitter::join(const ir::Op& op, const std::vector<Ki
 std::vector<KirValue> KernelEmitter::with_init(const ir::Op& op, std::vector<KirValue> results) {
   const std::size_t num = op.results.size();
   std::vector<KirValue> init;
+  init.reserve(num);
   for (std::size_t i = 0; i < num; ++i) init.push_back(pull_scalar(op.operands[num + i]));
   const bool has_flag = results.size() > num;
   const auto has = has_flag ? results.back() : KirValue();

@@ -58,10 +58,10 @@ KirValue KernelEmitter::index_u32(const Index& index) {
 
 Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   if (place.flat) return *place.flat;
-  if (t.rank < 2) {
-    // A vector in row terms: [n, 1].
-    return *place.row;
-  }
+  CINCH_CHECK(place.row, "a place without an index");
+  // A vector in row terms: [n, 1].
+  if (t.rank < 2) return *place.row;
+  CINCH_CHECK(place.col, "a place in a matrix without a column");
   const Index row = *place.row, col = *place.col;
   // The only row or column: its index says nothing, unless it says which elements are there.
   const auto is_open = [](const Index& i) { return !i.limit.is_valid() && !i.pred.is_valid(); };
@@ -108,12 +108,13 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
 std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::Type& t,
                                                   Halves halves) {
   if (place.row && place.col) return {*place.row, *place.col};
+  CINCH_CHECK(place.flat, "a place without an index");
   const Index flat = *place.flat;
   const auto& d = kp_.domain;
   if (d.kind == kir::GroupKind::Row && flat.kind == Index::Kind::Linear &&
       flat.value == b_.group_base() && t.dims[0] == d.rows && t.dims[1] == d.cols) {
     // A vector swept by rows, seen as those rows again.
-    return {*domain_place().row,
+    return {domain_place().row.value_or(Index{}),
             Index{Index::Kind::Linear, {}, flat.limit, {}, flat.is_group_level}};
   }
   const Index zero{Index::Kind::Uniform, b_.const_i64(0), {}, {}, false};

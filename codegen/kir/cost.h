@@ -32,7 +32,7 @@ bool is_counted_load(const KernelProgram& program, const Kernel& kernel, std::si
                      std::size_t instr);
 
 /// A group of at most this many bytes per buffer stays on chip between sections.
-inline constexpr std::int64_t kOnChipBytes = 256 * 1024;
+inline constexpr std::int64_t kOnChipBytes = std::int64_t{256} * 1024;
 
 struct EntryBytes {
   HostExprId read, written;  // the most that all steps of the entry move

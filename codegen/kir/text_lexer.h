@@ -41,7 +41,8 @@ class Lexer {
 
   void fail(std::string message);
   bool failed() const { return error_.has_value(); }
-  const std::string& error() const { return *error_; }
+  /// The first thing that was not as expected.
+  const std::optional<std::string>& error() const { return error_; }
 
  private:
   void next();

@@ -34,7 +34,7 @@ class ProgramParser {
     lexer_.expect("program");
     program_.info.name = lexer_.expect_string();
     while (!lexer_.failed() && lexer_.peek().kind != TokenKind::End) item();
-    if (lexer_.failed()) return rt::fail(rt::ErrorKind::InvalidArgument, lexer_.error());
+    if (const auto& error = lexer_.error()) return rt::fail(rt::ErrorKind::InvalidArgument, *error);
     return std::move(program_);
   }
 

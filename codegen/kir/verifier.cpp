@@ -164,10 +164,10 @@ class KernelVerifier {
   }
 
   bool need_instr(const Instr& instr) {
-    std::string complaint = InstrVerifier(program_, kernel_, [this](ValueId value) {
-                              return definitions_[value.index()].level;
-                            }).check(instr);
-    return need(complaint.empty(), std::move(complaint));
+    const std::string complaint = InstrVerifier(program_, kernel_, [this](ValueId value) {
+                                    return definitions_[value.index()].level;
+                                  }).check(instr);
+    return need(complaint.empty(), complaint);
   }
 
   bool define(ValueId value, SectionKind level, std::size_t section) {

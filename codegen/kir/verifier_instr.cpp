@@ -21,44 +21,20 @@ constexpr unsigned kIntSet =
     bit(ComputeType::I32) | bit(ComputeType::I64) | bit(ComputeType::U32) | bit(ComputeType::U64);
 constexpr unsigned kAnySet = kBoolSet | kIntSet | kFloatSet;
 
-// Operations by the types that they take.
 unsigned operand_types(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::exp:
-    case ScalarOp::exp2:
-    case ScalarOp::log:
-    case ScalarOp::log2:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::pow:
-    case ScalarOp::fma:
-      return kFloatSet;
-    case ScalarOp::popcount:
-    case ScalarOp::clz:
-    case ScalarOp::shl:
-    case ScalarOp::shr:
-    case ScalarOp::ceil_div:
-      return kIntSet;
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::bit_not:
-      return kIntSet | kBoolSet;
-    case ScalarOp::eq:
-    case ScalarOp::ne:
-    case ScalarOp::select:
-    case ScalarOp::lt:
-    case ScalarOp::le:
-    case ScalarOp::gt:
-    case ScalarOp::ge:
-    case ScalarOp::min:
-    case ScalarOp::max:
+  switch (scalar_op_info(op).operands) {
+    case ScalarOperands::Any:
       return kAnySet;
-    default:
+    case ScalarOperands::Number:
       return kIntSet | kFloatSet;
+    case ScalarOperands::Real:
+      return kFloatSet;
+    case ScalarOperands::Int:
+      return kIntSet;
+    case ScalarOperands::Bits:
+      return kIntSet | kBoolSet;
   }
+  return 0;
 }
 
 // Position of the optional predicate behind `required` operands.
@@ -304,6 +280,7 @@ void InstrVerifier::local_scan(const Instr& instr) {
   const std::size_t n = c->op ? 1 : c->results.size();
   if (!need(instr.index + n <= kernel_.locals.size(), "no such local arrays")) return;
   std::vector<ComputeType> types;
+  types.reserve(n);
   for (std::size_t i = 0; i < n; ++i) types.push_back(kernel_.locals[instr.index + i].type);
   tuple(*c, types);
 }

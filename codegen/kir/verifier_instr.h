@@ -31,7 +31,7 @@ class InstrVerifier {
               std::size_t results);
   bool operand(const Instr& instr, std::size_t index, TypeSet types,
                SectionKind deepest = SectionKind::Elements);
-  bool result(const Instr& instr, std::size_t index, ComputeType type);
+  bool result(const Instr& instr, std::size_t index, ComputeType expected);
   bool buffers(const Instr& instr, std::size_t count);
   ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
   const Combiner* combiner(const Instr& instr);

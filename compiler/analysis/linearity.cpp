@@ -209,6 +209,7 @@ class Walk {
     if (op.kind == OpKind::if_else) return visit_branches(op);
     // What is carried: as known before the first turn, weakened until a turn changes nothing.
     std::vector<Dependence> carried;
+    carried.reserve(op.operands.size());
     for (ir::ValueId value : op.operands) carried.push_back(of(value));
     while (turn(op, carried)) {
     }

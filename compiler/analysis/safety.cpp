@@ -101,7 +101,7 @@ class Facts {
   }
 
   SafetyWay way(ir::ValueId index, const std::set<ir::ValueId>& checked, bool is_unique) const {
-    if (checked.count(index)) return SafetyWay::OnDevice;
+    if (checked.contains(index)) return SafetyWay::OnDevice;
     const rt::FieldInfo* field = field_of(index);
     const bool by_reader = field && (is_unique ? field->ascending : field->index_limit.has_value());
     return by_reader ? SafetyWay::PayloadReader : SafetyWay::Proved;

@@ -23,7 +23,7 @@ struct Registry {
 
   template <typename Options>
   CLI::App* add(const std::string& name, const std::string& description,
-                ExitCode (*run)(const Options&), std::shared_ptr<Options> options) {
+                ExitCode (*run)(const Options&), const std::shared_ptr<Options>& options) {
     CLI::App* command = app.add_subcommand(name, description);
     command->callback([this, run, options] { action = [run, options] { return run(*options); }; });
     return command;

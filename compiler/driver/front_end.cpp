@@ -36,7 +36,7 @@ const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
   return sources.add(path, read_text_file(path));
 }
 
-void FrontEnd::end_if_errors() {
+void FrontEnd::end_if_errors() const {
   print_diagnostics(sink, sources);
   if (sink.has_errors()) throw CommandError(ExitCode::AtFault, "");
 }
@@ -66,7 +66,7 @@ namespace {
 // Without a name: the file's only compressor that stands alone, or the one of the file's name.
 std::string choose_compressor(const sema::CheckedModule& module, const ProgramPlace& place) {
   if (!place.compressor.empty()) return place.compressor;
-  const std::string stem = std::filesystem::path(place.path).stem();
+  std::string stem = std::filesystem::path(place.path).stem();
   std::vector<std::string> names;
   for (const sema::CompressorEntry& entry : module.compressors()) {
     if (entry.name == stem) return stem;

@@ -23,7 +23,7 @@ struct FrontEnd {
   // Reads the file; throws CommandError where it cannot be read.
   const dsl::SourceBuffer& load(const std::string& path);
   // Prints the diagnostics; throws CommandError (AtFault) if one is an error.
-  void end_if_errors();
+  void end_if_errors() const;
 };
 
 // name=value pairs of --set. Throws CommandError (Usage).

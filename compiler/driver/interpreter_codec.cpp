@@ -6,6 +6,7 @@
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/interp/interp.h"
+#include "runtime/core/check.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
@@ -46,6 +47,7 @@ class InterpreterCodec : public Codec {
     encoded.non_finite = out.non_finite;
     encoded.counts.assign(out.counts.begin(), out.counts.end());
     std::vector<std::vector<std::uint8_t>> fields;
+    fields.reserve(out.fields.size());
     for (const interp::Array& field : out.fields) {
       fields.push_back(rt::pack_elements(field.dtype, field.bits));
     }
@@ -140,7 +142,8 @@ class InterpreterCodec : public Codec {
   }
 
   static void take_output(const interp::Outputs& out, std::span<float> to) {
-    const std::vector<float> values = interp::to_floats(out.output.value());
+    CINCH_CHECK(out.output, "a run without an output");
+    const std::vector<float> values = interp::to_floats(*out.output);
     std::copy(values.begin(), values.end(), to.begin());
   }
 

@@ -39,6 +39,7 @@ ProgramPlace find_in_stdlib(const std::string& name) {
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
   std::sort(paths.begin(), paths.end());
   std::vector<sema::LoadedText> texts;
+  texts.reserve(paths.size());
   for (const fs::path& path : paths) texts.push_back({path.string(), read_text_file(path)});
   return texts;
 }

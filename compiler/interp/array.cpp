@@ -28,6 +28,7 @@ Array from_floats(std::span<const float> values) {
 std::vector<float> to_floats(const Array& array) {
   CINCH_CHECK(array.dtype == kF32, "not an array of f32");
   std::vector<float> values;
+  values.reserve(array.bits.size());
   for (std::uint64_t element : array.bits) values.push_back(ir::f32_of(element));
   return values;
 }

@@ -3,6 +3,7 @@
 
 #include "compiler/interp/evaluator.h"
 #include "compiler/ir/scalar_eval.h"
+#include "runtime/core/check.h"
 
 namespace cinch::interp {
 
@@ -20,12 +21,13 @@ std::vector<Array> Evaluator::meet(const Op&, const Array& array) {
 
 // Element by element, in rank order.
 Array Evaluator::join_ranks(const Op& op, const std::vector<Array>& ranks) const {
-  const ScalarOp joins = *function_.combiners[op.attrs.combiner.index()].op;
+  const auto joins = function_.combiners[op.attrs.combiner.index()].op;
+  CINCH_CHECK(joins, "ranks joined by a lambda");
   Array result = ranks.front();
   for (std::size_t w = 1; w < ranks.size(); ++w) {
     for (std::size_t i = 0; i < result.bits.size(); ++i) {
       const Element operands[] = {result.bits[i], ranks[w].bits[i]};
-      result.bits[i] = ir::evaluate_scalar(joins, result.dtype, operands);
+      result.bits[i] = ir::evaluate_scalar(*joins, result.dtype, operands);
     }
   }
   return result;

@@ -77,6 +77,7 @@ void Evaluator::eval_reduce(const Op& op) {
 void Evaluator::scan_line(const Op& op, const Lines& lines, std::int64_t line) {
   const std::size_t n = op.results.size();
   std::vector<Elements> scanned;
+  scanned.reserve(lines.length);
   for (std::int64_t i = 0; i < lines.length; ++i) {
     scanned.push_back(values_at(op, n, lines.at(line, i)));
   }

@@ -24,8 +24,8 @@ void stop(rt::ErrorKind kind, std::string message) {
   throw RunFailure{{kind, std::move(message), 0}};
 }
 
-CallContext::CallContext(const ir::Program& program_, const Inputs& inputs_)
-    : program(program_), inputs(inputs_), counts(inputs_.counts) {
+CallContext::CallContext(const ir::Program& program, const Inputs& inputs)
+    : program(program), inputs(inputs), counts(inputs.counts) {
   const auto& params = program.info.params;
   if (!inputs.params.empty() && inputs.params.size() != params.size()) {
     stop(rt::ErrorKind::InvalidArgument, "not one value for each parameter");
@@ -85,6 +85,7 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region) {
       continue;
     }
     std::vector<Array> yielded;
+    yielded.reserve(op.operands.size());
     for (ir::ValueId value : op.operands) yielded.push_back(values_[value.index()]);
     return yielded;
   }
@@ -124,6 +125,7 @@ void Evaluator::eval_for_loop(const Op& op) {
   const std::int64_t begin = call_.eval(op.attrs.size).as_int();
   const std::int64_t end = call_.eval(op.attrs.size2).as_int();
   std::vector<Array> carried;
+  carried.reserve(op.operands.size());
   for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
   for (std::int64_t i = begin; i < end; ++i) {
     carried.insert(carried.begin(), make_scalar(kI64, static_cast<Element>(i)));
@@ -135,6 +137,7 @@ void Evaluator::eval_for_loop(const Op& op) {
 void Evaluator::eval_while_loop(const Op& op) {
   const std::int64_t at_most = call_.eval(op.attrs.size).as_int();
   std::vector<Array> carried;
+  carried.reserve(op.operands.size());
   for (ir::ValueId value : op.operands) carried.push_back(values_[value.index()]);
   for (std::int64_t i = 0; i < at_most; ++i) {
     if (!run_region(op.regions[0], carried).front().bits[0]) break;

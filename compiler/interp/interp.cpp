@@ -138,6 +138,7 @@ rt::Result<std::vector<Outputs>> run_ranks(const ir::Program& program, FunctionK
                                   [&](const Inputs& r) { return is_non_finite(kind, r); });
   std::vector<rt::Result<Outputs>> results(ranks.size(), Outputs{});
   std::vector<std::thread> threads;
+  threads.reserve(ranks.size());
   for (std::size_t w = 0; w < ranks.size(); ++w) {
     threads.emplace_back([&, w] {
       results[w] = guarded([&] {

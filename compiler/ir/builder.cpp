@@ -76,7 +76,7 @@ OpId Builder::add(OpKind kind, ValueIds operands, std::vector<Type> types, Attrs
   const OpId id(function_.ops.size());
   Op op{kind, std::move(operands), {}, std::move(regions), std::move(attrs), span_};
   for (std::size_t i = 0; i < types.size(); ++i) {
-    op.results.push_back(ValueId(function_.values.size()));
+    op.results.emplace_back(function_.values.size());
     function_.values.push_back({types[i], id, static_cast<std::uint32_t>(i), {}});
   }
   function_.ops.push_back(std::move(op));

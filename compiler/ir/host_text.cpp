@@ -34,7 +34,8 @@ bool is_plain_name(std::string_view name) {
   };
   if (name.empty() || !is_letter(name.front())) return false;
   for (char c : name) {
-    if (!is_letter(c) && !(c >= '0' && c <= '9') && c != '.') return false;
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_letter(c) && !is_digit && c != '.') return false;
   }
   return true;
 }

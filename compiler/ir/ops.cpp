@@ -8,12 +8,7 @@ namespace {
 
 constexpr std::array<OpInfo, kNumOpKinds> make_infos() {
   using enum Effect;
-  constexpr auto None = AttrUse::None, Scalar = AttrUse::Scalar, Value = AttrUse::Value,
-                 Width = AttrUse::Width, Index = AttrUse::Index, Size = AttrUse::Size,
-                 Size2 = AttrUse::Size2, Axis = AttrUse::Axis, Exclusive = AttrUse::Exclusive,
-                 Descending = AttrUse::Descending, Mean = AttrUse::Mean, Limit = AttrUse::Limit,
-                 Draw = AttrUse::Draw, Combiner = AttrUse::Combiner, Text = AttrUse::Text,
-                 Proved = AttrUse::Proved;
+  using enum AttrUse::Flag;
   return {{
 #define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
   {#name, min_operands, max_operands, results, effect, attrs, meaning},

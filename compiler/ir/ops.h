@@ -12,7 +12,7 @@ namespace cinch::ir {
 
 /// Flags of OpInfo::attrs.
 struct AttrUse {
-  enum : std::uint32_t {
+  enum Flag : std::uint32_t {
     None = 0,
     Scalar = 1u << 0,      // scalar_op
     Value = 1u << 1,       // bits, as a value of the result type

@@ -200,6 +200,7 @@ class FunctionParser {
 
   void add(Statement& s) {
     std::vector<Type> types;
+    types.reserve(s.results.size());
     for (const NewValue& value : s.results) types.push_back(value.type);
     const OpId op = builder_.add(s.kind, std::move(s.operands), std::move(types),
                                  std::move(s.attrs), std::move(s.regions));

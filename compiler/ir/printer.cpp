@@ -116,10 +116,10 @@ class FunctionPrinter {
     if (has(AttrUse::Axis)) {
       parts.push_back(a.axis == kAll ? "axis=all" : fmt::format("axis={}", a.axis));
     }
-    if (has(AttrUse::Exclusive) && a.exclusive) parts.push_back("exclusive");
-    if (has(AttrUse::Descending) && a.descending) parts.push_back("descending");
-    if (has(AttrUse::Mean) && a.mean) parts.push_back("mean");
-    if (has(AttrUse::Proved) && a.proved) parts.push_back("proved");
+    if (has(AttrUse::Exclusive) && a.exclusive) parts.emplace_back("exclusive");
+    if (has(AttrUse::Descending) && a.descending) parts.emplace_back("descending");
+    if (has(AttrUse::Mean) && a.mean) parts.emplace_back("mean");
+    if (has(AttrUse::Proved) && a.proved) parts.emplace_back("proved");
     if (has(AttrUse::Draw)) {
       parts.push_back(fmt::format("{}={}", a.draw.shared ? "shared_site" : "site", a.draw.site));
     }

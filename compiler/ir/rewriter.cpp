@@ -173,6 +173,7 @@ class Compactor {
  private:
   std::vector<ValueId> mapped_all(const std::vector<ValueId>& values) const {
     std::vector<ValueId> result;
+    result.reserve(values.size());
     for (ValueId value : values) result.push_back(values_.at(value));
     return result;
   }

@@ -53,16 +53,16 @@ std::vector<ValueId> result_values(const Function& function);
 using ValueMap = std::unordered_map<ValueId, ValueId>;
 /// Copies one op with all it holds to the end of `into`; operands go through `map`, which learns
 /// the results.
-OpId clone_op(Function& function, OpId op, RegionId into, ValueMap& map);
+OpId clone_op(Function& function, OpId source, RegionId into, ValueMap& map);
 /// A copy of a region with args of its own.
-RegionId clone_region(Function& function, RegionId region, ValueMap& map);
+RegionId clone_region(Function& function, RegionId source, ValueMap& map);
 /// Copies the ops of `region` but its yield to the end of `into`, with `args` for its args; gives
 /// the values it would have yielded.
 std::vector<ValueId> inline_region(Function& function, RegionId region,
                                    const std::vector<ValueId>& args, RegionId into);
 
 /// Whether the op or anything inside it can fail the call.
-bool has_checks(const Function& function, OpId op);
+bool has_checks(const Function& function, OpId id);
 /// Drops ops, values, regions and combiners that the body no longer reaches, and renumbers.
 void compact(Function& function);
 

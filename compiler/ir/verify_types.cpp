@@ -67,7 +67,7 @@ class Rules {
     for (int d = 0; d < table.type.rank; ++d) {
       const auto size = constant_size(exprs(), table.type.dims[d]);
       require(size.has_value(), "a table's size is not constant");
-      count *= *size;
+      count *= size.value_or(0);
     }
     require(count == static_cast<std::int64_t>(table.bits.size()), "a table lacks elements");
   }
@@ -138,7 +138,7 @@ class Rules {
       const auto met = broadcast_shape(c_.info, shape, in(i));
       require(met.has_value(), fmt::format("operands do not meet ({}, {})",
                                            print_type(c_.info, shape), print_type(c_.info, in(i))));
-      shape = *met;
+      shape = met.value_or(shape);
     }
     const DType element = in(num_in() - 1).dtype;
     for (std::size_t i = is_select ? 1 : 0; i < num_in(); ++i) {

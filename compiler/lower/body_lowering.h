@@ -79,7 +79,8 @@ class BodyLowering {
   Lowered lower_slice(const Expr& e);
   void check_slice_end(const Expr& e, HostExprId size);
   ValueId as_index(ValueId value);  // any integers to u32; negative ones become too large
-  Lowered guard_index(Lowered& base, const Type& base_type, Lowered index, const Type& index_type);
+  Lowered guard_index(const Lowered& active, Lowered& base, const Type& base_type, Lowered index,
+                      const Type& index_type);
   // The check holds for the lanes that are active.
   void check_index(Lowered index, const Type& index_type, HostExprId size, const std::string& text);
   void check_all(ValueId mask, const std::string& text);
@@ -167,7 +168,7 @@ class BodyLowering {
   ValueId reduced_magnitudes(const Expr& e, const Reduction& r);
   Lowered lower_scan(const Expr& e);
   Lowered lower_sort(const Expr& e);
-  ValueId order_of(ValueId keys, ir::Attrs attrs);
+  ValueId order_of(ValueId keys, const ir::Attrs& attrs);
   Lowered sorted_values(const Expr& e, ValueId order, std::uint8_t lanes, int axis);
   std::int8_t axis_of(const Expr& e, const Type& type) const;
   ValueId along(ValueId array, ValueId order, int axis);

@@ -66,7 +66,9 @@ Lowered BodyLowering::lower_index(const Expr& e) {
     const HostExprId size = base_expr.type.dims[0];
     check_index(index, index_expr.type, size,
                 "an index of " + describe(e.args[0]) + " is out of range");
-    if (lanes_.active) index = guard_index(base, base_expr.type, index, index_expr.type);
+    if (lanes_.active) {
+      index = guard_index(*lanes_.active, base, base_expr.type, index, index_expr.type);
+    }
   }
   if (base.lanes == 0 && index.lanes == 0) {
     return {emit_.gather(base.id, index.id)};
@@ -76,8 +78,8 @@ Lowered BodyLowering::lower_index(const Expr& e) {
 
 // Where a lane is not active its index may be anything: it reads element 0, or where the array may
 // be empty a zero appended to it.
-Lowered BodyLowering::guard_index(Lowered& base, const Type& base_type, Lowered index,
-                                  const Type& index_type) {
+Lowered BodyLowering::guard_index(const Lowered& active, Lowered& base, const Type& base_type,
+                                  Lowered index, const Type& index_type) {
   const HostExprId size = base_type.dims[0];
   ValueId other = emit_.constant_int(kU32, 0);
   const HostExprPool& pool = emit_.exprs();
@@ -89,7 +91,7 @@ Lowered BodyLowering::guard_index(Lowered& base, const Type& base_type, Lowered 
     base.id = emit_.emit(OpKind::concat, {base.id, zero}, vector_type(base_type.dtype, longer));
     other = host_scalar(size, kU32);
   }
-  return select_lanes(*lanes_.active, index, {other}, with_dtype(index_type, kU32));
+  return select_lanes(active, index, {other}, with_dtype(index_type, kU32));
 }
 
 Lowered BodyLowering::lower_index_of_lanes(const Expr& e, Lowered base, Lowered index) {

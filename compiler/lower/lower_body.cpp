@@ -110,6 +110,7 @@ std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
   }
   CINCH_CHECK(e.kind == ExprKind::WireLiteral, "encode must end in a wire literal");
   std::vector<ValueId> fields;
+  fields.reserve(e.args.size());
   for (ExprId arg : e.args) fields.push_back(uniform(arg));
   return fields;
 }

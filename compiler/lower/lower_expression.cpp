@@ -76,6 +76,7 @@ Lowered BodyLowering::lower_table(const Expr& e) {
   }
   std::vector<ValueId> parts;
   const Type one = vector_type(e.type.dtype, emit_.one());
+  parts.reserve(e.args.size());
   for (ExprId arg : e.args) parts.push_back(emit_.fit(uniform(arg), one));
   return {emit_.concat(std::move(parts))};
 }
@@ -109,8 +110,9 @@ Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
     lanes = std::max(lanes, args.back().lanes);
   }
   std::vector<ValueId> operands;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    operands.push_back(lanes == 0 ? args[i].id : aligned(args[i], e.type, lanes));
+  operands.reserve(args.size());
+  for (const Lowered& arg : args) {
+    operands.push_back(lanes == 0 ? arg.id : aligned(arg, e.type, lanes));
   }
   ir::Attrs attrs;
   attrs.scalar_op = e.scalar_op;

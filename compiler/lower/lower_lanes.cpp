@@ -161,6 +161,7 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   inits.push_back(full(start, flag, lanes));
   const auto enter = [&] {
     std::vector<ValueId> args;
+    args.reserve(inits.size());
     for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
     set_current(carried, args);
     lanes_.active = Lowered{args.back(), lanes};
@@ -185,6 +186,7 @@ void BodyLowering::lower_lane_while(const Stmt& s) {
   });
   lanes_.active = outer_active;
   std::vector<Type> types;
+  types.reserve(inits.size());
   for (ValueId init : inits) types.push_back(emit_.type(init));
   ir::Attrs attrs;
   attrs.size = s.size;

@@ -61,8 +61,9 @@ Lowered BodyLowering::lower_sort(const Expr& e) {
   return sorted_values(e, order, key.lanes, attrs.axis);
 }
 
-// Columns are sorted as rows of the transpose: an order of consecutive elements is all that targets know.
-ValueId BodyLowering::order_of(ValueId keys, ir::Attrs attrs) {
+// Columns are sorted as rows of the transpose: an order of consecutive elements is all that targets
+// know.
+ValueId BodyLowering::order_of(ValueId keys, const ir::Attrs& attrs) {
   if (attrs.axis != 0) return emit_.argsort(keys, attrs.descending, attrs.axis);
   return emit_.transpose(emit_.argsort(emit_.transpose(keys), attrs.descending, 1));
 }

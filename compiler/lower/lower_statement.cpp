@@ -113,6 +113,7 @@ void BodyLowering::set_current(const Carried& carried, const std::vector<ValueId
 RegionId BodyLowering::lower_region(const Carried& carried,
                                     const std::function<std::vector<ValueId>()>& body) {
   std::vector<Lowered> vars;
+  vars.reserve(carried.vars.size());
   for (VarId var : carried.vars) vars.push_back(vars_[var.index()]);
   const std::vector<ValueId> states = states_;
   const auto counts = counts_;
@@ -139,6 +140,7 @@ namespace {
 
 std::vector<Type> types_of(const Emitter& emit, const std::vector<ValueId>& values) {
   std::vector<Type> types;
+  types.reserve(values.size());
   for (ValueId value : values) types.push_back(emit.type(value));
   return types;
 }
@@ -173,6 +175,7 @@ Lowered BodyLowering::lower_if(const Expr& e) {
 std::vector<ValueId> BodyLowering::enter_args(const Carried& carried,
                                               const std::vector<ValueId>& inits) {
   std::vector<ValueId> args;
+  args.reserve(inits.size());
   for (ValueId init : inits) args.push_back(emit_.add_arg(emit_.region(), emit_.type(init)));
   set_current(carried, args);
   return args;

@@ -41,7 +41,7 @@ class DeadValues {
     for (std::size_t before = 0; before != counts_.size();) {
       before = counts_.size();
       for (ir::OpId id : finders) {
-        if (counts_.count(op(id).attrs.index)) mark_op(id);
+        if (counts_.contains(op(id).attrs.index)) mark_op(id);
       }
       mark_holders(function_.body);
     }

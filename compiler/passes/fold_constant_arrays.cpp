@@ -37,7 +37,7 @@ bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
 
 class Fold {
  public:
-  Fold(ir::Builder& builder, const ir::Op& op) : b_(builder), op_(op) {}
+  Fold(ir::Builder& builder, ir::Op op) : b_(builder), op_(std::move(op)) {}
 
   // At least one table among operands that are all constants, and a result of constant size.
   bool is_possible() {
@@ -95,7 +95,7 @@ class Fold {
 
   static void copy_operand(ir::Function& copy, ir::ValueId value, ir::RegionId body,
                            ir::ValueMap& map) {
-    if (map.count(value)) return;
+    if (map.contains(value)) return;
     const ir::OpId def = copy.values[value.index()].def;
     const ir::ValueIds operands = copy.ops[def.index()].operands;
     for (ir::ValueId operand : operands) copy_operand(copy, operand, body, map);

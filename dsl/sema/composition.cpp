@@ -99,6 +99,7 @@ class SpecMaker {
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(
         arg.label.text.empty() ? arg.span : arg.label.span, spec.node->name.text, shown);
     std::vector<std::string_view> names;
+    names.reserve(open.size());
     for (const OpenParam& param : open) names.push_back(param.name);
     diag.suggest(arg.label.span, std::string(dsl::nearest_name(arg.label.text, names)));
     return false;

@@ -38,7 +38,7 @@ class Dumper {
   }
 
   std::string type(const Type& t) const {
-    const std::string element = dtype_name(t.dtype);
+    std::string element = dtype_name(t.dtype);
     if (t.rank == 0) return element;
     std::string text = "[" + element + "; " + size(t.dims[0]);
     if (t.rank == 2) text += ", " + size(t.dims[1]);

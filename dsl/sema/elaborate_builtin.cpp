@@ -129,7 +129,7 @@ Value Elaborator::builtin(BuiltinId id, Type type, std::vector<ExprId> args, Spa
 }
 
 Value Elaborator::operand(ast::ExprId id) {
-  const Value value = expr(id);
+  Value value = expr(id);
   if (value.is_error()) return value;
   const Value made = materialize(value);
   if (!made.is_error() && !made.is_typed()) {
@@ -140,7 +140,7 @@ Value Elaborator::operand(ast::ExprId id) {
 }
 
 Value Elaborator::array_operand(ast::ExprId id, std::string_view name) {
-  const Value value = operand(id);
+  Value value = operand(id);
   if (value.is_error() || value.type.rank > 0) return value;
   reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value))
       .note("it takes an array");
@@ -148,14 +148,14 @@ Value Elaborator::array_operand(ast::ExprId id, std::string_view name) {
 }
 
 Value Elaborator::vector_operand(ast::ExprId id, std::string_view name) {
-  const Value value = array_operand(id, name);
+  Value value = array_operand(id, name);
   if (value.is_error() || value.type.rank == 1) return value;
   reporter_.report<DiagKind::NeedsVector>(value.span, std::string(name), describe(value));
   return error(value.span);
 }
 
 Value Elaborator::matrix_operand(ast::ExprId id, std::string_view name) {
-  const Value value = array_operand(id, name);
+  Value value = array_operand(id, name);
   if (value.is_error() || value.type.rank == 2) return value;
   reporter_.report<DiagKind::NeedsMatrix>(value.span, std::string(name), describe(value));
   return error(value.span);
@@ -195,6 +195,14 @@ std::optional<int> Elaborator::axis(const CallArgs& args, const Value& x) {
   return static_cast<int>(*value);
 }
 
+std::optional<int> Elaborator::line_axis(const CallArgs& args, const Value& x) {
+  const auto along = axis(args, x);
+  if (!along || x.type.rank != 2 || *along >= 0) return along;
+  reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
+      .note("of a matrix: along `axis: 0` or `axis: 1`");
+  return std::nullopt;
+}
+
 Value Elaborator::map_call(const CallArgs& args) {
   std::vector<Value> arrays;
   std::vector<Type> params;
@@ -224,7 +232,7 @@ Value Elaborator::fill_call(const CallArgs& args) {
     reporter_.report<DiagKind::MissingArgument>(args.span, "fill", "a size");
     return error(args.span);
   }
-  const Value v = takes_shape ? coerce(value, wanted_->dtype) : materialize(value);
+  Value v = takes_shape ? coerce(value, wanted_->dtype) : materialize(value);
   if (v.is_error()) return v;
   if (!v.is_typed() || v.type.rank != 0) {
     reporter_.report<DiagKind::BadType>(value.span, "a number to repeat", describe(value));
@@ -239,7 +247,7 @@ Value Elaborator::fill_call(const CallArgs& args) {
 
 // A number: elements of a vector, rows of a matrix.
 Value Elaborator::len_call(const CallArgs& args) {
-  const Value x = expr(args.positional[0]);
+  Value x = expr(args.positional[0]);
   if (x.is_error()) return x;
   const Type type = value_type(x);
   const bool is_array = (x.is_typed() || x.kind == ValueKind::Table) && type.rank > 0;

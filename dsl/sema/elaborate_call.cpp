@@ -94,6 +94,7 @@ Value Elaborator::call_scalar(const ast::Call& node, ScalarOp op, const ast::Nam
   const CallArgs args = sort_args(node, name.text, span, {}, arity, arity);
   if (args.is_bad) return error(span);
   std::vector<Value> values;
+  values.reserve(args.positional.size());
   for (ast::ExprId id : args.positional) values.push_back(expr(id));
   return scalar_op(op, std::move(values), span, name.text);
 }
@@ -288,7 +289,7 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
     return host(is_int(type->dtype) ? to_int(value.host) : pool().cast(value.host, HostType::F32),
                 value.span);
   }
-  const Value made = coerce(value, type->dtype);
+  Value made = coerce(value, type->dtype);
   if (made.is_error()) return made;
   if (!same_shape(made.type, *type)) {
     auto& diag =
@@ -304,6 +305,7 @@ Value Elaborator::call_extern(const DeclRef& decl, const ast::ExternFn& fn, cons
   const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
   if (args.is_bad) return error(span);
   std::vector<Value> values;
+  values.reserve(args.positional.size());
   for (ast::ExprId id : args.positional) values.push_back(expr(id));
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<DType> result;

@@ -73,7 +73,7 @@ Value Elaborator::read_var(VarId var, Span span) {
 
 void Elaborator::push(Stmt stmt) {
   out_.stmts.push_back(std::move(stmt));
-  if (stmts_ != nullptr) stmts_->push_back(StmtId(out_.stmts.size() - 1));
+  if (stmts_ != nullptr) stmts_->emplace_back(out_.stmts.size() - 1);
 }
 
 Value Elaborator::in_block(Span span, const std::function<Value()>& body) {

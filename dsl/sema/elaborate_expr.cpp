@@ -140,11 +140,7 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
   std::optional<DType> dtype = own_dtype(first);
   for (std::size_t i = 1; i < elements.size(); ++i) {
     const auto other = own_dtype(elements[i]);
-    if (!dtype) {
-      dtype = other;
-    } else if (other && widens_losslessly(*dtype, *other)) {
-      dtype = other;
-    }
+    if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
   }
   if (!dtype) dtype = kI64;
   const auto size = static_cast<std::int64_t>(elements.size());
@@ -298,7 +294,7 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     declare(param, symbol);
   }
   const Value body = in_block(tree()[written->body].span, [&] {
-    const Value value = materialize(expr(written->body));
+    Value value = materialize(expr(written->body));
     if (value.is_error()) return value;
     if (!value.is_typed() || value.type.rank != 0) {
       reporter_.report<DiagKind::BadType>(value.span, "one number as the lambda's value",

@@ -92,31 +92,6 @@ bool is_logical(ScalarOp op) {
          op == ScalarOp::eq || op == ScalarOp::ne;
 }
 
-bool rounds(ScalarOp op) {
-  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
-         op == ScalarOp::trunc;
-}
-
-bool is_real_function(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::exp:
-    case ScalarOp::exp2:
-    case ScalarOp::log:
-    case ScalarOp::log2:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::pow:
-    case ScalarOp::isnan:
-    case ScalarOp::isfinite:
-    case ScalarOp::fma:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 // Brings the operands to one host type; gives an error value when the operation has none.
@@ -133,7 +108,8 @@ Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span sp
   }
   if (all_bool) return host(args.front(), span);
   const bool make_ints = is_bounding(op) && has_size;
-  const bool make_floats = !make_ints && (has_float || is_real_function(op));
+  const bool make_floats =
+      !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real);
   const bool narrow = has_f32 || !all_const;
   for (HostExprId& arg : args) {
     if (!make_floats) {

@@ -121,7 +121,7 @@ Value Elaborator::gather_flat(const Value& base, const Value& index, Span span) 
   const HostExprId size = num_elems(index.type);
   Value flat = reshaped(index, vector(index.type.dtype, size), span);
   flat.facts.limit = index.facts.limit;
-  const Value found = gather(base, flat, span);
+  Value found = gather(base, flat, span);
   if (found.is_error()) return found;
   Type type = index.type;
   type.dtype = found.type.dtype;

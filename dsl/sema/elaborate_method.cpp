@@ -98,7 +98,7 @@ Value Elaborator::encode_value(Instance& instance, const Value& g, Span span) {
     return encode_value(*inner, inner_argument(g, *inner, span), span);
   }
   return method_block(instance, ast::MethodKind::Encode, g, span,
-                      [&](Value value) { return as_wire(value, instance, value.span); });
+                      [&](const Value& value) { return as_wire(value, instance, value.span); });
 }
 
 Value Elaborator::decode_value(Instance& instance, const Value& payload, Span span) {
@@ -112,8 +112,9 @@ Value Elaborator::decode_value(Instance& instance, const Value& payload, Span sp
   // What a decode may see does not change with where it is inlined.
   const BodyKind outer = std::exchange(body_, BodyKind::Decode);
   const bool draws = out_.info.decode_draws;
-  const Value value = method_block(instance, ast::MethodKind::Decode, payload, span,
-                                   [&](Value v) { return gradient_result(v, instance, "decode"); });
+  const Value value =
+      method_block(instance, ast::MethodKind::Decode, payload, span,
+                   [&](const Value& v) { return gradient_result(v, instance, "decode"); });
   body_ = outer;
   if (outer != BodyKind::Decode) out_.info.decode_draws = draws;
   return value;
@@ -128,7 +129,7 @@ bool Elaborator::has_finish(const Instance& instance) const {
 Value Elaborator::finish_value(Instance& instance, const Value& sum, Span span) {
   if (instance.method(ast::MethodKind::Finish) != nullptr) {
     return method_block(instance, ast::MethodKind::Finish, sum, span,
-                        [&](Value v) { return gradient_result(v, instance, "finish"); });
+                        [&](const Value& v) { return gradient_result(v, instance, "finish"); });
   }
   if (has_finish(instance)) {
     Instance* inner = instance.only_inner();
@@ -203,7 +204,7 @@ void Elaborator::elaborate_bodies(Instance& instance) {
     out_.sync = body_of(BodyKind::Sync, instance, [&] {
       return program_result(
           method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
-                       [&](Value v) { return gradient_result(v, instance, "sync"); }));
+                       [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
     });
     return;
   }

@@ -1,6 +1,8 @@
 // Packing and moving: pack, concat, slice, scatter, reshape, transpose, chunk, iota, histogram.
 #include "dsl/sema/elaborator.h"
 
+#include "runtime/core/check.h"
+
 namespace cinch::sema {
 
 using dsl::DiagKind;
@@ -91,6 +93,7 @@ Value Elaborator::concat_call(const CallArgs& args) {
     size = size ? pool().add(size, x.type.dims[0]) : x.type.dims[0];
     operands.push_back(x.expr);
   }
+  CINCH_CHECK(dtype, "a concatenation of no arrays");
   return builtin(BuiltinId::concat, vector(*dtype, size), std::move(operands), args.span);
 }
 
@@ -148,7 +151,7 @@ Value Elaborator::reshaped(const Value& value, const Type& type, Span span) {
 }
 
 Value Elaborator::reshape_call(const CallArgs& args) {
-  const Value x = array_operand(args.positional[0], args.name);
+  Value x = array_operand(args.positional[0], args.name);
   std::vector<HostExprId> dims;
   for (std::size_t i = 1; i < args.positional.size(); ++i) {
     const auto size = size_arg(args.positional[i], args.name);
@@ -176,7 +179,7 @@ Value Elaborator::reshape_call(const CallArgs& args) {
 }
 
 Value Elaborator::transpose_call(const CallArgs& args) {
-  const Value x = matrix_operand(args.positional[0], args.name);
+  Value x = matrix_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
   return builtin(BuiltinId::transpose, matrix(x.type.dtype, x.type.dims[1], x.type.dims[0]),
                  {x.expr}, args.span);

@@ -203,6 +203,7 @@ Value Elaborator::payload_field(const Value& payload, const ast::Name& field, Sp
   if (at == fields.end()) {
     if (payload.owner->spec->is_stand_in) return error(span);
     std::vector<std::string_view> names;
+    names.reserve(fields.size());
     for (const WireField& f : fields) names.push_back(f.name);
     reporter_.report<DiagKind::UnknownField>(field.span, field.text)
         .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));

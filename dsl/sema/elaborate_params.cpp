@@ -30,6 +30,7 @@ std::string Elaborator::open_name(const Instance& instance, const ast::Param& pa
 void Elaborator::check_bindings(const std::vector<Binding>& bindings, Span span) {
   for (const Binding& binding : bindings) {
     std::vector<std::string_view> names;
+    names.reserve(open_names_.size());
     for (const auto& [param, entry] : open_names_) names.push_back(entry.second);
     if (std::find(names.begin(), names.end(), binding.name) != names.end()) {
       bindings_[binding.name] = binding.value;

@@ -31,6 +31,7 @@ Value Elaborator::wire_literal(const ast::WireLiteral& node, Span span) {
     const auto at = std::find_if(instance->fields.begin(), instance->fields.end(), same);
     if (at == instance->fields.end()) {
       std::vector<std::string_view> names;
+      names.reserve(instance->fields.size());
       for (const WireField& f : instance->fields) names.push_back(f.name);
       reporter_.report<DiagKind::UnknownField>(init.name.span, init.name.text)
           .suggest(init.name.span, std::string(dsl::nearest_name(init.name.text, names)));
@@ -157,6 +158,7 @@ Value Elaborator::as_wire(const Value& value, Instance& instance, Span span) {
     return same;
   }
   std::vector<Value> fields;
+  fields.reserve(instance.fields.size());
   for (const WireField& field : instance.fields) {
     fields.push_back(payload_field(value, {field.name, span}, span));
   }
@@ -219,7 +221,7 @@ Value Elaborator::inner_argument(const Value& value, Instance& inner, Span span)
   const bool is_array = (value.is_typed() || value.kind == ValueKind::Table) &&
                         value_type(value).rank > 0 && can_coerce(value, kF32);
   if (is_array) {
-    const Value made = coerce(value, kF32);
+    Value made = coerce(value, kF32);
     if (made.is_error()) return made;
     if (sizes_.proves_equal(num_elems(made.type), num_elems(wanted))) {
       return reshaped(made, wanted, span);

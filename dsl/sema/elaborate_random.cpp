@@ -94,7 +94,7 @@ Value Elaborator::random_call(BuiltinId id, const CallArgs& args) {
 }
 
 Value Elaborator::stochastic_round_call(const CallArgs& args) {
-  const Value value = expr(args.positional[0]);
+  Value value = expr(args.positional[0]);
   if (value.is_error()) return value;
   const Value x = as_float(value, args.name);
   if (x.is_error() || check_lambda_array(x).is_error()) return error(args.span);
@@ -153,7 +153,7 @@ Value Elaborator::collective_call(BuiltinId id, const CallArgs& args) {
   }
   if (id == BuiltinId::allreduce) return allreduce_call(args);
   if (id != BuiltinId::broadcast) return per_rank_call(id, args);
-  const Value x = operand(args.positional[0]);
+  Value x = operand(args.positional[0]);
   std::int64_t root = 0;
   if (const auto at = args.named.find("root"); at != args.named.end()) {
     const auto given = constant_int(at->second->value);
@@ -198,11 +198,11 @@ Value Elaborator::allreduce_call(const CallArgs& args) {
 // allgather, all_to_all, reduce_scatter: one row per rank.
 Value Elaborator::per_rank_call(BuiltinId id, const CallArgs& args) {
   if (id == BuiltinId::allgather) {
-    const Value x = vector_operand(args.positional[0], args.name);
+    Value x = vector_operand(args.positional[0], args.name);
     if (x.is_error()) return x;
     return builtin(id, matrix(x.type.dtype, pool().world(), x.type.dims[0]), {x.expr}, args.span);
   }
-  const Value x = matrix_operand(args.positional[0], args.name);
+  Value x = matrix_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
   if (!sizes_.proves_equal(x.type.dims[0], pool().world())) {
     reporter_.report<DiagKind::Mismatch>(x.span, "one row per rank: [T; world, m]", describe(x));

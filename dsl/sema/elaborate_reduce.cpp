@@ -16,7 +16,7 @@ Type Elaborator::reduced_type(const Type& type, int axis, DType dtype) {
 std::optional<Value> Elaborator::mask(const CallArgs& args, const Type& shape) {
   const auto at = args.named.find("where");
   if (at == args.named.end()) return Value{};
-  const Value value = bool_value(expr(at->second->value), "bools in `where:`");
+  Value value = bool_value(expr(at->second->value), "bools in `where:`");
   if (value.is_error() || check_lambda_array(value).is_error()) return std::nullopt;
   bool fits = value.type.rank == shape.rank;
   for (int i = 0; fits && i < shape.rank; ++i) {
@@ -86,6 +86,7 @@ Value Elaborator::reduced(BuiltinId id, const CallArgs& args, std::vector<Value>
   const auto where = mask(args, xs[0].type);
   if (!along || !where) return error(args.span);
   std::vector<ExprId> operands;
+  operands.reserve(xs.size());
   for (const Value& x : xs) operands.push_back(x.expr);
   operands.push_back(where->expr);
   return builtin(id, reduced_type(xs[0].type, *along, result), std::move(operands), args.span,
@@ -111,7 +112,7 @@ std::optional<std::pair<Value, Value>> Elaborator::lambda_pair(const CallArgs& a
     return std::nullopt;
   }
   const Value joined = lambda(args.positional[2], {scalar(type), scalar(type)}, args.name,
-                              [&](Value value) { return coerce(value, type); });
+                              [&](const Value& value) { return coerce(value, type); });
   if (joined.is_error()) return std::nullopt;
   return std::pair(array, joined);
 }
@@ -133,13 +134,8 @@ Value Elaborator::reduce_lambda_call(const CallArgs& args) {
 Value Elaborator::scan_call(BuiltinId id, const CallArgs& args) {
   Value x = array_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
-  const auto along = axis(args, x);
+  const auto along = line_axis(args, x);
   if (!along) return error(args.span);
-  if (x.type.rank == 2 && *along < 0) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
-        .note("of a matrix: along `axis: 0` or `axis: 1`");
-    return error(args.span);
-  }
   std::vector<ExprId> operands;
   if (id == BuiltinId::cumsum) {
     x = arithmetic(x);

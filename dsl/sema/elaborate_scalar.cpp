@@ -73,46 +73,14 @@ bool is_comparison(ScalarOp op) {
   return scalar_op_info(op).result == ScalarResult::Bool && scalar_op_info(op).arity == 2;
 }
 
+// The language rounds floats alone.
 bool is_for_reals(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::sqrt:
-    case ScalarOp::rsqrt:
-    case ScalarOp::exp:
-    case ScalarOp::exp2:
-    case ScalarOp::log:
-    case ScalarOp::log2:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::floor:
-    case ScalarOp::ceil:
-    case ScalarOp::round:
-    case ScalarOp::trunc:
-    case ScalarOp::pow:
-    case ScalarOp::isnan:
-    case ScalarOp::isfinite:
-    case ScalarOp::fma:
-      return true;
-    default:
-      return false;
-  }
+  return scalar_op_info(op).operands == ScalarOperands::Real || rounds(op);
 }
 
 bool is_for_integers(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::mod:
-    case ScalarOp::ceil_div:
-    case ScalarOp::bit_not:
-    case ScalarOp::bit_and:
-    case ScalarOp::bit_or:
-    case ScalarOp::bit_xor:
-    case ScalarOp::shl:
-    case ScalarOp::shr:
-    case ScalarOp::popcount:
-    case ScalarOp::clz:
-      return true;
-    default:
-      return false;
-  }
+  const ScalarOperands operands = scalar_op_info(op).operands;
+  return operands == ScalarOperands::Int || operands == ScalarOperands::Bits || op == ScalarOp::mod;
 }
 
 bool keeps_exactness(ScalarOp op) {

@@ -58,7 +58,7 @@ Value Elaborator::filter_call(BuiltinId id, const CallArgs& args) {
     reporter_.report<DiagKind::NotInLambda>(args.span, "`" + args.name + "`");
     return error(args.span);
   }
-  const Value x = vector_operand(args.positional[0], args.name);
+  Value x = vector_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
   Value where = x;
   if (id == BuiltinId::filter) {
@@ -97,15 +97,10 @@ Value Elaborator::filter_call(BuiltinId id, const CallArgs& args) {
 }
 
 Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
-  const Value x = array_operand(args.positional[0], args.name);
+  Value x = array_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
-  const auto along = axis(args, x);
+  const auto along = line_axis(args, x);
   if (!along) return error(args.span);
-  if (x.type.rank == 2 && *along < 0) {
-    reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
-        .note("of a matrix: along `axis: 0` or `axis: 1`");
-    return error(args.span);
-  }
   std::vector<ExprId> operands{x.expr};
   Type type = x.type;
   IndexFacts facts;
@@ -116,7 +111,7 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
   } else if (id == BuiltinId::sort) {
     facts = x.facts;
   } else {
-    const Value values = array_operand(args.positional[1], args.name);
+    Value values = array_operand(args.positional[1], args.name);
     if (values.is_error()) return values;
     if (!same_shape(values.type, x.type)) return cannot_combine(args.name, x, values, args.span);
     operands.push_back(values.expr);

@@ -134,7 +134,7 @@ void Elaborator::assign(const ast::Assign& node, Span span) {
 Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
   if (value.is_error()) return value;
   const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
-  const Value made =
+  Value made =
       is_value && can_coerce(value, type.dtype) ? coerce(value, type.dtype) : error(value.span);
   const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
   if (fills) return builtin(BuiltinId::fill, type, {made.expr}, span);

@@ -62,7 +62,7 @@ std::string Elaborator::size_text(HostExprId id) {
 }
 
 std::string Elaborator::type_text(const Type& type) {
-  const std::string element = dtype_name(type.dtype);
+  std::string element = dtype_name(type.dtype);
   if (type.rank == 0) return element;
   std::string text = "[" + element + "; " + size_text(type.dims[0]);
   if (type.rank == 2) text += ", " + size_text(type.dims[1]);

@@ -115,7 +115,7 @@ class Elaborator {
   Type value_type(const Value& value);
 
   // ---- host arithmetic (elaborate_host.cpp)
-  Value host_scalar_op(ScalarOp op, std::span<const Value> args, Span span);
+  Value host_scalar_op(ScalarOp op, std::span<const Value> values, Span span);
   Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
   HostExprId to_int(HostExprId id);
   HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
@@ -150,7 +150,7 @@ class Elaborator {
   Value bitcast(const ast::Bitcast& node, Span span);
   Value array_literal(const ast::ArrayLiteral& node, Span span);
   Value if_expr(const ast::If& node, Span span);
-  Value join_branches(const Value& condition, Value a, Value b, Span span);
+  Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
   Value block(ast::BlockId id);
   Value block_in_scope(ast::BlockId id);
   Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
@@ -160,7 +160,7 @@ class Elaborator {
 
   // ---- indices (elaborate_index.cpp)
   Value index_expr(const ast::Index& node, Span span);
-  Value index_value(const Value& base, ast::ExprId index, Span span);
+  Value index_value(const Value& base, ast::ExprId id, Span span);
   Value gather(const Value& base, const Value& index, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);
@@ -185,7 +185,7 @@ class Elaborator {
   bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
   Value fn_body(const ast::Fn& fn, Span span);
   void declare_generic_sizes(const ast::Param& param);
-  Value to_declared(const Value& value, ast::TypeId type, Span span, std::string_view what);
+  Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);
   Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
   Value call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span);
   Value call_builtin(const ast::Call& node, BuiltinId id, const ast::Name& name, Span span);
@@ -193,6 +193,8 @@ class Elaborator {
                      const std::vector<std::string_view>& labels, std::size_t min, std::size_t max);
   bool flag(const CallArgs& args, std::string_view label);
   std::optional<int> axis(const CallArgs& args, const Value& x);
+  /// The axis of what runs along lines: of a matrix it must be given (else that is reported).
+  std::optional<int> line_axis(const CallArgs& args, const Value& x);
   Value operand(ast::ExprId id);  // a typed array or scalar
   Value array_operand(ast::ExprId id, std::string_view name);
   Value vector_operand(ast::ExprId id, std::string_view name);
@@ -234,7 +236,7 @@ class Elaborator {
   Value histogram_call(const CallArgs& args);
   Value random_call(BuiltinId id, const CallArgs& args);
   Value stochastic_round_call(const CallArgs& args);
-  void number_draw(Expr& expr, const CallArgs& args);
+  void number_draw(Expr& made, const CallArgs& args);
   Value matmul(const Value& a, const Value& b, Span span);
   Value matrix_call(BuiltinId id, const CallArgs& args);
   Value collective_call(BuiltinId id, const CallArgs& args);
@@ -293,7 +295,7 @@ class Elaborator {
   void elaborate_bodies(Instance& instance);
   void elaborate_encode(Instance& instance);
   void elaborate_decode(Instance& instance);
-  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& body);
+  Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
   void check_wire_sizes(Instance& instance);
   Type gradient_type(const Instance& instance);
   Value gradient_value(Instance& instance, Span span);
@@ -312,7 +314,7 @@ class Elaborator {
   const Instance* wire_owner(const Instance& instance) const;
   Value as_wire(const Value& value, Instance& instance, Span span);
   Value wire_literal(const ast::WireLiteral& node, Span span);
-  Value make_wire(Instance& owner, const std::vector<Value>& values, Span span);
+  Value make_wire(Instance& owner, const std::vector<Value>& given, Span span);
   bool bind_counts(Instance& owner, const std::vector<Value>& values,
                    std::map<HostExprId, HostExprId>& bound);
   Type with_counts(Type type, const std::map<HostExprId, HostExprId>& bound);

@@ -200,6 +200,7 @@ bool is_qualifier(const FileUnit& unit, std::string_view name) {
 
 std::vector<std::string_view> visible_names(const FileUnit& unit) {
   std::vector<std::string_view> names;
+  names.reserve(unit.names.size());
   for (const auto& [name, id] : unit.names) names.push_back(name);
   for (const ImportedFiles& import : unit.imports) {
     for (const FileUnit* file : import.files) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/sema/sizes.h"
+#include "runtime/core/host_expr_ops.h"
 
 namespace cinch::sema {
 
@@ -20,81 +21,28 @@ bool SizeProver::is_nonnegative_float(HostExprId id, int depth) {
   if (node.type == HostType::Int) {
     return is_nonnegative_sum(polynomial(id), depth - 1);
   }
-  const auto arg = [&](int i) { return is_nonnegative_float(node.args[i], depth - 1); };
-  switch (node.op) {
-    case HostOp::Const:
-      return node.type == HostType::F32 ? pool_.const_value(id).as_f32() >= 0
-                                        : pool_.const_value(id).as_f64() >= 0;
-    case HostOp::Param: {
-      const auto range = ranges_.find(static_cast<std::uint32_t>(node.payload));
-      return range != ranges_.end() && range->second.low && *range->second.low >= 0;
-    }
-    case HostOp::Add:
-    case HostOp::Mul:
-    case HostOp::Div:
-    case HostOp::Min:
-      return arg(0) && arg(1);
-    case HostOp::Max:
-      return arg(0) || arg(1);
-    case HostOp::Clamp:
-      return arg(1) && arg(2);
-    case HostOp::Select:
-      return arg(1) && arg(2);
-    case HostOp::Ceil:
-    case HostOp::Floor:
-    case HostOp::Round:
-    case HostOp::Trunc:
-    case HostOp::Cast:
-      return arg(0);
-    case HostOp::Abs:
-    case HostOp::Sqrt:
-    case HostOp::Exp:
-    case HostOp::Exp2:
-      return true;
-    default:
-      return false;
+  if (node.op == HostOp::Const) {
+    return node.type == HostType::F32 ? pool_.const_value(id).as_f32() >= 0
+                                      : pool_.const_value(id).as_f64() >= 0;
   }
+  if (node.op == HostOp::Param) return is_nonnegative_param(node);
+  return gives_nonnegative(node.op,
+                           [&](int i) { return is_nonnegative_float(node.args[i], depth - 1); });
+}
+
+bool SizeProver::is_nonnegative_param(const HostExprNode& node) const {
+  const auto range = ranges_.find(static_cast<std::uint32_t>(node.payload));
+  return range != ranges_.end() && range->second.low.value_or(-1) >= 0;
 }
 
 bool SizeProver::is_nonnegative_atom(HostExprId id, int depth) {
   if (nonnegative_leaves_.contains(id)) return true;
   if (depth <= 0) return false;
   const HostExprNode node = pool_.node(id);
-  const auto arg = [&](int i) { return is_nonnegative_sum(polynomial(node.args[i]), depth - 1); };
-  switch (node.op) {
-    case HostOp::N:
-    case HostOp::Rows:
-    case HostOp::Cols:
-    case HostOp::World:
-    case HostOp::Step:
-    case HostOp::Worker:
-    case HostOp::Count:
-    case HostOp::Abs:
-      return true;
-    case HostOp::Param: {
-      const auto range = ranges_.find(static_cast<std::uint32_t>(node.payload));
-      return range != ranges_.end() && range->second.low && *range->second.low >= 0;
-    }
-    case HostOp::Min:
-    case HostOp::Div:
-    case HostOp::CeilDiv:
-    case HostOp::AlignUp:
-      return arg(0) && arg(1);
-    case HostOp::Max:
-      return arg(0) || arg(1);
-    case HostOp::Clamp:
-    case HostOp::Select:
-      return arg(1) && arg(2);
-    case HostOp::Mod:
-    case HostOp::Shr:
-      return arg(0);
-    case HostOp::BitAnd:
-      return arg(0) || arg(1);
-    case HostOp::Cast:
-      return is_nonnegative_float(node.args[0], depth - 1);
-    default:
-      return false;
-  }
+  if (node.op == HostOp::Param) return is_nonnegative_param(node);
+  if (node.op == HostOp::Cast) return is_nonnegative_float(node.args[0], depth - 1);
+  return gives_nonnegative(
+      node.op, [&](int i) { return is_nonnegative_sum(polynomial(node.args[i]), depth - 1); });
 }
 
 bool SizeProver::is_nonnegative_sum(const Polynomial& sum, int depth) {
@@ -133,8 +81,6 @@ std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
       }
       return {};
     case HostOp::Shr:
-      if (is_nonnegative_atom(atom, depth)) return {node.args[0]};
-      return {};
     case HostOp::Mod:
       if (is_nonnegative_atom(atom, depth)) return {node.args[0]};
       return {};

@@ -53,6 +53,7 @@ class SizeProver {
   HostExprId canonical_atom(HostExprId id);
   bool is_nonnegative_atom(HostExprId id, int depth);
   bool is_nonnegative_float(HostExprId id, int depth);
+  bool is_nonnegative_param(const HostExprNode& node) const;
   bool is_nonnegative_sum(const Polynomial& sum, int depth);
   bool is_at_least_one(HostExprId id, int depth);
   bool less_equal(HostExprId a, HostExprId b, int depth);

@@ -8,6 +8,8 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming): rules bear the names of the grammar
+
 // ---- types (grammar_types.cpp)
 using TypeRule = x3::rule<struct TypeClass, ast::TypeId>;
 inline constexpr TypeRule type{"a type"};
@@ -104,5 +106,7 @@ struct Recovering {
 };
 using LineRecovering = Recovering<recover_line>;
 using EntryRecovering = Recovering<recover_entry>;
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace cinch::dsl::grammar

@@ -4,6 +4,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 // What follows `compressor name`: `(params) { items }` or `= value`.
@@ -70,5 +73,7 @@ BOOST_SPIRIT_DEFINE(import, fn, extern_fn, compressor, decl, decl_line)
 
 BOOST_SPIRIT_DEFINE(file)
 BOOST_SPIRIT_INSTANTIATE(FileRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

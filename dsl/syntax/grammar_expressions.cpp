@@ -5,6 +5,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 constexpr auto add_chain = [](auto& ctx) {
@@ -59,5 +62,7 @@ BOOST_SPIRIT_INSTANTIATE(ExprRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(AdditiveRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(ExprListRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(IntervalRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

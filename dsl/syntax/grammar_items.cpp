@@ -4,6 +4,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 template <ast::MethodKind kKind>
@@ -55,5 +58,7 @@ BOOST_SPIRIT_DEFINE(size, state, method, claims, item, item_line)
 BOOST_SPIRIT_DEFINE(const_decl, items)
 BOOST_SPIRIT_INSTANTIATE(ConstRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(ItemsRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

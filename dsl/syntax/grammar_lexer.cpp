@@ -9,6 +9,8 @@
 
 namespace cinch::dsl {
 
+// NOLINTBEGIN(readability-identifier-naming): rules bear the names of the grammar
+
 namespace {
 
 namespace x3 = boost::spirit::x3;
@@ -58,9 +60,9 @@ class Lexer {
     const bool is_hex = text.starts_with("0x");
     const std::string_view digits = is_hex ? text.substr(2) : text;
     std::uint64_t value = 0;
-    const auto end = digits.data() + digits.size();
+    const char* begin = digits.data();
     const bool fits =
-        std::from_chars(digits.data(), end, value, is_hex ? 16 : 10).ec == std::errc();
+        std::from_chars(begin, begin + digits.size(), value, is_hex ? 16 : 10).ec == std::errc();
     if (!fits) sink_.report<DiagKind::NumberTooLarge>(span_of(text), text);
     add(fits ? TokenKind::Integer : TokenKind::Invalid, text, !fits);
   }
@@ -215,5 +217,7 @@ TokenStream lex(const SourceBuffer& source, DiagSink& sink) {
   run_lexer(text.data(), text.data() + text.size(), lexer);
   return lexer.finish();
 }
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace cinch::dsl

@@ -4,6 +4,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 struct WhileDraft : ast::While {
@@ -78,5 +81,7 @@ BOOST_SPIRIT_DEFINE(let, for_loop, while_loop, assertion, stmt, assign, element,
 
 BOOST_SPIRIT_DEFINE(block)
 BOOST_SPIRIT_INSTANTIATE(BlockRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

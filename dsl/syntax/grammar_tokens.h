@@ -12,6 +12,8 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming): rules bear the names of the grammar
+
 namespace x3 = boost::spirit::x3;
 
 using Iterator = const Token*;
@@ -223,6 +225,8 @@ constexpr auto push = [](auto& ctx) { x3::_val(ctx).push_back(std::move(x3::_att
 constexpr auto pass = [](auto& ctx) { x3::_val(ctx) = std::move(x3::_attr(ctx)); };
 /// The rule makes an id: the node is put into the module.
 constexpr auto add = [](auto& ctx) { x3::_val(ctx) = builder(ctx).add(std::move(x3::_attr(ctx))); };
+
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace cinch::dsl::grammar
 

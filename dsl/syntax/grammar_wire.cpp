@@ -3,6 +3,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 constexpr auto set_entry_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3::_attr(ctx)); };
@@ -46,5 +49,7 @@ BOOST_SPIRIT_DEFINE(count, field, entry, entries)
 
 BOOST_SPIRIT_DEFINE(wire_item)
 BOOST_SPIRIT_INSTANTIATE(WireRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

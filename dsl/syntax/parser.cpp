@@ -54,8 +54,7 @@ ast::Module run_grammar(const TokenStream& stream, DiagSink& sink) {
   grammar::x3::unused_type unused;
   try {
     parse_rule(grammar::file, first, last, context, unused);
-  } catch (const ParseStopped&) {
-    // Reported by whoever stopped.
+  } catch (const ParseStopped&) {  // NOLINT(bugprone-empty-catch): reported by whoever stopped
   } catch (const grammar::Failure& failure) {
     builder.report_expected(*failure.where(), failure.which());
   }

@@ -104,7 +104,7 @@ class HostExprPool {
   HostExprId make(HostOp op, HostExprId a, HostExprId b = {}, HostExprId c = {});
   /// Float to Int truncates toward zero, saturates, NaN gives 0; Bool counts as 0 or 1; to Bool:
   /// not equal 0. A cast to a node's own type is the node itself.
-  HostExprId cast(HostExprId a, HostType type);
+  HostExprId cast(HostExprId a, HostType to);
   HostExprId select(HostExprId condition, HostExprId a, HostExprId b) {
     return make(HostOp::Select, condition, a, b);
   }
@@ -164,7 +164,7 @@ class HostExprPool {
   /// All nodes in order, arguments before users: [{"op":…,"type":…,"args":[…],"value":…}, …].
   nlohmann::json to_json() const;
   /// Ids stay what they were. Errors (CorruptFile) name the node.
-  static rt::Result<HostExprPool> from_json(const nlohmann::json& json);
+  static rt::Result<HostExprPool> from_json(const nlohmann::json& entries);
 
  private:
   struct NodeHash {
@@ -174,10 +174,10 @@ class HostExprPool {
   HostExprId intern(const HostExprNode& node);
   HostExprId simplify_int(HostOp op, HostExprId a, HostExprId b);
   // Why a node is not well formed, or nothing.
-  std::string find_fault(const HostExprNode& node) const;
+  std::string find_fault(const HostExprNode& made) const;
   // For each node up to `id`: does `id` use it?
   std::vector<bool> reachable_from(HostExprId id) const;
-  HostExprId rebuild(const HostExprNode& node, const HostExprId (&args)[3]);
+  HostExprId rebuild(const HostExprNode& shape, const HostExprId (&args)[3]);
   bool finds_nonnegative(const HostExprNode& node) const;
   bool is_nonnegative(HostExprId id) const { return facts_[id.index()].is_nonnegative; }
   struct Bounds;

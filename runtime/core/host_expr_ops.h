@@ -20,6 +20,49 @@ enum class HostRule : std::uint8_t {
 
 HostRule host_op_rule(HostOp op);
 
+/// Is a node of this operation never negative where `arg(i)` says so of argument i? Exact for what
+/// sizes are made of; false for constants and parameters, whose values the caller knows.
+template <typename Arg>
+bool gives_nonnegative(HostOp op, const Arg& arg) {
+  switch (op) {
+    case HostOp::N:
+    case HostOp::Rows:
+    case HostOp::Cols:
+    case HostOp::World:
+    case HostOp::Step:
+    case HostOp::Worker:
+    case HostOp::Count:
+    case HostOp::Abs:
+    case HostOp::Sqrt:
+    case HostOp::Exp:
+    case HostOp::Exp2:
+      return true;
+    case HostOp::Add:
+    case HostOp::Mul:
+    case HostOp::Div:
+    case HostOp::CeilDiv:
+    case HostOp::AlignUp:
+    case HostOp::Min:
+      return arg(0) && arg(1);
+    case HostOp::Max:
+    case HostOp::BitAnd:
+      return arg(0) || arg(1);
+    case HostOp::Clamp:
+    case HostOp::Select:
+      return arg(1) && arg(2);
+    case HostOp::Mod:
+    case HostOp::Shr:
+    case HostOp::Ceil:
+    case HostOp::Floor:
+    case HostOp::Round:
+    case HostOp::Trunc:
+    case HostOp::Cast:
+      return arg(0);
+    default:
+      return false;
+  }
+}
+
 /// The operation on values of the types that its rule asks for. The error is Overflow, its message
 /// lacks the formula.
 rt::Result<HostValue> apply_host_op(HostOp op, HostType result, std::span<const HostValue> args);

@@ -51,48 +51,9 @@ static bool is_nonnegative_value(const HostValue& value) {
   return false;
 }
 
-// Exact for what sizes are made of; false where it does not know.
 bool HostExprPool::finds_nonnegative(const HostExprNode& n) const {
-  switch (n.op) {
-    case HostOp::N:
-    case HostOp::Rows:
-    case HostOp::Cols:
-    case HostOp::World:
-    case HostOp::Step:
-    case HostOp::Worker:
-    case HostOp::Count:
-      return true;
-    case HostOp::Const:
-      return is_nonnegative_value({n.type, n.payload});
-    case HostOp::Add:
-    case HostOp::Mul:
-    case HostOp::Div:
-    case HostOp::CeilDiv:
-    case HostOp::AlignUp:
-    case HostOp::Min:
-      return is_nonnegative(n.args[0]) && is_nonnegative(n.args[1]);
-    case HostOp::Max:
-      return is_nonnegative(n.args[0]) || is_nonnegative(n.args[1]);
-    case HostOp::Clamp:
-      return is_nonnegative(n.args[1]) && is_nonnegative(n.args[2]);
-    case HostOp::Mod:
-    case HostOp::Shr:
-    case HostOp::Ceil:
-    case HostOp::Floor:
-    case HostOp::Round:
-    case HostOp::Trunc:
-    case HostOp::Cast:
-      return is_nonnegative(n.args[0]);
-    case HostOp::Select:
-      return is_nonnegative(n.args[1]) && is_nonnegative(n.args[2]);
-    case HostOp::Abs:
-    case HostOp::Sqrt:
-    case HostOp::Exp:
-    case HostOp::Exp2:
-      return true;
-    default:
-      return false;
-  }
+  if (n.op == HostOp::Const) return is_nonnegative_value({n.type, n.payload});
+  return gives_nonnegative(n.op, [&](int i) { return is_nonnegative(n.args[i]); });
 }
 
 // Expressions without counts, never below (high) and never above (low) a node.

@@ -6,13 +6,19 @@
 namespace cinch {
 namespace {
 constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
-#define SCALAR_OP(name, arity, result, meaning) {#name, arity, ScalarResult::result, meaning},
+#define SCALAR_OP(name, arity, operands, result, meaning) \
+  {#name, arity, ScalarOperands::operands, ScalarResult::result, meaning},
 #include "runtime/core/scalar_op.def"
 }};
 }  // namespace
 
 const ScalarOpInfo& scalar_op_info(ScalarOp op) {
   return kInfos[static_cast<std::size_t>(op)];
+}
+
+bool rounds(ScalarOp op) {
+  return op == ScalarOp::floor || op == ScalarOp::ceil || op == ScalarOp::round ||
+         op == ScalarOp::trunc;
 }
 
 std::optional<ScalarOp> find_scalar_op(std::string_view name) {

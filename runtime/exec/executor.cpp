@@ -19,7 +19,8 @@ constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
 
 enum class Next { Go, Stop };  // Stop: a non-finite value was seen
 
-class EntryRun {
+// Padding is wanted: status and counters have cache lines of their own.
+class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   EntryRun(const ProgramImage& image, std::span<const KernelFunction> kernels, TaskRunner& runner,
            const ExecutorOptions& options, const CallInputs& inputs)

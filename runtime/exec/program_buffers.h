@@ -24,7 +24,7 @@ class ProgramBuffers {
   /// dropped. States that are new are zero. With `poison`, all that a call must write before it
   /// reads is filled with a pattern (tests). Errors: Overflow, OutOfMemory, CorruptFile (a constant
   /// table of another size than its buffer).
-  Status prepare(EntryKind entry, const HostEnv& env, bool poison);
+  Status prepare(EntryKind kind, const HostEnv& env, bool poison);
 
   /// Points every buffer of the role (and role_index) at the caller's memory, which has at least
   /// the formula's bytes.
@@ -40,7 +40,7 @@ class ProgramBuffers {
   std::span<std::uint8_t> state(std::uint32_t index) { return states_[index].bytes(); }
   std::span<const std::uint8_t> state(std::uint32_t index) const { return states_[index].bytes(); }
   /// Makes the new values that the entry wrote the states' values.
-  void commit_states(EntryKind entry);
+  void commit_states(EntryKind kind);
 
   /// Bytes of all own memory but states.
   std::int64_t workspace_bytes() const;

@@ -12,6 +12,6 @@ nlohmann::json image_to_json(const ProgramImage& image);
 
 /// Constants and binary stay empty. Errors: CorruptFile, naming the place. Indices are not checked
 /// here (validate.h).
-Result<ProgramImage> image_from_json(const nlohmann::json& json);
+Result<ProgramImage> image_from_json(const nlohmann::json& in);
 
 }  // namespace cinch::rt

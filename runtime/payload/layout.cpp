@@ -129,8 +129,7 @@ std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_
 void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
                          std::span<const std::uint32_t> counts, const PayloadLayout& layout) {
   std::uint8_t* to = bytes.data();
-  std::memcpy(to, "CNCH", 4);
-  to += 4;
+  to = std::copy_n("CNCH", 4, to);
   put(to, kPayloadFormatVersion, 4);
   put(to, header.flags, 4);
   put(to, 0, 4);

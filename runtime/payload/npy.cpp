@@ -201,17 +201,17 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin, length);
   const auto fields = parse_dictionary(text);
   if (!fields) return tl::unexpected(fields.error());
-  if (!fields->descr) return corrupt("no `descr`");
-  if (!fields->fortran_order) return corrupt("no `fortran_order`");
-  if (!fields->shape) return corrupt("no `shape`");
-  const auto dtype = dtype_of(*fields->descr);
+  const auto& [descr, fortran_order, shape] = *fields;
+  if (!descr) return corrupt("no `descr`");
+  if (!fortran_order) return corrupt("no `fortran_order`");
+  if (!shape) return corrupt("no `shape`");
+  const auto dtype = dtype_of(*descr);
   if (!dtype) return tl::unexpected(dtype.error());
-  if (*fields->fortran_order && fields->shape->size() > 1) {
+  if (*fortran_order && shape->size() > 1) {
     return fail(ErrorKind::InvalidArgument, ".npy order: Fortran order, C order is needed");
   }
-  if (!product(*fields->shape))
-    return corrupt("shape " + shape_text(*fields->shape) + " is absurd");
-  return NpyHeader{*dtype, *fields->shape, static_cast<std::int64_t>(begin + length)};
+  if (!product(*shape)) return corrupt("shape " + shape_text(*shape) + " is absurd");
+  return NpyHeader{*dtype, *shape, static_cast<std::int64_t>(begin + length)};
 }
 
 Result<NpyArray> parse_npy(Bytes bytes) {

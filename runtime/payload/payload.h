@@ -76,8 +76,8 @@ std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts);
 std::uint32_t payload_check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts);
 
 /// Writes header, counts and the zero bytes between them and the fields; the fields' own bytes are
-/// left alone. `to` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
-void write_payload_frame(std::span<std::uint8_t> to, PayloadHeader header,
+/// left alone. `bytes` has layout.size_bytes bytes; header.payload_bytes is set from the layout.
+void write_payload_frame(std::span<std::uint8_t> bytes, PayloadHeader header,
                          std::span<const std::uint32_t> counts, const PayloadLayout& layout);
 
 /// What a reader knows of the payload it expects.
@@ -101,9 +101,9 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
 
 /// Checks everything before giving anything: magic, version, flags, fingerprint, decode hash,
 /// shape, length, each count against its bound, the check word, zero bytes between fields and
-/// behind the last bits, ascending rows of fields, indices below their limits. Of a non-finite payload
-/// counts must be 0. Errors: CorruptPayload (names the field and what was found), VersionMismatch,
-/// Overflow.
+/// behind the last bits, ascending rows of fields, indices below their limits. Of a non-finite
+/// payload counts must be 0. Errors: CorruptPayload (names the field and what was found),
+/// VersionMismatch, Overflow.
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected);
 

@@ -51,7 +51,7 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
                                  const HostEnv& env) {
   std::int64_t elems = 1;
   for (int i = 0; i < state.type.rank; ++i) {
-    const auto dim = info.exprs.eval_int(state.type.dims[i], env);
+    auto dim = info.exprs.eval_int(state.type.dims[i], env);
     if (!dim) return dim;
     std::int64_t product = 0;
     if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
@@ -209,6 +209,7 @@ namespace {
 std::vector<StateView> state_views(const Session& session) {
   std::vector<StateView> views;
   const auto& states = session.info().states;
+  views.reserve(states.size());
   for (std::uint32_t i = 0; i < states.size(); ++i) {
     views.push_back({states[i].name, dtype_name(states[i].type.dtype), session.state(i)});
   }

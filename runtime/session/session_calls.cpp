@@ -126,7 +126,7 @@ Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step
 }
 
 Result<std::vector<std::uint32_t>> Session::Impl::read_counts(std::uint64_t step) const {
-  const auto bounds = payload_count_bounds(info(), env(step));
+  auto bounds = payload_count_bounds(info(), env(step));
   if (!bounds) return bounds;
   std::vector<std::uint32_t> counts;
   for (std::uint32_t i = 0; i < bounds->size(); ++i) {
@@ -316,9 +316,9 @@ Status Session::Impl::finish(std::span<const float> sum, TensorView update, std:
     values = reinterpret_cast<float*>(output.data());
   }
   bool non_finite = false;
-  const Status status = is_custom ? run_finish(sum, values, non_finite, step)
-                                  : divide_f32(sum, static_cast<float>(options.world),
-                                               {values, sum.size()}, runner, options.cancelled);
+  Status status = is_custom ? run_finish(sum, values, non_finite, step)
+                            : divide_f32(sum, static_cast<float>(options.world),
+                                         {values, sum.size()}, runner, options.cancelled);
   if (!status) return status;
   if (non_finite) return fill_nan(update, runner, options.cancelled);
   if (!needs_scratch) return Ok{};

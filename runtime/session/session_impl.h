@@ -11,15 +11,14 @@
 namespace cinch::rt {
 
 struct Session::Impl {
-  Impl(std::shared_ptr<const LoadedProgram> program, const SessionOptions& options);
+  Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& opts);
 
   /// States exist and have their initial values afterwards.
   Status start();
 
   Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
-  Status decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step);
-  Status decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
-                    std::uint64_t step);
+  Status decode(std::span<const std::uint8_t> bytes, TensorView out, std::uint64_t step);
+  Status decode_add(std::span<const std::uint8_t> bytes, std::span<float> out, std::uint64_t step);
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
   const ProgramInfo& info() const { return program->info(); }
@@ -41,7 +40,7 @@ struct Session::Impl {
   Result<std::span<const std::uint8_t>> close_up(bool non_finite, const PayloadLayout& bound,
                                                  std::uint64_t step);
   Result<std::vector<std::uint32_t>> read_counts(std::uint64_t step) const;
-  Result<PayloadView> read(std::span<const std::uint8_t> payload, std::uint64_t step) const;
+  Result<PayloadView> read(std::span<const std::uint8_t> bytes, std::uint64_t step) const;
   /// Runs Decode or DecodeAdd of a checked payload into `out`.
   Status run_decode(EntryKind kind, const PayloadView& view, float* out, std::uint64_t step);
   Status bind_fields_for_decode(const PayloadView& view);

@@ -89,7 +89,8 @@ void keep_bounds(const ProgramFile& program, const Built& all) {
   EXPECT_TRUE(found.empty()) << found;
 }
 
-void register_check(const char* suite, const ProgramFile& program, ProgramCheck::Check check) {
+void register_check(const char* suite, const ProgramFile& program,
+                    const ProgramCheck::Check& check) {
   ::testing::RegisterTest(suite, program.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [=]() -> ProgramCheck* { return new ProgramCheck(program, check); });
 }

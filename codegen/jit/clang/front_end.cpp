@@ -46,7 +46,7 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
   if (request.address_sanitizer) {
     args.insert(args.end(), {"-fsanitize=address", "-debug-info-kind=line-tables-only"});
   }
-  args.push_back(request.file_name);
+  args.emplace_back(request.file_name);
   return args;
 }
 
@@ -63,6 +63,7 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
 
   const std::vector<std::string> args = compiler_args(request);
   std::vector<const char*> arg_ptrs;
+  arg_ptrs.reserve(args.size());
   for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, *engine)) return nullptr;

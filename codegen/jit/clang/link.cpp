@@ -32,7 +32,7 @@ class MemoryFile {
   bool is_open() const { return fd_ >= 0; }
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
-  bool write(const Bytes& bytes) {
+  bool write(const Bytes& bytes) const {
     std::size_t done = 0;
     while (done < bytes.size()) {
       const ssize_t wrote = ::write(fd_, bytes.data() + done, bytes.size() - done);
@@ -51,7 +51,8 @@ class OutputFolder {
  public:
   OutputFolder() { ok_ = !llvm::sys::fs::createUniqueDirectory("cinch-link", path_); }
   ~OutputFolder() {
-    if (ok_) llvm::sys::fs::remove_directories(path_);
+    // What cannot be removed stays in the folder of temporary files.
+    if (ok_) static_cast<void>(llvm::sys::fs::remove_directories(path_));
   }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;

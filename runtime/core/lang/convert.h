@@ -10,15 +10,15 @@ namespace lang {
 template <class E, class F>
 CINCH_LANG_FN Like<F, E> float_to_int(F x, int bits = int(8 * sizeof(E))) {
   using I = Like<F, E>;
-  constexpr bool is_signed = kIsSigned<E>;
-  const int magnitude_bits = bits - (is_signed ? 1 : 0);
+  constexpr bool kSigned = kIsSigned<E>;
+  const int magnitude_bits = bits - (kSigned ? 1 : 0);
   // 2^magnitude_bits is exact in f32; everything from there on saturates.
   const F limit = splat<F>(Element<F>(2) * Element<F>(1ull << (magnitude_bits - 1)));
   const E highest = E(((1ull << (magnitude_bits - 1)) - 1) * 2 + 1);
-  const E lowest = is_signed ? E(-highest - 1) : E(0);
+  const E lowest = kSigned ? E(-highest - 1) : E(0);
   const F whole = trunc(x);
   const Mask<F> too_high = whole >= limit;
-  const Mask<F> too_low = is_signed ? whole < neg(limit) : whole < splat<F>(0);
+  const Mask<F> too_low = kSigned ? whole < neg(limit) : whole < splat<F>(0);
   const Mask<F> is_number = x == x;
   const F safe = select(too_high | too_low | !is_number, splat<F>(0), whole);
   const I inside = convert<E>(safe);
@@ -30,13 +30,13 @@ CINCH_LANG_FN Like<F, E> float_to_int(F x, int bits = int(8 * sizeof(E))) {
 // An integer to one of `bits` bits in a container of element E: saturates.
 template <class E, class I>
 CINCH_LANG_FN Like<I, E> int_to_int(I x, int bits = int(8 * sizeof(E))) {
-  constexpr bool to_signed = kIsSigned<E>;
-  const u64 highest = ((1ull << (bits - (to_signed ? 2 : 1))) - 1) * 2 + 1;
+  constexpr bool kToSigned = kIsSigned<E>;
+  const u64 highest = ((1ull << (bits - (kToSigned ? 2 : 1))) - 1) * 2 + 1;
   const u64 source_highest = kIsSigned<I> ? (~0ull >> (65 - kBits<I>)) : (~0ull >> (64 - kBits<I>));
   I clipped = x;
   if (highest < source_highest) clipped = min(clipped, splat<I>(Element<I>(highest)));
   if constexpr (kIsSigned<I>) {
-    const i64 lowest = to_signed ? -i64(highest) - 1 : 0;
+    const i64 lowest = kToSigned ? -i64(highest) - 1 : 0;
     const i64 source_lowest = -i64(source_highest) - 1;
     if (lowest > source_lowest) clipped = max(clipped, splat<I>(Element<I>(lowest)));
   }

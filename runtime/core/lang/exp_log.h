@@ -26,8 +26,8 @@ template <class F>
 CINCH_LANG_FN F power_of_two(F k) {
   using U = UnsignedLike<F>;
   constexpr int kMantissa = kIsF32<F> ? 23 : 52;
-  constexpr Element<F> bias = kIsF32<F> ? 127 : 1023;
-  const U biased = bits_of(F(k + splat<F>(kIntegerMagic<F> + bias)));
+  constexpr Element<F> kBias = kIsF32<F> ? 127 : 1023;
+  const U biased = bits_of(F(k + splat<F>(kIntegerMagic<F> + kBias)));
   return float_of_bits<F>(U(biased << splat<U>(kMantissa)));
 }
 

@@ -20,8 +20,8 @@ CINCH_LANG_FN V interleave_pairs(V a, V b, Indices<int, I...>) {
 // out in the order of the elements.
 template <class V, int... I>
 CINCH_LANG_FN V run_blocks(u32 first_block, Indices<int, I...>) {
-  constexpr V offsets = {u32((I % 4) * (kLanes<V> / 4) + I / 4)...};
-  return splat<V>(first_block) + offsets;
+  constexpr V kOffsets = {u32((I % 4) * (kLanes<V> / 4) + I / 4)...};
+  return splat<V>(first_block) + kOffsets;
 }
 template <int Begin, class V, int... I>
 CINCH_LANG_FN auto part_of(V x, Indices<int, I...>) {

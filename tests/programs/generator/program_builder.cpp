@@ -6,7 +6,7 @@
 namespace cinch::testing {
 
 const char* elem_name(Elem elem) {
-  static const char* const kNames[] = {"f32", "f64", "i32", "u32", "i64", "u64", "bool"};
+  static constexpr const char* kNames[] = {"f32", "f64", "i32", "u32", "i64", "u64", "bool"};
   return kNames[static_cast<int>(elem)];
 }
 
@@ -84,7 +84,7 @@ std::string ProgramBuilder::make(Elem elem, Shape shape) {
       return let(fmt::format("max({}, axis: {})", matrix, axis), elem, shape);
     }
     case Shape::Bins: {
-      const std::string counts =
+      std::string counts =
           let("histogram(bitcast<u32>(g) >> 27, bins: 24)", Elem::U32, Shape::Bins);
       if (elem == Elem::U32) return counts;
       if (elem == Elem::Bool) return let(counts + " > 2", elem, shape);
@@ -134,7 +134,7 @@ std::string as_f32(const std::string& field, Elem elem) {
 }  // namespace
 
 void ProgramBuilder::add_field(const TypedValue& value) {
-  static const char* const kDims[] = {"", "n", "rows, 16", "rows, 1", "1, 16", "24", "m"};
+  static constexpr const char* kDims[] = {"", "n", "rows, 16", "rows, 1", "1, 16", "24", "m"};
   const std::string field = fresh("f");
   const std::string type = field_type(value.elem, kDims[static_cast<int>(value.shape)]);
   wire_.push_back(field + ": " + type);

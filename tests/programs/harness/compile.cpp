@@ -121,7 +121,7 @@ tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
 Architectures architectures() {
   Architectures all;
   for (const char* arch : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
-    (rt::host_supports(arch) ? all.present : all.missing).push_back(arch);
+    (rt::host_supports(arch) ? all.present : all.missing).emplace_back(arch);
   }
   return all;
 }

@@ -54,8 +54,8 @@ float value_of(DataKind kind, Random& random) {
 }  // namespace
 
 const char* data_kind_name(DataKind kind) {
-  static const char* const kNames[] = {"normal", "heavy-tailed", "sparse", "constant",
-                                       "zeros",  "subnormal",    "nan",    "infinity"};
+  static constexpr const char* kNames[] = {"normal", "heavy-tailed", "sparse", "constant",
+                                           "zeros",  "subnormal",    "nan",    "infinity"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -63,7 +63,7 @@ class Attack {
  private:
   rt::Status decode(const Bytes& payload) {
     // A copy of exactly this size, so that a sanitizer sees reads beyond it.
-    const Bytes exact(payload);
+    const Bytes exact(payload.begin(), payload.end());
     out_.assign(static_cast<std::size_t>(session_.num_elems()), kUntouched);
     return session_.decode(exact, out_, 0);
   }

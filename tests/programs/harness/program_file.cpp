@@ -37,7 +37,7 @@ bool read_directive(const std::string& key, std::istringstream& words, ProgramFi
 
 // "// KEY: words": the key where the line is one, else nothing.
 std::string directive_key(const std::string& line, std::istringstream& words) {
-  if (line.rfind("// ", 0) != 0) return {};
+  if (!line.starts_with("// ")) return {};
   const std::size_t colon = line.find(':');
   if (colon == std::string::npos) return {};
   std::string key = line.substr(3, colon - 3);

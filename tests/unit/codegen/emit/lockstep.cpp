@@ -38,7 +38,7 @@ struct Rendezvous {
   std::uint64_t values[2][32] = {};
 };
 
-constexpr std::size_t kStackBytes = 512 * 1024;
+constexpr std::size_t kStackBytes = std::int64_t{512} * 1024;
 
 class Block;
 Block* g_block = nullptr;
@@ -218,7 +218,8 @@ rt::Status LockstepModule::launch(const std::string& symbol, std::span<const std
   hooks.grid_dim.x = num_blocks;
   for (hooks.block.x = 0; hooks.block.x < num_blocks; ++hooks.block.x) {
     const std::string error = Block(hooks, block_threads).run(kernel, args.data());
-    if (!error.empty()) return rt::fail(rt::ErrorKind::Internal, symbol + ": " + error);
+    if (!error.empty())
+      return rt::fail(rt::ErrorKind::Internal, fmt::format("{}: {}", symbol, error));
   }
   return rt::Ok{};
 }

@@ -220,12 +220,12 @@ class BitsRun::Comparison {
     const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
       std::memcpy(bytes.data() + offset, from, size);
     };
-    put(layout.buffers, by_cuda_.pointers(), 8 * by_cuda_.num_buffers());
+    put(layout.buffers, static_cast<const void*>(by_cuda_.pointers()), 8 * by_cuda_.num_buffers());
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
     put(layout.params, at_.params.data(), 8 * at_.params.size());
     put(layout.draw, draw_, sizeof draw_);
     const std::uint32_t* status = by_cuda_.status;
-    put(layout.status, &status, 8);
+    put(layout.status, static_cast<const void*>(&status), 8);
     put(layout.num_groups, &groups, 8);
     return bytes;
   }
@@ -328,7 +328,7 @@ rt::Result<std::string> compare_targets(const kir::KernelProgram& program, rt::E
   const auto targets = BothTargets::compile(program);
   if (!targets) return tl::unexpected(targets.error());
   for (const BitsCase& at : cases) {
-    const std::string error = BitsRun(program, *targets, at).run(entry);
+    std::string error = BitsRun(program, *targets, at).run(entry);
     if (!error.empty()) return error;
   }
   return std::string();

@@ -99,13 +99,14 @@ ValueId RandomFunction::like(ValueId v, ir::Type to) {
 }
 
 DType RandomFunction::some_int() {
-  static const DType kTypes[] = {kU32,          kI32, kU8,           kI64,           kU64,
-                                 *make_uint(3), kI16, *make_int(12), *make_uint(40), *make_int(40)};
+  static const std::vector<DType> kTypes = {kU32,           kI32,          kU8,  kI64,
+                                            kU64,           *make_uint(3), kI16, *make_int(12),
+                                            *make_uint(40), *make_int(40)};
   return kTypes[maybe(60) ? below(2) : below(10)];
 }
 
 DType RandomFunction::some_type() {
-  static const DType kTypes[] = {kF32, kF64, kF16, kBF16, kF8E4M3, kF8E5M2, kBool};
+  static constexpr DType kTypes[] = {kF32, kF64, kF16, kBF16, kF8E4M3, kF8E5M2, kBool};
   const int i = below(12);
   return i < 7 ? kTypes[i] : some_int();
 }

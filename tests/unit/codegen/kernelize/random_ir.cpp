@@ -52,7 +52,8 @@ class RandomProgram {
   }
 
   void add_states() {
-    static const DType kTypes[] = {kF32, kF32, kF32, kF16, kBF16, *make_int(5), kBool, kF64};
+    static const std::vector<DType> kTypes = {kF32,  kF32,         kF32,  kF16,
+                                              kBF16, *make_int(5), kBool, kF64};
     const int num = below(4);
     for (int i = 0; i < num; ++i) {
       ir::Type t = tensor(kTypes[below(8)]);
@@ -89,7 +90,7 @@ class RandomProgram {
   }
 
   // a = old b, b = old a.
-  void swap_states(RandomFunction& f, ir::Function& fn) {
+  void swap_states(RandomFunction& f, ir::Function& fn) const {
     auto& s = fn.results.states;
     if (!ir::types_agree(program_.info, f.builder().type(s[0]), f.builder().type(s[1]))) return;
     s[0] = f.builder().state(1);

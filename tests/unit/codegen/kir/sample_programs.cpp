@@ -34,7 +34,7 @@ BufferIndex gradient(KernelProgram& program) {
   return buffer(program, "g", kF32, n(program), rt::BufferRole::Gradient);
 }
 
-void launch_in_order(KernelProgram& program, std::vector<BufferIndex> zeroed = {}) {
+void launch_in_order(KernelProgram& program, const std::vector<BufferIndex>& zeroed = {}) {
   rt::Entry& entry = program.entries[static_cast<std::size_t>(rt::EntryKind::Encode)];
   entry.present = true;
   for (BufferIndex b : zeroed) entry.steps.push_back({.kind = rt::StepKind::Zero, .index = b});

@@ -20,7 +20,7 @@ struct Draft {
   Builder b{program, function};
   HostExprPool& x = program.info.exprs;
 
-  std::string type_text(ValueId value) { return print_type(program.info, b.type(value)); }
+  std::string type_text(ValueId value) const { return print_type(program.info, b.type(value)); }
   ValueId vector() { return b.fill(b.constant(kF32, 1.5), vector_type(kF32, x.n())); }
   ValueId matrix() {
     return b.fill(b.constant(kF32, 2), matrix_type(kF32, x.const_int(4), x.const_int(8)));
@@ -64,11 +64,11 @@ TEST(Builder, SharesEqualTables) {
 TEST(Builder, MakesSoundControlFlow) {
   Draft d;
   const ValueId zero = d.b.constant(kF32, 0);
-  const ValueIds looped = d.b.for_loop(
+  ValueIds looped = d.b.for_loop(
       d.x.const_int(0), d.x.const_int(5), {zero}, [&](ValueId i, std::span<const ValueId> carried) {
         return ValueIds{d.b.map(ScalarOp::add, carried[0], d.b.convert(i, kF32))};
       });
-  const ValueIds waited = d.b.while_loop(
+  ValueIds waited = d.b.while_loop(
       d.x.const_int(9), looped,
       [&](std::span<const ValueId> c) { return d.b.map(ScalarOp::gt, c[0], zero); },
       [&](std::span<const ValueId> c) { return ValueIds{d.b.map(ScalarOp::neg, c[0])}; });

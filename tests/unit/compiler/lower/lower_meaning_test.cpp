@@ -44,14 +44,13 @@ std::vector<float> decoded(const MakeBody& make_body, const std::vector<float>& 
 
 // A reduction's scalar, as seen in every element; -1 where there are none.
 float reduced(BuiltinId id, const std::vector<float>& values, DType dtype = kF32) {
-  std::vector<float> padded = values;
   const auto out = decoded(
       [&](TreeBuilder& t, ExprId x) {
         const ExprId r = t.call(id, t.scalar(dtype), {x});
         const ExprId as_float = t.make(ExprKind::Convert, t.scalar(kF32), {r});
         return t.call(BuiltinId::fill, t.vec(kF32, t.n()), {as_float});
       },
-      padded);
+      values);
   return out.empty() ? -1 : out[0];
 }
 

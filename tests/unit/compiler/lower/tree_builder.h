@@ -40,7 +40,7 @@ class TreeBuilder {
                                   : static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
     return id;
   }
-  ExprId table(DType dtype, std::vector<double> values) {
+  ExprId table(DType dtype, const std::vector<double>& values) {
     std::vector<ExprId> args;
     for (double v : values) args.push_back(num(v, dtype));
     const auto size = static_cast<std::int64_t>(values.size());

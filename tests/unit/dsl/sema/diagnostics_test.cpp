@@ -1,5 +1,6 @@
 // Every diagnostic of the checker is produced, at the right place. The programs are those of
 // tests/lit/check: their CHECK lines say what is expected, here word for word.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,9 +98,7 @@ TEST(SemaDiagnostics, ElaborationRefusesWhatCheckingAccepts) {
 Checked many_draws() {
   std::string text = "fn f0(x: f32) -> f32 { x + sum(random(1)) }\n";
   for (int i = 1; i <= 16; ++i) {
-    const std::string inner = "f" + std::to_string(i - 1);
-    text +=
-        "fn f" + std::to_string(i) + "(x: f32) -> f32 { " + inner + "(x) + " + inner + "(x) }\n";
+    text += fmt::format("fn f{0}(x: f32) -> f32 {{ f{1}(x) + f{1}(x) }}\n", i, i - 1);
   }
   return check(text + in_encode("let x = f16(g[0])"));
 }

@@ -1,5 +1,6 @@
 // Rules of types and values, read off the dump: exact numbers, silent widening, arithmetic types,
 // facts about indices, and checks before launch.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/dsl/sema/check_fixture.h"
@@ -59,13 +60,13 @@ TEST(SemaValues, SizesAreComputedOnTheHost) {
 }
 
 TEST(SemaValues, IndicesKeepWhatIsKnownOfThem) {
-  const char* const kStore = "s[i] = 0";
+  const char* const store = "s[i] = 0";
   const std::string state = "state s: [f32; n] = 0\n";
   for (const char* index :
        {"top_k(g, n)", "nonzero(g > 0)", "random_index(n, size: n)", "argsort(g)", "iota(n)",
         "argsort(g)[nonzero(g > 0)]", "sort(argsort(g))", "nonzero(g > 0)[0..0]",
         "filter(iota(n), where: g > 0)"}) {
-    const std::string text = dumped("let i = " + std::string(index) + "\n" + kStore, state);
+    const std::string text = dumped("let i = " + std::string(index) + "\n" + store, state);
     EXPECT_TRUE(contains(text, "unique in_bounds] = ")) << index << "\n" << text;
   }
   for (const char* index : {"iota(n) / 2", "iota(n)[bitcast<u32>(g)]"}) {
@@ -109,9 +110,7 @@ TEST(SemaValues, HostArithmeticTakesWhatItIsGiven) {
 TEST(SemaValues, SizesThatGrowFastEndSoon) {
   std::string items = "size a0 = n + 1\n";
   for (int i = 1; i < 200; ++i) {
-    const std::string before = "a" + std::to_string(i - 1);
-    items += "size a" + std::to_string(i) + " = max(" + before + " * " + before + ", " + before +
-             " + 1)\n";
+    items += fmt::format("size a{0} = max(a{1} * a{1}, a{1} + 1)\n", i, i - 1);
   }
   EXPECT_EQ(check(in_encode("let x = fill(0, min(a199, 3))", items)).all_lines(), "");
 }

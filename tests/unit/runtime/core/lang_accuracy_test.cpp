@@ -15,7 +15,7 @@ namespace {
 template <typename T, typename Wide>
 double error_ulp(T found, Wide exact) {
   if (std::isnan(exact)) return std::isnan(found) ? 0 : INFINITY;
-  constexpr int digits = std::numeric_limits<T>::digits;
+  constexpr int kDigits = std::numeric_limits<T>::digits;
   const Wide largest = std::numeric_limits<T>::max();
   if (std::abs(exact) > largest)
     return std::isinf(found) || found == largest || found == -largest ? 0 : INFINITY;
@@ -27,7 +27,7 @@ double error_ulp(T found, Wide exact) {
   std::frexp(exact, &exponent);
   exponent = std::max(exponent, std::numeric_limits<T>::min_exponent);
   return static_cast<double>(std::abs(static_cast<Wide>(found) - exact) /
-                             std::ldexp(Wide(1), exponent - digits));
+                             std::ldexp(Wide(1), exponent - kDigits));
 }
 
 struct Range {

@@ -74,10 +74,10 @@ TEST(LangRandomTest, EveryPartOfTheCounterMatters) {
 
 TEST(LangRandomTest, NormalsHaveTheirMoments) {
   const DrawStream stream = lang::draw_stream(kDraw, 1, false);
-  constexpr u32 count = 1 << 20;
+  constexpr u32 kCount = 1 << 20;
   double sum = 0, squares = 0, fourth = 0, products = 0, most = 0;
   float before = 0;
-  for (u32 i = 0; i < count; ++i) {
+  for (u32 i = 0; i < kCount; ++i) {
     const float z = lang::normal(stream, i);
     sum += z;
     squares += double{z} * z;
@@ -86,10 +86,10 @@ TEST(LangRandomTest, NormalsHaveTheirMoments) {
     most = std::max<double>(most, std::abs(z));
     before = z;
   }
-  EXPECT_NEAR(sum / count, 0, 0.005);
-  EXPECT_NEAR(squares / count, 1, 0.01);
-  EXPECT_NEAR(fourth / count, 3, 0.05);
-  EXPECT_NEAR(products / count, 0, 0.005);
+  EXPECT_NEAR(sum / kCount, 0, 0.005);
+  EXPECT_NEAR(squares / kCount, 1, 0.01);
+  EXPECT_NEAR(fourth / kCount, 3, 0.05);
+  EXPECT_NEAR(products / kCount, 0, 0.005);
   EXPECT_GT(most, 4.3);
   EXPECT_LT(most, 6.8);
 }
@@ -128,9 +128,9 @@ TEST(LangRandomTest, StochasticRoundIsUnbiased) {
   const DrawStream stream = lang::draw_stream(kDraw, 4, false);
   for (float x : {0.1f, -0.1f, 2.75f, 1e-3f}) {
     double sum = 0;
-    constexpr u32 count = 1 << 18;
-    for (u32 i = 0; i < count; ++i) sum += lang::stochastic_round(x, stream, i);
-    EXPECT_NEAR(sum / count, x, 4.5 * 0.5 / std::sqrt(double{count})) << x;
+    constexpr u32 kCount = 1 << 18;
+    for (u32 i = 0; i < kCount; ++i) sum += lang::stochastic_round(x, stream, i);
+    EXPECT_NEAR(sum / kCount, x, 4.5 * 0.5 / std::sqrt(double{kCount})) << x;
   }
 }
 
