@@ -11,6 +11,7 @@
 
 #include "codegen/emit/kernel_source.h"
 #include "runtime/core/error.h"
+#include "runtime/core/sanitizer.h"
 
 namespace cinch::codegen {
 
@@ -20,7 +21,8 @@ struct CompileTimes {
 };
 
 struct CpuCompileOptions {
-  bool sanitize_address = false;  // the host process must carry ASan's run time
+  // Kernels that AddressSanitizer watches run only in a process that carries its run time.
+  bool sanitize_address = kAddressSanitizer;
   int optimization_level = 3;
   CompileTimes* times = nullptr;  // filled in if given
 };

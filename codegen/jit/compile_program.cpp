@@ -25,7 +25,6 @@ rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const
   const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
   const KernelSource source = emit_cpu(program, {arch, options.count_accesses});
   CpuCompileOptions compile_options;
-  compile_options.sanitize_address = options.sanitize_address;
   compile_options.times = options.times;
   auto binary = compile_cpu(source, compile_options);
   if (!binary) return tl::unexpected(binary.error());

@@ -9,8 +9,7 @@
 namespace cinch::codegen {
 
 struct ImageOptions {
-  bool count_accesses = false;    // kernels count the bytes they read and write
-  bool sanitize_address = false;  // see CpuCompileOptions
+  bool count_accesses = false;  // kernels count the bytes they read and write
   CompileTimes* times = nullptr;
 };
 

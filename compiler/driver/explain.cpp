@@ -64,7 +64,7 @@ void print_entry(const std::string& name, const json& entry) {
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 
-void print_for_people(const json& report) {
+void print_explanation(const json& report) {
   fmt::print("{}, {} elements\n", report["compressor"].get<std::string>(),
              report["elements"].get<std::int64_t>());
   print_payload(report["payload"]);
@@ -99,7 +99,7 @@ ExitCode run_explain(const ExplainOptions& options) {
   if (options.json) {
     fmt::print("{}\n", report.dump());
   } else {
-    print_for_people(report);
+    print_explanation(report);
   }
   return ExitCode::Done;
 }

@@ -1,7 +1,5 @@
 // cinch fmt: files in the canonical layout.
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
@@ -12,18 +10,11 @@ namespace cinch::driver {
 
 namespace {
 
-constexpr const char* kStandardInput = "-";
-
-std::string text_of(const std::string& path) {
-  if (path != kStandardInput) return read_text_file(path);
-  return {std::istreambuf_iterator<char>(std::cin), {}};
-}
-
 // Whether the file changes; nothing is written where it has syntax errors.
 bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
   const bool is_input = path == kStandardInput;
   const dsl::SourceBuffer& source =
-      front_end.sources.add(is_input ? "standard input" : path, text_of(path));
+      front_end.sources.add(is_input ? "standard input" : path, read_text_or_input(path));
   dsl::DiagSink sink;
   const ast::Module module = dsl::parse(source, sink);
   if (sink.has_errors()) {

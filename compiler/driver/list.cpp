@@ -70,7 +70,7 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
   }
 }
 
-void print_for_people(const json& list) {
+void print_list(const json& list) {
   fmt::print("{:<16} {:<10} {:>12}  {:<20} {}\n", "name", "family", "bits/element", "adds up",
              "paper");
   for (const json& item : list) {
@@ -96,7 +96,7 @@ ExitCode run_list(const ListOptions& options) {
   if (options.json) {
     fmt::print("{}\n", list.dump());
   } else {
-    print_for_people(list);
+    print_list(list);
   }
   return ExitCode::Done;
 }

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/compile.h"
@@ -16,11 +14,6 @@
 namespace cinch::driver {
 
 namespace {
-
-std::string text_of(const std::string& file) {
-  if (file != "-") return read_text_file(file);
-  return {std::istreambuf_iterator<char>(std::cin), {}};
-}
 
 void check_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -59,7 +52,7 @@ ExitCode run_opt(const OptOptions& options) {
   if (options.file.empty()) throw CommandError(ExitCode::Usage, "opt needs a FILE of IR text");
   check_names(options.passes);
   check_names(options.print_after);
-  ir::Program program = value_or_throw(ir::parse(text_of(options.file)), options.file);
+  ir::Program program = value_or_throw(ir::parse(read_text_or_input(options.file)), options.file);
   if (const auto fault = ir::find_fault(program)) {
     throw CommandError(ExitCode::AtFault, options.file + ": " + *fault);
   }

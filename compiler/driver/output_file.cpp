@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "compiler/driver/exit_code.h"
@@ -47,6 +49,11 @@ Bytes read_whole(const std::string& path) {
 
 std::string read_text_file(const std::string& path) {
   return read_whole<std::string>(path);
+}
+
+std::string read_text_or_input(const std::string& path) {
+  if (path != kStandardInput) return read_text_file(path);
+  return {std::istreambuf_iterator<char>(std::cin), {}};
 }
 
 std::vector<std::uint8_t> read_binary_file(const std::string& path) {

@@ -9,9 +9,13 @@
 
 namespace cinch::driver {
 
+inline constexpr std::string_view kStandardInput = "-";
+
 // Throws CommandError (AtFault) naming the file and the system's reason.
 std::string read_text_file(const std::string& path);
 std::vector<std::uint8_t> read_binary_file(const std::string& path);
+// The same; "-" is the standard input.
+std::string read_text_or_input(const std::string& path);
 // The target is complete or as it was before. Throws CommandError (AtFault).
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::string& path, std::string_view text);

@@ -157,7 +157,7 @@ std::string number_or_dash(const nlohmann::json& value, const char* format) {
   return value.is_null() ? "-" : fmt::format(fmt::runtime(format), value.get<double>());
 }
 
-void print_for_people(const nlohmann::json& r) {
+void print_run(const nlohmann::json& r) {
   fmt::print("{} on {}: {} elements\n", r["compressor"].get<std::string>(),
              r["device"].get<std::string>(), r["elements"].get<std::size_t>());
   fmt::print("payload         {} bytes (at most {}), ratio {}\n",
@@ -205,7 +205,7 @@ ExitCode run_run(const RunOptions& options) {
   if (options.json) {
     fmt::print("{}\n", report.dump());
   } else {
-    print_for_people(report);
+    print_run(report);
   }
   return ExitCode::Done;
 }

@@ -18,6 +18,12 @@ namespace cinch::dsl {
 
 enum class Severity : std::uint8_t { Error, Warning, Note };
 
+/// "error", "warning" or "note".
+constexpr std::string_view severity_name(Severity severity) {
+  if (severity == Severity::Error) return "error";
+  return severity == Severity::Warning ? "warning" : "note";
+}
+
 enum class DiagKind : std::uint16_t {
 #define CINCH_DIAG(name, severity, code, text, help) name,
 #include "dsl/diag/diag.def"

@@ -10,11 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view word_for(Severity severity) {
-  if (severity == Severity::Error) return "error";
-  return severity == Severity::Warning ? "warning" : "note";
-}
-
 // Source text may hold bytes that are no UTF-8: they are replaced, as JSON cannot hold them.
 std::string to_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -45,7 +40,7 @@ Json placed_text(const std::string& text, const Span& span, const SourceSet& sou
 
 Json to_json(const Diagnostic& diag, const SourceSet& sources) {
   Json json;
-  json["severity"] = word_for(diag.severity());
+  json["severity"] = severity_name(diag.severity());
   json["code"] = diag.code();
   json["kind"] = diag_info(diag.kind).name;
   json["message"] = message(diag);
@@ -148,7 +143,7 @@ Json result(const Diagnostic& diag, const SourceSet& sources, std::size_t rule_i
   Json json;
   json["ruleId"] = diag.code();
   json["ruleIndex"] = rule_idx;
-  json["level"] = word_for(diag.severity());
+  json["level"] = severity_name(diag.severity());
   json["message"] = {{"text", full_message(diag)}};
   if (const SourceBuffer* source = sources.find(diag.span.file)) {
     json["locations"] = Json::array({location(*source, diag.span)});
@@ -168,7 +163,7 @@ Json rule(DiagKind kind) {
   json["name"] = info.name;
   json["shortDescription"] = {{"text", info.text}};
   if (!info.help.empty()) json["help"] = {{"text", info.help}};
-  json["defaultConfiguration"] = {{"level", word_for(info.severity)}};
+  json["defaultConfiguration"] = {{"level", severity_name(info.severity)}};
   return json;
 }
 

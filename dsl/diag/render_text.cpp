@@ -14,11 +14,6 @@ constexpr std::string_view kYellow = "\x1b[1;35m";
 constexpr std::string_view kCyan = "\x1b[1;36m";
 constexpr std::string_view kGreen = "\x1b[1;32m";
 
-std::string_view word_for(Severity severity) {
-  if (severity == Severity::Error) return "error";
-  return severity == Severity::Warning ? "warning" : "note";
-}
-
 std::string_view color_for(Severity severity) {
   if (severity == Severity::Error) return kRed;
   return severity == Severity::Warning ? kYellow : kCyan;
@@ -99,7 +94,7 @@ class TextRenderer {
       paint(kBold, source->name() + ':' + std::to_string(at.line) + ':' +
                        std::to_string(at.column) + ": ");
     }
-    paint(color_for(severity), std::string(word_for(severity)) + ": ");
+    paint(color_for(severity), std::string(severity_name(severity)) + ": ");
     paint(severity == Severity::Note ? std::string_view() : kBold, text);
     out_ += '\n';
     if (source) add_excerpt(*source, span);

@@ -23,7 +23,7 @@ constexpr std::size_t kMostHeaderBytes = 65536;
 constexpr std::size_t kMostDims = 32;
 constexpr std::int64_t kMostElems = std::int64_t{1} << 56;
 
-tl::unexpected<Error> corrupt(std::string message) {
+tl::unexpected<Error> corrupt_npy(std::string message) {
   return fail(ErrorKind::CorruptFile, ".npy header: " + std::move(message));
 }
 
@@ -103,10 +103,10 @@ std::optional<bool> take_bool(Cursor& cursor) {
 Result<Fields> parse_dictionary(std::string_view text) {
   Cursor cursor(text);
   Fields fields;
-  if (!cursor.take("{")) return corrupt("no dictionary");
+  if (!cursor.take("{")) return corrupt_npy("no dictionary");
   for (bool is_open = !cursor.take("}"); is_open;) {
     const auto key = cursor.take_string();
-    if (!key || !cursor.take(":")) return corrupt("a key is malformed");
+    if (!key || !cursor.take(":")) return corrupt_npy("a key is malformed");
     bool is_new = false, is_read = false;
     if (*key == "descr") {
       is_new = !fields.descr;
@@ -118,16 +118,16 @@ Result<Fields> parse_dictionary(std::string_view text) {
       is_new = !fields.shape;
       is_read = (fields.shape = take_shape(cursor)).has_value();
     } else {
-      return corrupt(fmt::format("unknown key `{}`", *key));
+      return corrupt_npy(fmt::format("unknown key `{}`", *key));
     }
-    if (!is_new) return corrupt(fmt::format("`{}` stands twice", *key));
-    if (!is_read) return corrupt(fmt::format("the value of `{}` is malformed", *key));
+    if (!is_new) return corrupt_npy(fmt::format("`{}` stands twice", *key));
+    if (!is_read) return corrupt_npy(fmt::format("the value of `{}` is malformed", *key));
     // A comma may stand before the closing bracket.
     const bool has_comma = cursor.take(",");
     is_open = !cursor.take("}");
-    if (is_open && !has_comma) return corrupt("no comma between entries");
+    if (is_open && !has_comma) return corrupt_npy("no comma between entries");
   }
-  if (!cursor.at_end()) return corrupt("text behind the dictionary");
+  if (!cursor.at_end()) return corrupt_npy("text behind the dictionary");
   return fields;
 }
 
@@ -188,29 +188,30 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
   }
   const int major = bytes[6];
   if (major < 1 || major > 3 || bytes[7] != 0) {
-    return corrupt(fmt::format("version {}.{}, known are 1.0, 2.0 and 3.0", major, bytes[7]));
+    return corrupt_npy(fmt::format("version {}.{}, known are 1.0, 2.0 and 3.0", major, bytes[7]));
   }
   const std::size_t begin = major == 1 ? 10 : 12;
-  if (bytes.size() < begin) return corrupt("cut short");
+  if (bytes.size() < begin) return corrupt_npy("cut short");
   std::size_t length = bytes[8] | std::size_t{bytes[9]} << 8;
   if (major > 1) length |= std::size_t{bytes[10]} << 16 | std::size_t{bytes[11]} << 24;
-  if (length > kMostHeaderBytes) return corrupt(fmt::format("length {} is absurd", length));
+  if (length > kMostHeaderBytes) return corrupt_npy(fmt::format("length {} is absurd", length));
   if (bytes.size() - begin < length) {
-    return corrupt(fmt::format("length {}, but {} bytes are left", length, bytes.size() - begin));
+    return corrupt_npy(
+        fmt::format("length {}, but {} bytes are left", length, bytes.size() - begin));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin, length);
   const auto fields = parse_dictionary(text);
   if (!fields) return tl::unexpected(fields.error());
   const auto& [descr, fortran_order, shape] = *fields;
-  if (!descr) return corrupt("no `descr`");
-  if (!fortran_order) return corrupt("no `fortran_order`");
-  if (!shape) return corrupt("no `shape`");
+  if (!descr) return corrupt_npy("no `descr`");
+  if (!fortran_order) return corrupt_npy("no `fortran_order`");
+  if (!shape) return corrupt_npy("no `shape`");
   const auto dtype = dtype_of(*descr);
   if (!dtype) return tl::unexpected(dtype.error());
   if (*fortran_order && shape->size() > 1) {
     return fail(ErrorKind::InvalidArgument, ".npy order: Fortran order, C order is needed");
   }
-  if (!product(*shape)) return corrupt("shape " + shape_text(*shape) + " is absurd");
+  if (!product(*shape)) return corrupt_npy("shape " + shape_text(*shape) + " is absurd");
   return NpyHeader{*dtype, *shape, static_cast<std::int64_t>(begin + length)};
 }
 

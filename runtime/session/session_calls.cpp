@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/core/sanitizer.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 
@@ -13,16 +14,7 @@ namespace {
 
 // Under an address sanitizer each field gets an allocation of its own, so that a kernel that runs
 // past a field is seen; else fields are written where the payload has them.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CINCH_ISOLATES_FIELDS 1
-#endif
-#endif
-#ifdef CINCH_ISOLATES_FIELDS
-constexpr bool kIsolateFields = true;
-#else
-constexpr bool kIsolateFields = false;
-#endif
+constexpr bool kIsolateFields = kAddressSanitizer;
 
 constexpr int kPoison = 0xa5;
 

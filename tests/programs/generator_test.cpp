@@ -3,21 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "dsl/sema/builtins.h"
 #include "runtime/core/scalar_op.h"
+#include "tests/environment.h"
 #include "tests/programs/generator/generator.h"
 #include "tests/programs/harness/matrix.h"
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {
 namespace {
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 // Few cases each: breadth comes from the number of programs.
 constexpr std::pair<std::int64_t, DataKind> kCases[] = {{1, DataKind::Normal},

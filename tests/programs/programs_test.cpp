@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "tests/environment.h"
 #include "tests/programs/harness/hostile.h"
 #include "tests/programs/harness/matrix.h"
 

@@ -125,7 +125,7 @@ Found drop_lossless_convert(const Matcher& m) {
   return m.builder().convert(source, m.result_type().dtype);
 }
 
-constexpr Rule kRules[] = {
+constexpr Rule kDropArithmetic[] = {
     drop_neutral_operand,   drop_neutral_right,    drop_absorbing_operand, drop_true,
     drop_idempotent,        drop_double_negation,  drop_inside_abs,        drop_select,
     multiply_by_reciprocal, drop_lossless_convert,
@@ -134,7 +134,7 @@ constexpr Rule kRules[] = {
 }  // namespace
 
 std::span<const Rule> arithmetic_rules() {
-  return kRules;
+  return kDropArithmetic;
 }
 
 }  // namespace cinch::passes

@@ -89,14 +89,14 @@ Found move_fill_behind_map(const Matcher& m) {
   return m.as_result(scalar);
 }
 
-constexpr Rule kRules[] = {drop_double_transpose, join_reshapes, drop_reshape_to_same,
-                           drop_gather_of_iota,   move_fill_out, drop_fill_in_map,
-                           move_fill_behind_map};
+constexpr Rule kDropShapes[] = {drop_double_transpose, join_reshapes, drop_reshape_to_same,
+                                drop_gather_of_iota,   move_fill_out, drop_fill_in_map,
+                                move_fill_behind_map};
 
 }  // namespace
 
 std::span<const Rule> shape_rules() {
-  return kRules;
+  return kDropShapes;
 }
 
 }  // namespace cinch::passes

@@ -43,12 +43,12 @@ std::optional<ir::ValueId> fold_host_size(const Matcher& m) {
   return m.constant_result(ir::convert_element(from, m.result_type().dtype, value.bits));
 }
 
-constexpr Rule kRules[] = {fold_map, fold_convert, fold_host_size};
+constexpr Rule kFoldConstants[] = {fold_map, fold_convert, fold_host_size};
 
 }  // namespace
 
 std::span<const Rule> constant_rules() {
-  return kRules;
+  return kFoldConstants;
 }
 
 }  // namespace cinch::passes

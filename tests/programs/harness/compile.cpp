@@ -105,11 +105,6 @@ tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
   return caught<Loaded>([&]() -> tl::expected<Loaded, std::string> {
     codegen::ImageOptions options;
     options.count_accesses = count_accesses;
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    options.sanitize_address = true;
-#endif
-#endif
     auto image = codegen::make_image(kernels, {codegen::TargetKind::Cpu, arch}, options);
     if (!image) return tl::make_unexpected(image.error().message);
     auto loaded = rt::LoadedProgram::load(std::move(*image));

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "tests/programs/harness/oracle.h"
 
 namespace cinch::testing {
@@ -86,11 +84,6 @@ StepResult empty_tensor_result(const std::shared_ptr<const rt::LoadedProgram>& l
 }
 
 }  // namespace
-
-bool is_long_run() {
-  const char* value = std::getenv("CINCH_LONG");
-  return value != nullptr && std::string(value) != "0" && *value != '\0';
-}
 
 std::vector<Case> cases_for(const ProgramFile& program, bool is_matrix, bool is_long) {
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes = program.shapes;

@@ -22,10 +22,6 @@ struct Execution {
   std::uint64_t groups_per_task = 0;
 };
 
-/// Is the full matrix asked for (CINCH_LONG set and not 0)? Else a covering set that CI has
-/// time for.
-bool is_long_run();
-
 std::vector<Case> cases_for(const ProgramFile& program, bool is_matrix, bool is_long);
 std::vector<Execution> executions_for(const Case& one_case, std::size_t num_archs, bool is_long);
 

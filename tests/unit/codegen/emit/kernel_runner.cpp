@@ -10,21 +10,13 @@
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/kir/verifier.h"
+#include "runtime/core/sanitizer.h"
 
 namespace cinch::codegen {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 // AddressSanitizer watches exact allocations better than guard bytes could.
-constexpr std::size_t kGuard = kSanitized ? 0 : 64;
+constexpr std::size_t kGuard = kAddressSanitizer ? 0 : 64;
 constexpr std::uint8_t kGuardByte = 0xa5;
 }  // namespace
 
@@ -112,7 +104,7 @@ std::unique_ptr<rt::CpuModule> compile_for_test(const kir::KernelProgram& progra
                                                 const std::string& arch, bool count_accesses) {
   kir::verify(program, "test");
   const KernelSource source = emit_cpu(program, {arch, count_accesses});
-  const auto binary = compile_cpu(source, {.sanitize_address = kSanitized});
+  const auto binary = compile_cpu(source);
   if (!binary) throw std::runtime_error(binary.error().message);
   auto module = rt::CpuModule::load(*binary);
   if (!module) throw std::runtime_error(module.error().message);
@@ -152,6 +144,11 @@ std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& value
     }
   }
   return bytes;
+}
+
+HostExprId num_tiles(kir::KernelProgram& program) {
+  HostExprPool& pool = program.info.exprs;
+  return pool.ceil_div(pool.n(), pool.const_int(1024));
 }
 
 rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, DType dtype,

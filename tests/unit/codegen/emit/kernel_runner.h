@@ -85,6 +85,9 @@ std::vector<std::uint64_t> test_words(std::size_t count, std::uint64_t seed);
 /// Packs the low `bits` of each value, least significant first.
 std::vector<std::uint8_t> pack_reference(const std::vector<std::uint64_t>& values, int bits);
 
+/// Groups of 1024 elements that n elements need.
+HostExprId num_tiles(kir::KernelProgram& program);
+
 /// Buffer helpers: a field of `dtype` in `bits` storage bits (0: whole elements).
 rt::BufferIndex add_test_buffer(kir::KernelProgram& program, const char* name, DType dtype,
                                 HostExprId num_elems, int bits = 0);

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "codegen/jit/clang_jit.h"
+#include "runtime/core/sanitizer.h"
 
 namespace cinch::codegen {
 namespace {
@@ -39,6 +42,40 @@ struct Rendezvous {
 };
 
 constexpr std::size_t kStackBytes = std::int64_t{512} * 1024;
+
+// One stack of the process: the scheduler's or a fiber's. AddressSanitizer is told of every switch:
+// it keeps shadow stacks of its own.
+struct Stack {
+  ucontext_t context;
+  const void* bottom = nullptr;
+  std::size_t size_bytes = 0;
+  void* shadow = nullptr;  // the sanitizer's, while this stack sleeps
+};
+
+// From the stack that runs to another one. Comes back when some stack switches to `from` again.
+void switch_stacks(Stack& from, Stack& to) {
+  if constexpr (kAddressSanitizer) {
+    __sanitizer_start_switch_fiber(&from.shadow, to.bottom, to.size_bytes);
+  }
+  swapcontext(&from.context, &to.context);
+  if constexpr (kAddressSanitizer) __sanitizer_finish_switch_fiber(from.shadow, nullptr, nullptr);
+}
+
+// The first thing that runs on a new stack; fills in where `previous`, that it came from, lies.
+void arrive_on_new_stack(Stack& previous) {
+  if constexpr (kAddressSanitizer) {
+    __sanitizer_finish_switch_fiber(nullptr, &previous.bottom, &previous.size_bytes);
+  }
+}
+
+// The last thing that runs on a stack.
+[[noreturn]] void leave_stack(Stack& to) {
+  if constexpr (kAddressSanitizer) {
+    __sanitizer_start_switch_fiber(nullptr, to.bottom, to.size_bytes);
+  }
+  setcontext(&to.context);
+  __builtin_unreachable();
+}
 
 class Block;
 Block* g_block = nullptr;
@@ -71,7 +108,13 @@ class Block {
       return bits;
     };
   }
-  ~Block() { munmap(stacks_, kStackBytes * fibers_.size()); }
+  // Frames of fibers that were left are not unwound: what guards them goes with them.
+  ~Block() {
+    if constexpr (kAddressSanitizer) {
+      __asan_unpoison_memory_region(stacks_, kStackBytes * fibers_.size());
+    }
+    munmap(stacks_, kStackBytes * fibers_.size());
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -91,24 +134,27 @@ class Block {
 
  private:
   struct Fiber {
-    ucontext_t context;
+    Stack stack;
     bool is_done = false;
     Rendezvous* waits = nullptr;
     std::uint64_t generation = 0;
   };
 
   void start(std::size_t i) {
-    Fiber& fiber = fibers_[i];
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = stacks_ + i * kStackBytes;
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &scheduler_;
-    makecontext(&fiber.context, [] { g_block->body(); }, 0);
+    Stack& stack = fibers_[i].stack;
+    stack.bottom = stacks_ + i * kStackBytes;
+    stack.size_bytes = kStackBytes;
+    getcontext(&stack.context);
+    stack.context.uc_stack.ss_sp = stacks_ + i * kStackBytes;
+    stack.context.uc_stack.ss_size = kStackBytes;
+    makecontext(&stack.context, [] { g_block->body(); }, 0);
   }
 
   void body() {
+    arrive_on_new_stack(scheduler_);
     kernel_(args_);
     fibers_[current_].is_done = true;
+    leave_stack(scheduler_);
   }
 
   // Every thread that can go on does; false if none could.
@@ -120,7 +166,7 @@ class Block {
       hooks_.thread.x = static_cast<unsigned>(current_);
       fiber.waits = nullptr;
       moved = true;
-      swapcontext(&scheduler_, &fiber.context);
+      switch_stacks(scheduler_, fiber.stack);
     }
     return moved;
   }
@@ -141,7 +187,7 @@ class Block {
     Fiber& fiber = fibers_[current_];
     fiber.waits = &place;
     fiber.generation = place.generation;
-    swapcontext(&fiber.context, &scheduler_);
+    switch_stacks(fiber.stack, scheduler_);
   }
 
   Hooks& hooks_;
@@ -149,7 +195,7 @@ class Block {
   std::vector<Rendezvous> warps_;
   Rendezvous all_;
   char* stacks_ = nullptr;
-  ucontext_t scheduler_;
+  Stack scheduler_;
   std::size_t current_ = 0;
   Kernel kernel_ = nullptr;
   const void* args_ = nullptr;

@@ -19,11 +19,6 @@ using kir::ValueId;
 
 CINCH_ARCH_SUITE(OrderedOnArch);
 
-HostExprId tiles(KernelProgram& program) {
-  HostExprPool& pool = program.info.exprs;
-  return pool.ceil_div(pool.n(), pool.const_int(1024));
-}
-
 constexpr std::uint32_t kLimit = 700;
 
 struct Compaction {
@@ -42,9 +37,9 @@ Compaction compaction() {
   c.copy = add_test_buffer(c.program, "copy", kF64, pool.n());
   c.byte = add_test_buffer(c.program, "byte", kU8, pool.n());
   c.count = add_test_buffer(c.program, "count", kU32, pool.const_int(1));
-  c.before = add_test_buffer(c.program, "before", kU64, tiles(c.program));
-  c.state = kir::add_look_back_state(c.program, "state", tiles(c.program));
-  c.state2 = kir::add_look_back_state(c.program, "state2", tiles(c.program));
+  c.before = add_test_buffer(c.program, "before", kU64, num_tiles(c.program));
+  c.state = kir::add_look_back_state(c.program, "state", num_tiles(c.program));
+  c.state2 = kir::add_look_back_state(c.program, "state2", num_tiles(c.program));
   KernelBuilder b(c.program, "compact", GroupKind::Tile);
   b.set_extent(pool.n());
   const ValueId base = b.group_base();
@@ -68,7 +63,8 @@ Compaction compaction() {
   const ValueId big = b.convert(b.scalar(ScalarOp::abs, {x}), kF32, kU64);
   const auto total = b.running_sum(b.mul(big, b.constant(ComputeType::U64, 1ull << 60)), false);
   b.group();
-  const ValueId last = b.eq(b.group_index(), b.sub(b.host_size(tiles(c.program)), b.const_i64(1)));
+  const ValueId last =
+      b.eq(b.group_index(), b.sub(b.host_size(num_tiles(c.program)), b.const_i64(1)));
   b.store_at(c.count, b.const_i64(0), b.add(start, sum.total), last);
   b.store_at(c.before, b.group_index(), b.look_back(total.total, c.state2));
   b.finish();
@@ -180,8 +176,8 @@ TEST_P(OrderedOnArch, ScansFloatsByTiles) {
   HostExprPool& pool = program.info.exprs;
   const BufferIndex scale = add_test_buffer(program, "scale", kF32, pool.n());
   const BufferIndex shift = add_test_buffer(program, "shift", kF32, pool.n());
-  const BufferIndex end_scale = add_test_buffer(program, "end_scale", kF32, tiles(program));
-  const BufferIndex end_shift = add_test_buffer(program, "end_shift", kF32, tiles(program));
+  const BufferIndex end_scale = add_test_buffer(program, "end_scale", kF32, num_tiles(program));
+  const BufferIndex end_shift = add_test_buffer(program, "end_shift", kF32, num_tiles(program));
   const BufferIndex previous = add_test_buffer(program, "previous", kF32, pool.n());
   {
     KernelBuilder b(program, "tiles", GroupKind::Tile);
@@ -203,7 +199,7 @@ TEST_P(OrderedOnArch, ScansFloatsByTiles) {
   }
   {
     KernelBuilder b(program, "ends", GroupKind::Single, rt::KernelRole::Finish);
-    b.finish_scan(b.const_i64(1), b.host_size(tiles(program)), {end_scale, end_shift},
+    b.finish_scan(b.const_i64(1), b.host_size(num_tiles(program)), {end_scale, end_shift},
                   recurrence(b));
     b.finish();
   }

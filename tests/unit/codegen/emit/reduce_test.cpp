@@ -19,11 +19,6 @@ using kir::ValueId;
 
 CINCH_ARCH_SUITE(ReduceOnArch);
 
-HostExprId tiles(KernelProgram& program) {
-  HostExprPool& pool = program.info.exprs;
-  return pool.ceil_div(pool.n(), pool.const_int(1024));
-}
-
 // Whole-vector reduction of `in` by `op`, where `in` is also compared with a bound as the mask.
 struct VectorReduce {
   KernelProgram program;
@@ -35,7 +30,7 @@ VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked) {
   HostExprPool& pool = r.program.info.exprs;
   r.in = add_test_buffer(r.program, "in", dtype, pool.n());
   r.mask = add_test_buffer(r.program, "mask", kBool, pool.n(), 1);
-  r.partials = add_test_buffer(r.program, "partials", dtype, tiles(r.program));
+  r.partials = add_test_buffer(r.program, "partials", dtype, num_tiles(r.program));
   r.result = add_test_buffer(r.program, "result", dtype, pool.const_int(1));
   KernelBuilder b(r.program, "sweep", GroupKind::Tile);
   b.set_extent(pool.n());
@@ -48,7 +43,8 @@ VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked) {
   b.store_at(r.partials, b.group_index(), sum[0]);
   b.finish();
   KernelBuilder f(r.program, "finish", GroupKind::Single, rt::KernelRole::Finish);
-  const auto total = f.finish_reduce(f.host_size(tiles(r.program)), {r.partials}, f.combiner(op));
+  const auto total =
+      f.finish_reduce(f.host_size(num_tiles(r.program)), {r.partials}, f.combiner(op));
   f.store_at(r.result, f.const_i64(0), total[0]);
   f.finish();
   return r;

@@ -1,6 +1,7 @@
 // Random IR programs through kernelize on the CPU against the interpreter: payloads, decoded
 // tensors and states bit for bit, failures where the interpreter fails.
-//   CINCH_LONG=N   N seeds instead of the few of every day; CINCH_SEED=S begins at (and prints) S.
+//   CINCH_LONG=1 runs many seeds instead of the few of every day, CINCH_SEEDS=N runs N of them;
+//   CINCH_SEED=S begins at (and prints) S.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,16 +24,8 @@
 #include "runtime/session/parameters.h"
 #include "runtime/session/payload_assembly.h"
 #include "runtime/session/session.h"
+#include "tests/environment.h"
 #include "tests/unit/codegen/kernelize/random_ir.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CINCH_KERNELS_SANITIZED true
-#endif
-#endif
-#ifndef CINCH_KERNELS_SANITIZED
-#define CINCH_KERNELS_SANITIZED false
-#endif
 
 namespace cinch::codegen {
 namespace {
@@ -85,8 +78,7 @@ class Trial {
     } catch (const InternalError& error) {
       return fail(error.what());
     }
-    const auto image = make_image(kernels_, {TargetKind::Cpu, arch()},
-                                  {.sanitize_address = CINCH_KERNELS_SANITIZED});
+    const auto image = make_image(kernels_, {TargetKind::Cpu, arch()});
     if (!image) return fail(image.error().message);
     static constexpr Shape kVectors[] = {{1, 1}, {2, 1}, {33, 1}, {1024, 1}, {1025, 1}, {5003, 1}};
     static constexpr Shape kMatrices[] = {{1, 1}, {3, 1}, {1, 40}, {33, 7}, {7, 1030}};
@@ -248,16 +240,14 @@ class Trial {
   kir::KernelProgram kernels_;
 };
 
-std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
-}
-
 TEST(RandomIr, kernels_agree_with_the_interpreter) {
   const auto first = number_from("CINCH_SEED", 1);
-  const auto num = number_from("CINCH_LONG", 40);
+  const auto num = number_from("CINCH_SEEDS", is_long_run() ? 1000 : 40);
+  ASSERT_GT(num, 0u);
   IrCoverage coverage;
-  for (auto seed = first; seed < first + num; ++seed) Trial(seed).run(coverage);
+  for (auto seed = first; seed < first + num; ++seed) {
+    Trial(static_cast<std::uint32_t>(seed)).run(coverage);
+  }
   std::string text;
   for (const auto& [name, times] : coverage) text += fmt::format("{} {}, ", name, times);
   std::puts(text.c_str());

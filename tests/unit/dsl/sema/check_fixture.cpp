@@ -11,13 +11,6 @@ namespace cinch::sema {
 
 namespace {
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 std::vector<LoadedText> load_std(const std::vector<std::string>& names) {
   std::filesystem::path path = CINCH_STDLIB;
   for (const std::string& name : names) path /= name;
@@ -34,6 +27,17 @@ std::vector<LoadedText> load_std(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::vector<std::string> Checked::lines() const {
   std::vector<std::string> lines;

@@ -2,6 +2,7 @@
 // checker said as lines `12:18: S014 cannot add …`.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,5 +34,9 @@ Checked check(const std::string& text, const std::map<std::string, std::string>&
 std::string in_encode(const std::string& statements, const std::string& items = "");
 /// The same, in its decode.
 std::string in_decode(const std::string& statements, const std::string& items = "");
+
+/// The whole file; empty if there is none.
+std::string read_file(const std::filesystem::path& path);
+bool contains(const std::string& text, const std::string& part);
 
 }  // namespace cinch::sema

@@ -15,18 +15,6 @@ namespace {
 
 using dsl::DiagKind;
 
-std::string read_file(const std::filesystem::path& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  std::string text;
-  if (file == nullptr) return text;
-  char buffer[4096];
-  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) {
-    text.append(buffer, got);
-  }
-  std::fclose(file);
-  return text;
-}
-
 std::vector<std::filesystem::path> cases() {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(CINCH_CHECK_CASES)) {

@@ -2,23 +2,14 @@
 // Changes are drawn from a fixed generator, so a failure can be repeated.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
+#include "tests/environment.h"
 #include "tests/unit/dsl/sema/check_fixture.h"
 
 namespace cinch::sema {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Words, numbers and single characters; blanks stay with what is before them.
 std::vector<std::string> tokens_of(const std::string& text) {
@@ -75,9 +66,8 @@ TEST(SemaMutations, NeverThrow) {
     if (entry.path().extension() == ".cinch") programs.push_back(read_file(entry.path()));
   }
   std::mt19937 random(20260101);
-  const char* const rounds = std::getenv("CINCH_MUTATIONS");
-  const int count = rounds == nullptr ? 400 : std::atoi(rounds);
-  for (int i = 0; i < count; ++i) {
+  const auto count = number_from("CINCH_MUTATIONS", 400);
+  for (std::uint64_t i = 0; i < count; ++i) {
     const std::string text = mutated(tokens_of(programs[random() % programs.size()]), random);
     EXPECT_NO_THROW(check_all(text)) << text;
     if (testing::Test::HasFailure()) break;

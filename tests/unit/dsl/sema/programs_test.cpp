@@ -3,24 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tests/unit/dsl/sema/check_fixture.h"
 
 namespace cinch::sema {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 TEST(SemaPrograms, AllOfTheLanguagesDescription) {
   Checked checked = check(read_file(std::string(CINCH_PROGRAMS) + "/language.cinch"));

@@ -15,10 +15,6 @@ std::string dumped(const std::string& statements, const std::string& items = "")
   return checked.sink->has_errors() ? "" : dump(checked.program("t"));
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 #define EXPECT_DUMP(statements, part) \
   EXPECT_TRUE(contains(dumped(statements), part)) << dumped(statements)
 

@@ -1,0 +1,21 @@
+// Was this build made with AddressSanitizer (preset `asan`)? Then kernels are instrumented too, and
+// memory that they get is laid out so that the sanitizer sees each byte outside.
+#pragma once
+
+namespace cinch {
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CINCH_HAS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CINCH_HAS_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+#ifdef CINCH_HAS_ADDRESS_SANITIZER
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+
+}  // namespace cinch

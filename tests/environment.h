@@ -1,0 +1,22 @@
+// What the environment asks of a test.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace cinch {
+
+/// `otherwise` where the variable is not set, or empty.
+inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Is the full matrix asked for (CINCH_LONG set and not 0)? Else a covering set that CI has
+/// time for.
+inline bool is_long_run() {
+  const char* value = std::getenv("CINCH_LONG");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+}  // namespace cinch
