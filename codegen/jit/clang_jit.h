@@ -23,7 +23,7 @@ struct CompileTimes {
 struct CpuCompileOptions {
   // Kernels that AddressSanitizer watches run only in a process that carries its run time.
   bool sanitize_address = kAddressSanitizer;
-  int optimization_level = 3;
+  int optimization_level = sanitize_address ? 1 : 3;
   CompileTimes* times = nullptr;  // filled in if given
 };
 

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include "codegen/jit/library_search.h"
+#include "runtime/core/sanitizer.h"
 
 namespace cinch::codegen {
 namespace {
@@ -72,6 +75,18 @@ void* open_candidate(const LibraryCandidate& candidate, std::string& problem) {
   return nullptr;
 }
 
+// NVRTC opens its second library by name when it first compiles, and finds it by its own run path.
+// AddressSanitizer's dlopen, which calls for the caller, loses that path: the library is opened
+// beforehand.
+void open_builtins(const std::string& nvrtc_path) {
+  std::error_code error;
+  const auto folder = std::filesystem::path(nvrtc_path).parent_path();
+  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("libnvrtc-builtins.so")) dlopen(file.path().c_str(), RTLD_NOW);
+  }
+}
+
 void ask_library(Library& library) {
   NvrtcReport& report = library.report;
   library.api.version(&report.major, &report.minor);
@@ -95,6 +110,7 @@ Library find_library() {
     library.report.origin = candidate.origin;
     library.report.path = candidate.path;
     ask_library(library);
+    if constexpr (kAddressSanitizer) open_builtins(candidate.path);
     break;
   }
   return library;

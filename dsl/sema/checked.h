@@ -1,6 +1,7 @@
-// The checked tree: one compressor, elaborated. Names are resolved, constant parameters bound, `fn`s, lambdas' captures and wrapped
-// compressors in place, every expression typed and sized, every silent conversion explicit. Flat vectors and typed ids.
-// What is left for lowering: mutable variables and states to SSA, lambdas over elements to maps, operators to IR operators.
+// The checked tree: one compressor, elaborated. Names are resolved, constant parameters bound,
+// `fn`s, lambdas' captures and wrapped compressors in place, every expression typed and sized,
+// every silent conversion explicit. Flat vectors and typed ids. What is left for lowering: mutable
+// variables and states to SSA, lambdas over elements to maps, operators to IR operators.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,8 +11,8 @@
 #include "dsl/sema/builtins.h"
 #include "dsl/source/source.h"
 #include "runtime/core/ids.h"
-#include "runtime/core/scalar_op.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/scalar_op.h"
 
 namespace cinch::sema {
 
@@ -24,78 +25,92 @@ using Type = rt::ArrayType;
 using dsl::Span;
 
 enum class ExprKind : std::uint8_t {
-  Literal,     // bits: f64 bits for floats, i64 bits for integers and bool; the type is final (no exact numbers are left)
-  Table,       // array literal [a, b, c] of literals: args are scalar exprs of the element type
-  HostSize,    // `size`: a host expression (n, sizes, world, step, worker, constant expressions of them) as a scalar of the type
-  Param,       // index into ProgramInfo::params
-  Var,         // var: a let, a lambda parameter, a loop variable (i64), an inlined fn's argument
-  State,       // index into ProgramInfo::states: its current value (assignments so far are seen)
-  Gradient,    // the input of encode, finish or sync of the *outermost* body (inlined inner bodies use Var)
-  Field,       // index: field of the payload var `var` (decode's own payload, or that of an inlined inner.encode)
-  Scalar,      // scalar_op over args, shapes broadcast; args already have the operand type
-  Convert,     // `as`, or a silent widening: to the type's dtype
+  Literal,   // bits: f64 bits for floats, i64 bits for integers and bool; the type is final (no
+             // exact numbers are left)
+  Table,     // array literal [a, b, c] of literals: args are scalar exprs of the element type
+  HostSize,  // `size`: a host expression (n, sizes, world, step, worker, constant expressions of
+             // them) as a scalar of the type
+  Param,     // index into ProgramInfo::params
+  Var,       // var: a let, a lambda parameter, a loop variable (i64), an inlined fn's argument
+  State,     // index into ProgramInfo::states: its current value (assignments so far are seen)
+  Gradient,  // the input of encode, finish or sync of the *outermost* body (inlined inner bodies
+             // use Var)
+  Field,     // index: field of the payload var `var` (decode's own payload, or that of an inlined
+             // inner.encode)
+  Scalar,    // scalar_op over args, shapes broadcast; args already have the operand type
+  Convert,   // `as`, or a silent widening: to the type's dtype
   Bitcast,
-  Builtin,     // builtin over args (by the row's parameter order; absent optional args have invalid ids) and attributes
-  Index,       // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix
-  Slice,       // args[0][size .. size2): host expressions, or (args[1], args[2]) scalars when not host-computable
-  Lambda,      // only as an argument of a builtin: params, body in args[0]
-  Block,       // stmts, then value in args[0] (absent: unit)
-  If,          // args: condition (bool scalar), then, else (else may be absent for unit)
-  WireLiteral, // args: one per wire field, in declaration order; the value of encode's block (or of an inlined encode)
+  Builtin,  // builtin over args (by the row's parameter order; absent optional args have invalid
+            // ids) and attributes
+  Index,    // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix
+  Slice,    // args[0][size .. size2): host expressions, or (args[1], args[2]) scalars when not
+            // host-computable
+  Lambda,   // only as an argument of a builtin: params, body in args[0]
+  Block,    // stmts, then value in args[0] (absent: unit)
+  If,       // args: condition (bool scalar), then, else (else may be absent for unit)
+  WireLiteral,  // args: one per wire field, in declaration order; the value of encode's block (or
+                // of an inlined encode)
 };
 
 struct Expr {
   ExprKind kind;
-  Type type;                    // meaningless for unit blocks and WireLiteral
+  Type type;  // meaningless for unit blocks and WireLiteral
   Span span;
   std::vector<ExprId> args;
-  std::vector<StmtId> stmts;    // Block
-  std::vector<VarId> params;    // Lambda
+  std::vector<StmtId> stmts;  // Block
+  std::vector<VarId> params;  // Lambda
   ScalarOp scalar_op = ScalarOp::add;
   BuiltinId builtin{};
-  std::uint64_t bits = 0;       // Literal
-  std::uint32_t index = 0;      // Param, State, Field; Builtin nonzero/filter: entry of ProgramInfo::counts that its result has
-  VarId var;                    // Var, Field
-  HostExprId size, size2;       // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit, bins; bits of pack);
-                                         // random_index: its `size:`, unpack: the width is the result type's
+  std::uint64_t bits = 0;   // Literal
+  std::uint32_t index = 0;  // Param, State, Field; Builtin nonzero/filter: entry of
+                            // ProgramInfo::counts that its result has
+  VarId var;                // Var, Field
+  // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit,
+  // bins; bits of pack); random_index: its `size:`, unpack: the width is the result type's
+  HostExprId size, size2;
   // Builtin attributes
-  std::int8_t axis = -1;        // -1: none
+  std::int8_t axis = -1;  // -1: none
   bool exclusive = false, descending = false, shared = false;
-  bool is_mean = false;         // allreduce: the sum divided by world (scalar_op is add); else scalar_op add, min or max
-  std::optional<std::uint32_t> stream;   // `stream: i`, as 2^31 + i: stands in the place of site
-  // random: instance << 16 | number of the call site, counted in source order per compressor instance, shared draws apart from others
-  // and anew in each method inlined; lowering adds what loop iterations drew. finish counts from 0x8000, state inits from 0xc000.
+  bool is_mean = false;  // allreduce: the sum divided by world (scalar_op is add); else scalar_op
+                         // add, min or max
+  std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i: stands in the place of site
+  // random: instance << 16 | number of the call site, counted in source order per compressor
+  // instance, shared draws apart from others and anew in each method inlined; lowering adds what
+  // loop iterations drew. finish counts from 0x8000, state inits from 0xc000.
   std::uint32_t site = 0;
   // What is known about an index array, so that stores and gathers need no check
-  bool proved_unique = false;   // Builtin scatter, scatter_add etc.: indices free of repeats
+  bool proved_unique = false;     // Builtin scatter, scatter_add etc.: indices free of repeats
   bool proved_in_bounds = false;  // Index, scatter: indices below the size
 };
 
 // Arguments of Builtin expressions. Sizes of results are in Expr::type, never among the args.
 //   map            arrays (or scalars) …, Lambda last
-//   reduce         x, init, Lambda, [where]       sum mean std min max argmax any all count norm*   x, [where]       dot   x, y, [where]
-//   scan           x, init, Lambda                cumsum   x                                   (axis, exclusive: attributes)
-//   filter         x, where                       nonzero  mask                                (limit: `size`; count entry: `index`)
-//   sort argsort   x                              sort_by_key   keys, values
-//   top_k kth_largest   x (k: `size`)             histogram   x
-//   fill           v                              len, reshape, transpose, chunk, unchunk, orthonormalize, hadamard   x
-//   pack           x (bits: `size`, a constant)   unpack  x (bits: those of the result's dtype)
-//   concat         x, y, …                        slice   x (begin: `size`), or x, begin where it is not host-computable
-//   scatter, scatter_add   v, at                  matmul  a, b
-//   iota random random_bits normal   none         random_index   none (`size:` argument: `size`)
-//   stochastic_round   x                          collectives   x (root of broadcast: `index`)
+//   reduce         x, init, Lambda, [where]       sum mean std min max argmax any all count norm*
+//   x, [where]       dot   x, y, [where] scan           x, init, Lambda                cumsum   x
+//   (axis, exclusive: attributes) filter         x, where                       nonzero  mask
+//   (limit: `size`; count entry: `index`) sort argsort   x                              sort_by_key
+//   keys, values top_k kth_largest   x (k: `size`)             histogram   x fill           v len,
+//   reshape, transpose, chunk, unchunk, orthonormalize, hadamard   x pack           x (bits:
+//   `size`, a constant)   unpack  x (bits: those of the result's dtype) concat         x, y, …
+//   slice   x (begin: `size`), or x, begin where it is not host-computable scatter, scatter_add v,
+//   at                  matmul  a, b iota random random_bits normal   none         random_index
+//   none (`size:` argument: `size`) stochastic_round   x                          collectives   x
+//   (root of broadcast: `index`)
 
 enum class StmtKind : std::uint8_t {
   Let,            // var = expr
   Assign,         // var = expr (mutable)
   AssignState,    // state `index` = expr
-  AssignIndexed,  // var or state (is_state): target[expr2] = expr; same proofs as scatter in proved_*
+  AssignIndexed,  // var or state (is_state): target[expr2] = expr; same proofs as scatter in
+                  // proved_*
   For,            // var from size to size2 (host) : body block in expr
   While,          // cond expr2, at_most size, body block in expr
   Expr,           // an expression for its statements (if, block)
   Assert,         // expr2 (bool scalar), text
-  LetPayload,     // var (a payload variable) = expr, an inlined inner.encode: a Block ending in WireLiteral
-  CheckHost,      // size (Bool host expression) must hold before launch; text says what (unproved equal sizes, k <= n …)
+  LetPayload,     // var (a payload variable) = expr, an inlined inner.encode: a Block ending in
+                  // WireLiteral
+  CheckHost,  // size (Bool host expression) must hold before launch; text says what (unproved equal
+              // sizes, k <= n …)
 };
 
 struct Stmt {
@@ -116,19 +131,20 @@ struct Var {
   std::string name;
   Type type;
   bool is_mutable = false;
-  bool is_payload = false;              // then wire/field_types say what Field of it has
-  std::vector<Type> field_types;        // payload vars: types in this body's counts
-  // payload vars: ProgramInfo::counts entry of each wire count; kNoCount where encode filled it with an array of host size
+  bool is_payload = false;        // then wire/field_types say what Field of it has
+  std::vector<Type> field_types;  // payload vars: types in this body's counts
+  // payload vars: ProgramInfo::counts entry of each wire count; kNoCount where encode filled it
+  // with an array of host size
   std::vector<std::uint32_t> field_counts;
-  std::vector<HostExprId> count_sizes;      // payload vars: each wire count as a host expression
+  std::vector<HostExprId> count_sizes;  // payload vars: each wire count as a host expression
   Span span;
 };
 
 // One body. Encode ends in a WireLiteral (through blocks); decode, finish and sync in an array.
 struct Body {
-  ExprId root;       // a Block
-  VarId payload;     // decode: its payload variable
-  VarId gradient;    // encode, finish, sync: unused if the body reads Gradient directly
+  ExprId root;     // a Block
+  VarId payload;   // decode: its payload variable
+  VarId gradient;  // encode, finish, sync: unused if the body reads Gradient directly
 };
 
 struct CheckedProgram {
@@ -137,7 +153,8 @@ struct CheckedProgram {
   std::vector<Stmt> stmts;
   std::vector<Var> vars;
   std::optional<Body> encode, decode, finish, sync;
-  std::vector<ExprId> state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
+  std::vector<ExprId>
+      state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
   std::vector<std::string> claims;  // `claims` of the outermost compressor, as written
   Span name_span;
 };

@@ -1,5 +1,6 @@
-// What every stage after sema says about a program as a whole: parameters, sizes, states, counts and the wire.
-// Plain data; shared by the checked tree, the IR, the kernel program and the image, so that no stage renames it.
+// What every stage after sema says about a program as a whole: parameters, sizes, states, counts
+// and the wire. Plain data; shared by the checked tree, the IR, the kernel program and the image,
+// so that no stage renames it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,8 @@ struct ParamRange {
   bool low_open = false, high_open = false;
 };
 
-// A run-time parameter (constant parameters are bound when the program is compiled and listed in ProgramInfo::constants).
+// A run-time parameter (constant parameters are bound when the program is compiled and listed in
+// ProgramInfo::constants).
 struct ParamInfo {
   std::string name;
   DType dtype;
@@ -48,7 +50,8 @@ struct StateInfo {
   ArrayType type;
 };
 
-// A length known only after looking; HostExpr node Count(i) refers to entry i of the function's or wire's list.
+// A length known only after looking; HostExpr node Count(i) refers to entry i of the function's or
+// wire's list.
 struct CountInfo {
   std::string name;  // "m"
   HostExprId bound;  // in n and constants only
@@ -58,10 +61,11 @@ enum class FieldSum : std::uint8_t { None, Sum, Min, Max };
 
 struct FieldInfo {
   std::string name;
-  ArrayType type;        // dims may be Count(i) with i < WireInfo::counts.size()
+  ArrayType type;  // dims may be Count(i) with i < WireInfo::counts.size()
   FieldSum sum = FieldSum::None;
   bool ascending = false;  // strictly ascending indices: the reader of a payload checks it
-  std::optional<HostExprId> index_limit;  // decode uses it as an index below this: the reader checks it
+  std::optional<HostExprId>
+      index_limit;  // decode uses it as an index below this: the reader checks it
 };
 
 struct WireInfo {
@@ -81,11 +85,12 @@ struct ProgramInfo {
   std::vector<SizeInfo> sizes;
   std::vector<StateInfo> states;
   WireInfo wire;
-  std::vector<CountInfo> counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
-  bool is_matrix = false;         // the gradient is [f32; r, c]
-  bool decode_draws = false;      // decode depends on seed and step
-  bool decode_world = false;      // decode uses the number of ranks as a value or size
-  bool decode_step = false;       // decode uses the step as a value or size
+  std::vector<CountInfo>
+      counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
+  bool is_matrix = false;     // the gradient is [f32; r, c]
+  bool decode_draws = false;  // decode depends on seed and step
+  bool decode_world = false;  // decode uses the number of ranks as a value or size
+  bool decode_step = false;   // decode uses the step as a value or size
   bool has_finish = false;
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;

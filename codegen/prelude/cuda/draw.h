@@ -1,5 +1,6 @@
-// draw.h: random draws for the four neighbouring elements of a lane: one block of Philox where their indices share it. The same values
-// as the functions by index. Needs warp.h and the language's random.h.
+// draw.h: random draws for the four neighbouring elements of a lane: one block of Philox where
+// their indices share it. The same values as the functions by index. Needs warp.h and the
+// language's random.h.
 
 namespace cinch {
 
@@ -9,7 +10,8 @@ CINCH_FN bool is_run(const u32 (&index)[4]) {
          index[3] == index[0] + 3u;
 }
 
-CINCH_FN void random_bits_four(const lang::DrawStream& stream, const u32 (&index)[4], u32 (&out)[4]) {
+CINCH_FN void random_bits_four(const lang::DrawStream& stream, const u32 (&index)[4],
+                               u32 (&out)[4]) {
   if (is_run(index)) {
     const lang::Block<u32> block = lang::draw_block(stream, lang::kWordPlane, index[0] >> 2);
     CINCH_EACH out[c] = block.word[c];

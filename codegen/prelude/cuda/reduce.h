@@ -1,7 +1,8 @@
 // reduce.h: reductions in the language's order. Needs warp.h.
 //
-// An Item is a scalar or an emitted tuple; `join(a, b)` takes b in behind a, and joining with `empty` gives the other side (the
-// identity of a builtin operation; a tuple whose `has` is false). So missing elements keep their place and take no part.
+// An Item is a scalar or an emitted tuple; `join(a, b)` takes b in behind a, and joining with
+// `empty` gives the other side (the identity of a builtin operation; a tuple whose `has` is false).
+// So missing elements keep their place and take no part.
 
 namespace cinch {
 
@@ -10,8 +11,8 @@ CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
   CINCH_EACH columns[c] = empty;
 }
 
-// Column j takes in column j + 64, j + 32, … j + 1: 32 columns apart is eight lanes apart, below four inside a lane. Lanes whose
-// columns are taken in already go on with values that nobody reads.
+// Column j takes in column j + 64, j + 32, … j + 1: 32 columns apart is eight lanes apart, below
+// four inside a lane. Lanes whose columns are taken in already go on with values that nobody reads.
 template <class Item, class Join>
 CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   Item x[4];
@@ -26,9 +27,10 @@ CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   return lane_get(join(join(x[0], x[2]), join(x[1], x[3])), 0);
 }
 
-// The results of tiles of a group longer than one tile, reduced by the same rule as they come, level over level: 1024 results of a
-// level make one of the next. All lanes of the warp hold the same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0
-// for groups of up to 1024 elements, 1 up to 2^20, 3 for any.
+// The results of tiles of a group longer than one tile, reduced by the same rule as they come,
+// level over level: 1024 results of a level make one of the next. All lanes of the warp hold the
+// same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0 for groups of up to 1024
+// elements, 1 up to 2^20, 3 for any.
 template <class Item, int Levels>
 struct TileResults {
   static constexpr int kKept = Levels > 0 ? Levels : 1;
@@ -96,8 +98,8 @@ struct TileResults {
   }
 };
 
-// Results of one tile per warp, tile `first_tile` + warp, given to every warp in the order of tiles. `shared` holds one item per
-// warp; all threads of the team call.
+// Results of one tile per warp, tile `first_tile` + warp, given to every warp in the order of
+// tiles. `shared` holds one item per warp; all threads of the team call.
 template <u32 Warps, class Results, class Item, class Join>
 CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 first_tile,
                          u64 num_tiles, Item* shared, Item empty, Join join) {

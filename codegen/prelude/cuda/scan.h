@@ -8,8 +8,8 @@ CINCH_FN T wrapping_add(T a, T b) {
   return lang::add(a, b);
 }
 
-// The running sum over a row of the tile (elements in order), starting from `carry`, which moves on to the row's end. Elements that
-// are not live count as 0.
+// The running sum over a row of the tile (elements in order), starting from `carry`, which moves on
+// to the row's end. Elements that are not live count as 0.
 template <class T>
 CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T (&out)[4]) {
   T own[4];
@@ -30,8 +30,9 @@ CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T
   carry = wrapping_add(carry, lane_get(upto, 31));
 }
 
-// In place, the float-order scan of up to 1024 items: for d = 1, 2, 4 … 512 each takes in the one d before it, all at once. Chunks go
-// from high to low, so that what a chunk reads is still as it was.
+// In place, the float-order scan of up to 1024 items: for d = 1, 2, 4 … 512 each takes in the one d
+// before it, all at once. Chunks go from high to low, so that what a chunk reads is still as it
+// was.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN void scan_tile(Team<Warps> team, u32 len, Item empty, Load load, Store store, Join join) {
   constexpr u32 kThreads = Team<Warps>::kThreads;
@@ -71,8 +72,9 @@ CINCH_FN Item scanned_span(const Item (&ends)[kMaxSpans], u32 last, Join join) {
   return result;
 }
 
-// One row of `len` stored partials becomes its inclusive float-order scan, in place: tiles of 1024, tile ends by the same rule, which
-// join on the left; 1024 tiles (a span) at a time. `ends` is shared memory for 1024 items. A block's work.
+// One row of `len` stored partials becomes its inclusive float-order scan, in place: tiles of 1024,
+// tile ends by the same rule, which join on the left; 1024 tiles (a span) at a time. `ends` is
+// shared memory for 1024 items. A block's work.
 template <u32 Warps, class Item, class Load, class Store, class Join>
 CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty, Load load,
                               Store store, Join join) {
@@ -90,8 +92,9 @@ CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty,
     for (u32 tile = 0; tile < num_tiles; ++tile) {
       const u64 first = begin + u64(tile) * kTileElems;
       const u32 tile_len = u32(len - first < kTileElems ? len - first : kTileElems);
-      scan_tile(team, tile_len, empty, [&](u32 i) { return load(first + i); },
-                [&](u32 i, Item x) { store(first + i, x); }, join);
+      scan_tile(
+          team, tile_len, empty, [&](u32 i) { return load(first + i); },
+          [&](u32 i, Item x) { store(first + i, x); }, join);
       if (team.rank == 0u) ends[tile] = load(first + tile_len - 1);
     }
     scan_tile(team, num_tiles, empty, load_end, store_end, join);
@@ -118,9 +121,10 @@ CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty,
 }
 
 // ---- look-back (Merrill and Garland, 2016) ----
-// The state of ticket t is two words; each holds a status in its upper half and half of a 64-bit sum in its lower half, so that a
-// reader sees whether both belong together. Status 1: the ticket's own total; 2: the sum up to its end. Behind the last group's pair
-// stands the ticket counter. All zero before the launch.
+// The state of ticket t is two words; each holds a status in its upper half and half of a 64-bit
+// sum in its lower half, so that a reader sees whether both belong together. Status 1: the ticket's
+// own total; 2: the sum up to its end. Behind the last group's pair stands the ticket counter. All
+// zero before the launch.
 constexpr u32 kOwnTotal = 1, kSumUpToEnd = 2;
 
 CINCH_FN void publish(volatile u64* state, u64 ticket, u32 status, u64 sum) {
@@ -141,8 +145,8 @@ CINCH_FN u32 wait_for(volatile const u64* state, u64 ticket, u64& sum) {
   return u32(low >> 32);
 }
 
-// The sum of all tickets before this one; a warp looks at 32 of them at a time. Tickets are taken in order by blocks that run, so
-// every one waited for will be published.
+// The sum of all tickets before this one; a warp looks at 32 of them at a time. Tickets are taken
+// in order by blocks that run, so every one waited for will be published.
 CINCH_FN u64 sum_before(volatile u64* state, u64 ticket, u64 total) {
   const u32 lane = lane_index();
   if (lane == 0u) publish(state, ticket, ticket == 0u ? kSumUpToEnd : kOwnTotal, total);
@@ -168,8 +172,8 @@ CINCH_FN u64 sum_before(volatile u64* state, u64 ticket, u64 total) {
   return before;
 }
 
-// The sum of the totals of all groups before this warp's (PerWarp: one group per warp, in order) or this block's. `slots` is shared
-// memory of Warps + 1 words. All threads of the block call.
+// The sum of the totals of all groups before this warp's (PerWarp: one group per warp, in order) or
+// this block's. `slots` is shared memory of Warps + 1 words. All threads of the block call.
 template <u32 Warps, bool PerWarp, class T>
 CINCH_FN T look_back(u64* state, u64 ticket, T total, u64* slots) {
   const u32 warp = warp_index();

@@ -1,7 +1,8 @@
 // sort.h: stable order of the elements of a row. Needs storage.h.
 //
-// Merge sort by ranks: runs double in every pass, and each element finds its place by counting, in the run beside its own, what stands
-// before it. Any number of threads; the same result as any other stable sort.
+// Merge sort by ranks: runs double in every pass, and each element finds its place by counting, in
+// the run beside its own, what stands before it. Any number of threads; the same result as any
+// other stable sort.
 
 namespace cinch {
 
@@ -15,7 +16,8 @@ CINCH_FN bool sorts_before(T a, T b, bool descending) {
   return descending ? b < a : a < b;
 }
 
-// Of the sorted run order[0 .. len): how many elements stand before `key`; with `ties`, equal ones too.
+// Of the sorted run order[0 .. len): how many elements stand before `key`; with `ties`, equal ones
+// too.
 template <class S>
 CINCH_FN u64 count_before(const u8* keys, i64 begin, const u32* order, u64 len,
                           typename S::Compute key, bool ties, bool descending) {
@@ -23,8 +25,8 @@ CINCH_FN u64 count_before(const u8* keys, i64 begin, const u32* order, u64 len,
   while (low < high) {
     const u64 middle = low + (high - low) / 2;
     const auto other = load_one<S>(keys, begin + order[middle]);
-    const bool is_before = ties ? !sorts_before(key, other, descending)
-                                : sorts_before(other, key, descending);
+    const bool is_before =
+        ties ? !sorts_before(key, other, descending) : sorts_before(other, key, descending);
     if (is_before) {
       low = middle + 1;
     } else {
@@ -45,14 +47,15 @@ CINCH_FN void merge_runs(Team<Warps> team, const u8* keys, i64 begin, u64 len, u
     const bool is_left = i < middle;
     const u64 other = is_left ? middle : first;
     const u64 other_len = is_left ? end - middle : middle - first;
-    const u64 before = count_before<S>(keys, begin, from + other, other_len, key, !is_left, descending);
+    const u64 before =
+        count_before<S>(keys, begin, from + other, other_len, key, !is_left, descending);
     to[is_left ? i + before : i - (middle - first) + before] = from[i];
   }
   team.sync();
 }
 
-// order[begin .. begin + len) becomes the stable order of keys[begin .. begin + len), relative to begin; `scratch` has the same place
-// for as many.
+// order[begin .. begin + len) becomes the stable order of keys[begin .. begin + len), relative to
+// begin; `scratch` has the same place for as many.
 template <class S, u32 Warps>
 CINCH_FN void argsort_row(Team<Warps> team, const u8* keys, u8* order_bytes, u8* scratch_bytes,
                           i64 begin, i64 signed_len, bool descending) {

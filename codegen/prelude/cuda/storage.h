@@ -1,7 +1,8 @@
 // storage.h: elements as buffers hold them and as kernels compute with them. Needs warp.h.
 //
-// A Stored<Kind, Bits, StorageBits> is one dtype in one layout. Whole elements (8, 16, 32, 64 bits) are loaded and stored four at a
-// time where the address allows; other widths are runs of bits, least significant first, with no padding.
+// A Stored<Kind, Bits, StorageBits> is one dtype in one layout. Whole elements (8, 16, 32, 64 bits)
+// are loaded and stored four at a time where the address allows; other widths are runs of bits,
+// least significant first, with no padding.
 
 namespace cinch {
 
@@ -184,8 +185,11 @@ CINCH_FN void store_four(u8* buffer, i64 index, u32 live, const typename S::Comp
   }
 }
 
-// Words of shared memory that a warp needs to pack a row of elements: 128 elements and a shifted start.
-static __device__ constexpr u32 stage_words(u32 bits) { return 4u * bits + 2u; }
+// Words of shared memory that a warp needs to pack a row of elements: 128 elements and a shifted
+// start.
+static __device__ constexpr u32 stage_words(u32 bits) {
+  return 4u * bits + 2u;
+}
 
 // Puts the bits of one element into the stage, which is zero where they go.
 CINCH_FN void stage_bits(u32* stage, u32 position, u64 value, u32 bits) {
@@ -197,8 +201,9 @@ CINCH_FN void stage_bits(u32* stage, u32 position, u64 value, u32 bits) {
 
 // How many elements of a row are live, from every lane's own number.
 CINCH_FN u32 row_live(u32 live) {
-  return u32(__popc(__ballot_sync(kAllLanes, live > 0u)) + __popc(__ballot_sync(kAllLanes, live > 1u)) +
-             __popc(__ballot_sync(kAllLanes, live > 2u)) + __popc(__ballot_sync(kAllLanes, live > 3u)));
+  return u32(
+      __popc(__ballot_sync(kAllLanes, live > 0u)) + __popc(__ballot_sync(kAllLanes, live > 1u)) +
+      __popc(__ballot_sync(kAllLanes, live > 2u)) + __popc(__ballot_sync(kAllLanes, live > 3u)));
 }
 
 // The part of a word that holds `num_bytes` bytes (at most 4), to any address.
@@ -228,9 +233,10 @@ CINCH_FN void pack_row_of_bits(u8* to, u32 nibble, u32 num_live) {
   __syncwarp();
 }
 
-// Packs a row of the tile: lane l holds elements row_begin + 4l … + 3, of which `live` exist; live elements form a prefix of the row.
-// Bits in front of the row's first byte boundary belong to an earlier store of the same warp and stay; bits behind the last element
-// become 0. `stage` is this warp's shared memory of stage_words(bits).
+// Packs a row of the tile: lane l holds elements row_begin + 4l … + 3, of which `live` exist; live
+// elements form a prefix of the row. Bits in front of the row's first byte boundary belong to an
+// earlier store of the same warp and stay; bits behind the last element become 0. `stage` is this
+// warp's shared memory of stage_words(bits).
 template <class S>
 CINCH_FN void pack_four(u8* buffer, i64 row_begin, u32 live, const typename S::Compute (&x)[4],
                         u32* stage) {
@@ -257,7 +263,8 @@ CINCH_FN void pack_four(u8* buffer, i64 row_begin, u32 live, const typename S::C
   }
   if (lane == 0u && phase != 0u) atomicOr(stage, u32(to[0]) & ((1u << phase) - 1u));
   __syncwarp();
-  for (u32 i = lane; 4u * i < num_bytes; i += 32u) store_word(to + 4u * i, stage[i], num_bytes - 4u * i);
+  for (u32 i = lane; 4u * i < num_bytes; i += 32u)
+    store_word(to + 4u * i, stage[i], num_bytes - 4u * i);
   __syncwarp();
 }
 

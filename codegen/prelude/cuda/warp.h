@@ -1,8 +1,10 @@
-// warp.h: first part of the CUDA prelude: where a thread stands, teams of threads, shuffles, status words. Needs scalar_ops.h.
+// warp.h: first part of the CUDA prelude: where a thread stands, teams of threads, shuffles, status
+// words. Needs scalar_ops.h.
 //
-// A warp of 32 lanes takes a tile of 1024 elements, 8 rows of 128: lane l owns columns 4l … 4l + 3, so that a row is one 16-byte access
-// per lane and the tree over columns (64, 32, … 1 apart) is five shuffles and two steps inside a lane. Every function here is called by
-// all threads of its team.
+// A warp of 32 lanes takes a tile of 1024 elements, 8 rows of 128: lane l owns columns 4l … 4l + 3,
+// so that a row is one 16-byte access per lane and the tree over columns (64, 32, … 1 apart) is
+// five shuffles and two steps inside a lane. Every function here is called by all threads of its
+// team.
 
 #define CINCH_FN static __device__ __forceinline__
 // The four neighbouring elements that a lane owns in a row.
@@ -35,8 +37,12 @@ struct Team {
   }
 };
 
-CINCH_FN u32 lane_index() { return threadIdx.x & 31u; }
-CINCH_FN u32 warp_index() { return threadIdx.x >> 5; }
+CINCH_FN u32 lane_index() {
+  return threadIdx.x & 31u;
+}
+CINCH_FN u32 warp_index() {
+  return threadIdx.x >> 5;
+}
 
 // Shuffles of every compute type; emitted tuples add overloads of their own.
 template <class T>
@@ -55,7 +61,9 @@ CINCH_FN bool lane_get(bool x, u32 lane) {
 }
 
 // The smaller of a bound and a signed number; a negative one counts as 0.
-CINCH_FN u64 at_most(u64 bound, i64 x) { return x <= 0 ? 0u : (u64(x) < bound ? u64(x) : bound); }
+CINCH_FN u64 at_most(u64 bound, i64 x) {
+  return x <= 0 ? 0u : (u64(x) < bound ? u64(x) : bound);
+}
 
 // How many of a lane's four elements from place `first` on lie before `end`.
 CINCH_FN u32 live_elems(u32 first, u32 end) {
@@ -68,7 +76,9 @@ CINCH_FN u32 live_elems(u32 live, u32 first, i64 limit) {
 }
 
 // status[0] bit 0: a non-finite gradient value was seen.
-CINCH_FN void flag_nonfinite(u32* status) { atomicOr(status, 1u); }
+CINCH_FN void flag_nonfinite(u32* status) {
+  atomicOr(status, 1u);
+}
 
 // status[1]: 1 + the lowest index of a failed check, 0 for none.
 CINCH_FN void fail_call(u32* status, u32 message) {
