@@ -4,6 +4,7 @@
 
 #include "codegen/emit/cuda.h"
 #include "codegen/jit/nvrtc.h"
+#include "tests/environment.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/matrix.h"
 
@@ -44,6 +45,6 @@ void register_program(const ProgramFile& program) {
 int main(int argc, char** argv) {
   using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  for (const auto& program : programs_for_cuda(is_long_run())) register_program(program);
+  for (const auto& program : programs_for_cuda(cinch::is_long_run())) register_program(program);
   return RUN_ALL_TESTS();
 }

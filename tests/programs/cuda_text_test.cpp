@@ -10,6 +10,7 @@
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
+#include "tests/environment.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/matrix.h"
@@ -195,6 +196,6 @@ void register_program(const ProgramFile& program) {
 int main(int argc, char** argv) {
   using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  for (const auto& program : programs_for_cuda(is_long_run())) register_program(program);
+  for (const auto& program : programs_for_cuda(cinch::is_long_run())) register_program(program);
   return RUN_ALL_TESTS();
 }
