@@ -60,6 +60,9 @@ class Report {
     if (env_.n % env_.cols != 0) {
       throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
     }
+    if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
+      throw CommandError(ExitCode::Usage, "--elements: a tensor has fewer than 2^32 elements");
+    }
     env_.rows = env_.n / env_.cols;
     env_.params = parameters_.host_values();
   }
@@ -175,7 +178,10 @@ class Report {
   json entry(rt::EntryKind kind) {
     const kir::EntryStructure structure = kir::entry_structure(kernels_, kind);
     const kir::EntryBytes bytes = kir::entry_bytes(kernels_, kind);
-    const auto [floor_read, floor_written] = floor_bytes(kind);
+    const auto [tensors_read, tensors_written] = floor_bytes(kind);
+    // Where payloads touch part of a tensor only, less than the tensor must move.
+    const std::int64_t floor_read = std::min(tensors_read, value(bytes.read));
+    const std::int64_t floor_written = std::min(tensors_written, value(bytes.written));
     const auto per_element = [&](std::int64_t total) {
       return env_.n == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(env_.n);
     };

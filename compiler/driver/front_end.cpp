@@ -33,7 +33,14 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
 }
 
 const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
-  return sources.add(path, read_text_file(path));
+  std::string text = read_text_file(path);
+  if (text.starts_with("CINCHIMG")) {
+    throw CommandError(ExitCode::AtFault,
+                       path +
+                           ": a compiled image, no program text; images are for programs that "
+                           "load them");
+  }
+  return sources.add(path, std::move(text));
 }
 
 void FrontEnd::end_if_errors() const {

@@ -177,6 +177,11 @@ void check_options(const RunOptions& options) {
   if (options.ranks && has_states) {
     throw CommandError(ExitCode::Usage, "--ranks keeps no states: each rank has its own");
   }
+  if (options.ranks && options.world != 1 && options.world != options.inputs.size()) {
+    throw CommandError(ExitCode::Usage,
+                       "--ranks: there are as many ranks as inputs; --world says " +
+                           std::to_string(options.world));
+  }
   if (options.worker >= options.world) {
     throw CommandError(ExitCode::Usage, "--worker must be below --world");
   }

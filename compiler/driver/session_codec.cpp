@@ -65,11 +65,16 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
   if (options.interpret) {
     interpreted_ = std::make_shared<const ir::Program>(make_ir(options.program));
     info_ = &interpreted_->info;
-    return;
+  } else {
+    rt::ProgramImage image = make_program_image(options.program, options.execution);
+    loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(image)));
+    info_ = &loaded_->info();
   }
-  rt::ProgramImage image = make_program_image(options.program, options.execution);
-  loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(image)));
-  info_ = &loaded_->info();
+  if (info_->has_sync) {
+    throw CommandError(ExitCode::Unavailable, info_->name +
+                                                  " synchronises by a `sync` body, which "
+                                                  "this version checks but does not run");
+  }
 }
 
 std::string CodecFactory::fingerprint() const {

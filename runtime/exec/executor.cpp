@@ -198,7 +198,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto value = image_.info.exprs.eval(step.expr, inputs_.env);
     if (!value) return tl::unexpected<Error>(value.error());
     if (value->as_bool()) return Next::Go;
-    return fail(ErrorKind::CheckFailed, image_.messages[step.index]);
+    return fail(ErrorKind::CheckFailed, "this does not hold: " + image_.messages[step.index]);
   }
 
   bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }

@@ -42,8 +42,8 @@ constexpr std::string_view kCpuPrefix = "cpu:";
 }  // namespace
 
 std::string_view host_cpu_arch() {
-  static const std::string_view arch = has_v4() ? "x86-64-v4" : has_v3() ? "x86-64-v3" : "x86-64";
-  return arch;
+  static const std::string_view kArch = has_v4() ? "x86-64-v4" : has_v3() ? "x86-64-v3" : "x86-64";
+  return kArch;
 }
 
 bool host_supports(std::string_view arch) {

@@ -43,8 +43,10 @@ Status check_options(const SessionOptions& options) {
 }
 
 Status check_step(std::uint64_t step) {
-  if (step <= INT64_MAX) return Ok{};
-  return fail(ErrorKind::InvalidArgument, fmt::format("step {}: at most 2^63 - 1", step));
+  // docs/language_bits.md: the number of a draw has room for so many bits.
+  constexpr int kStepBits = 56;
+  if (step >> kStepBits == 0) return Ok{};
+  return fail(ErrorKind::InvalidArgument, fmt::format("step {}: at most 2^56 - 1", step));
 }
 
 Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state,

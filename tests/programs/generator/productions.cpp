@@ -531,8 +531,8 @@ std::vector<Production> make_table() {
 }  // namespace
 
 const std::vector<Production>& productions() {
-  static const std::vector<Production> table = make_table();
-  return table;
+  static const std::vector<Production> kTable = make_table();
+  return kTable;
 }
 
 }  // namespace cinch::testing

@@ -2,6 +2,8 @@
 // mistake does not drop a check.
 #include "tests/programs/harness/program_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -85,8 +87,9 @@ std::vector<ProgramFile> library_compositions() {
   for (const ProgramFile& inner : compressors_of(CINCH_STDLIB_DIR)) {
     const std::string name = "ef_of_" + inner.name;
     const std::string family = std::filesystem::path(inner.path).parent_path().filename();
-    auto program = make_program(name, "import std.wrap\nimport std." + family + "\ncompressor " +
-                                          name + " = error_feedback(" + inner.name + ")\n");
+    auto program = make_program(
+        name, fmt::format("import std.wrap\nimport std.{}\ncompressor {} = error_feedback({})\n",
+                          family, name, inner.name));
     if (program) programs.push_back(std::move(*program));
   }
   return programs;

@@ -31,25 +31,25 @@ CacheEntry entry_called(const std::string& title, std::size_t binary_bytes = 100
 
 class ImageCacheTest : public ::testing::Test {
  protected:
-  ImageCacheTest() {
+  void SetUp() override {
     std::string name = (fs::temp_directory_path() / "cinch_cache_XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) root_ = name;
-    settings_.folder = root_ / "own";
+    if (::mkdtemp(name.data()) != nullptr) root = name;
+    settings.folder = root / "own";
   }
-  ~ImageCacheTest() override {
+  void TearDown() override {
     std::error_code ignored;
-    fs::permissions(root_, fs::perms::owner_all, ignored);
-    fs::remove_all(root_, ignored);
+    fs::permissions(root, fs::perms::owner_all, ignored);
+    fs::remove_all(root, ignored);
   }
 
-  ImageCache cache() const { return ImageCache(settings_); }
+  ImageCache cache() const { return ImageCache(settings); }
   fs::path only_file() const {
     const auto entries = cache().list();
     return entries.size() == 1 ? entries[0].path : fs::path();
   }
 
-  fs::path root_;
-  CacheSettings settings_;
+  fs::path root;
+  CacheSettings settings;
 };
 
 const Hash128 kKey{0x1234, 0xabcd}, kOtherKey{0x1234, 0xabce};
@@ -88,9 +88,9 @@ TEST_F(ImageCacheTest, TakesADamagedEntryForAMiss) {
 
 TEST_F(ImageCacheTest, LooksIntoSharedFoldersAndNeverWritesThere) {
   CacheSettings filling;
-  filling.folder = root_ / "shared";
+  filling.folder = root / "shared";
   ASSERT_TRUE(ImageCache(filling).put(kKey, entry_called("shared")));
-  settings_.shared = {root_ / "missing", filling.folder};
+  settings.shared = {root / "missing", filling.folder};
   EXPECT_EQ(cache().find(kKey)->title, "shared");
   ASSERT_TRUE(cache().put(kKey, entry_called("own")));
   EXPECT_EQ(cache().find(kKey)->title, "own");
@@ -100,19 +100,19 @@ TEST_F(ImageCacheTest, LooksIntoSharedFoldersAndNeverWritesThere) {
 }
 
 TEST_F(ImageCacheTest, KeepsNothingWhenItIsOff) {
-  settings_.is_on = false;
+  settings.is_on = false;
   const auto status = cache().put(kKey, entry_called("sample"));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::Unavailable);
-  EXPECT_FALSE(fs::exists(settings_.folder));
-  settings_.is_on = true;
+  EXPECT_FALSE(fs::exists(settings.folder));
+  settings.is_on = true;
   ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
-  settings_.is_on = false;
+  settings.is_on = false;
   EXPECT_FALSE(cache().find(kKey));
 }
 
 TEST_F(ImageCacheTest, GivesAnErrorWhereItCannotWrite) {
-  ASSERT_TRUE(write_file_bytes(root_ / "own", std::vector<std::uint8_t>(3, 0)));  // no folder
+  ASSERT_TRUE(write_file_bytes(root / "own", std::vector<std::uint8_t>(3, 0)));  // no folder
   const auto status = cache().put(kKey, entry_called("sample"));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::Io);
@@ -130,7 +130,7 @@ TEST_F(ImageCacheTest, RemovesWhatWasNotUsedLongest) {
     fs::last_write_time(listed.path, now - std::chrono::hours(age));
   }
   ASSERT_TRUE(cache().find({2, 2}));  // used just now
-  settings_.max_bytes = 350'000;
+  settings.max_bytes = 350'000;
   ASSERT_TRUE(cache().put({9, 9}, entry_called("entry 9", 100'000)));
   std::vector<std::string> titles;
   for (const auto& listed : cache().list()) titles.push_back(listed.title);
