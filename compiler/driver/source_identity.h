@@ -4,7 +4,7 @@
 namespace cinch::driver {
 
 // 64 hexadecimal digits over all sources that decide what a program compiles to, the version of
-// LLVM and the sanitizers of the build. Written by cmake/source_identity.cmake.
+// LLVM and the sanitizers of the build. Written by source_identity.cmake.
 const char* source_identity();
 
 }  // namespace cinch::driver

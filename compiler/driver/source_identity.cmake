@@ -11,7 +11,7 @@ foreach(folder IN ITEMS dsl compiler codegen runtime/core runtime/image)
   endforeach()
 endforeach()
 string(SHA256 identity "${digests}")
-file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by cmake/source_identity.cmake.
+file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by source_identity.cmake.
 #include "compiler/driver/source_identity.h"
 
 namespace cinch::driver {
