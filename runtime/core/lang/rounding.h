@@ -129,18 +129,24 @@ CINCH_LANG_FN F rsqrt(F x) {
   return splat<F>(1) / sqrt(x);
 }
 
+// Both +0 or -0. Folds to false where one is a constant other than 0: bounds then cost one
+// instruction.
+template <class F>
+CINCH_LANG_FN Mask<F> are_zeros(F a, F b) {
+  return ((bits_of(a) | bits_of(b)) & ~sign_bit<F>()) == splat<UnsignedLike<F>>(0);
+}
 // The smaller and the larger. A NaN loses to any number; of two zeros -0 is the smaller.
 template <class F>
 CINCH_LANG_FN F float_min(F a, F b) {
   const F differing = select(a < b, a, b);
-  const F equal = float_of_bits<F>(bits_of(a) | bits_of(b));
-  return select(b != b, a, select(a == b, equal, differing));
+  const F zero = float_of_bits<F>(bits_of(a) | bits_of(b));
+  return select(b != b, a, select(are_zeros(a, b), zero, differing));
 }
 template <class F>
 CINCH_LANG_FN F float_max(F a, F b) {
   const F differing = select(a > b, a, b);
-  const F equal = float_of_bits<F>(bits_of(a) & bits_of(b));
-  return select(b != b, a, select(a == b, equal, differing));
+  const F zero = float_of_bits<F>(bits_of(a) & bits_of(b));
+  return select(b != b, a, select(are_zeros(a, b), zero, differing));
 }
 
 // Fused multiply-add: a * b + c rounded once.

@@ -1,0 +1,181 @@
+// Finite gradients of extreme magnitude: no state of the library ever becomes non-finite, nothing
+// decodes to an infinity or a NaN, and scales neither overflow nor vanish.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/session/session.h"
+#include "tests/programs/harness/compile.h"
+
+namespace cinch::testing {
+namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
+
+// Element i of a tensor at a step.
+struct Extreme {
+  const char* name;
+  float (*value)(std::size_t i, std::uint64_t step);
+};
+constexpr float kMixed[] = {kLargest, -kLargest, 1e-38f, kSmallest, 0.0f,       1.0f,    -1e-38f,
+                            -3.4e38f, 1e19f,     -1e30f, -0.0f,     -kSmallest, 65536.0f};
+const Extreme kExtremes[] = {
+    {"largest", [](std::size_t, std::uint64_t) { return kLargest; }},
+    {"lowest", [](std::size_t, std::uint64_t) { return -kLargest; }},
+    {"both signs", [](std::size_t i, std::uint64_t) { return i % 3 == 0 ? kLargest : -kLargest; }},
+    {"signs that change",
+     [](std::size_t i, std::uint64_t step) { return (i + step) % 2 == 0 ? 3.4e38f : -3.4e38f; }},
+    {"one large", [](std::size_t i, std::uint64_t) { return i == 0 ? kLargest : 1e-3f; }},
+    {"tiny", [](std::size_t i, std::uint64_t) { return i % 2 == 0 ? 1e-38f : -1e-38f; }},
+    {"subnormal",
+     [](std::size_t i, std::uint64_t) { return static_cast<float>(i % 5) * kSmallest; }},
+    {"mixed",
+     [](std::size_t i, std::uint64_t step) { return kMixed[(i + 5 * step) % std::size(kMixed)]; }},
+};
+
+using Loaded = std::shared_ptr<const rt::LoadedProgram>;
+
+Loaded load(const ProgramFile& program) {
+  const auto compiled = compile(program);
+  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
+  if (!compiled) return nullptr;
+  const auto loaded = load_for(compiled->kernels, architectures().present.back());
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
+  return loaded ? *loaded : nullptr;
+}
+
+Loaded load_library(const std::string& path) {
+  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/" + path);
+  EXPECT_TRUE(program) << path;
+  return program ? load(*program) : nullptr;
+}
+
+std::unique_ptr<rt::Session> open(const Loaded& loaded, std::size_t num_elems) {
+  if (loaded == nullptr) return nullptr;
+  rt::SessionOptions options;
+  options.rows = static_cast<std::int64_t>(num_elems);
+  auto opened = rt::Session::open(loaded, options);
+  EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+  return opened ? std::make_unique<rt::Session>(std::move(*opened)) : nullptr;
+}
+
+bool is_finite(float x) {
+  return std::isfinite(x);
+}
+
+// All states of the library are f32.
+bool has_finite_states(const rt::Session& session) {
+  for (std::uint32_t s = 0; s < session.info().states.size(); ++s) {
+    const auto bytes = session.state(s);
+    std::vector<float> values(bytes.size() / 4);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!std::ranges::all_of(values, is_finite)) return false;
+  }
+  return true;
+}
+
+std::vector<float> encode_and_decode(rt::Session& session, const std::vector<float>& gradient,
+                                     std::uint64_t step) {
+  const auto payload = session.encode(gradient, step);
+  EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
+  std::vector<float> out(gradient.size());
+  if (!payload) return out;
+  const std::vector<std::uint8_t> kept(payload->begin(), payload->end());
+  const auto status = session.decode(kept, out, step);
+  EXPECT_TRUE(status) << (status ? "" : status.error().message);
+  return out;
+}
+
+std::vector<float> gradient_of(const Extreme& extreme, std::size_t num_elems, std::uint64_t step) {
+  std::vector<float> gradient(num_elems);
+  for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = extreme.value(i, step);
+  return gradient;
+}
+
+// Half precision has infinities for what it cannot hold: a loss scaler must see them.
+bool sends_infinities(const ProgramFile& program) {
+  return program.text.find("fp16") != std::string::npos;
+}
+
+// Every program of the library with every extreme, all steps of one after those of another, so that
+// each meets the states that the ones before have left.
+class Extremes : public ::testing::TestWithParam<ProgramFile> {};
+
+TEST_P(Extremes, KeepStatesAndDecodingFinite) {
+  const Loaded loaded = load(GetParam());
+  for (const std::size_t num_elems : {1, 7, 1500}) {
+    const auto session = open(loaded, num_elems);
+    ASSERT_NE(session, nullptr);
+    std::uint64_t step = 0;
+    for (const Extreme& extreme : kExtremes) {
+      for (int repeat = 0; repeat < 4; ++repeat, ++step) {
+        SCOPED_TRACE(::testing::Message()
+                     << extreme.name << " of " << num_elems << ", step " << step);
+        const auto out = encode_and_decode(*session, gradient_of(extreme, num_elems, step), step);
+        EXPECT_TRUE(has_finite_states(*session));
+        if (!sends_infinities(GetParam())) EXPECT_TRUE(std::ranges::all_of(out, is_finite));
+      }
+    }
+  }
+}
+
+[[maybe_unused]] void PrintTo(const ProgramFile& program, std::ostream* out) {
+  *out << program.name;
+}
+
+std::vector<ProgramFile> all_of_the_library() {
+  std::vector<ProgramFile> all = compressors_of(CINCH_STDLIB_DIR);
+  for (ProgramFile& composition : library_compositions()) all.push_back(std::move(composition));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, Extremes, ::testing::ValuesIn(all_of_the_library()),
+                         [](const auto& program) { return program.param.name; });
+
+// Multiplied by a power of two a gradient decodes to the multiple, bit for bit.
+void expect_scales(const std::string& path, const std::vector<int>& exponents) {
+  constexpr std::size_t kNumElems = 1500;
+  std::vector<float> gradient(kNumElems);
+  for (std::size_t i = 0; i < kNumElems; ++i) {
+    gradient[i] = std::sin(static_cast<float>(i)) + 0.1f;
+  }
+  const Loaded loaded = load_library(path);
+  ASSERT_NE(loaded, nullptr);
+  const auto expected = encode_and_decode(*open(loaded, kNumElems), gradient, 0);
+  for (const int exponent : exponents) {
+    std::vector<float> scaled = gradient;
+    for (float& x : scaled) x = std::ldexp(x, exponent);
+    const auto out = encode_and_decode(*open(loaded, kNumElems), scaled, 0);
+    for (std::size_t i = 0; i < kNumElems; ++i) {
+      ASSERT_EQ(out[i], std::ldexp(expected[i], exponent))
+          << path << " 2^" << exponent << " at " << i;
+    }
+  }
+}
+
+TEST(Scales, NeitherOverflowNorVanish) {
+  expect_scales("quantize/qsgd.cinch", {-100, -70, -41, -40, -39, 39, 40, 41, 63, 100, 120});
+  expect_scales("quantize/minmax.cinch", {-100, -70, 70, 120});
+  expect_scales("quantize/terngrad.cinch", {-40, 40});
+  expect_scales("sign/onebit.cinch", {-100, 100});
+  expect_scales("sign/ef_sign.cinch", {-100, 100});
+}
+
+// One element and equal elements have no deviation to clip at.
+TEST(Scales, TerngradSendsWhatHasNoDeviation) {
+  const Loaded loaded = load_library("quantize/terngrad.cinch");
+  ASSERT_NE(loaded, nullptr);
+  for (const std::size_t num_elems : {1, 5, 3000}) {
+    for (const float value : {0.25f, -3.0f, 1e-30f}) {
+      const std::vector<float> gradient(num_elems, value);
+      EXPECT_EQ(encode_and_decode(*open(loaded, num_elems), gradient, 0), gradient);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
