@@ -24,8 +24,9 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
   return value->bits;
 }
 
-ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes) {
-  ir::Program program = lower::lower(checked);
+ir::Program lower_program(FrontEnd& front_end, const ProgramOptions& options, bool with_passes) {
+  const sema::CheckedProgram checked = check_program(front_end, options);
+  ir::Program program = lower::lower(checked, &front_end.sources);
   ir::verify(program, "lower");
   if (with_passes) pipeline::run(program, {.evaluate = evaluate_constant});
   return program;
@@ -33,7 +34,7 @@ ir::Program lower_program(const sema::CheckedProgram& checked, bool with_passes)
 
 ir::Program make_ir(const ProgramOptions& options, bool with_passes) {
   FrontEnd front_end;
-  return lower_program(check_program(front_end, options), with_passes);
+  return lower_program(front_end, options, with_passes);
 }
 
 kir::KernelProgram make_kernels(const ir::Program& program) {
@@ -85,7 +86,7 @@ rt::ProgramImage make_program_image(const ProgramOptions& options, const codegen
   const CompileCache cache(find_program(options.program), options.bindings, target);
   if (auto kept = cache.find()) return std::move(*kept);
   FrontEnd front_end;
-  const ir::Program program = lower_program(check_program(front_end, options), true);
+  const ir::Program program = lower_program(front_end, options, true);
   rt::ProgramImage image = value_or_throw(codegen::make_image(make_kernels(program), target));
   // A warning is shown whenever its program is used.
   if (front_end.sink.all().empty()) cache.put(image, front_end.sources);

@@ -64,20 +64,39 @@ void print_entry(const std::string& name, const json& entry) {
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 
-void print_explanation(const json& report) {
-  fmt::print("{}, {} elements\n", report["compressor"].get<std::string>(),
-             report["elements"].get<std::int64_t>());
+void print_protocol(const json& collectives) {
+  fmt::print("protocol  {} collectives; the kernels between them are not planned in this version\n",
+             collectives.size());
+  for (const json& each : collectives) {
+    fmt::print("  {:<15} {}, {} bytes\n", each["name"].get<std::string>(),
+               each["type"].get<std::string>(), each["bytes"].get<std::int64_t>());
+  }
+}
+
+void print_exchange(const json& report) {
   print_payload(report["payload"]);
   for (const char* name : {"encode", "decode", "decode_add", "finish"}) {
     if (report.contains(name)) print_entry(name, report[name]);
   }
   fmt::print("workspace {} bytes: {}\n", report["workspace_bytes"].get<std::int64_t>(),
              report["workspace"].get<std::string>());
+}
+
+void print_explanation(const json& report) {
+  fmt::print("{}, {} elements\n", report["compressor"].get<std::string>(),
+             report["elements"].get<std::int64_t>());
+  if (report.contains("collectives")) {
+    print_protocol(report["collectives"]);
+  } else {
+    print_exchange(report);
+  }
   for (const json& state : report["states"]) {
     fmt::print("state     {}: {}, {} bytes\n", state["name"].get<std::string>(),
                state["type"].get<std::string>(), state["bytes"].get<std::int64_t>());
   }
-  fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
+  if (report.contains("aggregation")) {
+    fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
+  }
   for (const json& fact : report["safety"]) {
     fmt::print("safe      {}: {} {}: {}\n", fact["in"].get<std::string>(),
                fact["what"].get<std::string>(), fact["property"].get<std::string>(),

@@ -10,6 +10,7 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/rewriter.h"
 #include "runtime/core/param_range.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
@@ -70,6 +71,13 @@ class Report {
   json whole() {
     json report = {{"compressor", info_.name}, {"elements", env_.n}, {"doc", info_.doc}};
     report["parameters"] = parameters();
+    report["states"] = states();
+    report["checks"] = checks();
+    report["safety"] = safety();
+    if (info_.has_sync) {
+      report["collectives"] = collectives();
+      return report;
+    }
     report["payload"] = payload();
     for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
       const auto kind = static_cast<rt::EntryKind>(i);
@@ -80,10 +88,7 @@ class Report {
     const HostExprId workspace = workspace_bytes();
     report["workspace"] = text(workspace);
     report["workspace_bytes"] = value(workspace);
-    report["states"] = states();
     report["aggregation"] = aggregation_text(info_.aggregation);
-    report["checks"] = checks();
-    report["safety"] = safety();
     return report;
   }
 
@@ -258,12 +263,31 @@ class Report {
   json states() {
     json list = json::array();
     for (const rt::StateInfo& state : info_.states) {
-      std::int64_t elements = 1;
-      for (int d = 0; d < state.type.rank; ++d) elements *= value(state.type.dims[d]);
       list.push_back({{"name", state.name},
                       {"type", ir::print_type(info_, state.type)},
-                      {"bytes", packed_bytes(state.type.dtype, elements)}});
+                      {"bytes", array_bytes(state.type)}});
     }
+    return list;
+  }
+
+  std::int64_t array_bytes(const rt::ArrayType& type) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < type.rank; ++d) elements *= value(type.dims[d]);
+    return packed_bytes(type.dtype, elements);
+  }
+
+  // What a `sync` body hands to the other ranks, in the order of its text.
+  json collectives() {
+    json list = json::array();
+    const ir::Function& sync = *program_.find(ir::FunctionKind::Sync);
+    ir::walk(sync, [&](ir::OpId id, ir::RegionId) {
+      const ir::Op& op = sync.ops[id.index()];
+      if (!ir::is_collective(op.kind)) return;
+      const rt::ArrayType& type = sync.values[op.operands.at(0).index()].type;
+      list.push_back({{"name", ir::op_info(op.kind).name},
+                      {"type", ir::print_type(info_, type)},
+                      {"bytes", array_bytes(type)}});
+    });
     return list;
   }
 

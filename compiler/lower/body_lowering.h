@@ -41,10 +41,16 @@ struct Lanes {
   std::optional<Lowered> active;  // bool: where the code at hand is reached; absent: everywhere
 };
 
+// What is lowered, and the texts that it came from, if known.
+struct Input {
+  const sema::CheckedProgram& checked;
+  const dsl::SourceSet* sources;
+};
+
 class BodyLowering {
  public:
   // `out` owns host expressions and tables; `function` is filled.
-  BodyLowering(const sema::CheckedProgram& checked, ir::Program& out, ir::Function& function);
+  BodyLowering(const Input& input, ir::Program& out, ir::Function& function);
 
   void lower_encode(const sema::Body& body);
   void lower_decode(const sema::Body& body);
@@ -84,6 +90,8 @@ class BodyLowering {
   // The check holds for the lanes that are active.
   void check_index(Lowered index, const Type& index_type, HostExprId size, const std::string& text);
   void check_all(ValueId mask, const std::string& text);
+  // What a check at this place says when it fails.
+  std::string located(const dsl::Span& span, const std::string& text) const;
   std::string describe(ExprId array) const;
   void lower_assign_indexed(const Stmt& s);
 
@@ -177,6 +185,7 @@ class BodyLowering {
   [[noreturn]] void limitation(const std::string& what) const;
 
   const sema::CheckedProgram& checked_;
+  const dsl::SourceSet* const sources_;
   ir::Program& out_;
   ir::Function& function_;
   Emitter emit_;

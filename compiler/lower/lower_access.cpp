@@ -1,5 +1,7 @@
 // Reading and storing at indices: gathers, slices, indexed assignment, and the checks that sema
 // could not prove.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -31,6 +33,14 @@ std::string BodyLowering::describe(ExprId array) const {
     default:
       return "an array";
   }
+}
+
+std::string BodyLowering::located(const dsl::Span& span, const std::string& text) const {
+  const dsl::SourceBuffer* file = sources_ == nullptr ? nullptr : sources_->find(span.file);
+  if (file == nullptr) return text;
+  const dsl::LineColumn at = file->position(span.begin);
+  const std::string& path = file->name();
+  return fmt::format("{}:{}:{}: {}", path.substr(path.rfind('/') + 1), at.line, at.column, text);
 }
 
 void BodyLowering::check_all(ValueId mask, const std::string& text) {
@@ -65,7 +75,7 @@ Lowered BodyLowering::lower_index(const Expr& e) {
   if (!e.proved_in_bounds) {
     const HostExprId size = base_expr.type.dims[0];
     check_index(index, index_expr.type, size,
-                "an index of " + describe(e.args[0]) + " is out of range");
+                located(e.span, "an index of " + describe(e.args[0]) + " is out of range"));
     if (lanes_.active) {
       index = guard_index(*lanes_.active, base, base_expr.type, index, index_expr.type);
     }
@@ -129,7 +139,7 @@ Lowered BodyLowering::lower_slice(const Expr& e) {
     const HostExprId starts =
         emit_.exprs().add(emit_.exprs().sub(base_type.dims[0], len), emit_.one());
     check_index({begin}, scalar_type(kU32), starts,
-                "a slice of " + describe(e.args[0]) + " is out of range");
+                located(e.span, "a slice of " + describe(e.args[0]) + " is out of range"));
   }
   const ValueId index = emit_.map(ScalarOp::add, emit_.iota(len), begin);
   if (base.lanes == 0) return {emit_.gather(base.id, index)};
@@ -141,7 +151,7 @@ Lowered BodyLowering::lower_slice(const Expr& e) {
 void BodyLowering::check_slice_end(const Expr& e, HostExprId size) {
   const HostExprId end = emit_.exprs().add(e.size, e.type.dims[0]);
   const ValueId fits = emit_.map(ScalarOp::le, host_scalar(end, kI64), host_scalar(size, kI64));
-  check_all(fits, "a slice of " + describe(e.args[0]) + " is out of range");
+  check_all(fits, located(e.span, "a slice of " + describe(e.args[0]) + " is out of range"));
 }
 
 // target[index] = value is a scatter over what target held.
@@ -154,12 +164,12 @@ void BodyLowering::lower_assign_indexed(const Stmt& s) {
   ValueId stored = emit_.convert(uniform(s.expr), type.dtype);
   if (!s.proved_in_bounds) {
     check_index({index}, emit_.type(index), type.dims[0],
-                "an index of '" + name + "' is out of range");
+                located(s.span, "an index of '" + name + "' is out of range"));
   }
   if (emit_.type(index).rank == 0) index = emit_.spread(index, vector_type(kU32, emit_.one()));
   const Type index_type = emit_.type(index);
   if (!s.proved_unique && !emit_.is_one(index_type.dims[0])) {
-    emit_.check_unique(index, type.dims[0], "an index of '" + name + "' repeats");
+    emit_.check_unique(index, type.dims[0], located(s.span, "an index of '" + name + "' repeats"));
   }
   stored = stored_at(stored, index, type);
   const ValueId base = s.is_state ? states_[s.index] : vars_[s.var.index()].id;

@@ -8,13 +8,13 @@
 
 namespace cinch::lower {
 
-BodyLowering::BodyLowering(const sema::CheckedProgram& checked, ir::Program& out,
-                           ir::Function& function)
-    : checked_(checked),
+BodyLowering::BodyLowering(const Input& input, ir::Program& out, ir::Function& function)
+    : checked_(input.checked),
+      sources_(input.sources),
       out_(out),
       function_(function),
       emit_(out, function),
-      vars_(checked.vars.size()) {}
+      vars_(input.checked.vars.size()) {}
 
 void BodyLowering::lower_encode(const sema::Body& body) {
   enter_gradient();

@@ -92,10 +92,13 @@ Lowered BodyLowering::lower_pack(const Expr& e) {
 ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
   const ValueId index = as_index(uniform(e.args.at(1)));
   const HostExprId size = e.type.dims[0];
-  if (!e.proved_in_bounds)
-    check_index({index}, emit_.type(index), size, "an index of scatter is out of range");
-  if (must_be_unique && !e.proved_unique)
-    emit_.check_unique(index, size, "an index of scatter repeats");
+  if (!e.proved_in_bounds) {
+    check_index({index}, emit_.type(index), size,
+                located(e.span, "an index of scatter is out of range"));
+  }
+  if (must_be_unique && !e.proved_unique) {
+    emit_.check_unique(index, size, located(e.span, "an index of scatter repeats"));
+  }
   return index;
 }
 

@@ -36,7 +36,7 @@ void BodyLowering::lower_statement(const Stmt& s) {
     case StmtKind::LetPayload:
       return lower_let_payload(s);
     case StmtKind::CheckHost:
-      return emit_.check_host(s.size, s.text);
+      return emit_.check_host(s.size, located(s.span, s.text));
   }
   CINCH_BUG("a statement of no kind");
 }
@@ -70,7 +70,7 @@ void BodyLowering::lower_assert(const Stmt& s) {
         emit_.map(ScalarOp::bit_not, aligned(*lanes_.active, scalar_type(kBool), lanes));
     holds = emit_.map(ScalarOp::bit_or, aligned(condition, scalar_type(kBool), lanes), inactive);
   }
-  check_all(holds, s.text);
+  check_all(holds, located(s.span, s.text));
 }
 
 // A branch carries a draw space only where a loop inside it draws: without one its sites are all

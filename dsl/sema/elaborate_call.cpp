@@ -261,7 +261,8 @@ bool Elaborator::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
   return true;
 }
 
-// A value as a type in a signature says; sizes in it are already bound. Whole numbers stay exact.
+// A value as a type in a signature says; sizes in it are already bound. Whole numbers stay known to
+// the host, as sizes may be made of them, and take the arithmetic of the type.
 Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
                               std::string_view what) {
   const auto* array = std::get_if<ast::ArrayType>(&tree()[id].node);
@@ -281,8 +282,12 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
   if (!type || value.is_error()) return error(span);
   const bool is_number = value.is_host() && type->rank == 0;
   if (is_number && is_int(type->dtype) && pool().type(value.host) == HostType::Int) {
-    if (!coerce(value, type->dtype).is_error()) return value;
-    return error(span);
+    const Value made = coerce(value, type->dtype);
+    const bool may_change = type->dtype.bits < 32 && !is_known_to_fit(value.host, type->dtype);
+    if (made.is_error() || (may_change && !in_host_)) return made;
+    Value number = value;
+    number.declared = type->dtype;
+    return number;
   }
   if (is_number && in_host_ && can_coerce(value, type->dtype)) {
     if (is_bool(type->dtype)) return value;

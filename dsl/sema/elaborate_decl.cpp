@@ -78,6 +78,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
           const HostExprId leaf = pool().param(kFirstGenericSize + next_generic_++, HostType::Int);
           size_names_.try_emplace(leaf, param.name.text, param.name.span);
           symbol.value = host(leaf, symbol.span);
+          symbol.value.declared = type->dtype;
         }
       }
       declare(param.name, symbol);

@@ -1,5 +1,6 @@
 // Arithmetic on what the host knows: constants, sizes, and in sizes also parameters. Exact integers
 // stay integers; a float that meets a size in clamp, min or max is first made an integer.
+#include <algorithm>
 #include <cmath>
 
 #include "dsl/sema/elaborator.h"
@@ -133,22 +134,34 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
     all_const &= pool().is_const(value.host);
     args.push_back(value.host);
   }
+  const HostExprId result = host_op(op, std::move(args), span);
+  if (!result) return error(span);
+  if (all_const && !pool().is_const(result)) {
+    reporter_.report<DiagKind::ConstantOverflow>(span);
+    return error(span);
+  }
+  return host(result, span);
+}
+
+HostExprId Elaborator::host_op(ScalarOp op, std::vector<HostExprId> args, Span span) {
+  const bool all_const =
+      std::all_of(args.begin(), args.end(), [&](HostExprId arg) { return pool().is_const(arg); });
   if (op == ScalarOp::select) {
-    if (pool().type(args[0]) != HostType::Bool) return error(span);
+    if (pool().type(args[0]) != HostType::Bool) return {};
     std::vector<HostExprId> sides{args[1], args[2]};
-    if (host_unify(ScalarOp::add, sides, span).is_error()) return error(span);
-    return host(host_select(args[0], sides[0], sides[1]), span);
+    if (host_unify(ScalarOp::add, sides, span).is_error()) return {};
+    return host_select(args[0], sides[0], sides[1]);
   }
   if (op == ScalarOp::bit_not && pool().type(args[0]) == HostType::Bool) {
-    return host(pool().make(HostOp::Not, args[0]), span);
+    return pool().make(HostOp::Not, args[0]);
   }
-  if (host_unify(op, args, span).is_error()) return error(span);
+  if (host_unify(op, args, span).is_error()) return {};
   if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
     for (HostExprId& arg : args) arg = to_int(arg);
   }
   const HostType type = pool().type(args[0]);
-  if (op == ScalarOp::bit_not && type != HostType::Int) return error(span);
-  if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return error(span);
+  if (op == ScalarOp::bit_not && type != HostType::Int) return {};
+  if (is_integer_only(op) && type != HostType::Int && type != HostType::Bool) return {};
   const auto one_like = [&](double v) {
     if (type == HostType::Int) return pool().const_int(static_cast<std::int64_t>(v));
     return type == HostType::F32 ? pool().const_f32(static_cast<float>(v)) : pool().const_f64(v);
@@ -175,15 +188,37 @@ Value Elaborator::host_scalar_op(ScalarOp op, std::span<const Value> values, Spa
                                        pool().const_value(args[2]).as_f64()));
   } else {
     const std::optional<HostOp> made = host_op_of(op, type);
-    if (!made) return error(span);
+    if (!made) return {};
     result = pool().make(*made, args[0], args.size() > 1 ? args[1] : HostExprId(),
                          args.size() > 2 ? args[2] : HostExprId());
   }
-  if (all_const && !pool().is_const(result)) {
-    reporter_.report<DiagKind::ConstantOverflow>(span);
-    return error(span);
+  return result;
+}
+
+Value Elaborator::declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
+                                     std::string_view name) {
+  const auto type = operand_type(op, args, span, name);
+  if (!type) return error(span);
+  std::vector<HostExprId> numbers;
+  bool stays = is_int(*type);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    if (!is_choice) stays &= pool().type(args[i].host) == HostType::Int && !args[i].is_big;
+    numbers.push_back(args[i].host);
   }
-  return host(result, span);
+  if (stays && (op == ScalarOp::shl || op == ScalarOp::shr)) {
+    numbers[1] = pool().make(HostOp::BitAnd, numbers[1], pool().const_int(type->bits - 1));
+  }
+  const HostExprId result = stays ? host_op(op, numbers, span) : HostExprId();
+  const bool is_test = result && pool().type(result) == HostType::Bool;
+  const bool is_number = result && pool().type(result) == HostType::Int;
+  if (is_test) return host(result, span);
+  if (is_number && is_known_to_fit(result, *type)) {
+    Value value = host(result, span);
+    value.declared = type;
+    return value;
+  }
+  return typed_scalar_op(op, args, span, name);
 }
 
 // Element by element on tables of constants; numbers among them broadcast.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/sema/elaborator.h"
+#include "dsl/sema/rank_agreement.h"
 
 namespace cinch::sema {
 
@@ -197,6 +198,21 @@ void Elaborator::elaborate_decode(Instance& instance) {
   out_.decode = body;
 }
 
+// Every rank must reach every collective, with arrays of one size.
+void Elaborator::check_collectives() {
+  if (reporter_.num_errors() != 0) return;  // the tree is whole only without mistakes
+  for (const Disagreement& found : find_disagreements(out_, *out_.sync)) {
+    const std::string name(builtin_info(found.operation).name);
+    if (found.is_size) {
+      reporter_.report<DiagKind::RankSizesDiffer>(found.collective, name)
+          .note(found.cause, "this array");
+    } else {
+      reporter_.report<DiagKind::RanksDiffer>(found.collective, name)
+          .note(found.cause, "this may differ from rank to rank");
+    }
+  }
+}
+
 void Elaborator::elaborate_bodies(Instance& instance) {
   const Span span = instance.gradient_span;
   if (instance.method(ast::MethodKind::Sync) != nullptr) {
@@ -206,7 +222,7 @@ void Elaborator::elaborate_bodies(Instance& instance) {
           method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
                        [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
     });
-    return;
+    return check_collectives();
   }
   publish_wire(instance);
   elaborate_encode(instance);

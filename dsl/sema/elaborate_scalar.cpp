@@ -80,7 +80,7 @@ bool is_for_reals(ScalarOp op) {
 
 bool is_for_integers(ScalarOp op) {
   const ScalarOperands operands = scalar_op_info(op).operands;
-  return operands == ScalarOperands::Int || operands == ScalarOperands::Bits || op == ScalarOp::mod;
+  return operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
 bool keeps_exactness(ScalarOp op) {
@@ -127,6 +127,10 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
     all_host &= arg.is_host();
     has_table |= arg.kind == ValueKind::Table;
     all_constant &= arg.kind == ValueKind::Table || (arg.is_host() && pool().is_const(arg.host));
+  }
+  const auto is_declared = [](const Value& v) { return v.declared.has_value(); };
+  if (all_host && !in_host_ && std::any_of(args.begin(), args.end(), is_declared)) {
+    return declared_scalar_op(op, args, span, name);
   }
   const std::size_t errors = reporter_.num_errors();
   Value result = error(span);
@@ -193,8 +197,8 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   }
   // Numbers among themselves that a device must choose from or join: i32 where they fit.
   const auto is_small = [&](const Value& v) {
-    if (!v.is_host() || !pool().is_const(v.host) || pool().type(v.host) != HostType::Int)
-      return false;
+    const bool is_exact = v.is_host() && !v.declared && pool().is_const(v.host);
+    if (!is_exact || pool().type(v.host) != HostType::Int) return false;
     const std::int64_t number = pool().const_value(v.host).as_int();
     return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
   };

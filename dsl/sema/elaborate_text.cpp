@@ -79,6 +79,7 @@ std::string Elaborator::describe(const Value& value) {
       const HostType type = pool().type(value.host);
       if (type == HostType::Bool) return "bool";
       if (type == HostType::F32) return "f32";
+      if (value.declared && !in_host_) return std::string(dtype_name(*value.declared));
       if (pool().is_const(value.host)) return "the number " + pool().print(value.host);
       return "the size " + size_text(value.host);
     }

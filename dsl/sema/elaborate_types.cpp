@@ -17,18 +17,26 @@ std::uint64_t f64_bits(double value) {
   return bits;
 }
 
-bool fits(std::int64_t value, DType type) {
+bool is_wide_float(DType type) {
+  return type == kF32 || type == kF64;
+}
+
+}  // namespace
+
+bool Elaborator::fits(std::int64_t value, DType type) {
   if (is_unsigned_int(type)) {
     return value >= 0 && (type.bits >= 63 || static_cast<std::uint64_t>(value) <= max_int(type));
   }
   return value >= min_int(type) && value <= static_cast<std::int64_t>(max_int(type));
 }
 
-bool is_wide_float(DType type) {
-  return type == kF32 || type == kF64;
+bool Elaborator::is_known_to_fit(HostExprId number, DType type) {
+  if (pool().is_const(number)) return fits(pool().const_value(number).as_int(), type);
+  if (type == kU64 || type == kI64) return type == kI64 || sizes_.proves_nonnegative(number);
+  const HostExprId least = pool().const_int(min_int(type));
+  const HostExprId most = pool().const_int(static_cast<std::int64_t>(max_int(type)));
+  return sizes_.proves_less_equal(least, number) && sizes_.proves_less_equal(number, most);
 }
-
-}  // namespace
 
 std::optional<DType> Elaborator::dtype_of(ast::TypeId id) {
   const ast::Type& type = tree()[id];
@@ -130,7 +138,7 @@ std::optional<DType> Elaborator::own_dtype(const Value& value) const {
     const HostType type = out_.info.exprs.type(value.host);
     if (type == HostType::Bool) return kBool;
     if (type == HostType::F32) return kF32;
-    return std::nullopt;
+    return in_host_ ? std::nullopt : value.declared;
   }
   if (value.is_typed() && !value.is_exact) return value.type.dtype;
   return std::nullopt;
@@ -180,6 +188,7 @@ Value Elaborator::materialize(const Value& value) {
   }
   if (!value.is_host()) return value;
   if (value.is_big) return coerce(value, kU64);
+  if (value.declared) return coerce(value, *value.declared);
   switch (pool().type(value.host)) {
     case HostType::Bool:
       return coerce(value, kBool);
@@ -259,6 +268,11 @@ Value Elaborator::coerce(const Value& value, DType to) {
 Value Elaborator::convert(const Value& value, DType to, Span span) {
   if (value.is_error()) return error(span);
   if (value.kind == ValueKind::Table) return convert(materialize(value), to, span);
+  if (value.declared) {
+    Value exact = value;
+    exact.declared.reset();
+    return convert(exact, to, span);
+  }
   if (value.is_host()) {
     const HostType type = pool().type(value.host);
     const bool is_const = pool().is_const(value.host);

@@ -89,6 +89,9 @@ class Elaborator {
 
   // ---- types and conversions (elaborate_types.cpp)
   const ast::Module& tree() const { return env_->unit->tree; }
+  static bool fits(std::int64_t value, DType type);
+  /// Proved for every n, parameter and step.
+  bool is_known_to_fit(HostExprId number, DType type);
   std::optional<DType> dtype_of(ast::TypeId id);
   std::optional<Type> type_of(ast::TypeId id);
   Type scalar(DType dtype) const { return {dtype, 0, {}}; }
@@ -116,6 +119,12 @@ class Elaborator {
 
   // ---- host arithmetic (elaborate_host.cpp)
   Value host_scalar_op(ScalarOp op, std::span<const Value> values, Span span);
+  /// The same with no report of a constant that overflows; invalid where there is no host form.
+  HostExprId host_op(ScalarOp op, std::vector<HostExprId> args, Span span);
+  /// Numbers of which a fn's signature gave some a type: the bits are those of that type's
+  /// arithmetic, and the number stays known to the host where it is proved to fit.
+  Value declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
+                           std::string_view name);
   Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
   HostExprId to_int(HostExprId id);
   HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
@@ -293,6 +302,7 @@ class Elaborator {
 
   // ---- bodies (elaborate_method.cpp, elaborate_payload.cpp)
   void elaborate_bodies(Instance& instance);
+  void check_collectives();
   void elaborate_encode(Instance& instance);
   void elaborate_decode(Instance& instance);
   Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);

@@ -68,6 +68,8 @@ bool SizeProver::is_at_least_one(HostExprId id, int depth) {
 std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
   const HostExprNode node = pool_.node(atom);
   switch (node.op) {
+    case HostOp::N:
+      return {pool_.const_int(std::int64_t{UINT32_MAX})};  // fewer than 2^32 elements
     case HostOp::Count:
       return {node.args[0]};
     case HostOp::Min:

@@ -37,6 +37,7 @@ struct Value {
   ValueKind kind = ValueKind::Error;
   Span span;
   HostExprId host;                // Host
+  std::optional<DType> declared;  // Host: the type a fn's signature gave to this whole number
   bool is_big = false;            // Host: a literal of 2^63 or more, held as its bits
   std::vector<HostExprId> table;  // Table: constants, row by row
   std::uint32_t table_cols = 0;   // Table: 0 of a vector

@@ -105,8 +105,9 @@ Status check_word(std::span<const std::uint8_t> bytes, std::size_t num_counts) {
   const auto found = load<std::uint32_t>(bytes.data() + kPayloadCheckOffset);
   const std::uint32_t computed = payload_check_word(bytes, num_counts);
   if (found == computed) return Ok{};
-  return corrupt(
-      fmt::format("check word {:08x}, its header and counts give {:08x}", found, computed));
+  return corrupt(fmt::format(
+      "check word {:08x}, its header and counts give {:08x}: {} or the word was changed", found,
+      computed, num_counts == 0 ? "rows, columns" : "rows, columns, a count"));
 }
 
 struct IndexRule {

@@ -58,7 +58,7 @@ Operands two(B& b, Elem elem) {
   return {left, right, elem, shape};
 }
 void infix(B& b, const std::string& op) {
-  const bool is_bits = op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>" || op == "%";
+  const bool is_bits = op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>";
   const Operands x = two(b, is_bits ? b.any_int() : b.any_number());
   b.let(x.left + " " + op + " " + x.right, x.elem, x.shape);
 }

@@ -1,0 +1,215 @@
+// Follows the order of assignments; loops, and states from call to call, until nothing new may
+// differ. See rank_agreement.h.
+#include "dsl/sema/rank_agreement.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cinch::sema {
+
+namespace {
+
+// What may differ from rank to rank at one point of the body.
+struct Facts {
+  std::vector<bool> vars, states, counts;
+  friend bool operator==(const Facts&, const Facts&) = default;
+};
+
+void join(std::vector<bool>& into, const std::vector<bool>& other) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = into[i] || other[i];
+}
+
+void join(Facts& into, const Facts& other) {
+  join(into.vars, other.vars);
+  join(into.states, other.states);
+  join(into.counts, other.counts);
+}
+
+class Walker {
+ public:
+  explicit Walker(const CheckedProgram& program) : program_(program) {
+    facts_.vars.resize(program.vars.size());
+    facts_.states.resize(program.info.states.size());
+    facts_.counts.resize(program.info.counts.size());
+  }
+
+  std::vector<Disagreement> run(const Body& sync) {
+    for (std::size_t i = 0; i < facts_.states.size(); ++i) {
+      facts_.states[i] = visit(program_.state_inits[i]);
+    }
+    repeat([&] { visit(sync.root); });
+    const auto is_before = [](const Disagreement& a, const Disagreement& b) {
+      return a.collective.begin < b.collective.begin;
+    };
+    std::sort(found_.begin(), found_.end(), is_before);
+    return std::move(found_);
+  }
+
+ private:
+  // Whether the expression's value may differ from rank to rank.
+  bool visit(ExprId id) {
+    if (!id.is_valid()) return false;
+    const Expr& e = program_.exprs[id.index()];
+    switch (e.kind) {
+      case ExprKind::Gradient:
+      case ExprKind::Field:
+        return true;
+      case ExprKind::HostSize:
+        return may_differ(e.size);
+      case ExprKind::Var:
+        return facts_.vars[e.var.index()];
+      case ExprKind::State:
+        return facts_.states[e.index];
+      case ExprKind::If:
+        return visit_if(e);
+      case ExprKind::Block:
+        for (StmtId stmt : e.stmts) visit(program_.stmts[stmt.index()]);
+        return visit_args(e);
+      case ExprKind::Builtin:
+        return visit_builtin(e);
+      default:
+        return visit_args(e) || may_differ(e.size) || may_differ(e.size2);
+    }
+  }
+
+  // All are visited, as visiting learns.
+  bool visit_both(ExprId a, ExprId b) {
+    const bool a_differs = visit(a);
+    return visit(b) || a_differs;
+  }
+
+  bool visit_args(const Expr& e) {
+    bool differs = false;
+    for (ExprId arg : e.args) differs |= visit(arg);
+    return differs;
+  }
+
+  bool visit_if(const Expr& e) {
+    const bool way_differs = visit(e.args[0]);
+    const Facts before = facts_;
+    bool differs = way_differs;
+    under(way_differs, program_.exprs[e.args[0].index()].span, [&] {
+      differs |= visit(e.args.at(1));
+      const Facts after_then = std::exchange(facts_, before);
+      if (e.args.size() > 2) differs |= visit(e.args[2]);
+      join(facts_, after_then);
+    });
+    return differs;
+  }
+
+  bool visit_builtin(const Expr& e) {
+    const bool differs = visit_args(e) || may_differ(e.size);
+    switch (e.builtin) {
+      case BuiltinId::allreduce:
+      case BuiltinId::allgather:
+      case BuiltinId::broadcast:
+        note_collective(e);
+        return false;
+      case BuiltinId::all_to_all:
+      case BuiltinId::reduce_scatter:
+        note_collective(e);
+        return true;
+      case BuiltinId::filter:
+      case BuiltinId::nonzero: {
+        const ExprId mask = e.args.at(e.builtin == BuiltinId::filter ? 1 : 0);
+        if (e.index < facts_.counts.size()) facts_.counts[e.index] = visit(mask);
+        return differs;
+      }
+      case BuiltinId::random:
+      case BuiltinId::random_bits:
+      case BuiltinId::random_index:
+      case BuiltinId::normal:
+      case BuiltinId::stochastic_round:
+        return differs || !e.shared;
+      default:
+        return differs;
+    }
+  }
+
+  void note_collective(const Expr& e) {
+    const Expr& array = program_.exprs[e.args.at(0).index()];
+    bool size_differs = false;
+    for (int i = 0; i < array.type.rank; ++i) size_differs |= may_differ(array.type.dims[i]);
+    const auto is_known = [&](const Disagreement& known) { return known.collective == e.span; };
+    if (std::any_of(found_.begin(), found_.end(), is_known)) return;
+    if (cause_ != nullptr) {
+      found_.push_back({e.span, e.builtin, *cause_, false});
+    } else if (size_differs) {
+      found_.push_back({e.span, e.builtin, array.span, true});
+    }
+  }
+
+  void visit(const Stmt& s) {
+    if (s.kind == StmtKind::For || s.kind == StmtKind::While) return visit_loop(s);
+    const bool differs = visit_both(s.expr, s.expr2) || cause_ != nullptr;
+    switch (s.kind) {
+      case StmtKind::AssignState:
+        facts_.states[s.index] = differs;
+        return;
+      case StmtKind::AssignIndexed:
+        if (!differs) return;  // what it held stays beside what is stored
+        (s.is_state ? facts_.states[s.index] : facts_.vars[s.var.index()]) = true;
+        return;
+      case StmtKind::Let:
+      case StmtKind::Assign:
+        facts_.vars[s.var.index()] = differs;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void visit_loop(const Stmt& s) {
+    const bool is_while = s.kind == StmtKind::While;
+    const Span cause = is_while ? program_.exprs[s.expr2.index()].span : s.span;
+    const bool range_differs = may_differ(s.size) || may_differ(s.size2);
+    repeat([&] {
+      const bool differs = visit(s.expr2) || range_differs;
+      if (!is_while) facts_.vars[s.var.index()] = differs || cause_ != nullptr;
+      under(differs, cause, [&] { visit(s.expr); });
+    });
+  }
+
+  // Runs `body` from what held before it or after a turn of it, until that is all.
+  template <typename Body>
+  void repeat(const Body& body) {
+    for (;;) {
+      const Facts before = facts_;
+      body();
+      join(facts_, before);
+      if (facts_ == before) return;
+    }
+  }
+
+  template <typename Body>
+  void under(bool differs, const Span& cause, const Body& body) {
+    const Span* const outer = cause_;
+    if (differs && cause_ == nullptr) cause_ = &cause;
+    body();
+    cause_ = outer;
+  }
+
+  bool may_differ(HostExprId id) const {
+    if (!id.is_valid()) return false;
+    const HostExprNode& node = program_.info.exprs.node(id);
+    if (node.op == HostOp::Worker) return true;
+    if (node.op == HostOp::Count) {
+      return node.payload >= facts_.counts.size() || facts_.counts[node.payload];
+    }
+    return std::any_of(std::begin(node.args), std::end(node.args),
+                       [&](HostExprId arg) { return may_differ(arg); });
+  }
+
+  const CheckedProgram& program_;
+  Facts facts_;
+  const Span* cause_ = nullptr;  // of the outermost way that differs
+  std::vector<Disagreement> found_;
+};
+
+}  // namespace
+
+std::vector<Disagreement> find_disagreements(const CheckedProgram& program, const Body& sync) {
+  return Walker(program).run(sync);
+}
+
+}  // namespace cinch::sema
