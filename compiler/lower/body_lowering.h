@@ -135,6 +135,11 @@ class BodyLowering {
   ir::CombinerId lower_combiner(ExprId lambda, DType dtype);
   std::optional<ScalarOp> plain_combiner(const Expr& lambda) const;
 
+  // ---- lower_lane_arrays.cpp
+  ValueId lane_columns(HostExprId size);
+  Lowered join_in_lanes(const Expr& e, const std::vector<Lowered>& parts);
+  void assign_in_lanes(const Stmt& s);
+
   // ---- lower_builtin.cpp
   Lowered lower_builtin(const Expr& e);
   Lowered lower_fill(const Expr& e);
@@ -149,6 +154,8 @@ class BodyLowering {
   // ---- lower_move.cpp: filter, pack, move, matrix
   Lowered lower_move(const Expr& e);
   Lowered lower_filter(const Expr& e);
+  Lowered lower_concat(const Expr& e);
+  Lowered lower_histogram(const Expr& e);
   Lowered lower_reshape(const Expr& e);
   ValueId nonzero(const Expr& e, ValueId mask, HostExprId len);
   Lowered lower_pack(const Expr& e);
@@ -182,6 +189,10 @@ class BodyLowering {
   ValueId along(ValueId array, ValueId order, int axis);
 
   const Expr& expr(ExprId id) const { return checked_.exprs[id.index()]; }
+  static bool differ_in_lanes(const std::vector<Lowered>& values) {
+    return std::any_of(values.begin(), values.end(), [](const Lowered& v) { return v.lanes != 0; });
+  }
+  // Of what the language has and this version does not; names the place.
   [[noreturn]] void limitation(const std::string& what) const;
 
   const sema::CheckedProgram& checked_;

@@ -156,7 +156,7 @@ void BodyLowering::check_slice_end(const Expr& e, HostExprId size) {
 
 // target[index] = value is a scatter over what target held.
 void BodyLowering::lower_assign_indexed(const Stmt& s) {
-  if (lanes_.rank != 0) limitation("assignment to an element");
+  if (lanes_.rank != 0) return assign_in_lanes(s);
   const Type type = s.is_state ? out_.info.states[s.index].type : checked_.vars[s.var.index()].type;
   const std::string name =
       s.is_state ? out_.info.states[s.index].name : checked_.vars[s.var.index()].name;

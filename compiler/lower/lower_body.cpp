@@ -170,8 +170,9 @@ ValueId BodyLowering::device_host_expr(HostExprId size) {
 }
 
 void BodyLowering::limitation(const std::string& what) const {
-  CINCH_LIMITATION(what +
-                   " inside a lambda over elements, on values that differ from element to element");
+  CINCH_LIMITATION(located(
+      emit_.span(),
+      what + " inside a lambda over elements, on values that differ from element to element"));
 }
 
 }  // namespace cinch::lower

@@ -74,10 +74,14 @@ Lowered BodyLowering::lower_table(const Expr& e) {
     for (ExprId arg : e.args) table.bits.push_back(expr(arg).bits);
     return {emit_.const_array(std::move(table))};
   }
+  std::vector<Lowered> elements;
+  elements.reserve(e.args.size());
+  for (ExprId arg : e.args) elements.push_back(value(arg));
+  if (differ_in_lanes(elements)) return join_in_lanes(e, elements);
   std::vector<ValueId> parts;
   const Type one = vector_type(e.type.dtype, emit_.one());
   parts.reserve(e.args.size());
-  for (ExprId arg : e.args) parts.push_back(emit_.fit(uniform(arg), one));
+  for (const Lowered& element : elements) parts.push_back(emit_.fit(element.id, one));
   return {emit_.concat(std::move(parts))};
 }
 

@@ -9,19 +9,11 @@
 
 namespace cinch::lower {
 
-namespace {
-
-[[noreturn]] void refuse_matrix() {
-  CINCH_LIMITATION("an operator on matrices inside a lambda over elements");
-}
-
-}  // namespace
-
 // Ranks that have no lifted form are a limitation; a matrix of one row counts as a vector.
 int BodyLowering::lane_rank(const Type& source, int lanes) {
   const bool is_row = source.rank == 2 && emit_.is_one(source.dims[0]);
   const int rank = is_row ? 1 : source.rank;
-  if (rank + lanes > 2) refuse_matrix();
+  if (rank + lanes > 2) limitation("an operator on matrices");
   return rank;
 }
 
@@ -39,7 +31,7 @@ ValueId BodyLowering::aligned(Lowered v, const Type& target, int lanes) {
   if (type.rank == 0 || lanes == 0) return v.id;
   const int rank = lane_rank(target, lanes);
   if (lanes == 2) {
-    if (v.lanes == 0) refuse_matrix();
+    if (v.lanes == 0) limitation("an operator on matrices");
     return v.lanes == 2 ? v.id
                         : emit_.reshape(v.id, matrix_type(type.dtype, type.dims[0], emit_.one()));
   }

@@ -18,7 +18,7 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::unpack:
       return lower_pack(e);
     case BuiltinId::concat:
-      return e.args.size() == 1 ? value(e.args[0]) : lower_plain(e, OpKind::concat);
+      return lower_concat(e);
     case BuiltinId::slice:
       return lower_slice(e);
     case BuiltinId::scatter:
@@ -36,7 +36,7 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::iota:
       return {emit_.convert(emit_.iota(e.type.dims[0]), e.type.dtype)};
     case BuiltinId::histogram:
-      return {emit_.emit(OpKind::histogram, {as_index(uniform(e.args.at(0)))}, e.type)};
+      return lower_histogram(e);
     case BuiltinId::matmul:
       return lower_plain(e, OpKind::matmul);
     case BuiltinId::orthonormalize:
@@ -50,6 +50,32 @@ Lowered BodyLowering::lower_move(const Expr& e) {
       break;
   }
   CINCH_BUG("an operator without a lowering");
+}
+
+Lowered BodyLowering::lower_concat(const Expr& e) {
+  std::vector<Lowered> arrays;
+  arrays.reserve(e.args.size());
+  for (ExprId arg : e.args) arrays.push_back(value(arg));
+  if (arrays.size() == 1) return arrays[0];
+  if (differ_in_lanes(arrays)) return join_in_lanes(e, arrays);
+  std::vector<ValueId> parts;
+  parts.reserve(arrays.size());
+  for (const Lowered& array : arrays) parts.push_back(array.id);
+  return {emit_.emit(OpKind::concat, std::move(parts), e.type)};
+}
+
+// Bins of a constant number fit on chip. Others are a sum into cells, with one more cell for values
+// that no bin has.
+Lowered BodyLowering::lower_histogram(const Expr& e) {
+  const ValueId x = as_index(uniform(e.args.at(0)));
+  HostExprPool& pool = emit_.exprs();
+  const HostExprId bins = e.type.dims[0];
+  if (pool.is_const(bins)) return {emit_.emit(OpKind::histogram, {x}, e.type)};
+  const ValueId cell = emit_.map(ScalarOp::min, x, host_scalar(bins, kU32));
+  const ValueId ones = emit_.spread(emit_.constant_int(kU32, 1), emit_.type(cell));
+  const Type cells = vector_type(kU32, pool.add(bins, emit_.one()));
+  const ValueId counts = emit_.emit(OpKind::scatter_add, {cell, ones}, cells);
+  return {emit_.gather(counts, emit_.iota(bins))};
 }
 
 // Inside a lambda [K] and [1, K] have one form, so that only changes between them are possible
