@@ -4,6 +4,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 template <class Node>
@@ -107,5 +110,7 @@ BOOST_SPIRIT_DEFINE(paren, paren_expr, array, lambda, bitcast, block_expr, if_dr
 BOOST_SPIRIT_DEFINE(operand, width)
 BOOST_SPIRIT_INSTANTIATE(OperandRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(WidthRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

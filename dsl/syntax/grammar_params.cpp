@@ -3,6 +3,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 constexpr auto set_range = [](auto& ctx) {
@@ -50,5 +53,7 @@ BOOST_SPIRIT_DEFINE(compressor_params, fn_params, method_params)
 BOOST_SPIRIT_INSTANTIATE(ParamsRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(FnParamsRule, Iterator, Context)
 BOOST_SPIRIT_INSTANTIATE(MethodParamsRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

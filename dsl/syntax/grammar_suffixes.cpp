@@ -3,6 +3,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 struct CallSuffix {
@@ -107,5 +110,7 @@ BOOST_SPIRIT_DEFINE(arg, call_suffix, range, index_expr, index_suffix, suffixed,
 
 BOOST_SPIRIT_DEFINE(cast)
 BOOST_SPIRIT_INSTANTIATE(CastRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

@@ -3,6 +3,9 @@
 
 namespace cinch::dsl::grammar {
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-chained-comparison): rules bear the names of
+// the grammar, `>` is "then"
+
 namespace {
 
 struct ScalarDraft : ast::ScalarType {
@@ -43,5 +46,7 @@ BOOST_SPIRIT_DEFINE(scalar, array)
 
 BOOST_SPIRIT_DEFINE(type)
 BOOST_SPIRIT_INSTANTIATE(TypeRule, Iterator, Context)
+
+// NOLINTEND(readability-identifier-naming,bugprone-chained-comparison)
 
 }  // namespace cinch::dsl::grammar

@@ -7,6 +7,7 @@
 
 #include "runtime/core/hash.h"
 #include "runtime/image/image_file.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 

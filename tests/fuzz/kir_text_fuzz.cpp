@@ -7,6 +7,7 @@
 
 #include "codegen/kir/text.h"
 #include "codegen/kir/verifier.h"
+#include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cinch;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "runtime/payload/npy.h"
+#include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cinch;

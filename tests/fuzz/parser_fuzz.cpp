@@ -6,6 +6,7 @@
 
 #include "dsl/diag/render.h"
 #include "dsl/syntax/syntax.h"
+#include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cinch::dsl;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/payload/payload.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -30,10 +31,10 @@ rt::ProgramInfo make_info() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const rt::ProgramInfo info = make_info();
+  static const rt::ProgramInfo kInfo = make_info();
   std::vector<std::uint8_t> bytes(data, data + size);
   rt::PayloadExpectation expected;
-  expected.info = &info;
+  expected.info = &kInfo;
   expected.env.n = expected.env.rows = 37;
   (void)rt::read_payload(bytes, expected);
   if (size < 68) return 0;
@@ -44,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto view = rt::read_payload(bytes, expected);
   if (!view || view->header.is_non_finite()) return 0;
   // What was accepted keeps its promises.
-  for (std::uint32_t i = 0; i < view->counts[0]; ++i) {
+  for (std::size_t i = 0; i < view->counts[0]; ++i) {
     std::uint32_t index = 0;
     std::memcpy(&index, view->fields[0].data() + 4 * i, 4);
     if (index >= 37) std::abort();

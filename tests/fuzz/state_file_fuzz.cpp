@@ -5,6 +5,7 @@
 
 #include "runtime/core/hash.h"
 #include "runtime/session/state_file.h"
+#include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cinch::rt;

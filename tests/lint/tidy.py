@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """clang-tidy over our sources.
 
-    tidy.py BUILD                 everything
-    tidy.py BUILD --changed       what changed against the merge base with main; on main, what the last commit changed
-    tidy.py BUILD --base REV      what changed against the merge base with REV
-    tidy.py BUILD FILE…           these sources
+    tidy.py BUILD             everything
+    tidy.py BUILD FILE…       these files: sources, and those that include them
+    tidy.py BUILD --test      tries itself on a planted finding
 
 BUILD is a configured build folder (its compile_commands.json is read) with the target own_declarations built.
 Sources with the same options are checked as one translation unit, because nearly all time goes into headers of
@@ -21,6 +20,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -28,6 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TIDY = "clang-tidy-19"
 CONFIG = ROOT / ".clang-tidy"
+PLUGIN = "libown_declarations.so"
 SOURCES_PER_UNIT = 16
 # In tests an empty optional is a failed test, and a vector that grows costs nothing; made-up values have names that
 # happen to be like those of parameters.
@@ -63,34 +64,6 @@ def included_by(source, seen):
                 seen.add(path)
                 included_by(path, seen)
     return seen
-
-
-def git(*words):
-    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
-
-
-def changed_files(base):
-    """Files that differ from the merge base with `base`, untracked ones with them; None where there is no such base."""
-    merge_base = git("merge-base", "HEAD", base).stdout.strip()
-    if merge_base == git("rev-parse", "HEAD").stdout.strip():
-        merge_base = git("rev-parse", "--verify", "HEAD~1").stdout.strip()
-    if not merge_base:
-        return None
-    names = git("diff", "--name-only", merge_base).stdout
-    names += git("ls-files", "--others", "--exclude-standard").stdout
-    return {ROOT / name for name in names.split("\n") if name}
-
-
-def asked_files(options):
-    """The files whose sources are to be checked; None: all."""
-    if options.files:
-        return {f.resolve() for f in options.files}
-    bases = [options.base] if options.base else ["origin/main", "main"] if options.changed else []
-    for base in bases:
-        changed = changed_files(base)
-        if changed is not None:
-            return None if CONFIG in changed else changed
-    return None
 
 
 def keep_touched(groups, files):
@@ -147,7 +120,7 @@ class Run:
     def __init__(self, build):
         self.folder = build / "tidy"
         self.folder.mkdir(exist_ok=True)
-        self.plugin = build / "lib" / "libown_declarations.so"
+        self.plugin = build / "lib" / PLUGIN
         version = subprocess.run([TIDY, "--version"], capture_output=True, text=True, check=True).stdout
         plugin_source = (Path(__file__).parent / "own_declarations.cpp").read_text()
         self.common = version + CONFIG.read_text() + OFF_IN_TESTS + plugin_source
@@ -208,24 +181,50 @@ def make_units(groups):
     return sorted(units, key=lambda unit: -len(unit.sources))
 
 
+def self_test(build):
+    """A planted finding is an exit status of 1, also when it is known already; its source mended, the status is 0."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        source, made = Path(folder, "tests", "planted.cpp"), Path(folder, "build")
+        source.parent.mkdir()
+        (made / "lib").mkdir(parents=True)
+        (made / "lib" / PLUGIN).symlink_to(build / "lib" / PLUGIN)
+        (made / "compile_commands.json").write_text(json.dumps(
+            [{"directory": folder, "file": str(source), "command": f"c++ -std=c++20 -o planted.o -c {source}"}]))
+        for text, status, shown in (("void Planted() {}\n", 1, "1 findings in 1 of 1 sources, 1 units (0 known)"),
+                                    ("void Planted() {}\n", 1, "1 findings in 1 of 1 sources, 1 units (1 known)"),
+                                    ("void planted() {}\n", 0, "0 findings in 1 of 1 sources, 1 units (0 known)")):
+            source.write_text(text)
+            run = subprocess.run([sys.executable, __file__, str(made)], capture_output=True, text=True)
+            found = "planted.cpp:1:6: error:" in run.stdout and "[readability-identifier-naming" in run.stdout
+            if run.returncode != status or found != (status == 1) or shown not in run.stdout:
+                print(f"clang-tidy: {text.rstrip()} gave status {run.returncode}\n{run.stdout}{run.stderr}")
+                return 1
+    print("clang-tidy: a planted finding is found")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--changed", action="store_true")
-    parser.add_argument("--base")
+    parser.add_argument("--test", action="store_true")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     start = time.monotonic()
     build = options.build.resolve()
+    if options.test:
+        return self_test(build)
     groups = read_commands(build)
     total = sum(map(len, groups.values()))
-    files = asked_files(options)
-    if files is not None:
-        groups = keep_touched(groups, files)
+    if total == 0:
+        print(f"clang-tidy: {build}/compile_commands.json names no source of ours")
+        return 1
+    if options.files:
+        groups = keep_touched(groups, {f.resolve() for f in options.files})
     run = Run(build)
     run.check_all(make_units(groups), options.jobs)
-    if files is None:
+    if not options.files:
         run.forget_unused()
     checked = sum(map(len, groups.values()))
     print(f"clang-tidy: {len(run.shown)} findings in {checked} of {total} sources, {run.num_units} units "

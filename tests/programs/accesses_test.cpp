@@ -17,7 +17,7 @@
 namespace cinch::testing {
 namespace {
 
-constexpr std::int64_t kSizes[] = {1, 1000, 4096 * 8, 100003};
+constexpr std::int64_t kSizes[] = {1, 1000, 32768, 100003};
 constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {{1, 1}, {5, 700}, {700, 5}, {64, 512}};
 constexpr DataKind kData[] = {DataKind::Normal, DataKind::HeavyTailed, DataKind::Zeros};
 

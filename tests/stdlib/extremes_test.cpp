@@ -123,10 +123,6 @@ TEST_P(Extremes, KeepStatesAndDecodingFinite) {
   }
 }
 
-[[maybe_unused]] void PrintTo(const ProgramFile& program, std::ostream* out) {
-  *out << program.name;
-}
-
 std::vector<ProgramFile> all_of_the_library() {
   std::vector<ProgramFile> all = compressors_of(CINCH_STDLIB_DIR);
   for (ProgramFile& composition : library_compositions()) all.push_back(std::move(composition));

@@ -76,7 +76,7 @@ void check_vector_reduce(const std::string& arch, DType dtype, ScalarOp op, T id
         const T got = run.get<T>(r.result, 1)[0];
         T want = expected.value_or(identity);
         if constexpr (std::is_floating_point_v<T>) want = lang::canonical(want);
-        EXPECT_EQ(std::memcmp(&got, &want, sizeof got), 0)
+        EXPECT_EQ(lang::bits_of(got), lang::bits_of(want))
             << arch << " n=" << n << " masked=" << masked << " got " << got << " want " << want;
         EXPECT_TRUE(run.guards_are_whole());
       }

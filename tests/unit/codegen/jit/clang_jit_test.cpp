@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <thread>
 
 #include "codegen/emit/cpu.h"
@@ -28,7 +29,7 @@ KernelSource doubler(const std::string& arch) {
 
 using IntFunction = int (*)(int);
 IntFunction find_twice(const rt::CpuModule& module) {
-  return reinterpret_cast<IntFunction>(reinterpret_cast<void*>(module.find("twice")));
+  return std::bit_cast<IntFunction>(module.find("twice"));
 }
 
 TEST(ClangJit, MakesSharedObjectsThatExportOnlyKernels) {

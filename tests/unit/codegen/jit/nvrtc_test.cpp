@@ -77,28 +77,28 @@ TEST(Nvrtc, unknown_architectures_are_refused_by_name) {
 class LibrarySearchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = std::filesystem::temp_directory_path() /
-            ("cinch_library_search_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(root_);
+    root = std::filesystem::temp_directory_path() /
+           ("cinch_library_search_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(root);
     for (const char* name : kNames) unsetenv(name);
   }
   void TearDown() override {
     for (const char* name : kNames) unsetenv(name);
-    std::filesystem::remove_all(root_);
+    std::filesystem::remove_all(root);
   }
   std::string touch(const std::string& path) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << "x";
-    return (root_ / path).string();
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << "x";
+    return (root / path).string();
   }
-  void set(const char* name, const std::string& place) { setenv(name, (root_ / place).c_str(), 1); }
+  void set(const char* name, const std::string& place) { setenv(name, (root / place).c_str(), 1); }
   std::vector<LibraryCandidate> candidates() {
     return library_candidates({"libx.so", {"libx.so.13"}, "CINCH_TEST_LIBX"});
   }
 
   static constexpr const char* kNames[] = {"CINCH_TEST_LIBX", "VIRTUAL_ENV", "CINCH_SITE_PACKAGES",
                                            "CONDA_PREFIX",    "CUDA_PATH",   "CUDA_HOME"};
-  std::filesystem::path root_;
+  std::filesystem::path root;
 };
 
 TEST_F(LibrarySearchTest, order_is_loaded_override_wheels_conda_loader_toolkit) {
