@@ -282,7 +282,7 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
   if (!type || value.is_error()) return error(span);
   const bool is_number = value.is_host() && type->rank == 0;
   if (is_number && is_int(type->dtype) && pool().type(value.host) == HostType::Int) {
-    const Value made = coerce(value, type->dtype);
+    Value made = coerce(value, type->dtype);
     const bool may_change = type->dtype.bits < 32 && !is_known_to_fit(value.host, type->dtype);
     if (made.is_error() || (may_change && !in_host_)) return made;
     Value number = value;

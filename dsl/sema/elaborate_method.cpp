@@ -199,9 +199,9 @@ void Elaborator::elaborate_decode(Instance& instance) {
 }
 
 // Every rank must reach every collective, with arrays of one size.
-void Elaborator::check_collectives() {
+void Elaborator::check_collectives(const Body& sync) {
   if (reporter_.num_errors() != 0) return;  // the tree is whole only without mistakes
-  for (const Disagreement& found : find_disagreements(out_, *out_.sync)) {
+  for (const Disagreement& found : find_disagreements(out_, sync)) {
     const std::string name(builtin_info(found.operation).name);
     if (found.is_size) {
       reporter_.report<DiagKind::RankSizesDiffer>(found.collective, name)
@@ -217,12 +217,14 @@ void Elaborator::elaborate_bodies(Instance& instance) {
   const Span span = instance.gradient_span;
   if (instance.method(ast::MethodKind::Sync) != nullptr) {
     out_.info.has_sync = true;
-    out_.sync = body_of(BodyKind::Sync, instance, [&] {
+    Body sync = body_of(BodyKind::Sync, instance, [&] {
       return program_result(
           method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
                        [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
     });
-    return check_collectives();
+    check_collectives(sync);
+    out_.sync = std::move(sync);
+    return;
   }
   publish_wire(instance);
   elaborate_encode(instance);

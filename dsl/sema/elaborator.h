@@ -302,7 +302,7 @@ class Elaborator {
 
   // ---- bodies (elaborate_method.cpp, elaborate_payload.cpp)
   void elaborate_bodies(Instance& instance);
-  void check_collectives();
+  void check_collectives(const Body& sync);
   void elaborate_encode(Instance& instance);
   void elaborate_decode(Instance& instance);
   Body body_of(BodyKind kind, Instance& instance, const std::function<Value()>& make);
