@@ -3,12 +3,15 @@
 #include "compiler/driver/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/version.h"
+#include "runtime/core/nearest_name.h"
 
 namespace cinch::driver {
 
@@ -29,6 +32,17 @@ struct Registry {
     return command;
   }
 };
+
+// What CLI11 reads into an unsigned number lets -1 pass, and its ranges are shown in full.
+CLI::Validator at_least(std::int64_t least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        const bool is_below = least >= 0 && text.starts_with('-');
+        if (!is_below && std::strtoll(text.c_str(), nullptr, 0) >= least) return std::string();
+        return "at least " + std::to_string(least) + ", found " + text;
+      },
+      "");
+}
 
 void add_program(CLI::App* command, ProgramOptions& options) {
   command
@@ -51,6 +65,7 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
       ->check(CLI::IsMember({"native", "x86-64", "x86-64-v3", "x86-64-v4"}))
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
+      ->check(at_least(0))
       ->capture_default_str();
 }
 
@@ -91,10 +106,10 @@ void add_explain(Registry& registry) {
       registry.add("explain", "payload, kernels, bytes moved and workspace", run_explain, options);
   add_program(command, options->program);
   command->add_option("--elements", options->elements, "elements of the gradient")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   command->add_option("--columns", options->columns, "columns of a matrix gradient")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
 }
@@ -102,11 +117,17 @@ void add_explain(Registry& registry) {
 void add_run_options(CLI::App* command, RunOptions& options) {
   command->add_option("--dtype", options.dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
-  command->add_option("--seed", options.seed, "of random draws")->capture_default_str();
-  command->add_option("--step", options.step, "number of the (first) step")->capture_default_str();
-  command->add_option("--worker", options.worker, "this rank's number")->capture_default_str();
+  command->add_option("--seed", options.seed, "of random draws")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--step", options.step, "number of the (first) step")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--worker", options.worker, "this rank's number")
+      ->check(at_least(0))
+      ->capture_default_str();
   command->add_option("--world", options.world, "number of ranks")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--interpret", options.interpret,
                     "through the IR's sequential interpreter instead of compiled code (for tests)");
@@ -134,6 +155,7 @@ void add_run(Registry& registry) {
   command
       ->add_option("--repeat-to", options->repeat_to_bytes,
                    "repeats the gradient up to this many bytes")
+      ->check(at_least(0))
       ->type_name("BYTES");
   add_run_options(command, *options);
   command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
@@ -200,7 +222,8 @@ void add_opt(Registry& registry) {
   command->add_option("--print-after", options->print_after, "passes to print the IR after")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites");
+  command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites")
+      ->check(at_least(0));
   command->add_flag("--remarks", options->remarks, "prints what was not rewritten, and why");
   command->add_flag("--times", options->times, "prints the time of each pass");
   command->add_flag("--list", options->list_passes, "lists the passes");
@@ -251,6 +274,27 @@ void add_not_offered(Registry& registry) {
   }
 }
 
+// Where a sub-command must stand, a word that is none: CLI11 only says that one is missing.
+// `path`: the words up to here.
+void refuse_unknown_command(const CLI::App& app, const std::string& path,
+                            std::span<char* const> words) {
+  const std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App*) { return true; });
+  if (commands.empty() || words.empty() || words.front()[0] == '-') return;
+  const std::string word = words.front();
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == word)
+      return refuse_unknown_command(*command, path + " " + word, words.subspan(1));
+    names.push_back(command->get_name());
+  }
+  const std::string_view near = nearest_name(word, {names.begin(), names.end()});
+  throw CommandError(ExitCode::Usage,
+                     "unknown command '" + word + "'" +
+                         (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
+                         "\nsee: " + path + " --help");
+}
+
 }  // namespace
 
 ExitCode run_command_line(int argc, char** argv) {
@@ -274,6 +318,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_list_and_doctor(registry);
   add_cache(registry);
   add_not_offered(registry);
+  refuse_unknown_command(app, "cinch", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

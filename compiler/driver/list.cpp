@@ -7,6 +7,7 @@
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/program_lookup.h"
+#include "compiler/driver/terminal.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 
@@ -56,7 +57,7 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
                  {"family", file.family},
                  {"payload_bits_per_element", nullptr},
                  {"aggregation", "as the wrapped one"},
-                 {"state", json::array()},
+                 {"state", entry.states},
                  {"paper", paper_of(entry.doc)},
                  {"file", file.path}};
     if (!entry.is_wrapper) {
@@ -64,21 +65,27 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
       if (!program) return;
       item["payload_bits_per_element"] = payload_bits(program->info);
       item["aggregation"] = aggregation_of(program->info);
+      item["state"] = json::array();
       for (const rt::StateInfo& state : program->info.states) item["state"].push_back(state.name);
     }
     list.push_back(std::move(item));
   }
 }
 
+void print_row(const std::string& name, const std::string& family, const std::string& bits,
+               const std::string& aggregation, const std::string& paper) {
+  const std::string row =
+      fmt::format("{:<16} {:<10} {:>12}  {:<20} {}", name, family, bits, aggregation, paper);
+  fmt::print("{}\n", fit_to_width(row, output_width()));
+}
+
 void print_list(const json& list) {
-  fmt::print("{:<16} {:<10} {:>12}  {:<20} {}\n", "name", "family", "bits/element", "adds up",
-             "paper");
+  print_row("name", "family", "bits/element", "adds up", "paper");
   for (const json& item : list) {
     const json& bits = item["payload_bits_per_element"];
-    fmt::print("{:<16} {:<10} {:>12}  {:<20} {}\n", item["name"].get<std::string>(),
-               item["family"].get<std::string>(),
-               bits.is_null() ? "-" : fmt::format("{:.3f}", bits.get<double>()),
-               item["aggregation"].get<std::string>(), item["paper"].get<std::string>());
+    print_row(item["name"], item["family"],
+              bits.is_null() ? "-" : fmt::format("{:.3f}", bits.get<double>()), item["aggregation"],
+              item["paper"]);
   }
 }
 

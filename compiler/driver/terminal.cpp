@@ -1,6 +1,7 @@
 // Terminals and progress; see terminal.h.
 #include "compiler/driver/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,6 +31,21 @@ bool colour_on_output() {
 }
 bool colour_on_errors() {
   return wants_colour(STDERR_FILENO);
+}
+
+std::size_t output_width() {
+  winsize size{};
+  const bool is_known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_known ? size.ws_col : 0;
+}
+
+std::string fit_to_width(const std::string& line, std::size_t width) {
+  std::size_t num_chars = 0, last = 0;  // `last`: where the character at `width - 1` begins
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if ((static_cast<unsigned char>(line[i]) & 0xc0u) == 0x80u) continue;  // within a character
+    if (++num_chars == width) last = i;
+  }
+  return width == 0 || num_chars <= width ? line : line.substr(0, last) + "…";
 }
 
 Progress::Progress(std::string what)

@@ -1,6 +1,7 @@
 // What the standard streams are, and progress on a terminal.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -9,6 +10,11 @@ namespace cinch::driver {
 // Colour goes to a terminal only, and never where NO_COLOR is set (https://no-color.org).
 bool colour_on_output();
 bool colour_on_errors();
+
+// Columns of the terminal that standard output is; 0 where it is none or does not say.
+std::size_t output_width();
+// `line`, in UTF-8, cut to `width` characters, the last one "…"; whole where `width` is 0.
+std::string fit_to_width(const std::string& line, std::size_t width);
 
 // One line on standard error that is rewritten in place while work goes on; nothing where that is
 // no terminal, and nothing for work of less than half a second.

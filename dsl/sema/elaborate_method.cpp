@@ -217,13 +217,13 @@ void Elaborator::elaborate_bodies(Instance& instance) {
   const Span span = instance.gradient_span;
   if (instance.method(ast::MethodKind::Sync) != nullptr) {
     out_.info.has_sync = true;
-    Body sync = body_of(BodyKind::Sync, instance, [&] {
+    const Body sync = body_of(BodyKind::Sync, instance, [&] {
       return program_result(
           method_block(instance, ast::MethodKind::Sync, gradient_value(instance, span), span,
                        [&](const Value& v) { return gradient_result(v, instance, "sync"); }));
     });
     check_collectives(sync);
-    out_.sync = std::move(sync);
+    out_.sync = sync;
     return;
   }
   publish_wire(instance);

@@ -61,6 +61,15 @@ bool takes_compressor(const ast::Module& tree, const ast::Compressor& node) {
   return false;
 }
 
+std::vector<std::string> states_of(const ast::Module& tree, const ast::Compressor& node) {
+  std::vector<std::string> names;
+  for (ast::ItemId id : tree.list(node.items)) {
+    if (const auto* state = std::get_if<ast::StateItem>(&tree[id].node))
+      names.push_back(state->name.text);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::vector<CompressorEntry> CheckedModule::compressors() const {
@@ -76,6 +85,7 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
     const auto* node = std::get_if<ast::Compressor>(&decl.node);
     entry.is_composition = node == nullptr;
     entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);
+    if (node != nullptr) entry.states = states_of(tree, *node);
     entries.push_back(std::move(entry));
   }
   return entries;

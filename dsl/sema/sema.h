@@ -41,7 +41,8 @@ struct CompressorEntry {
   std::string doc;
   dsl::Span span;
   bool is_composition = false;
-  bool is_wrapper = false;  // wants a compressor: can only stand in a composition
+  bool is_wrapper = false;          // wants a compressor: can only stand in a composition
+  std::vector<std::string> states;  // declared by itself, not by what it composes or wraps
 };
 
 /// Files, trees and names behind a module; opaque to users.

@@ -210,7 +210,7 @@ def main():
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--test", action="store_true")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     start = time.monotonic()
     build = options.build.resolve()
     if options.test:
