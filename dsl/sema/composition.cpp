@@ -82,6 +82,12 @@ class SpecMaker {
 
   std::unique_ptr<Spec> apply(const FileUnit& unit, const ast::Call& call,
                               std::unique_ptr<Spec> spec) {
+    const ast::Param* inner = missing_inner(*spec);
+    if (call.args.count == 0 && inner != nullptr) {
+      reporter_.report<DiagKind::NeedsInner>(unit.tree[call.callee].span, spec->node->name.text,
+                                             inner->name.text);
+      return nullptr;
+    }
     bool is_good = true;
     for (ast::ArgId id : unit.tree.list(call.args)) {
       is_good &= apply_one(unit, unit.tree[id], *spec);
@@ -103,6 +109,16 @@ class SpecMaker {
     for (const OpenParam& param : open) names.push_back(param.name);
     diag.suggest(arg.label.span, std::string(dsl::nearest_name(arg.label.text, names)));
     return false;
+  }
+
+  // The parameter for a compressor to wrap, where none is given yet.
+  static const ast::Param* missing_inner(const Spec& spec) {
+    const ast::Module& tree = spec.decl.unit->tree;
+    for (ast::ParamId id : tree.list(spec.node->params)) {
+      const bool is_given = spec.inner.contains(tree[id].name.text);
+      if (!is_given && is_compressor_param(*spec.decl.unit, tree[id])) return &tree[id];
+    }
+    return nullptr;
   }
 
   // The compressor's own open parameter of that name; of no name: the first one.

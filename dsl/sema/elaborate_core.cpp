@@ -127,13 +127,17 @@ Value Elaborator::shared(const Value& value, std::string name) {
   return read;
 }
 
-void Elaborator::require(HostExprId condition, const std::string& what, Span span) {
+bool Elaborator::require(HostExprId condition, const std::string& what, Span span,
+                         const std::string& found) {
   if (pool().is_const(condition)) {
-    if (!pool().const_value(condition).as_bool())
-      reporter_.report<DiagKind::DoesNotHold>(span, what);
-    return;
+    const bool holds = pool().const_value(condition).as_bool();
+    if (!holds) {
+      auto& diag = reporter_.report<DiagKind::DoesNotHold>(span, what);
+      if (!found.empty()) diag.note("here " + found);
+    }
+    return holds;
   }
-  if (stmts_ == nullptr) return;
+  if (stmts_ == nullptr) return true;
   if (pool().has_count(condition)) {
     // Counts are known on the device only.
     Expr holds{ExprKind::HostSize, scalar(kBool), span};
@@ -141,17 +145,19 @@ void Elaborator::require(HostExprId condition, const std::string& what, Span spa
     Stmt check{StmtKind::Assert, span};
     check.expr2 = typed(std::move(holds)).expr;
     check.text = what;
-    return push(std::move(check));
+    push(std::move(check));
+    return true;
   }
   Stmt check{StmtKind::CheckHost, span};
   check.size = condition;
   check.text = what;
   push(std::move(check));
+  return true;
 }
 
-void Elaborator::require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span) {
-  if (sizes_.proves_less_equal(a, b)) return;
-  require(pool().make(HostOp::Le, a, b), what, span);
+bool Elaborator::require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span) {
+  if (sizes_.proves_less_equal(a, b)) return true;
+  return require(pool().make(HostOp::Le, a, b), what, span, size_text(a) + " > " + size_text(b));
 }
 
 HostExprId Elaborator::without_counts(HostExprId size) {
@@ -163,9 +169,10 @@ HostExprId Elaborator::without_counts(HostExprId size) {
   }
 }
 
-void Elaborator::require_nonnegative(HostExprId size, const std::string& what, Span span) {
-  if (sizes_.proves_nonnegative(size)) return;
-  require(pool().make(HostOp::Ge, size, pool().const_int(0)), what, span);
+bool Elaborator::require_nonnegative(HostExprId size, const std::string& what, Span span) {
+  if (sizes_.proves_nonnegative(size)) return true;
+  return require(pool().make(HostOp::Ge, size, pool().const_int(0)), what, span,
+                 size_text(size) + " < 0");
 }
 
 }  // namespace cinch::sema

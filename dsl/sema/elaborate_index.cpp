@@ -203,9 +203,11 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
 
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
   const HostExprId size = base.type.dims[0];
-  require_nonnegative(begin, "the begin of a slice is not negative", span);
-  require_at_most(begin, end, "a slice ends behind its begin", span);
-  require_at_most(end, size, "the slice ends at most at " + size_text(size), span);
+  const bool is_possible =
+      require_nonnegative(begin, "the begin of a slice is not negative", span) &&
+      require_at_most(begin, end, "a slice ends behind its begin", span) &&
+      require_at_most(end, size, "the slice ends at most at " + size_text(size), span);
+  if (!is_possible) return error(span);
   Expr made{ExprKind::Slice, base.type, span};
   made.size = begin;
   made.size2 = end;

@@ -26,7 +26,6 @@ void Elaborator::statement(ast::StmtId id) {
 void Elaborator::declare(const ast::Name& name, Symbol symbol) {
   if (is_builtin_name(name.text)) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
-    return;
   }
   symbol.lambda_depth = lambda_depth_;
   Scope& scope = env_->scopes.back();
@@ -165,9 +164,12 @@ Value Elaborator::index_of_range(const ast::Range& range, const Type& type, Span
   auto end = host_size(range.hi, "a slice");
   if (!begin || !end) return error(span);
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
-  require_nonnegative(*begin, "the begin of a slice is not negative", span);
-  require_at_most(*begin, *end, "a slice ends behind its begin", span);
-  require_at_most(*end, type.dims[0], "the slice ends at most at " + size_text(type.dims[0]), span);
+  const bool is_possible =
+      require_nonnegative(*begin, "the begin of a slice is not negative", span) &&
+      require_at_most(*begin, *end, "a slice ends behind its begin", span) &&
+      require_at_most(*end, type.dims[0], "the slice ends at most at " + size_text(type.dims[0]),
+                      span);
+  if (!is_possible) return error(span);
   const HostExprId size = sizes_.canonical(pool().sub(*end, *begin));
   const Value numbers =
       builtin(BuiltinId::iota, vector(kU32, size), {}, span, [&](Expr& e) { e.size = size; });

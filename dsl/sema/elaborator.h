@@ -71,9 +71,10 @@ class Elaborator {
   /// Runs `body` with a statement list of its own; a Block when it left statements.
   Value in_block(Span span, const std::function<Value()>& body);
   /// Host conditions: proved, a mistake, or checked before launch.
-  void require(HostExprId condition, const std::string& what, Span span);
-  void require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span);
-  void require_nonnegative(HostExprId size, const std::string& what, Span span);
+  bool require(HostExprId condition, const std::string& what, Span span,
+               const std::string& found = "");
+  bool require_at_most(HostExprId a, HostExprId b, const std::string& what, Span span);
+  bool require_nonnegative(HostExprId size, const std::string& what, Span span);
   /// A size that is never below this one and holds no count; invalid where none is known.
   HostExprId without_counts(HostExprId size);
   /// A read-only variable for a value that is used more than once.
@@ -149,6 +150,7 @@ class Elaborator {
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
   Value unary(const ast::Unary& node, Span span);
   Value binary(const ast::Binary& node, Span span);
+  bool is_chained(const ast::Binary& node, Span span);
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
