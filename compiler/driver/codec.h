@@ -10,6 +10,7 @@
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
+#include "dsl/sema/sema.h"
 #include "runtime/core/program_info.h"
 #include "runtime/session/loaded_program.h"
 
@@ -42,9 +43,12 @@ class CodecFactory {
   const rt::ProgramInfo* info_ = nullptr;
   std::shared_ptr<const rt::LoadedProgram> loaded_;
   std::shared_ptr<const ir::Program> interpreted_;
+  std::vector<sema::Binding> bindings_;  // of an image; compiled programs hold theirs
 };
 
+// `bindings` go to the session: run-time parameters.
 std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgram> program,
+                                          const std::vector<sema::Binding>& bindings,
                                           const RunOptions& options, Shape shape,
                                           std::uint32_t worker, std::uint32_t world);
 std::unique_ptr<Codec> open_interpreter_codec(std::shared_ptr<const ir::Program> program,

@@ -2,6 +2,8 @@
 // functions list options one per statement; nothing else happens in them.
 #include "compiler/driver/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <functional>
@@ -285,7 +287,7 @@ void refuse_unknown_command(const CLI::App& app, const std::string& path,
   std::vector<std::string> names;
   for (const CLI::App* command : commands) {
     if (command->get_name() == word)
-      return refuse_unknown_command(*command, path + " " + word, words.subspan(1));
+      return refuse_unknown_command(*command, fmt::format("{} {}", path, word), words.subspan(1));
     names.push_back(command->get_name());
   }
   const std::string_view near = nearest_name(word, {names.begin(), names.end()});

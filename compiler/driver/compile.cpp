@@ -1,6 +1,8 @@
 // From text to image; see compile.h.
 #include "compiler/driver/compile.h"
 
+#include <filesystem>
+
 #include "codegen/jit/compile_program.h"
 #include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
@@ -8,11 +10,13 @@
 #include "compiler/driver/compile_cache.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/output_file.h"
 #include "compiler/driver/terminal.h"
 #include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
+#include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::driver {
@@ -80,6 +84,20 @@ codegen::Target parse_target(const std::string& text) {
 rt::ProgramImage make_program_image(const ProgramOptions& options,
                                     const ExecutionOptions& execution) {
   return make_program_image(options, find_target(execution, true));
+}
+
+std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
+                                           const ExecutionOptions& execution) {
+  std::error_code not_there;
+  const bool is_file = std::filesystem::is_regular_file(options.program, not_there);
+  if (!is_file || !is_image(read_text_file(options.program))) return std::nullopt;
+  rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
+  const std::string wanted = "cpu:" + find_target(execution, true).arch;
+  if (execution.cpu != "native" && image.target != wanted) {
+    throw CommandError(ExitCode::Usage, "--cpu " + execution.cpu + ": " + options.program +
+                                            " was compiled for " + image.target);
+  }
+  return image;
 }
 
 rt::ProgramImage make_program_image(const ProgramOptions& options, const codegen::Target& target) {

@@ -22,6 +22,10 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
 rt::ProgramImage make_program_image(const ProgramOptions& options,
                                     const ExecutionOptions& execution);
+// The image, where PROGRAM is the file of one: it needs no compiler. Throws CommandError where it
+// is corrupt, or where options ask for another device or processor than it was made for.
+std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
+                                           const ExecutionOptions& execution);
 // For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
 rt::ProgramImage make_program_image(const ProgramOptions& options, const codegen::Target& target);
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).

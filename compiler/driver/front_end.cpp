@@ -32,13 +32,16 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
   }
 }
 
+bool is_image(std::string_view bytes) {
+  return bytes.starts_with("CINCHIMG");
+}
+
 const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
   std::string text = read_text_file(path);
-  if (text.starts_with("CINCHIMG")) {
-    throw CommandError(ExitCode::AtFault,
-                       path +
-                           ": a compiled image, no program text; images are for programs that "
-                           "load them");
+  if (is_image(text)) {
+    throw CommandError(
+        ExitCode::AtFault,
+        path + ": a compiled image, no program text; run, encode and decode take it");
   }
   return sources.add(path, std::move(text));
 }

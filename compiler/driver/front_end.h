@@ -15,6 +15,9 @@ namespace cinch::driver {
 void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
                        DiagnosticsFormat format = DiagnosticsFormat::Text);
 
+// Do the bytes of a file begin like a compiled image?
+bool is_image(std::string_view bytes);
+
 // The files of one run and what is wrong with them.
 struct FrontEnd {
   dsl::SourceSet sources;

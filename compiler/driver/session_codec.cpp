@@ -4,6 +4,7 @@
 #include "compiler/driver/codec.h"
 #include "compiler/driver/compile.h"
 #include "compiler/driver/exit_code.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/interrupt.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/session/session.h"
@@ -14,8 +15,13 @@ namespace {
 
 class SessionCodec : public Codec {
  public:
-  SessionCodec(std::shared_ptr<const rt::LoadedProgram> program, const rt::SessionOptions& options)
-      : session_(value_or_throw(rt::Session::open(std::move(program), options))) {}
+  SessionCodec(std::shared_ptr<const rt::LoadedProgram> program, const rt::SessionOptions& options,
+               const std::vector<sema::Binding>& bindings)
+      : session_(value_or_throw(rt::Session::open(std::move(program), options))) {
+    for (const sema::Binding& binding : bindings) {
+      value_or_throw(session_.set_parameter(binding.name, binding.value), "--set");
+    }
+  }
 
   std::vector<std::uint8_t> encode(rt::ConstTensorView gradient, std::uint64_t step) override {
     const Cancellable scope;
@@ -48,6 +54,7 @@ class SessionCodec : public Codec {
 }  // namespace
 
 std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgram> program,
+                                          const std::vector<sema::Binding>& bindings,
                                           const RunOptions& options, Shape shape,
                                           std::uint32_t worker, std::uint32_t world) {
   rt::SessionOptions session;
@@ -58,7 +65,7 @@ std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgra
   session.worker = worker;
   session.seed = options.seed;
   session.cancelled = Cancellable::flag();
-  return std::make_unique<SessionCodec>(std::move(program), session);
+  return std::make_unique<SessionCodec>(std::move(program), session, bindings);
 }
 
 CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
@@ -66,8 +73,13 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
     interpreted_ = std::make_shared<const ir::Program>(make_ir(options.program));
     info_ = &interpreted_->info;
   } else {
-    rt::ProgramImage image = make_program_image(options.program, options.execution);
-    loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(image)));
+    std::optional<rt::ProgramImage> image = find_image(options.program, options.execution);
+    if (image) {
+      bindings_ = parse_bindings(options.program.bindings);
+    } else {
+      image = make_program_image(options.program, options.execution);
+    }
+    loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(*image)));
     info_ = &loaded_->info();
   }
   if (info_->has_sync) {
@@ -85,7 +97,7 @@ std::string CodecFactory::fingerprint() const {
 std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
                                           std::uint32_t world) const {
   if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
-  return open_session_codec(loaded_, options_, shape, worker, world);
+  return open_session_codec(loaded_, bindings_, options_, shape, worker, world);
 }
 
 }  // namespace cinch::driver
