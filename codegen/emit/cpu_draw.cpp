@@ -34,7 +34,7 @@ std::size_t iteration_operand(const kir::Instr& instr) {
 }  // namespace
 
 std::string CpuKernelEmitter::stream_name(const Instr& instr) const {
-  const ValueId iteration = optional(instr, iteration_operand(instr));
+  const ValueId iteration = optional_operand(instr, iteration_operand(instr));
   return fmt::format("stream_{}{}{}", instr.draw.site, instr.draw.shared ? "_shared" : "",
                      iteration ? "_" + name(iteration) : "");
 }
@@ -42,7 +42,7 @@ std::string CpuKernelEmitter::stream_name(const Instr& instr) const {
 // The draws of one site are a stream: its key is worked out once per task.
 void CpuKernelEmitter::need_stream(const Instr& instr) {
   const std::string stream = stream_name(instr);
-  const ValueId iteration = optional(instr, iteration_operand(instr));
+  const ValueId iteration = optional_operand(instr, iteration_operand(instr));
   if (streams_done_.insert(stream).second) {
     const std::string site = iteration
                                  ? fmt::format("{}u + u32({})", instr.draw.site, uniform(iteration))

@@ -39,10 +39,6 @@ std::string CpuKernelEmitter::operand(ValueId value) const {
   return level_ == Level::Element || level_ == Level::Combiner ? lanes(value) : uniform(value);
 }
 
-kir::ValueId CpuKernelEmitter::optional(const Instr& instr, std::size_t index) const {
-  return index < instr.operands.size() ? instr.operands[index] : ValueId();
-}
-
 std::string CpuKernelEmitter::acting(ValueId pred) const {
   const bool is_lanes = level_ == Level::Element || level_ == Level::Combiner;
   if (!pred) return is_lanes ? "live" : "true";

@@ -70,7 +70,6 @@ class CpuKernelEmitter {
   std::string uniform(ValueId value) const;
   std::string lanes(ValueId value) const;
   std::string operand(ValueId value) const;
-  ValueId optional(const Instr& instr, std::size_t index) const;
   /// The lanes (or the truth) under which the instruction acts: live and its predicate.
   std::string acting(ValueId pred) const;
   void define(ValueId value, const std::string& text);

@@ -45,7 +45,7 @@ void CpuKernelEmitter::emit_memory(const Instr& instr) {
       return emit_add_at(instr);
     case InstrKind::hist_add:
       return line(fmt::format("histogram_{}.take({}, {});", instr.buffers[0],
-                              lanes(instr.operands[0]), acting(optional(instr, 1))));
+                              lanes(instr.operands[0]), acting(optional_operand(instr, 1))));
     case InstrKind::argsort_row:
       return emit_argsort(instr);
     default:
@@ -65,9 +65,10 @@ void CpuKernelEmitter::emit_load_linear(const Instr& instr) {
   if (s.is_packed) {
     return define(result, from_storage(s, fmt::format("local_lanes({} + i)", stage_name(instr))));
   }
-  define(result, from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element,
-                                             instr.buffers[0], base_text(optional(instr, 0), "j"),
-                                             count_text(optional(instr, 1), "j", "active"))));
+  define(result,
+         from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
+                                     base_text(optional_operand(instr, 0), "j"),
+                                     count_text(optional_operand(instr, 1), "j", "active"))));
 }
 
 void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
@@ -81,14 +82,14 @@ void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
     return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
   }
   line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(optional(instr, 1), "j"),
-                   count_text(optional(instr, 2), "j", "active"), to_storage(s, x)));
+                   base_text(optional_operand(instr, 1), "j"),
+                   count_text(optional_operand(instr, 2), "j", "active"), to_storage(s, x)));
 }
 
 void CpuKernelEmitter::emit_load_at(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional(instr, 1);
+  const ValueId pred = optional_operand(instr, 1);
   const std::string index = operand(instr.operands[0]);
   const bool is_lanes = level_ == Level::Element || level_ == Level::Combiner;
   std::string text;
@@ -115,7 +116,7 @@ void CpuKernelEmitter::emit_store_at(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "store_at to a packed buffer");
   const rt::BufferIndex b = instr.buffers[0];
-  const ValueId pred = optional(instr, 2);
+  const ValueId pred = optional_operand(instr, 2);
   const std::string index = operand(instr.operands[0]);
   const std::string x = to_storage(s, operand(instr.operands[1]));
   const auto running = level_ == Level::Element ? running_place(instr.operands[0]) : std::nullopt;
@@ -135,7 +136,7 @@ void CpuKernelEmitter::emit_store_at(const Instr& instr) {
 void CpuKernelEmitter::emit_add_at(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
-  const ValueId pred = optional(instr, 2);
+  const ValueId pred = optional_operand(instr, 2);
   const std::string sum = fmt::format("lang::add({}, x)", from_storage(s, "old"));
   line(fmt::format(
       "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
@@ -176,8 +177,8 @@ void CpuKernelEmitter::open_tile(const Instr& instr) {
   line(is_bit(s) ? fmt::format("BitStage {};", stage)
                  : fmt::format("{} {}[kTile];", s.element, stage));
   if (!is_load) return;
-  const std::string base = base_text(optional(instr, 0), "tile");
-  const std::string count = count_text(optional(instr, 1), "tile", "tile_len");
+  const std::string base = base_text(optional_operand(instr, 0), "tile");
+  const std::string count = count_text(optional_operand(instr, 1), "tile", "tile_len");
   line(is_bit(s)
            ? fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0], base, stage, count)
            : fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
@@ -189,8 +190,8 @@ void CpuKernelEmitter::close_tile(const Instr& instr) {
   if (instr.kind != InstrKind::store_linear) return;
   const Storage s = storage(instr.buffers[0]);
   if (!s.is_packed) return;
-  const std::string base = base_text(optional(instr, 1), "tile");
-  const std::string count = count_text(optional(instr, 2), "tile", "tile_len");
+  const std::string base = base_text(optional_operand(instr, 1), "tile");
+  const std::string count = count_text(optional_operand(instr, 2), "tile", "tile_len");
   const std::string call =
       is_bit(s) ? std::string("pack_bits") : fmt::format("pack_run<{}>", s.bits);
   line(fmt::format("{}(b{}, {}, {}, {});", call, instr.buffers[0], base, stage_name(instr), count));
@@ -200,7 +201,7 @@ void CpuKernelEmitter::count_run(const Instr& instr, bool is_store) {
   if (!options_.count_accesses) return;
   if (!is_store && !kir::is_counted_load(program_, kernel_, section_, instr_)) return;
   line(fmt::format("bits_{} += u64({}) * {};", is_store ? "written" : "read",
-                   count_text(optional(instr, is_store ? 2 : 1), "tile", "tile_len"),
+                   count_text(optional_operand(instr, is_store ? 2 : 1), "tile", "tile_len"),
                    storage(instr.buffers[0]).bits));
 }
 

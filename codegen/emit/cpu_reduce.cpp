@@ -123,7 +123,7 @@ void CpuKernelEmitter::declare_folds(const Instr& instr, std::string_view kind) 
 void CpuKernelEmitter::emit_reduce(const Instr& instr) {
   const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
   const std::size_t num_values = combiner.op ? instr.results.size() : instr.results.size() - 1;
-  const std::string part = acting(optional(instr, num_values));
+  const std::string part = acting(optional_operand(instr, num_values));
   if (combiner.op) {
     for (std::size_t i = 0; i < num_values; ++i) {
       line(fmt::format("columns_{}.take(i, {}, {});", name(instr.results[i]),

@@ -176,12 +176,6 @@ std::string CudaKernelEmitter::base_text(ValueId base) const {
   return base ? name(base) + " + " : std::string();
 }
 
-namespace {
-kir::ValueId optional(const kir::Instr& instr, std::size_t index) {
-  return index < instr.operands.size() ? instr.operands[index] : kir::ValueId();
-}
-}  // namespace
-
 void CudaKernelEmitter::emit_load(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
@@ -192,15 +186,15 @@ void CudaKernelEmitter::emit_load(const Instr& instr) {
   }
   define_quad(instr.results[0]);
   line(fmt::format("load_four<{}>({}, {}i64(j), {}, {});", stored, buffer,
-                   base_text(optional(instr, 0)), limited_live(optional(instr, 1)),
+                   base_text(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
                    name(instr.results[0])));
 }
 
 void CudaKernelEmitter::emit_store_linear(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
-  const std::string base = base_text(optional(instr, 1));
-  const std::string live = limited_live(optional(instr, 2));
+  const std::string base = base_text(optional_operand(instr, 1));
+  const std::string live = limited_live(optional_operand(instr, 2));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program_.buffers[instr.buffers[0]])) {
     return line(

@@ -188,8 +188,7 @@ bool CudaKernelEmitter::is_draw(InstrKind kind) {
 CudaKernelEmitter::ValueId CudaKernelEmitter::iteration(const Instr& instr) const {
   const bool has_two =
       instr.kind == InstrKind::random_index || instr.kind == InstrKind::stochastic_round;
-  const std::size_t index = has_two ? 2 : 1;
-  return index < instr.operands.size() ? instr.operands[index] : ValueId();
+  return optional_operand(instr, has_two ? 2 : 1);
 }
 
 std::string CudaKernelEmitter::stream_name(const Instr& instr) const {

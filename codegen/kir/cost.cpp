@@ -7,10 +7,6 @@
 namespace cinch::kir {
 namespace {
 
-ValueId operand(const Instr& instr, std::size_t index) {
-  return index < instr.operands.size() ? instr.operands[index] : ValueId();
-}
-
 bool is_tile_or_constant_row(const KernelProgram& program, const Kernel& kernel,
                              std::uint8_t bits) {
   if (kernel.group_kind == GroupKind::Tile) return true;
@@ -115,16 +111,17 @@ class CostCounter {
         return add(read_, instr.buffers[0], linear_access(program_, kernel_, instr, 0));
       case InstrKind::load_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(read_, instr.buffers[0], taking_part(section, operand(instr, 1)));
+        return add(read_, instr.buffers[0], taking_part(section, optional_operand(instr, 1)));
       case InstrKind::store_linear:
         return add(written_, instr.buffers[0], linear_access(program_, kernel_, instr, 1));
       case InstrKind::store_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(written_, instr.buffers[0],
-                   at_most_buffer(instr.buffers[0], taking_part(section, operand(instr, 2))));
+        return add(
+            written_, instr.buffers[0],
+            at_most_buffer(instr.buffers[0], taking_part(section, optional_operand(instr, 2))));
       case InstrKind::add_at:
-        add(read_, instr.buffers[0], taking_part(section, operand(instr, 2)));
-        return add(written_, instr.buffers[0], taking_part(section, operand(instr, 2)));
+        add(read_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
+        return add(written_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
       case InstrKind::hist_add:
         return histogram(instr);
       case InstrKind::finish_reduce:
@@ -249,7 +246,7 @@ bool is_counted_load(const KernelProgram& program, const Kernel& kernel, std::si
     const std::size_t end = s == section ? instr : instrs.size();
     for (std::size_t i = 0; i < end; ++i) {
       if (instrs[i].kind == InstrKind::load_linear && instrs[i].buffers[0] == buffer &&
-          operand(instrs[i], 0) == operand(asked, 0)) {
+          optional_operand(instrs[i], 0) == optional_operand(asked, 0)) {
         return false;
       }
     }

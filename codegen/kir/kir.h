@@ -62,6 +62,11 @@ struct Instr {
   bool exclusive = false, descending = false;
 };
 
+/// Invalid where the instruction has no operand at `index`.
+inline ValueId optional_operand(const Instr& instr, std::size_t index) {
+  return index < instr.operands.size() ? instr.operands[index] : ValueId();
+}
+
 struct Value {
   ComputeType type;
   std::string name;  // hint for the emitted source; may be empty

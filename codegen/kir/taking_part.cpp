@@ -31,10 +31,6 @@ bool is_scalar(const Instr* instr, ScalarOp op) {
   return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;
 }
 
-ValueId operand(const Instr& instr, std::size_t index) {
-  return index < instr.operands.size() ? instr.operands[index] : ValueId();
-}
-
 const Instr* scalar(const Kernel& kernel, ValueId value, ScalarOp op) {
   const Instr* instr = definition(kernel, value);
   return is_scalar(instr, op) ? instr : nullptr;
@@ -141,9 +137,9 @@ HostExprId host_value(KernelProgram& program, const Kernel& kernel, ValueId valu
 
 TakingPart linear_access(KernelProgram& program, const Kernel& kernel, const Instr& instr,
                          std::size_t base) {
-  const ValueId limit = operand(instr, base + 1);
+  const ValueId limit = optional_operand(instr, base + 1);
   if (!limit) return {kernel.extent, true};
-  const ValueId begin = operand(instr, base);
+  const ValueId begin = optional_operand(instr, base);
   const auto groups = group_base(program, kernel, begin);
   if (!groups) return {kernel.extent, false};
   HostExprPool& pool = program.info.exprs;

@@ -37,11 +37,6 @@ unsigned operand_types(ScalarOp op) {
   return 0;
 }
 
-// Position of the optional predicate behind `required` operands.
-ValueId optional_operand(const Instr& instr, std::size_t index) {
-  return index < instr.operands.size() ? instr.operands[index] : ValueId();
-}
-
 }  // namespace
 
 bool is_builtin_combiner(ScalarOp op) {
