@@ -9,14 +9,9 @@ using kir::ComputeType;
 using KirValue = kir::ValueId;
 
 void KernelEmitter::emit_store(const Sink& s) {
-  auto value = pull(s.value, domain_place(type(s.value)));
-  KirValue limit;
-  const auto elems = pc_.num_elems(type(s.value));
-  if (kp_.domain.kind == kir::GroupKind::Row &&
-      !(elems == pc_.exprs().mul(kp_.domain.rows, kp_.domain.cols))) {
-    // A vector in a kernel over its rows: the last row may be shorter.
-    limit = b_.in_group([&] { return b_.sub(host_value(elems), b_.group_base()); });
-  }
+  const Place place = domain_place(type(s.value));
+  const KirValue limit = place.flat->limit;
+  auto value = pull(s.value, place);
   if (s.adds_to_buffer) value = b_.add(b_.load_linear(s.buffer, b_.group_base(), limit), value);
   b_.store_linear(s.buffer, value, b_.group_base(), limit);
 }
@@ -242,14 +237,13 @@ void KernelEmitter::emit_check(const Sink& s, KirValue value) {
 
 void KernelEmitter::emit_nonfinite(const Sink&) {
   const auto base = b_.group_base();
-  KirValue limit;
-  if (kp_.domain.kind == kir::GroupKind::Row)
-    limit = b_.in_group([&] { return b_.sub(host_value(pc_.exprs().n()), base); });
+  const auto limit = row_limit(pc_.exprs().n());
   for (const auto& [key, value] : element_memo_) {
     // The gradient is usually loaded already.
     const auto& op = cx_.def(ir::ValueId(std::size_t{key.first}));
     if (op.kind == OpKind::gradient && key.second.flat &&
-        key.second.flat->kind == Index::Kind::Linear && key.second.flat->value == base) {
+        key.second.flat->kind == Index::Kind::Linear && key.second.flat->value == base &&
+        key.second.flat->limit == limit) {
       return b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {value})));
     }
   }

@@ -93,8 +93,12 @@ class KernelEmitter {
   // --- places ---
   Place uniform_place(kir::ValueId i64, bool is_group_level) const;
   Place domain_place();  // element j of the group at hand, in the kernel's domain
-  // The same for a value of another shape that is swept in row-major order.
+  // The same for a value of another shape that is swept in row-major order; rows may hold more
+  // places than it has elements.
   Place domain_place(const ir::Type& type);
+  // How many of `elems` elements in row-major order lie in the row at hand or behind it. Invalid
+  // where rows hold exactly these, and in kernels that do not sweep rows.
+  kir::ValueId row_limit(HostExprId elems);
   bool is_domain_place(const Place& place);
   // In the kernel of the selection: its elements by their place among the selected ones.
   Place selected_place(int selection) const;
@@ -136,7 +140,7 @@ class KernelEmitter {
   int phase_ = 0;
   std::vector<rt::Step> before_;  // zeroing steps
   std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
-  std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_;
+  std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
   std::map<int, std::vector<kir::ValueId>> reduced_;      // RowReduce, Reduce: group results
   std::map<int, std::vector<rt::BufferIndex>> partials_;  // Reduce
   struct Position {

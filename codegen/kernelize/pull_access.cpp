@@ -25,8 +25,18 @@ Place KernelEmitter::domain_place() {
 Place KernelEmitter::domain_place(const ir::Type& t) {
   Place place = domain_place();
   const bool is_same = t.rank == 2 && t.dims[0] == kp_.domain.rows && t.dims[1] == kp_.domain.cols;
-  if (!is_same) place.row = place.col = std::nullopt;
+  if (is_same) return place;
+  place.row = place.col = std::nullopt;
+  place.flat->limit = row_limit(pc_.num_elems(t));
   return place;
+}
+
+KirValue KernelEmitter::row_limit(HostExprId elems) {
+  const auto& d = kp_.domain;
+  if (d.kind != kir::GroupKind::Row || elems == pc_.exprs().mul(d.rows, d.cols)) return {};
+  KirValue& limit = row_limits_[elems.index()];
+  if (!limit) limit = b_.in_group([&] { return b_.sub(host_value(elems), b_.group_base()); });
+  return limit;
 }
 
 bool KernelEmitter::is_domain_place(const Place& place) {
@@ -274,11 +284,13 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
   if (op.kind != OpKind::chunk) return pull(x, {flat, {}, {}});
   const auto size = host_value(type(x).dims[0]);
   if (flat.kind == Index::Kind::Linear) {
+    const auto known = is_domain_place(place) ? row_limit(type(x).dims[0]) : KirValue();
+    const bool is_known = known && (!flat.limit || flat.limit == known);
     const auto make = [&] {
-      const auto rest = flat.value.is_valid() ? b_.sub(size, flat.value) : size;
-      return flat.limit.is_valid() ? b_.min(rest, flat.limit) : rest;
+      const auto ends = flat.value.is_valid() ? b_.sub(size, flat.value) : size;
+      return flat.limit.is_valid() ? b_.min(ends, flat.limit) : ends;
     };
-    flat.limit = flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+    flat.limit = is_known ? known : flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
     const auto value = pull(x, {flat, {}, {}});
     if (buffer_of(x)) return value;  // loads give zeros behind the limit
     const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };

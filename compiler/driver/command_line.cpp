@@ -30,7 +30,9 @@ struct Registry {
   CLI::App* add(const std::string& name, const std::string& description,
                 ExitCode (*run)(const Options&), const std::shared_ptr<Options>& options) {
     CLI::App* command = app.add_subcommand(name, description);
-    command->callback([this, run, options] { action = [run, options] { return run(*options); }; });
+    // The callback outlives a registry of a command's own sub-commands.
+    command->callback(
+        [chosen = &action, run, options] { *chosen = [run, options] { return run(*options); }; });
     return command;
   }
 };

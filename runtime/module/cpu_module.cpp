@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/sanitizer.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -63,7 +65,9 @@ Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {
     ::close(fd);
     return fail(ErrorKind::Io, std::string("memory file: ") + std::strerror(code), code);
   }
-  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  // A sanitizer's symbolizer is a process of its own: it opens the module by the same path.
+  const std::string process = kAddressSanitizer ? std::to_string(::getpid()) : "self";
+  const std::string path = "/proc/" + process + "/fd/" + std::to_string(fd);
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   const char* message = handle ? nullptr : ::dlerror();
   if (!handle) {

@@ -218,7 +218,7 @@ class BitsRun::Comparison {
     const CudaArgsLayout layout = cuda_args_layout(program_);
     std::vector<std::uint8_t> bytes(layout.size_bytes);
     const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
-      std::memcpy(bytes.data() + offset, from, size);
+      if (size > 0) std::memcpy(bytes.data() + offset, from, size);
     };
     put(layout.buffers, static_cast<const void*>(by_cuda_.pointers()), 8 * by_cuda_.num_buffers());
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
