@@ -6,7 +6,6 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -23,6 +22,32 @@ extern "C" const char* __asan_default_options() {
   return "detect_stack_use_after_return=0";
 }
 #endif
+
+// Keeps the registers that a function must keep on the stack at hand, whose end goes to *from, and
+// goes on with the stack that ends at `to`. swapcontext would ask the kernel for the signal mask at
+// every switch, and under AddressSanitizer map the stack's shadow anew.
+extern "C" void cinch_switch_stack(void** from, void* to);
+asm(R"(
+  .text
+  .type cinch_switch_stack, @function
+cinch_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+  .size cinch_switch_stack, .-cinch_switch_stack
+)");
 
 namespace cinch::codegen {
 namespace {
@@ -54,7 +79,7 @@ constexpr std::size_t kStackBytes = std::int64_t{512} * 1024;
 // One stack of the process: the scheduler's or a fiber's. AddressSanitizer is told of every switch:
 // it keeps shadow stacks of its own.
 struct Stack {
-  ucontext_t context;
+  void* end = nullptr;  // while it sleeps
   const void* bottom = nullptr;
   std::size_t size_bytes = 0;
   void* shadow = nullptr;  // the sanitizer's, while this stack sleeps
@@ -65,7 +90,7 @@ void switch_stacks(Stack& from, Stack& to) {
   if constexpr (kAddressSanitizer) {
     __sanitizer_start_switch_fiber(&from.shadow, to.bottom, to.size_bytes);
   }
-  swapcontext(&from.context, &to.context);
+  cinch_switch_stack(&from.end, to.end);
   if constexpr (kAddressSanitizer) __sanitizer_finish_switch_fiber(from.shadow, nullptr, nullptr);
 }
 
@@ -81,7 +106,8 @@ void arrive_on_new_stack(Stack& previous) {
   if constexpr (kAddressSanitizer) {
     __sanitizer_start_switch_fiber(nullptr, to.bottom, to.size_bytes);
   }
-  setcontext(&to.context);
+  void* end = nullptr;
+  cinch_switch_stack(&end, to.end);
   __builtin_unreachable();
 }
 
@@ -157,10 +183,10 @@ class Block {
     Stack& stack = fibers_[i].stack;
     stack.bottom = stacks_ + i * kStackBytes;
     stack.size_bytes = kStackBytes;
-    getcontext(&stack.context);
-    stack.context.uc_stack.ss_sp = stacks_ + i * kStackBytes;
-    stack.context.uc_stack.ss_size = kStackBytes;
-    makecontext(&stack.context, [] { g_block->body(); }, 0);
+    // As cinch_switch_stack left it: six registers, where it returns to, and that one's caller.
+    auto** words = reinterpret_cast<void**>(stacks_ + (i + 1) * kStackBytes) - 8;
+    words[6] = reinterpret_cast<void*>(+[] { g_block->body(); });
+    stack.end = words;
   }
 
   void body() {
