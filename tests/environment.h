@@ -19,4 +19,11 @@ inline bool is_long_run() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+/// Is a sample of the everyday matrix enough (CINCH_SAMPLE set and not 0)? For builds in which
+/// everything takes several times as long.
+inline bool is_sample_run() {
+  const char* value = std::getenv("CINCH_SAMPLE");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
 }  // namespace cinch

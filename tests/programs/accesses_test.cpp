@@ -198,8 +198,11 @@ void register_program(const ProgramFile& program) {
 int main(int argc, char** argv) {
   using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  for (const auto& program : compressors_of(CINCH_STDLIB_DIR)) register_program(program);
-  for (const auto& program : library_compositions()) register_program(program);
-  for (const auto& program : compressors_of(CINCH_PROGRAMS_DIR)) register_program(program);
+  const auto register_all = [](std::vector<ProgramFile> programs) {
+    for (const auto& program : sample_of(std::move(programs))) register_program(program);
+  };
+  register_all(compressors_of(CINCH_STDLIB_DIR));
+  register_all(library_compositions());
+  register_all(compressors_of(CINCH_PROGRAMS_DIR));
   return RUN_ALL_TESTS();
 }

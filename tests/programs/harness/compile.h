@@ -28,7 +28,8 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
 tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
     const kir::KernelProgram& kernels, const std::string& arch, bool count_accesses = false);
 
-/// The levels of x86-64 that this machine runs, lowest first; those it lacks are in `missing`.
+/// The levels of x86-64 that this machine runs, lowest first (in a sample run the highest alone);
+/// those it lacks are in `missing`.
 struct Architectures {
   std::vector<std::string> present, missing;
 };

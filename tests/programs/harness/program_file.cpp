@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/environment.h"
+
 namespace cinch::testing {
 namespace {
 
@@ -104,12 +106,19 @@ std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder) {
   return programs;
 }
 
+std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs) {
+  if (!is_sample_run()) return programs;
+  std::vector<ProgramFile> sample;
+  for (std::size_t i = 0; i < programs.size(); i += 3) sample.push_back(std::move(programs[i]));
+  return sample;
+}
+
 std::vector<ProgramFile> programs_for_cuda(bool is_long) {
   std::vector<ProgramFile> programs = compressors_of(CINCH_STDLIB_DIR);
   for (ProgramFile& program : library_compositions()) {
     if (is_long || program.name == "ef_of_onebit") programs.push_back(std::move(program));
   }
-  if (!is_long) return programs;
+  if (!is_long) return sample_of(std::move(programs));
   for (ProgramFile& program : compressors_of(CINCH_PROGRAMS_DIR)) {
     programs.push_back(std::move(program));
   }

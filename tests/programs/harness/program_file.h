@@ -38,8 +38,12 @@ std::vector<ProgramFile> library_compositions();
 /// The programs of a folder that can be read and are no wrappers.
 std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder);
 
+/// All of them; in a sample run the first, the fourth and so on.
+std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
+
 /// What CUDA text is tested with: the standard library and error feedback around onebit; in a long
-/// run error feedback around all of it and the programs of tests/programs.
+/// run error feedback around all of it and the programs of tests/programs; a sample_of in a sample
+/// run.
 std::vector<ProgramFile> programs_for_cuda(bool is_long);
 
 /// All `.cinch` files below a folder, by path.

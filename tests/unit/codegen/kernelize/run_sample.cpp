@@ -7,10 +7,12 @@
 #include "codegen/jit/compile_program.h"
 #include "compiler/interp/interp.h"
 #include "runtime/image/fingerprint.h"
+#include "runtime/module/cpu_module.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/payload_assembly.h"
 #include "runtime/session/session.h"
+#include "tests/environment.h"
 
 namespace cinch::codegen {
 namespace {
@@ -56,12 +58,12 @@ Expected interpret(const ir::Program& program, const std::vector<float>& g,
 
 }  // namespace
 
-// Two steps at every edge size, on each level of vectors that the machine has.
+// Two steps at every edge size, on each level of vectors that the machine has (in a sample run the
+// highest).
 void compare(Sample& s) {
   const auto kernels = s.kernels();
   for (const auto* arch : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
-    if (std::string(arch) == "x86-64-v4" && !__builtin_cpu_supports("avx512bw")) continue;
-    if (std::string(arch) == "x86-64-v3" && !__builtin_cpu_supports("avx2")) continue;
+    if (!rt::host_supports(arch) || (is_sample_run() && arch != rt::host_cpu_arch())) continue;
     const auto image = make_image(kernels, {TargetKind::Cpu, arch});
     ASSERT_TRUE(image) << image.error().message;
     for (const std::int64_t n : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5000, 70001}) {

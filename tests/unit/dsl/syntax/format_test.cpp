@@ -1,5 +1,6 @@
 // The formatter: canonical, idempotent, keeps every comment and the tree.
 #include "parse_fixture.h"
+#include "tests/environment.h"
 
 namespace cinch::dsl {
 namespace {
@@ -76,7 +77,8 @@ TEST(FormatTest, LawsHoldWithACommentInEveryGap) {
   for (const CorpusFile& file : corpus()) {
     const std::string tree = dump(Parsed(file.text).module);
     std::size_t num_tried = 0;
-    for (std::size_t at = 0; at <= file.text.size(); ++at) {
+    const std::size_t stride = is_sample_run() ? 7 : 1;
+    for (std::size_t at = 0; at <= file.text.size(); at += stride) {
       const bool in_word = at > 0 && at < file.text.size() && std::isalnum(file.text[at - 1]) &&
                            std::isalnum(file.text[at]);
       if (in_word) continue;
@@ -90,7 +92,7 @@ TEST(FormatTest, LawsHoldWithACommentInEveryGap) {
         if (testing::Test::HasFailure()) return;
       }
     }
-    EXPECT_GT(num_tried, 200u) << file.name;
+    EXPECT_GT(num_tried, 200u / stride) << file.name;
   }
 }
 
