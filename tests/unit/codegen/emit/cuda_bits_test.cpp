@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/environment.h"
 #include "tests/unit/codegen/emit/program_bits.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
 
@@ -89,7 +90,7 @@ TEST(CudaBits, float_scan) {
 }
 TEST(CudaBits, stored_partials) {
   agree(kir::sample_partials(), {0, 1, 2, 127, 128, 1023, 1024, 1025, 5000});
-  agree(kir::sample_partials(), {1024 * 1024 + 2100});
+  if (!is_sample_run()) agree(kir::sample_partials(), {1024 * 1024 + 2100});
 }
 TEST(CudaBits, draws_histogram_ordered_adds_and_sorts) {
   agree(kir::sample_odds());
@@ -101,6 +102,7 @@ TEST(CudaBits, every_stored_type) {
   }
   agree(kir::sample_copy(kBool, 1), {1, 7, 8, 33, 1025});
   for (int bits : {2, 3, 4, 7, 9, 13, 24, 31, 33, 57, 63}) {
+    if (is_sample_run() && bits != 3 && bits != 33) continue;
     agree(kir::sample_copy(*make_uint(bits), static_cast<std::uint8_t>(bits)), {1, 33, 1025});
     agree(kir::sample_copy(*make_int(bits), static_cast<std::uint8_t>(bits)), {7, 1024});
   }
