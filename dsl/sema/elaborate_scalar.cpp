@@ -111,21 +111,19 @@ Value Elaborator::binary(const ast::Binary& node, Span span) {
     }
   }
   const Infix infix = infix_of(node.op);
-  if (is_comparison(infix.op) && own_dtype(b) != kBool && is_chained(node, span))
-    return error(span);
+  if (is_comparison(infix.op) && own_dtype(b) != kBool) warn_of_chain(node, span);
   return scalar_op(infix.op, {a, b}, span, infix.text);
 }
 
 // `a < b < c` compares the truth of `a < b` with c.
-bool Elaborator::is_chained(const ast::Binary& node, Span span) {
+void Elaborator::warn_of_chain(const ast::Binary& node, Span span) {
   const auto* first = std::get_if<ast::Binary>(&tree()[node.lhs].node);
-  if (first == nullptr || !is_comparison(infix_of(first->op).op)) return false;
+  if (first == nullptr || !is_comparison(infix_of(first->op).op)) return;
   const dsl::SourceBuffer& source = *env_->unit->source;
   const std::string middle(source.text(tree()[first->rhs].span));
   reporter_.report<DiagKind::ChainedComparison>(span).note(
       "write `" + std::string(source.text(tree()[node.lhs].span)) + " && " + middle + " " +
       infix_of(node.op).text + " " + std::string(source.text(tree()[node.rhs].span)) + "`");
-  return true;
 }
 
 Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,

@@ -150,7 +150,7 @@ class Elaborator {
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
   Value unary(const ast::Unary& node, Span span);
   Value binary(const ast::Binary& node, Span span);
-  bool is_chained(const ast::Binary& node, Span span);
+  void warn_of_chain(const ast::Binary& node, Span span);
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,

@@ -40,8 +40,8 @@ std::vector<std::string> found_errors(const Checked& checked) {
   std::vector<std::string> found;
   for (const dsl::Diagnostic& diag : checked.sink->all()) {
     const dsl::LineColumn at = checked.sources->find(diag.span.file)->position(diag.span.begin);
-    found.push_back(std::to_string(at.line) + ":" + std::to_string(at.column) +
-                    ": error: " + dsl::message(diag));
+    found.push_back(std::to_string(at.line) + ":" + std::to_string(at.column) + ": " +
+                    std::string(dsl::severity_name(diag.severity())) + ": " + dsl::message(diag));
   }
   return found;
 }
