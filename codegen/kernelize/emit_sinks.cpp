@@ -10,7 +10,7 @@ using KirValue = kir::ValueId;
 
 void KernelEmitter::emit_store(const Sink& s) {
   const Place place = domain_place(type(s.value));
-  const KirValue limit = place.flat->limit;
+  const KirValue limit = place.flat ? place.flat->limit : KirValue();
   auto value = pull(s.value, place);
   if (s.adds_to_buffer) value = b_.add(b_.load_linear(s.buffer, b_.group_base(), limit), value);
   b_.store_linear(s.buffer, value, b_.group_base(), limit);

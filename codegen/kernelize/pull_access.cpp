@@ -23,12 +23,11 @@ Place KernelEmitter::domain_place() {
 }
 
 Place KernelEmitter::domain_place(const ir::Type& t) {
-  Place place = domain_place();
   const bool is_same = t.rank == 2 && t.dims[0] == kp_.domain.rows && t.dims[1] == kp_.domain.cols;
-  if (is_same) return place;
-  place.row = place.col = std::nullopt;
-  place.flat->limit = row_limit(pc_.num_elems(t));
-  return place;
+  if (is_same) return domain_place();
+  Index flat{Index::Kind::Linear, b_.group_base(), {}, {}, true};
+  flat.limit = row_limit(pc_.num_elems(t));
+  return {flat, std::nullopt, std::nullopt};
 }
 
 KirValue KernelEmitter::row_limit(HostExprId elems) {

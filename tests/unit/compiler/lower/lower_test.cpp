@@ -247,8 +247,9 @@ TEST(LowerLambda, WhatHasNoLiftedFormIsALimitation) {
                      [&](ExprId x) {
                        const VarId v = t.var("v", t.scalar(kF32));
                        const ExprId row = t.op(ScalarOp::add, {t.table(kF32, {1, 2}), t.use(v)});
-                       const ExprId twice = t.call(BuiltinId::concat, t.vec(kF32, 4), {row, row});
-                       const ExprId body = t.call(BuiltinId::sum, t.scalar(kF32), {twice});
+                       const ExprId spread =
+                           t.call(BuiltinId::scatter, t.vec(kF32, 4), {row, t.table(kU32, {0, 3})});
+                       const ExprId body = t.call(BuiltinId::sum, t.scalar(kF32), {spread});
                        return t.call(BuiltinId::map, t.vec(kF32, t.n()), {x, t.lambda({v}, body)});
                      }),
       InternalError);
