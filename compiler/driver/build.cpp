@@ -9,10 +9,11 @@
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/text.h"
 #include "compiler/driver/commands.h"
-#include "compiler/driver/compile.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/output_file.h"
-#include "compiler/driver/program_lookup.h"
+#include "compiler/driver/target.h"
 #include "compiler/ir/printer.h"
+#include "compiler/service/compile.h"
 #include "dsl/syntax/syntax.h"
 #include "runtime/image/image_file.h"
 
@@ -24,7 +25,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 std::string emit_tree(const ProgramOptions& options) {
   FrontEnd front_end;
-  const dsl::SourceBuffer& file = front_end.load(find_program(options.program).path);
+  const dsl::SourceBuffer& file = front_end.add(service::find_program(options));
   const ast::Module module = dsl::parse(file, front_end.sink);
   front_end.end_if_errors();
   return dsl::dump(module);
@@ -32,7 +33,24 @@ std::string emit_tree(const ProgramOptions& options) {
 
 std::string emit_checked(const ProgramOptions& options) {
   FrontEnd front_end;
-  return sema::dump(check_program(front_end, options));
+  return sema::dump(
+      service::check_program(front_end, service::find_program(options), options.bindings));
+}
+
+std::string emit_ir(const BuildOptions& options) {
+  FrontEnd front_end;
+  return ir::print(service::make_ir(front_end, options.program, !options.no_passes));
+}
+
+kir::KernelProgram make_kernels(const ProgramOptions& options) {
+  FrontEnd front_end;
+  return service::make_kernels(service::make_ir(front_end, options));
+}
+
+Bytes emit_image(const BuildOptions& options) {
+  FrontEnd front_end;
+  return rt::write_image(service::make_program_image(front_end, options.program,
+                                                     find_target(options.execution, true)));
 }
 
 codegen::Target target_of(const BuildOptions& options) {
@@ -44,7 +62,7 @@ codegen::Target target_of(const BuildOptions& options) {
 }
 
 codegen::KernelSource make_source(const BuildOptions& options, const codegen::Target& target) {
-  const kir::KernelProgram kernels = make_kernels(make_ir(options.program));
+  const kir::KernelProgram kernels = make_kernels(options.program);
   if (target.kind == codegen::TargetKind::Cuda) return codegen::emit_cuda(kernels, {target.arch});
   return codegen::emit_cpu(kernels, {target.arch});
 }
@@ -85,13 +103,13 @@ Bytes emit_stage(const BuildOptions& options) {
   const std::string& stage = options.emit;
   if (stage == "ast") return bytes_of(emit_tree(options.program));
   if (stage == "checked") return bytes_of(emit_checked(options.program));
-  if (stage == "ir") return bytes_of(ir::print(make_ir(options.program, !options.no_passes)));
-  if (stage == "kir") return bytes_of(kir::print(make_kernels(make_ir(options.program))));
+  if (stage == "ir") return bytes_of(emit_ir(options));
+  if (stage == "kir") return bytes_of(kir::print(make_kernels(options.program)));
   if (stage == "source") return bytes_of(emit_source(options));
   if (stage == "asm") return bytes_of(emit_assembly(options));
   if (stage == "ptx") return emit_cuda_binary(options, codegen::CudaOutput::Ptx);
   if (stage == "cubin") return emit_cuda_binary(options, codegen::CudaOutput::Cubin);
-  return rt::write_image(make_program_image(options.program, options.execution));
+  return emit_image(options);
 }
 
 bool is_binary(const std::string& stage) {

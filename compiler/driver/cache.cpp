@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands.h"
-#include "compiler/driver/compile.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/program_lookup.h"
+#include "compiler/driver/target.h"
 #include "compiler/driver/terminal.h"
+#include "compiler/service/compile.h"
 #include "runtime/cache/image_cache.h"
 
 namespace cinch::driver {
@@ -105,7 +105,8 @@ ExitCode run_cache_warm(const CacheOptions& options) {
                          "'" + text + "': this version keeps compiled programs for CPUs only");
     }
     for (const std::string& program : programs) {
-      make_program_image({program, options.bindings}, target);
+      FrontEnd front_end;
+      service::make_program_image(front_end, {program, options.bindings, {}}, target);
       fmt::print("{} for {}\n", program, target.arch);
     }
   }

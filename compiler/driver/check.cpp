@@ -3,7 +3,6 @@
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/program_lookup.h"
 
 namespace cinch::driver {
 

@@ -8,7 +8,7 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/commands.h"
-#include "compiler/driver/program_lookup.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/version.h"
 #include "runtime/module/cpu_module.h"
 

@@ -1,7 +1,20 @@
-// From errors of the runtime to exit codes; see exit_code.h.
+// From errors of runtime and service to exit codes; see exit_code.h.
 #include "compiler/driver/exit_code.h"
 
 namespace cinch::driver {
+
+ExitCode exit_code_of(service::Fault fault) {
+  switch (fault) {
+    case service::Fault::Unavailable:
+      return ExitCode::Unavailable;
+    case service::Fault::Internal:
+      return ExitCode::Internal;
+    case service::Fault::Argument:
+      return ExitCode::Usage;
+    default:
+      return ExitCode::AtFault;
+  }
+}
 
 ExitCode exit_code_of(rt::ErrorKind kind) {
   switch (kind) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/service/service_error.h"
 #include "runtime/core/error.h"
 
 namespace cinch::driver {
@@ -30,7 +31,8 @@ class CommandError : public std::exception {
   std::string message_;
 };
 
-// The code that an error of the runtime ends with.
+// The codes that errors of the runtime and of the service end with.
+ExitCode exit_code_of(service::Fault fault);
 ExitCode exit_code_of(rt::ErrorKind kind);
 [[noreturn]] void throw_error(const rt::Error& error, const std::string& context = "");
 

@@ -5,8 +5,10 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/driver/commands.h"
-#include "compiler/driver/compile.h"
 #include "compiler/driver/explain_report.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
 
 namespace cinch::driver {
 
@@ -111,9 +113,11 @@ void print_explanation(const json& report) {
 }  // namespace
 
 ExitCode run_explain(const ExplainOptions& options) {
-  const ir::Program program = make_ir(options.program);
-  kir::KernelProgram kernels = make_kernels(program);
-  const ir::Program lowered = make_ir(options.program, /*with_passes=*/false);
+  FrontEnd front_end;
+  const ir::Program program = service::make_ir(front_end, options.program);
+  kir::KernelProgram kernels = service::make_kernels(program);
+  service::FrontEnd silent;  // what there is to say was said
+  const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
   const json report = explain_report(lowered, program, kernels, options);
   if (options.json) {
     fmt::print("{}\n", report.dump());

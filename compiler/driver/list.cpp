@@ -6,7 +6,6 @@
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/program_lookup.h"
 #include "compiler/driver/terminal.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"

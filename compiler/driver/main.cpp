@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/driver/command_line.h"
+#include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/report.h"
 
@@ -38,6 +39,8 @@ int main(int argc, char** argv) {
     return end_with(code, "");
   } catch (const cinch::driver::CommandError& error) {
     return end_with(error.code(), error.what());
+  } catch (const cinch::service::ServiceError& error) {
+    return end_with(cinch::driver::exit_code_of(error.fault()), error.what());
   } catch (const cinch::InternalError& error) {
     return end_with_fault(error, std::vector<std::string>(argv, argv + argc));
   } catch (const std::bad_alloc&) {

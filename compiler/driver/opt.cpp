@@ -4,12 +4,14 @@
 #include <cstdio>
 
 #include "compiler/driver/commands.h"
-#include "compiler/driver/compile.h"
+#include "compiler/driver/front_end.h"
 #include "compiler/driver/output_file.h"
+#include "compiler/driver/target.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/pipeline/pipeline.h"
+#include "compiler/service/compile.h"
 
 namespace cinch::driver {
 
@@ -62,7 +64,7 @@ ExitCode run_opt(const OptOptions& options) {
   run.print = [](std::string_view title, const std::string& text) {
     fmt::print(stderr, "// {}\n{}\n", title, text);
   };
-  run.evaluate = evaluate_constant;
+  run.evaluate = service::evaluate_constant;
   if (options.pass_limit >= 0) run.pass_limit = options.pass_limit;
   print_report(options, pipeline::run(program, run));
   fmt::print("{}", ir::print(program));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/service/program_lookup.h"
+
 namespace cinch::driver {
 
 enum class DiagnosticsFormat { Text, Json, Sarif };
@@ -21,11 +23,7 @@ struct FormatOptions {
   bool check_only = false;
 };
 
-// A compressor and the values of its parameters.
-struct ProgramOptions {
-  std::string program;                // path, path:name, or a name of the standard library
-  std::vector<std::string> bindings;  // name=value
-};
+using ProgramOptions = service::ProgramRequest;
 
 // Where code runs.
 struct ExecutionOptions {

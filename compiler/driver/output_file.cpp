@@ -28,36 +28,11 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
   throw CommandError(ExitCode::AtFault, std::string(what) + " '" + path + "': " + reason);
 }
 
-template <typename Bytes>
-Bytes read_whole(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
-    errno = EISDIR;
-    fail("cannot read", path);
-  }
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) fail("cannot read", path);
-  Bytes bytes;
-  char block[65536];
-  while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {
-    bytes.insert(bytes.end(), block, block + got);
-  }
-  if (std::ferror(file.get())) fail("cannot read", path);
-  return bytes;
-}
-
 }  // namespace
-
-std::string read_text_file(const std::string& path) {
-  return read_whole<std::string>(path);
-}
 
 std::string read_text_or_input(const std::string& path) {
   if (path != kStandardInput) return read_text_file(path);
   return {std::istreambuf_iterator<char>(std::cin), {}};
-}
-
-std::vector<std::uint8_t> read_binary_file(const std::string& path) {
-  return read_whole<std::vector<std::uint8_t>>(path);
 }
 
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes) {

@@ -1,5 +1,5 @@
-// Files that a command reads and writes whole. Writing goes to a file beside the target, which then
-// takes its name.
+// Files that a command writes whole, and its standard input. Writing goes to a file beside the
+// target, which then takes its name.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/service/whole_file.h"
+
 namespace cinch::driver {
 
 inline constexpr std::string_view kStandardInput = "-";
 
-// Throws CommandError (AtFault) naming the file and the system's reason.
-std::string read_text_file(const std::string& path);
-std::vector<std::uint8_t> read_binary_file(const std::string& path);
+using service::read_binary_file;
+using service::read_text_file;
 // The same; "-" is the standard input.
 std::string read_text_or_input(const std::string& path);
 // The target is complete or as it was before. Throws CommandError (AtFault).

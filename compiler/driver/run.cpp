@@ -172,7 +172,7 @@ void print_run(const nlohmann::json& r) {
 }
 
 void check_options(const RunOptions& options) {
-  parse_bindings(options.program.bindings);
+  service::parse_bindings(options.program.bindings);
   const bool has_states = !options.state_in.empty() || !options.state_out.empty();
   if (options.ranks && has_states) {
     throw CommandError(ExitCode::Usage, "--ranks keeps no states: each rank has its own");

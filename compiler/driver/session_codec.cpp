@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include "compiler/driver/codec.h"
-#include "compiler/driver/compile.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/session/session.h"
 
@@ -69,15 +70,18 @@ std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgra
 }
 
 CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
+  FrontEnd front_end;
   if (options.interpret) {
-    interpreted_ = std::make_shared<const ir::Program>(make_ir(options.program));
+    interpreted_ =
+        std::make_shared<const ir::Program>(service::make_ir(front_end, options.program));
     info_ = &interpreted_->info;
   } else {
     std::optional<rt::ProgramImage> image = find_image(options.program, options.execution);
     if (image) {
-      bindings_ = parse_bindings(options.program.bindings);
+      bindings_ = service::parse_bindings(options.program.bindings);
     } else {
-      image = make_program_image(options.program, options.execution);
+      image = service::make_program_image(front_end, options.program,
+                                          find_target(options.execution, true));
     }
     loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(*image)));
     info_ = &loaded_->info();

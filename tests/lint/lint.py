@@ -33,6 +33,7 @@ LAYERS = {
     "compiler/passes": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis"],
     "compiler/pipeline": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes"],
     "compiler/interp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes", "compiler/pipeline"],
+    "compiler/service": ["runtime", "dsl", "compiler", "codegen"],
     "compiler/driver": ["runtime", "dsl", "compiler", "codegen"],
     "codegen/kir": RUNTIME,
     "codegen/tuning": RUNTIME,

@@ -34,7 +34,9 @@ SOURCES_PER_UNIT = 16
 # happen to be like those of parameters.
 OFF_IN_TESTS = ("-bugprone-unchecked-optional-access,-performance-inefficient-vector-operation,"
                 "-readability-suspicious-call-argument")
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
+# Folders that includes of ours start from: the root, and where headers for users lie.
+INCLUDE_FOLDERS = [ROOT, ROOT / "runtime" / "c_api"]
 
 
 def read_commands(build):
@@ -59,7 +61,7 @@ def read_commands(build):
 def included_by(source, seen):
     """Adds to `seen` every file of ours that `source` includes."""
     for name in INCLUDE.findall(source.read_text(errors="replace")):
-        for path in (ROOT / name, source.parent / name):
+        for path in [folder / name for folder in [*INCLUDE_FOLDERS, source.parent]]:
             if path.is_file() and path not in seen:
                 seen.add(path)
                 included_by(path, seen)

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "codegen/emit/kernel_source.h"
-#include "compiler/driver/program_lookup.h"
+#include "compiler/service/program_lookup.h"
 #include "dsl/source/source.h"
 #include "runtime/cache/image_cache.h"
 
-namespace cinch::driver {
+namespace cinch::service {
 
 class CompileCache {
  public:
-  // Of a program in a file, for a target. Reads the file; throws CommandError where it cannot.
-  CompileCache(const ProgramPlace& place, const std::vector<std::string>& bindings,
+  // Of a program, for a target.
+  CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                const codegen::Target& target);
 
   std::optional<rt::ProgramImage> find() const;
@@ -27,10 +27,10 @@ class CompileCache {
  private:
   bool is_current(const rt::SourceStamp& stamp) const;
 
-  ProgramPlace place_;
+  ProgramText program_;
   std::string title_;
   Hash128 key_;
   rt::ImageCache cache_;
 };
 
-}  // namespace cinch::driver
+}  // namespace cinch::service

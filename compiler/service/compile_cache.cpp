@@ -1,12 +1,12 @@
 // Keys and stamps of compiled programs; see compile_cache.h.
-#include "compiler/driver/compile_cache.h"
+#include "compiler/service/compile_cache.h"
 
 #include <filesystem>
 
-#include "compiler/driver/output_file.h"
-#include "compiler/driver/source_identity.h"
+#include "compiler/service/source_identity.h"
+#include "compiler/service/whole_file.h"
 
-namespace cinch::driver {
+namespace cinch::service {
 
 namespace fs = std::filesystem;
 
@@ -34,13 +34,14 @@ fs::path actual_path(const std::string& path, const std::string& program) {
 
 }  // namespace
 
-CompileCache::CompileCache(const ProgramPlace& place, const std::vector<std::string>& bindings,
+CompileCache::CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                            const codegen::Target& target)
-    : place_(place), cache_(rt::cache_settings_from_environment()) {
-  title_ = fs::path(place.path).stem().string();
-  if (!place.compressor.empty() && place.compressor != title_) title_ += ":" + place.compressor;
+    : program_(program), cache_(rt::cache_settings_from_environment()) {
+  title_ = fs::path(program.path).stem().string();
+  if (!program.compressor.empty() && program.compressor != title_)
+    title_ += ":" + program.compressor;
   Hasher hasher;
-  hasher.add(source_identity()).add(read_text_file(place.path));
+  hasher.add(source_identity()).add(program.text);
   // Without a name, the file's own decides among several compressors.
   hasher.add(title_).add(std::uint64_t{bindings.size()});
   for (const std::string& binding : bindings) {
@@ -54,7 +55,7 @@ CompileCache::CompileCache(const ProgramPlace& place, const std::vector<std::str
 
 bool CompileCache::is_current(const rt::SourceStamp& stamp) const {
   std::error_code error;
-  const fs::path path = actual_path(stamp.path, place_.path);
+  const fs::path path = actual_path(stamp.path, program_.path);
   return fs::is_regular_file(path, error) && hash128(read_text_file(path)) == stamp.text;
 }
 
@@ -73,11 +74,11 @@ void CompileCache::put(const rt::ProgramImage& image, const dsl::SourceSet& sour
     const dsl::SourceBuffer& file = *sources.find(id);
     // Texts that are no files come from the bindings, which the key holds.
     std::error_code error;
-    if (file.name() == place_.path || !fs::is_regular_file(file.name(), error)) continue;
-    entry.imports.push_back({movable_path(file.name(), place_.path), hash128(file.text())});
+    if (file.name() == program_.path || !fs::is_regular_file(file.name(), error)) continue;
+    entry.imports.push_back({movable_path(file.name(), program_.path), hash128(file.text())});
   }
   // What cannot be kept is compiled again next time.
   (void)cache_.put(key_, entry);
 }
 
-}  // namespace cinch::driver
+}  // namespace cinch::service

@@ -12,11 +12,11 @@ foreach(folder IN ITEMS dsl compiler codegen runtime/core runtime/image)
 endforeach()
 string(SHA256 identity "${digests}")
 file(CONFIGURE OUTPUT ${OUT} @ONLY CONTENT [[// Written by source_identity.cmake.
-#include "compiler/driver/source_identity.h"
+#include "compiler/service/source_identity.h"
 
-namespace cinch::driver {
+namespace cinch::service {
 const char* source_identity() {
   return "@identity@";
 }
-}  // namespace cinch::driver
+}  // namespace cinch::service
 ]])

@@ -1,15 +1,17 @@
 // Finding programs, the standard library and imports; see program_lookup.h.
-#include "compiler/driver/program_lookup.h"
+#include "compiler/service/program_lookup.h"
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
-#include "compiler/driver/exit_code.h"
-#include "compiler/driver/output_file.h"
+#include "compiler/service/service_error.h"
+#include "compiler/service/whole_file.h"
 #include "dsl/diag/diag.h"
 
-namespace cinch::driver {
+namespace cinch::service {
 
 namespace fs = std::filesystem;
 
@@ -18,11 +20,15 @@ namespace {
 // From build/<preset>/bin up to the root of the tree.
 constexpr int kLevelsToTree = 4;
 
+struct Place {
+  std::string path, compressor;
+};
+
 bool is_source(const fs::path& path) {
   return path.extension() == ".cinch";
 }
 
-ProgramPlace find_in_stdlib(const std::string& name) {
+Place find_in_stdlib(const std::string& name) {
   std::vector<std::string> names;
   for (const StdlibFile& file : stdlib_files()) {
     names.push_back(fs::path(file.path).stem());
@@ -33,7 +39,20 @@ ProgramPlace find_in_stdlib(const std::string& name) {
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const std::string_view near = dsl::nearest_name(name, candidates);
   if (!near.empty()) message += "; did you mean '" + std::string(near) + "'?";
-  throw CommandError(ExitCode::AtFault, message);
+  throw ServiceError(Fault::Request, message);
+}
+
+// Of the executable or library that this code stands in.
+fs::path own_folder() {
+  Dl_info info{};
+  std::error_code error;
+  fs::path path;
+  if (::dladdr(reinterpret_cast<const void*>(&stdlib_folder), &info) != 0) {
+    path = fs::canonical(info.dli_fname, error);
+  }
+  // An executable found along PATH may not say where it is.
+  if (path.empty() || error) path = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : path.parent_path();
 }
 
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
@@ -55,9 +74,7 @@ std::vector<sema::LoadedText> load_from_stdlib(const std::vector<std::string>& p
   return load_all(std::move(found));
 }
 
-}  // namespace
-
-ProgramPlace find_program(const std::string& program) {
+Place find_file(const std::string& program) {
   if (fs::is_regular_file(program)) return {program, ""};
   const std::size_t colon = program.rfind(':');
   if (colon != std::string::npos) {
@@ -66,22 +83,32 @@ ProgramPlace find_program(const std::string& program) {
     if (path.find('/') == std::string::npos && !is_source(path)) {
       return {find_in_stdlib(path).path, name};
     }
-    throw CommandError(ExitCode::AtFault, "cannot read '" + path + "': no such file");
+    throw ServiceError(Fault::Request, "cannot read '" + path + "': no such file");
   }
   if (program.find('/') != std::string::npos || is_source(program)) {
-    throw CommandError(ExitCode::AtFault, "cannot read '" + program + "': no such file");
+    throw ServiceError(Fault::Request, "cannot read '" + program + "': no such file");
   }
   return find_in_stdlib(program);
+}
+
+}  // namespace
+
+ProgramText find_program(const ProgramRequest& request) {
+  if (!request.text) {
+    const Place place = find_file(request.program);
+    return {place.path, place.compressor, read_text_file(place.path)};
+  }
+  const std::size_t colon = request.program.rfind(':');
+  if (colon == std::string::npos) return {request.program, "", *request.text};
+  return {request.program.substr(0, colon), request.program.substr(colon + 1), *request.text};
 }
 
 std::string stdlib_folder() {
   if (const char* given = std::getenv("CINCH_STDLIB"); given != nullptr && *given != '\0') {
     return given;
   }
-  std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (error) return "";
-  fs::path folder = executable.parent_path();
+  fs::path folder = own_folder();
+  if (folder.empty()) return "";
   const fs::path installed = folder.parent_path() / "share" / "cinch" / "stdlib";
   if (fs::is_directory(installed)) return installed;
   for (int level = 0; level < kLevelsToTree; ++level) {
@@ -113,4 +140,4 @@ std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   return load_all({path});
 }
 
-}  // namespace cinch::driver
+}  // namespace cinch::service

@@ -1,0 +1,21 @@
+// Where code is made for, as the command line says it.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codegen/emit/kernel_source.h"
+#include "compiler/driver/options.h"
+#include "runtime/image/image.h"
+
+namespace cinch::driver {
+
+// Throws CommandError (Unavailable) for devices and processors that are not here.
+codegen::Target find_target(const ExecutionOptions& options, bool must_run);
+// "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).
+codegen::Target parse_target(const std::string& text);
+// The image, where PROGRAM is the file of one: it needs no compiler. Throws CommandError where it
+// is corrupt, or where options ask for another device or processor than it was made for.
+std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
+                                           const ExecutionOptions& execution);
+
+}  // namespace cinch::driver

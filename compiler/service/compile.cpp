@@ -1,0 +1,60 @@
+// From text to image; see compile.h.
+#include "compiler/service/compile.h"
+
+#include "codegen/jit/compile_program.h"
+#include "codegen/kernelize/kernelize.h"
+#include "codegen/kir/cost.h"
+#include "codegen/kir/verifier.h"
+#include "compiler/interp/interp.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/lower/lower.h"
+#include "compiler/pipeline/pipeline.h"
+#include "compiler/service/compile_cache.h"
+#include "compiler/service/service_error.h"
+
+namespace cinch::service {
+
+std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
+                                                            const ir::Function& function) {
+  const rt::Result<interp::Array> value = interp::evaluate_constant(program, function);
+  if (!value) return std::nullopt;
+  return value->bits;
+}
+
+namespace {
+
+ir::Program lower_program(FrontEnd& front_end, const ProgramText& text,
+                          const std::vector<std::string>& bindings, bool with_passes) {
+  const sema::CheckedProgram checked = check_program(front_end, text, bindings);
+  ir::Program program = lower::lower(checked, &front_end.sources);
+  ir::verify(program, "lower");
+  if (with_passes) pipeline::run(program, {.evaluate = evaluate_constant});
+  return program;
+}
+
+}  // namespace
+
+ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes) {
+  return lower_program(front_end, find_program(request), request.bindings, with_passes);
+}
+
+kir::KernelProgram make_kernels(const ir::Program& program) {
+  kir::KernelProgram kernels = codegen::kernelize(program);
+  kir::verify(kernels, "kernelize");
+  kir::annotate_costs(kernels);
+  return kernels;
+}
+
+rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
+                                    const codegen::Target& target) {
+  const ProgramText text = find_program(request);
+  const CompileCache cache(text, request.bindings, target);
+  if (auto kept = cache.find()) return std::move(*kept);
+  const ir::Program program = lower_program(front_end, text, request.bindings, true);
+  rt::ProgramImage image = value_or_throw(codegen::make_image(make_kernels(program), target));
+  // A warning is shown whenever its program is used.
+  if (front_end.sink.all().empty()) cache.put(image, front_end.sources);
+  return image;
+}
+
+}  // namespace cinch::service

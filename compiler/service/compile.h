@@ -1,0 +1,22 @@
+// The stages joined: from a request to any of them. All throw ServiceError.
+#pragma once
+#include "codegen/emit/kernel_source.h"
+#include "codegen/kir/kir.h"
+#include "compiler/ir/ir.h"
+#include "compiler/service/front_end.h"
+#include "runtime/image/image.h"
+
+namespace cinch::service {
+
+// Verified IR; `with_passes` false: as lowering left it.
+ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes = true);
+// Verified kernels with their costs.
+kir::KernelProgram make_kernels(const ir::Program& program);
+// How passes evaluate constant functions: by the interpreter.
+std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
+                                                            const ir::Function& function);
+// For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
+rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
+                                    const codegen::Target& target);
+
+}  // namespace cinch::service

@@ -1,0 +1,78 @@
+// libcinch_compiler.so: the service behind one C function, which the C API opens when it compiles.
+#include <new>
+#include <string>
+
+#include "compiler/service/compile.h"
+#include "compiler/service/service_error.h"
+#include "runtime/c_api/cinch.h"
+#include "runtime/c_api/compiler_abi.h"
+#include "runtime/core/check.h"
+#include "runtime/image/image_file.h"
+
+namespace cinch::service {
+namespace {
+
+cinch_status status_of(Fault fault) {
+  switch (fault) {
+    case Fault::Program:
+      return CINCH_PROGRAM;
+    case Fault::Request:
+    case Fault::Argument:
+      return CINCH_INVALID_ARGUMENT;
+    case Fault::File:
+      return CINCH_IO;
+    case Fault::Unavailable:
+      return CINCH_UNAVAILABLE;
+    case Fault::Internal:
+      return CINCH_INTERNAL;
+  }
+  return CINCH_INTERNAL;
+}
+
+ProgramRequest program_of(const cinch_compiler_request& request) {
+  ProgramRequest made;
+  if (request.text != nullptr) {
+    made.text = std::string(request.text, request.text_size);
+    made.program = "text";
+  }
+  if (request.program != nullptr) made.program = request.program;
+  made.bindings.assign(request.bindings, request.bindings + request.num_bindings);
+  return made;
+}
+
+void compile(const cinch_compiler_request& request) {
+  FrontEnd front_end;
+  const rt::ProgramImage image =
+      make_program_image(front_end, program_of(request), {codegen::TargetKind::Cpu, request.cpu});
+  if (image.info.has_sync) {
+    throw ServiceError(Fault::Unavailable, image.info.name +
+                                               " synchronises by a `sync` body, which this "
+                                               "version checks but does not run");
+  }
+  const std::vector<std::uint8_t> bytes = rt::write_image(image);
+  request.give_image(request.context, bytes.data(), bytes.size());
+}
+
+}  // namespace
+}  // namespace cinch::service
+
+extern "C" __attribute__((visibility("default"))) int32_t
+cinch_compiler_compile(const cinch_compiler_request* request) {
+  if (request->version != CINCH_COMPILER_ABI_VERSION) return 1;
+  const auto give = [&](cinch_status status, std::string_view message) {
+    request->give_error(request->context, status, message.data(), message.size());
+  };
+  try {
+    cinch::service::compile(*request);
+  } catch (const cinch::service::ServiceError& error) {
+    give(cinch::service::status_of(error.fault()), error.what());
+  } catch (const cinch::InternalError& error) {
+    const bool is_limit = error.kind() == cinch::InternalErrorKind::Limitation;
+    give(is_limit ? CINCH_UNAVAILABLE : CINCH_INTERNAL, is_limit ? error.message() : error.what());
+  } catch (const std::bad_alloc&) {
+    give(CINCH_OUT_OF_MEMORY, "no memory");
+  } catch (const std::exception& error) {
+    give(CINCH_INTERNAL, error.what());
+  }
+  return 0;
+}

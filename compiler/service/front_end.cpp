@@ -1,0 +1,95 @@
+// Front end of all that compiles; see front_end.h.
+#include "compiler/service/front_end.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "compiler/service/service_error.h"
+#include "compiler/service/whole_file.h"
+#include "dsl/diag/render.h"
+
+namespace cinch::service {
+
+bool is_image(std::string_view bytes) {
+  return bytes.starts_with("CINCHIMG");
+}
+
+const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
+  return add({path, "", read_text_file(path)});
+}
+
+const dsl::SourceBuffer& FrontEnd::add(const ProgramText& program) {
+  if (is_image(program.text)) {
+    throw ServiceError(
+        Fault::Program,
+        program.path + ": a compiled image, no program text; run, encode and decode take it");
+  }
+  return sources.add(program.path, program.text);
+}
+
+void FrontEnd::end_if_errors() const {
+  if (show) show(sink, sources);
+  if (!sink.has_errors()) return;
+  throw ServiceError(Fault::Program,
+                     show ? "" : dsl::render_text(sink.all(), sources, {/*colour=*/false}));
+}
+
+std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words) {
+  std::vector<sema::Binding> bindings;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string text = equals == std::string::npos ? "" : word.substr(equals + 1);
+    char* end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    if (text == "true" || text == "false") {
+      value = text == "true" ? 1 : 0;
+      end = nullptr;
+    }
+    const bool is_number = !text.empty() && (end == nullptr || *end == '\0');
+    if (equals == 0 || !is_number) {
+      throw ServiceError(Fault::Argument,
+                         "a parameter is bound by name=number, not '" + word + "'");
+    }
+    bindings.push_back({word.substr(0, equals), value});
+  }
+  return bindings;
+}
+
+namespace {
+
+// Without a name: the file's only compressor that stands alone, or the one of the file's name.
+std::string choose_compressor(const sema::CheckedModule& module, const ProgramText& place) {
+  if (!place.compressor.empty()) return place.compressor;
+  std::string stem = std::filesystem::path(place.path).stem();
+  std::vector<std::string> names;
+  for (const sema::CompressorEntry& entry : module.compressors()) {
+    if (entry.name == stem) return stem;
+    if (!entry.is_wrapper) names.push_back(entry.name);
+  }
+  if (names.size() == 1) return names[0];
+  if (names.empty()) {
+    throw ServiceError(Fault::Program, place.path + ": holds no compressor that stands alone");
+  }
+  std::string message = place.path + ": holds several compressors; say which:";
+  for (const std::string& name : names) message += " " + place.path + ":" + name;
+  throw ServiceError(Fault::Program, message);
+}
+
+}  // namespace
+
+sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
+                                   const std::vector<std::string>& bindings) {
+  const std::vector<sema::Binding> values = parse_bindings(bindings);
+  const dsl::SourceBuffer& file = front_end.add(program);
+  const sema::CheckedModule module = sema::check_module(front_end.sources, file.id(), load_import,
+                                                        front_end.sink, sema::CheckDepth::Names);
+  if (front_end.sink.has_errors()) front_end.end_if_errors();
+  const std::string name = choose_compressor(module, program);
+  std::optional<sema::CheckedProgram> checked =
+      sema::elaborate(module, name, values, front_end.sink);
+  front_end.end_if_errors();
+  if (!checked) throw ServiceError(Fault::Program, "no program");
+  return std::move(*checked);
+}
+
+}  // namespace cinch::service

@@ -1,0 +1,42 @@
+// From a request to a checked program.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/service/program_lookup.h"
+#include "dsl/diag/diag.h"
+#include "dsl/sema/checked.h"
+#include "dsl/sema/sema.h"
+#include "dsl/source/source.h"
+
+namespace cinch::service {
+
+// Do the bytes of a file begin like a compiled image?
+bool is_image(std::string_view bytes);
+
+// The files of one run and what is wrong with them.
+struct FrontEnd {
+  dsl::SourceSet sources;
+  dsl::DiagSink sink;
+  // How diagnostics are told, warnings too; empty: errors stand in the ServiceError that ends the
+  // run.
+  std::function<void(const dsl::DiagSink&, const dsl::SourceSet&)> show;
+
+  // Reads the file; throws ServiceError (File) where it cannot be read, (Program) where it is a
+  // compiled image.
+  const dsl::SourceBuffer& load(const std::string& path);
+  const dsl::SourceBuffer& add(const ProgramText& program);
+  // Shows the diagnostics; throws ServiceError (Program) if one is an error.
+  void end_if_errors() const;
+};
+
+// name=value pairs. Throws ServiceError (Argument).
+std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words);
+
+// The compressor with its parameters bound. Throws ServiceError.
+sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
+                                   const std::vector<std::string>& bindings);
+
+}  // namespace cinch::service

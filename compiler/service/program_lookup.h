@@ -1,0 +1,45 @@
+// Where programs are: a request to a file and a compressor in it, the folder of
+// the standard library, and the files behind an import.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/sema/sema.h"
+
+namespace cinch::service {
+
+// A compressor and the values of its parameters.
+struct ProgramRequest {
+  // A path, path:name, or a name of the standard library. With `text`: what the text is called and,
+  // behind a colon, the compressor in it.
+  std::string program;
+  std::vector<std::string> bindings;  // name=value
+  std::optional<std::string> text;
+};
+
+struct ProgramText {
+  std::string path;        // a file, or what a text without one is called
+  std::string compressor;  // empty: the only one, or the one of the file's name
+  std::string text;
+};
+
+// Throws ServiceError (Request) with what is nearly right where there is no such program, (File)
+// where it cannot be read.
+ProgramText find_program(const ProgramRequest& request);
+
+// CINCH_STDLIB, else the folder installed with this executable or library, else that of the tree it
+// was built in. "" if none.
+std::string stdlib_folder();
+
+struct StdlibFile {
+  std::string family, path;
+};
+// All programs of the standard library, by family and name.
+std::vector<StdlibFile> stdlib_files();
+
+// Imports: std.family, std.family.name and std.name from the standard library, paths relative to
+// the importing file.
+std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request);
+
+}  // namespace cinch::service
