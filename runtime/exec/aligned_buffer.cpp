@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace cinch::rt {
 namespace {
 
-constexpr std::int64_t kHugePageBytes = std::int64_t{1} << 21;
+constexpr std::size_t kHugePageBytes = std::size_t{1} << 21;
 
 }  // namespace
 
@@ -20,22 +21,46 @@ Status AlignedBuffer::resize(std::int64_t size_bytes) {
   if (size_bytes < 0) {
     return fail(ErrorKind::InvalidArgument, fmt::format("a buffer of {} bytes", size_bytes));
   }
-  const bool is_large = size_bytes >= 2 * kHugePageBytes;
-  const std::size_t alignment = is_large ? kHugePageBytes : kBufferAlignment;
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment, static_cast<std::size_t>(size_bytes)) != 0) {
+  void* const memory = allocate(static_cast<std::size_t>(size_bytes));
+  if (memory == nullptr) {
     return fail(ErrorKind::OutOfMemory, fmt::format("no memory for {} bytes", size_bytes));
   }
-  if (is_large) ::madvise(memory, static_cast<std::size_t>(size_bytes), MADV_HUGEPAGE);
   data_ = static_cast<std::uint8_t*>(memory);
   size_ = size_bytes;
   return Ok{};
 }
 
+void* AlignedBuffer::allocate(std::size_t size_bytes) const {
+  if (source_.allocate != nullptr) {
+    // Nothing asked for may be answered with null, which means that there is no memory.
+    return source_.allocate(source_.context, std::max(size_bytes, std::size_t{1}), kBufferAlignment,
+                            use_);
+  }
+  const bool is_large = size_bytes >= 2 * kHugePageBytes;
+  const std::size_t alignment = is_large ? kHugePageBytes : kBufferAlignment;
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment, size_bytes) != 0) return nullptr;
+  if (is_large) ::madvise(memory, size_bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
 void AlignedBuffer::release() {
-  std::free(data_);
+  if (data_ != nullptr && source_.release != nullptr) {
+    const auto size_bytes = static_cast<std::size_t>(std::max(size_, std::int64_t{1}));
+    source_.release(source_.context, data_, size_bytes, use_);
+  } else {
+    std::free(data_);
+  }
   data_ = nullptr;
   size_ = 0;
+}
+
+std::vector<AlignedBuffer> make_buffers(std::size_t count, const MemorySource& memory,
+                                        MemoryUse use) {
+  std::vector<AlignedBuffer> buffers;
+  buffers.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) buffers.emplace_back(memory, use);
+  return buffers;
 }
 
 }  // namespace cinch::rt

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/exec/memory_source.h"
 
 namespace cinch::rt {
 
@@ -14,11 +16,17 @@ inline constexpr std::size_t kBufferAlignment = 64;
 
 class AlignedBuffer {
  public:
-  AlignedBuffer() = default;
+  explicit AlignedBuffer(const MemorySource& source = {}, MemoryUse use = MemoryUse::Workspace)
+      : source_(source), use_(use) {}
   ~AlignedBuffer() { release(); }
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : source_(other.source_),
+        use_(other.use_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(source_, other.source_);
+    std::swap(use_, other.use_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
@@ -37,8 +45,16 @@ class AlignedBuffer {
 
  private:
   void release();
+  void* allocate(std::size_t size_bytes) const;
+
+  MemorySource source_;
+  MemoryUse use_ = MemoryUse::Workspace;
   std::uint8_t* data_ = nullptr;
   std::int64_t size_ = 0;
 };
+
+/// `count` empty buffers.
+std::vector<AlignedBuffer> make_buffers(std::size_t count, const MemorySource& memory,
+                                        MemoryUse use);
 
 }  // namespace cinch::rt

@@ -25,13 +25,13 @@ void fill_poison(AlignedBuffer& buffer) {
 
 }  // namespace
 
-ProgramBuffers::ProgramBuffers(const ProgramImage& image)
+ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& memory)
     : image_(image),
       pointers_(image.buffers.size(), nullptr),
       bytes_(image.buffers.size(), 0),
-      own_(image.buffers.size()),
-      states_(image.info.states.size()),
-      states_next_(image.info.states.size()) {}
+      own_(make_buffers(image.buffers.size(), memory, MemoryUse::Workspace)),
+      states_(make_buffers(image.info.states.size(), memory, MemoryUse::State)),
+      states_next_(make_buffers(image.info.states.size(), memory, MemoryUse::State)) {}
 
 Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
   std::fill(pointers_.begin(), pointers_.end(), nullptr);

@@ -14,7 +14,7 @@ namespace cinch::rt {
 
 class ProgramBuffers {
  public:
-  explicit ProgramBuffers(const ProgramImage& image);
+  explicit ProgramBuffers(const ProgramImage& image, const MemorySource& memory = {});
 
   /// Makes all states exist, all zero; size_bytes by state. Once, before the first prepare. Errors:
   /// OutOfMemory.
@@ -41,6 +41,8 @@ class ProgramBuffers {
   std::span<const std::uint8_t> state(std::uint32_t index) const { return states_[index].bytes(); }
   /// Makes the new values that the entry wrote the states' values.
   void commit_states(EntryKind kind);
+  /// Takes that back, as long as no entry ran since.
+  void take_back_states(EntryKind kind) { commit_states(kind); }
 
   /// Bytes of all own memory but states.
   std::int64_t workspace_bytes() const;

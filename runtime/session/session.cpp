@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "runtime/core/check.h"
 #include "runtime/image/file_bytes.h"
@@ -71,10 +72,13 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
       options(opts),
       parameters(program->info()),
       runner(opts.threads),
-      buffers(program->image()),
+      buffers(program->image(), opts.memory),
       executor(program->image(), program->kernels(), runner,
                {opts.groups_per_task, opts.cancelled}),
-      fields(program->info().wire.fields.size()) {
+      payload(opts.memory),
+      input(opts.memory),
+      output(opts.memory),
+      fields(make_buffers(program->info().wire.fields.size(), opts.memory, MemoryUse::Workspace)) {
   // For a program on vectors any tensor is one long row of elements.
   if (!program->info().is_matrix) {
     options.rows = opts.rows * opts.cols;
@@ -162,6 +166,7 @@ Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
                                                       std::uint64_t step) {
   return guarded([&]() -> Result<std::span<const std::uint8_t>> {
     if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    impl_->committed.reset();
     return impl_->encode(gradient, step);
   });
 }
@@ -169,6 +174,7 @@ Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
 Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
+    impl_->committed.reset();
     return impl_->decode(payload, out, step);
   });
 }
@@ -177,6 +183,7 @@ Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<floa
                            std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
+    impl_->committed.reset();
     return impl_->decode_add(payload, out, step);
   });
 }
@@ -184,8 +191,14 @@ Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<floa
 Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
+    impl_->committed.reset();
     return impl_->finish(sum, update, step);
   });
+}
+
+void Session::take_back() {
+  const std::optional<EntryKind> kind = std::exchange(impl_->committed, std::nullopt);
+  if (kind) impl_->buffers.take_back_states(*kind);
 }
 
 std::span<const std::uint8_t> Session::state(std::uint32_t index) const {
@@ -224,16 +237,23 @@ StateFileKey state_key(const Session& session) {
 
 }  // namespace
 
+std::vector<std::uint8_t> Session::states_as_bytes() const {
+  return write_states(state_key(*this), state_views(*this));
+}
+
 Status Session::save_states(const std::filesystem::path& path) const {
-  return guarded(
-      [&] { return write_file_bytes(path, write_states(state_key(*this), state_views(*this))); });
+  return guarded([&] { return write_file_bytes(path, states_as_bytes()); });
 }
 
 Status Session::load_states(const std::filesystem::path& path) {
+  const auto file = guarded([&] { return read_file_bytes(path); });
+  if (!file) return tl::unexpected<Error>(file.error());
+  return set_states(*file);
+}
+
+Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return guarded([&]() -> Status {
-    const auto file = read_file_bytes(path);
-    if (!file) return tl::unexpected<Error>(file.error());
-    const auto states = read_states(*file, state_key(*this), state_views(*this));
+    const auto states = read_states(bytes, state_key(*this), state_views(*this));
     if (!states) return tl::unexpected<Error>(states.error());
     for (std::uint32_t i = 0; i < states->size(); ++i) {
       if (Status status = set_state(i, (*states)[i]); !status) return status;

@@ -16,6 +16,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/memory_source.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/session/tensor_view.h"
 
@@ -35,6 +36,8 @@ struct SessionOptions {
   /// Set to true from anywhere to end the running call with Error Cancelled; outlives the session.
   /// May be null.
   const std::atomic<bool>* cancelled = nullptr;
+
+  MemorySource memory;  // of states and workspace; its functions outlive the session
 
   // For tests; results never depend on them.
   std::uint64_t groups_per_task = 0;  // 0: chosen by size
@@ -89,6 +92,9 @@ class Session {
   /// throughout and leaves the states. `update` may be `sum`'s memory.
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
+  /// Takes back what the last call, an encode or finish that succeeded, did to the states. Once.
+  void take_back();
+
   /// The stored bytes of a state, by index of ProgramInfo::states.
   std::span<const std::uint8_t> state(std::uint32_t index) const;
   /// Replaces a state. Errors: InvalidArgument (another length).
@@ -97,6 +103,9 @@ class Session {
   /// InvalidArgument (states of another program or shape); on error nothing has changed.
   Status save_states(const std::filesystem::path& path) const;
   Status load_states(const std::filesystem::path& path);
+  /// The same as bytes in memory.
+  std::vector<std::uint8_t> states_as_bytes() const;
+  Status set_states(std::span<const std::uint8_t> bytes);
 
  private:
   struct Impl;

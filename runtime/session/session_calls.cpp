@@ -63,6 +63,11 @@ Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t e
   return Ok{};
 }
 
+void Session::Impl::commit(EntryKind kind) {
+  buffers.commit_states(kind);
+  committed = kind;
+}
+
 Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
   CallInputs inputs;
   inputs.env = env(step);
@@ -185,7 +190,7 @@ Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView grad
   const auto non_finite = run_encode(*values, step);
   if (!non_finite) return error_of(non_finite);
   auto bytes = close_up(*non_finite, *bound, step);
-  if (bytes && !*non_finite) buffers.commit_states(EntryKind::Encode);
+  if (bytes && !*non_finite) commit(EntryKind::Encode);
   return bytes;
 }
 
@@ -280,7 +285,6 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
   const auto outcome = run(EntryKind::Finish, step);
   if (outcome) {
     non_finite = outcome->non_finite;
-    if (!non_finite) buffers.commit_states(EntryKind::Finish);
     return Ok{};
   }
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
@@ -313,8 +317,11 @@ Status Session::Impl::finish(std::span<const float> sum, TensorView update, std:
                                          {values, sum.size()}, runner, options.cancelled);
   if (!status) return status;
   if (non_finite) return fill_nan(update, runner, options.cancelled);
-  if (!needs_scratch) return Ok{};
-  return convert_from_f32({values, sum.size()}, update, runner, options.cancelled);
+  if (needs_scratch) {
+    status = convert_from_f32({values, sum.size()}, update, runner, options.cancelled);
+  }
+  if (status && is_custom) commit(EntryKind::Finish);
+  return status;
 }
 
 }  // namespace cinch::rt

@@ -1,6 +1,7 @@
 // The inside of a session: what it holds, and the calls without the door's guard against
 // exceptions.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "runtime/exec/program_buffers.h"
@@ -32,6 +33,8 @@ struct Session::Impl {
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
   Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
+  /// The new values of states become theirs: the last thing that a call does.
+  void commit(EntryKind kind);
   /// The elements as f32: the tensor itself, or a converted copy.
   Result<const float*> as_f32(ConstTensorView tensor);
   /// Runs encode's kernels on bound buffers; true where the gradient holds a non-finite value.
@@ -54,7 +57,8 @@ struct Session::Impl {
   ProgramBuffers buffers;
   Executor executor;
   AccessCounts accesses;
-  AlignedBuffer payload;              // the last encode's
+  std::optional<EntryKind> committed;  // the last call's, if it changed states
+  AlignedBuffer payload;               // the last encode's
   AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
   std::vector<AlignedBuffer> fields;  // fields that cannot stand where the payload has them
 };

@@ -1,0 +1,283 @@
+/* The C API of Cinch: compile or load a compressor, then compress and decompress many tensors per
+ * call. C11 and C++20.
+ *
+ * Ownership. Programs and sessions are made by this library and given back with cinch_*_release;
+ * all other memory is the caller's, and only read or written during the call. Texts that the
+ * library hands out live as long as the object they came from.
+ *
+ * Errors. Every call that can fail returns a cinch_status and takes a cinch_error, which may be
+ * NULL. No call prints, aborts, throws or sets errno; on error nothing that the call was to change
+ * has changed.
+ *
+ * Threads. There are no globals. A program may be used by any number of threads. A session takes
+ * one call at a time; calls of different sessions may run at once. cinch_session_cancel may be
+ * called at any time from anywhere.
+ *
+ * Versions. Every struct begins with struct_size, set by the caller to sizeof the struct: the
+ * library reads and writes no further, and fields may be added at the end of a struct without a
+ * new CINCH_ABI_VERSION. Zero is the default of every field. */
+#ifndef CINCH_H
+#define CINCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This is C: typedefs, enums of its own kind, and names with a prefix.
+ * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
+
+#if defined(__GNUC__)
+#define CINCH_API __attribute__((visibility("default")))
+#else
+#define CINCH_API
+#endif
+
+#define CINCH_ABI_VERSION 1
+
+/* CINCH_ABI_VERSION of the library; differs from the header's where they do not fit. */
+CINCH_API uint32_t cinch_abi_version(void);
+/* "0.1.0". */
+CINCH_API const char* cinch_version(void);
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+typedef enum cinch_status {
+  CINCH_OK = 0,
+  CINCH_INVALID_ARGUMENT = 1, /* an argument that cannot be: null, type, shape, strides, size */
+  CINCH_OUT_OF_RANGE = 2,     /* a parameter or index outside its range */
+  CINCH_OVERFLOW = 3,         /* sizes beyond 64 bits */
+  CINCH_CORRUPT_PAYLOAD = 4,  /* cut, longer, changed, or of another compressor */
+  CINCH_CORRUPT_FILE = 5,     /* an image or states that are not what they say */
+  CINCH_VERSION_MISMATCH = 6, /* written by another format version */
+  CINCH_CHECK_FAILED = 7,     /* a check or `assert` of the program */
+  CINCH_IO = 8,
+  CINCH_OUT_OF_MEMORY = 9,
+  CINCH_UNAVAILABLE = 10, /* no such device, no compiler library, not in this version */
+  CINCH_CANCELLED = 11,
+  CINCH_DEVICE = 12,   /* a driver answered with an error */
+  CINCH_INTERNAL = 13, /* a fault of Cinch itself */
+  CINCH_PROGRAM = 14   /* the program's text is at fault: the message holds diagnostics */
+} cinch_status;
+
+#define CINCH_NO_TENSOR SIZE_MAX
+
+/* What went wrong, in the caller's memory. */
+typedef struct cinch_error {
+  size_t struct_size;
+  cinch_status status;
+  int64_t native_code; /* of a driver, else 0 */
+  size_t tensor;       /* place in the call's arrays, or CINCH_NO_TENSOR */
+  size_t message_size; /* bytes of the whole message, without its end; may exceed what was kept */
+  char message[1024];  /* UTF-8, cut where it is longer, always ended by a zero byte */
+} cinch_error;
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+/* A compiled compressor. Immutable; counted: each handle made is released once. */
+typedef struct cinch_program cinch_program;
+
+typedef struct cinch_compile_options {
+  size_t struct_size;
+  /* A path, path:name, or a name of the standard library ("dgc"). With `text`: a name for messages
+   * and, behind a colon, the compressor to take. */
+  const char* program;
+  const char* text; /* the program itself; NULL: `program` says where it is */
+  size_t text_size; /* bytes */
+  /* Constant and run-time parameters, "ratio=0.01". */
+  const char* const* bindings;
+  size_t num_bindings;
+  /* "x86-64", "x86-64-v3", "x86-64-v4"; NULL: this processor. */
+  const char* cpu;
+  /* The compiler library; NULL: $CINCH_COMPILER, else beside this library. */
+  const char* compiler;
+} cinch_compile_options;
+
+/* Compiles, or takes the program from the cache of compiled programs (docs: CINCH_CACHE). The
+ * compiler is a library of its own that is opened by the first such call. Errors: PROGRAM,
+ * UNAVAILABLE (no compiler, `cpu` is beyond this machine), IO, INVALID_ARGUMENT. */
+CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
+                                             cinch_program** program, cinch_error* error);
+/* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler.
+ * Errors: IO, CORRUPT_FILE, VERSION_MISMATCH, UNAVAILABLE (made for another processor). */
+CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** program,
+                                          cinch_error* error);
+CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
+                                                cinch_program** program, cinch_error* error);
+/* Written beside the place and renamed onto it. Errors: IO. */
+CINCH_API cinch_status cinch_program_save(const cinch_program* program, const char* path,
+                                          cinch_error* error);
+/* Sessions keep what they need of it. NULL is allowed. */
+CINCH_API void cinch_program_release(cinch_program* program);
+
+typedef enum cinch_aggregation {
+  CINCH_GATHER = 0,      /* every rank's payload is decoded */
+  CINCH_SUM_TO_TEST = 1, /* payloads add up field by field: declared */
+  CINCH_SUM_PROVED = 2   /* payloads add up field by field: proved */
+} cinch_aggregation;
+
+typedef struct cinch_program_info {
+  size_t struct_size;
+  const char* name;
+  const char* doc;         /* the comment above the compressor */
+  const char* cpu;         /* what it was compiled for */
+  uint64_t fingerprint[2]; /* of the compressor and its constants: payloads carry it */
+  size_t num_parameters;   /* that can be bound per step */
+  size_t num_states;
+  int32_t is_matrix;  /* works on [rows, columns] */
+  int32_t has_finish; /* cinch_finish runs code of the program */
+  cinch_aggregation aggregation;
+} cinch_program_info;
+CINCH_API cinch_status cinch_program_get_info(const cinch_program* program,
+                                              cinch_program_info* info, cinch_error* error);
+
+typedef struct cinch_parameter_info {
+  size_t struct_size;
+  const char* name;
+  const char* type;  /* "f32", "u32", "bool" … */
+  const char* range; /* "(0, 1]", or "" */
+  double default_value;
+} cinch_parameter_info;
+CINCH_API cinch_status cinch_program_get_parameter(const cinch_program* program, size_t index,
+                                                   cinch_parameter_info* info, cinch_error* error);
+
+typedef struct cinch_state_info {
+  size_t struct_size;
+  const char* name;
+  const char* type; /* of an element */
+} cinch_state_info;
+CINCH_API cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
+                                               cinch_state_info* info, cinch_error* error);
+
+/* ---- tensors and payloads ------------------------------------------------------------------ */
+
+typedef enum cinch_dtype { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16 = 2 } cinch_dtype;
+typedef enum cinch_device { CINCH_CPU = 0, CINCH_CUDA = 1 } cinch_device;
+
+/* A dense tensor in row-major order. */
+typedef struct cinch_tensor {
+  size_t struct_size;
+  void* data; /* may be NULL where there are no elements, and in cinch_session_open */
+  cinch_dtype dtype;
+  cinch_device device; /* where `data` is */
+  int32_t device_number;
+  int32_t num_dims; /* 0: one element */
+  const int64_t* shape;
+  const int64_t* strides; /* in elements; NULL: dense. Others than dense are refused */
+  void* stream;           /* of the device; NULL: the default one, and on the CPU */
+} cinch_tensor;
+
+/* A payload. For cinch_encode: with capacity 0 it is lent, `data` is set and valid until the
+ * session's next call; else it is copied to `data`, if `capacity` is enough. */
+typedef struct cinch_payload {
+  size_t struct_size;
+  void* data;
+  size_t capacity; /* bytes at `data`; not looked at by calls that read */
+  size_t size;     /* bytes of the payload; set, or as it was received */
+} cinch_payload;
+
+/* ---- sessions ------------------------------------------------------------------------------ */
+
+/* A list of tensors of one worker that one program compresses step by step: holds their states,
+ * the parameters' values and all memory. */
+typedef struct cinch_session cinch_session;
+
+typedef enum cinch_memory_use {
+  CINCH_MEMORY_STATE = 0,
+  CINCH_MEMORY_WORKSPACE = 1
+} cinch_memory_use;
+
+/* Where a session's memory comes from, if not from the C library. Both are given or none. Called
+ * only from within calls of the session, by the thread that makes them. */
+typedef struct cinch_allocator {
+  size_t struct_size;
+  void* context;
+  /* At least `size` bytes at a multiple of `alignment` (a power of two); NULL: out of memory. */
+  void* (*allocate)(void* context, size_t size, size_t alignment, cinch_memory_use use);
+  void (*release)(void* context, void* memory, size_t size, cinch_memory_use use);
+} cinch_allocator;
+
+typedef struct cinch_session_options {
+  size_t struct_size;
+  uint32_t threads; /* 0: all of the machine; results do not depend on it */
+  uint32_t world;   /* ranks; 0 counts as 1 */
+  uint32_t worker;  /* this rank, below world */
+  uint64_t seed;
+  const uint32_t* tensor_numbers; /* draws of different numbers differ; NULL: 0, 1, 2 … */
+  const cinch_allocator* allocator;
+} cinch_session_options;
+
+/* Opens a session for tensors of these shapes (types and pointers are not looked at) and gives
+ * states their first values. `options` may be NULL. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
+ * CHECK_FAILED. */
+CINCH_API cinch_status cinch_session_open(const cinch_program* program,
+                                          const cinch_session_options* options,
+                                          const cinch_tensor* tensors, size_t num_tensors,
+                                          cinch_session** session, cinch_error* error);
+CINCH_API void cinch_session_release(cinch_session* session);
+
+CINCH_API size_t cinch_session_num_tensors(const cinch_session* session);
+/* Bytes held now. Workspace grows with the first call of each kind. */
+CINCH_API size_t cinch_session_state_bytes(const cinch_session* session);
+CINCH_API size_t cinch_session_workspace_bytes(const cinch_session* session);
+
+/* Binds a run-time parameter for the calls that follow. Errors: INVALID_ARGUMENT (no such name),
+ * OUT_OF_RANGE; the old value stays. */
+CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* parameter,
+                                         double value, cinch_error* error);
+/* Ends the running call, or the next one, with CANCELLED. */
+CINCH_API void cinch_session_cancel(cinch_session* session);
+
+/* Calls on many tensors: `which` holds their numbers in the session, each at most once; NULL: 0 …
+ * count - 1. Arrays have `count` entries. A call is all or nothing: on error every tensor's state
+ * is as before, and outputs hold nothing of use.
+ *
+ * Most bytes that each payload can have with the parameters of now. */
+CINCH_API cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step,
+                                            const size_t* which, size_t count, size_t* bytes,
+                                            cinch_error* error);
+/* A gradient with a non-finite value gives a marked payload, which decodes to NaN; its state stays.
+ * Errors: INVALID_ARGUMENT (also: a payload's capacity is too small), CHECK_FAILED, CANCELLED,
+ * OUT_OF_MEMORY, OVERFLOW. */
+CINCH_API cinch_status cinch_encode(cinch_session* session, uint64_t step, const size_t* which,
+                                    size_t count, const cinch_tensor* gradients,
+                                    cinch_payload* payloads, cinch_error* error);
+/* Payloads are checked before anything of them is used. Errors: CORRUPT_PAYLOAD (names the field),
+ * VERSION_MISMATCH, and those of cinch_encode. */
+CINCH_API cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* which,
+                                    size_t count, const cinch_payload* payloads,
+                                    const cinch_tensor* outputs, cinch_error* error);
+/* outputs += decoded payloads; f32 only. */
+CINCH_API cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_t* which,
+                                        size_t count, const cinch_payload* payloads,
+                                        const cinch_tensor* outputs, cinch_error* error);
+/* From sums over ranks of decoded payloads (f32) to updates; an update may be its sum's memory. */
+CINCH_API cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* which,
+                                    size_t count, const cinch_tensor* sums,
+                                    const cinch_tensor* updates, cinch_error* error);
+
+/* ---- states -------------------------------------------------------------------------------- */
+
+/* All states of one tensor as bytes, versioned and checked, for checkpoints. `size` takes the bytes
+ * at `data` and gives those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too
+ * small). */
+CINCH_API cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data,
+                                         size_t* size, cinch_error* error);
+/* Errors: CORRUPT_FILE, VERSION_MISMATCH, INVALID_ARGUMENT (of another program or shape). */
+CINCH_API cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void* data,
+                                         size_t size, cinch_error* error);
+/* The same to and from a file (`cinch run --state-out`). Errors also: IO. */
+CINCH_API cinch_status cinch_states_save_file(cinch_session* session, size_t tensor,
+                                              const char* path, cinch_error* error);
+CINCH_API cinch_status cinch_states_load_file(cinch_session* session, size_t tensor,
+                                              const char* path, cinch_error* error);
+
+/* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

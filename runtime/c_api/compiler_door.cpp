@@ -1,0 +1,87 @@
+// The compiler library behind its C entry; see compiler_door.h.
+#include "runtime/c_api/compiler_door.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "runtime/c_api/compiler_abi.h"
+
+namespace cinch::c_api {
+namespace {
+
+std::filesystem::path own_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&compile), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  std::error_code error;
+  return std::filesystem::canonical(info.dli_fname, error).parent_path();
+}
+
+std::vector<std::string> candidates(const char* given) {
+  if (given != nullptr) return {given};
+  if (const char* named = std::getenv("CINCH_COMPILER"); named != nullptr && *named != '\0') {
+    return {named};
+  }
+  std::vector<std::string> paths;
+  for (const char* step : {".", "../lib", "../../lib"}) {
+    const auto path = own_folder() / step / CINCH_COMPILER_LIBRARY;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) paths.push_back(path.lexically_normal().string());
+  }
+  paths.emplace_back(CINCH_COMPILER_LIBRARY);
+  return paths;
+}
+
+CallResult<cinch_compiler_compile_fn> open_compiler(const char* given) {
+  std::string tried;
+  for (const std::string& path : candidates(given)) {
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const entry = library == nullptr ? nullptr : ::dlsym(library, CINCH_COMPILER_ENTRY);
+    if (entry != nullptr) return reinterpret_cast<cinch_compiler_compile_fn>(entry);
+    const char* const reason = ::dlerror();
+    tried += (tried.empty() ? "" : "; ") + std::string(reason == nullptr ? path : reason);
+  }
+  return fail(CINCH_UNAVAILABLE, "no compiler library: " + tried);
+}
+
+struct Answer {
+  CallResult<std::vector<std::uint8_t>> image =
+      fail(CINCH_UNAVAILABLE, "the compiler library is of another version");
+};
+
+void take_image(void* context, const void* bytes, std::size_t size) {
+  const auto* const from = static_cast<const std::uint8_t*>(bytes);
+  static_cast<Answer*>(context)->image = std::vector<std::uint8_t>(from, from + size);
+}
+
+void take_error(void* context, std::int32_t status, const char* message, std::size_t size) {
+  static_cast<Answer*>(context)->image =
+      fail(static_cast<cinch_status>(status), std::string(message, size));
+}
+
+}  // namespace
+
+CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
+                                              const char* cpu) {
+  const auto entry = open_compiler(options.compiler);
+  if (!entry) return tl::unexpected<CallError>(entry.error());
+  Answer answer;
+  cinch_compiler_request request{};
+  request.version = CINCH_COMPILER_ABI_VERSION;
+  request.program = options.program;
+  request.text = options.text;
+  request.text_size = options.text_size;
+  request.bindings = options.bindings;
+  request.num_bindings = options.num_bindings;
+  request.cpu = cpu;
+  request.context = &answer;
+  request.give_image = take_image;
+  request.give_error = take_error;
+  (*entry)(&request);
+  return std::move(answer.image);
+}
+
+}  // namespace cinch::c_api

@@ -1,0 +1,190 @@
+// Programs of the C API: compiled, loaded, saved and described.
+#include <cstring>
+
+#include "runtime/c_api/compiler_door.h"
+#include "runtime/c_api/handles.h"
+#include "runtime/c_api/support.h"
+#include "runtime/core/param_range.h"
+#include "runtime/image/image_file.h"
+#include "runtime/module/cpu_module.h"
+
+namespace cinch::c_api {
+namespace {
+
+constexpr std::string_view kCpuPrefix = "cpu:";
+
+CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
+  auto program = std::make_unique<cinch_program>();
+  program->cpu = image.target;
+  if (program->cpu.starts_with(kCpuPrefix)) program->cpu.erase(0, kCpuPrefix.size());
+  for (const rt::ParamInfo& param : image.info.params) {
+    program->parameter_types.emplace_back(dtype_name(param.dtype));
+    program->parameter_ranges.push_back(param.range ? rt::range_text(param.dtype, *param.range)
+                                                    : std::string());
+  }
+  for (const rt::StateInfo& state : image.info.states) {
+    program->state_types.emplace_back(dtype_name(state.type.dtype));
+  }
+  auto loaded = rt::LoadedProgram::load(std::move(image));
+  if (!loaded) return fail(loaded.error());
+  program->loaded = std::move(*loaded);
+  *to = program.release();
+  return rt::Ok{};
+}
+
+CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program) {
+  if (!image) return fail(image.error());
+  return give_program(std::move(*image), program);
+}
+
+CallStatus check_compile_options(const cinch_compile_options& options) {
+  if (options.program == nullptr && options.text == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "neither program nor text is given");
+  }
+  if (options.num_bindings > 0 && options.bindings == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "bindings is null");
+  }
+  for (std::size_t i = 0; i < options.num_bindings; ++i) {
+    if (options.bindings[i] == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "bindings[" + std::to_string(i) + "] is null");
+    }
+  }
+  return rt::Ok{};
+}
+
+// A level that this machine runs.
+CallResult<std::string> cpu_level(const char* asked) {
+  if (asked == nullptr) return std::string(rt::host_cpu_arch());
+  if (rt::host_supports(asked)) return std::string(asked);
+  return fail(CINCH_UNAVAILABLE, "this machine cannot run code for '" + std::string(asked) +
+                                     "'; the highest it runs is " +
+                                     std::string(rt::host_cpu_arch()));
+}
+
+CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
+  if (index < count) return rt::Ok{};
+  return fail(CINCH_OUT_OF_RANGE,
+              std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
+}
+
+}  // namespace
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+namespace rt = cinch::rt;
+
+uint32_t cinch_abi_version(void) {
+  return CINCH_ABI_VERSION;
+}
+
+const char* cinch_version(void) {
+  return CINCH_VERSION;
+}
+
+cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_program** program,
+                                   cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    const auto given = read_struct(options, sizeof *options, "options");
+    if (!given) return tl::unexpected<CallError>(given.error());
+    if (CallStatus status = check_compile_options(*given); !status) return status;
+    const auto cpu = cpu_level(given->cpu);
+    if (!cpu) return tl::unexpected<CallError>(cpu.error());
+    const auto image = compile(*given, cpu->c_str());
+    if (!image) return tl::unexpected<CallError>(image.error());
+    return load(rt::read_image(*image), program);
+  });
+}
+
+cinch_status cinch_program_load(const char* path, cinch_program** program, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (path == nullptr || program == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "path or program is null");
+    }
+    return load(rt::load_image(path), program);
+  });
+}
+
+cinch_status cinch_program_load_bytes(const void* bytes, size_t size, cinch_program** program,
+                                      cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (bytes == nullptr || program == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "bytes or program is null");
+    }
+    return load(rt::read_image({static_cast<const std::uint8_t*>(bytes), size}), program);
+  });
+}
+
+cinch_status cinch_program_save(const cinch_program* program, const char* path,
+                                cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr || path == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "program or path is null");
+    }
+    const rt::Status status = rt::save_image(program->loaded->image(), path);
+    if (!status) return fail(status.error());
+    return rt::Ok{};
+  });
+}
+
+void cinch_program_release(cinch_program* program) {
+  delete program;
+}
+
+cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_info* info,
+                                    cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    const rt::ProgramImage& image = program->loaded->image();
+    cinch_program_info value{};
+    value.name = image.info.name.c_str();
+    value.doc = image.info.doc.c_str();
+    value.cpu = program->cpu.c_str();
+    value.fingerprint[0] = image.fingerprint[0];
+    value.fingerprint[1] = image.fingerprint[1];
+    value.num_parameters = image.info.params.size();
+    value.num_states = image.info.states.size();
+    value.is_matrix = image.info.is_matrix ? 1 : 0;
+    value.has_finish = image.info.has_finish ? 1 : 0;
+    switch (image.info.aggregation) {
+      case rt::Aggregation::SumProved:
+        value.aggregation = CINCH_SUM_PROVED;
+        break;
+      case rt::Aggregation::SumToTest:
+        value.aggregation = CINCH_SUM_TO_TEST;
+        break;
+      case rt::Aggregation::Gather:
+        value.aggregation = CINCH_GATHER;
+        break;
+    }
+    return write_struct(value, info, "info");
+  });
+}
+
+cinch_status cinch_program_get_parameter(const cinch_program* program, size_t index,
+                                         cinch_parameter_info* info, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    const auto& params = program->loaded->info().params;
+    if (CallStatus status = check_index(index, params.size(), "parameter"); !status) return status;
+    cinch_parameter_info value{};
+    value.name = params[index].name.c_str();
+    value.type = program->parameter_types[index].c_str();
+    value.range = program->parameter_ranges[index].c_str();
+    value.default_value = params[index].default_value;
+    return write_struct(value, info, "info");
+  });
+}
+
+cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
+                                     cinch_state_info* info, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    const auto& states = program->loaded->info().states;
+    if (CallStatus status = check_index(index, states.size(), "state"); !status) return status;
+    cinch_state_info value{};
+    value.name = states[index].name.c_str();
+    value.type = program->state_types[index].c_str();
+    return write_struct(value, info, "info");
+  });
+}

@@ -1,0 +1,211 @@
+// Sessions of the C API: opened, asked, and their parameters and states.
+#include "runtime/c_api/handles.h"
+#include "runtime/c_api/support.h"
+#include "runtime/c_api/tensors.h"
+
+namespace cinch::c_api {
+namespace {
+
+cinch_memory_use use_of(rt::MemoryUse use) {
+  return use == rt::MemoryUse::State ? CINCH_MEMORY_STATE : CINCH_MEMORY_WORKSPACE;
+}
+
+// The caller's functions behind the runtime's.
+rt::MemorySource source_of(cinch_allocator& allocator) {
+  rt::MemorySource source;
+  if (allocator.allocate == nullptr) return source;
+  source.context = &allocator;
+  source.allocate = [](void* context, std::size_t size, std::size_t alignment, rt::MemoryUse use) {
+    const auto& caller = *static_cast<cinch_allocator*>(context);
+    return caller.allocate(caller.context, size, alignment, use_of(use));
+  };
+  source.release = [](void* context, void* memory, std::size_t size, rt::MemoryUse use) {
+    const auto& caller = *static_cast<cinch_allocator*>(context);
+    caller.release(caller.context, memory, size, use_of(use));
+  };
+  return source;
+}
+
+CallStatus take_allocator(const cinch_allocator* given, cinch_allocator& to) {
+  if (given == nullptr) return rt::Ok{};
+  const auto allocator = read_struct(given, sizeof *given, "allocator");
+  if (!allocator) return tl::unexpected<CallError>(allocator.error());
+  if ((allocator->allocate == nullptr) != (allocator->release == nullptr)) {
+    return fail(CINCH_INVALID_ARGUMENT, "an allocator has both allocate and release");
+  }
+  to = *allocator;
+  return rt::Ok{};
+}
+
+CallStatus open_tensor(const cinch_program& program, const cinch_session_options& options,
+                       const cinch_tensor* tensors, std::size_t index, cinch_session& to) {
+  const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
+  if (!tensor) return tl::unexpected<CallError>(tensor.error());
+  const auto shape = shape_of(*tensor);
+  if (!shape) return tl::unexpected<CallError>(shape.error());
+  rt::SessionOptions wanted;
+  wanted.rows = shape->rows;
+  wanted.cols = shape->cols;
+  wanted.threads = options.threads;
+  wanted.world = options.world == 0 ? 1 : options.world;
+  wanted.worker = options.worker;
+  wanted.seed = options.seed;
+  wanted.tensor = options.tensor_numbers == nullptr ? static_cast<std::uint32_t>(index)
+                                                    : options.tensor_numbers[index];
+  wanted.cancelled = &to.cancelled;
+  wanted.memory = source_of(to.allocator);
+  auto session = rt::Session::open(program.loaded, wanted);
+  if (!session) return fail(session.error());
+  to.tensors.push_back(std::move(*session));
+  return rt::Ok{};
+}
+
+CallStatus open_session(const cinch_program* program, const cinch_session_options* options,
+                        const cinch_tensor* tensors, std::size_t num_tensors,
+                        cinch_session** session) {
+  if (program == nullptr || session == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "program or session is null");
+  }
+  if (num_tensors > 0 && tensors == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
+  }
+  cinch_session_options wanted{};
+  if (options != nullptr) {
+    const auto given = read_struct(options, sizeof *options, "options");
+    if (!given) return tl::unexpected<CallError>(given.error());
+    wanted = *given;
+  }
+  auto made = std::make_unique<cinch_session>();
+  if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
+    return status;
+  }
+  made->tensors.reserve(num_tensors);
+  for (std::size_t i = 0; i < num_tensors; ++i) {
+    if (CallStatus status = open_tensor(*program, wanted, tensors, i, *made); !status) {
+      status.error().tensor = i;
+      return status;
+    }
+  }
+  *session = made.release();
+  return rt::Ok{};
+}
+
+CallResult<rt::Session*> tensor_of(cinch_session* session, std::size_t tensor) {
+  if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+  if (tensor < session->tensors.size()) return &session->tensors[tensor];
+  return fail(CINCH_OUT_OF_RANGE, "tensor " + std::to_string(tensor) + " of " +
+                                      std::to_string(session->tensors.size()));
+}
+
+CallStatus done(const rt::Status& status) {
+  if (!status) return fail(status.error());
+  return rt::Ok{};
+}
+
+// A call on the states of one tensor.
+template <typename Body>
+cinch_status on_tensor(cinch_session* session, std::size_t tensor, cinch_error* error,
+                       const Body& body) {
+  return guarded(error, [&]() -> CallStatus {
+    const auto found = tensor_of(session, tensor);
+    if (!found) return tl::unexpected<CallError>(found.error());
+    return body(**found);
+  });
+}
+
+}  // namespace
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+namespace rt = cinch::rt;
+
+cinch_status cinch_session_open(const cinch_program* program, const cinch_session_options* options,
+                                const cinch_tensor* tensors, size_t num_tensors,
+                                cinch_session** session, cinch_error* error) {
+  return guarded(error,
+                 [&] { return open_session(program, options, tensors, num_tensors, session); });
+}
+
+void cinch_session_release(cinch_session* session) {
+  delete session;
+}
+
+size_t cinch_session_num_tensors(const cinch_session* session) {
+  return session == nullptr ? 0 : session->tensors.size();
+}
+
+size_t cinch_session_state_bytes(const cinch_session* session) {
+  if (session == nullptr) return 0;
+  std::size_t total = 0;
+  for (const rt::Session& tensor : session->tensors) {
+    total += static_cast<std::size_t>(tensor.state_bytes());
+  }
+  return total;
+}
+
+size_t cinch_session_workspace_bytes(const cinch_session* session) {
+  if (session == nullptr) return 0;
+  std::size_t total = 0;
+  for (const rt::Session& tensor : session->tensors) {
+    total += static_cast<std::size_t>(tensor.workspace_bytes());
+  }
+  return total;
+}
+
+cinch_status cinch_session_set(cinch_session* session, const char* parameter, double value,
+                               cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (session == nullptr || parameter == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
+    }
+    // All tensors have the same parameters, so the first tells whether the value fits.
+    for (rt::Session& tensor : session->tensors) {
+      if (CallStatus status = done(tensor.set_parameter(parameter, value)); !status) return status;
+    }
+    return rt::Ok{};
+  });
+}
+
+void cinch_session_cancel(cinch_session* session) {
+  if (session != nullptr) session->cancelled.store(true);
+}
+
+cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data, size_t* size,
+                               cinch_error* error) {
+  return on_tensor(session, tensor, error, [&](const rt::Session& found) -> CallStatus {
+    if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
+    const std::vector<std::uint8_t> bytes = found.states_as_bytes();
+    const std::size_t capacity = std::exchange(*size, bytes.size());
+    if (data == nullptr) return rt::Ok{};
+    if (capacity < bytes.size()) {
+      return fail(CINCH_INVALID_ARGUMENT, "states take " + std::to_string(bytes.size()) +
+                                              " bytes, there are " + std::to_string(capacity));
+    }
+    std::memcpy(data, bytes.data(), bytes.size());
+    return rt::Ok{};
+  });
+}
+
+cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void* data, size_t size,
+                               cinch_error* error) {
+  return on_tensor(session, tensor, error, [&](rt::Session& found) -> CallStatus {
+    if (data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "data is null");
+    return done(found.set_states({static_cast<const std::uint8_t*>(data), size}));
+  });
+}
+
+cinch_status cinch_states_save_file(cinch_session* session, size_t tensor, const char* path,
+                                    cinch_error* error) {
+  return on_tensor(session, tensor, error, [&](const rt::Session& found) -> CallStatus {
+    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    return done(found.save_states(path));
+  });
+}
+
+cinch_status cinch_states_load_file(cinch_session* session, size_t tensor, const char* path,
+                                    cinch_error* error) {
+  return on_tensor(session, tensor, error, [&](rt::Session& found) -> CallStatus {
+    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+    return done(found.load_states(path));
+  });
+}

@@ -1,0 +1,72 @@
+// Errors of the runtime to statuses of the C API, and into the caller's memory; see support.h.
+#include "runtime/c_api/support.h"
+
+namespace cinch::c_api {
+
+cinch_status status_of(rt::ErrorKind kind) {
+  switch (kind) {
+    case rt::ErrorKind::InvalidArgument:
+      return CINCH_INVALID_ARGUMENT;
+    case rt::ErrorKind::OutOfRange:
+      return CINCH_OUT_OF_RANGE;
+    case rt::ErrorKind::Overflow:
+      return CINCH_OVERFLOW;
+    case rt::ErrorKind::CorruptPayload:
+      return CINCH_CORRUPT_PAYLOAD;
+    case rt::ErrorKind::CorruptFile:
+      return CINCH_CORRUPT_FILE;
+    case rt::ErrorKind::VersionMismatch:
+      return CINCH_VERSION_MISMATCH;
+    case rt::ErrorKind::CheckFailed:
+      return CINCH_CHECK_FAILED;
+    case rt::ErrorKind::Io:
+      return CINCH_IO;
+    case rt::ErrorKind::OutOfMemory:
+      return CINCH_OUT_OF_MEMORY;
+    case rt::ErrorKind::Unavailable:
+      return CINCH_UNAVAILABLE;
+    case rt::ErrorKind::Cancelled:
+      return CINCH_CANCELLED;
+    case rt::ErrorKind::Device:
+      return CINCH_DEVICE;
+    case rt::ErrorKind::Internal:
+      return CINCH_INTERNAL;
+  }
+  return CINCH_INTERNAL;
+}
+
+tl::unexpected<CallError> fail(cinch_status status, std::string message) {
+  return tl::unexpected<CallError>(CallError{status, std::move(message)});
+}
+
+tl::unexpected<CallError> fail(const rt::Error& error) {
+  return tl::unexpected<CallError>(
+      CallError{status_of(error.kind), error.message, error.native_code});
+}
+
+cinch_status report(const CallError& error, cinch_error* to) {
+  report(error.status, error.message, to);
+  if (to == nullptr || to->struct_size < sizeof(cinch_error)) return error.status;
+  to->native_code = error.native_code;
+  to->tensor = error.tensor;
+  return error.status;
+}
+
+cinch_status report(cinch_status status, std::string_view message, cinch_error* to) {
+  if (to == nullptr || to->struct_size < sizeof(cinch_error)) return status;
+  to->status = status;
+  to->native_code = 0;
+  to->tensor = CINCH_NO_TENSOR;
+  to->message_size = message.size();
+  std::size_t kept = std::min(message.size(), sizeof to->message - 1);
+  // A character is not cut in two.
+  const auto is_continued = [&](std::size_t at) {
+    return (static_cast<unsigned char>(message[at]) & 0xc0u) == 0x80u;
+  };
+  while (kept > 0 && kept < message.size() && is_continued(kept)) --kept;
+  std::memcpy(to->message, message.data(), kept);
+  to->message[kept] = '\0';
+  return status;
+}
+
+}  // namespace cinch::c_api

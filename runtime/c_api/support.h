@@ -1,0 +1,91 @@
+// What every call of the C API is made of: structs of the caller's version read and written, errors
+// told in the caller's memory, nothing thrown past the door.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/c_api/cinch.h"
+#include "runtime/core/check.h"
+#include "runtime/core/error.h"
+
+namespace cinch::c_api {
+
+struct CallError {
+  cinch_status status = CINCH_INTERNAL;
+  std::string message;
+  std::int64_t native_code = 0;
+  std::size_t tensor = CINCH_NO_TENSOR;
+};
+template <typename T>
+using CallResult = tl::expected<T, CallError>;
+using CallStatus = CallResult<rt::Ok>;
+
+cinch_status status_of(rt::ErrorKind kind);
+tl::unexpected<CallError> fail(cinch_status status, std::string message);
+tl::unexpected<CallError> fail(const rt::Error& error);
+
+/// Tells the error in the caller's memory (may be null) and gives its status. Allocates nothing.
+cinch_status report(const CallError& error, cinch_error* to);
+cinch_status report(cinch_status status, std::string_view message, cinch_error* to);
+
+/// Runs `body`, which gives a CallStatus, and reports.
+template <typename Body>
+cinch_status guarded(cinch_error* error, const Body& body) noexcept {
+  try {
+    CallStatus status = body();
+    return status ? CINCH_OK : report(status.error(), error);
+  } catch (const InternalError& caught) {
+    const bool is_limit = caught.kind() == InternalErrorKind::Limitation;
+    return report(is_limit ? CINCH_UNAVAILABLE : CINCH_INTERNAL, caught.what(), error);
+  } catch (const std::bad_alloc&) {
+    return report(CINCH_OUT_OF_MEMORY, "no memory", error);
+  } catch (const std::exception& caught) {
+    return report(CINCH_INTERNAL, caught.what(), error);
+  } catch (...) {
+    return report(CINCH_INTERNAL, "an exception of no kind", error);
+  }
+}
+
+/// The caller's struct as this version has it: fields that the caller's lacks are zero. `least` is
+/// the size of the struct's first version.
+template <typename T>
+CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
+  T value{};
+  if (given == nullptr) return fail(CINCH_INVALID_ARGUMENT, std::string(name) + " is null");
+  std::size_t size = 0;
+  std::memcpy(&size, given, sizeof size);
+  if (size < least) {
+    return fail(CINCH_INVALID_ARGUMENT, std::string(name) + ": struct_size is " +
+                                            std::to_string(size) + ", at least " +
+                                            std::to_string(least) + " is expected");
+  }
+  std::memcpy(&value, given, std::min(size, sizeof value));
+  return value;
+}
+
+/// Fills the caller's struct, whose struct_size stays.
+template <typename T>
+CallStatus write_struct(T value, T* to, const char* name) {
+  const auto given = read_struct(to, sizeof(std::size_t), name);
+  if (!given) return tl::unexpected<CallError>(given.error());
+  value.struct_size = given->struct_size;
+  std::memcpy(to, &value, std::min(value.struct_size, sizeof value));
+  return rt::Ok{};
+}
+
+/// Entry `index` of an array of structs of the caller's version.
+template <typename T>
+T* entry(T* array, std::size_t index) {
+  if (array == nullptr) return nullptr;
+  using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return reinterpret_cast<T*>(reinterpret_cast<Byte*>(array) + index * array->struct_size);
+}
+
+}  // namespace cinch::c_api

@@ -1,0 +1,86 @@
+// Checks on tensor descriptors; see tensors.h.
+#include "runtime/c_api/tensors.h"
+
+#include <optional>
+
+namespace cinch::c_api {
+namespace {
+
+constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
+constexpr std::int32_t kMaxDims = 64;
+
+std::optional<DType> dtype_of(cinch_dtype type) {
+  switch (type) {
+    case CINCH_F32:
+      return kF32;
+    case CINCH_F16:
+      return kF16;
+    case CINCH_BF16:
+      return kBF16;
+  }
+  return std::nullopt;
+}
+
+// A dimension of one element may have any stride.
+CallStatus check_strides(const cinch_tensor& tensor) {
+  std::int64_t dense = 1;
+  for (std::int32_t d = tensor.num_dims - 1; d >= 0; --d) {
+    if (tensor.shape[d] != 1 && tensor.strides[d] != dense) {
+      return fail(CINCH_INVALID_ARGUMENT, "dimension " + std::to_string(d) + " has stride " +
+                                              std::to_string(tensor.strides[d]) +
+                                              ", a dense tensor has " + std::to_string(dense));
+    }
+    dense *= tensor.shape[d];
+  }
+  return rt::Ok{};
+}
+
+}  // namespace
+
+CallResult<Shape> shape_of(const cinch_tensor& tensor) {
+  if (tensor.num_dims < 0 || tensor.num_dims > kMaxDims) {
+    return fail(CINCH_INVALID_ARGUMENT, std::to_string(tensor.num_dims) + " dimensions");
+  }
+  if (tensor.num_dims > 0 && tensor.shape == nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "shape is null");
+  }
+  Shape shape;
+  bool is_empty = false;
+  for (std::int32_t d = 0; d < tensor.num_dims; ++d) {
+    const std::int64_t size = tensor.shape[d];
+    std::int64_t& factor = d == 0 ? shape.rows : shape.cols;
+    if (size < 0 || size > kMaxElems || __builtin_mul_overflow(factor, size, &factor)) {
+      return fail(CINCH_INVALID_ARGUMENT,
+                  "dimension " + std::to_string(d) + " has size " + std::to_string(size));
+    }
+    is_empty |= size == 0;
+  }
+  const bool is_too_large = !is_empty && shape.cols > kMaxElems / shape.rows;
+  if (is_too_large) return fail(CINCH_INVALID_ARGUMENT, "2^32 elements or more");
+  const bool has_elems = !is_empty && tensor.num_dims > 0;
+  if (has_elems && tensor.strides != nullptr) {
+    if (CallStatus status = check_strides(tensor); !status) {
+      return tl::unexpected<CallError>(status.error());
+    }
+  }
+  return shape;
+}
+
+CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index) {
+  const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
+  if (!tensor) return tl::unexpected<CallError>(tensor.error());
+  if (tensor->device != CINCH_CPU) {
+    return fail(CINCH_UNAVAILABLE, tensor->device == CINCH_CUDA
+                                       ? "CUDA tensors are not in this version"
+                                       : "device " + std::to_string(tensor->device));
+  }
+  const auto dtype = dtype_of(tensor->dtype);
+  if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor->dtype));
+  const auto shape = shape_of(*tensor);
+  if (!shape) return tl::unexpected<CallError>(shape.error());
+  const std::int64_t num_elems = shape->rows * shape->cols;
+  if (tensor->data == nullptr && num_elems > 0) return fail(CINCH_INVALID_ARGUMENT, "data is null");
+  return rt::TensorView(tensor->data, *dtype, num_elems);
+}
+
+}  // namespace cinch::c_api

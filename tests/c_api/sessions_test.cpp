@@ -1,0 +1,294 @@
+// Sessions of many tensors: what goes in comes out, calls are all or nothing, states move, memory
+// is the caller's where that is wanted.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "support.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(CApiSessions, ManyTensorsAreOneCall) {
+  const Program program = compile("fp16");
+  Tensor a(1), b(0), c(1025), out_a(1), out_b(0), out_c(1025);
+  const std::vector<cinch_tensor> inputs = {a.view(), b.view(), c.view()};
+  const Session session = open(program, inputs);
+  EXPECT_EQ(3u, cinch_session_num_tensors(session.get()));
+  std::size_t bounds[3];
+  ASSERT_EQ(CINCH_OK, cinch_payload_bounds(session.get(), 0, nullptr, 3, bounds, nullptr));
+  auto bytes = encode(session, 0, inputs);
+  std::vector<cinch_payload> payloads;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_LE(bytes[i].size(), bounds[i]);
+    payloads.push_back(payload_of(bytes[i]));
+  }
+  const std::vector<cinch_tensor> outputs = {out_a.view(), out_b.view(), out_c.view()};
+  ASSERT_EQ(CINCH_OK,
+            cinch_decode(session.get(), 0, nullptr, 3, payloads.data(), outputs.data(), nullptr));
+  for (std::size_t i = 0; i < 1025; ++i) {
+    EXPECT_NEAR(c.values()[i], out_c.values()[i], 1e-3f);
+  }
+  ASSERT_EQ(CINCH_OK, cinch_decode_add(session.get(), 0, nullptr, 3, payloads.data(),
+                                       outputs.data(), nullptr));
+  EXPECT_NEAR(2 * c.values()[7], out_c.values()[7], 2e-3f);
+}
+
+TEST(CApiSessions, SomeTensorsInAnyOrder) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor a(100), b(200), c(300);
+  const Session session = open(program, {a.view(), b.view(), c.view()});
+  const std::size_t which[] = {2, 0};
+  const std::vector<cinch_tensor> gradients = {c.view(), a.view()};
+  std::vector<cinch_payload> payloads(2, sized<cinch_payload>());
+  const std::string untouched = states_of(session, 1);
+  ASSERT_EQ(CINCH_OK,
+            cinch_encode(session.get(), 0, which, 2, gradients.data(), payloads.data(), nullptr));
+  EXPECT_GT(payloads[0].size, payloads[1].size);
+  EXPECT_EQ(untouched, states_of(session, 1));
+}
+
+TEST(CApiSessions, EqualWhateverTheTypeOfTensors) {
+  const Program program = compile("fp16");
+  Tensor values(777);
+  std::vector<std::uint16_t> halves(777);
+  const Session session = open(program, {values.view()});
+  auto bytes = encode(session, 0, {values.view()});
+  const cinch_payload payload = payload_of(bytes[0]);
+  cinch_tensor out = values.view();
+  out.data = halves.data();
+  out.dtype = CINCH_F16;
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 0, nullptr, 1, &payload, &out, nullptr));
+  // f16 values are kept as they are.
+  EXPECT_EQ(bytes, encode(session, 0, {out}));
+}
+
+TEST(CApiSessions, ACallIsAllOrNothing) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor a(100, 3), b(200, 3), bad(200, 500);
+  const Session session = open(program, {a.view(), b.view()});
+  encode(session, 0, {a.view(), b.view()});
+  const std::string of_a = states_of(session, 0), of_b = states_of(session, 1);
+  std::vector<cinch_payload> payloads(2, sized<cinch_payload>());
+  auto error = sized<cinch_error>();
+  const std::vector<cinch_tensor> failing = {a.view(), bad.view()};
+  EXPECT_EQ(CINCH_CHECK_FAILED,
+            cinch_encode(session.get(), 1, nullptr, 2, failing.data(), payloads.data(), &error));
+  EXPECT_EQ(1u, error.tensor);
+  EXPECT_THAT(error.message, HasSubstr("keeping.cinch:6:5: magnitudes stay below 100"));
+  EXPECT_EQ(of_a, states_of(session, 0));
+  EXPECT_EQ(of_b, states_of(session, 1));
+
+  // A payload that does not fit is found after its tensor was compressed.
+  std::string small(10, '\0');
+  payloads[1] = payload_of(small);
+  payloads[1].capacity = small.size();
+  const std::vector<cinch_tensor> good = {a.view(), b.view()};
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_encode(session.get(), 1, nullptr, 2, good.data(), payloads.data(), &error));
+  EXPECT_EQ(of_a, states_of(session, 0));
+  EXPECT_EQ(of_b, states_of(session, 1));
+
+  // What went well before is never taken back by a call that changes no state.
+  payloads.assign(2, sized<cinch_payload>());
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_decode(session.get(), 1, nullptr, 2, payloads.data(), good.data(), &error));
+  EXPECT_EQ(of_a, states_of(session, 0));
+}
+
+TEST(CApiSessions, NonFiniteGradientsLeaveTheStateAndDecodeToNaN) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor tensor(50, 3), out(50);
+  const Session session = open(program, {tensor.view()});
+  encode(session, 0, {tensor.view()});
+  const std::string before = states_of(session, 0);
+  tensor.values()[17] = std::numeric_limits<float>::infinity();
+  auto bytes = encode(session, 1, {tensor.view()});
+  EXPECT_EQ(before, states_of(session, 0));
+  const cinch_payload payload = payload_of(bytes[0]);
+  const cinch_tensor output = out.view();
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 1, nullptr, 1, &payload, &output, nullptr));
+  for (float value : out.values()) EXPECT_NE(value, value);
+}
+
+TEST(CApiSessions, ParametersAreBoundPerStep) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor tensor(64), out(64);
+  const Session session = open(program, {tensor.view()});
+  ASSERT_EQ(CINCH_OK, cinch_session_set(session.get(), "limit", 0.25, nullptr));
+  auto bytes = encode(session, 0, {tensor.view()});
+  const cinch_payload payload = payload_of(bytes[0]);
+  const cinch_tensor output = out.view();
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 0, nullptr, 1, &payload, &output, nullptr));
+  for (float value : out.values()) EXPECT_LE(std::abs(value), 0.25f);
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_session_set(session.get(), "limit", -1, nullptr));
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_session_set(session.get(), "limt", 1, &error));
+  EXPECT_THAT(error.message, HasSubstr("limit"));
+}
+
+TEST(CApiSessions, StatesGoToFilesAndBack) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor tensor(333, 3), other(334);
+  const Session first = open(program, {tensor.view()}), second = open(program, {tensor.view()});
+  encode(first, 0, {tensor.view()});
+  const std::string path = ::testing::TempDir() + "cinch-c-api.states";
+  ASSERT_EQ(CINCH_OK, cinch_states_save_file(first.get(), 0, path.c_str(), nullptr));
+  ASSERT_EQ(CINCH_OK, cinch_states_load_file(second.get(), 0, path.c_str(), nullptr));
+  EXPECT_EQ(states_of(first, 0), states_of(second, 0));
+  EXPECT_EQ(encode(first, 1, {tensor.view()}), encode(second, 1, {tensor.view()}));
+  const Session larger = open(program, {other.view()});
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_states_load_file(larger.get(), 0, path.c_str(), nullptr));
+  EXPECT_EQ(CINCH_IO, cinch_states_load_file(larger.get(), 0, "/nonexistent/states", nullptr));
+  std::string bytes = states_of(first, 0);
+  bytes[bytes.size() / 2] ^= 1;
+  EXPECT_EQ(CINCH_CORRUPT_FILE,
+            cinch_states_load(second.get(), 0, bytes.data(), bytes.size(), nullptr));
+}
+
+// Counts what is held, by use, and can refuse.
+struct Counted {
+  std::size_t held[2] = {0, 0};
+  std::map<void*, std::size_t> blocks;
+  std::size_t allowed = SIZE_MAX;
+
+  static void* allocate(void* context, std::size_t size, std::size_t alignment,
+                        cinch_memory_use use) {
+    auto& self = *static_cast<Counted*>(context);
+    if (size > self.allowed) return nullptr;
+    void* const memory =
+        std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    self.held[use] += size;
+    self.blocks[memory] = size;
+    return memory;
+  }
+  static void release(void* context, void* memory, std::size_t size, cinch_memory_use use) {
+    auto& self = *static_cast<Counted*>(context);
+    EXPECT_EQ(size, self.blocks[memory]);
+    self.blocks.erase(memory);
+    self.held[use] -= size;
+    std::free(memory);
+  }
+  cinch_allocator allocator() {
+    auto made = sized<cinch_allocator>();
+    made.context = this;
+    made.allocate = allocate;
+    made.release = release;
+    return made;
+  }
+};
+
+TEST(CApiSessions, MemoryMayBeTheCallers) {
+  const Program program = compile("dgc");
+  Tensor tensor(100000);
+  Counted counted;
+  const cinch_allocator allocator = counted.allocator();
+  auto options = sized<cinch_session_options>();
+  options.allocator = &allocator;
+  {
+    const Session own = open(program, {tensor.view()}),
+                  session = open(program, {tensor.view()}, &options);
+    EXPECT_GE(counted.held[CINCH_MEMORY_STATE], cinch_session_state_bytes(session.get()));
+    EXPECT_EQ(encode(own, 0, {tensor.view()}), encode(session, 0, {tensor.view()}));
+    EXPECT_GT(counted.held[CINCH_MEMORY_WORKSPACE], 0u);
+    EXPECT_EQ(
+        cinch_session_state_bytes(session.get()) + cinch_session_workspace_bytes(session.get()),
+        counted.held[CINCH_MEMORY_STATE] + counted.held[CINCH_MEMORY_WORKSPACE]);
+  }
+  EXPECT_TRUE(counted.blocks.empty());
+}
+
+TEST(CApiSessions, NoMemoryIsAnErrorAndLosesNothing) {
+  const Program program = compile("dgc");
+  Tensor tensor(100000);
+  Counted counted;
+  const cinch_allocator allocator = counted.allocator();
+  auto options = sized<cinch_session_options>();
+  options.allocator = &allocator;
+  const Session session = open(program, {tensor.view()}, &options);
+  const std::string before = states_of(session, 0);
+  counted.allowed = 1000;
+  auto payload = sized<cinch_payload>();
+  const cinch_tensor gradient = tensor.view();
+  EXPECT_EQ(CINCH_OUT_OF_MEMORY,
+            cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
+  EXPECT_EQ(before, states_of(session, 0));
+  counted.allowed = SIZE_MAX;
+  EXPECT_EQ(CINCH_OK, cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
+  cinch_session* refused = nullptr;
+  counted.allowed = 0;
+  EXPECT_EQ(CINCH_OUT_OF_MEMORY,
+            cinch_session_open(program.get(), &options, &gradient, 1, &refused, nullptr));
+  EXPECT_EQ(nullptr, refused);
+}
+
+TEST(CApiSessions, DrawsDifferByTensorNumberSeedAndWorker) {
+  const Program program = compile("terngrad");
+  Tensor tensor(4096);
+  const std::vector<cinch_tensor> two = {tensor.view(), tensor.view()};
+  const auto by_place = encode(open(program, two), 0, two);
+  EXPECT_NE(by_place[0], by_place[1]);
+  const std::uint32_t numbers[] = {1, 0};
+  auto options = sized<cinch_session_options>();
+  options.tensor_numbers = numbers;
+  const auto swapped = encode(open(program, two, &options), 0, two);
+  EXPECT_EQ(by_place[0], swapped[1]);
+  EXPECT_EQ(by_place[1], swapped[0]);
+  options = sized<cinch_session_options>();
+  options.seed = 1;
+  EXPECT_NE(by_place[0], encode(open(program, two, &options), 0, two)[0]);
+  options = sized<cinch_session_options>();
+  options.world = 2;
+  options.worker = 1;
+  EXPECT_NE(by_place[0], encode(open(program, two, &options), 0, two)[0]);
+}
+
+TEST(CApiSessions, FinishAveragesByDefault) {
+  const Program program = compile("fp16");
+  Tensor sum(10), update(10);
+  auto options = sized<cinch_session_options>();
+  options.world = 4;
+  const Session session = open(program, {sum.view()}, &options);
+  const cinch_tensor in = sum.view(), out = update.view();
+  ASSERT_EQ(CINCH_OK, cinch_finish(session.get(), 0, nullptr, 1, &in, &out, nullptr));
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_EQ(sum.values()[i] / 4, update.values()[i]);
+}
+
+TEST(CApiSessions, CancelEndsOneCall) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor tensor(1000);
+  const Session session = open(program, {tensor.view()});
+  std::thread([&] { cinch_session_cancel(session.get()); }).join();
+  auto payload = sized<cinch_payload>();
+  const cinch_tensor gradient = tensor.view();
+  EXPECT_EQ(CINCH_CANCELLED,
+            cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
+  EXPECT_EQ(CINCH_OK, cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
+}
+
+TEST(CApiSessions, MatrixProgramsTakeTheFirstDimensionByTheRest) {
+  const char* const text = R"(
+compressor rows {
+  wire { total: [f32; r, 1] }
+  encode(g: [f32; r, c]) { wire { total: sum(g, axis: 1) } }
+  decode(w) { w.total + reshape(fill(0.0, n), r, c) }
+}
+)";
+  const Program program = compile("rows.cinch", text);
+  ASSERT_TRUE(program);
+  Tensor tensor(24);
+  const std::int64_t shape[] = {4, 2, 3};
+  cinch_tensor gradient = tensor.view();
+  gradient.num_dims = 3;
+  gradient.shape = shape;
+  const auto bytes = encode(open(program, {gradient}), 0, {gradient});
+  EXPECT_EQ(64u + 4 * sizeof(float), bytes[0].size());
+}
+
+}  // namespace
+}  // namespace cinch::testing
