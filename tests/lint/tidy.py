@@ -44,7 +44,7 @@ def read_commands(build):
     groups = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = Path(entry["directory"], entry["file"]).resolve()
-        if build in source.parents or ROOT not in source.parents:
+        if build in source.parents or ROOT not in source.parents or source.suffix != ".cpp":
             continue
         options, words = [], iter(shlex.split(entry["command"])[1:])
         for word in words:

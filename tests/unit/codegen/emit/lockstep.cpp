@@ -186,7 +186,7 @@ class Block {
     // As cinch_switch_stack left it: six registers, where it returns to, and that one's caller.
     auto** words = reinterpret_cast<void**>(stacks_ + (i + 1) * kStackBytes) - 8;
     words[6] = reinterpret_cast<void*>(+[] { g_block->body(); });
-    stack.end = words;
+    stack.end = static_cast<void*>(words);
   }
 
   void body() {
