@@ -86,11 +86,6 @@ cinch_status run_call(Effect effect, cinch_session* session, const std::size_t* 
   });
 }
 
-CallStatus done(const rt::Status& status) {
-  if (!status) return fail(status.error());
-  return rt::Ok{};
-}
-
 CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* payloads,
                                                         std::size_t index) {
   const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");

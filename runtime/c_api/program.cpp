@@ -121,9 +121,7 @@ cinch_status cinch_program_save(const cinch_program* program, const char* path,
     if (program == nullptr || path == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "program or path is null");
     }
-    const rt::Status status = rt::save_image(program->loaded->image(), path);
-    if (!status) return fail(status.error());
-    return rt::Ok{};
+    return done(rt::save_image(program->loaded->image(), path));
   });
 }
 

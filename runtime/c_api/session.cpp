@@ -97,11 +97,6 @@ CallResult<rt::Session*> tensor_of(cinch_session* session, std::size_t tensor) {
                                       std::to_string(session->tensors.size()));
 }
 
-CallStatus done(const rt::Status& status) {
-  if (!status) return fail(status.error());
-  return rt::Ok{};
-}
-
 // A call on the states of one tensor.
 template <typename Body>
 cinch_status on_tensor(cinch_session* session, std::size_t tensor, cinch_error* error,

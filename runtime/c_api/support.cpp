@@ -44,6 +44,11 @@ tl::unexpected<CallError> fail(const rt::Error& error) {
       CallError{status_of(error.kind), error.message, error.native_code});
 }
 
+CallStatus done(const rt::Status& status) {
+  if (!status) return fail(status.error());
+  return rt::Ok{};
+}
+
 cinch_status report(const CallError& error, cinch_error* to) {
   report(error.status, error.message, to);
   if (to == nullptr || to->struct_size < sizeof(cinch_error)) return error.status;

@@ -30,6 +30,7 @@ using CallStatus = CallResult<rt::Ok>;
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
 tl::unexpected<CallError> fail(const rt::Error& error);
+CallStatus done(const rt::Status& status);
 
 /// Tells the error in the caller's memory (may be null) and gives its status. Allocates nothing.
 cinch_status report(const CallError& error, cinch_error* to);
