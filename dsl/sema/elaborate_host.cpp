@@ -211,7 +211,12 @@ Value Elaborator::declared_scalar_op(ScalarOp op, const std::vector<Value>& args
   }
   const HostExprId result = stays ? host_op(op, numbers, span) : HostExprId();
   const bool is_test = result && pool().type(result) == HostType::Bool;
-  const bool is_number = result && pool().type(result) == HostType::Int;
+  // A constant that overflows is not folded.
+  const bool is_folded =
+      result && (pool().is_const(result) ||
+                 !std::all_of(numbers.begin(), numbers.end(),
+                              [&](HostExprId number) { return pool().is_const(number); }));
+  const bool is_number = is_folded && pool().type(result) == HostType::Int;
   if (is_test) return host(result, span);
   if (is_number && is_known_to_fit(result, *type)) {
     Value value = host(result, span);

@@ -32,9 +32,14 @@ bool Elaborator::fits(std::int64_t value, DType type) {
 
 bool Elaborator::is_known_to_fit(HostExprId number, DType type) {
   if (pool().is_const(number)) return fits(pool().const_value(number).as_int(), type);
-  if (type == kU64 || type == kI64) return type == kI64 || sizes_.proves_nonnegative(number);
-  const HostExprId least = pool().const_int(min_int(type));
-  const HostExprId most = pool().const_int(static_cast<std::int64_t>(max_int(type)));
+  // The host's integers have 64 bits themselves: what may come near their end is left to the
+  // device.
+  constexpr std::int64_t kFar = std::int64_t{1} << 62;
+  const bool is_wide = type.bits > 62;
+  const std::int64_t low = is_unsigned_int(type) ? 0 : is_wide ? -kFar : min_int(type);
+  const HostExprId least = pool().const_int(low);
+  const HostExprId most =
+      pool().const_int(is_wide ? kFar : static_cast<std::int64_t>(max_int(type)));
   return sizes_.proves_less_equal(least, number) && sizes_.proves_less_equal(number, most);
 }
 
