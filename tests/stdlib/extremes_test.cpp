@@ -96,9 +96,11 @@ std::vector<float> gradient_of(const Extreme& extreme, std::size_t num_elems, st
   return gradient;
 }
 
-// Half precision has infinities for what it cannot hold: a loss scaler must see them.
+// Casts have infinities for what they cannot hold: fp16 because a loss scaler must see them, bf16
+// beyond its largest value.
 bool sends_infinities(const ProgramFile& program) {
-  return program.text.find("fp16") != std::string::npos;
+  return program.text.find("fp16") != std::string::npos ||
+         program.text.find("bf16") != std::string::npos;
 }
 
 // Every program of the library with every extreme, all steps of one after those of another, so that

@@ -69,9 +69,9 @@ class Golden {
 
   // The payload's fields begin at the multiples of 16 that follow from their sizes: read through
   // its layout.
-  void encode(std::uint64_t step = 0) {
+  void encode(std::uint64_t step = 0, const std::vector<float>& gradient = kV) {
     ASSERT_NE(session_, nullptr);
-    const auto payload = session_->encode(kV, step);
+    const auto payload = session_->encode(gradient, step);
     ASSERT_TRUE(payload) << payload.error().message;
     payload_.assign(payload->begin(), payload->end());
     const rt::ProgramInfo& info = session_->info();
@@ -250,6 +250,54 @@ TEST(GoldenVectors, Fp16) {
   Golden golden("fp16", library_text("quantize/fp16.cinch"));
   golden.encode();
   EXPECT_EQ(golden.decoded(), kV) << "all of them are binary16 values";
+}
+
+// By bits + 0x7fff + (bits >> 16 & 1) >> 16 in integers: ties, subnormals, the largest and beyond.
+TEST(GoldenVectors, Bf16) {
+  Golden golden("bf16", library_text("quantize/bf16.cinch"));
+  golden.encode();
+  EXPECT_EQ(golden.decoded(), kV) << "all of them are bfloat16 values";
+  const float largest = 3.4028235e38f, tie = 3.3961776e38f;
+  golden.encode(1,
+                {1.0f, 1.00390625f, 1.01171875f, -3.14159f, 1e-40f, -0.0f, 0.1f, 65520.0f, 1e-45f,
+                 -3.2768e-41f, 3.3895314e38f, largest, -tie, 3.39e38f, 1.37753e-40f, -7e-41f});
+  EXPECT_THAT(golden.integers(0),
+              ElementsAreArray({0x3f80, 0x3f80, 0x3f82, 0xc049, 0x0001, 0x8000, 0x3dcd, 0x4780,
+                                0x0000, 0x8000, 0x7f7f, 0x7f80, 0xff80, 0x7f7f, 0x0002, 0x8001}));
+}
+
+std::string momentum_of(const std::string& inner, const std::string& options) {
+  return "import std.wrap\nimport std.sparsify\n"
+         "compressor sent = momentum(" +
+         inner + ", factor: 0.5" + options + ")\n";
+}
+
+// The velocities of a constant gradient are 1, 1.5 and 1.75 times that; one step ahead 1.5, 1.75
+// and 1.875 times.
+TEST(GoldenVectors, MomentumOfTopTwo) {
+  Golden plain("sent", momentum_of("topk(ratio: 0.125)", ""));
+  Golden ahead("sent", momentum_of("topk(ratio: 0.125)", ", nesterov: true"));
+  const float velocities[] = {1, 1.5f, 1.75f}, ahead_by[] = {1.5f, 1.75f, 1.875f};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (Golden* golden : {&plain, &ahead}) {
+      golden->encode(step);
+      const float factor = golden == &plain ? velocities[step] : ahead_by[step];
+      EXPECT_THAT(golden->integers(0), ElementsAre(11, 12));
+      EXPECT_THAT(golden->floats(1), ElementsAre(4 * factor, -3.5f * factor));
+      EXPECT_EQ(golden->state(0)[1], -2 * velocities[step]);
+    }
+  }
+}
+
+TEST(GoldenVectors, MomentumOfErrorFeedbackOfTopTwo) {
+  Golden golden("sent", momentum_of("error_feedback(topk(ratio: 0.125))", ""));
+  const std::vector<int> indices[] = {{11, 12}, {4, 7}, {11, 12}};
+  const std::vector<float> values[] = {{4, -3.5f}, {7.5f, 6.25f}, {13, -11.375f}};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    golden.encode(step);
+    EXPECT_EQ(golden.integers(0), indices[step]);
+    EXPECT_EQ(golden.floats(1), values[step]);
+  }
 }
 
 }  // namespace

@@ -94,6 +94,16 @@ std::vector<ProgramFile> library_compositions() {
                           family, name, inner.name));
     if (program) programs.push_back(std::move(*program));
   }
+  const std::pair<const char*, const char*> with_momentum[] = {
+      {"momentum_of_qsgd", "momentum(qsgd, nesterov: true)"},
+      {"momentum_of_ef_of_topk", "momentum(error_feedback(topk))"}};
+  for (const auto& [name, tree] : with_momentum) {
+    auto program =
+        make_program(name, fmt::format("import std.wrap\nimport std.quantize\nimport std.sparsify\n"
+                                       "compressor {} = {}\n",
+                                       name, tree));
+    if (program) programs.push_back(std::move(*program));
+  }
   return programs;
 }
 
@@ -116,7 +126,8 @@ std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs) {
 std::vector<ProgramFile> programs_for_cuda(bool is_long) {
   std::vector<ProgramFile> programs = compressors_of(CINCH_STDLIB_DIR);
   for (ProgramFile& program : library_compositions()) {
-    if (is_long || program.name == "ef_of_onebit") programs.push_back(std::move(program));
+    const bool is_short = program.name == "ef_of_onebit" || program.name == "momentum_of_qsgd";
+    if (is_long || is_short) programs.push_back(std::move(program));
   }
   if (!is_long) return sample_of(std::move(programs));
   for (ProgramFile& program : compressors_of(CINCH_PROGRAMS_DIR)) {

@@ -32,7 +32,8 @@ std::optional<ProgramFile> make_program(std::string name, std::string text);
 /// A file that defines a wrapper and no compressor to run.
 bool is_wrapper(const ProgramFile& program);
 
-/// error_feedback around every compressor of the standard library, as programs of their own.
+/// error_feedback around every compressor of the standard library and momentum around some, as
+/// programs of their own.
 std::vector<ProgramFile> library_compositions();
 
 /// The programs of a folder that can be read and are no wrappers.
@@ -41,9 +42,8 @@ std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder);
 /// All of them; in a sample run the first, the fourth and so on.
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
 
-/// What CUDA text is tested with: the standard library and error feedback around onebit; in a long
-/// run error feedback around all of it and the programs of tests/programs; a sample_of in a sample
-/// run.
+/// What CUDA text is tested with: the standard library and each wrapper around one of it; in a long
+/// run all library_compositions and the programs of tests/programs; a sample_of in a sample run.
 std::vector<ProgramFile> programs_for_cuda(bool is_long);
 
 /// All `.cinch` files below a folder, by path.

@@ -50,12 +50,12 @@ TEST(SemaPrograms, StandardLibrary) {
     EXPECT_TRUE(contains(compressor.doc, "Stores: ")) << entry.path();
     if (!compressor.is_wrapper) checked.program(compressor.name);
   }
-  EXPECT_GE(files, 14);
+  EXPECT_GE(files, 16);
 }
 
 TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
-  for (const char* inner : {"onebit", "ef_sign", "tbq", "terngrad", "minmax", "fp16", "qsgd",
-                            "natural", "threshold", "topk", "randomk", "dgc", "graddrop"}) {
+  for (const char* inner : {"onebit", "ef_sign", "tbq", "terngrad", "minmax", "fp16", "bf16",
+                            "qsgd", "natural", "threshold", "topk", "randomk", "dgc", "graddrop"}) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
         "compressor both = error_feedback(error_feedback(" +
