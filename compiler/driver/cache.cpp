@@ -58,19 +58,12 @@ void print_for_people(const json& report) {
              report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());
 }
 
-// Compressors of the library that stand alone.
-std::vector<std::string> library_programs() {
+std::vector<std::string> programs_to_warm(const CacheOptions& options) {
+  if (!options.programs.empty()) return options.programs;
   std::vector<std::string> programs;
-  FrontEnd front_end;
-  for (const StdlibFile& file : stdlib_files()) {
-    const dsl::SourceBuffer& source = front_end.load(file.path);
-    const auto module = sema::check_module(front_end.sources, source.id(), load_import,
-                                           front_end.sink, sema::CheckDepth::Names);
-    for (const sema::CompressorEntry& entry : module.compressors()) {
-      if (!entry.is_wrapper) programs.push_back(file.path + ":" + entry.name);
-    }
+  for (const LibraryProgram& program : library_programs()) {
+    programs.push_back(program.path + ":" + program.name);
   }
-  front_end.end_if_errors();
   return programs;
 }
 
@@ -97,7 +90,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
   if (!settings.is_on || settings.folder.empty()) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
-  const auto programs = options.programs.empty() ? library_programs() : options.programs;
+  const std::vector<std::string> programs = programs_to_warm(options);
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
     if (target.kind != codegen::TargetKind::Cpu) {

@@ -1,4 +1,5 @@
-// The command line's grammar: sub-commands and options (CLI11 stands only here). The longest
+// The command line's grammar: sub-commands and options (CLI11 stands only here and in
+// command_tree.cpp). The longest
 // functions list options one per statement; nothing else happens in them.
 #include "compiler/driver/command_line.h"
 
@@ -11,7 +12,9 @@
 #include <memory>
 #include <span>
 
+#include "compiler/driver/command_tree.h"
 #include "compiler/driver/commands.h"
+#include "compiler/driver/completion.h"
 #include "compiler/driver/version.h"
 #include "runtime/core/nearest_name.h"
 
@@ -85,9 +88,12 @@ void add_check(Registry& registry) {
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
                                                          {"sarif", DiagnosticsFormat::Sarif}};
-  command->add_option("--diagnostics", options->diagnostics, "text, json or sarif")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
-      ->option_text("text|json|sarif");
+  command
+      ->add_option_function<std::string>(
+          "--diagnostics",
+          [options, formats](const std::string& name) { options->diagnostics = formats.at(name); },
+          "how they are printed")
+      ->transform(CLI::IsMember({"text", "json", "sarif"}, CLI::ignore_case));
   add_json(command, options->json);
   command->footer("Example: cinch check mine.cinch --diagnostics=sarif");
 }
@@ -207,6 +213,7 @@ void add_build(Registry& registry) {
       ->check(
           CLI::IsMember({"ast", "checked", "ir", "kir", "source", "asm", "ptx", "cubin", "image"}));
   command->add_option("--target", options->targets, "cpu:x86-64-v3, cuda:sm_90 …")
+      ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--name", options->name, "of the library")->type_name("LIB");
@@ -221,9 +228,11 @@ void add_opt(Registry& registry) {
       registry.add("opt", "reads IR text, runs passes, prints it (for tests)", run_opt, options);
   command->add_option("file", options->file, "'-' for standard input")->type_name("FILE");
   command->add_option("--pass", options->passes, "passes to run, in order; none: all")
+      ->type_name("PASS")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--print-after", options->print_after, "passes to print the IR after")
+      ->type_name("PASS")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--pass-limit", options->pass_limit, "stops after that many rewrites")
@@ -262,13 +271,29 @@ void add_cache(Registry& registry) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command->add_option("--cpu,--target", options->targets, "native, x86-64-v3, cpu:x86-64 …")
+      ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
   cache->footer("Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3");
 }
 
+void add_completion(Registry& registry) {
+  auto options = std::make_shared<CompletionOptions>();
+  CLI::App* command = registry.app.add_subcommand("completion", "completion for a shell");
+  command->add_option("shell", options->shell, "the shell that reads the script")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->callback([root = &registry.app, action = &registry.action, options] {
+    *action = [root, options] {
+      fmt::print("{}", completion_script(shape_of(*root), options->shell));
+      return ExitCode::Done;
+    };
+  });
+  command->footer("Example: source <(cinch completion bash)");
+}
+
 void add_not_offered(Registry& registry) {
-  for (const char* name : {"verify", "bench", "sync", "completion"}) {
+  for (const char* name : {"verify", "bench", "sync"}) {
     CLI::App* command = registry.app.add_subcommand(name, "not in this version");
     command->group("");
     command->allow_extras();
@@ -321,6 +346,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_opt(registry);
   add_list_and_doctor(registry);
   add_cache(registry);
+  add_completion(registry);
   add_not_offered(registry);
   refuse_unknown_command(app, "cinch", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {

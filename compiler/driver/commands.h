@@ -19,7 +19,7 @@ ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
-// verify, bench, sync, completion: names that this version does not offer yet.
+// verify, bench, sync: names that this version does not offer yet.
 ExitCode run_not_offered(const std::string& command);
 
 }  // namespace cinch::driver

@@ -18,4 +18,10 @@ struct FrontEnd : service::FrontEnd {
   FrontEnd();
 };
 
+struct LibraryProgram {
+  std::string path, name;
+};
+// Compressors of the library that stand alone, by family and name.
+std::vector<LibraryProgram> library_programs();
+
 }  // namespace cinch::driver

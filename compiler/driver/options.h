@@ -82,6 +82,10 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct CompletionOptions {
+  std::string shell;
+};
+
 // cache show, clear and warm.
 struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library

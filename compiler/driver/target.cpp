@@ -44,6 +44,10 @@ codegen::Target parse_target(const std::string& text) {
   return {codegen::TargetKind::Cpu, cpu == "native" ? std::string(rt::host_cpu_arch()) : cpu};
 }
 
+std::vector<std::string> known_targets() {
+  return {"native", "x86-64", "x86-64-v3", "x86-64-v4", "sm_80", "sm_90"};
+}
+
 std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
                                            const ExecutionOptions& execution) {
   std::error_code not_there;

@@ -13,6 +13,8 @@ namespace cinch::driver {
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).
 codegen::Target parse_target(const std::string& text);
+// Targets that parse_target takes, in their short forms.
+std::vector<std::string> known_targets();
 // The image, where PROGRAM is the file of one: it needs no compiler. Throws CommandError where it
 // is corrupt, or where options ask for another device or processor than it was made for.
 std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,

@@ -29,6 +29,9 @@ for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
         config.environment[name] = os.environ[name]
 if glob.glob(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "lib", "python3*", "site-packages", "nvidia", "c*")):
     config.available_features.add("nvrtc")
+for shell in ("zsh", "fish"):
+    if shutil.which(shell):
+        config.available_features.add(shell)
 try:
     for descriptor in os.openpty():
         os.close(descriptor)

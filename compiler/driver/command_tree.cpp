@@ -1,0 +1,72 @@
+// The parser's tree as data; see command_tree.h. What values an option takes follows from what
+// --help shows for them: `{a,b}` of a check, or the name of the value.
+#include "compiler/driver/command_tree.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/target.h"
+#include "compiler/pipeline/pipeline.h"
+
+namespace cinch::driver {
+
+namespace {
+
+std::vector<std::string> words_in_braces(const std::string& text) {
+  std::vector<std::string> words;
+  const std::size_t begin = text.find('{'), end = text.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return words;
+  std::istringstream list(text.substr(begin + 1, end - begin - 1));
+  for (std::string word; std::getline(list, word, ',');) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> known_words(const std::string& value_name) {
+  std::vector<std::string> words;
+  if (value_name == "PROGRAM") {
+    for (const LibraryProgram& program : library_programs()) words.push_back(program.name);
+  } else if (value_name == "TARGET") {
+    words = known_targets();
+  } else if (value_name == "PASS") {
+    for (const pipeline::Pass& pass : pipeline::all_passes()) words.emplace_back(pass.name);
+  } else {
+    words = words_in_braces(value_name);
+  }
+  return words;
+}
+
+bool names_a_file(const std::string& value_name) {
+  return value_name == "FILE" || value_name == "DIR" || value_name == "PROGRAM" ||
+         value_name.ends_with(".npy");
+}
+
+OptionShape shape_of(const CLI::Option& option) {
+  OptionShape shape;
+  shape.description = option.get_description();
+  for (const std::string& name : option.get_snames()) shape.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) shape.names.push_back("--" + name);
+  if (option.get_items_expected_max() == 0) return shape;
+  const std::string type = option.get_type_name();
+  shape.words = known_words(type);
+  shape.value_name = shape.words.empty() || type.find('{') == std::string::npos ? type : "WORD";
+  shape.takes_files = names_a_file(type);
+  shape.is_repeatable = option.get_items_expected_max() > 1;
+  shape.takes_several = shape.is_repeatable && option.get_allow_extra_args();
+  return shape;
+}
+
+}  // namespace
+
+CommandShape shape_of(const CLI::App& app) {
+  CommandShape shape{app.get_name(), app.get_description(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty()) shape.options.push_back(shape_of(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) shape.commands.push_back(shape_of(*command));
+  }
+  return shape;
+}
+
+}  // namespace cinch::driver

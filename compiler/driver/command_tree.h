@@ -1,0 +1,32 @@
+// The commands of `cinch` as plain data, read off the parser itself: what completion offers is what
+// the parser takes.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace cinch::driver {
+
+struct OptionShape {
+  std::vector<std::string> names;  // "-h", "--help"; none: positional
+  std::string description;
+  std::string value_name;          // "PROGRAM", "FILE"; empty for a flag
+  std::vector<std::string> words;  // values that are known
+  bool takes_files = false;
+  bool is_repeatable = false;
+  bool takes_several = false;  // values, one after the other
+};
+
+struct CommandShape {
+  std::string name, description;
+  std::vector<OptionShape> options;
+  std::vector<CommandShape> commands;
+};
+
+// Commands and options that --help does not show are left out.
+CommandShape shape_of(const CLI::App& app);
+
+}  // namespace cinch::driver

@@ -1,0 +1,280 @@
+// One script per shell, all from the same tree; see completion.h. Each finds the command that the
+// words before the cursor name ("/cache/show"), then completes an option's value, an option or what
+// else the command takes.
+#include "compiler/driver/completion.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace cinch::driver {
+
+namespace {
+
+using Visitor = std::function<void(const CommandShape&, const std::string& path)>;
+
+// `path` of the root is "".
+void visit(const CommandShape& command, const std::string& path, const Visitor& visitor) {
+  visitor(command, path);
+  for (const CommandShape& inner : command.commands) {
+    visit(inner, path + "/" + inner.name, visitor);
+  }
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+// In single quotes for bash and zsh.
+std::string quoted(const std::string& text) {
+  return "'" + replaced(text, "'", "'\\''") + "'";
+}
+
+std::string paths_of_commands(const CommandShape& root) {
+  std::string paths;
+  visit(root, "", [&](const CommandShape&, const std::string& path) {
+    if (!path.empty()) paths += (paths.empty() ? "" : " | ") + path;
+  });
+  return paths;
+}
+
+// What stands for itself on the command line: sub-commands, and the values of positionals.
+struct Operands {
+  std::vector<std::string> words;
+  bool takes_files = false;
+};
+
+Operands operands_of(const CommandShape& command) {
+  Operands operands;
+  for (const CommandShape& inner : command.commands) operands.words.push_back(inner.name);
+  for (const OptionShape& option : command.options) {
+    if (!option.names.empty()) continue;
+    operands.words.insert(operands.words.end(), option.words.begin(), option.words.end());
+    operands.takes_files |= option.takes_files;
+  }
+  return operands;
+}
+
+// --- bash
+
+std::string bash_assignments(const std::vector<std::string>& words, bool takes_files) {
+  std::string text;
+  if (!words.empty()) text += " words=" + quoted(fmt::format("{}", fmt::join(words, " ")));
+  return text + (takes_files ? " files=yes" : "");
+}
+
+std::string bash_values(const CommandShape& root) {
+  std::string cases;
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    for (const OptionShape& option : command.options) {
+      if (option.value_name.empty()) continue;
+      for (const std::string& name : option.names) {
+        cases += fmt::format("    {}){} ;;\n", quoted(fmt::format("{} {}", path, name)),
+                             bash_assignments(option.words, option.takes_files));
+      }
+    }
+  });
+  return cases;
+}
+
+std::string bash_options(const CommandShape& root) {
+  std::string cases;
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    std::vector<std::string> names;
+    for (const OptionShape& option : command.options) {
+      names.insert(names.end(), option.names.begin(), option.names.end());
+    }
+    cases += fmt::format("    {}){} ;;\n", quoted(path), bash_assignments(names, false));
+  });
+  return cases;
+}
+
+std::string bash_operands(const CommandShape& root) {
+  std::string cases;
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    const Operands operands = operands_of(command);
+    cases += fmt::format("    {}){} ;;\n", quoted(path),
+                         bash_assignments(operands.words, operands.takes_files));
+  });
+  return cases;
+}
+
+constexpr const char* kBash = R"(# Completion of cinch for bash, made by `cinch completion bash`.
+_cinch() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD - 1]}}
+  local path= words= files= is_value=yes i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$path/${{COMP_WORDS[i]}}" in
+    {paths}) path+=/${{COMP_WORDS[i]}} ;;
+    esac
+  done
+  # bash makes three words of --option=value.
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $option == = ]]; then
+    option=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  case "$path $option" in
+{values}    *) is_value= ;;
+  esac
+  if [[ -z $is_value && $current == -* ]]; then
+    case $path in
+{options}    esac
+  elif [[ -z $is_value ]]; then
+    case $path in
+{operands}    esac
+  fi
+  mapfile -t COMPREPLY < <(
+    compgen -W "$words" -- "$current"
+    if [[ -n $files ]]; then compgen -f -- "$current"; fi
+  )
+  if [[ -n $files ]]; then compopt -o filenames 2>/dev/null; fi
+}}
+complete -F _cinch cinch
+)";
+
+std::string bash_script(const CommandShape& root) {
+  return fmt::format(kBash, fmt::arg("paths", paths_of_commands(root)),
+                     fmt::arg("values", bash_values(root)), fmt::arg("options", bash_options(root)),
+                     fmt::arg("operands", bash_operands(root)));
+}
+
+// --- zsh: one function per command, each a call of _arguments.
+
+std::string zsh_function(const std::string& path) {
+  return "_cinch" + replaced(path, "/", "_");
+}
+
+// "message:action" of _arguments.
+std::string zsh_value(const OptionShape& option) {
+  const std::string words = fmt::format("{}", fmt::join(option.words, " "));
+  const std::string action = option.words.empty() ? (option.takes_files ? "_files" : " ")
+                             : option.takes_files ? "{ compadd -- " + words + "; _files }"
+                                                  : "(" + words + ")";
+  return replaced(option.value_name, ":", "\\:") + ":" + action;
+}
+
+// Values that follow each other end at the next option.
+std::string zsh_option(const OptionShape& option, const std::string& name) {
+  const std::string text = replaced(replaced(option.description, "[", "\\["), "]", "\\]");
+  if (option.value_name.empty()) return name + "[" + text + "]";
+  return fmt::format("{}{}{}[{}]:{}{}", option.is_repeatable ? "*" : "", name,
+                     option.takes_several ? "" : "=", text, option.takes_several ? "*--*:" : "",
+                     zsh_value(option));
+}
+
+std::string zsh_arguments(const CommandShape& command) {
+  std::string specs;
+  int place = 0;
+  const auto add = [&](const std::string& spec) { specs += " \\\n    " + quoted(spec); };
+  for (const OptionShape& option : command.options) {
+    for (const std::string& name : option.names) add(zsh_option(option, name));
+    if (!option.names.empty()) continue;
+    add((option.is_repeatable ? "*" : std::to_string(++place)) + ":" + zsh_value(option));
+  }
+  return specs;
+}
+
+std::string zsh_commands(const CommandShape& command, const std::string& path) {
+  std::string names, calls;
+  for (const CommandShape& inner : command.commands) {
+    names += "\n        " + quoted(inner.name + ":" + replaced(inner.description, ":", "\\:"));
+    calls += fmt::format("\n        {}) {} ;;", inner.name, zsh_function(path + "/" + inner.name));
+  }
+  return fmt::format(R"(
+  case $state in
+    command)
+      local -a commands
+      commands=({}
+      )
+      _describe command commands
+      ;;
+    argument)
+      case $words[1] in{}
+      esac
+      ;;
+  esac
+)",
+                     names, calls);
+}
+
+std::string zsh_script(const CommandShape& root) {
+  std::string text =
+      "#compdef cinch\n# Completion of cinch for zsh, made by `cinch completion zsh`.\n";
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    const bool has_commands = !command.commands.empty();
+    text += fmt::format("\n{}() {{\n", zsh_function(path));
+    if (has_commands) text += "  local curcontext=$curcontext state line\n";
+    text += std::string("  _arguments ") + (has_commands ? "-C" : "-s") + zsh_arguments(command);
+    text += has_commands ? " \\\n    '1:command:->command' \\\n    '*::argument:->argument'" +
+                               zsh_commands(command, path)
+                         : "\n";
+    text += "}\n";
+  });
+  return text + "\nif [[ $funcstack[1] == _cinch ]]; then\n  _cinch \"$@\"\nelse\n" +
+         "  compdef _cinch cinch\nfi\n";
+}
+
+// --- fish: one line per option of a command.
+
+std::string fish_quoted(const std::string& text) {
+  return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
+}
+
+std::string fish_words(const std::vector<std::string>& words, bool takes_files) {
+  std::string text = takes_files ? " -F" : "";
+  if (!words.empty()) text += " -a " + fish_quoted(fmt::format("{}", fmt::join(words, " ")));
+  return text;
+}
+
+std::string fish_option(const std::string& at, const OptionShape& option) {
+  std::string text = at;
+  for (const std::string& name : option.names) {
+    text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  }
+  if (!option.value_name.empty()) {
+    text += (option.takes_files ? " -r" : " -x") + fish_words(option.words, option.takes_files);
+  }
+  return text + " -d " + fish_quoted(option.description) + "\n";
+}
+
+constexpr const char* kFish = R"(# Completion of cinch for fish, made by `cinch completion fish`.
+function __cinch_at
+    set -l path
+    for word in (commandline -opc)[2..]
+        if contains -- "$path/$word" {paths}
+            set path "$path/$word"
+        end
+    end
+    test "$path" = "$argv[1]"
+end
+complete -c cinch -f
+)";
+
+std::string fish_script(const CommandShape& root) {
+  std::string text =
+      fmt::format(kFish, fmt::arg("paths", replaced(paths_of_commands(root), " | ", " ")));
+  visit(root, "", [&](const CommandShape& command, const std::string& path) {
+    const std::string at = "complete -c cinch -n '__cinch_at \"" + path + "\"'";
+    for (const CommandShape& inner : command.commands) {
+      text += at + " -a " + inner.name + " -d " + fish_quoted(inner.description) + "\n";
+    }
+    for (const OptionShape& option : command.options) {
+      text += option.names.empty() ? at + fish_words(option.words, option.takes_files) + "\n"
+                                   : fish_option(at, option);
+    }
+  });
+  return text;
+}
+
+}  // namespace
+
+std::string completion_script(const CommandShape& root, const std::string& shell) {
+  if (shell == "bash") return bash_script(root);
+  return shell == "zsh" ? zsh_script(root) : fish_script(root);
+}
+
+}  // namespace cinch::driver
