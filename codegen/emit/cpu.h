@@ -1,6 +1,7 @@
 // CPU emitter: kernels as header-free C++ over Clang's ext_vector_type vectors. The number of lanes
-// is the macro CINCH_LANES (16, 8 or 4), set by the compiler's door, so one text serves every x86
-// level and gives the same bits on each. Assumes a verified program.
+// is the macro CINCH_LANES (16, 8 or 4), set by the compiler's door or found by the prelude, so one
+// text serves every level of x86-64, with the same bits on each, and AArch64. Assumes a verified
+// program.
 #pragma once
 #include <string>
 

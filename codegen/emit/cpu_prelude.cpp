@@ -104,7 +104,7 @@ Needs needs_of(const kir::KernelProgram& program) {
 
 std::string cpu_prelude(const kir::KernelProgram& program) {
   const Needs needs = needs_of(program);
-  std::string text;
+  std::string text(prelude_text("cpu/compiler.h"));
   for (const lang::SourcePart& part : lang::source_parts()) {
     text += part.text;
     if (part.name == needs.last_lang_part) break;

@@ -7,8 +7,8 @@ namespace cinch::codegen {
 
 enum class TargetKind : unsigned char { Cpu, Cuda };
 
-// "cpu:x86-64", "cpu:x86-64-v3" (AVX2), "cpu:x86-64-v4" (AVX-512), "cpu:native" is resolved before;
-// "cuda:sm_90".
+// "cpu:x86-64", "cpu:x86-64-v3" (AVX2), "cpu:x86-64-v4" (AVX-512), "cpu:aarch64", "cpu:native" is
+// resolved before; "cuda:sm_90".
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   std::string arch;

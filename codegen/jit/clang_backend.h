@@ -7,13 +7,18 @@
 
 extern "C" {
 
-enum CinchClangOutput { kCinchSharedObject = 0, kCinchAssembly = 1, kCinchLlvmIr = 2 };
+enum CinchClangOutput {
+  kCinchSharedObject = 0,
+  kCinchAssembly = 1,
+  kCinchLlvmIr = 2,
+  kCinchObject = 3
+};
 
 struct CinchClangRequest {
   const char* source;  // one translation unit without includes
   std::size_t source_size;
   const char* file_name;   // for messages
-  const char* cpu;         // -target-cpu: "x86-64", "x86-64-v3", "x86-64-v4"
+  const char* cpu;         // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
   int lanes;               // CINCH_LANES
   int output;              // CinchClangOutput
   int address_sanitizer;   // 1: kernels are instrumented; the host must have the ASan run time

@@ -1,6 +1,7 @@
 // The calls into cinch_clang, and what its replies mean.
 #include "codegen/jit/clang_jit.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "codegen/jit/library.h"
@@ -12,8 +13,19 @@ namespace {
 
 using ReplyPtr = std::unique_ptr<CinchClangReply, void (*)(CinchClangReply*)>;
 
+struct CpuArch {
+  std::string_view name;
+  int lanes;
+};
+constexpr CpuArch kCpuArchs[] = {
+    {"x86-64", 4}, {"x86-64-v3", 8}, {"x86-64-v4", 16}, {"aarch64", 4}};
+
 std::string resolve_arch(std::string_view arch) {
   return std::string(arch == "native" ? rt::host_cpu_arch() : arch);
+}
+
+std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply) {
+  return {reply->bytes, reply->bytes + reply->size};
 }
 
 [[noreturn]] void throw_compile_error(const KernelSource& source, const char* log) {
@@ -49,19 +61,31 @@ rt::Result<ReplyPtr> request_output(const KernelSource& source, const CpuCompile
 
 }  // namespace
 
+std::vector<std::string> cpu_archs() {
+  std::vector<std::string> names;
+  for (const CpuArch& arch : kCpuArchs) names.emplace_back(arch.name);
+  return names;
+}
+
+bool has_images(std::string_view arch) {
+  return resolve_arch(arch) != "aarch64";
+}
+
 int vector_lanes(std::string_view arch) {
   const std::string name = resolve_arch(arch);
-  if (name == "x86-64-v4") return 16;
-  if (name == "x86-64-v3") return 8;
-  CINCH_CHECK(name == "x86-64", "unknown CPU architecture " + name);
-  return 4;
+  const auto* const found = std::ranges::find(kCpuArchs, name, &CpuArch::name);
+  CINCH_CHECK(found != std::end(kCpuArchs), "unknown CPU architecture " + name);
+  return found->lanes;
 }
 
 rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
                                                   const CpuCompileOptions& options) {
-  return request_output(source, options, kCinchSharedObject).map([](const ReplyPtr& reply) {
-    return std::vector<std::uint8_t>(reply->bytes, reply->bytes + reply->size);
-  });
+  return request_output(source, options, kCinchSharedObject).map(bytes_of);
+}
+
+rt::Result<std::vector<std::uint8_t>> compile_cpu_to_object(const KernelSource& source,
+                                                            const CpuCompileOptions& options) {
+  return request_output(source, options, kCinchObject).map(bytes_of);
 }
 
 rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,

@@ -28,11 +28,15 @@ struct CpuCompileOptions {
 };
 
 /// The bytes of an ELF shared object that exports source.symbols and needs no library.
-/// source.target.arch is "x86-64", "x86-64-v3", "x86-64-v4" or "native".
+/// source.target.arch is one of cpu_archs() or "native".
 /// Errors: Unavailable (no cinch_clang library). Source that does not compile is our own fault:
 /// InternalError{Bug} with log and source attached is thrown.
 rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
                                                   const CpuCompileOptions& options = {});
+
+/// The relocatable object of the same compilation, for `--emit=object`.
+rt::Result<std::vector<std::uint8_t>> compile_cpu_to_object(const KernelSource& source,
+                                                            const CpuCompileOptions& options = {});
 
 /// Assembly of the same compilation, for `--emit=asm`.
 rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
@@ -46,6 +50,11 @@ struct ClangInfo {
   std::string version, path;
 };
 rt::Result<ClangInfo> find_clang();
+
+/// Architectures that code is made for: the levels of x86-64, lowest first, and "aarch64" (ARMv8-A
+/// with NEON), for which there are source, assembly and objects but no images.
+std::vector<std::string> cpu_archs();
+bool has_images(std::string_view arch);
 
 /// Lanes of f32 of an architecture: 4, 8 or 16. "native" is resolved.
 int vector_lanes(std::string_view arch);

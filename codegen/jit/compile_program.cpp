@@ -2,6 +2,7 @@
 #include "codegen/jit/compile_program.h"
 
 #include "codegen/emit/cpu.h"
+#include "codegen/jit/clang_jit.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
 
@@ -21,6 +22,10 @@ rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const
                                         const ImageOptions& options) {
   if (target.kind != TargetKind::Cpu) {
     return rt::fail(rt::ErrorKind::Unavailable, "images are made for CPU targets only");
+  }
+  if (!has_images(target.arch)) {
+    return rt::fail(rt::ErrorKind::Unavailable,
+                    "no images are made for " + target.arch + ": its code is built, not run");
   }
   const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
   const KernelSource source = emit_cpu(program, {arch, options.count_accesses});

@@ -82,6 +82,15 @@ std::string emit_assembly(const BuildOptions& options) {
   return value_or_throw(codegen::compile_cpu_to_assembly(make_source(options, target)));
 }
 
+Bytes emit_object(const BuildOptions& options) {
+  const codegen::Target target = target_of(options);
+  if (target.kind == codegen::TargetKind::Cuda) {
+    throw CommandError(ExitCode::Usage,
+                       "--emit=object is for CPUs; for CUDA there is --emit=cubin");
+  }
+  return value_or_throw(codegen::compile_cpu_to_object(make_source(options, target)));
+}
+
 Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
   const codegen::Target target =
       options.targets.empty() ? parse_target("cuda") : target_of(options);
@@ -107,13 +116,14 @@ Bytes emit_stage(const BuildOptions& options) {
   if (stage == "kir") return bytes_of(kir::print(make_kernels(options.program)));
   if (stage == "source") return bytes_of(emit_source(options));
   if (stage == "asm") return bytes_of(emit_assembly(options));
+  if (stage == "object") return emit_object(options);
   if (stage == "ptx") return emit_cuda_binary(options, codegen::CudaOutput::Ptx);
   if (stage == "cubin") return emit_cuda_binary(options, codegen::CudaOutput::Cubin);
   return emit_image(options);
 }
 
 bool is_binary(const std::string& stage) {
-  return stage == "cubin" || stage == "image";
+  return stage == "object" || stage == "cubin" || stage == "image";
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "compiler/driver/command_tree.h"
 #include "compiler/driver/commands.h"
 #include "compiler/driver/completion.h"
+#include "compiler/driver/target.h"
 #include "compiler/driver/version.h"
 #include "runtime/core/nearest_name.h"
 
@@ -68,8 +69,10 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
   command->add_option("--device", options.device, "cpu, cuda or emulated")
       ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
       ->capture_default_str();
-  command->add_option("--cpu", options.cpu, "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512)")
-      ->check(CLI::IsMember({"native", "x86-64", "x86-64-v3", "x86-64-v4"}))
+  command
+      ->add_option("--cpu", options.cpu,
+                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), aarch64 (build only)")
+      ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
       ->check(at_least(0))
@@ -210,8 +213,8 @@ void add_build(Registry& registry) {
   add_execution(command, options->execution);
   command->add_option("files", options->more_files, "more files of the library")->type_name("FILE");
   command->add_option("--emit", options->emit, "prints a stage instead of building a library")
-      ->check(
-          CLI::IsMember({"ast", "checked", "ir", "kir", "source", "asm", "ptx", "cubin", "image"}));
+      ->check(CLI::IsMember(
+          {"ast", "checked", "ir", "kir", "source", "asm", "object", "ptx", "cubin", "image"}));
   command->add_option("--target", options->targets, "cpu:x86-64-v3, cuda:sm_90 …")
       ->type_name("TARGET")
       ->delimiter(',')

@@ -1,8 +1,12 @@
 // Names of devices and processors, and images made for them; see target.h.
 #include "compiler/driver/target.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 
+#include "codegen/jit/clang_jit.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/service/front_end.h"
 #include "compiler/service/whole_file.h"
@@ -32,20 +36,29 @@ codegen::Target parse_target(const std::string& text) {
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
   const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
-  const bool is_cpu = kind == "cpu" || kind == "native" || kind.starts_with("x86-64");
-  if (!is_cuda && !is_cpu) {
-    throw CommandError(ExitCode::Usage,
-                       "--target takes cpu, cpu:x86-64-v3 or cuda:sm_90, not '" + text + "'");
-  }
   if (is_cuda) {
     return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};
   }
-  const std::string cpu = !arch.empty() ? arch : kind == "cpu" ? "native" : kind;
+  const std::string cpu = kind != "cpu" ? text : arch.empty() ? "native" : arch;
+  const std::vector<std::string> known = known_cpus();
+  if (std::ranges::find(known, cpu) == known.end()) {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("no target '{}': --target takes cuda:sm_90 and such, cpu, {}",
+                                   text, fmt::join(known, ", ")));
+  }
   return {codegen::TargetKind::Cpu, cpu == "native" ? std::string(rt::host_cpu_arch()) : cpu};
 }
 
+std::vector<std::string> known_cpus() {
+  std::vector<std::string> names = codegen::cpu_archs();
+  names.insert(names.begin(), "native");
+  return names;
+}
+
 std::vector<std::string> known_targets() {
-  return {"native", "x86-64", "x86-64-v3", "x86-64-v4", "sm_80", "sm_90"};
+  std::vector<std::string> names = known_cpus();
+  names.insert(names.end(), {"sm_80", "sm_90"});
+  return names;
 }
 
 std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,

@@ -11,8 +11,11 @@ namespace cinch::driver {
 
 // Throws CommandError (Unavailable) for devices and processors that are not here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
-// "cpu", "cpu:x86-64-v3", "x86-64-v3", "cuda", "cuda:sm_90", "sm_90". Throws CommandError (Usage).
+// "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90". Throws
+// CommandError (Usage).
 codegen::Target parse_target(const std::string& text);
+// "native" and all architectures.
+std::vector<std::string> known_cpus();
 // Targets that parse_target takes, in their short forms.
 std::vector<std::string> known_targets();
 // The image, where PROGRAM is the file of one: it needs no compiler. Throws CommandError where it

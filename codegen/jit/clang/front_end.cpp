@@ -16,11 +16,12 @@ namespace {
 // Contraction off: the language rounds every operation. 512-bit vectors are asked for by name,
 // since x86-64-v4's own tuning would split them.
 std::vector<std::string> compiler_args(const CinchClangRequest& request) {
+  const Processor processor = processor_of(request);
   std::vector<std::string> args = {
       "-triple",
-      "x86_64-unknown-linux-gnu",
+      processor.triple,
       "-target-cpu",
-      request.cpu,
+      processor.cpu,
       "-emit-llvm-only",
       "-disable-llvm-passes",
       "-x",
@@ -51,6 +52,11 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
 }
 
 }  // namespace
+
+Processor processor_of(const CinchClangRequest& request) {
+  if (std::string_view(request.cpu) == "aarch64") return {"aarch64-unknown-linux-gnu", "generic"};
+  return {"x86_64-unknown-linux-gnu", request.cpu};
+}
 
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
                                             llvm::LLVMContext& context, std::string& log) {

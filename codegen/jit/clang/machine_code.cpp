@@ -1,4 +1,4 @@
-// LLVM's optimiser and code generator for the x86-64 levels.
+// LLVM's optimiser and code generator for the x86-64 levels and AArch64.
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
@@ -28,6 +28,11 @@ void initialize_target() {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
   });
 }
 
@@ -54,7 +59,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CinchClangRequest
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      module.getTargetTriple(), request.cpu, "", options, llvm::Reloc::PIC_, std::nullopt,
+      module.getTargetTriple(), processor_of(request).cpu, "", options, llvm::Reloc::PIC_,
+      std::nullopt,
       request.optimization_level == 0 ? llvm::CodeGenOptLevel::None
                                       : llvm::CodeGenOptLevel::Default));
 }

@@ -17,6 +17,12 @@ namespace cinch::clang_backend {
 
 using Bytes = std::string;
 
+/// The triple and LLVM's name of request.cpu.
+struct Processor {
+  const char *triple, *cpu;
+};
+Processor processor_of(const CinchClangRequest& request);
+
 /// Unoptimised module of the request's source, or null with the diagnostics in `log`.
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
                                             llvm::LLVMContext& context, std::string& log);

@@ -7,12 +7,28 @@ namespace cinch {
 // [2 * group] is 1. Only the last group of a chunk that a task works on is published. Chunks start
 // in ascending order and each waits only for the one before, which waits for nobody later: waiting
 // ends.
-CINCH_CALL void pause_waiting(u32& rounds) {
+#if defined(__x86_64__)
+CINCH_CALL void pause_core() {
   __builtin_ia32_pause();
-  if (++rounds % 1024 != 0) return;
-  // Another task needs this core: sched_yield (Linux, x86-64: call 24).
+}
+CINCH_CALL void yield_core() {
   long result;
   __asm__ volatile("syscall" : "=a"(result) : "a"(24l) : "rcx", "r11", "memory");
+}
+#elif defined(__aarch64__)
+CINCH_CALL void pause_core() {
+  __asm__ volatile("yield");
+}
+CINCH_CALL void yield_core() {
+  register long call __asm__("x8") = 124;
+  register long result __asm__("x0");
+  __asm__ volatile("svc 0" : "=r"(result) : "r"(call) : "memory");
+}
+#endif
+CINCH_CALL void pause_waiting(u32& rounds) {
+  pause_core();
+  // Another task needs this core: sched_yield of Linux.
+  if (++rounds % 1024 == 0) yield_core();
 }
 template <class E>
 CINCH_CALL E sum_before(const u8* state, u64 first_group) {
