@@ -1,6 +1,8 @@
 // CpuKernelEmitter: the loop over groups, its phases and sections.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
@@ -65,13 +67,15 @@ void CpuKernelEmitter::emit_look_back(const Instr& instr) {
   const std::string total_text = value_levels_[total.index()] == Level::Group
                                      ? fmt::format("kept_{}[slot]", name(total))
                                      : uniform(total);
+  const std::string each = "for (u32 slot = 0; slot < chunk_len; ++slot) ";
   line("{");
-  line(fmt::format("{0} sum = sum_before<{0}>(b{1}, chunk);", type_name, state));
-  line("for (u32 slot = 0; slot < chunk_len; ++slot) {");
+  line(fmt::format("{} part = 0;", type_name));
+  line(each + fmt::format("part = part + {};", total_text));
+  line(fmt::format("{} sum = sum_before(b{}, chunk, chunk_len, part);", type_name, state));
+  line(each + "{");
   line(fmt::format("kept_{}[slot] = sum;", name(result)));
   line(fmt::format("sum = sum + {};", total_text));
   line("}");
-  line(fmt::format("publish_sum(b{}, chunk + chunk_len - 1, sum);", state));
   line("}");
 }
 
@@ -114,13 +118,32 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
   line("const Truth live = first_lanes(active);");
   line("const u32 j = tile + i;");
   level_ = Level::Element;
-  for (instr_ = 0; instr_ < instrs.size(); ++instr_) emit_instr(instrs[instr_]);
+  emit_vector(instrs);
   level_ = Level::Group;
   line("}");
   for (instr_ = 0; instr_ < instrs.size(); ++instr_) close_tile(instrs[instr_]);
   line("}");
   for (const Instr& instr : instrs) close_section(instr);
   line("}");
+}
+
+// Where a section does no more than put the lanes that hold to running places, a vector in which no
+// lane holds ends early: what the lanes hold by comes first, then the rest.
+void CpuKernelEmitter::emit_vector(const std::vector<Instr>& instrs) {
+  const std::set<std::size_t> first = needed_to_place(instrs);
+  const auto emit_those = [&](bool are_first) {
+    for (instr_ = 0; instr_ < instrs.size(); ++instr_) {
+      if (first.contains(instr_) == are_first) emit_instr(instrs[instr_]);
+    }
+  };
+  if (!first.empty()) {
+    emit_those(true);
+    const auto count = std::find_if(instrs.begin(), instrs.end(), [](const Instr& instr) {
+      return instr.kind == kir::InstrKind::running_sum;
+    });
+    line(fmt::format("if (!any_lane({})) continue;", acting(counted_truth(*count))));
+  }
+  emit_those(false);
 }
 
 }  // namespace cinch::codegen

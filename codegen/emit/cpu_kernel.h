@@ -62,6 +62,7 @@ class CpuKernelEmitter {
   void emit_group_values();
   void emit_piece(const Piece& piece);
   void emit_elements(const Piece& piece);
+  void emit_vector(const std::vector<Instr>& instrs);
 
   // ---- cpu_instr.cpp: operands and dispatch ----
   kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
@@ -115,6 +116,14 @@ class CpuKernelEmitter {
   void close_reduce_tile(const Instr& instr);
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
+  void emit_finish_reduce(const Instr& instr);
+  void emit_finish_scan(const Instr& instr);
+  void emit_local_scan(const Instr& instr);
+  void emit_parts(const Instr& instr, const std::string& part);
+  /// A tuple (or with `is_part` a Part, its last buffer being `has`) of W stored partials.
+  std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;
+
+  // ---- cpu_places.cpp: compaction ----
   /// The truth value whose lanes a running sum counts (it sums 1 where true, else 0), or none.
   ValueId counted_truth(const Instr& running_sum) const;
   /// For a place that is a uniform start plus an exclusive running count: that count's instruction
@@ -125,12 +134,9 @@ class CpuKernelEmitter {
   };
   std::optional<RunningPlace> running_place(ValueId value) const;
   bool keeps_counted_lanes(const RunningPlace& place, ValueId index, ValueId pred) const;
-  void emit_finish_reduce(const Instr& instr);
-  void emit_finish_scan(const Instr& instr);
-  void emit_local_scan(const Instr& instr);
-  void emit_parts(const Instr& instr, const std::string& part);
-  /// A tuple (or with `is_part` a Part, its last buffer being `has`) of W stored partials.
-  std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;
+  /// Which instructions of an element section give the truth value of its only running count, if
+  /// vectors where that holds nowhere have no effect; else none.
+  std::set<std::size_t> needed_to_place(const std::vector<Instr>& instrs) const;
 
   // ---- cpu_draw.cpp ----
   bool is_draw(const Instr& instr) const;

@@ -116,7 +116,10 @@ void CpuKernelEmitter::declare_folds(const Instr& instr, std::string_view kind) 
     return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
   }
   for (ValueId result : instr.results) {
-    declare(fmt::format("{}<{}>", kind, operation(*combiner.op, type(result))), result);
+    const bool is_any_order = kind == "Columns" && !kir::is_float(type(result));
+    declare(fmt::format("{}<{}>", is_any_order ? "AnyOrder" : kind,
+                        operation(*combiner.op, type(result))),
+            result);
   }
 }
 
@@ -198,67 +201,6 @@ void CpuKernelEmitter::emit_running_sum(const Instr& instr) {
       truth ? acting(truth) : fmt::format("{}, live", lanes(instr.operands[0]));
   define(instr.results[0],
          fmt::format("sum_{}.take({}, {})", name(instr.results[0]), values, instr.exclusive));
-}
-
-kir::ValueId CpuKernelEmitter::counted_truth(const Instr& running_sum) const {
-  const auto is_constant = [&](ValueId value, std::uint64_t bits) {
-    const Instr* definition = definitions_[value.index()];
-    return definition && definition->kind == InstrKind::constant && definition->bits == bits;
-  };
-  const Instr* definition = definitions_[running_sum.operands[0].index()];
-  if (!definition || kir::is_float(type(running_sum.operands[0]))) return {};
-  if (definition->kind == InstrKind::convert && is_bool(definition->from_dtype)) {
-    return definition->operands[0];
-  }
-  const bool is_select =
-      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::select &&
-      is_constant(definition->operands[1], 1) && is_constant(definition->operands[2], 0);
-  return is_select ? definition->operands[0] : ValueId();
-}
-
-// ---- compaction: stores at running places ----
-
-std::optional<CpuKernelEmitter::RunningPlace> CpuKernelEmitter::running_place(ValueId value) const {
-  const Instr* definition = definitions_[value.index()];
-  if (!is_element(value) || !definition) return std::nullopt;
-  if (definition->kind == InstrKind::running_sum) {
-    if (!definition->exclusive || !counted_truth(*definition)) return std::nullopt;
-    return RunningPlace{definition, "0"};
-  }
-  const bool is_sum =
-      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::add;
-  if (!is_sum) return std::nullopt;
-  for (int side = 0; side < 2; ++side) {
-    const ValueId start = definition->operands[1 - side];
-    if (is_element(start)) continue;
-    if (auto place = running_place(definition->operands[side])) {
-      place->start = fmt::format("({} + {})", place->start, uniform(start));
-      return place;
-    }
-  }
-  return std::nullopt;
-}
-
-// Is `pred` the counted truth value, or that and "the place is below a limit"? Either way the lanes
-// that store go to consecutive places, since a limit only cuts off the last ones.
-bool CpuKernelEmitter::keeps_counted_lanes(const RunningPlace& place, ValueId index,
-                                           ValueId pred) const {
-  if (!pred) return false;
-  const ValueId truth = counted_truth(*place.count);
-  if (pred == truth) return true;
-  const Instr* both = definitions_[pred.index()];
-  if (!both || both->kind != InstrKind::scalar || both->scalar_op != ScalarOp::bit_and) {
-    return false;
-  }
-  for (int side = 0; side < 2; ++side) {
-    if (both->operands[side] != truth) continue;
-    const Instr* below = definitions_[both->operands[1 - side].index()];
-    if (below && below->kind == InstrKind::scalar && below->scalar_op == ScalarOp::lt &&
-        below->operands[0] == index && !is_element(below->operands[1])) {
-      return true;
-    }
-  }
-  return false;
 }
 
 // ---- finish and local scans ----

@@ -49,6 +49,18 @@ void print_kernel(const json& kernel) {
   if (!fused.empty()) fmt::print("      {}\n", fused);
 }
 
+// Where branches decide how often memory is swept.
+void print_worst_case(const json& entry) {
+  const auto print = [&](const char* name, const char* end) {
+    const std::string suffix = std::string("_per_element") + end;
+    fmt::print("  {:<10}  {} sweeps, {:.3f} B read and {:.3f} B written per element\n", name,
+               entry[*end == '\0' ? "sweeps_most" : "sweeps_least"].get<int>(),
+               entry["read" + suffix].get<double>(), entry["written" + suffix].get<double>());
+  };
+  print("best case", "_least");
+  print("worst case", "");
+}
+
 void print_entry(const std::string& name, const json& entry) {
   const std::string sweeps =
       entry["sweeps_least"] == entry["sweeps_most"]
@@ -63,6 +75,7 @@ void print_entry(const std::string& name, const json& entry) {
       at_most(entry["bytes_written"] == entry["bytes_written_least"]),
       entry["written_per_element"].get<double>(), entry["floor_read_per_element"].get<double>(),
       entry["floor_written_per_element"].get<double>());
+  if (entry["sweeps_least"] != entry["sweeps_most"]) print_worst_case(entry);
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 

@@ -203,6 +203,8 @@ class Report {
             {"bytes_written_least", value(bytes.least_written)},
             {"read_per_element", per_element(value(bytes.read))},
             {"written_per_element", per_element(value(bytes.written))},
+            {"read_per_element_least", per_element(value(bytes.least_read))},
+            {"written_per_element_least", per_element(value(bytes.least_written))},
             {"floor_read_per_element", per_element(floor_read)},
             {"floor_written_per_element", per_element(floor_written)},
             {"kernel_list", list}};
@@ -219,6 +221,11 @@ class Report {
             {"bytes_written_exact", value(bytes.written) == value(bytes.least_written)}};
   }
 
+  // Does the kernel go over the tensor, or only over a part, as over what was selected?
+  bool is_sweep(const kir::Kernel& kernel) {
+    return kernel.info.role == rt::KernelRole::Sweep && 2 * value(kernel.extent) > env_.n;
+  }
+
   // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and
   // the shorter one.
   std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most) {
@@ -226,7 +233,7 @@ class Report {
     for (const rt::Step& step : steps) {
       switch (step.kind) {
         case rt::StepKind::Launch:
-          total += kernels_.kernels[step.index].info.role == rt::KernelRole::Sweep ? 1 : 0;
+          total += is_sweep(kernels_.kernels[step.index]) ? 1 : 0;
           break;
         case rt::StepKind::If: {
           const std::int64_t a = sweeps(step.body, most), b = sweeps(step.orelse, most);

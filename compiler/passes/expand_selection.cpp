@@ -4,89 +4,27 @@
 //
 //   before:  %1: [u32; k] = top_k %0 {size=k, axis=all}
 //   after:   %2 = bitcast %0, …                               keys (selection_keys.h)
-//            %3 = histogram digit(%2)                         … once for each digit
-//            %4 = scan %3, %5 = reduce …                      its bin, and how many lie above
-//            %6 = map.gt %2, key | map.eq %2, key & running count < need
-//            %7: [u32; found], %8 = nonzero %6 {limit=k}
-//            %1: [u32; k] = reshape %7 {proved}
+//            %3 = for_loop …                                  histogram and digit, once each
+//            %4 = map.gt %2, key | map.eq %2, key & running count < need
+//            %5: [u32; found], %6 = nonzero %4 {limit=k}
+//            %1: [u32; k] = reshape %5 {proved}
+//
+// A long vector is swept once instead of once for each digit (SampledTopK): a small sample gives
+// two keys that the k-th largest lies between, almost surely; the elements between them are listed,
+// and the list is searched. Where the guess was wrong, or the list too short, everything is
+// searched after all, so that the result is exact always.
 //
 // Along rows (axis 1) each row is sorted by its keys. An argsort along columns (axis 0) becomes one
 // along the rows of the transpose.
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
+#include "compiler/passes/select_by_digits.h"
 #include "compiler/passes/selection_keys.h"
 
 namespace cinch::passes {
 namespace {
 
 using ir::ValueId;
-
-// Bins of one histogram: 2^11 of u32 stay in the fastest memory of every target.
-constexpr int kDigitBits = 11;
-
-class RadixSelect {
- public:
-  RadixSelect(ir::Builder& builder, ValueId values, HostExprId k)
-      : b_(builder), keys_(make_keys(builder, values)) {
-    need_ = b_.host_size(k, kU32);
-    key_ = b_.constant_int(keys_.key_type, 0);
-    for (int left = keys_.bits; left > 0;) {
-      const int width = left < kDigitBits ? left : kDigitBits;
-      left -= width;
-      find_digit(left, width);
-    }
-  }
-
-  // The key of the k-th largest.
-  ValueId key() const { return key_; }
-  const SelectionKeys& keys() const { return keys_; }
-
-  // Which elements are the k largest; the lower index wins a tie.
-  ValueId mask() {
-    const ValueId above = b_.map(ScalarOp::gt, keys_.keys, key_);
-    const ValueId equal = b_.map(ScalarOp::eq, keys_.keys, key_);
-    const ValueId before =
-        b_.scan(ScalarOp::add, b_.convert(equal, kU32), ir::kAll, /*exclusive=*/true);
-    const ValueId in_time = b_.map(ScalarOp::lt, before, need_);
-    return b_.map(ScalarOp::bit_or, above, b_.map(ScalarOp::bit_and, equal, in_time));
-  }
-
- private:
-  ValueId key_constant(std::int64_t value) { return b_.constant_int(keys_.key_type, value); }
-
-  // Digit of `width` bits at `shift`: the highest bin such that it and those above hold at least
-  // `need` elements. What lies above it is then no longer needed.
-  void find_digit(int shift, int width) {
-    const HostExprId bins = b_.exprs().const_int(std::int64_t{1} << width);
-    const ValueId counts = count_digits(shift, width, bins);
-    const ValueId total = b_.reduce(ScalarOp::add, counts);
-    const ValueId below = b_.scan(ScalarOp::add, counts, ir::kAll, /*exclusive=*/true);
-    const ValueId from_here = b_.map(ScalarOp::sub, total, below);
-    const ValueId is_enough = b_.map(ScalarOp::ge, from_here, need_);
-    const ValueId num_enough = b_.reduce(ScalarOp::add, b_.convert(is_enough, kU32));
-    const ValueId digit = b_.map(ScalarOp::sub, num_enough, b_.constant_int(kU32, 1));
-    const ValueId above =
-        b_.map(ScalarOp::sub, b_.gather(from_here, digit), b_.gather(counts, digit));
-    need_ = b_.map(ScalarOp::sub, need_, above);
-    const ValueId moved = b_.map(ScalarOp::shl, key_, key_constant(width));
-    key_ = b_.map(ScalarOp::bit_or, moved, b_.convert(digit, keys_.key_type));
-  }
-
-  ValueId count_digits(int shift, int width, HostExprId bins) {
-    const ValueId moved = b_.map(ScalarOp::shr, keys_.keys, key_constant(shift));
-    const ValueId digit =
-        b_.map(ScalarOp::bit_and, moved, key_constant((std::int64_t{1} << width) - 1));
-    const bool is_first = shift + width == keys_.bits;
-    if (is_first) return b_.histogram(b_.convert(digit, kU32), bins);
-    const ValueId upper = b_.map(ScalarOp::shr, keys_.keys, key_constant(shift + width));
-    return b_.histogram(b_.convert(digit, kU32), bins, b_.map(ScalarOp::eq, upper, key_));
-  }
-
-  ir::Builder& b_;
-  SelectionKeys keys_;
-  ValueId need_;  // of elements with the digits found so far, how many are among the k largest
-  ValueId key_;   // the digits found so far
-};
 
 // Sorted places of each row by key, the largest first; ties by the lower index.
 ValueId order_of_rows(ir::Builder& b, ValueId values) {
@@ -104,9 +42,10 @@ ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
 }
 
 ValueId top_k(ir::Builder& b, ValueId values, HostExprId k) {
-  const ValueId mask = RadixSelect(b, values, k).mask();
-  const ir::Builder::Nonzero found = b.nonzero(mask, b.new_count("selected", k), k);
-  return b.reshape(found.index, ir::vector_type(kU32, k), /*proved=*/true);
+  const SelectionKeys keys = make_keys(b, values);
+  if (can_sample(b, keys, k)) return sampled_top_k(b, keys, k);
+  const ValueId need = b.host_size(k, kU32);
+  return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
 }
 
 ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
@@ -123,8 +62,9 @@ ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k) {
 }
 
 ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k) {
-  const RadixSelect select(b, values, k);
-  const ValueId value = value_of_key(b, select.keys(), select.key(), b.dtype(values));
+  const SelectionKeys keys = make_keys(b, values);
+  const RankedKey found = find_keys(b, keys, {b.host_size(k, kU32)})[0];
+  const ValueId value = value_of_key(b, keys, found.key, b.dtype(values));
   return or_above_all(b, value, k);
 }
 

@@ -15,6 +15,10 @@ constexpr std::int64_t kTaskBytes = std::int64_t{1} << 18;
 constexpr std::uint64_t kTasksPerThread = 8;
 constexpr std::int64_t kGroupBytesGuess =
     8192;  // where the image has no formula: a tile read and written
+// A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h): it
+// tells the chunk's sum as soon as it has it, while that of a second chunk would wait for the
+// first's end.
+constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
 
 enum class Next { Go, Stop };  // Stop: a non-finite value was seen
@@ -123,6 +127,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
                                          std::max<std::uint64_t>(worth, 1));
       // Small launches: better few tasks than tasks not worth their start.
       if (num_groups <= worth) groups = num_groups;
+    }
+    if (kernel.is_ordered && options_.groups_per_task == 0 && runner_.threads() > 1) {
+      groups = std::min(groups, kOrderedGroups);
     }
     const std::uint64_t multiple = kernel.group_multiple;
     groups = std::min(groups, num_groups);

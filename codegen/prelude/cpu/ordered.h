@@ -3,10 +3,9 @@
 
 namespace cinch {
 
-// Two words per group: [2 * group + 1] is the sum up to and with this group, valid once
-// [2 * group] is 1. Only the last group of a chunk that a task works on is published. Chunks start
-// in ascending order and each waits only for the one before, which waits for nobody later: waiting
-// ends.
+// Two words per group, of which those of the last group of each chunk that a task works on are
+// used. Chunks start in ascending order and each waits only for those before, which wait for nobody
+// later: waiting ends.
 #if defined(__x86_64__)
 CINCH_CALL void pause_core() {
   __builtin_ia32_pause();
@@ -30,19 +29,49 @@ CINCH_CALL void pause_waiting(u32& rounds) {
   // Another task needs this core: sched_yield of Linux.
   if (++rounds % 1024 == 0) yield_core();
 }
-template <class E>
-CINCH_CALL E sum_before(const u8* state, u64 first_group) {
-  if (first_group == 0) return 0;
-  const u64* words = (const u64*)state + 2 * (first_group - 1);
+CINCH_CALL u64 wait_for_word(const u64* word) {
   u32 rounds = 0;
-  while (__atomic_load_n(words, __ATOMIC_ACQUIRE) == 0) pause_waiting(rounds);
-  return E(words[1]);
+  for (;;) {
+    const u64 value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if (value != 0) return value;
+    pause_waiting(rounds);
+  }
 }
+// The sum of all groups before a chunk of `len` groups, whose own sum is `part`.
+//
+// For u32, a chunk first publishes its part and then looks back: it adds parts of the chunks before
+// until it finds one that knows its whole sum, so that no chunk waits for a chain of others. First
+// word: bit 63, bits 32 to 47 the chunk's length, then its part; second word: bit 63, then the sum
+// up to and with this chunk. For u64, parts do not fit beside their length: first word 1 once the
+// second holds the sum.
 template <class E>
-CINCH_CALL void publish_sum(u8* state, u64 last_group, E sum) {
-  u64* words = (u64*)state + 2 * last_group;
-  words[1] = u64(sum);
-  __atomic_store_n(words, 1ull, __ATOMIC_RELEASE);
+CINCH_CALL E sum_before(u8* state, u64 first_group, u32 len, E part) {
+  u64* const words = (u64*)state;
+  u64* const own = words + 2 * (first_group + len - 1);
+  constexpr u64 kIsThere = 1ull << 63;
+  E before = 0;
+  if constexpr (sizeof(E) == 4) {
+    __atomic_store_n(own, kIsThere | u64(len) << 32 | part, __ATOMIC_RELEASE);
+    for (u64 end = first_group; end != 0;) {
+      const u64 sum = __atomic_load_n(words + 2 * end - 1, __ATOMIC_ACQUIRE);
+      if (sum != 0) {
+        before = before + E(sum);
+        break;
+      }
+      const u64 there = wait_for_word(words + 2 * end - 2);
+      before = before + E(there);
+      end -= there >> 32 & 0xffff;
+    }
+    __atomic_store_n(own + 1, kIsThere | E(before + part), __ATOMIC_RELEASE);
+  } else {
+    if (first_group != 0) {
+      wait_for_word(words + 2 * first_group - 2);
+      before = E(words[2 * first_group - 1]);
+    }
+    own[1] = u64(before + part);
+    __atomic_store_n(own, 1ull, __ATOMIC_RELEASE);
+  }
+  return before;
 }
 
 // Groups of `len` elements that a task takes through each pass around a look-back: what the first

@@ -98,6 +98,23 @@ struct Columns {
   }
 };
 
+// The same of integers and truth values, where no order shows: one column for all.
+template <class Op>
+struct AnyOrder {
+  using E = typename Op::Element;
+  static_assert(!lang::kIsFloat<E>);
+  Lanes<E> all;
+
+  CINCH_MEMBER void clear() { all = wide<E>(Op::identity()); }
+  CINCH_MEMBER void take(u32, Lanes<E> x, Truth part) {
+    all = Op::join(all, op_select(part, x, wide<E>(Op::identity())));
+  }
+  CINCH_MEMBER E result() const {
+    const auto join = [](Lanes<E> a, Lanes<E> b) { return Op::join(a, b); };
+    return lane_of<E>(fold_lanes<W / 2>(all, join), 0);
+  }
+};
+
 // The element as an array holds it: truth values as i32 0 and -1.
 template <class E>
 struct HeldElement {

@@ -48,7 +48,7 @@ TEST(ExpandSelection, OrdersFloatsWithNanAndZeros) {
   const std::string nans =
       "%10: f32 = const_scalar {value=nan} %11: f32 = const_scalar {value=0.5} "
       "%12: [bool; n] = map.gt %0, %11 %5: [f32; n] = map.select %12, %10, %0";
-  EXPECT_EQ(count_of(expanded(top_of("ceil_div(n, 2)", nans), {expand_selection}), "histogram"), 3);
+  EXPECT_EQ(count_of(expanded(top_of("ceil_div(n, 2)", nans), {expand_selection}), "histogram"), 4);
 }
 
 TEST(ExpandSelection, MagnitudesAreTheirOwnKeys) {

@@ -1,0 +1,115 @@
+// CpuKernelEmitter: compaction, which is stores at running places.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cpu_kernel.h"
+#include "codegen/kir/builder.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+kir::ValueId CpuKernelEmitter::counted_truth(const Instr& running_sum) const {
+  const auto is_constant = [&](ValueId value, std::uint64_t bits) {
+    const Instr* definition = definitions_[value.index()];
+    return definition && definition->kind == InstrKind::constant && definition->bits == bits;
+  };
+  const Instr* definition = definitions_[running_sum.operands[0].index()];
+  if (!definition || kir::is_float(type(running_sum.operands[0]))) return {};
+  if (definition->kind == InstrKind::convert && is_bool(definition->from_dtype)) {
+    return definition->operands[0];
+  }
+  const bool is_select =
+      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::select &&
+      is_constant(definition->operands[1], 1) && is_constant(definition->operands[2], 0);
+  return is_select ? definition->operands[0] : ValueId();
+}
+
+std::optional<CpuKernelEmitter::RunningPlace> CpuKernelEmitter::running_place(ValueId value) const {
+  const Instr* definition = definitions_[value.index()];
+  if (!is_element(value) || !definition) return std::nullopt;
+  if (definition->kind == InstrKind::running_sum) {
+    if (!definition->exclusive || !counted_truth(*definition)) return std::nullopt;
+    return RunningPlace{definition, "0"};
+  }
+  const bool is_sum =
+      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::add;
+  if (!is_sum) return std::nullopt;
+  for (int side = 0; side < 2; ++side) {
+    const ValueId start = definition->operands[1 - side];
+    if (is_element(start)) continue;
+    if (auto place = running_place(definition->operands[side])) {
+      place->start = fmt::format("({} + {})", place->start, uniform(start));
+      return place;
+    }
+  }
+  return std::nullopt;
+}
+
+// Is `pred` the counted truth value, or that and "the place is below a limit"? Either way the lanes
+// that store go to consecutive places, since a limit only cuts off the last ones.
+bool CpuKernelEmitter::keeps_counted_lanes(const RunningPlace& place, ValueId index,
+                                           ValueId pred) const {
+  if (!pred) return false;
+  const ValueId truth = counted_truth(*place.count);
+  if (pred == truth) return true;
+  const Instr* both = definitions_[pred.index()];
+  if (!both || both->kind != InstrKind::scalar || both->scalar_op != ScalarOp::bit_and) {
+    return false;
+  }
+  for (int side = 0; side < 2; ++side) {
+    if (both->operands[side] != truth) continue;
+    const Instr* below = definitions_[both->operands[1 - side].index()];
+    if (below && below->kind == InstrKind::scalar && below->scalar_op == ScalarOp::lt &&
+        below->operands[0] == index && !is_element(below->operands[1])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>& instrs) const {
+  ValueId truth;
+  for (const Instr& instr : instrs) {
+    switch (instr.kind) {
+      case InstrKind::constant:
+      case InstrKind::column:
+      case InstrKind::element:
+      case InstrKind::scalar:
+      case InstrKind::convert:
+      case InstrKind::bitcast:
+      case InstrKind::load_linear:
+        break;
+      case InstrKind::running_sum:
+        if (truth || !counted_truth(instr)) return {};
+        truth = counted_truth(instr);
+        break;
+      case InstrKind::store_at: {
+        const auto place = running_place(instr.operands[0]);
+        if (!place || !keeps_counted_lanes(*place, instr.operands[0], optional_operand(instr, 2)))
+          return {};
+        break;
+      }
+      default:
+        return {};
+    }
+  }
+  std::set<std::size_t> needed;
+  if (!truth) return needed;
+  std::set<std::uint32_t> values = {truth.index()};
+  for (std::size_t i = instrs.size(); i-- > 0;) {
+    const bool is_needed =
+        std::any_of(instrs[i].results.begin(), instrs[i].results.end(),
+                    [&](ValueId result) { return values.contains(result.index()); });
+    if (!is_needed) continue;
+    needed.insert(i);
+    for (const ValueId operand : instrs[i].operands) {
+      if (operand) values.insert(operand.index());
+    }
+  }
+  return needed;
+}
+
+}  // namespace cinch::codegen

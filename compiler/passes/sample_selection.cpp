@@ -1,0 +1,146 @@
+// top_k of a long vector, swept once: a sample of constant size gives two keys that the k-th
+// largest lies between, almost surely. One sweep counts what lies above both and lists what lies
+// between them; the k-th largest is searched for in the list. Where k is small there is no upper
+// key: the list then holds everything selected, in order, and no further sweep is needed. Where the
+// list cannot hold the k-th largest, because the guess was wrong or ties overflow it, all keys are
+// searched.
+#include "compiler/passes/select_by_digits.h"
+
+namespace cinch::passes {
+namespace {
+
+using ir::ValueId;
+using ir::ValueIds;
+
+// Elements looked at: one of kSampleShare, and at most kSampleMost.
+constexpr std::int64_t kSampleShare = 16;
+constexpr std::int64_t kSampleMost = 16384;
+// The list takes at most 1 / kListShare of the elements, so that index and key stay well below half
+// a byte per element; a short list costs nothing.
+constexpr std::int64_t kListShare = 20;
+constexpr std::int64_t kListLeast = 4096;
+
+class SampledTopK {
+ public:
+  SampledTopK(ir::Builder& builder, const SelectionKeys& keys, HostExprId k)
+      : b_(builder), e_(builder.exprs()), keys_(keys), k_(k), n_(b_.type(keys.keys).dims[0]) {}
+
+  ValueId build() {
+    guess();
+    make_list();
+    const ValueId is_found = is_list_enough();
+    const ValueIds found = b_.if_else(
+        is_found, [&] { return search(list_keys_, need_in_list_); },
+        [&] { return search(keys_.keys, b_.host_size(k_, kU32)); });
+    const RankedKey ranked{found[0], found[1]};
+    const auto from_list = [&] {
+      const ValueId place = first_of(b_, mask_of_largest(b_, list_keys_, ranked), k_);
+      return ValueIds{b_.gather(list_, place)};
+    };
+    const auto from_all = [&] {
+      return ValueIds{first_of(b_, mask_of_largest(b_, keys_.keys, ranked), k_)};
+    };
+    return b_.if_else(b_.map(ScalarOp::bit_and, is_found, is_small_), from_list, from_all)[0];
+  }
+
+ private:
+  HostExprId size(std::int64_t value) { return e_.const_int(value); }
+  // Elements that the list holds.
+  HostExprId most() { return e_.add(e_.ceil_div(n_, size(kListShare)), size(kListLeast)); }
+  ValueId u32(std::int64_t value) { return b_.constant_int(kU32, value); }
+  ValueId key_constant(std::int64_t value) { return b_.constant_int(keys_.key_type, value); }
+
+  // One place in each of `num` strides, at a hash of its number, so that no period of the array
+  // shows; the last strides may begin again at its start.
+  ValueId sampled_places(HostExprId num) {
+    const ValueId i = b_.iota(num);
+    const ValueId stride = b_.host_size(e_.ceil_div(n_, e_.max(num, size(1))), kU32);
+    ValueId hash = b_.map(ScalarOp::mul, i, u32(0x9E3779B1));
+    hash = b_.map(ScalarOp::bit_xor, hash, b_.map(ScalarOp::shr, hash, u32(15)));
+    hash = b_.map(ScalarOp::mul, hash, u32(0x85EBCA6B));
+    hash = b_.map(ScalarOp::shr, hash, u32(4));
+    const ValueId place = b_.map(ScalarOp::add, b_.map(ScalarOp::mul, i, stride),
+                                 b_.map(ScalarOp::mod, hash, stride));
+    return b_.map(ScalarOp::mod, place, b_.host_size(n_, kU32));
+  }
+
+  // Keys of the sample a good four standard deviations below and above the rank that the k-th
+  // largest has there. The deviation is at most sqrt(rank), and sqrt(num) / 2.
+  void guess() {
+    const HostExprId num = e_.min(e_.ceil_div(n_, size(kSampleShare)), size(kSampleMost));
+    const HostExprId rank = e_.div(e_.mul(k_, num), e_.max(n_, size(1)));
+    const HostExprId margin =
+        e_.min(e_.add(e_.div(rank, size(4)), size(16)), e_.add(e_.div(num, size(112)), size(144)));
+    const ValueId low_rank = b_.host_size(e_.add(rank, margin), kU32);
+    const ValueId sampled = b_.host_size(num, kU32);
+    // The rank at which the list is nine tenths full.
+    const HostExprId full =
+        e_.div(e_.mul(e_.mul(most(), num), size(9)), e_.max(e_.mul(n_, size(10)), size(1)));
+    is_small_ = b_.map(ScalarOp::le, low_rank, b_.host_size(full, kU32));
+    const HostExprId high = e_.max(e_.sub(rank, margin), size(0));
+    const ValueId high_rank = b_.select(is_small_, u32(0), b_.host_size(high, kU32));
+    SelectionKeys sample = keys_;
+    sample.keys = b_.gather(keys_.keys, sampled_places(num));
+    const auto found = find_keys(b_, sample, {b_.map(ScalarOp::min, low_rank, sampled), high_rank});
+    const ValueId is_all = b_.map(ScalarOp::ge, low_rank, sampled);
+    low_ = b_.select(is_all, key_constant(0), found[0].key);
+    high_ = found[1].key;
+  }
+
+  void make_list() {
+    const ValueId is_above = b_.map(ScalarOp::gt, keys_.keys, high_);
+    above_ = b_.reduce(ScalarOp::add, b_.convert(is_above, kU32));
+    const ValueId is_between = b_.map(ScalarOp::bit_and, b_.map(ScalarOp::ge, keys_.keys, low_),
+                                      b_.map(ScalarOp::bit_not, is_above));
+    const auto found =
+        b_.nonzero(is_between, b_.new_count("candidates", e_.min(most(), n_)), most());
+    list_ = found.index;
+    in_list_ = found.count;
+    list_keys_ = b_.gather(keys_.keys, list_);
+    most_ = b_.host_size(most(), kU32);
+  }
+
+  // Does the list hold all between the two keys, and the k-th largest is among them?
+  ValueId is_list_enough() {
+    const ValueId k = b_.host_size(k_, kU32);
+    need_in_list_ = b_.map(ScalarOp::sub, k, above_);
+    const ValueId is_whole = b_.map(ScalarOp::lt, in_list_, most_);
+    const ValueId is_not_above = b_.map(ScalarOp::lt, above_, k);
+    const ValueId is_not_below = b_.map(ScalarOp::le, need_in_list_, in_list_);
+    return b_.map(ScalarOp::bit_and, is_whole,
+                  b_.map(ScalarOp::bit_and, is_not_above, is_not_below));
+  }
+
+  ValueIds search(ValueId keys, ValueId need) {
+    SelectionKeys searched = keys_;
+    searched.keys = keys;
+    const RankedKey found = find_keys(b_, searched, {need})[0];
+    return {found.key, found.need};
+  }
+
+  ir::Builder& b_;
+  HostExprPool& e_;
+  SelectionKeys keys_;
+  HostExprId k_, n_;
+  ValueId is_small_;          // is everything selected expected to fit the list?
+  ValueId low_, high_;        // the two keys
+  ValueId above_;             // how many keys lie above both
+  ValueId list_, list_keys_;  // places and keys of what lies between, ascending by place
+  ValueId in_list_, most_;    // how many there are, and how many fit
+  ValueId need_in_list_;      // of the k largest, how many are there
+};
+
+}  // namespace
+
+bool can_sample(ir::Builder& b, const SelectionKeys& keys, HostExprId k) {
+  const ir::Type& type = b.type(keys.keys);
+  if (type.rank != 1 || b.exprs().has_count(type.dims[0]) || b.exprs().has_count(k)) return false;
+  const auto constant = ir::constant_size(b.exprs(), type.dims[0]);
+  return !constant || *constant > 4 * kSampleMost;
+}
+
+ValueId sampled_top_k(ir::Builder& b, const SelectionKeys& keys, HostExprId k) {
+  return SampledTopK(b, keys, k).build();
+}
+
+}  // namespace cinch::passes

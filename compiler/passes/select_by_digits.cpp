@@ -1,0 +1,112 @@
+// See select_by_digits.h.
+#include "compiler/passes/select_by_digits.h"
+
+namespace cinch::passes {
+namespace {
+
+using ir::ValueId;
+using ir::ValueIds;
+
+// Bins of one histogram: 2^11 of u32 stay in the fastest memory of every target.
+constexpr int kDigitBits = 11;
+
+// What the search for one rank knows after some digits.
+struct Found {
+  ValueId need;  // of the elements with these digits, how many are among those wanted
+  ValueId num;   // how many elements have these digits
+  ValueId key;   // the digits
+};
+constexpr std::size_t kFoundSize = 3;
+
+// One step of the search: the digit at `shift`, of `width` bits.
+class DigitStep {
+ public:
+  DigitStep(ir::Builder& builder, ValueId keys, DType key_type, int bits, ValueId i)
+      : b_(builder), key_type_(key_type) {
+    const ValueId done = b_.map(ScalarOp::mul, b_.convert(i, kU32), u32(kDigitBits));
+    const ValueId left = b_.map(ScalarOp::sub, u32(bits), done);
+    const ValueId width = b_.map(ScalarOp::min, left, u32(kDigitBits));
+    width_ = b_.convert(width, key_type_);
+    upper_ = b_.map(ScalarOp::shr, keys, b_.convert(b_.map(ScalarOp::sub, left, width), key_type_));
+    const ValueId one = b_.constant_int(key_type_, 1);
+    const ValueId ones = b_.map(ScalarOp::sub, b_.map(ScalarOp::shl, one, width_), one);
+    digit_ = b_.convert(b_.map(ScalarOp::bit_and, upper_, ones), kU32);
+    before_ = b_.map(ScalarOp::shr, upper_, width_);
+  }
+
+  // The highest bin such that it and those above hold at least `need` elements. What lies above it
+  // is then no longer needed.
+  Found next(const Found& found) {
+    const HostExprId bins = b_.exprs().const_int(std::int64_t{1} << kDigitBits);
+    const ValueId counts = b_.histogram(digit_, bins, b_.map(ScalarOp::eq, before_, found.key));
+    const ValueId below = b_.scan(ScalarOp::add, counts, ir::kAll, /*exclusive=*/true);
+    const ValueId from_here = b_.map(ScalarOp::sub, found.num, below);
+    const ValueId is_enough = b_.map(ScalarOp::ge, from_here, found.need);
+    const ValueId num_enough = b_.reduce(ScalarOp::add, b_.convert(is_enough, kU32));
+    const ValueId above = b_.reduce(ScalarOp::max, b_.select(is_enough, u32(0), from_here));
+    const ValueId bin = b_.map(ScalarOp::sub, num_enough, u32(1));
+    const ValueId moved = b_.map(ScalarOp::shl, found.key, width_);
+    return {b_.map(ScalarOp::sub, found.need, above), b_.gather(counts, bin),
+            b_.map(ScalarOp::bit_or, moved, b_.convert(bin, key_type_))};
+  }
+
+ private:
+  ValueId u32(std::int64_t value) { return b_.constant_int(kU32, value); }
+
+  ir::Builder& b_;
+  DType key_type_;
+  ValueId width_;   // of the digit, as a scalar of the keys' type
+  ValueId upper_;   // keys without the bits below the digit
+  ValueId digit_;   // u32
+  ValueId before_;  // the digits above it
+};
+
+// The size of the array as a scalar.
+ValueId num_keys(ir::Builder& b, ValueId keys) {
+  const ir::Type type = b.type(keys);
+  HostExprId size = b.exprs().const_int(1);
+  for (int d = 0; d < type.rank; ++d) size = b.exprs().mul(size, type.dims[d]);
+  return b.host_size(size, kU32);
+}
+
+}  // namespace
+
+std::vector<RankedKey> find_keys(ir::Builder& b, const SelectionKeys& keys, const ValueIds& needs) {
+  const int num_digits = (keys.bits + kDigitBits - 1) / kDigitBits;
+  ValueIds inits;
+  for (const ValueId need : needs) {
+    inits.insert(inits.end(), {need, num_keys(b, keys.keys), b.constant_int(keys.key_type, 0)});
+  }
+  const ValueIds found =
+      b.for_loop(b.exprs().const_int(0), b.exprs().const_int(num_digits), inits,
+                 [&](ValueId i, std::span<const ValueId> carried) {
+                   DigitStep step(b, keys.keys, keys.key_type, keys.bits, i);
+                   ValueIds next;
+                   for (std::size_t at = 0; at < carried.size(); at += kFoundSize) {
+                     const Found f = step.next({carried[at], carried[at + 1], carried[at + 2]});
+                     next.insert(next.end(), {f.need, f.num, f.key});
+                   }
+                   return next;
+                 });
+  std::vector<RankedKey> result;
+  for (std::size_t at = 0; at < found.size(); at += kFoundSize) {
+    result.push_back({found[at + 2], found[at]});
+  }
+  return result;
+}
+
+ValueId mask_of_largest(ir::Builder& b, ValueId keys, const RankedKey& found) {
+  const ValueId above = b.map(ScalarOp::gt, keys, found.key);
+  const ValueId equal = b.map(ScalarOp::eq, keys, found.key);
+  const ValueId before =
+      b.scan(ScalarOp::add, b.convert(equal, kU32), ir::kAll, /*exclusive=*/true);
+  const ValueId in_time = b.map(ScalarOp::lt, before, found.need);
+  return b.map(ScalarOp::bit_or, above, b.map(ScalarOp::bit_and, equal, in_time));
+}
+
+ValueId first_of(ir::Builder& b, ValueId mask, HostExprId k) {
+  const ir::Builder::Nonzero found = b.nonzero(mask, b.new_count("selected", k), k);
+  return b.reshape(found.index, ir::vector_type(kU32, k), /*proved=*/true);
+}
+
+}  // namespace cinch::passes

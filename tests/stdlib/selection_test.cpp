@@ -1,0 +1,178 @@
+// Exact selection: topk against a sort, on data for which a sample predicts the k-th largest and on
+// data for which it cannot; and the bytes that a selection moves, as counted while it runs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/payload/npy.h"
+#include "runtime/session/session.h"
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gradients.h"
+
+namespace cinch::testing {
+namespace {
+
+using Loaded = std::shared_ptr<const rt::LoadedProgram>;
+
+Loaded load_counting(const char* name) {
+  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/sparsify/" + name + ".cinch");
+  EXPECT_TRUE(program) << name;
+  const auto compiled = compile(*program);
+  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
+  if (!compiled) return nullptr;
+  const auto loaded =
+      load_for(compiled->kernels, architectures().present.back(), /*count_accesses=*/true);
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
+  return loaded ? *loaded : nullptr;
+}
+
+std::vector<float> real_gradient() {
+  const auto array =
+      rt::read_npy(std::string(CINCH_STDLIB_DIR) + "/../examples/data/resnet-step40.npy");
+  EXPECT_TRUE(array) << (array ? "" : array.error().message);
+  std::vector<float> values(array ? array->bytes.size() / 4 : 0);
+  if (array) std::memcpy(values.data(), array->bytes.data(), 4 * values.size());
+  return values;
+}
+
+struct Data {
+  const char* name;
+  std::vector<float> gradient;
+};
+
+std::vector<Data> data_of_all_kinds() {
+  std::vector<Data> all = {{"real", real_gradient()}};
+  constexpr std::int64_t kSize = 300007;
+  for (const DataKind kind : {DataKind::Normal, DataKind::HeavyTailed, DataKind::Sparse,
+                              DataKind::Constant, DataKind::Zeros, DataKind::Subnormal}) {
+    all.push_back({data_kind_name(kind), make_gradient(kind, kSize, 5)});
+  }
+  all.push_back({"ascending", make_gradient(DataKind::Normal, kSize, 6)});
+  std::ranges::sort(all.back().gradient);
+  // Large where a sample of regular places would look, small elsewhere.
+  Data periodic{"periodic", std::vector<float>(kSize)};
+  for (std::size_t i = 0; i < periodic.gradient.size(); ++i) {
+    periodic.gradient[i] = (i % 19 == 0 ? 1.0f : 0.01f) * static_cast<float>(1 + i % 1009);
+  }
+  all.push_back(std::move(periodic));
+  for (const std::int64_t size : {1, 17, 1000, 20000}) {
+    all.push_back({"short", make_gradient(DataKind::Normal, size, 7)});
+  }
+  return all;
+}
+
+// The k largest magnitudes, ties to the lower index, ascending.
+std::vector<std::uint32_t> largest(const std::vector<float>& gradient, std::size_t k) {
+  std::vector<std::uint32_t> order(gradient.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    return std::abs(gradient[a]) > std::abs(gradient[b]);
+  });
+  order.resize(k);
+  std::ranges::sort(order);
+  return order;
+}
+
+struct Outcome {
+  std::vector<std::uint8_t> payload;
+  double read_per_element = 0, written_per_element = 0;
+};
+
+Outcome encode(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step) {
+  const auto payload = session.encode(gradient, step);
+  EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
+  if (!payload) return {};
+  const auto num = static_cast<double>(gradient.size());
+  const rt::AccessCounts& counts = session.last_accesses();
+  return {{payload->begin(), payload->end()},
+          static_cast<double>(counts.bytes_read) / num,
+          static_cast<double>(counts.bytes_written) / num};
+}
+
+rt::Session open(const Loaded& loaded, std::size_t num_elems, unsigned threads) {
+  rt::SessionOptions options;
+  options.rows = static_cast<std::int64_t>(num_elems);
+  options.threads = threads;
+  auto session = rt::Session::open(loaded, options);
+  EXPECT_TRUE(session) << (session ? "" : session.error().message);
+  return std::move(*session);
+}
+
+std::vector<std::uint32_t> words_of(const std::vector<std::uint8_t>& payload, std::size_t offset,
+                                    std::size_t count) {
+  std::vector<std::uint32_t> words(count);
+  EXPECT_LE(offset + 4 * count, payload.size());
+  if (offset + 4 * count <= payload.size()) {
+    std::memcpy(words.data(), payload.data() + offset, 4 * count);
+  }
+  return words;
+}
+
+constexpr float kRatios[] = {0.0001f, 0.001f, 0.01f, 0.04f, 0.1f, 0.5f, 1.0f};
+
+TEST(Selection, TopkIsExactHoweverTheSampleGuesses) {
+  const Loaded loaded = load_counting("topk");
+  ASSERT_NE(loaded, nullptr);
+  for (const Data& data : data_of_all_kinds()) {
+    auto session = open(loaded, data.gradient.size(), 2);
+    std::uint64_t step = 0;
+    for (const float ratio : kRatios) {
+      ASSERT_TRUE(session.set_parameter("ratio", ratio));
+      const auto num = static_cast<float>(data.gradient.size());
+      const auto k = std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(ratio * num)), 1,
+                                             data.gradient.size());
+      const Outcome outcome = encode(session, data.gradient, step++);
+      EXPECT_EQ(words_of(outcome.payload, 64, k), largest(data.gradient, k))
+          << data.name << " of " << data.gradient.size() << ", ratio " << ratio;
+    }
+  }
+}
+
+// Bytes read per element of an encode of each kind of data.
+struct Figure {
+  const char* data;
+  float ratio;
+  double least, most;
+};
+
+TEST(Selection, TopkSweepsOnceWhereASampleTellsAndFiveTimesAtWorst) {
+  const Loaded loaded = load_counting("topk");
+  ASSERT_NE(loaded, nullptr);
+  constexpr Figure kFigures[] = {
+      {"real", 0.001f, 4, 6},  // the sweep, the sample three times, the list
+      {"real", 0.01f, 4, 6},
+      {"real", 0.1f, 8, 12},  // and everything again, to select
+      {"normal", 0.001f, 4, 6},
+      {"constant", 0.01f, 20, 21},  // all ties: the list overflows
+      {"zeros", 0.01f, 20, 21},
+      {"constant", 1.0f, 20, 32},  // and the payload itself: 8 B read for each element kept
+  };
+  const auto all = data_of_all_kinds();
+  for (const Figure& figure : kFigures) {
+    const auto data = std::ranges::find_if(
+        all, [&](const Data& d) { return std::strcmp(d.name, figure.data) == 0; });
+    ASSERT_NE(data, all.end()) << figure.data;
+    auto session = open(loaded, data->gradient.size(), 1);
+    ASSERT_TRUE(session.set_parameter("ratio", figure.ratio));
+    const Outcome outcome = encode(session, data->gradient, 0);
+    EXPECT_GE(outcome.read_per_element, figure.least) << figure.data << " " << figure.ratio;
+    EXPECT_LE(outcome.read_per_element, figure.most) << figure.data << " " << figure.ratio;
+  }
+}
+
+TEST(Selection, DgcUpdatesItsStateInTheSweepThatSelects) {
+  const Loaded loaded = load_counting("dgc");
+  ASSERT_NE(loaded, nullptr);
+  const std::vector<float> gradient = real_gradient();
+  auto session = open(loaded, gradient.size(), 1);
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const Outcome outcome = encode(session, gradient, step);
+    EXPECT_LE(outcome.read_per_element + outcome.written_per_element, 24);
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
