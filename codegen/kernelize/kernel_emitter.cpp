@@ -25,7 +25,7 @@ bool is_small(ProgramContext& pc, const KernelPlan& kp) {
   const auto elems = kp.domain.kind == kir::GroupKind::Tile
                          ? kp.domain.extent
                          : pc.exprs().mul(kp.domain.rows, kp.domain.cols);
-  return pc.const_int(elems).has_value();
+  return pc.is_at_most_constant(elems);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
 #include <algorithm>
+#include <climits>
 
 #include "codegen/kernelize/planner.h"
 
@@ -20,6 +21,7 @@ void Planner::group() {
     kernel->sinks.push_back(id);
   }
   join_rows();
+  delay_stores();
   // A sink never needs one behind it at its own level, so the order of first sinks is a stable
   // tie-break.
   std::sort(plan_.kernels.begin(), plan_.kernels.end(),
@@ -65,6 +67,62 @@ void Planner::join_rows() {
       rows.sinks.insert(rows.sinks.end(), tiles.sinks.begin(), tiles.sinks.end());
       tiles.sinks.clear();
     }
+  }
+  std::erase_if(plan_.kernels, [](const KernelPlan& k) { return k.sinks.empty(); });
+}
+
+bool Planner::only_stores_vectors(const KernelPlan& kernel) const {
+  return kernel.domain.kind == kir::GroupKind::Tile &&
+         std::all_of(kernel.sinks.begin(), kernel.sinks.end(), [&](int id) {
+           const auto& s = plan_.sinks[id];
+           return s.kind == SinkKind::Store && s.compaction < 0 && !s.is_row_level;
+         });
+}
+
+KernelPlan* Planner::first_reader(const KernelPlan& stores) {
+  const auto is_own = [&](int id) {
+    return std::find(stores.sinks.begin(), stores.sinks.end(), id) != stores.sinks.end();
+  };
+  // A scatter works in the buffer of its base, a sort in that of its keys.
+  const auto works_in_own = [&](const Sink& s) {
+    return std::any_of(stores.sinks.begin(), stores.sinks.end(), [&](int id) {
+      const auto buffer = plan_.sinks[id].buffer;
+      return s.buffer == buffer ||
+             std::find(s.results.begin(), s.results.end(), buffer) != s.results.end();
+    });
+  };
+  int level = INT_MAX, last_joint_level = INT_MAX;
+  for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
+    const auto& s = plan_.sinks[id];
+    if (is_own(id)) continue;
+    if (works_in_own(s)) last_joint_level = std::min(last_joint_level, s.level - 1);
+    for (const auto& d : s.deps) {
+      if (!is_own(d.sink)) continue;
+      level = std::min(level, s.level);
+      const bool can_join =
+          d.align == Align::Flat && kernel_domain(s) == stores.domain && !stands_alone(s.kind);
+      if (!can_join) last_joint_level = std::min(last_joint_level, s.level - 1);
+    }
+  }
+  if (level == INT_MAX || level <= stores.level || level > last_joint_level) return nullptr;
+  return find_kernel(level, stores.domain);
+}
+
+void Planner::delay_stores() {
+  for (auto& stores : plan_.kernels) {
+    if (!only_stores_vectors(stores)) continue;
+    KernelPlan* reader = first_reader(stores);
+    if (reader == nullptr) continue;
+    for (const int id : stores.sinks) plan_.sinks[id].level = reader->level;
+    for (const int id : reader->sinks) {
+      for (auto& d : plan_.sinks[id].deps) {
+        const bool is_stored_here =
+            std::find(stores.sinks.begin(), stores.sinks.end(), d.sink) != stores.sinks.end();
+        d.is_on_chip = d.is_on_chip || is_stored_here;
+      }
+    }
+    reader->sinks.insert(reader->sinks.begin(), stores.sinks.begin(), stores.sinks.end());
+    stores.sinks.clear();
   }
   std::erase_if(plan_.kernels, [](const KernelPlan& k) { return k.sinks.empty(); });
 }

@@ -48,6 +48,7 @@ enum class Align {
   Row,       // element r belongs to row r of the domain
   Selected,  // element i belongs to the i-th position of the selection whose kernel this is
   None,
+  Few,  // constantly many elements, anywhere: computed again rather than waited for
 };
 
 struct Dep {

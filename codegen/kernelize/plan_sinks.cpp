@@ -172,8 +172,12 @@ void Planner::add_control(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   Sink s{.kind = SinkKind::Control, .op = op_id};
   for (const auto r : op.results) {
+    // Branches store where the result is wanted; what a loop carries is read while it runs.
+    const auto request = op.kind == OpKind::if_else ? whole_request(r) : std::nullopt;
     s.results.push_back(
-        pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
+        request ? request->buffer
+                : pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
+    satisfied_.insert({r.index(), s.results.back()});
     cx_.in_buffer[r.index()] = s.results.back();
   }
   std::vector<std::pair<ValueId, Align>> pulled;

@@ -93,6 +93,12 @@ class Planner {
   // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of
   // two.
   void join_rows();
+  // A kernel that only stores waits for the first one that reads what it stores, if that goes over
+  // the same elements: one sweep instead of two.
+  void delay_stores();
+  bool only_stores_vectors(const KernelPlan& kernel) const;
+  // The kernel that `stores` may join, or none.
+  KernelPlan* first_reader(const KernelPlan& stores);
   // The non-finite check rides on the first kernel that sweeps the gradient.
   void host_nonfinite(int id);
   bool can_feed_rows_kernel(const KernelPlan& k) const;

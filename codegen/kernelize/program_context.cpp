@@ -137,6 +137,12 @@ std::optional<std::int64_t> ProgramContext::const_int(HostExprId id) const {
   return pool.const_value(id).as_int();
 }
 
+bool ProgramContext::is_at_most_constant(HostExprId id) const {
+  if (const_int(id)) return true;
+  const HostExprNode node = out.info.exprs.node(id);
+  return node.op == HostOp::Min && (const_int(node.args[0]) || const_int(node.args[1]));
+}
+
 std::string ProgramContext::unique_symbol(const std::string& stem) {
   const int uses = symbol_uses_[stem]++;
   return uses == 0 ? stem : stem + "_" + std::to_string(uses);

@@ -33,6 +33,8 @@ class ProgramContext {
   HostExprId num_elems(const ir::Type& type);
   bool is_const(HostExprId id, std::int64_t value) const;
   std::optional<std::int64_t> const_int(HostExprId id) const;
+  // Is the size a constant, or the smaller of a constant and something else?
+  bool is_at_most_constant(HostExprId id) const;
   std::string unique_symbol(const std::string& stem);
 
   const ir::Program& program;

@@ -89,6 +89,7 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
                              Align align, ValueId compaction_idx,
                              const std::function<void(ValueId, Align)>& visit) {
   const auto& to = cx.value(result).type;
+  const Align elsewhere = align == Align::Few ? Align::Few : Align::None;
   switch (op.kind) {
     case OpKind::map:
     case OpKind::convert:
@@ -107,11 +108,15 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
                            is_selection(cx, op.operands[1], compaction_idx);
       if (follows) return visit(op.operands[0], Align::Flat);
       visit(op.operands[1],
-            cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : Align::None);
-      return visit(op.operands[0], Align::None);
+            cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : elsewhere);
+      const auto is_short = [&](const ir::Type& t) {
+        return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
+      };
+      const bool takes_few = is_short(to) && !is_short(cx.value(op.operands[0]).type);
+      return visit(op.operands[0], takes_few ? Align::Few : elsewhere);
     }
     default:
-      for (const auto v : op.operands) visit(v, Align::None);
+      for (const auto v : op.operands) visit(v, elsewhere);
   }
 }
 
@@ -138,7 +143,7 @@ void PullWalk::visit(ValueId v, Align align) {
   const auto barrier = plan.sink_of_op.find(def.index());
   const auto stored = plan.stored.find(v.index());
   const bool is_stored = stored != plan.stored.end() && stored->second != self &&
-                         !plan.sinks[stored->second].changed_level;
+                         !plan.sinks[stored->second].changed_level && align != Align::Few;
   if (barrier != plan.sink_of_op.end()) {
     const auto& sink = plan.sinks[barrier->second];
     const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;

@@ -27,6 +27,8 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ir::Va
 // Is `v` the value `selection`, seen through conversions that keep it?
 bool is_selection(const FunctionContext& cx, ir::ValueId v, ir::ValueId selection);
 
+// Walks down from a value. What is stored is read where it lies, once it is there; but an element
+// wanted Few times is computed again, so that a sample of an array does not wait for all of it.
 struct PullWalk {
   const FunctionContext& cx;
   const RegionPlan& plan;
