@@ -3,9 +3,6 @@
 
 namespace cinch {
 
-// Two words per group, of which those of the last group of each chunk that a task works on are
-// used. Chunks start in ascending order and each waits only for those before, which wait for nobody
-// later: waiting ends.
 #if defined(__x86_64__)
 CINCH_CALL void pause_core() {
   __builtin_ia32_pause();
@@ -38,6 +35,10 @@ CINCH_CALL u64 wait_for_word(const u64* word) {
   }
 }
 // The sum of all groups before a chunk of `len` groups, whose own sum is `part`.
+//
+// Two words per group, of which those of the last group of each chunk that a task works on are
+// used. Chunks start in ascending order and each waits only for those before, which wait for nobody
+// later: waiting ends.
 //
 // For u32, a chunk first publishes its part and then looks back: it adds parts of the chunks before
 // until it finds one that knows its whole sum, so that no chunk waits for a chain of others. First
