@@ -37,6 +37,9 @@ void CpuKernelEmitter::emit_chunked_groups() {
     const ValueId value{v};
     line(fmt::format("{} kept_{}[kMaxChunk];", c_type(type(value)), name(value)));
   }
+  for (const auto& [truth, section] : hits_) {
+    line(fmt::format("TileHits hits_{}[kMaxChunk];", section));
+  }
   line("for (u64 chunk = group_begin; chunk < group_stop; chunk += max_chunk) {");
   line("const u32 chunk_len = u32(least(group_stop - chunk, u64(max_chunk)));");
   for (std::size_t p = 0; p < phases_.size(); ++p) emit_phase(p);
@@ -113,7 +116,11 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
     line("const u32 tile_len = len;");
   }
   for (instr_ = 0; instr_ < instrs.size(); ++instr_) open_tile(instrs[instr_]);
-  line("for (u32 i = 0; i < tile_len; i += W) {");
+  line(is_placed_by_hits(piece.section)
+           ? fmt::format("for (u32 i = hits_{0}[slot].next(0, tile_len); i < tile_len; "
+                         "i = hits_{0}[slot].next(i + W, tile_len)) {{",
+                         piece.section)
+           : std::string("for (u32 i = 0; i < tile_len; i += W) {"));
   line("const u32 active = least(tile_len - i, u32(W));");
   line("const Truth live = first_lanes(active);");
   line("const u32 j = tile + i;");
@@ -128,22 +135,36 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
 }
 
 // Where a section does no more than put the lanes that hold to running places, a vector in which no
-// lane holds ends early: what the lanes hold by comes first, then the rest.
+// lane holds is not looked at if an earlier phase knows it, and else ends early: what the lanes
+// hold by comes first, then the rest.
 void CpuKernelEmitter::emit_vector(const std::vector<Instr>& instrs) {
-  const std::set<std::size_t> first = needed_to_place(instrs);
+  const std::set<std::size_t> first =
+      is_placed_by_hits(section_) ? std::set<std::size_t>() : needed_to_place(instrs);
   const auto emit_those = [&](bool are_first) {
     for (instr_ = 0; instr_ < instrs.size(); ++instr_) {
-      if (first.contains(instr_) == are_first) emit_instr(instrs[instr_]);
+      if (first.contains(instr_) != are_first) continue;
+      emit_instr(instrs[instr_]);
+      note_hits(instrs[instr_]);
     }
   };
   if (!first.empty()) {
     emit_those(true);
-    const auto count = std::find_if(instrs.begin(), instrs.end(), [](const Instr& instr) {
-      return instr.kind == kir::InstrKind::running_sum;
-    });
-    line(fmt::format("if (!any_lane({})) continue;", acting(counted_truth(*count))));
+    line(fmt::format("if (!any_lane({})) continue;", acting(placed_truth(instrs))));
   }
   emit_those(false);
+}
+
+void CpuKernelEmitter::note_hits(const Instr& instr) {
+  for (const ValueId result : instr.results) {
+    const auto hits = hits_.find(result.index());
+    if (hits == hits_.end()) continue;
+    line(fmt::format("hits_{}[slot].note(i, {});", hits->second, acting(result)));
+  }
+}
+
+bool CpuKernelEmitter::is_placed_by_hits(std::size_t section) const {
+  return std::any_of(hits_.begin(), hits_.end(),
+                     [&](const auto& hits) { return hits.second == section; });
 }
 
 }  // namespace cinch::codegen

@@ -17,6 +17,7 @@ CpuKernelEmitter::CpuKernelEmitter(const kir::KernelProgram& program, const kir:
     : program_(program), kernel_(kernel), options_(options), value_levels_(value_levels(kernel)) {
   find_definitions();
   find_phases();
+  find_hits();
 }
 
 void CpuKernelEmitter::find_definitions() {

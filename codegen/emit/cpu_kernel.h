@@ -63,6 +63,7 @@ class CpuKernelEmitter {
   void emit_piece(const Piece& piece);
   void emit_elements(const Piece& piece);
   void emit_vector(const std::vector<Instr>& instrs);
+  bool is_placed_by_hits(std::size_t section) const;
 
   // ---- cpu_instr.cpp: operands and dispatch ----
   kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
@@ -137,6 +138,15 @@ class CpuKernelEmitter {
   /// Which instructions of an element section give the truth value of its only running count, if
   /// vectors where that holds nowhere have no effect; else none.
   std::set<std::size_t> needed_to_place(const std::vector<Instr>& instrs) const;
+  /// The truth value by which vectors of such a section may be left out, or none.
+  ValueId placed_truth(const std::vector<Instr>& instrs) const;
+  /// Sections that need to see only vectors with a lane that an earlier phase found to hold.
+  void find_hits();
+  std::optional<ValueId> same_truth(ValueId truth, std::size_t before_section) const;
+  using KnownPairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+  bool is_same_element(ValueId a, ValueId b, KnownPairs& known) const;
+  bool is_only_read(rt::BufferIndex buffer) const;
+  void note_hits(const Instr& instr);
 
   // ---- cpu_draw.cpp ----
   bool is_draw(const Instr& instr) const;
@@ -163,6 +173,8 @@ class CpuKernelEmitter {
   std::vector<std::size_t> def_phase_;
   std::set<std::uint32_t> crossing_;  // group values used in a later phase than their own
   std::map<std::uint32_t, std::set<std::size_t>> local_phases_;
+  // A truth value of an earlier phase to the later section that places the lanes where it holds.
+  std::map<std::uint32_t, std::size_t> hits_;
   std::set<std::uint32_t> combiners_done_;
   std::set<std::string> streams_done_;
   std::set<std::uint32_t> failures_;                     // messages of element-level fail_if

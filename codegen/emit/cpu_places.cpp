@@ -70,7 +70,7 @@ bool CpuKernelEmitter::keeps_counted_lanes(const RunningPlace& place, ValueId in
   return false;
 }
 
-std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>& instrs) const {
+kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) const {
   ValueId truth;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
@@ -83,8 +83,9 @@ std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>
       case InstrKind::load_linear:
         break;
       case InstrKind::running_sum:
-        if (truth || !counted_truth(instr)) return {};
+        if (truth) return {};
         truth = counted_truth(instr);
+        if (!truth) return {};
         break;
       case InstrKind::store_at: {
         const auto place = running_place(instr.operands[0]);
@@ -96,7 +97,12 @@ std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>
         return {};
     }
   }
+  return truth;
+}
+
+std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>& instrs) const {
   std::set<std::size_t> needed;
+  const ValueId truth = placed_truth(instrs);
   if (!truth) return needed;
   std::set<std::uint32_t> values = {truth.index()};
   for (std::size_t i = instrs.size(); i-- > 0;) {
@@ -110,6 +116,82 @@ std::set<std::size_t> CpuKernelEmitter::needed_to_place(const std::vector<Instr>
     }
   }
   return needed;
+}
+
+// ---- hits: what an earlier phase knows of the lanes that a section places ----
+
+void CpuKernelEmitter::find_hits() {
+  if (phases_.size() < 2 || has_many_tiles()) return;
+  for (std::size_t p = 1; p < phases_.size(); ++p) {
+    for (const Piece& piece : phases_[p].pieces) {
+      const kir::Section& section = kernel_.sections[piece.section];
+      if (section.kind != kir::SectionKind::Elements) continue;
+      const ValueId truth = placed_truth(section.instrs);
+      if (!truth) continue;
+      const auto known = same_truth(truth, phases_[p].pieces.front().section);
+      if (known) hits_.try_emplace(known->index(), piece.section);
+    }
+  }
+}
+
+std::optional<kir::ValueId> CpuKernelEmitter::same_truth(ValueId truth,
+                                                         std::size_t before_section) const {
+  for (std::size_t s = 0; s < before_section; ++s) {
+    const kir::Section& section = kernel_.sections[s];
+    // One that places lanes does not look at all vectors.
+    if (section.kind != kir::SectionKind::Elements || placed_truth(section.instrs)) continue;
+    KnownPairs known;
+    for (const Instr& instr : section.instrs) {
+      if (instr.results.size() == 1 && is_same_element(instr.results[0], truth, known)) {
+        return instr.results[0];
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Computed in the same way from the same operands, by instructions that give the same each time.
+bool CpuKernelEmitter::is_same_element(ValueId a, ValueId b, KnownPairs& known) const {
+  if (!a || !b || a == b) return a == b;
+  if (known.contains({a.index(), b.index()})) return true;
+  const Instr *x = definitions_[a.index()], *y = definitions_[b.index()];
+  if (!x || !y || x->kind != y->kind || x->operands.size() != y->operands.size()) return false;
+  const bool is_same = x->scalar_op == y->scalar_op && x->bits == y->bits && x->index == y->index &&
+                       x->buffers == y->buffers && x->dtype == y->dtype &&
+                       x->from_dtype == y->from_dtype && type(a) == type(b);
+  if (!is_same) return false;
+  switch (x->kind) {
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+      if (!is_only_read(x->buffers[0])) return false;
+      break;
+    case InstrKind::constant:
+    case InstrKind::column:
+    case InstrKind::element:
+    case InstrKind::scalar:
+    case InstrKind::convert:
+    case InstrKind::bitcast:
+      break;
+    default:
+      return false;
+  }
+  for (std::size_t i = 0; i < x->operands.size(); ++i) {
+    if (!is_same_element(x->operands[i], y->operands[i], known)) return false;
+  }
+  known.emplace(a.index(), b.index());
+  return true;
+}
+
+bool CpuKernelEmitter::is_only_read(rt::BufferIndex buffer) const {
+  for (const kir::Section& section : kernel_.sections) {
+    for (const Instr& instr : section.instrs) {
+      const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
+      if (is_load) continue;
+      if (std::find(instr.buffers.begin(), instr.buffers.end(), buffer) != instr.buffers.end())
+        return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace cinch::codegen

@@ -40,4 +40,28 @@ struct RunningCount {
   }
 };
 
+// Which vectors of a tile have a lane that holds, for a later pass over the tile that looks at no
+// others. Every vector is noted, in ascending order.
+struct TileHits {
+  LaneWord lanes[kTile / W];
+
+  CINCH_MEMBER void note(u32 i, Truth part) { lanes[i / W] = LaneWord(bits_of_truth(part)); }
+  // The first element, from i on, of a vector that has one; at least `len` if none has.
+  CINCH_MEMBER u32 next(u32 i, u32 len) const {
+    constexpr u32 kVectors = sizeof(u64) / sizeof(LaneWord);
+    while (i < len) {
+      u64 some = 1;
+      if (i / W % kVectors == 0) __builtin_memcpy(&some, lanes + i / W, sizeof some);
+      if (some == 0) {
+        i += W * kVectors;
+      } else if (lanes[i / W] == 0) {
+        i += W;
+      } else {
+        break;
+      }
+    }
+    return i;
+  }
+};
+
 }  // namespace cinch
