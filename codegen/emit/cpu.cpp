@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/emit/cpu_prelude.h"
 #include "codegen/kir/text.h"
+#include "runtime/core/check.h"
 
 namespace cinch::codegen {
 namespace {
@@ -38,22 +41,77 @@ void add_layout_checks(std::string& text) {
   check("counters", offsetof(rt::KernelArgs, counters));
 }
 
-}  // namespace
+// Below so much text of kernels, a part costs more by its prelude than it saves.
+constexpr std::size_t kLeastPartBytes = 2000;
 
-KernelSource emit_cpu(const kir::KernelProgram& program, const CpuOptions& options) {
+// Which kernels go together, by index: parts of about the same length, the same on every machine.
+std::vector<std::vector<std::size_t>> split(const std::vector<std::string>& texts,
+                                            std::size_t max_parts) {
+  std::size_t total = 0;
+  for (const std::string& text : texts) total += text.size();
+  const std::size_t num_parts = std::clamp<std::size_t>(total / kLeastPartBytes, 1, max_parts);
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(texts[b].size(), a) < std::pair(texts[a].size(), b);
+  });
+  std::vector<std::vector<std::size_t>> parts(num_parts);
+  std::vector<std::size_t> lengths(num_parts);
+  for (std::size_t kernel : order) {
+    const auto shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
+    parts[shortest].push_back(kernel);
+    lengths[shortest] += texts[kernel].size();
+  }
+  std::erase_if(parts, [&](const auto& part) { return part.empty() && num_parts > 1; });
+  for (auto& part : parts) std::sort(part.begin(), part.end());
+  return parts;
+}
+
+KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
+                  const std::vector<std::string>& texts, const std::vector<std::size_t>& part) {
   KernelSource source;
   source.target = {TargetKind::Cpu, options.arch};
-  add_comment(source.text, kir::print(program));
-  source.text += cpu_prelude(program);
+  source.links_helpers = options.links_helpers;
+  std::vector<const kir::Kernel*> kernels;
+  for (std::size_t i : part) kernels.push_back(&program.kernels[i]);
+  if (options.max_parts == 1) add_comment(source.text, kir::print(program));
+  source.text += cpu_prelude(program, kernels, options.links_helpers);
   source.text += "\nnamespace cinch {\n";
   add_layout_checks(source.text);
-  for (const kir::Kernel& kernel : program.kernels) {
+  for (std::size_t i : part) {
     source.text += '\n';
-    source.text += CpuKernelEmitter(program, kernel, options).emit();
-    source.symbols.push_back(kernel.info.symbol);
+    source.text += texts[i];
+    source.symbols.push_back(program.kernels[i].info.symbol);
   }
   source.text += "\n}  // namespace cinch\n";
   return source;
+}
+
+}  // namespace
+
+const CpuArch& cpu_arch(std::string_view name) {
+  const auto* const found = std::ranges::find(kCpuArchs, name, &CpuArch::name);
+  CINCH_CHECK(found != std::end(kCpuArchs), "unknown CPU architecture " + std::string(name));
+  return *found;
+}
+
+std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
+                                         const CpuOptions& options) {
+  std::vector<std::string> texts;
+  for (const kir::Kernel& kernel : program.kernels) {
+    texts.push_back(CpuKernelEmitter(program, kernel, options).emit());
+  }
+  std::vector<KernelSource> sources;
+  for (const std::vector<std::size_t>& part : split(texts, options.max_parts)) {
+    sources.push_back(join(program, options, texts, part));
+  }
+  return sources;
+}
+
+KernelSource emit_cpu(const kir::KernelProgram& program, const CpuOptions& options) {
+  CpuOptions whole = options;
+  whole.max_parts = 1;
+  return std::move(emit_cpu_parts(program, whole)[0]);
 }
 
 }  // namespace cinch::codegen

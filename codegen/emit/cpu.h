@@ -3,21 +3,41 @@
 // text serves every level of x86-64, with the same bits on each, and AArch64. Assumes a verified
 // program.
 #pragma once
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codegen/emit/kernel_source.h"
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 
+struct CpuArch {
+  const char* name;
+  int lanes;        // of f32
+  bool has_images;  // else there are source, assembly and objects only
+};
+inline constexpr CpuArch kCpuArchs[] = {
+    {"x86-64", 4, true}, {"x86-64-v3", 8, true}, {"x86-64-v4", 16, true}, {"aarch64", 4, false}};
+/// Throws InternalError{Bug} for a name that is not there.
+const CpuArch& cpu_arch(std::string_view name);
+
 struct CpuOptions {
   std::string arch = "x86-64-v3";  // goes into KernelSource::target; the text does not depend on it
   bool count_accesses = false;     // kernels add the bits they read and write to counters[0], [1]
+  bool links_helpers = false;  // the text declares the prelude's helpers: it does not stand alone
+  std::size_t max_parts = 1;   // of emit_cpu_parts
 };
 
 /// One translation unit with the KIR as a comment, the prelude and one exported function per
 /// kernel. Throws InternalError{Limitation} for an instruction that it cannot emit, and {Bug} for
 /// a program that the verifier would refuse.
 KernelSource emit_cpu(const kir::KernelProgram& program, const CpuOptions& options = {});
+
+/// The same as at most options.max_parts units of about the same length, which compile at the same
+/// time; more than one hold no KIR.
+std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
+                                         const CpuOptions& options);
 
 }  // namespace cinch::codegen

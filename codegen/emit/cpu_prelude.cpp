@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/prelude_text.h"
 #include "runtime/core/lang/embed.h"
 
@@ -75,24 +76,23 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
     case InstrKind::random_index:
     case InstrKind::stochastic_round:
       needs.draws = true;
-      needs.lang_through("random_runs.h");
       return;
     default:
       return;
   }
 }
 
-Needs needs_of(const kir::KernelProgram& program) {
+Needs needs_of(const kir::KernelProgram& program, std::span<const kir::Kernel* const> kernels) {
   Needs needs;
   for (const rt::BufferInfo& buffer : program.buffers) {
     const int bits = buffer.storage_bits;
     needs.packed |= bits != 8 && bits != 16 && bits != 32 && bits != 64;
   }
-  for (const kir::Kernel& kernel : program.kernels) {
-    for (const kir::Section& section : kernel.sections) {
+  for (const kir::Kernel* kernel : kernels) {
+    for (const kir::Section& section : kernel->sections) {
       for (const kir::Instr& instr : section.instrs) note_instr(needs, instr);
     }
-    for (const kir::Combiner& combiner : kernel.combiners) {
+    for (const kir::Combiner& combiner : kernel->combiners) {
       if (!combiner.op) needs.reduce = needs.tuples = true;
       for (const kir::Instr& instr : combiner.body) note_instr(needs, instr);
     }
@@ -100,15 +100,24 @@ Needs needs_of(const kir::KernelProgram& program) {
   return needs;
 }
 
-}  // namespace
-
-std::string cpu_prelude(const kir::KernelProgram& program) {
-  const Needs needs = needs_of(program);
-  std::string text(prelude_text("cpu/compiler.h"));
+std::string lang_text(std::string_view last) {
+  std::string text;
   for (const lang::SourcePart& part : lang::source_parts()) {
     text += part.text;
-    if (part.name == needs.last_lang_part) break;
+    if (part.name == last) break;
   }
+  return text;
+}
+
+}  // namespace
+
+std::string cpu_prelude(const kir::KernelProgram& program,
+                        std::span<const kir::Kernel* const> kernels, bool links_helpers) {
+  Needs needs = needs_of(program, kernels);
+  if (needs.draws) needs.lang_through(links_helpers ? "random.h" : "random_runs.h");
+  std::string text = links_helpers ? helpers_mode(HelpersMode::Linked) : "";
+  text += prelude_text("cpu/compiler.h");
+  text += lang_text(needs.last_lang_part);
   text += prelude_text("scalar_ops.h");
   const auto add = [&](bool is_needed, std::string_view name) {
     if (is_needed) text += prelude_text(name);
@@ -123,6 +132,7 @@ std::string cpu_prelude(const kir::KernelProgram& program) {
   add(true, "cpu/ordered.h");
   add(needs.sort, "cpu/sort.h");
   add(needs.draws, "cpu/draws.h");
+  if (links_helpers) text += linked_instances(program, kernels);
   return text;
 }
 

@@ -1,13 +1,16 @@
 // Which parts of the language's functions and of the prelude a CPU program needs. Parsing all of it
 // would be a good part of the compile time.
 #pragma once
+#include <span>
 #include <string>
 
 #include "codegen/kir/kir.h"
 
 namespace cinch::codegen {
 
-/// The parts joined, in the order of their dependence.
-std::string cpu_prelude(const kir::KernelProgram& program);
+/// What `kernels` of the program need, in the order of their dependence. With linked helpers: what
+/// the text then still needs, and declarations of the instances that it finds linked.
+std::string cpu_prelude(const kir::KernelProgram& program,
+                        std::span<const kir::Kernel* const> kernels, bool links_helpers);
 
 }  // namespace cinch::codegen

@@ -1,6 +1,7 @@
 // CpuKernelEmitter: reductions, running sums and scans, in the prelude's terms.
 #include <fmt/format.h>
 
+#include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
@@ -10,36 +11,8 @@ namespace cinch::codegen {
 using kir::ComputeType;
 using kir::InstrKind;
 
-// Truth values: min and max are and and or.
 std::string CpuKernelEmitter::operation(ScalarOp op, ComputeType t) const {
-  const bool is_truth = t == ComputeType::Bool;
-  const char* struct_name = nullptr;
-  switch (op) {
-    case ScalarOp::add:
-      struct_name = "OpAdd";
-      break;
-    case ScalarOp::mul:
-      struct_name = "OpMul";
-      break;
-    case ScalarOp::min:
-      struct_name = is_truth ? "OpAnd" : "OpMin";
-      break;
-    case ScalarOp::max:
-      struct_name = is_truth ? "OpOr" : "OpMax";
-      break;
-    case ScalarOp::bit_and:
-      struct_name = "OpAnd";
-      break;
-    case ScalarOp::bit_or:
-      struct_name = "OpOr";
-      break;
-    case ScalarOp::bit_xor:
-      struct_name = "OpXor";
-      break;
-    default:
-      CINCH_BUG("not a combiner's operation");
-  }
-  return fmt::format("{}<{}>", struct_name, c_type(t));
+  return fmt::format("{}<{}>", operation_struct(op, t), c_type(t));
 }
 
 std::string CpuKernelEmitter::element_list(const std::vector<ComputeType>& types) const {
@@ -241,11 +214,15 @@ void CpuKernelEmitter::emit_finish_reduce(const Instr& instr) {
       line(fmt::format("bits_read += u64({}) * {};", count, s.bits));
     }
     if (!combiner.op) continue;
+    const std::string op = operation(*combiner.op, type(instr.results[i]));
+    const bool is_as_stored = s.element == c_type(type(instr.results[i]));
     const std::string load = from_storage(
         s, fmt::format("load_lanes<{}>(b{}, first, count)", s.element, instr.buffers[i]));
     define(instr.results[i],
-           fmt::format("reduce_stored<{}>({}, [&](i64 first, u32 count) {{ return {}; }})",
-                       operation(*combiner.op, type(instr.results[i])), count, load));
+           is_as_stored
+               ? fmt::format("reduce_stored<{}>({}, b{})", op, count, instr.buffers[i])
+               : fmt::format("reduce_loaded<{}>({}, [&](i64 first, u32 count) {{ return {}; }})",
+                             op, count, load));
   }
 }
 

@@ -14,9 +14,17 @@ enum CinchClangOutput {
   kCinchObject = 3
 };
 
+struct CinchClangText {
+  const char* text;  // one translation unit without includes
+  std::size_t size;
+};
+
 struct CinchClangRequest {
-  const char* source;  // one translation unit without includes
-  std::size_t source_size;
+  // Compiled at the same time, each on a thread, and linked into one. All outputs but
+  // kCinchSharedObject take one source.
+  const struct CinchClangText* sources;
+  std::size_t num_sources;
+  int links_helpers;       // 1: the sources declare the prelude's helpers
   const char* file_name;   // for messages
   const char* cpu;         // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
   int lanes;               // CINCH_LANES
@@ -25,6 +33,7 @@ struct CinchClangRequest {
   int optimization_level;  // 0 … 3
 };
 
+// Of all threads together.
 struct CinchClangTimes {
   double front_end_ms, optimizer_ms, machine_code_ms, link_ms;
 };
@@ -45,10 +54,12 @@ struct CinchClangBackend {
   struct CinchClangReply* (*format)(const char* text, std::size_t size);
   void (*release)(struct CinchClangReply*);
   const char* version;  // "clang 19.1.7"
+  // codegen::cpu_helpers_digest() of the build that made the helpers within.
+  const char* helpers_digest;
 };
 
 // The one exported symbol.
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 1;
+inline constexpr unsigned kCinchClangAbi = 2;

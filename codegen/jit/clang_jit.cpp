@@ -1,9 +1,10 @@
 // The calls into cinch_clang, and what its replies mean.
 #include "codegen/jit/clang_jit.h"
 
-#include <algorithm>
 #include <memory>
 
+#include "codegen/emit/cpu.h"
+#include "codegen/emit/cpu_helpers.h"
 #include "codegen/jit/library.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"
@@ -13,13 +14,6 @@ namespace {
 
 using ReplyPtr = std::unique_ptr<CinchClangReply, void (*)(CinchClangReply*)>;
 
-struct CpuArch {
-  std::string_view name;
-  int lanes;
-};
-constexpr CpuArch kCpuArchs[] = {
-    {"x86-64", 4}, {"x86-64-v3", 8}, {"x86-64-v4", 16}, {"aarch64", 4}};
-
 std::string resolve_arch(std::string_view arch) {
   return std::string(arch == "native" ? rt::host_cpu_arch() : arch);
 }
@@ -28,30 +22,37 @@ std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply) {
   return {reply->bytes, reply->bytes + reply->size};
 }
 
-[[noreturn]] void throw_compile_error(const KernelSource& source, const char* log) {
+[[noreturn]] void throw_compile_error(std::span<const KernelSource> sources, const char* log) {
   InternalError error(InternalErrorKind::Bug,
                       std::string("emitted source does not compile:\n") + log, "codegen/emit");
-  error.attach("compile", source.text);
+  std::string text;
+  for (const KernelSource& source : sources) text += source.text;
+  error.attach("compile", text);
   throw error;
 }
 
-rt::Result<ReplyPtr> request_output(const KernelSource& source, const CpuCompileOptions& options,
-                                    CinchClangOutput output) {
+rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
+                                    const CpuCompileOptions& options, CinchClangOutput output) {
+  CINCH_CHECK(!sources.empty(), "nothing to compile");
   const auto& backend = clang_backend();
   if (!backend) return tl::unexpected(backend.error());
   const CinchClangBackend* functions = backend->functions;
-  const std::string arch = resolve_arch(source.target.arch);
+  const std::string arch = resolve_arch(sources[0].target.arch);
+  std::vector<CinchClangText> texts;
+  for (const KernelSource& source : sources)
+    texts.push_back({source.text.data(), source.text.size()});
   CinchClangRequest request{};
-  request.source = source.text.data();
-  request.source_size = source.text.size();
+  request.sources = texts.data();
+  request.num_sources = texts.size();
+  request.links_helpers = sources[0].links_helpers;
   request.file_name = "kernels.cpp";
   request.cpu = arch.c_str();
-  request.lanes = vector_lanes(arch);
+  request.lanes = cpu_arch(arch).lanes;
   request.output = output;
   request.address_sanitizer = options.sanitize_address;
   request.optimization_level = options.optimization_level;
   ReplyPtr reply(functions->compile(&request), functions->release);
-  if (!reply->ok) throw_compile_error(source, reply->log);
+  if (!reply->ok) throw_compile_error(sources, reply->log);
   if (options.times) {
     *options.times = {reply->times.front_end_ms, reply->times.optimizer_ms,
                       reply->times.machine_code_ms, reply->times.link_ms};
@@ -68,31 +69,36 @@ std::vector<std::string> cpu_archs() {
 }
 
 bool has_images(std::string_view arch) {
-  return resolve_arch(arch) != "aarch64";
+  return cpu_arch(resolve_arch(arch)).has_images;
 }
 
-int vector_lanes(std::string_view arch) {
-  const std::string name = resolve_arch(arch);
-  const auto* const found = std::ranges::find(kCpuArchs, name, &CpuArch::name);
-  CINCH_CHECK(found != std::end(kCpuArchs), "unknown CPU architecture " + name);
-  return found->lanes;
+bool can_link_helpers(const CpuCompileOptions& options) {
+  const auto& backend = clang_backend();
+  return backend && !options.sanitize_address &&
+         cpu_helpers_digest() == backend->functions->helpers_digest;
 }
 
 rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
                                                   const CpuCompileOptions& options) {
-  return request_output(source, options, kCinchSharedObject).map(bytes_of);
+  return compile_cpu(std::span(&source, 1), options);
+}
+
+rt::Result<std::vector<std::uint8_t>> compile_cpu(std::span<const KernelSource> sources,
+                                                  const CpuCompileOptions& options) {
+  return request_output(sources, options, kCinchSharedObject).map(bytes_of);
 }
 
 rt::Result<std::vector<std::uint8_t>> compile_cpu_to_object(const KernelSource& source,
                                                             const CpuCompileOptions& options) {
-  return request_output(source, options, kCinchObject).map(bytes_of);
+  return request_output(std::span(&source, 1), options, kCinchObject).map(bytes_of);
 }
 
 rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
                                                 const CpuCompileOptions& options) {
-  return request_output(source, options, kCinchAssembly).map([](const ReplyPtr& reply) {
-    return std::string(reply->bytes, reply->bytes + reply->size);
-  });
+  return request_output(std::span(&source, 1), options, kCinchAssembly)
+      .map([](const ReplyPtr& reply) {
+        return std::string(reply->bytes, reply->bytes + reply->size);
+      });
 }
 
 rt::Result<std::string> format_source(std::string_view text) {

@@ -5,6 +5,7 @@
 // A shared object rather than ORC's memory image: an image file must run where no compiler is.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace cinch::codegen {
 
 struct CompileTimes {
+  // Of all threads together.
   double front_end_ms = 0, optimizer_ms = 0, machine_code_ms = 0, link_ms = 0;
   double total_ms() const { return front_end_ms + optimizer_ms + machine_code_ms + link_ms; }
 };
@@ -33,6 +35,12 @@ struct CpuCompileOptions {
 /// InternalError{Bug} with log and source attached is thrown.
 rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
                                                   const CpuCompileOptions& options = {});
+/// The same of several sources for one target, compiled on as many threads; at least one.
+rt::Result<std::vector<std::uint8_t>> compile_cpu(std::span<const KernelSource> sources,
+                                                  const CpuCompileOptions& options = {});
+/// May a source that is compiled with these options link the prelude's helpers? Not where they
+/// would go without a sanitizer, nor where cinch_clang is missing or of another build.
+bool can_link_helpers(const CpuCompileOptions& options);
 
 /// The relocatable object of the same compilation, for `--emit=object`.
 rt::Result<std::vector<std::uint8_t>> compile_cpu_to_object(const KernelSource& source,
@@ -55,8 +63,5 @@ rt::Result<ClangInfo> find_clang();
 /// with NEON), for which there are source, assembly and objects but no images.
 std::vector<std::string> cpu_archs();
 bool has_images(std::string_view arch);
-
-/// Lanes of f32 of an architecture: 4, 8 or 16. "native" is resolved.
-int vector_lanes(std::string_view arch);
 
 }  // namespace cinch::codegen

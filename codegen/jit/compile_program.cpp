@@ -9,6 +9,10 @@
 namespace cinch::codegen {
 namespace {
 
+// Units that are compiled at the same time. Not the number of cores: images are the same
+// everywhere.
+constexpr std::size_t kMaxParts = 2;
+
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   std::vector<rt::KernelInfo> infos;
   infos.reserve(program.kernels.size());
@@ -28,10 +32,12 @@ rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const
                     "no images are made for " + target.arch + ": its code is built, not run");
   }
   const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
-  const KernelSource source = emit_cpu(program, {arch, options.count_accesses});
   CpuCompileOptions compile_options;
   compile_options.times = options.times;
-  auto binary = compile_cpu(source, compile_options);
+  CpuOptions emit_options{arch, options.count_accesses};
+  emit_options.links_helpers = can_link_helpers(compile_options);
+  emit_options.max_parts = kMaxParts;
+  auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
   if (!binary) return tl::unexpected(binary.error());
 
   rt::ProgramImage image;

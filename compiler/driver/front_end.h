@@ -5,6 +5,8 @@
 
 namespace cinch::driver {
 
+using service::library_programs;
+using service::LibraryProgram;
 using service::load_import;
 using service::stdlib_files;
 using service::stdlib_folder;
@@ -17,11 +19,5 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
 struct FrontEnd : service::FrontEnd {
   FrontEnd();
 };
-
-struct LibraryProgram {
-  std::string path, name;
-};
-// Compressors of the library that stand alone, by family and name.
-std::vector<LibraryProgram> library_programs();
 
 }  // namespace cinch::driver

@@ -92,4 +92,19 @@ sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& progr
   return std::move(*checked);
 }
 
+std::vector<LibraryProgram> library_programs() {
+  std::vector<LibraryProgram> programs;
+  FrontEnd front_end;
+  for (const StdlibFile& file : stdlib_files()) {
+    const dsl::SourceBuffer& source = front_end.load(file.path);
+    const auto module = sema::check_module(front_end.sources, source.id(), load_import,
+                                           front_end.sink, sema::CheckDepth::Names);
+    for (const sema::CompressorEntry& entry : module.compressors()) {
+      if (!entry.is_wrapper) programs.push_back({file.path, entry.name});
+    }
+  }
+  front_end.end_if_errors();
+  return programs;
+}
+
 }  // namespace cinch::service

@@ -39,4 +39,10 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,
                                    const std::vector<std::string>& bindings);
 
+struct LibraryProgram {
+  std::string path, name;
+};
+// Compressors of the library that stand alone, by family and name. Throws ServiceError.
+std::vector<LibraryProgram> library_programs();
+
 }  // namespace cinch::service

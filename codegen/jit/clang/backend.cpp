@@ -1,12 +1,11 @@
-// The exported door of cinch_clang: joins the stages and times them. See clang_backend.h.
+// The exported door of cinch_clang: sources to objects to one shared object. See clang_backend.h.
 #include "codegen/jit/clang_backend.h"
 
 #include <clang/Basic/Version.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/Target/TargetMachine.h>
 
 #include <chrono>
+#include <system_error>
+#include <thread>
 
 #include "codegen/jit/clang/stages.h"
 
@@ -18,40 +17,47 @@ struct Reply : CinchClangReply {
   std::string log_text;
 };
 
-// Milliseconds since it was last asked.
-class Lap {
- public:
-  double take() {
-    const auto now = std::chrono::steady_clock::now();
-    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
-    last_ = now;
-    return ms;
+// Each source on a thread, the first on this one; a thread that cannot be had does not matter.
+std::vector<Compiled> compile_sources(const CinchClangRequest& request) {
+  std::vector<Compiled> compiled(request.num_sources);
+  const auto compile_one = [&](std::size_t i) {
+    compiled[i] = compile_source(request, request.sources[i]);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < request.num_sources; ++i) {
+    try {
+      threads.emplace_back(compile_one, i);
+    } catch (const std::system_error&) {
+      compile_one(i);
+    }
   }
+  compile_one(0);
+  for (std::thread& thread : threads) thread.join();
+  return compiled;
+}
 
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
-bool compile_stages(const CinchClangRequest& request, Reply& reply) {
-  llvm::LLVMContext context;
-  Lap lap;
-  auto module = run_front_end(request, context, reply.log_text);
-  reply.times.front_end_ms = lap.take();
-  if (!module) return false;
-  auto machine = make_target_machine(request, *module, reply.log_text);
-  if (!machine) return false;
-  optimize(request, *module, *machine);
-  reply.times.optimizer_ms = lap.take();
-  if (request.output == kCinchLlvmIr) {
-    reply.storage = print_module(*module);
+bool compile_and_link(const CinchClangRequest& request, Reply& reply) {
+  std::vector<Compiled> compiled = compile_sources(request);
+  std::vector<std::string_view> objects;
+  bool ok = true;
+  for (const Compiled& one : compiled) {
+    reply.log_text += one.log;
+    reply.times.front_end_ms += one.times.front_end_ms;
+    reply.times.optimizer_ms += one.times.optimizer_ms;
+    reply.times.machine_code_ms += one.times.machine_code_ms;
+    objects.push_back(one.bytes);
+    ok = ok && !one.bytes.empty();
+  }
+  if (!ok) return false;
+  if (request.output != kCinchSharedObject) {
+    reply.storage = std::move(compiled[0].bytes);
     return true;
   }
-  reply.storage = emit_machine_code(request, *module, *machine);
-  reply.times.machine_code_ms = lap.take();
-  if (request.output == kCinchSharedObject) {
-    reply.storage = link_shared_object(reply.storage, reply.log_text);
-    reply.times.link_ms = lap.take();
-  }
+  if (request.links_helpers) objects.push_back(helpers_object(request.cpu));
+  const auto start = std::chrono::steady_clock::now();
+  reply.storage = link_shared_object(objects, request.address_sanitizer, reply.log_text);
+  const auto spent = std::chrono::steady_clock::now() - start;
+  reply.times.link_ms = std::chrono::duration<double, std::milli>(spent).count();
   return !reply.storage.empty();
 }
 
@@ -65,7 +71,7 @@ CinchClangReply* close_reply(Reply* reply, bool ok) {
 
 CinchClangReply* compile(const CinchClangRequest* request) {
   auto* reply = new Reply{};
-  const bool ok = compile_stages(*request, *reply);
+  const bool ok = compile_and_link(*request, *reply);
   return close_reply(reply, ok);
 }
 
@@ -79,8 +85,8 @@ void release(CinchClangReply* reply) {
   delete static_cast<Reply*>(reply);
 }
 
-constexpr CinchClangBackend kBackend = {kCinchClangAbi, compile, format, release,
-                                        "clang " CLANG_VERSION_STRING};
+constexpr CinchClangBackend kBackend = {
+    kCinchClangAbi, compile, format, release, "clang " CLANG_VERSION_STRING, kCinchHelpersDigest};
 
 }  // namespace
 }  // namespace cinch::clang_backend

@@ -24,6 +24,7 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       processor.cpu,
       "-emit-llvm-only",
       "-disable-llvm-passes",
+      "-disable-llvm-verifier",
       "-x",
       "c++",
       "-std=c++20",
@@ -59,6 +60,7 @@ Processor processor_of(const CinchClangRequest& request) {
 }
 
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
+                                            const CinchClangText& source,
                                             llvm::LLVMContext& context, std::string& log) {
   llvm::raw_string_ostream log_stream(log);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions);
@@ -73,8 +75,8 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
   for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, *engine)) return nullptr;
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
-      llvm::StringRef(request.source, request.source_size), request.file_name);
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.text, source.size),
+                                                     request.file_name);
   invocation->getPreprocessorOpts().addRemappedFile(request.file_name, buffer.release());
 
   clang::CompilerInstance compiler;

@@ -1,4 +1,4 @@
-// LLD in process. The object comes from a memory file; LLD insists on making its output by
+// LLD in process. Objects come from memory files; LLD insists on making its output by
 // renaming, so that goes through a folder of its own. LLD keeps global state: one link at a time.
 #include <lld/Common/Driver.h>
 #include <llvm/ADT/SmallString.h>
@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -32,7 +33,7 @@ class MemoryFile {
   bool is_open() const { return fd_ >= 0; }
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
-  bool write(const Bytes& bytes) const {
+  bool write(std::string_view bytes) const {
     std::size_t done = 0;
     while (done < bytes.size()) {
       const ssize_t wrote = ::write(fd_, bytes.data() + done, bytes.size() - done);
@@ -74,31 +75,39 @@ Bytes read_file(const std::string& path, std::string& log) {
 
 }  // namespace
 
-Bytes link_shared_object(const Bytes& object, std::string& log) {
+Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
+                         std::string& log) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  MemoryFile input("cinch-object");
   OutputFolder output;
-  if (!input.is_open() || !output.is_open() || !input.write(object)) {
+  std::deque<MemoryFile> inputs;
+  bool is_written = output.is_open();
+  std::vector<std::string> input_paths;
+  for (std::string_view object : objects) {
+    const MemoryFile& input = inputs.emplace_back("cinch-object");
+    is_written = is_written && input.is_open() && input.write(object);
+    input_paths.push_back(input.path());
+  }
+  if (!is_written) {
     log += "no file for the linker";
     return {};
   }
-  const std::string input_path = input.path(), output_path = output.file();
-  const std::vector<const char*> args = {"ld.lld",
-                                         "-shared",
-                                         "--threads=1",
-                                         "--build-id=none",
-                                         "-z",
-                                         "undefs",
-                                         "-z",
-                                         "noexecstack",
-                                         "--hash-style=gnu",
-                                         "--gc-sections",
-                                         "-soname",
-                                         "cinch-kernels",
-                                         "-o",
-                                         output_path.c_str(),
-                                         input_path.c_str()};
+  const std::string output_path = output.file();
+  std::vector<const char*> args = {"ld.lld",
+                                   "-shared",
+                                   "--threads=1",
+                                   "--build-id=none",
+                                   "-z",
+                                   needs_process ? "undefs" : "defs",
+                                   "-z",
+                                   "noexecstack",
+                                   "--hash-style=gnu",
+                                   "--gc-sections",
+                                   "-soname",
+                                   "cinch-kernels",
+                                   "-o",
+                                   output_path.c_str()};
+  for (const std::string& path : input_paths) args.push_back(path.c_str());
   llvm::raw_string_ostream log_stream(log);
   const lld::Result result =
       lld::lldMain(args, log_stream, log_stream, {{lld::Gnu, &lld::elf::link}});

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/jit/clang_backend.h"
 
@@ -23,8 +24,21 @@ struct Processor {
 };
 Processor processor_of(const CinchClangRequest& request);
 
-/// Unoptimised module of the request's source, or null with the diagnostics in `log`.
+/// What became of one source, up to the object; `bytes` is empty on errors, which `log` tells.
+struct Compiled {
+  Bytes bytes;
+  std::string log;
+  CinchClangTimes times{};
+};
+/// All stages but the linker.
+Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source);
+
+/// Once per process. Clang looks at the targets that are registered, too: before any other stage.
+void initialize_target();
+
+/// Unoptimised module of the source, or null with the diagnostics in `log`.
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
+                                            const CinchClangText& source,
                                             llvm::LLVMContext& context, std::string& log);
 
 /// Null with a message in `log` if the target is unknown.
@@ -36,8 +50,15 @@ Bytes emit_machine_code(const CinchClangRequest& request, llvm::Module& module,
                         llvm::TargetMachine& machine);
 std::string print_module(const llvm::Module& module);
 
-/// An ELF object to a shared object that needs no library. Empty with a message in `log` on errors.
-Bytes link_shared_object(const Bytes& object, std::string& log);
+/// ELF objects to a shared object that needs no library, or only what the process has by then (the
+/// run time of a sanitizer). Empty with a message in `log` on errors.
+Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
+                         std::string& log);
+
+/// cpu_helpers_digest() of the helpers within; ends with a zero.
+extern "C" const char kCinchHelpersDigest[] __attribute__((visibility("hidden")));
+/// The object of the prelude's helpers for an architecture; empty if it is none of ours.
+std::string_view helpers_object(std::string_view cpu);
 
 Bytes format_text(std::string_view text, std::string& log);
 

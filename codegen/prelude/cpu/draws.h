@@ -1,5 +1,6 @@
 // draws.h: the draws of consecutive elements, staged a tile at a time so that no Philox block is
-// computed twice. Same bits as the forms by index. Needs random_runs.h of runtime/core/lang.
+// computed twice. Same bits as the forms by index. Needs random.h of runtime/core/lang, and
+// random_runs.h where the helpers stand in the text.
 
 namespace cinch {
 
@@ -15,14 +16,19 @@ struct NormalStage {
   u32 skipped;  // 1 if the first element is the second of its pair
 };
 
-static __attribute__((noinline, unused)) void stage_words(WordStage& stage,
-                                                          const lang::DrawStream& stream, u32 first,
-                                                          u32 count) {
+CINCH_HELPER void stage_words(WordStage& stage, const lang::DrawStream& stream, u32 first,
+                              u32 count);
+CINCH_HELPER void stage_halves(HalfStage& stage, const lang::DrawStream& stream, u32 first,
+                               u32 count);
+CINCH_HELPER void stage_normals(NormalStage& stage, const lang::DrawStream& stream, u32 first,
+                                u32 count);
+#if CINCH_HELPERS != 1
+CINCH_HELPER void stage_words(WordStage& stage, const lang::DrawStream& stream, u32 first,
+                              u32 count) {
   lang::fill_random_bits<W>(stream, first, count, stage.at);
 }
-static __attribute__((noinline, unused)) void stage_halves(HalfStage& stage,
-                                                           const lang::DrawStream& stream,
-                                                           u32 first, u32 count) {
+CINCH_HELPER void stage_halves(HalfStage& stage, const lang::DrawStream& stream, u32 first,
+                               u32 count) {
   lang::fill_random_halves<W>(stream, first, count, stage.at);
 }
 // Words 2p and 2p + 1 of 2W words, and two vectors with their lanes in turn.
@@ -34,9 +40,8 @@ template <int Begin, int... I>
 CINCH_CALL Lanes<f32> in_turn(Lanes<f32> even, Lanes<f32> odd, Indices<int, I...>) {
   return __builtin_shufflevector(even, odd, (Begin + I / 2 + (I % 2) * W)...);
 }
-static __attribute__((noinline, unused)) void stage_normals(NormalStage& stage,
-                                                            const lang::DrawStream& stream,
-                                                            u32 first, u32 count) {
+CINCH_HELPER void stage_normals(NormalStage& stage, const lang::DrawStream& stream, u32 first,
+                                u32 count) {
   u32 words[kTile + 4 * W];
   stage.skipped = first & 1;
   const u32 num_words = count + stage.skipped + 1;
@@ -51,6 +56,7 @@ static __attribute__((noinline, unused)) void stage_normals(NormalStage& stage,
     set_local_lanes(stage.at + i + W, in_turn<W / 2>(even, odd, LaneIndices{}));
   }
 }
+#endif
 
 CINCH_CALL Lanes<u32> staged_words(const WordStage& stage, u32 place) {
   return local_lanes(stage.at + place);

@@ -15,32 +15,49 @@ CINCH_CALL void store_one(u8* buffer, i64 place, S x) {
   __builtin_memcpy(buffer + u64(place) * sizeof(S), &x, sizeof(S));
 }
 
+// The ends of runs, where a vector is not whole: `count` elements of `size` bytes between a buffer
+// and lanes in memory. Their callers keep all registers.
+#define CINCH_END_HELPER CINCH_HELPER __attribute__((preserve_all))
+CINCH_END_HELPER void load_some(void* lanes, const u8* buffer, i64 first, u32 count, u32 size);
+CINCH_END_HELPER void store_some(u8* buffer, i64 first, u32 count, const void* lanes, u32 size);
+#if CINCH_HELPERS != 1
+CINCH_CALL void copy_some(u8* to, const u8* from, u32 size) {
+  u32 i = 0;
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (; i + 4 <= size; i += 4) __builtin_memcpy(to + i, from + i, 4);
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (; i < size; ++i) to[i] = from[i];
+}
+CINCH_END_HELPER void load_some(void* lanes, const u8* buffer, i64 first, u32 count, u32 size) {
+  copy_some((u8*)lanes, buffer + u64(first) * size, count * size);
+}
+CINCH_END_HELPER void store_some(u8* buffer, i64 first, u32 count, const void* lanes, u32 size) {
+  copy_some(buffer + u64(first) * size, (const u8*)lanes, count * size);
+}
+#endif
+
 // Places first … first + count - 1 (count <= W); lanes beyond are 0.
 template <class S>
 CINCH_CALL Lanes<S> load_lanes(const u8* buffer, i64 first, u32 count) {
-  const u8* from = buffer + u64(first) * sizeof(S);
   Lanes<S> x;
   if (__builtin_expect(count == W, 1)) {
-    __builtin_memcpy(&x, from, sizeof x);
+    __builtin_memcpy(&x, buffer + u64(first) * sizeof(S), sizeof x);
     return x;
   }
   S part[W] = {};
-#pragma clang loop unroll(disable) vectorize(disable)
-  for (u32 i = 0; i < count; ++i) __builtin_memcpy(&part[i], from + i * sizeof(S), sizeof(S));
+  load_some(part, buffer, first, count, sizeof(S));
   __builtin_memcpy(&x, part, sizeof x);
   return x;
 }
 template <class S>
 CINCH_CALL void store_lanes(u8* buffer, i64 first, u32 count, Lanes<S> x) {
-  u8* to = buffer + u64(first) * sizeof(S);
   if (__builtin_expect(count == W, 1)) {
-    __builtin_memcpy(to, &x, sizeof x);
+    __builtin_memcpy(buffer + u64(first) * sizeof(S), &x, sizeof x);
     return;
   }
   S part[W];
   __builtin_memcpy(part, &x, sizeof x);
-#pragma clang loop unroll(disable) vectorize(disable)
-  for (u32 i = 0; i < count; ++i) __builtin_memcpy(to + i * sizeof(S), &part[i], sizeof(S));
+  store_some(buffer, first, count, part, sizeof(S));
 }
 
 // A vector's lanes in memory: for loops that visit some of them.

@@ -111,8 +111,7 @@ CINCH_CALL BitReader read_bits_from(const u8* buffer, u64 first_bit, u32 count) 
 }
 
 template <int B, class S>
-static __attribute__((noinline, unused)) void pack_run(u8* buffer, i64 first, const S* stage,
-                                                       u32 count) {
+CINCH_HELPER_OF void pack_run(u8* buffer, i64 first, const S* stage, u32 count) {
   BitWriter writer = write_bits_from(buffer, u64(first) * B);
   u32 i = 0;
   if constexpr (B <= 16) {
@@ -136,8 +135,7 @@ static __attribute__((noinline, unused)) void pack_run(u8* buffer, i64 first, co
 }
 // `count` elements, then zeros to the end of the last vector.
 template <int B, class S>
-static __attribute__((noinline, unused)) void unpack_run(const u8* buffer, i64 first, S* stage,
-                                                         u32 count, u32 stage_count) {
+CINCH_HELPER_OF void unpack_run(const u8* buffer, i64 first, S* stage, u32 count, u32 stage_count) {
   u32 i = 0;
   const u64 first_bit = u64(first) * B;
   if constexpr (B <= 16) {
@@ -187,8 +185,10 @@ CINCH_CALL Truth staged_bits(const BitStage& stage, u32 place) {
   return truth_of_bits(word);
 #endif
 }
-static __attribute__((noinline, unused)) void pack_bits(u8* buffer, i64 first,
-                                                        const BitStage& stage, u32 count) {
+CINCH_HELPER void pack_bits(u8* buffer, i64 first, const BitStage& stage, u32 count);
+CINCH_HELPER void unpack_bits(const u8* buffer, i64 first, BitStage& stage, u32 count);
+#if CINCH_HELPERS != 1
+CINCH_HELPER void pack_bits(u8* buffer, i64 first, const BitStage& stage, u32 count) {
   if (count == 0) return;
   BitWriter writer = write_bits_from(buffer, u64(first));
   if (writer.num_held == 0 && count == kTile) {
@@ -200,8 +200,7 @@ static __attribute__((noinline, unused)) void pack_bits(u8* buffer, i64 first,
   if (i < count) writer.put(stage.bytes[i / 8] & ((1u << (count - i)) - 1), count - i);
   writer.close();
 }
-static __attribute__((noinline, unused)) void unpack_bits(const u8* buffer, i64 first,
-                                                          BitStage& stage, u32 count) {
+CINCH_HELPER void unpack_bits(const u8* buffer, i64 first, BitStage& stage, u32 count) {
   if (count == kTile && first % 8 == 0) {
     __builtin_memcpy(stage.bytes, buffer + first / 8, kTile / 8);
     return;
@@ -212,6 +211,7 @@ static __attribute__((noinline, unused)) void unpack_bits(const u8* buffer, i64 
   if (i < count) stage.bytes[i / 8] = u8(reader.take(count - i, (1u << (count - i)) - 1)), i += 8;
   for (; i < kTile + 64; i += 8) stage.bytes[i / 8] = 0;
 }
+#endif
 
 // One packed element anywhere.
 template <int B>
@@ -235,3 +235,11 @@ CINCH_CALL Truth gather_bits(const u8* buffer, I index, Truth live) {
 }
 
 }  // namespace cinch
+
+// Linked instances for fields of B bits that are staged as S.
+#define CINCH_LINKED_RUN(B, S)                                                           \
+  namespace cinch {                                                                      \
+  CINCH_INSTANCE void pack_run<B, S>(u8 * buffer, i64 first, const S* stage, u32 count); \
+  CINCH_INSTANCE void unpack_run<B, S>(const u8* buffer, i64 first, S* stage, u32 count, \
+                                       u32 stage_count);                                 \
+  }

@@ -89,14 +89,16 @@ struct Columns {
     Lanes<E>& c = column[place / W % kColumnVectors];
     c = Op::join(c, op_select(part, x, wide<E>(Op::identity())));
   }
-  __attribute__((noinline)) E result() {
-    for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
-      for (int i = 0; i < step; ++i) column[i] = Op::join(column[i], column[i + step]);
-    }
-    const auto join = [](Lanes<E> a, Lanes<E> b) { return Op::join(a, b); };
-    return lane_of<E>(fold_lanes<W / 2>(column[0], join), 0);
-  }
+  E result();
 };
+template <class Op>
+CINCH_HELPER_OF typename Op::Element Columns<Op>::result() {
+  for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
+    for (int i = 0; i < step; ++i) column[i] = Op::join(column[i], column[i + step]);
+  }
+  const auto join = [](Lanes<E> a, Lanes<E> b) { return Op::join(a, b); };
+  return lane_of<E>(fold_lanes<W / 2>(column[0], join), 0);
+}
 
 // The same of integers and truth values, where no order shows: one column for all.
 template <class Op>
@@ -144,8 +146,7 @@ CINCH_CALL E release(Held<E> x) {
 }
 
 template <class Op>
-static __attribute__((noinline, unused)) typename Op::Element reduce_held(
-    const Held<typename Op::Element>* x, u32 count) {
+CINCH_HELPER_OF typename Op::Element reduce_held(const Held<typename Op::Element>* x, u32 count) {
   Columns<Op> columns;
   columns.clear();
   for (u32 i = 0; i < count; i += W) {
@@ -166,29 +167,33 @@ struct Levels {
   CINCH_MEMBER void clear() {
     for (int l = 0; l < kLevels; ++l) total[l] = count[l] = 0;
   }
-  void push(int level, E x) {
+  CINCH_MEMBER void push(int level, E x) {
     held[level][count[level]++] = hold<E>(x);
     ++total[level];
     if (count[level] == kTile && level + 1 < kLevels) flush(level);
   }
-  void flush(int level) {
-    const E x = reduce_held<Op>(held[level], count[level]);
-    count[level] = 0;
-    push(level + 1, x);
-  }
-  E result() {
-    if (total[0] == 0) return Op::identity();
-    int level = 0;
-    for (; level + 1 < kLevels && total[level] != 1; ++level) {
-      if (count[level] != 0) flush(level);
-    }
-    return release<E>(held[level][0]);
-  }
+  void flush(int level);
+  E result();
 };
+template <class Op>
+CINCH_HELPER_OF void Levels<Op>::flush(int level) {
+  const E x = reduce_held<Op>(held[level], count[level]);
+  count[level] = 0;
+  push(level + 1, x);
+}
+template <class Op>
+CINCH_HELPER_OF typename Op::Element Levels<Op>::result() {
+  if (total[0] == 0) return Op::identity();
+  int level = 0;
+  for (; level + 1 < kLevels && total[level] != 1; ++level) {
+    if (count[level] != 0) flush(level);
+  }
+  return release<E>(held[level][0]);
+}
 
 // finish_reduce: `load(first, count)` gives W stored partials.
 template <class Op, class Load>
-CINCH_CALL typename Op::Element reduce_stored(i64 count, const Load& load) {
+CINCH_CALL typename Op::Element reduce_loaded(i64 count, const Load& load) {
   Levels<Op> levels;
   levels.clear();
   for (i64 tile = 0; tile < count; tile += kTile) {
@@ -202,5 +207,22 @@ CINCH_CALL typename Op::Element reduce_stored(i64 count, const Load& load) {
   }
   return levels.result();
 }
+// Of partials that are stored as they are.
+template <class Op>
+CINCH_HELPER_OF typename Op::Element reduce_stored(i64 count, const u8* partials) {
+  return reduce_loaded<Op>(count, [&](i64 first, u32 num) {
+    return load_lanes<typename Op::Element>(partials, first, num);
+  });
+}
 
 }  // namespace cinch
+
+// Linked instances for an operation over elements of a type.
+#define CINCH_LINKED_REDUCTION(Op, E)                                   \
+  namespace cinch {                                                     \
+  CINCH_INSTANCE E Columns<Op<E>>::result();                            \
+  CINCH_INSTANCE E reduce_held<Op<E>>(const Held<E>* x, u32 count);     \
+  CINCH_INSTANCE void Levels<Op<E>>::flush(int level);                  \
+  CINCH_INSTANCE E Levels<Op<E>>::result();                             \
+  CINCH_INSTANCE E reduce_stored<Op<E>>(i64 count, const u8* partials); \
+  }

@@ -1,10 +1,29 @@
 // vectors.h: lanes, masks and the kernels' argument. Every value of an element section is a vector
 // of W lanes, whatever its element; truth values are lanes of i32 holding 0 and -1. Needs
 // scalar_ops.h. Nothing is included; the few calls that code generation makes are defined here.
+//
+// Functions that are not worth inlining are helpers. They stand in the text (CINCH_HELPERS is 0),
+// or the text only declares them (1): they were compiled when Cinch was built (2) and are linked.
 
 #define CINCH_CALL static inline __attribute__((always_inline, unused))
 #define CINCH_MEMBER __attribute__((always_inline))
+#if !defined(CINCH_HELPERS)
+#define CINCH_HELPERS 0
+#endif
+#if CINCH_HELPERS == 0
+#define CINCH_HELPER static __attribute__((noinline, unused))
+#else
+#define CINCH_HELPER __attribute__((noinline))
+#endif
+// A template's. Instances that are not named as linked stand in the text.
+#define CINCH_HELPER_OF __attribute__((noinline))
+#if CINCH_HELPERS == 1
+#define CINCH_INSTANCE extern template
+#else
+#define CINCH_INSTANCE template
+#endif
 
+#if CINCH_HELPERS != 1
 extern "C" {
 __attribute__((visibility("hidden"), weak, no_builtin)) void* memset(void* to, int value,
                                                                      unsigned long size) {
@@ -20,6 +39,7 @@ __attribute__((visibility("hidden"), weak, no_builtin)) void* memcpy(void* to, c
   return to;
 }
 }
+#endif
 
 namespace cinch {
 

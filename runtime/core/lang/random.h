@@ -162,6 +162,18 @@ CINCH_LANG_FN U random_half(const DrawStream& stream, u32 plane, U index) {
   return (word >> shift) & splat<U>(0xffffu);
 }
 
+// The draw that decides a tie, once in tens of thousands of elements: not worth its place in every
+// kernel that rounds, nor any register of it. CUDA's calls cost registers.
+#if CINCH_LANG_VECTORS
+#define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN __attribute__((preserve_all))
+#else
+#define CINCH_LANG_TIE_FN CINCH_LANG_FN
+#endif
+CINCH_LANG_TIE_FN u32 tie_half(const DrawStream& stream, u32 index) {
+  return random_half(stream, kTiePlane, index);
+}
+#undef CINCH_LANG_TIE_FN
+
 // stochastic_round with the element's first 16 bits already drawn (0..65535 in each lane): away
 // from zero when u < |x| - floor(|x|). Only where these bits tie are 16 more drawn.
 template <class F>
@@ -179,7 +191,7 @@ CINCH_LANG_FN F stochastic_round_with(F x, Like<F, u32> half, const DrawStream& 
     const F rest = (scaled - drawn) * splat<F>(E(65536));
     for (int i = 0; i < kLanes<F>; ++i) {
       if (!lane(tie, i)) continue;
-      const u32 more = random_half(stream, kTiePlane, lane(index, i));
+      const u32 more = tie_half(stream, lane(index, i));
       if (E(more) < lane(rest, i)) set_lane(up, i, Element<Mask<F>>(-1));
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <set>
 #include <thread>
 
 #include "codegen/emit/cpu.h"
@@ -158,6 +159,48 @@ TEST(CompileProgram, MakesAnImageThatLoads) {
   EXPECT_EQ(rt::CpuModule::load(*image).error().kind, rt::ErrorKind::Unavailable);
   image->target = "cuda:sm_90";
   EXPECT_EQ(rt::CpuModule::load(*image).error().kind, rt::ErrorKind::Unavailable);
+}
+
+TEST(CompileProgram, FindsTheHelpersOfThisBuild) {
+  EXPECT_EQ(can_link_helpers({.sanitize_address = false}), true);
+  EXPECT_EQ(can_link_helpers({.sanitize_address = true}), false);
+}
+
+TEST(CompileProgram, LinksHelpersForEveryLevel) {
+  const kir::KernelProgram program = kir::sample_reduce();
+  for (const CpuArch& arch : kCpuArchs) {
+    if (!arch.has_images) continue;
+    CpuOptions options{arch.name};
+    options.links_helpers = true;
+    const KernelSource source = emit_cpu(program, options);
+    const auto bytes = compile_cpu(source, {.sanitize_address = false});
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    if (rt::host_supports(arch.name)) {
+      EXPECT_TRUE(rt::CpuModule::load(*bytes)) << arch.name;
+    }
+  }
+}
+
+TEST(CompileProgram, SplitsKernelsIntoUnitsOfAboutTheSameLength) {
+  const kir::KernelProgram program = kir::sample_odds();
+  CpuOptions options{"x86-64"};
+  EXPECT_EQ(emit_cpu_parts(program, options).size(), 1u);
+  options.max_parts = 2;
+  const std::vector<KernelSource> parts = emit_cpu_parts(program, options);
+  ASSERT_EQ(parts.size(), 2u);
+  std::set<std::string> symbols, expected;
+  for (const kir::Kernel& kernel : program.kernels) expected.insert(kernel.info.symbol);
+  for (const KernelSource& part : parts) {
+    EXPECT_FALSE(part.symbols.empty());
+    symbols.insert(part.symbols.begin(), part.symbols.end());
+  }
+  EXPECT_EQ(parts[0].symbols.size() + parts[1].symbols.size(), expected.size());
+  EXPECT_EQ(symbols, expected);
+  const auto bytes = compile_cpu(parts);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const auto module = rt::CpuModule::load(*bytes);
+  ASSERT_TRUE(module);
+  for (const std::string& symbol : expected) EXPECT_TRUE(module->find(symbol)) << symbol;
 }
 
 TEST(CompileProgram, RefusesTargetsOfOtherDoors) {

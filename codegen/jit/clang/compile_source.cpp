@@ -1,0 +1,50 @@
+// One source through the stages, timed.
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <chrono>
+
+#include "codegen/jit/clang/stages.h"
+
+namespace cinch::clang_backend {
+namespace {
+
+// Milliseconds since it was last asked.
+class Lap {
+ public:
+  double take() {
+    const auto now = std::chrono::steady_clock::now();
+    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+    return ms;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source) {
+  initialize_target();
+  Compiled compiled;
+  llvm::LLVMContext context;
+  Lap lap;
+  auto module = run_front_end(request, source, context, compiled.log);
+  compiled.times.front_end_ms = lap.take();
+  if (!module) return compiled;
+  auto machine = make_target_machine(request, *module, compiled.log);
+  if (!machine) return compiled;
+  optimize(request, *module, *machine);
+  compiled.times.optimizer_ms = lap.take();
+  if (request.output == kCinchLlvmIr) {
+    compiled.bytes = print_module(*module);
+    return compiled;
+  }
+  compiled.bytes = emit_machine_code(request, *module, *machine);
+  compiled.times.machine_code_ms = lap.take();
+  return compiled;
+}
+
+}  // namespace cinch::clang_backend
