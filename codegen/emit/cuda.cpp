@@ -62,7 +62,7 @@ CudaArgsLayout cuda_args_layout(const kir::KernelProgram& program) {
   return layout;
 }
 
-CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel) {
   const CudaShape shape = cuda_shape(program, kernel);
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block};
 }

@@ -24,13 +24,7 @@ struct CudaOptions {
 KernelSource emit_cuda(const kir::KernelProgram& program, const CudaOptions& options = {});
 
 /// How a kernel is to be launched.
-struct CudaLaunch {
-  std::uint32_t block_threads = 256;
-  std::uint64_t groups_per_block =
-      8;  // enough blocks: groups / groups_per_block, rounded up, at least 1; fewer are right too
-  bool is_single_block = false;  // exactly one block
-};
-CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel);
+rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel);
 
 /// Byte offsets in the one parameter of every kernel of a program, `struct CinchArgs`: pointers of
 /// all buffers by BufferIndex, values of size_exprs, parameters (both as in rt::KernelArgs), the

@@ -2,7 +2,9 @@
 #include "codegen/jit/compile_program.h"
 
 #include "codegen/emit/cpu.h"
+#include "codegen/emit/cuda.h"
 #include "codegen/jit/clang_jit.h"
+#include "codegen/jit/nvrtc.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
 
@@ -20,29 +22,11 @@ std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   return infos;
 }
 
-}  // namespace
-
-rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
-                                        const ImageOptions& options) {
-  if (target.kind != TargetKind::Cpu) {
-    return rt::fail(rt::ErrorKind::Unavailable, "images are made for CPU targets only");
-  }
-  if (!has_images(target.arch)) {
-    return rt::fail(rt::ErrorKind::Unavailable,
-                    "no images are made for " + target.arch + ": its code is built, not run");
-  }
-  const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
-  CpuCompileOptions compile_options;
-  compile_options.times = options.times;
-  CpuOptions emit_options{arch, options.count_accesses};
-  emit_options.links_helpers = can_link_helpers(compile_options);
-  emit_options.max_parts = kMaxParts;
-  auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
-  if (!binary) return tl::unexpected(binary.error());
-
+// All of an image but the binary.
+rt::ProgramImage image_of(const kir::KernelProgram& program, std::string target) {
   rt::ProgramImage image;
   image.info = program.info;
-  image.target = "cpu:" + arch;
+  image.target = std::move(target);
   image.fingerprint = rt::fingerprint(program.info);
   image.buffers = program.buffers;
   image.size_exprs = program.size_exprs;
@@ -50,9 +34,50 @@ rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const
   image.messages = program.messages;
   image.constants = program.constants;
   image.entries = program.entries;
+  return image;
+}
+
+rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
+                                            const std::string& arch, const ImageOptions& options) {
+  if (!has_images(arch)) {
+    return rt::fail(rt::ErrorKind::Unavailable,
+                    "no images are made for " + arch + ": its code is built, not run");
+  }
+  CpuCompileOptions compile_options;
+  compile_options.times = options.times;
+  CpuOptions emit_options{arch, options.count_accesses};
+  emit_options.links_helpers = can_link_helpers(compile_options);
+  emit_options.max_parts = kMaxParts;
+  auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
+  if (!binary) return tl::unexpected(binary.error());
+  rt::ProgramImage image = image_of(program, "cpu:" + arch);
   image.binary = std::move(*binary);
   image.counts_accesses = options.count_accesses;
   return image;
+}
+
+rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& program,
+                                             const std::string& arch, const ImageOptions& options) {
+  if (options.count_accesses) {
+    return rt::fail(rt::ErrorKind::Unavailable, "accesses are counted on CPUs only");
+  }
+  auto binary = compile_cuda(emit_cuda(program, {arch}));
+  if (!binary) return tl::unexpected(binary.error());
+  rt::ProgramImage image = image_of(program, "cuda:" + arch);
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    image.kernels[k].cuda = cuda_launch(program, program.kernels[k]);
+  }
+  image.binary = std::move(binary->bytes);
+  return image;
+}
+
+}  // namespace
+
+rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
+                                        const ImageOptions& options) {
+  if (target.kind == TargetKind::Cuda) return make_cuda_image(program, target.arch, options);
+  const std::string arch = target.arch == "native" ? std::string(rt::host_cpu_arch()) : target.arch;
+  return make_cpu_image(program, arch, options);
 }
 
 }  // namespace cinch::codegen

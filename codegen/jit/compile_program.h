@@ -9,12 +9,14 @@
 namespace cinch::codegen {
 
 struct ImageOptions {
-  bool count_accesses = false;  // kernels count the bytes they read and write
-  CompileTimes* times = nullptr;
+  bool count_accesses = false;    // CPUs: kernels count the bytes they read and write
+  CompileTimes* times = nullptr;  // of CPUs
 };
 
-/// The image of `program` for a CPU target; "native" is resolved to the machine's level.
-/// Errors: Unavailable (no compiler library, or a target this door does not serve).
+/// The image of `program` for a CPU ("native" is resolved to the machine's level) or for CUDA, with
+/// a cubin and the kernels' launches.
+/// Errors: Unavailable (no compiler library, or a target that has no images), InvalidArgument (an
+/// architecture that NVRTC does not know).
 rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
                                         const ImageOptions& options = {});
 

@@ -47,12 +47,6 @@ kir::KernelProgram make_kernels(const ProgramOptions& options) {
   return service::make_kernels(service::make_ir(front_end, options));
 }
 
-Bytes emit_image(const BuildOptions& options) {
-  FrontEnd front_end;
-  return rt::write_image(service::make_program_image(front_end, options.program,
-                                                     find_target(options.execution, true)));
-}
-
 codegen::Target target_of(const BuildOptions& options) {
   if (options.targets.size() > 1) {
     throw CommandError(ExitCode::Usage, "--emit prints one target at a time");
@@ -65,6 +59,13 @@ codegen::KernelSource make_source(const BuildOptions& options, const codegen::Ta
   const kir::KernelProgram kernels = make_kernels(options.program);
   if (target.kind == codegen::TargetKind::Cuda) return codegen::emit_cuda(kernels, {target.arch});
   return codegen::emit_cpu(kernels, {target.arch});
+}
+
+Bytes emit_image(const BuildOptions& options) {
+  FrontEnd front_end;
+  const codegen::Target target =
+      options.targets.empty() ? find_target(options.execution, true) : target_of(options);
+  return rt::write_image(service::make_program_image(front_end, options.program, target));
 }
 
 // Laid out by Clang's format library where that is here, else as emitted.

@@ -93,10 +93,6 @@ ExitCode run_cache_warm(const CacheOptions& options) {
   const std::vector<std::string> programs = programs_to_warm(options);
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
-    if (target.kind != codegen::TargetKind::Cpu) {
-      throw CommandError(ExitCode::Unavailable,
-                         "'" + text + "': this version keeps compiled programs for CPUs only");
-    }
     for (const std::string& program : programs) {
       FrontEnd front_end;
       service::make_program_image(front_end, {program, options.bindings, {}}, target);

@@ -273,11 +273,14 @@ void add_cache(Registry& registry) {
   command->add_option("--set", options->bindings, "binds a parameter")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--cpu,--target", options->targets, "native, x86-64-v3, cpu:x86-64 …")
+  command
+      ->add_option("--cpu,--target", options->targets,
+                   "native, x86-64-v3, cpu:x86-64, cuda:sm_90 …")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
-  cache->footer("Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3");
+  cache->footer(
+      "Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3 --target cuda:sm_90");
 }
 
 void add_completion(Registry& registry) {

@@ -12,10 +12,18 @@
 #include "compiler/service/whole_file.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
+#include "runtime/module/cuda_device.h"
 
 namespace cinch::driver {
 
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
+  if (options.device == "cuda") {
+    const rt::CudaDevice gpu = value_or_throw(rt::find_cuda_device(), "device 'cuda'");
+    throw CommandError(ExitCode::Unavailable,
+                       fmt::format("device 'cuda': this version compiles for the {} ({}), but does "
+                                   "not run on it",
+                                   gpu.name, gpu.arch));
+  }
   if (options.device != "cpu") {
     throw CommandError(ExitCode::Unavailable,
                        "device '" + options.device +

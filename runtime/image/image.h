@@ -44,6 +44,15 @@ enum class KernelRole : std::uint8_t {
   Finish
 };  // Finish: constant or per-tile size; not counted as a kernel
 
+// How a kernel is launched on a GPU; zeros where the target is none.
+struct CudaLaunch {
+  std::uint32_t block_threads = 0;     // whole warps
+  std::uint64_t groups_per_block = 0;  // enough blocks: groups / groups_per_block, rounded up, at
+                                       // least 1; fewer are right too
+  bool is_single_block = false;        // exactly one block
+  friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
+};
+
 struct KernelInfo {
   std::string symbol;  // exported function of the binary
   KernelRole role = KernelRole::Sweep;
@@ -56,6 +65,7 @@ struct KernelInfo {
   bool is_sequential = false;            // all groups in one task, ascending
   std::vector<std::string> fused;        // what it does, for explain: IR operators in order
   HostExprId bytes_read, bytes_written;  // closed formulas, from the kernel IR
+  CudaLaunch cuda;
 };
 
 enum class StepKind : std::uint8_t {
@@ -109,7 +119,7 @@ inline constexpr std::uint32_t kFlagNonFinite = 1;
 
 struct ProgramImage {
   ProgramInfo info;
-  std::string target;  // "cpu:x86-64-v3"
+  std::string target;  // "cpu:x86-64-v3", "cuda:sm_90"
   std::array<std::uint64_t, 2>
       fingerprint{};  // compressor, its constants and wire: in every payload's header
   std::vector<BufferInfo> buffers;
@@ -118,7 +128,7 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  std::vector<std::uint8_t> binary;  // a shared object for cpu targets, a cubin or PTX for cuda
+  std::vector<std::uint8_t> binary;  // a shared object for cpu targets, a cubin for cuda
   bool counts_accesses = false;
 };
 

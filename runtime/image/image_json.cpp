@@ -65,11 +65,16 @@ void describe(A& a, BufferInfo& x) {
   a("role", x.role)("role_index", x.role_index)("size_bytes", x.size_bytes);
 }
 template <typename A>
+void describe(A& a, CudaLaunch& x) {
+  a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
+  a("is_single_block", x.is_single_block);
+}
+template <typename A>
 void describe(A& a, KernelInfo& x) {
   a("symbol", x.symbol)("role", x.role)("num_groups", x.num_groups);
   a("group_multiple", x.group_multiple)("is_ordered", x.is_ordered);
   a("is_sequential", x.is_sequential)("fused", x.fused);
-  a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written);
+  a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written)("cuda", x.cuda);
 }
 template <typename A>
 void describe(A& a, Step& x) {

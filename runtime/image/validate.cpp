@@ -126,8 +126,15 @@ class Validator {
     require(kernel.role <= KernelRole::Finish, place, "no such role");
     require(kernel.group_multiple >= 1, place, "group multiple of zero");
     check_int(kernel.num_groups, place + " groups");
+    if (image_.target.starts_with("cuda:")) check_launch(kernel.cuda, place);
     if (kernel.bytes_read.is_valid()) check_int(kernel.bytes_read, place + " bytes read");
     if (kernel.bytes_written.is_valid()) check_int(kernel.bytes_written, place + " bytes written");
+  }
+
+  void check_launch(const CudaLaunch& launch, const std::string& place) {
+    const bool are_warps = launch.block_threads % 32 == 0 && launch.block_threads >= 32;
+    require(are_warps && launch.block_threads <= 1024, place, "threads of a block");
+    require(launch.groups_per_block >= 1, place, "groups of a block");
   }
 
   void check_entry(std::size_t index) {

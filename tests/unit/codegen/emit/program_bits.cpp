@@ -207,7 +207,7 @@ class BitsRun::Comparison {
                               by_cpu_.status,     nullptr};
     if (groups > 0) cpu_.find(kernel.info.symbol)(&args, 0, groups);
     if (groups == 0) return {};
-    const CudaLaunch shape = cuda_launch(program_, kernel);
+    const rt::CudaLaunch shape = cuda_launch(program_, kernel);
     const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
     const auto status =
         cuda_.launch(kernel.info.symbol, cuda_args(groups), blocks, shape.block_threads);

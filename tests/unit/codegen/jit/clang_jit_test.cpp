@@ -7,9 +7,12 @@
 #include <thread>
 
 #include "codegen/emit/cpu.h"
+#include "codegen/emit/cuda.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/compile_program.h"
+#include "codegen/jit/nvrtc.h"
 #include "runtime/core/check.h"
+#include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
@@ -203,10 +206,32 @@ TEST(CompileProgram, SplitsKernelsIntoUnitsOfAboutTheSameLength) {
   for (const std::string& symbol : expected) EXPECT_TRUE(module->find(symbol)) << symbol;
 }
 
-TEST(CompileProgram, RefusesTargetsOfOtherDoors) {
-  const auto image = make_image(kir::sample_reduce(), {TargetKind::Cuda, "sm_90"});
+TEST(CompileProgram, RefusesTargetsWithoutImages) {
+  const auto image = make_image(kir::sample_reduce(), {TargetKind::Cpu, "aarch64"});
   ASSERT_FALSE(image);
   EXPECT_EQ(image.error().kind, rt::ErrorKind::Unavailable);
+}
+
+TEST(CompileProgram, MakesCudaImagesThatComeBackFromTheirFile) {
+  if (!nvrtc_report().is_found) GTEST_SKIP() << "no NVRTC on this machine";
+  const kir::KernelProgram program = kir::sample_odds();
+  const auto image = make_image(program, {TargetKind::Cuda, "sm_90"});
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_EQ(image->target, "cuda:sm_90");
+  EXPECT_EQ(image->binary[0], 0x7f);  // ELF
+  const std::string cubin(image->binary.begin(), image->binary.end());
+  auto read = rt::read_image(rt::write_image(*image));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->binary, image->binary);
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    EXPECT_THAT(cubin, HasSubstr(image->kernels[k].symbol));
+    EXPECT_EQ(read->kernels[k].cuda, cuda_launch(program, program.kernels[k]));
+  }
+  read->kernels[0].cuda.block_threads = 48;
+  EXPECT_FALSE(rt::validate_image(*read));
+  const auto unknown = make_image(program, {TargetKind::Cuda, "sm_1"});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind, rt::ErrorKind::InvalidArgument);
 }
 
 }  // namespace
