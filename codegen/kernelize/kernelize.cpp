@@ -6,6 +6,7 @@
 #include "codegen/kernelize/emit_standalone.h"
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/plan_region.h"
+#include "codegen/kernelize/update_in_place.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "codegen/kir/cost.h"
 #include "runtime/core/check.h"
@@ -272,9 +273,10 @@ void emit_entries(ProgramContext& pc) {
 
 }  // namespace
 
-kir::KernelProgram kernelize(const ir::Program& program) {
+kir::KernelProgram kernelize(const ir::Program& program, StateUpdate states) {
   ProgramContext pc(program);
   emit_entries(pc);
+  if (states == StateUpdate::InPlace) update_in_place(pc.out);
   kir::annotate_costs(pc.out);
   return std::move(pc.out);
 }

@@ -7,8 +7,9 @@
 
 namespace cinch::kir {
 
-inline constexpr std::array<std::string_view, 8> kRoleNames = {
-    "gradient", "output", "field", "count", "state", "state_next", "constant", "workspace"};
+inline constexpr std::array<std::string_view, 9> kRoleNames = {
+    "gradient",   "output",         "field",    "count",    "state",
+    "state_next", "state_in_place", "constant", "workspace"};
 inline constexpr std::array<std::string_view, rt::kNumEntries> kEntryNames = {
     "init", "encode", "decode", "decode_add", "finish"};
 inline constexpr std::array<std::string_view, 4> kFieldSumNames = {"none", "sum", "min", "max"};

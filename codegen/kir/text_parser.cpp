@@ -167,6 +167,9 @@ class ProgramParser {
     while (lexer_.accept('@')) {
       entry.buffers.push_back(static_cast<rt::BufferIndex>(lexer_.expect_number(UINT32_MAX)));
     }
+    if (lexer_.accept("commits")) {
+      entry.commit_step = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
+    }
     entry.steps = StepParser(lexer_, program_.info.exprs).block();
   }
 

@@ -243,7 +243,9 @@ class Printer {
   void entry(std::string_view name, const rt::Entry& e) {
     std::string buffers;
     for (rt::BufferIndex b : e.buffers) buffers += fmt::format(" @{}", b);
-    line("entry {}{} {{", name, buffers);
+    const bool commits = e.commit_step != rt::kNoIndex;
+    line("entry {}{}{} {{", name, buffers,
+         commits ? fmt::format(" commits {}", e.commit_step) : std::string());
     steps(e.steps, 1);
     line("}}");
   }

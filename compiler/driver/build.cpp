@@ -44,7 +44,7 @@ std::string emit_ir(const BuildOptions& options) {
 
 kir::KernelProgram make_kernels(const ProgramOptions& options) {
   FrontEnd front_end;
-  return service::make_kernels(service::make_ir(front_end, options));
+  return service::make_kernels(service::make_ir(front_end, options), options.states);
 }
 
 codegen::Target target_of(const BuildOptions& options) {

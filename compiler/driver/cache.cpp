@@ -95,7 +95,8 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     const codegen::Target target = parse_target(text);
     for (const std::string& program : programs) {
       FrontEnd front_end;
-      service::make_program_image(front_end, {program, options.bindings, {}}, target);
+      service::make_program_image(front_end, {program, options.bindings, {}, options.states},
+                                  target);
       fmt::print("{} for {}\n", program, target.arch);
     }
   }

@@ -52,6 +52,18 @@ CLI::Validator at_least(std::int64_t least) {
       "");
 }
 
+void add_states(CLI::App* command, codegen::StateUpdate& states) {
+  const std::map<std::string, codegen::StateUpdate> names{
+      {"second-buffer", codegen::StateUpdate::SecondBuffer},
+      {"in-place", codegen::StateUpdate::InPlace}};
+  command
+      ->add_option_function<std::string>(
+          "--states", [&states, names](const std::string& name) { states = names.at(name); },
+          "where new states are written: beside the present ones, or over them where that is safe")
+      ->check(CLI::IsMember({"second-buffer", "in-place"}))
+      ->default_str("second-buffer");
+}
+
 void add_program(CLI::App* command, ProgramOptions& options) {
   command
       ->add_option("program", options.program,
@@ -63,6 +75,7 @@ void add_program(CLI::App* command, ProgramOptions& options) {
                    "binds a parameter; a constant one is fixed for the compilation")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_states(command, options.states);
 }
 
 void add_execution(CLI::App* command, ExecutionOptions& options) {
@@ -273,6 +286,7 @@ void add_cache(Registry& registry) {
   command->add_option("--set", options->bindings, "binds a parameter")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_states(command, options->states);
   command
       ->add_option("--cpu,--target", options->targets,
                    "native, x86-64-v3, cpu:x86-64, cuda:sm_90 …")

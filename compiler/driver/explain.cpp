@@ -106,8 +106,9 @@ void print_explanation(const json& report) {
     print_exchange(report);
   }
   for (const json& state : report["states"]) {
-    fmt::print("state     {}: {}, {} bytes\n", state["name"].get<std::string>(),
-               state["type"].get<std::string>(), state["bytes"].get<std::int64_t>());
+    fmt::print("state     {}: {}, {} bytes, {}\n", state["name"].get<std::string>(),
+               state["type"].get<std::string>(), state["bytes"].get<std::int64_t>(),
+               state["in_place"].get<bool>() ? "updated in place" : "and a second buffer");
   }
   if (report.contains("aggregation")) {
     fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
@@ -128,7 +129,7 @@ void print_explanation(const json& report) {
 ExitCode run_explain(const ExplainOptions& options) {
   FrontEnd front_end;
   const ir::Program program = service::make_ir(front_end, options.program);
-  kir::KernelProgram kernels = service::make_kernels(program);
+  kir::KernelProgram kernels = service::make_kernels(program, options.program.states);
   service::FrontEnd silent;  // what there is to say was said
   const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
   const json report = explain_report(lowered, program, kernels, options);

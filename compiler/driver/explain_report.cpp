@@ -21,6 +21,10 @@ namespace {
 
 using nlohmann::json;
 
+bool is_present_state(rt::BufferRole role) {
+  return role == rt::BufferRole::State || role == rt::BufferRole::StateInPlace;
+}
+
 const char* sum_name(rt::FieldSum sum) {
   switch (sum) {
     case rt::FieldSum::Sum:
@@ -165,7 +169,7 @@ class Report {
     for (const rt::BufferIndex index : kernels_.entries[static_cast<std::size_t>(kind)].buffers) {
       const rt::BufferInfo& buffer = kernels_.buffers[index];
       if (buffer.role == rt::BufferRole::Field) fields += value(buffer.size_bytes);
-      if (buffer.role == rt::BufferRole::State) states += value(buffer.size_bytes);
+      if (is_present_state(buffer.role)) states += value(buffer.size_bytes);
     }
     const std::int64_t tensor = 4 * env_.n;
     switch (kind) {
@@ -272,9 +276,16 @@ class Report {
     for (const rt::StateInfo& state : info_.states) {
       list.push_back({{"name", state.name},
                       {"type", ir::print_type(info_, state.type)},
-                      {"bytes", array_bytes(state.type)}});
+                      {"bytes", array_bytes(state.type)},
+                      {"in_place", is_in_place(list.size())}});
     }
     return list;
+  }
+
+  bool is_in_place(std::size_t state) const {
+    return std::ranges::any_of(kernels_.buffers, [&](const rt::BufferInfo& buffer) {
+      return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == state;
+    });
   }
 
   std::int64_t array_bytes(const rt::ArrayType& type) {

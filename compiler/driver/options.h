@@ -91,6 +91,7 @@ struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library
   std::vector<std::string> bindings;
   std::vector<std::string> targets = {"native"};
+  codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
   bool json = false;
 };
 

@@ -38,8 +38,8 @@ ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool wit
   return lower_program(front_end, find_program(request), request.bindings, with_passes);
 }
 
-kir::KernelProgram make_kernels(const ir::Program& program) {
-  kir::KernelProgram kernels = codegen::kernelize(program);
+kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate states) {
+  kir::KernelProgram kernels = codegen::kernelize(program, states);
   kir::verify(kernels, "kernelize");
   kir::annotate_costs(kernels);
   return kernels;
@@ -48,10 +48,11 @@ kir::KernelProgram make_kernels(const ir::Program& program) {
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target) {
   const ProgramText text = find_program(request);
-  const CompileCache cache(text, request.bindings, target);
+  const CompileCache cache(text, request.bindings, request.states, target);
   if (auto kept = cache.find()) return std::move(*kept);
   const ir::Program program = lower_program(front_end, text, request.bindings, true);
-  rt::ProgramImage image = value_or_throw(codegen::make_image(make_kernels(program), target));
+  rt::ProgramImage image =
+      value_or_throw(codegen::make_image(make_kernels(program, request.states), target));
   // A warning is shown whenever its program is used.
   if (front_end.sink.all().empty()) cache.put(image, front_end.sources);
   return image;

@@ -11,7 +11,7 @@ namespace cinch::service {
 // Verified IR; `with_passes` false: as lowering left it.
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes = true);
 // Verified kernels with their costs.
-kir::KernelProgram make_kernels(const ir::Program& program);
+kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate states);
 // How passes evaluate constant functions: by the interpreter.
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function);

@@ -35,7 +35,7 @@ fs::path actual_path(const std::string& path, const std::string& program) {
 }  // namespace
 
 CompileCache::CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
-                           const codegen::Target& target)
+                           codegen::StateUpdate states, const codegen::Target& target)
     : program_(program), cache_(rt::cache_settings_from_environment()) {
   title_ = fs::path(program.path).stem().string();
   if (!program.compressor.empty() && program.compressor != title_)
@@ -48,6 +48,8 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
     hasher.add(binding);
     title_ += " " + binding;
   }
+  hasher.add(static_cast<std::uint64_t>(states));
+  if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);
   title_ += " for " + target.arch;
   key_ = hasher.finish128();

@@ -17,7 +17,7 @@ class CompileCache {
  public:
   // Of a program, for a target.
   CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
-               const codegen::Target& target);
+               codegen::StateUpdate states, const codegen::Target& target);
 
   std::optional<rt::ProgramImage> find() const;
   // Keeps the image of what was compiled from `sources`. A folder that cannot be written keeps

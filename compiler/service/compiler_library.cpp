@@ -37,6 +37,7 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   }
   if (request.program != nullptr) made.program = request.program;
   made.bindings.assign(request.bindings, request.bindings + request.num_bindings);
+  if (request.states == CINCH_STATES_IN_PLACE) made.states = codegen::StateUpdate::InPlace;
   return made;
 }
 

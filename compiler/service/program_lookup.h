@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/kernelize/state_update.h"
 #include "dsl/sema/sema.h"
 
 namespace cinch::service {
@@ -16,6 +17,7 @@ struct ProgramRequest {
   std::string program;
   std::vector<std::string> bindings;  // name=value
   std::optional<std::string> text;
+  codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
 };
 
 struct ProgramText {

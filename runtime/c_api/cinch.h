@@ -79,6 +79,14 @@ typedef struct cinch_error {
 /* A compiled compressor. Immutable; counted: each handle made is released once. */
 typedef struct cinch_program cinch_program;
 
+/* Where the new values of states are written. */
+typedef enum cinch_states {
+  CINCH_STATES_SECOND_BUFFER = 0, /* beside the present ones: a second buffer as large */
+  /* Over the present ones, wherever that is safe: after a sweep that finds non-finite values. Where
+   * a call on many tensors fails, tensors whose part was done then keep their new states. */
+  CINCH_STATES_IN_PLACE = 1
+} cinch_states;
+
 typedef struct cinch_compile_options {
   size_t struct_size;
   /* A path, path:name, or a name of the standard library ("dgc"). With `text`: a name for messages
@@ -93,6 +101,7 @@ typedef struct cinch_compile_options {
   const char* cpu;
   /* The compiler library; NULL: $CINCH_COMPILER, else beside this library. */
   const char* compiler;
+  cinch_states states;
 } cinch_compile_options;
 
 /* Compiles, or takes the program from the cache of compiled programs (docs: CINCH_CACHE). The

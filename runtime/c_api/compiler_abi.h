@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 1
+#define CINCH_COMPILER_ABI_VERSION 2
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -26,6 +26,7 @@ typedef struct cinch_compiler_request {
   const char* const* bindings;
   size_t num_bindings;
   const char* cpu; /* never NULL: a level that this machine runs */
+  int32_t states;  /* of cinch_states */
   /* Called at most once, with an image's bytes, or with a status of cinch.h and its message. */
   void* context;
   void (*give_image)(void* context, const void* bytes, size_t size);

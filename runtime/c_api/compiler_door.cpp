@@ -77,6 +77,7 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
   request.bindings = options.bindings;
   request.num_bindings = options.num_bindings;
   request.cpu = cpu;
+  request.states = options.states;
   request.context = &answer;
   request.give_image = take_image;
   request.give_error = take_error;

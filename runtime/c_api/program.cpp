@@ -1,4 +1,5 @@
 // Programs of the C API: compiled, loaded, saved and described.
+#include <cstddef>
 #include <cstring>
 
 #include "runtime/c_api/compiler_door.h"
@@ -49,6 +50,11 @@ CallStatus check_compile_options(const cinch_compile_options& options) {
       return fail(CINCH_INVALID_ARGUMENT, "bindings[" + std::to_string(i) + "] is null");
     }
   }
+  if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {
+    return fail(CINCH_INVALID_ARGUMENT, "states is " +
+                                            std::to_string(static_cast<int>(options.states)) +
+                                            ", which is none of cinch_states");
+  }
   return rt::Ok{};
 }
 
@@ -85,7 +91,7 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
                                    cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    const auto given = read_struct(options, sizeof *options, "options");
+    const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
     if (!given) return tl::unexpected<CallError>(given.error());
     if (CallStatus status = check_compile_options(*given); !status) return status;
     const auto cpu = cpu_level(given->cpu);

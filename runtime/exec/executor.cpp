@@ -28,13 +28,18 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   EntryRun(const ProgramImage& image, std::span<const KernelFunction> kernels, TaskRunner& runner,
            const ExecutorOptions& options, const CallInputs& inputs)
-      : image_(image), kernels_(kernels), runner_(runner), options_(options), inputs_(inputs) {}
+      : image_(image),
+        kernels_(kernels),
+        runner_(runner),
+        options_(options),
+        inputs_(inputs),
+        cancelled_(options.cancelled) {}
 
   Result<CallOutcome> run(const Entry& entry) {
     if (Status status = evaluate_sizes(); !status) return tl::unexpected<Error>(status.error());
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
-    const auto next = run_steps(entry.steps);
+    const auto next = run_entry(entry);
     if (!next) return tl::unexpected<Error>(next.error());
     return CallOutcome{*next == Next::Stop, std::move(accesses_)};
   }
@@ -50,9 +55,21 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return Ok{};
   }
 
-  Result<Next> run_steps(const std::vector<Step>& steps) {
+  Result<Next> run_entry(const Entry& entry) {
+    const std::span<const Step> steps(entry.steps);
+    const std::size_t commit = std::min<std::size_t>(entry.commit_step, steps.size());
+    auto next = run_steps(steps.first(commit));
+    if (!next || *next == Next::Stop || commit == steps.size()) return next;
+    if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
+    cancelled_ = nullptr;
+    return run_steps(steps.subspan(commit));
+  }
+
+  bool is_cancelled() const { return cancelled_ != nullptr && *cancelled_; }
+
+  Result<Next> run_steps(std::span<const Step> steps) {
     for (const Step& step : steps) {
-      if (options_.cancelled != nullptr && *options_.cancelled) {
+      if (is_cancelled()) {
         return fail(ErrorKind::Cancelled, "cancelled");
       }
       const auto next = run_step(step);
@@ -93,7 +110,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto num_groups = static_cast<std::uint64_t>(*groups);
     const std::uint64_t per_task = groups_per_task(kernel, num_groups);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
-    const Status status = runner_.run(num_tasks, options_.cancelled, [&](std::uint64_t task) {
+    const Status status = runner_.run(num_tasks, cancelled_, [&](std::uint64_t task) {
       const std::uint64_t begin = task * per_task;
       kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
     });
@@ -162,7 +179,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> move_chunks(std::int64_t size_bytes, const Move& move) {
     const auto num_tasks =
         static_cast<std::uint64_t>((size_bytes + kMoveChunkBytes - 1) / kMoveChunkBytes);
-    const Status status = runner_.run(num_tasks, options_.cancelled, [&](std::uint64_t task) {
+    const Status status = runner_.run(num_tasks, cancelled_, [&](std::uint64_t task) {
       const auto begin = static_cast<std::int64_t>(task) * kMoveChunkBytes;
       move(begin, std::min(kMoveChunkBytes, size_bytes - begin));
     });
@@ -241,6 +258,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   TaskRunner& runner_;
   const ExecutorOptions& options_;
   const CallInputs& inputs_;
+  const std::atomic<bool>* cancelled_;  // null once a state has been changed in place
   std::vector<std::uint64_t> sizes_;
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};

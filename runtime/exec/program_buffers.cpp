@@ -50,7 +50,7 @@ Status ProgramBuffers::prepare_one(BufferIndex index, const HostEnv& env, bool p
 
   AlignedBuffer* memory = &own_[index];
   Status status = Ok{};
-  if (buffer.role == BufferRole::State) {
+  if (buffer.role == BufferRole::State || buffer.role == BufferRole::StateInPlace) {
     memory = &states_[buffer.role_index];
     status = check_state(buffer, *size_bytes);
   } else {

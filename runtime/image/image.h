@@ -23,8 +23,9 @@ enum class BufferRole : std::uint8_t {
   State,  // state role_index at entry; read only
   StateNext,  // where the new value of state role_index goes; the executor swaps the two when the
               // call succeeds
-  Constant,   // read-only table; bytes in ProgramImage::constants[role_index]
-  Workspace,  // lives during one call
+  StateInPlace,  // state role_index: at entry its present value, at the end of the call its new one
+  Constant,      // read-only table; bytes in ProgramImage::constants[role_index]
+  Workspace,     // lives during one call
 };
 
 struct BufferInfo {
@@ -93,6 +94,9 @@ struct Entry {
   bool present = false;
   std::vector<Step> steps;
   std::vector<BufferIndex> buffers;  // the ones its kernels touch
+  // The first step that changes a state in place, if any does: no check can fail from there on, and
+  // the call is no longer cancelled.
+  std::uint32_t commit_step = kNoIndex;
 };
 
 // The one argument of every kernel beside its groups.

@@ -83,7 +83,7 @@ void describe(A& a, Step& x) {
 }
 template <typename A>
 void describe(A& a, Entry& x) {
-  a("present", x.present)("steps", x.steps)("buffers", x.buffers);
+  a("present", x.present)("steps", x.steps)("commit_step", x.commit_step)("buffers", x.buffers);
 }
 template <typename A>
 void describe(A& a, ProgramImage& x) {

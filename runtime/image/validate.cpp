@@ -96,6 +96,7 @@ class Validator {
         return info_.counts.size();
       case BufferRole::State:
       case BufferRole::StateNext:
+      case BufferRole::StateInPlace:
         return info_.states.size();
       case BufferRole::Constant:
         return image_.constants.size();
@@ -145,6 +146,8 @@ class Validator {
       if (buffer >= image_.buffers.size()) return fault(place + ": no such buffer");
       in_entry_[buffer] = true;
     }
+    require(entry.commit_step == kNoIndex || entry.commit_step < entry.steps.size(), place,
+            "no such step to commit at");
     check_steps(entry.steps, place, 0);
   }
 

@@ -68,6 +68,10 @@ TEST_F(CApiErrors, ACompilerThatIsNotThereOrOfAnotherKind) {
   options.compiler = nullptr;
   options.cpu = "x86-64-v9";
   EXPECT_EQ(CINCH_UNAVAILABLE, cinch_program_compile(&options, &none, &error));
+  options.cpu = nullptr;
+  options.states = static_cast<cinch_states>(7);
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_program_compile(&options, &none, &error));
+  EXPECT_THAT(error.message, HasSubstr("states is 7"));
   EXPECT_EQ(nullptr, none);
 }
 

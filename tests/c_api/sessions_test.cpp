@@ -2,6 +2,7 @@
 // is the caller's where that is wanted.
 #include <gmock/gmock.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -130,6 +131,30 @@ TEST(CApiSessions, ParametersAreBoundPerStep) {
   auto error = sized<cinch_error>();
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_session_set(session.get(), "limt", 1, &error));
   EXPECT_THAT(error.message, HasSubstr("limit"));
+}
+
+TEST(CApiSessions, StatesInPlaceTakeNoSecondBuffer) {
+  auto options = sized<cinch_compile_options>();
+  options.program = "tbq";
+  std::vector<std::string> payloads[2];
+  std::size_t workspace[2] = {};
+  for (const cinch_states states : {CINCH_STATES_SECOND_BUFFER, CINCH_STATES_IN_PLACE}) {
+    options.states = states;
+    cinch_program* compiled = nullptr;
+    ASSERT_EQ(CINCH_OK, cinch_program_compile(&options, &compiled, nullptr));
+    const Program program(compiled);
+    Tensor tensor(5000, 3);
+    const Session session = open(program, {tensor.view()});
+    payloads[states] = encode(session, 0, {tensor.view()});
+    workspace[states] = cinch_session_workspace_bytes(session.get());
+  }
+  EXPECT_EQ(payloads[0], payloads[1]);
+  EXPECT_GE(workspace[0], workspace[1] + 4 * 5000);
+  // A caller of the first version, whose struct ends before the field.
+  options.struct_size = offsetof(cinch_compile_options, states);
+  cinch_program* compiled = nullptr;
+  EXPECT_EQ(CINCH_OK, cinch_program_compile(&options, &compiled, nullptr));
+  cinch_program_release(compiled);
 }
 
 TEST(CApiSessions, StatesGoToFilesAndBack) {

@@ -87,13 +87,14 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
   });
 }
 
-tl::expected<Compiled, std::string> compile(const ProgramFile& program) {
+tl::expected<Compiled, std::string> compile(const ProgramFile& program,
+                                            codegen::StateUpdate states) {
   auto lowered = lower_program(program);
   if (!lowered) return tl::make_unexpected(lowered.error());
   return caught<Compiled>([&]() -> tl::expected<Compiled, std::string> {
     ir::Program optimised = *lowered;
     pipeline::run(optimised, {.evaluate = evaluate_constant});
-    kir::KernelProgram kernels = codegen::kernelize(optimised);
+    kir::KernelProgram kernels = codegen::kernelize(optimised, states);
     kir::verify(kernels, "kernelize");
     kir::annotate_costs(kernels);
     return Compiled{std::move(*lowered), std::move(kernels)};

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "codegen/kernelize/state_update.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
@@ -18,7 +19,8 @@ struct Compiled {
 };
 
 /// The diagnostics or the internal error as text on failure.
-tl::expected<Compiled, std::string> compile(const ProgramFile& program);
+tl::expected<Compiled, std::string> compile(
+    const ProgramFile& program, codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer);
 
 /// Only the front end: nothing, or the diagnostics.
 tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program);

@@ -344,6 +344,25 @@ TEST(Executor, CancellationEndsBetweenTasks) {
   EXPECT_LT(tasks_started, 1000);
 }
 
+TEST(Executor, NothingIsCancelledOnceAStateChangesInPlace) {
+  HandProgram program;
+  program.buffer(kU64, 1);
+  const Step launch{StepKind::Launch, program.kernel(stop_in_first_task, 1000)};
+  program.entry().steps = {launch, launch};
+  program.entry().commit_step = 0;
+  ProgramBuffers buffers(program.image);
+  stop_now = false;
+  tasks_started = 0;
+  EXPECT_TRUE(run(program, buffers, {2, 1, &stop_now}));
+  EXPECT_EQ(tasks_started, 2000);
+  // Cancelled before: the first step that changes a state does not begin.
+  tasks_started = 0;
+  EXPECT_FALSE(run(program, buffers, {2, 1, &stop_now}));
+  EXPECT_EQ(tasks_started, 0);
+  program.entry().commit_step = 2;
+  EXPECT_FALSE(validate_image(program.image)) << "no such step";
+}
+
 TEST(Executor, KernelsKeepSubnormalsWhateverTheHostDoes) {
   constexpr unsigned kFlushBoth = 0x8040;  // FTZ and DAZ
   const unsigned before = _mm_getcsr();

@@ -1,0 +1,250 @@
+// See update_in_place.h.
+#include "codegen/kernelize/update_in_place.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "codegen/kir/builder.h"
+
+namespace cinch::codegen {
+namespace {
+
+using kir::Instr;
+using kir::InstrKind;
+using rt::BufferIndex;
+using Steps = std::vector<rt::Step>;
+
+void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit) {
+  visit(step);
+  for (const Steps* list : {&step.cond, &step.body, &step.orelse}) {
+    for (const rt::Step& inner : *list) for_each_step(inner, visit);
+  }
+}
+
+bool uses(const Instr& instr, BufferIndex buffer) {
+  return std::find(instr.buffers.begin(), instr.buffers.end(), buffer) != instr.buffers.end();
+}
+
+// Two buffers of one state.
+struct Pair {
+  BufferIndex now, next;
+};
+
+class InPlace {
+ public:
+  explicit InPlace(kir::KernelProgram& program)
+      : program_(program),
+        entry_(program.entries[static_cast<std::size_t>(rt::EntryKind::Encode)]) {}
+
+  void run() {
+    if (!entry_.present) return;
+    std::vector<Pair> pairs;
+    std::size_t first = entry_.steps.size();
+    for (BufferIndex b = 0; b < program_.buffers.size(); ++b) {
+      const auto pair = pair_of(b);
+      if (!pair) continue;
+      const auto writer = writing_step(*pair);
+      if (!writer || !can_write_at(*writer, *pair)) continue;
+      pairs.push_back(*pair);
+      first = std::min(first, *writer);
+    }
+    if (pairs.empty()) return;
+    entry_.commit_step = static_cast<std::uint32_t>(first);
+    check_before(first);
+    for (const Pair& pair : pairs) join(pair);
+    drop_buffers(pairs);
+  }
+
+ private:
+  // The state's buffers, for the one that takes its new values.
+  std::optional<Pair> pair_of(BufferIndex next) const {
+    const rt::BufferInfo& info = program_.buffers[next];
+    if (info.role != rt::BufferRole::StateNext || info.storage_bits % 8 != 0) return std::nullopt;
+    const auto& finish = program_.entries[static_cast<std::size_t>(rt::EntryKind::Finish)];
+    const auto& touched = finish.buffers;
+    if (std::find(touched.begin(), touched.end(), next) != touched.end()) return std::nullopt;
+    for (BufferIndex b = 0; b < program_.buffers.size(); ++b) {
+      const rt::BufferInfo& other = program_.buffers[b];
+      if (other.role == rt::BufferRole::State && other.role_index == info.role_index) {
+        return Pair{b, next};
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool touches(const rt::Step& step, BufferIndex buffer) const {
+    bool found = false;
+    for_each_step(step, [&](const rt::Step& s) {
+      if (s.kind == rt::StepKind::Launch) {
+        for_each_instr(s.index, [&](const Instr& instr) { found |= uses(instr, buffer); });
+      } else if (s.kind != rt::StepKind::CheckHost) {
+        found |= s.index == buffer || (s.kind == rt::StepKind::Copy && s.index2 == buffer);
+      }
+    });
+    return found;
+  }
+
+  void for_each_instr(std::uint32_t kernel, const std::function<void(const Instr&)>& visit) const {
+    for (const kir::Section& section : program_.kernels[kernel].sections) {
+      for (const Instr& instr : section.instrs) visit(instr);
+    }
+  }
+
+  // The first step that touches the new values, if it is the launch of a kernel.
+  std::optional<std::size_t> writing_step(const Pair& pair) const {
+    for (std::size_t i = 0; i < entry_.steps.size(); ++i) {
+      if (!touches(entry_.steps[i], pair.next)) continue;
+      if (entry_.steps[i].kind == rt::StepKind::Launch) return i;
+      break;
+    }
+    return std::nullopt;
+  }
+
+  bool can_write_at(std::size_t step, const Pair& pair) const {
+    for (std::size_t i = step; i < entry_.steps.size(); ++i) {
+      if (can_fail(entry_.steps[i])) return false;
+      if (i > step && touches(entry_.steps[i], pair.now)) return false;
+    }
+    return reads_before_it_writes(program_.kernels[entry_.steps[step].index], pair);
+  }
+
+  bool can_fail(const rt::Step& step) const {
+    bool found = false;
+    for_each_step(step, [&](const rt::Step& s) {
+      found |= s.kind == rt::StepKind::CheckHost;
+      if (s.kind != rt::StepKind::Launch) return;
+      for_each_instr(s.index,
+                     [&](const Instr& instr) { found |= instr.kind == InstrKind::fail_if; });
+    });
+    return found;
+  }
+
+  // One store of all elements, and in front of it, in the same section and of the same elements,
+  // all loads: a lane loads its own element only, and before it stores.
+  static bool reads_before_it_writes(const kir::Kernel& kernel, const Pair& pair) {
+    const kir::Section* storing = nullptr;
+    const Instr* store = nullptr;
+    for (const kir::Section& section : kernel.sections) {
+      for (const Instr& instr : section.instrs) {
+        if (!uses(instr, pair.next)) continue;
+        const bool is_first_store = instr.kind == InstrKind::store_linear && store == nullptr;
+        if (!is_first_store) return false;
+        storing = &section;
+        store = &instr;
+      }
+    }
+    if (store == nullptr) return false;
+    for (const kir::Section& section : kernel.sections) {
+      for (const Instr& instr : section.instrs) {
+        if (!uses(instr, pair.now)) continue;
+        const bool is_own = instr.kind == InstrKind::load_linear && &section == storing &&
+                            &instr < store &&
+                            kir::optional_operand(instr, 0) == kir::optional_operand(*store, 1);
+        if (!is_own) return false;
+      }
+    }
+    return true;
+  }
+
+  // Non-finite values must be found before step `first`: where a later kernel looks for them, a
+  // sweep of its own does so instead.
+  void check_before(std::size_t first) {
+    bool is_later = false;
+    for (std::size_t i = first; i < entry_.steps.size(); ++i) {
+      for_each_step(entry_.steps[i], [&](const rt::Step& s) {
+        if (s.kind == rt::StepKind::Launch) is_later |= drop_check(program_.kernels[s.index]);
+      });
+    }
+    if (!is_later) return;
+    const std::uint32_t check = make_check();
+    entry_.steps.insert(entry_.steps.begin(), {.kind = rt::StepKind::Launch, .index = check});
+    ++entry_.commit_step;
+  }
+
+  BufferIndex gradient() const {
+    BufferIndex found = 0;
+    while (program_.buffers[found].role != rt::BufferRole::Gradient) ++found;
+    return found;
+  }
+
+  std::uint32_t make_check() {
+    kir::KernelBuilder b(program_, "encode_check", kir::GroupKind::Tile);
+    b.set_extent(program_.info.exprs.n());
+    b.elements();
+    const kir::ValueId g = b.load_linear(gradient(), b.group_base());
+    b.flag_nonfinite(b.logical_not(b.scalar(ScalarOp::isfinite, {g})));
+    b.kernel().info.fused.emplace_back("check finite");
+    return b.finish();
+  }
+
+  // Takes the check out of a kernel; was it there? What it looked at stays, unused.
+  static bool drop_check(kir::Kernel& kernel) {
+    bool found = false;
+    for (kir::Section& section : kernel.sections) {
+      found |= std::erase_if(section.instrs, [](const Instr& instr) {
+                 return instr.kind == InstrKind::flag_nonfinite;
+               }) > 0;
+    }
+    if (!found) return false;
+    std::erase(kernel.info.fused, "check finite");
+    return true;
+  }
+
+  // From now on both are the present values' buffer.
+  void join(const Pair& pair) {
+    program_.buffers[pair.now].role = rt::BufferRole::StateInPlace;
+    rename([&](BufferIndex b) { return b == pair.next ? pair.now : b; });
+  }
+
+  void rename(const std::function<BufferIndex(BufferIndex)>& to) {
+    for (kir::Kernel& kernel : program_.kernels) {
+      for (kir::Section& section : kernel.sections) {
+        for (Instr& instr : section.instrs) {
+          for (BufferIndex& b : instr.buffers) b = to(b);
+        }
+      }
+    }
+    for (rt::Entry& entry : program_.entries) {
+      rename_steps(entry.steps, to);
+      for (BufferIndex& b : entry.buffers) b = to(b);
+      std::ranges::sort(entry.buffers);
+      const auto repeated = std::ranges::unique(entry.buffers);
+      entry.buffers.erase(repeated.begin(), repeated.end());
+    }
+  }
+
+  static void rename_steps(Steps& steps, const std::function<BufferIndex(BufferIndex)>& to) {
+    for (rt::Step& step : steps) {
+      const bool names_buffer =
+          step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::CheckHost;
+      if (names_buffer) step.index = to(step.index);
+      if (step.kind == rt::StepKind::Copy) step.index2 = to(step.index2);
+      for (Steps* list : {&step.cond, &step.body, &step.orelse}) rename_steps(*list, to);
+    }
+  }
+
+  void drop_buffers(const std::vector<Pair>& pairs) {
+    std::vector<BufferIndex> place(program_.buffers.size());
+    std::vector<rt::BufferInfo> kept;
+    for (BufferIndex b = 0; b < program_.buffers.size(); ++b) {
+      place[b] = static_cast<BufferIndex>(kept.size());
+      const bool is_joined =
+          std::ranges::any_of(pairs, [&](const Pair& pair) { return pair.next == b; });
+      if (!is_joined) kept.push_back(std::move(program_.buffers[b]));
+    }
+    program_.buffers = std::move(kept);
+    rename([&](BufferIndex b) { return place[b]; });
+  }
+
+  kir::KernelProgram& program_;
+  rt::Entry& entry_;
+};
+
+}  // namespace
+
+void update_in_place(kir::KernelProgram& program) {
+  InPlace(program).run();
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,22 @@
+// States that encode updates over their present values instead of beside them. That saves a buffer
+// as large as the state, and costs a sweep over the gradient where nothing else looks at all of it
+// before the update: a non-finite value must be found before the first write.
+//
+//   before:  launch 0   encode_sweep      reads g, state; writes state', fields; checks finite
+//   after:   launch 1   encode_check      reads g; checks finite
+//            launch 0   encode_sweep      reads g, state; writes state, fields
+//
+// A state is updated in place if
+// - one kernel, launched once, writes all its new values, each after the same lane has read what it
+//   reads of the present one, and nobody reads a present value elsewhere later;
+// - no check of the program can fail in that kernel or later;
+// - it is of whole elements, and only encode changes it.
+// From the first such kernel on, the call runs to its end whatever its caller cancels.
+#pragma once
+#include "codegen/kir/kir.h"
+
+namespace cinch::codegen {
+
+void update_in_place(kir::KernelProgram& program);
+
+}  // namespace cinch::codegen
