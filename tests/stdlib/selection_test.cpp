@@ -68,8 +68,9 @@ std::vector<Data> data_of_all_kinds() {
 std::vector<std::uint32_t> largest(const std::vector<float>& gradient, std::size_t k) {
   std::vector<std::uint32_t> order(gradient.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return std::abs(gradient[a]) > std::abs(gradient[b]);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    const float x = std::abs(gradient[a]), y = std::abs(gradient[b]);
+    return x > y || (x == y && a < b);
   });
   order.resize(k);
   std::ranges::sort(order);
