@@ -99,8 +99,44 @@ void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
                    *first));
 }
 
+const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
+  if (level_ != Level::Element || convert.kind != InstrKind::convert) return nullptr;
+  const Instr* round = definitions_[convert.operands[0].index()];
+  const bool is_short =
+      is_int(convert.dtype) && convert.dtype.bits >= 2 && convert.dtype.bits <= 32;
+  if (!round || round->kind != InstrKind::stochastic_round || !is_short) return nullptr;
+  if (type(round->results[0]) != kir::ComputeType::F32) return nullptr;
+  return first_of_staged_draw(*round) ? round : nullptr;
+}
+
+// Rounding and conversion at once, in fixed point.
+bool CpuKernelEmitter::emit_rounded_int(const Instr& convert) {
+  const Instr* round = rounded_to_int(convert);
+  if (!round) return false;
+  const char* container = is_signed_int(convert.dtype) ? "i32" : "u32";
+  define(convert.results[0],
+         fmt::format("lang::convert<{}>(staged_int<{}, {}>({}, i, {}, {}, {} + tile))",
+                     c_type(type(convert.results[0])), container, convert.dtype.bits,
+                     stage_name(*round), operand(round->operands[0]), stream_name(*round),
+                     *first_of_run(round->operands[1])));
+  return true;
+}
+
+bool CpuKernelEmitter::is_only_converted(const Instr& round) const {
+  bool has_use = false;
+  for (const Instr& instr : kernel_.sections[section_].instrs) {
+    for (ValueId operand : instr.operands) {
+      if (operand != round.results[0]) continue;
+      if (rounded_to_int(instr) != &round) return false;
+      has_use = true;
+    }
+  }
+  return has_use;
+}
+
 void CpuKernelEmitter::emit_draw(const Instr& instr) {
   if (level_ == Level::Kernel) need_stream(instr);
+  if (instr.kind == InstrKind::stochastic_round && is_only_converted(instr)) return;
   const ValueId result = instr.results[0];
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);

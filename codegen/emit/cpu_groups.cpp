@@ -116,22 +116,55 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
     line("const u32 tile_len = len;");
   }
   for (instr_ = 0; instr_ < instrs.size(); ++instr_) open_tile(instrs[instr_]);
-  line(is_placed_by_hits(piece.section)
-           ? fmt::format("for (u32 i = hits_{0}[slot].next(0, tile_len); i < tile_len; "
-                         "i = hits_{0}[slot].next(i + W, tile_len)) {{",
-                         piece.section)
-           : std::string("for (u32 i = 0; i < tile_len; i += W) {"));
-  line("const u32 active = least(tile_len - i, u32(W));");
-  line("const Truth live = first_lanes(active);");
+  emit_vectors(instrs);
+  for (instr_ = 0; instr_ < instrs.size(); ++instr_) close_tile(instrs[instr_]);
+  line("}");
+  for (const Instr& instr : instrs) close_section(instr);
+  line("}");
+}
+
+// When every lane of every vector of a tile takes part, and no bound of its elements is NaN.
+std::string CpuKernelEmitter::is_whole_text(const std::vector<Instr>& instrs) const {
+  std::string text =
+      kernel_.group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
+  for (const Instr& instr : instrs) {
+    if (const ValueId limit = linear_limit(instr)) {
+      text += fmt::format(" && i64({}) >= i64(tile + tile_len)", uniform(limit));
+    }
+  }
+  for (const ValueId bound : uniform_bounds(instrs)) {
+    text += fmt::format(" && {0} == {0}", uniform(bound));
+  }
+  return text;
+}
+
+// The loop over a tile's vectors, twice: where all lanes of all vectors take part nothing is
+// masked.
+void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
+  const bool is_tile = kernel_.group_kind == kir::GroupKind::Tile;
+  line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
+  line(fmt::format("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len"));
+  const bool is_placed = is_placed_by_hits(section_);
+  if (is_placed) {
+    line(
+        fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
+                    "i = hits_{0}[slot].next(i + W, end)) {{",
+                    section_));
+  } else {
+    line("#pragma clang loop unroll_count(2)");
+    line("for (u32 i = 0; i < end; i += W) {");
+  }
+  line("const u32 active = whole.value ? u32(W) : least(tile_len - i, u32(W));");
+  line("const Truth live = whole.value ? all_lanes() : first_lanes(active);");
   line("const u32 j = tile + i;");
   level_ = Level::Element;
   emit_vector(instrs);
   level_ = Level::Group;
   line("}");
-  for (instr_ = 0; instr_ < instrs.size(); ++instr_) close_tile(instrs[instr_]);
-  line("}");
-  for (const Instr& instr : instrs) close_section(instr);
-  line("}");
+  line("};");
+  // Few vectors are left where an earlier phase knows which ones count: once is enough.
+  if (!is_placed) line(fmt::format("if ({}) elements(Known<true>{{}});", is_whole_text(instrs)));
+  line(is_placed ? "elements(Known<false>{});" : "else elements(Known<false>{});");
 }
 
 // Where a section does no more than put the lanes that hold to running places, a vector in which no

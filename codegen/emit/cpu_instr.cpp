@@ -57,6 +57,7 @@ void CpuKernelEmitter::assign(ValueId value, const std::string& text) {
 }
 
 void CpuKernelEmitter::emit_element_wise(const Instr& instr) {
+  if (emit_bounded(instr)) return;
   define(instr.results[0], element_wise(
                                instr, [&](ValueId value) { return type(value); },
                                [&](ValueId value) { return operand(value); }));
@@ -138,9 +139,11 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
     case InstrKind::element:
       return emit_leaf(instr);
     case InstrKind::scalar:
-    case InstrKind::convert:
     case InstrKind::bitcast:
       return emit_element_wise(instr);
+    case InstrKind::convert:
+      if (!emit_rounded_int(instr)) emit_element_wise(instr);
+      return;
     case InstrKind::load_linear:
     case InstrKind::load_at:
     case InstrKind::store_linear:

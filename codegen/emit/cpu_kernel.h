@@ -64,6 +64,8 @@ class CpuKernelEmitter {
   void emit_elements(const Piece& piece);
   void emit_vector(const std::vector<Instr>& instrs);
   bool is_placed_by_hits(std::size_t section) const;
+  std::string is_whole_text(const std::vector<Instr>& instrs) const;
+  void emit_vectors(const std::vector<Instr>& instrs);
 
   // ---- cpu_instr.cpp: operands and dispatch ----
   kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
@@ -83,6 +85,13 @@ class CpuKernelEmitter {
   void emit_local(const Instr& instr);
   std::string local(std::uint32_t index) const;
 
+  // ---- cpu_bounds.cpp ----
+  bool is_constant(ValueId value) const;
+  std::string bounded_text(const std::string& x, ValueId bound, bool is_least) const;
+  /// Prints a min, max or clamp of float elements; false for all else.
+  bool emit_bounded(const Instr& instr);
+  std::vector<ValueId> uniform_bounds(const std::vector<Instr>& instrs) const;
+
   // ---- cpu_memory.cpp ----
   Storage storage(rt::BufferIndex buffer) const;
   void emit_memory(const Instr& instr);
@@ -94,6 +103,10 @@ class CpuKernelEmitter {
   void emit_argsort(const Instr& instr);
   bool is_bit(const Storage& storage) const { return storage.is_packed && storage.bits == 1; }
   std::string base_text(ValueId base, const char* place) const;
+  // The limit of a linear access, where it has one.
+  ValueId linear_limit(const Instr& instr) const;
+  std::string active_text(ValueId limit) const;
+  std::string stored_text(const Storage& storage, ValueId value) const;
   std::string count_text(ValueId limit, const char* place, const char* count) const;
   std::string stage_name(const Instr& instr) const;
   /// Before the vector loop of a tile: packed elements and draws to their stages, counted bytes.
@@ -114,6 +127,8 @@ class CpuKernelEmitter {
   void open_reduce_tile(const Instr& instr);
   /// The cleared "Levels" or "Columns" of a reduction.
   void declare_folds(const Instr& instr, std::string_view kind);
+  /// Is the result the same in whatever order elements are taken in?
+  bool is_any_order(const Instr& instr) const;
   void close_reduce_tile(const Instr& instr);
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
@@ -153,6 +168,11 @@ class CpuKernelEmitter {
   void need_stream(const Instr& instr);
   std::string stream_name(const Instr& instr) const;
   void emit_draw(const Instr& instr);
+  /// The staged draw behind a conversion to a short integer, or null.
+  const Instr* rounded_to_int(const Instr& convert) const;
+  bool emit_rounded_int(const Instr& convert);
+  /// Is that all that its result is used for?
+  bool is_only_converted(const Instr& round) const;
   void open_draw_tile(const Instr& instr);
   /// Where the draw is of consecutive elements, made for a tile at once: the first element's text.
   std::optional<std::string> first_of_staged_draw(const Instr& instr) const;

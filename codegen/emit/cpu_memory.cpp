@@ -26,6 +26,17 @@ std::string CpuKernelEmitter::count_text(ValueId limit, const char* place,
   return fmt::format("places_below(i64({}), i64({}), {})", uniform(limit), place, count);
 }
 
+kir::ValueId CpuKernelEmitter::linear_limit(const Instr& instr) const {
+  if (instr.kind == InstrKind::load_linear) return optional_operand(instr, 1);
+  if (instr.kind == InstrKind::store_linear) return optional_operand(instr, 2);
+  return {};
+}
+// How many lanes of this vector lie below the limit; in whole tiles all do.
+std::string CpuKernelEmitter::active_text(ValueId limit) const {
+  if (!limit) return "active";
+  return "whole.value ? active : " + count_text(limit, "j", "active");
+}
+
 std::string CpuKernelEmitter::stage_name(const Instr& instr) const {
   if (!instr.results.empty()) return "stage_" + name(instr.results[0]);
   return fmt::format("stage_{}_{}", section_, instr_);
@@ -68,7 +79,7 @@ void CpuKernelEmitter::emit_load_linear(const Instr& instr) {
   define(result,
          from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
                                      base_text(optional_operand(instr, 0), "j"),
-                                     count_text(optional_operand(instr, 1), "j", "active"))));
+                                     active_text(linear_limit(instr)))));
 }
 
 void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
@@ -82,8 +93,18 @@ void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
     return line(fmt::format("set_local_lanes({} + i, {});", stage_name(instr), to_storage(s, x)));
   }
   line(fmt::format("store_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
-                   base_text(optional_operand(instr, 1), "j"),
-                   count_text(optional_operand(instr, 2), "j", "active"), to_storage(s, x)));
+                   base_text(optional_operand(instr, 1), "j"), active_text(linear_limit(instr)),
+                   stored_text(s, instr.operands[0])));
+}
+
+// A narrow float is rounded once: storing a value that was just rounded stores what it was made of.
+std::string CpuKernelEmitter::stored_text(const Storage& s, ValueId value) const {
+  const Instr* made = definitions_[value.index()];
+  const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
+                          made->dtype == s.dtype && is_element(made->operands[0]) &&
+                          type(made->operands[0]) != kir::ComputeType::Bool;
+  if (!is_rounded) return to_storage(s, lanes(value));
+  return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
 }
 
 void CpuKernelEmitter::emit_load_at(const Instr& instr) {

@@ -28,6 +28,13 @@ std::vector<ComputeType> CpuKernelEmitter::combined_types(const kir::Combiner& c
   return types;
 }
 
+bool CpuKernelEmitter::is_any_order(const Instr& instr) const {
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  if (!combiner.op) return false;
+  const bool is_bound = *combiner.op == ScalarOp::min || *combiner.op == ScalarOp::max;
+  return is_bound || !kir::is_float(type(instr.results[0]));
+}
+
 // A region combiner is a function of two tuples; `live` are the lanes whose result counts.
 void CpuKernelEmitter::need_combiner(std::uint32_t index) {
   const kir::Combiner& combiner = kernel_.combiners[index];
@@ -88,11 +95,9 @@ void CpuKernelEmitter::declare_folds(const Instr& instr, std::string_view kind) 
     const std::string list = element_list(combined_types(combiner));
     return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
   }
+  const std::string_view type_kind = kind == "Columns" && is_any_order(instr) ? "AnyOrder" : kind;
   for (ValueId result : instr.results) {
-    const bool is_any_order = kind == "Columns" && !kir::is_float(type(result));
-    declare(fmt::format("{}<{}>", is_any_order ? "AnyOrder" : kind,
-                        operation(*combiner.op, type(result))),
-            result);
+    declare(fmt::format("{}<{}>", type_kind, operation(*combiner.op, type(result))), result);
   }
 }
 

@@ -58,15 +58,6 @@ void print_for_people(const json& report) {
              report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());
 }
 
-std::vector<std::string> programs_to_warm(const CacheOptions& options) {
-  if (!options.programs.empty()) return options.programs;
-  std::vector<std::string> programs;
-  for (const LibraryProgram& program : library_programs()) {
-    programs.push_back(program.path + ":" + program.name);
-  }
-  return programs;
-}
-
 }  // namespace
 
 ExitCode run_cache_show(const CacheOptions& options) {
@@ -90,7 +81,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
   if (!settings.is_on || settings.folder.empty()) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
-  const std::vector<std::string> programs = programs_to_warm(options);
+  const std::vector<std::string> programs = programs_or_library(options.programs);
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
     for (const std::string& program : programs) {

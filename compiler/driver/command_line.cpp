@@ -64,17 +64,21 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
       ->default_str("second-buffer");
 }
 
+void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
+  command
+      ->add_option("--set", bindings,
+                   "binds a parameter; a constant one is fixed for the compilation")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
 void add_program(CLI::App* command, ProgramOptions& options) {
   command
       ->add_option("program", options.program,
                    "a path, path:name, or a name of the standard library")
       ->required()
       ->type_name("PROGRAM");
-  command
-      ->add_option("--set", options.bindings,
-                   "binds a parameter; a constant one is fixed for the compilation")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_bindings(command, options.bindings);
   add_states(command, options.states);
 }
 
@@ -271,6 +275,26 @@ void add_list_and_doctor(Registry& registry) {
   command->footer("Example: cinch doctor");
 }
 
+void add_bench(Registry& registry) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = registry.add(
+      "bench", "times beside the floor that memory sets, and of compiling", run_bench, options);
+  command->add_option("programs", options->programs, "none: all of the standard library")
+      ->type_name("PROGRAM");
+  add_bindings(command, options->bindings);
+  add_execution(command, options->execution);
+  command->add_option("--elements", options->elements, "elements of the gradient")
+      ->check(at_least(1))
+      ->capture_default_str();
+  command->add_option("--input", options->input, "a gradient, repeated up to that length")
+      ->type_name("G.npy");
+  command->add_option("--seconds", options->seconds, "about so long for each call of each program")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_json(command, options->json);
+  command->footer("Example: cinch bench onebit topk --elements 67108864");
+}
+
 void add_cache(Registry& registry) {
   CLI::App* cache = registry.app.add_subcommand("cache", "programs that were compiled before");
   cache->require_subcommand(1);
@@ -283,9 +307,7 @@ void add_cache(Registry& registry) {
   command = inner.add("warm", "compiles ahead of time", run_cache_warm, options);
   command->add_option("programs", options->programs, "none: all of the standard library")
       ->type_name("PROGRAM");
-  command->add_option("--set", options->bindings, "binds a parameter")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_bindings(command, options->bindings);
   add_states(command, options->states);
   command
       ->add_option("--cpu,--target", options->targets,
@@ -313,7 +335,7 @@ void add_completion(Registry& registry) {
 }
 
 void add_not_offered(Registry& registry) {
-  for (const char* name : {"verify", "bench", "sync"}) {
+  for (const char* name : {"verify", "sync"}) {
     CLI::App* command = registry.app.add_subcommand(name, "not in this version");
     command->group("");
     command->allow_extras();
@@ -365,6 +387,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_build(registry);
   add_opt(registry);
   add_list_and_doctor(registry);
+  add_bench(registry);
   add_cache(registry);
   add_completion(registry);
   add_not_offered(registry);

@@ -16,10 +16,11 @@ ExitCode run_build(const BuildOptions& options);
 ExitCode run_opt(const OptOptions& options);
 ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
+ExitCode run_bench(const BenchOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
-// verify, bench, sync: names that this version does not offer yet.
+// verify, sync: names that this version does not offer yet.
 ExitCode run_not_offered(const std::string& command);
 
 }  // namespace cinch::driver

@@ -32,4 +32,13 @@ FrontEnd::FrontEnd() {
   };
 }
 
+std::vector<std::string> programs_or_library(const std::vector<std::string>& given) {
+  if (!given.empty()) return given;
+  std::vector<std::string> programs;
+  for (const LibraryProgram& program : library_programs()) {
+    programs.push_back(program.path + ":" + program.name);
+  }
+  return programs;
+}
+
 }  // namespace cinch::driver

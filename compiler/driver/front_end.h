@@ -20,4 +20,7 @@ struct FrontEnd : service::FrontEnd {
   FrontEnd();
 };
 
+// The given ones, else the compressors of the library that stand alone, as path:name.
+std::vector<std::string> programs_or_library(const std::vector<std::string>& given);
+
 }  // namespace cinch::driver

@@ -86,6 +86,16 @@ struct CompletionOptions {
   std::string shell;
 };
 
+struct BenchOptions {
+  std::vector<std::string> programs;  // none: the standard library
+  std::vector<std::string> bindings;  // of all of them
+  ExecutionOptions execution;
+  std::int64_t elements = 1 << 24;
+  std::string input;   // a gradient, repeated up to that length; empty: a made-up one
+  double seconds = 1;  // about so long for each call of each program
+  bool json = false;
+};
+
 // cache show, clear and warm.
 struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library

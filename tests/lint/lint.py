@@ -34,6 +34,7 @@ LAYERS = {
     "compiler/pipeline": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes"],
     "compiler/interp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes", "compiler/pipeline"],
     "compiler/service": ["runtime", "dsl", "compiler", "codegen"],
+    "compiler/bench": ["compiler/ir", "compiler/analysis", "runtime"],
     "compiler/driver": ["runtime", "dsl", "compiler", "codegen"],
     "codegen/kir": RUNTIME,
     "codegen/tuning": RUNTIME,

@@ -71,6 +71,13 @@ CINCH_CALL V staged_round(const HalfStage& stage, u32 place, V x, const lang::Dr
   const Lanes<u32> index = lane_numbers() + wide(first + place);
   return lang::stochastic_round_with(x, half, stream, index);
 }
+// The same as an integer of `Bits` bits: E is i32 or u32.
+template <class E, int Bits>
+CINCH_CALL Lanes<E> staged_int(const HalfStage& stage, u32 place, Lanes<f32> x,
+                               const lang::DrawStream& stream, u32 first) {
+  const Lanes<u32> half = lang::convert<u32>(local_lanes(stage.at + place));
+  return lang::stochastic_int<E, Bits>(x, half, stream, lane_numbers() + wide(first + place));
+}
 CINCH_CALL Lanes<f32> staged_normals(const NormalStage& stage, u32 place) {
   return local_lanes(stage.at + stage.skipped + place);
 }

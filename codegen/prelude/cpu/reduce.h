@@ -100,11 +100,11 @@ CINCH_HELPER_OF typename Op::Element Columns<Op>::result() {
   return lane_of<E>(fold_lanes<W / 2>(column[0], join), 0);
 }
 
-// The same of integers and truth values, where no order shows: one column for all.
+// A tile's reduction where no order changes the result: of whole numbers and truth values, and the
+// least or greatest of floats.
 template <class Op>
 struct AnyOrder {
   using E = typename Op::Element;
-  static_assert(!lang::kIsFloat<E>);
   Lanes<E> all;
 
   CINCH_MEMBER void clear() { all = wide<E>(Op::identity()); }
@@ -116,6 +116,45 @@ struct AnyOrder {
     return lane_of<E>(fold_lanes<W / 2>(all, join), 0);
   }
 };
+// Comparisons alone find the least or greatest number; they take -0 for +0, so whether the one that
+// wins among zeros was there is kept beside them.
+template <class E, bool Least>
+struct AnyOrderBound {
+  using Bits = lang::UnsignedLike<Lanes<E>>;
+  static CINCH_MEMBER E identity() {
+    return Least ? lang::infinity_of<E>() : -lang::infinity_of<E>();
+  }
+  Lanes<E> all;
+  Bits winning_zeros;  // lanes of ones where such a zero was
+
+  CINCH_MEMBER void clear() {
+    all = wide<E>(identity());
+    winning_zeros = Bits(0);
+  }
+  // Comparisons with NaN are false: it loses.
+  CINCH_MEMBER void take(u32, Lanes<E> x, Truth part) {
+    const Lanes<E> y = op_select(part, x, wide<E>(identity()));
+    all = lang::select(Least ? y < all : y > all, y, all);
+    winning_zeros |= Bits(lang::bits_of(y) == lang::bits_of(wide<E>(Least ? E(-0.0) : E(0))));
+  }
+  CINCH_MEMBER E result() const {
+    E bound = identity();
+    bool has_zero = false;
+    for (int l = 0; l < W; ++l) {
+      bound = (Least ? all[l] < bound : all[l] > bound) ? all[l] : bound;
+      has_zero |= winning_zeros[l] != 0;
+    }
+    return bound == 0 ? (has_zero == Least ? E(-0.0) : E(0)) : bound;
+  }
+};
+template <>
+struct AnyOrder<OpMin<f32>> : AnyOrderBound<f32, true> {};
+template <>
+struct AnyOrder<OpMin<f64>> : AnyOrderBound<f64, true> {};
+template <>
+struct AnyOrder<OpMax<f32>> : AnyOrderBound<f32, false> {};
+template <>
+struct AnyOrder<OpMax<f64>> : AnyOrderBound<f64, false> {};
 
 // The element as an array holds it: truth values as i32 0 and -1.
 template <class E>

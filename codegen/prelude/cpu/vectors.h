@@ -101,6 +101,38 @@ CINCH_CALL Lanes<u32> lane_numbers() {
   return count_lanes(LaneIndices{});
 }
 
+CINCH_CALL Truth all_lanes() {
+  return Truth(-1);
+}
+// A truth value that the compiler knows.
+template <bool B>
+struct Known {
+  static constexpr bool value = B;
+};
+// The larger and the smaller of elements and one bound; in whole tiles that is no NaN. Comparing
+// with the next number beyond a zero makes that zero lose or win by its sign.
+template <class E>
+CINCH_CALL E next_to_zero() {
+  return lang::float_of_bits<E>(lang::UnsignedLike<E>(1));
+}
+template <bool Whole, class V, class E>
+CINCH_CALL V bounded_max(Known<Whole>, V x, E bound) {
+  if constexpr (Whole) {
+    const bool is_low_zero = lang::bits_of(bound) == lang::bits_of(E(-0.0));
+    return lang::select(x > wide<E>(is_low_zero ? -next_to_zero<E>() : bound), x, wide<E>(bound));
+  } else {
+    return lang::max(x, wide<E>(bound));
+  }
+}
+template <bool Whole, class V, class E>
+CINCH_CALL V bounded_min(Known<Whole>, V x, E bound) {
+  if constexpr (Whole) {
+    const bool is_high_zero = lang::bits_of(bound) == 0;
+    return lang::select(x < wide<E>(is_high_zero ? next_to_zero<E>() : bound), x, wide<E>(bound));
+  } else {
+    return lang::min(x, wide<E>(bound));
+  }
+}
 // The first `active` lanes.
 CINCH_CALL Truth first_lanes(u32 active) {
   return lane_numbers() < wide(active);

@@ -6,25 +6,29 @@
 namespace cinch {
 namespace lang {
 
-// A float to an integer of `bits` bits in a container of element E (i32, u32, i64, u64).
+// A float to an integer of `bits` bits in a container of element E (i32, u32, i64, u64). Clamped
+// before it is converted: what is out of range has no meaning to the hardware's conversions.
 template <class E, class F>
 CINCH_LANG_FN Like<F, E> float_to_int(F x, int bits = int(8 * sizeof(E))) {
   using I = Like<F, E>;
+  using X = Element<F>;
   constexpr bool kSigned = kIsSigned<E>;
   const int magnitude_bits = bits - (kSigned ? 1 : 0);
   // 2^magnitude_bits is exact in f32; everything from there on saturates.
-  const F limit = splat<F>(Element<F>(2) * Element<F>(1ull << (magnitude_bits - 1)));
+  const X limit = X(2) * X(1ull << (magnitude_bits - 1));
+  // Comparing with 0, NaN loses; below -1 it would not end as 0.
+  const F number = kSigned ? select(x == x, x, splat<F>(0)) : x;
+  const F above = float_max_with(number, splat<F>(kSigned ? -limit : X(0)));
+  constexpr int kExactBits = sizeof(X) == 4 ? 24 : 31;
+  if (sizeof(E) == 4 && magnitude_bits <= kExactBits) {
+    // The highest value is exact as a float, and signed lanes hold it.
+    const F inside = float_min_with(above, splat<F>(limit - 1));
+    return from_unsigned<I>(bits_of(convert<i32>(inside)));
+  }
   const E highest = E(((1ull << (magnitude_bits - 1)) - 1) * 2 + 1);
-  const E lowest = kSigned ? E(-highest - 1) : E(0);
-  const F whole = trunc(x);
-  const Mask<F> too_high = whole >= limit;
-  const Mask<F> too_low = kSigned ? whole < neg(limit) : whole < splat<F>(0);
-  const Mask<F> is_number = x == x;
-  const F safe = select(too_high | too_low | !is_number, splat<F>(0), whole);
-  const I inside = convert<E>(safe);
-  const I clipped = select(mask_like<I>(too_high), splat<I>(highest),
-                           select(mask_like<I>(too_low), splat<I>(lowest), inside));
-  return clipped;
+  const Mask<F> too_high = above >= splat<F>(limit);
+  const I inside = convert<E>(select(too_high, splat<F>(0), above));
+  return select(mask_like<I>(too_high), splat<I>(highest), inside);
 }
 
 // An integer to one of `bits` bits in a container of element E: saturates.

@@ -162,15 +162,24 @@ CINCH_LANG_FN U random_half(const DrawStream& stream, u32 plane, U index) {
   return (word >> shift) & splat<U>(0xffffu);
 }
 
-// The draw that decides a tie, once in tens of thousands of elements: not worth its place in every
-// kernel that rounds, nor any register of it. CUDA's calls cost registers.
+// Where the first 16 bits tie, 16 more decide: once in tens of thousands of elements, so not worth
+// a place in every kernel that rounds, nor any register of it. CUDA's calls cost registers.
 #if CINCH_LANG_VECTORS
 #define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN __attribute__((preserve_all))
 #else
 #define CINCH_LANG_TIE_FN CINCH_LANG_FN
 #endif
-CINCH_LANG_TIE_FN u32 tie_half(const DrawStream& stream, u32 index) {
-  return random_half(stream, kTiePlane, index);
+template <class F>
+CINCH_LANG_TIE_FN Mask<F> break_ties(Mask<F> up, Mask<F> tie, F missing, const DrawStream& stream,
+                                     Like<F, u32> index) {
+  using E = Element<F>;
+  const F rest = missing * splat<F>(E(65536));
+  for (int i = 0; i < kLanes<F>; ++i) {
+    if (!lane(tie, i)) continue;
+    const u32 more = random_half(stream, kTiePlane, lane(index, i));
+    if (E(more) < lane(rest, i)) set_lane(up, i, Element<Mask<F>>(-1));
+  }
+  return up;
 }
 #undef CINCH_LANG_TIE_FN
 
@@ -183,24 +192,70 @@ CINCH_LANG_FN F stochastic_round_with(F x, Like<F, u32> half, const DrawStream& 
   const F magnitude = float_abs(x);
   const F whole = floor(magnitude);
   const F fraction = magnitude - whole;
-  const F scaled = fraction * splat<F>(E(65536));
-  const F drawn = convert<E>(as_signed(half));
-  Mask<F> up = drawn + splat<F>(1) <= scaled;
-  const Mask<F> tie = (drawn < scaled) & !up;
-  if (any(tie)) {
-    const F rest = (scaled - drawn) * splat<F>(E(65536));
-    for (int i = 0; i < kLanes<F>; ++i) {
-      if (!lane(tie, i)) continue;
-      const u32 more = tie_half(stream, lane(index, i));
-      if (E(more) < lane(rest, i)) set_lane(up, i, Element<Mask<F>>(-1));
-    }
-  }
-  return copysign(select(up, whole + splat<F>(1), whole), x);
+  // By how much the draw falls short: rounding keeps it on its side of 0 and of 1.
+  const F missing = fraction * splat<F>(E(65536)) - convert<E>(as_signed(half));
+  Mask<F> up = missing >= splat<F>(1);
+  const Mask<F> tie = (missing > splat<F>(0)) ^ up;
+  if (__builtin_expect(any(tie), 0)) up = break_ties<F>(up, tie, missing, stream, index);
+  const F rounded = select(up, whole + splat<F>(1), whole);
+  return float_of_bits<F>(bits_of(rounded) | (bits_of(x) & sign_bit<F>()));
 }
 template <class F>
 CINCH_LANG_FN F stochastic_round(F x, const DrawStream& stream, Like<F, u32> index) {
   return stochastic_round_with(x, random_half(stream, kHalfPlane, index), stream, index);
 }
+
+#if CINCH_LANG_VECTORS
+// An integer of `Bits` bits (E: i32 or u32) from a float rounded by stochastic_round_with: the long
+// way round.
+template <class E, int Bits, class F>
+CINCH_LANG_SLOW_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const DrawStream& stream,
+                                                  Like<F, u32> index) {
+  return float_to_int<E>(stochastic_round_with(x, half, stream, index), Bits);
+}
+// The same value in fixed point: |x| in units of 2^-16 plus 65535 - half carries into the whole
+// part just where the draw is below the fraction. Where all 16 bits below come out as ones the draw
+// ties, or x is a whole number less than its own half: those vectors go the long way, and so do
+// magnitudes that fixed point does not hold.
+template <class E, int Bits, class F>
+CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream& stream,
+                                        Like<F, u32> index) {
+  constexpr bool kSigned = kIsSigned<E>;
+  constexpr int kMostBits = 14;
+  using I = Like<F, i32>;
+  // From there on a short integer saturates, so it may count as that.
+  const F most = splat<F>(float(1u << (Bits < kMostBits ? Bits : kMostBits)) * 65536.0f);
+  const F units = float_abs(x) * splat<F>(65536.0f);
+  const I complement = as_signed(half) ^ splat<I>(65535);
+  I sum;
+  Mask<F> rare;
+#if CINCH_LANG_NAMES_AVX2
+  if constexpr (kSame<F, Vec<float, 8>>) {
+    // The instruction itself marks what does not fit by the sign bit, which the sum keeps.
+    using Ints = int __attribute__((vector_size(32)));
+    const Ints fixed = __builtin_ia32_cvttps2dq256(__builtin_bit_cast(Avx2Floats, units));
+    sum = __builtin_bit_cast(I, fixed) + complement;
+    rare = ((sum | splat<I>(-65536)) == splat<I>(-1)) | (sum < splat<I>(0));
+  } else
+#endif
+  {
+    const F held = float_min_with(float_max_with(units, splat<F>(0)), most);  // NaN counts as 0
+    sum = convert<i32>(held) + complement;
+    rare = (sum | splat<I>(-65536)) == splat<I>(-1);
+    if constexpr (Bits > kMostBits) rare |= units >= most;
+  }
+  if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E, Bits>(x, half, stream, index);
+  const I sign = as_signed(bits_of(x)) >> splat<I>(31);
+  const I whole = ((sum >> splat<I>(16)) ^ sign) - sign;
+  if constexpr (Bits > kMostBits) {
+    return convert<E>(kSigned ? whole : max(whole, splat<I>(0)));
+  } else {
+    constexpr i32 kTop = ((1 << (Bits - (kSigned ? 1 : 0) - 1)) - 1) * 2 + 1;
+    const I above = max(whole, splat<I>(kSigned ? -kTop - 1 : 0));
+    return convert<E>(min(above, splat<I>(kTop)));
+  }
+}
+#endif
 
 // A keyed permutation of [0, size): element j of random_index is the image of j. A Feistel network
 // of 8 rounds permutes [0, 2^b), b the bits of size - 1 and at least 10 (fewer bits mix badly); an

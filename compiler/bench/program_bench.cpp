@@ -1,0 +1,146 @@
+// The session's calls beside their floors.
+#include "compiler/bench/program_bench.h"
+
+#include <cstring>
+#include <optional>
+
+#include "compiler/bench/floor_timer.h"
+#include "runtime/core/check.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+
+namespace cinch::bench {
+
+namespace {
+
+using rt::Result;
+using rt::Status;
+
+// The first error of the calls, which take turns with others and cannot end the rounds.
+class FirstError {
+ public:
+  template <typename T>
+  void note(const Result<T>& result) {
+    if (!result && !error_) error_ = result.error();
+  }
+  Status status() const {
+    if (error_) return tl::unexpected(*error_);
+    return rt::Ok{};
+  }
+
+ private:
+  std::optional<rt::Error> error_;
+};
+
+class ProgramBench {
+ public:
+  ProgramBench(rt::Session session, const ir::Program& lowered, std::span<const float> gradient,
+               const BenchOptions& options)
+      : session_(std::move(session)),
+        lowered_(lowered),
+        gradient_(gradient),
+        options_(options),
+        runner_(options.threads),
+        parameters_(lowered.info),
+        out_(gradient.size()) {}
+
+  Result<ProgramFigures> run() {
+    if (auto status = take_payload(); !status) return tl::unexpected(status.error());
+    using rt::EntryKind;
+    for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd}) {
+      if (auto status = add(kind); !status) return tl::unexpected(status.error());
+    }
+    figures_.workspace_bytes = session_.workspace_bytes();
+    figures_.state_bytes = session_.state_bytes();
+    return std::move(figures_);
+  }
+
+ private:
+  // One payload that all decoding works on, and the counts that it holds.
+  Status take_payload() {
+    const auto payload = session_.encode(rt::ConstTensorView(gradient_), step_);
+    if (!payload) return tl::unexpected(payload.error());
+    payload_.assign(payload->begin(), payload->end());
+    figures_.payload_bytes = static_cast<std::int64_t>(payload_.size());
+    const std::size_t num_counts = lowered_.info.wire.counts.size();
+    for (std::size_t i = 0; i < num_counts; ++i) {
+      std::uint32_t count = 0;
+      std::memcpy(&count, payload_.data() + rt::kPayloadHeaderBytes + 4 * i, sizeof count);
+      counts_.push_back(count);
+    }
+    return rt::Ok{};
+  }
+
+  analysis::ForcedSweeps floor_of(rt::EntryKind kind) const {
+    analysis::FloorRequest request;
+    request.function =
+        kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode : ir::FunctionKind::Decode;
+    request.adds_output = kind == rt::EntryKind::DecodeAdd;
+    request.env.n = request.env.rows = static_cast<std::int64_t>(gradient_.size());
+    request.env.params = parameters_.host_values();
+    request.env.counts = counts_;
+    return analysis::find_forced_sweeps(lowered_, request);
+  }
+
+  void call(rt::EntryKind kind) {
+    switch (kind) {
+      case rt::EntryKind::Encode:
+        return error_.note(session_.encode(rt::ConstTensorView(gradient_), ++step_));
+      case rt::EntryKind::Decode:
+        return error_.note(session_.decode(payload_, rt::TensorView(std::span(out_)), 0));
+      case rt::EntryKind::DecodeAdd:
+        return error_.note(session_.decode_add(payload_, out_, 0));
+      default:
+        CINCH_BUG("a call that is not measured");
+    }
+  }
+
+  Status add(rt::EntryKind kind) {
+    Result<FloorTimer> floor = FloorTimer::make(floor_of(kind), runner_);
+    if (!floor) return tl::unexpected(floor.error());
+    const Rounds rounds =
+        take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor->run(); }},
+                   options_.limits);
+    CallFigures figures;
+    figures.name = kind == rt::EntryKind::Encode   ? "encode"
+                   : kind == rt::EntryKind::Decode ? "decode"
+                                                   : "decode_add";
+    figures.ms = rounds.medians[0];
+    figures.floor_ms = rounds.medians[1];
+    figures.floor_bytes = floor->floor().bytes();
+    figures.floor_sweeps = static_cast<std::int64_t>(floor->floor().sweeps.size());
+    figures.random_words = floor->floor().random_words;
+    figures.rounds = rounds.count;
+    figures_.calls.push_back(figures);
+    return error_.status();
+  }
+
+  rt::Session session_;
+  const ir::Program& lowered_;
+  std::span<const float> gradient_;
+  BenchOptions options_;
+  rt::TaskRunner runner_;
+  rt::ParameterValues parameters_;
+  std::vector<float> out_;
+  std::vector<std::uint8_t> payload_;
+  std::vector<std::int64_t> counts_;
+  std::uint64_t step_ = 0;
+  FirstError error_;
+  ProgramFigures figures_;
+};
+
+}  // namespace
+
+Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
+                                     const ir::Program& lowered, std::span<const float> gradient,
+                                     const BenchOptions& options) {
+  rt::SessionOptions session_options;
+  session_options.rows = static_cast<std::int64_t>(gradient.size());
+  session_options.threads = options.threads;
+  session_options.seed = options.seed;
+  auto session = rt::Session::open(std::move(program), session_options);
+  if (!session) return tl::unexpected(session.error());
+  return ProgramBench(std::move(*session), lowered, gradient, options).run();
+}
+
+}  // namespace cinch::bench

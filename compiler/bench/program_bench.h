@@ -1,0 +1,49 @@
+// What a compiled program's calls cost beside their floor, in one run: calls and floors take turns,
+// so that whatever else the machine does meets both.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/analysis/forced_sweeps.h"
+#include "compiler/bench/rounds.h"
+#include "compiler/ir/ir.h"
+#include "runtime/core/error.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/session/session.h"
+
+namespace cinch::bench {
+
+struct BenchOptions {
+  std::uint32_t threads = 0;  // 0: all of the machine
+  RoundLimits limits;         // of each call and its floor
+  std::uint64_t seed = 0;
+};
+
+struct CallFigures {
+  std::string name;  // "encode", "decode", "decode_add"
+  double ms = 0;     // medians
+  double floor_ms = 0;
+  analysis::SweepBytes floor_bytes;
+  std::int64_t floor_sweeps = 0, random_words = 0;
+  int rounds = 0;
+
+  /// 1: as fast as its floor.
+  double floor_share() const { return floor_ms / ms; }
+};
+
+struct ProgramFigures {
+  std::vector<CallFigures> calls;
+  std::int64_t payload_bytes = 0, workspace_bytes = 0, state_bytes = 0;
+};
+
+/// `lowered` is the same program as lowering left it: its floor is found in that. The gradient is a
+/// vector. Errors: those of Session.
+rt::Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
+                                         const ir::Program& lowered,
+                                         std::span<const float> gradient,
+                                         const BenchOptions& options);
+
+}  // namespace cinch::bench

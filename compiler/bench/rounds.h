@@ -1,0 +1,26 @@
+// Timed things that take turns, so that noise of the machine meets all of them alike.
+#pragma once
+#include <functional>
+#include <vector>
+
+namespace cinch::bench {
+
+struct RoundLimits {
+  double seconds = 1;  // no new round after this
+  int least = 5, most = 101;
+};
+
+struct Rounds {
+  std::vector<double> medians;  // milliseconds, one per contestant
+  int count = 0;
+};
+
+/// Does its work once and gives the milliseconds that it took.
+using Contestant = std::function<double()>;
+/// A first round of all is not timed; then rounds until a limit ends them.
+Rounds take_turns(const std::vector<Contestant>& contestants, const RoundLimits& limits);
+
+/// Milliseconds that the work takes.
+double timed_ms(const std::function<void()>& work);
+
+}  // namespace cinch::bench

@@ -1,0 +1,41 @@
+// The loops of stream_loops.h for one level of the instruction set: included by a source per level,
+// which names the table that it makes and its number of lanes, and is compiled for that level. No
+// header with inline functions of its own may be included here: the linker would take one level's
+// for all.
+#include "compiler/bench/stream_loops.h"
+#include "runtime/core/lang.h"
+
+namespace cinch::bench {
+namespace {
+
+// What loads see as the words of a kernel's tile.
+constexpr std::uint32_t kDrawnAtOnce = 1024;
+
+std::uint32_t read_words(const std::uint32_t* words, std::size_t count) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += words[i];
+  return sum;
+}
+void update_words(std::uint32_t* words, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) words[i] += 1;
+}
+void write_words(std::uint32_t* words, std::size_t count, std::uint32_t value) {
+  for (std::size_t i = 0; i < count; ++i) words[i] = value;
+}
+std::uint32_t draw_words(std::uint32_t first, std::uint32_t count) {
+  const lang::DrawStream stream{1, 2, 3, 4, 5};
+  lang::u32 buffer[kDrawnAtOnce];
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < count; i += kDrawnAtOnce) {
+    lang::fill_random_bits<CINCH_BENCH_LANES>(stream, first + i, kDrawnAtOnce, buffer);
+    sum += buffer[i % kDrawnAtOnce];
+  }
+  return sum;
+}
+
+}  // namespace
+
+extern const StreamLoops CINCH_BENCH_LOOPS;
+const StreamLoops CINCH_BENCH_LOOPS = {read_words, update_words, write_words, draw_words};
+
+}  // namespace cinch::bench

@@ -1,0 +1,171 @@
+// cinch bench: calls of programs beside the floor that this machine sets them, and what compiling
+// them costs.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "compiler/bench/floor_timer.h"
+#include "compiler/bench/program_bench.h"
+#include "compiler/driver/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/gradient_file.h"
+#include "compiler/driver/interrupt.h"
+#include "compiler/driver/target.h"
+#include "compiler/driver/temporary_folder.h"
+#include "compiler/driver/terminal.h"
+#include "compiler/service/compile.h"
+#include "runtime/core/lang.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+// Elements of the made-up gradient before it repeats.
+constexpr std::int64_t kPeriod = 1 << 20;
+constexpr float kDeviation = 0.01f;
+
+// Normal, of standard deviation 0.01, unless files are given.
+rt::NpyArray bench_gradient(const BenchOptions& options) {
+  if (!options.input.empty()) {
+    return repeat_to(read_gradient(options.input, ""), 4 * options.elements);
+  }
+  const std::uint32_t words[lang::kDrawWords] = {1};
+  const lang::DrawStream stream = lang::draw_stream(words, 0, false);
+  std::vector<float> period(static_cast<std::size_t>(std::min(options.elements, kPeriod)));
+  for (std::size_t i = 0; i < period.size(); ++i) {
+    period[i] = kDeviation * lang::normal(stream, static_cast<std::uint32_t>(i));
+  }
+  rt::NpyArray array{kF32, {static_cast<std::int64_t>(period.size())}, {}};
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(period.data());
+  array.bytes.assign(bytes, bytes + 4 * period.size());
+  return repeat_to(array, 4 * options.elements);
+}
+
+struct CompileTimes {
+  double cold_ms = 0, cached_ms = 0;
+};
+
+// From source to callable, without and with an entry of the cache.
+std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& program,
+                                                       const codegen::Target& target,
+                                                       CompileTimes& times) {
+  std::shared_ptr<const rt::LoadedProgram> loaded;
+  const auto make = [&] {
+    FrontEnd front_end;
+    loaded = value_or_throw(
+        rt::LoadedProgram::load(service::make_program_image(front_end, program, target)));
+  };
+  times.cold_ms = bench::timed_ms(make);
+  times.cached_ms = bench::timed_ms(make);
+  return loaded;
+}
+
+json call_report(const bench::CallFigures& call, std::size_t elements) {
+  return {{"ms", call.ms},
+          {"floor_ms", call.floor_ms},
+          {"floor_share", call.floor_share()},
+          {"gb_per_s", 4.0 * static_cast<double>(elements) / call.ms / 1e6},
+          {"floor_sweeps", call.floor_sweeps},
+          {"floor_bytes_read", call.floor_bytes.read},
+          {"floor_bytes_written", call.floor_bytes.written},
+          {"random_words", call.random_words},
+          {"rounds", call.rounds}};
+}
+
+// Plain reading of an array as long as the gradient.
+double read_bandwidth(std::size_t elements, const BenchOptions& options) {
+  rt::TaskRunner runner(options.execution.threads);
+  analysis::ForcedSweeps reading;
+  const auto bytes = static_cast<std::int64_t>(4 * elements);
+  reading.sweeps = {{{"gradient", analysis::Stream::Use::Read, bytes}}};
+  bench::FloorTimer timer = value_or_throw(bench::FloorTimer::make(reading, runner));
+  const bench::Rounds rounds =
+      bench::take_turns({[&] { return timer.run(); }}, {.seconds = options.seconds / 4});
+  return static_cast<double>(bytes) / rounds.medians[0] / 1e6;
+}
+
+json bench_one(const ProgramOptions& program, std::span<const float> gradient,
+               const BenchOptions& options) {
+  CompileTimes compile;
+  const codegen::Target target = find_target(options.execution, true);
+  auto loaded = timed_compile(program, target, compile);
+  if (loaded->info().has_sync || loaded->info().is_matrix) {
+    throw CommandError(ExitCode::Unavailable,
+                       program.program +
+                           ": only compressors of vectors without a `sync` body are "
+                           "measured in this version");
+  }
+  service::FrontEnd silent;
+  const ir::Program lowered = service::make_ir(silent, program, /*with_passes=*/false);
+  bench::BenchOptions bench_options;
+  bench_options.threads = options.execution.threads;
+  bench_options.limits.seconds = options.seconds;
+  const bench::ProgramFigures figures =
+      value_or_throw(bench::bench_program(loaded, lowered, gradient, bench_options));
+  json report = {
+      {"compressor", loaded->info().name},      {"device", options.execution.device},
+      {"target", loaded->image().target},       {"elements", gradient.size()},
+      {"payload_bytes", figures.payload_bytes}, {"workspace_bytes", figures.workspace_bytes},
+      {"state_bytes", figures.state_bytes},     {"compile_cold_ms", compile.cold_ms},
+      {"compile_cached_ms", compile.cached_ms}};
+  for (const bench::CallFigures& call : figures.calls) {
+    report[call.name] = call_report(call, gradient.size());
+    report[call.name + "_ms"] = call.ms;
+    report[call.name + "_floor_share"] = call.floor_share();
+  }
+  return report;
+}
+
+void print_table(const json& list) {
+  fmt::print("{:<14} {:>12} {:>10} {:>8} {:>7} {:>10} {:>8} {:>7} {:>9} {:>9}\n", "", "payload",
+             "encode", "", "of the", "decode", "", "of the", "compiled", "from the");
+  fmt::print("{:<14} {:>12} {:>10} {:>8} {:>7} {:>10} {:>8} {:>7} {:>9} {:>9}\n", "compressor",
+             "bytes", "ms", "GB/s", "floor", "ms", "GB/s", "floor", "ms", "cache ms");
+  for (const json& r : list) {
+    const json &encode = r["encode"], &decode = r["decode"];
+    fmt::print(
+        "{:<14} {:>12} {:>10.3f} {:>8.2f} {:>7.2f} {:>10.3f} {:>8.2f} {:>7.2f} {:>9.1f} "
+        "{:>9.2f}\n",
+        r["compressor"].get<std::string>(), r["payload_bytes"].get<std::int64_t>(),
+        encode["ms"].get<double>(), encode["gb_per_s"].get<double>(),
+        encode["floor_share"].get<double>(), decode["ms"].get<double>(),
+        decode["gb_per_s"].get<double>(), decode["floor_share"].get<double>(),
+        r["compile_cold_ms"].get<double>(), r["compile_cached_ms"].get<double>());
+  }
+}
+
+}  // namespace
+
+ExitCode run_bench(const BenchOptions& options) {
+  // A cache of its own: cold is cold, and what is kept for work stays.
+  const TemporaryFolder cache("cinch-bench");
+  setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
+  setenv("CINCH_CACHE", "on", 1);
+  unsetenv("CINCH_CACHE_SHARED");
+  const rt::NpyArray gradient = bench_gradient(options);
+  const std::vector<float> elements = to_f32(view_of(gradient));
+  const std::vector<std::string> programs = programs_or_library(options.programs);
+  const double bandwidth = read_bandwidth(elements.size(), options);
+  json list = json::array();
+  Progress progress("programs measured");
+  for (const std::string& program : programs) {
+    json report = bench_one({program, options.bindings, {}}, elements, options);
+    report["bandwidth_gb_per_s"] = bandwidth;
+    list.push_back(std::move(report));
+    progress.update(list.size(), programs.size());
+    end_if_interrupted();
+  }
+  if (options.json) {
+    fmt::print("{}\n", list.dump());
+    return ExitCode::Done;
+  }
+  fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),
+             rt::TaskRunner(options.execution.threads).threads(), bandwidth);
+  print_table(list);
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver
