@@ -6,6 +6,7 @@
 
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
+#include "compiler/analysis/forced_sweeps.h"
 #include "compiler/analysis/safety.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/ir/ops.h"
@@ -163,34 +164,22 @@ class Report {
     return text(end);
   }
 
-  // Bytes that must move whatever the kernels are: the tensor, states and payload, each once.
-  std::pair<std::int64_t, std::int64_t> floor_bytes(rt::EntryKind kind) {
-    std::int64_t fields = 0, states = 0;
-    for (const rt::BufferIndex index : kernels_.entries[static_cast<std::size_t>(kind)].buffers) {
-      const rt::BufferInfo& buffer = kernels_.buffers[index];
-      if (buffer.role == rt::BufferRole::Field) fields += value(buffer.size_bytes);
-      if (is_present_state(buffer.role)) states += value(buffer.size_bytes);
-    }
-    const std::int64_t tensor = 4 * env_.n;
-    switch (kind) {
-      case rt::EntryKind::Encode:
-        return {tensor + states, fields + states};
-      case rt::EntryKind::Decode:
-        return {fields, tensor};
-      case rt::EntryKind::DecodeAdd:
-        return {fields + tensor, tensor};
-      default:
-        return {tensor + states, tensor + states};
-    }
+  // What must move whatever the kernels are.
+  analysis::ForcedSweeps floor(rt::EntryKind kind) const {
+    analysis::FloorRequest request;
+    request.function = kind == rt::EntryKind::Encode   ? ir::FunctionKind::Encode
+                       : kind == rt::EntryKind::Finish ? ir::FunctionKind::Finish
+                                                       : ir::FunctionKind::Decode;
+    request.adds_output = kind == rt::EntryKind::DecodeAdd;
+    request.env = env_;
+    return analysis::find_forced_sweeps(lowered_, request);
   }
 
   json entry(rt::EntryKind kind) {
     const kir::EntryStructure structure = kir::entry_structure(kernels_, kind);
     const kir::EntryBytes bytes = kir::entry_bytes(kernels_, kind);
-    const auto [tensors_read, tensors_written] = floor_bytes(kind);
-    // Where payloads touch part of a tensor only, less than the tensor must move.
-    const std::int64_t floor_read = std::min(tensors_read, value(bytes.read));
-    const std::int64_t floor_written = std::min(tensors_written, value(bytes.written));
+    const analysis::ForcedSweeps floor_sweeps = floor(kind);
+    const analysis::SweepBytes floor_bytes = floor_sweeps.bytes();
     const auto per_element = [&](std::int64_t total) {
       return env_.n == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(env_.n);
     };
@@ -209,8 +198,10 @@ class Report {
             {"written_per_element", per_element(value(bytes.written))},
             {"read_per_element_least", per_element(value(bytes.least_read))},
             {"written_per_element_least", per_element(value(bytes.least_written))},
-            {"floor_read_per_element", per_element(floor_read)},
-            {"floor_written_per_element", per_element(floor_written)},
+            {"floor_read_per_element", per_element(floor_bytes.read)},
+            {"floor_written_per_element", per_element(floor_bytes.written)},
+            {"floor_sweeps", floor_sweeps.sweeps.size()},
+            {"random_words_per_element", per_element(floor_sweeps.random_words)},
             {"kernel_list", list}};
   }
 

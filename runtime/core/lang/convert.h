@@ -20,10 +20,12 @@ CINCH_LANG_FN Like<F, E> float_to_int(F x, int bits = int(8 * sizeof(E))) {
   const F number = kSigned ? select(x == x, x, splat<F>(0)) : x;
   const F above = float_max_with(number, splat<F>(kSigned ? -limit : X(0)));
   constexpr int kExactBits = sizeof(X) == 4 ? 24 : 31;
-  if (sizeof(E) == 4 && magnitude_bits <= kExactBits) {
+  if constexpr (sizeof(E) == 4) {
     // The highest value is exact as a float, and signed lanes hold it.
-    const F inside = float_min_with(above, splat<F>(limit - 1));
-    return from_unsigned<I>(bits_of(convert<i32>(inside)));
+    if (magnitude_bits <= kExactBits) {
+      const F inside = float_min_with(above, splat<F>(limit - 1));
+      return from_unsigned<I>(bits_of(convert<i32>(inside)));
+    }
   }
   const E highest = E(((1ull << (magnitude_bits - 1)) - 1) * 2 + 1);
   const Mask<F> too_high = above >= splat<F>(limit);
