@@ -112,13 +112,13 @@ const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
 // Rounding and conversion at once, in fixed point.
 bool CpuKernelEmitter::emit_rounded_int(const Instr& convert) {
   const Instr* round = rounded_to_int(convert);
-  if (!round) return false;
+  const auto first = round ? first_of_run(round->operands[1]) : std::nullopt;
+  if (!first) return false;
   const char* container = is_signed_int(convert.dtype) ? "i32" : "u32";
   define(convert.results[0],
          fmt::format("lang::convert<{}>(staged_int<{}, {}>({}, i, {}, {}, {} + tile))",
                      c_type(type(convert.results[0])), container, convert.dtype.bits,
-                     stage_name(*round), operand(round->operands[0]), stream_name(*round),
-                     *first_of_run(round->operands[1])));
+                     stage_name(*round), operand(round->operands[0]), stream_name(*round), *first));
   return true;
 }
 

@@ -280,7 +280,10 @@ class Floor {
       for (std::size_t i = 1; i < op.operands.size(); ++i) walk_all(op.operands[i], sweep, reads);
       return;
     }
-    for (const ValueId operand : op.operands) walk_all(operand, sweep, reads, elements);
+    for (const ValueId operand : op.operands) {
+      walk_all(operand, sweep, reads,
+               is_place_wise(op.kind) ? std::optional(elements) : std::nullopt);
+    }
     for (const ir::RegionId held : op.regions) {
       for (const ValueId v : yielded(held)) walk_all(v, sweep, reads);
     }
@@ -292,6 +295,23 @@ class Floor {
     walk(value, of_result ? std::min(whole, *of_result) : whole, sweep, reads);
   }
 
+  // Does an element of the result need no more than one of each operand?
+  static bool is_place_wise(OpKind kind) {
+    switch (kind) {
+      case OpKind::map:
+      case OpKind::convert:
+      case OpKind::bitcast:
+      case OpKind::stochastic_round:
+      case OpKind::fill:
+      case OpKind::reshape:
+      case OpKind::transpose:
+      case OpKind::chunk:
+      case OpKind::unchunk:
+        return true;
+      default:
+        return false;
+    }
+  }
   static bool is_leaf(OpKind kind) {
     return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field;
   }

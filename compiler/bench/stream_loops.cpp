@@ -5,17 +5,17 @@
 
 namespace cinch::bench {
 
-extern const StreamLoops stream_loops_base;
+extern const StreamLoops kStreamLoopsBase;
 #ifdef __x86_64__
-extern const StreamLoops stream_loops_v3, stream_loops_v4;
+extern const StreamLoops kStreamLoopsV3, kStreamLoopsV4;
 #endif
 
 const StreamLoops& stream_loops() {
 #ifdef __x86_64__
-  if (rt::host_supports("x86-64-v4")) return stream_loops_v4;
-  if (rt::host_supports("x86-64-v3")) return stream_loops_v3;
+  if (rt::host_supports("x86-64-v4")) return kStreamLoopsV4;
+  if (rt::host_supports("x86-64-v3")) return kStreamLoopsV3;
 #endif
-  return stream_loops_base;
+  return kStreamLoopsBase;
 }
 
 }  // namespace cinch::bench

@@ -1,3 +1,3 @@
-#define CINCH_BENCH_LOOPS stream_loops_base
+#define CINCH_BENCH_LOOPS kStreamLoopsBase
 #define CINCH_BENCH_LANES 4
 #include "compiler/bench/stream_loops_level.h"

@@ -1,3 +1,3 @@
-#define CINCH_BENCH_LOOPS stream_loops_v3
+#define CINCH_BENCH_LOOPS kStreamLoopsV3
 #define CINCH_BENCH_LANES 8
 #include "compiler/bench/stream_loops_level.h"

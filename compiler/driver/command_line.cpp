@@ -282,6 +282,7 @@ void add_bench(Registry& registry) {
   command->add_option("programs", options->programs, "none: all of the standard library")
       ->type_name("PROGRAM");
   add_bindings(command, options->bindings);
+  add_states(command, options->states);
   add_execution(command, options->execution);
   command->add_option("--elements", options->elements, "elements of the gradient")
       ->check(at_least(1))

@@ -89,6 +89,7 @@ struct CompletionOptions {
 struct BenchOptions {
   std::vector<std::string> programs;  // none: the standard library
   std::vector<std::string> bindings;  // of all of them
+  codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
   ExecutionOptions execution;
   std::int64_t elements = 1 << 24;
   std::string input;   // a gradient, repeated up to that length; empty: a made-up one

@@ -108,6 +108,81 @@ TEST_P(DrawsOnArch, DrawWhatTheLanguageSays) {
   }
 }
 
+// ---- rounding to integers ----
+
+struct IntRounding {
+  DType dtype;
+  BufferIndex out;
+};
+
+// The value behind language.md's conversion, as 64 bits.
+std::int64_t converted(float rounded, DType to) {
+  const double top = std::ldexp(1.0, to.bits - (is_signed_int(to) ? 1 : 0)) - 1;
+  const double low = is_signed_int(to) ? -top - 1 : 0;
+  if (std::isnan(rounded)) return 0;
+  return static_cast<std::int64_t>(std::min(std::max(static_cast<double>(rounded), low), top));
+}
+
+// Values that meet the draw from both sides: equal to it, a hair above, whole numbers, the ends of
+// the integers and of fixed point, and what is no number.
+std::vector<float> values_to_round(std::size_t count, const lang::DrawStream& stream) {
+  auto values = test_floats(count, 43);
+  const float special[] = {
+      0,        -0.0f,         1,        -1,       NAN,    INFINITY, -INFINITY,
+      16383.5f, -16384,        16384.5f, 32767.5f, -32769, 65535.5f, 2147483648.0f,
+      -3e9f,    4294967296.0f, 1e-40f,   -1e-40f,  7.5f,   -8.5f,    127.999f};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto half = static_cast<float>(
+        lang::random_half(stream, lang::kHalfPlane, static_cast<std::uint32_t>(i)));
+    const float whole = static_cast<float>(i % 7), sign = i % 3 == 0 ? -1.0f : 1.0f;
+    if (i % 4 == 0) values[i] = special[i / 4 % std::size(special)];
+    if (i % 4 == 1) values[i] = sign * (whole + half * 0x1p-16f);
+    if (i % 4 == 2) values[i] = sign * (half + 0.25f + static_cast<float>(i % 2) / 2) * 0x1p-16f;
+  }
+  return values;
+}
+
+TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
+  std::vector<IntRounding> kinds;
+  for (const DTypeKind kind : {DTypeKind::UInt, DTypeKind::Int}) {
+    for (const std::uint8_t bits : {2, 4, 8, 13, 14, 15, 16, 31, 32}) {
+      const DType dtype{kind, bits};
+      kinds.push_back({dtype, add_test_buffer(program, "out", kI64, pool.n())});
+    }
+  }
+  KernelBuilder b(program, "round", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(in, base);
+  const ValueId rounded = b.stochastic_round({5, false}, x, b.element());
+  for (const IntRounding& kind : kinds) {
+    b.store_linear(kind.out, b.convert(b.convert(rounded, kF32, kind.dtype), ComputeType::I64),
+                   base);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  for (std::int64_t n : {7, 1024, 3000}) {
+    KernelRun run(program, *module, {.n = n});
+    const auto stream = lang::draw_stream(run.draw, 5, false);
+    const auto values = values_to_round(static_cast<std::size_t>(n), stream);
+    run.set(in, values);
+    run.run(0, {1, 2});
+    for (const IntRounding& kind : kinds) {
+      const auto got = run.get<std::int64_t>(kind.out, values.size());
+      for (std::uint32_t i = 0; i < values.size(); ++i) {
+        const float by_language = lang::stochastic_round(values[i], stream, i);
+        ASSERT_EQ(got[i], converted(by_language, kind.dtype))
+            << dtype_name(kind.dtype) << " of " << values[i] << " at " << i;
+      }
+    }
+    ASSERT_TRUE(run.guards_are_whole());
+  }
+}
+
 // ---- status ----
 
 TEST_P(DrawsOnArch, ReportsFlagsAndTheLowestFailure) {

@@ -10,6 +10,23 @@
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 
+// What the optimiser makes of loops, and no library is linked for.
+extern "C" {
+__attribute__((visibility("hidden"), weak, no_builtin)) void* memset(void* to, int value,
+                                                                     unsigned long size) {
+  auto* bytes = static_cast<unsigned char*>(to);
+  for (unsigned long i = 0; i < size; ++i) bytes[i] = (unsigned char)value;
+  return to;
+}
+__attribute__((visibility("hidden"), weak, no_builtin)) void* memcpy(void* to, const void* from,
+                                                                     unsigned long size) {
+  auto* bytes = static_cast<unsigned char*>(to);
+  const auto* source = static_cast<const unsigned char*>(from);
+  for (unsigned long i = 0; i < size; ++i) bytes[i] = source[i];
+  return to;
+}
+}
+
 struct LockstepIndex {
   unsigned x;
 };
