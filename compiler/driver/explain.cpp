@@ -82,8 +82,8 @@ void print_entry(const std::string& name, const json& entry) {
       entry["read_per_element"].get<double>(),
       at_most(entry["bytes_written"] == entry["bytes_written_least"]),
       entry["written_per_element"].get<double>());
-  print_floor(entry);
   if (entry["sweeps_least"] != entry["sweeps_most"]) print_worst_case(entry);
+  print_floor(entry);
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 
