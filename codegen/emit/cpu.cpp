@@ -73,6 +73,7 @@ KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
   source.target = {TargetKind::Cpu, options.arch};
   source.links_helpers = options.links_helpers;
   std::vector<const kir::Kernel*> kernels;
+  kernels.reserve(part.size());
   for (std::size_t i : part) kernels.push_back(&program.kernels[i]);
   if (options.max_parts == 1) add_comment(source.text, kir::print(program));
   source.text += cpu_prelude(program, kernels, options.links_helpers);
@@ -98,6 +99,7 @@ const CpuArch& cpu_arch(std::string_view name) {
 std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
                                          const CpuOptions& options) {
   std::vector<std::string> texts;
+  texts.reserve(program.kernels.size());
   for (const kir::Kernel& kernel : program.kernels) {
     texts.push_back(CpuKernelEmitter(program, kernel, options).emit());
   }

@@ -38,10 +38,12 @@ std::string linked_run(int bits) {
 void note_reduction(const kir::Kernel& kernel, const kir::Instr& instr,
                     std::set<std::string>& lines) {
   const bool reduces = instr.kind == InstrKind::reduce || instr.kind == InstrKind::finish_reduce;
-  if (!reduces || !kernel.combiners[instr.combiner].op) return;
+  if (!reduces) return;
+  const std::optional<ScalarOp> op = kernel.combiners[instr.combiner].op;
+  if (!op) return;
   for (kir::ValueId result : instr.results) {
     const ComputeType type = kernel.values[result.index()].type;
-    const std::string_view operation = operation_struct(*kernel.combiners[instr.combiner].op, type);
+    const std::string_view operation = operation_struct(*op, type);
     const bool is_linked =
         std::find(kLinkedOperations.begin(), kLinkedOperations.end(), operation) !=
             kLinkedOperations.end() &&

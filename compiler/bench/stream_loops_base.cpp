@@ -1,3 +1,9 @@
-#define CINCH_BENCH_LOOPS kStreamLoopsBase
 #define CINCH_BENCH_LANES 4
 #include "compiler/bench/stream_loops_level.h"
+
+namespace cinch::bench {
+
+extern const StreamLoops kStreamLoopsBase;
+const StreamLoops kStreamLoopsBase = kLevelLoops;
+
+}  // namespace cinch::bench

@@ -1,7 +1,6 @@
 // The loops of stream_loops.h for one level of the instruction set: included by a source per level,
-// which names the table that it makes and its number of lanes, and is compiled for that level. No
-// header with inline functions of its own may be included here: the linker would take one level's
-// for all.
+// which says how many lanes that has and is compiled for it. No header with inline functions of its
+// own may be included here: the linker would take one level's for all.
 #include "compiler/bench/stream_loops.h"
 #include "runtime/core/lang.h"
 
@@ -33,9 +32,8 @@ std::uint32_t draw_words(std::uint32_t first, std::uint32_t count) {
   return sum;
 }
 
-}  // namespace
+constexpr StreamLoops kLevelLoops = {read_words, update_words, write_words, draw_words};
 
-extern const StreamLoops CINCH_BENCH_LOOPS;
-const StreamLoops CINCH_BENCH_LOOPS = {read_words, update_words, write_words, draw_words};
+}  // namespace
 
 }  // namespace cinch::bench

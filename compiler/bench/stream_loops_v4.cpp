@@ -1,3 +1,9 @@
-#define CINCH_BENCH_LOOPS kStreamLoopsV4
 #define CINCH_BENCH_LANES 16
 #include "compiler/bench/stream_loops_level.h"
+
+namespace cinch::bench {
+
+extern const StreamLoops kStreamLoopsV4;
+const StreamLoops kStreamLoopsV4 = kLevelLoops;
+
+}  // namespace cinch::bench
