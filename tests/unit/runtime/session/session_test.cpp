@@ -369,6 +369,8 @@ TEST(Session, OpensOnlyWhatItCanRun) {
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::CorruptFile);
   image = hand_image();
   image.target = "cuda:sm_90";
+  for (KernelInfo& kernel : image.kernels)
+    kernel.cuda = {.block_threads = 32, .groups_per_block = 1};
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::Unavailable);
   image = hand_image();
   image.buffers[0].role_index = 0;
