@@ -11,7 +11,7 @@ using ir::ValueIds;
 constexpr int kDigitBits = 11;
 
 // What the search for one rank knows after some digits.
-struct Found {
+struct FoundDigit {
   ValueId need;  // of the elements with these digits, how many are among those wanted
   ValueId num;   // how many elements have these digits
   ValueId key;   // the digits
@@ -36,7 +36,7 @@ class DigitStep {
 
   // The highest bin such that it and those above hold at least `need` elements. What lies above it
   // is then no longer needed.
-  Found next(const Found& found) {
+  FoundDigit next(const FoundDigit& found) {
     const HostExprId bins = b_.exprs().const_int(std::int64_t{1} << kDigitBits);
     const ValueId counts = b_.histogram(digit_, bins, b_.map(ScalarOp::eq, before_, found.key));
     const ValueId below = b_.scan(ScalarOp::add, counts, ir::kAll, /*exclusive=*/true);
@@ -77,17 +77,17 @@ std::vector<RankedKey> find_keys(ir::Builder& b, const SelectionKeys& keys, cons
   for (const ValueId need : needs) {
     inits.insert(inits.end(), {need, num_keys(b, keys.keys), b.constant_int(keys.key_type, 0)});
   }
-  const ValueIds found =
-      b.for_loop(b.exprs().const_int(0), b.exprs().const_int(num_digits), inits,
-                 [&](ValueId i, std::span<const ValueId> carried) {
-                   DigitStep step(b, keys.keys, keys.key_type, keys.bits, i);
-                   ValueIds next;
-                   for (std::size_t at = 0; at < carried.size(); at += kFoundSize) {
-                     const Found f = step.next({carried[at], carried[at + 1], carried[at + 2]});
-                     next.insert(next.end(), {f.need, f.num, f.key});
-                   }
-                   return next;
-                 });
+  const ValueIds found = b.for_loop(
+      b.exprs().const_int(0), b.exprs().const_int(num_digits), inits,
+      [&](ValueId i, std::span<const ValueId> carried) {
+        DigitStep step(b, keys.keys, keys.key_type, keys.bits, i);
+        ValueIds next;
+        for (std::size_t at = 0; at < carried.size(); at += kFoundSize) {
+          const FoundDigit f = step.next({carried[at], carried[at + 1], carried[at + 2]});
+          next.insert(next.end(), {f.need, f.num, f.key});
+        }
+        return next;
+      });
   std::vector<RankedKey> result;
   for (std::size_t at = 0; at < found.size(); at += kFoundSize) {
     result.push_back({found[at + 2], found[at]});
