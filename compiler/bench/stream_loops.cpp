@@ -5,11 +5,6 @@
 
 namespace cinch::bench {
 
-extern const StreamLoops kStreamLoopsBase;
-#ifdef __x86_64__
-extern const StreamLoops kStreamLoopsV3, kStreamLoopsV4;
-#endif
-
 const StreamLoops& stream_loops() {
 #ifdef __x86_64__
   if (rt::host_supports("x86-64-v4")) return kStreamLoopsV4;

@@ -17,6 +17,9 @@ struct StreamLoops {
   std::uint32_t (*draw)(std::uint32_t first, std::uint32_t count);
 };
 
+// One for each level of the instruction set; V3 and V4 on x86-64 only.
+extern const StreamLoops kStreamLoopsBase, kStreamLoopsV3, kStreamLoopsV4;
+
 /// For the widest vectors of this machine.
 const StreamLoops& stream_loops();
 

@@ -3,7 +3,6 @@
 
 namespace cinch::bench {
 
-extern const StreamLoops kStreamLoopsBase;
 const StreamLoops kStreamLoopsBase = kLevelLoops;
 
 }  // namespace cinch::bench

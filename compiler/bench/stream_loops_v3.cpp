@@ -3,7 +3,6 @@
 
 namespace cinch::bench {
 
-extern const StreamLoops kStreamLoopsV3;
 const StreamLoops kStreamLoopsV3 = kLevelLoops;
 
 }  // namespace cinch::bench

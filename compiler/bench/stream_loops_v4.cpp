@@ -3,7 +3,6 @@
 
 namespace cinch::bench {
 
-extern const StreamLoops kStreamLoopsV4;
 const StreamLoops kStreamLoopsV4 = kLevelLoops;
 
 }  // namespace cinch::bench
