@@ -17,7 +17,12 @@ CINCH_CALL void store_one(u8* buffer, i64 place, S x) {
 
 // The ends of runs, where a vector is not whole: `count` elements of `size` bytes between a buffer
 // and lanes in memory. Their callers keep all registers.
+#if __has_feature(address_sanitizer)
+// What a sanitizer puts into a function does not keep the caller's vectors.
+#define CINCH_END_HELPER CINCH_HELPER
+#else
 #define CINCH_END_HELPER CINCH_HELPER __attribute__((preserve_all))
+#endif
 CINCH_END_HELPER void load_some(void* lanes, const u8* buffer, i64 first, u32 count, u32 size);
 CINCH_END_HELPER void store_some(u8* buffer, i64 first, u32 count, const void* lanes, u32 size);
 #if CINCH_HELPERS != 1

@@ -165,7 +165,11 @@ CINCH_LANG_FN U random_half(const DrawStream& stream, u32 plane, U index) {
 // Where the first 16 bits tie, 16 more decide: once in tens of thousands of elements, so not worth
 // a place in every kernel that rounds, nor any register of it. CUDA's calls cost registers.
 #if CINCH_LANG_VECTORS
+#if __has_feature(address_sanitizer)
+#define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN  // what a sanitizer adds keeps no vectors
+#else
 #define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN __attribute__((preserve_all))
+#endif
 #else
 #define CINCH_LANG_TIE_FN CINCH_LANG_FN
 #endif
