@@ -35,6 +35,14 @@ extern "C" {
 #define CINCH_API
 #endif
 
+/* The type of an enum, so that in C++, too, a number of a later version, or a wrong one, is a value
+ * that the library can refuse. */
+#ifdef __cplusplus
+#define CINCH_OF_INT : int
+#else
+#define CINCH_OF_INT
+#endif
+
 #define CINCH_ABI_VERSION 1
 
 /* CINCH_ABI_VERSION of the library; differs from the header's where they do not fit. */
@@ -44,7 +52,7 @@ CINCH_API const char* cinch_version(void);
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-typedef enum cinch_status {
+typedef enum cinch_status CINCH_OF_INT {
   CINCH_OK = 0,
   CINCH_INVALID_ARGUMENT = 1, /* an argument that cannot be: null, type, shape, strides, size */
   CINCH_OUT_OF_RANGE = 2,     /* a parameter or index outside its range */
@@ -80,7 +88,7 @@ typedef struct cinch_error {
 typedef struct cinch_program cinch_program;
 
 /* Where the new values of states are written. */
-typedef enum cinch_states {
+typedef enum cinch_states CINCH_OF_INT {
   CINCH_STATES_SECOND_BUFFER = 0, /* beside the present ones: a second buffer as large */
   /* Over the present ones, wherever that is safe: after a sweep that finds non-finite values. Where
    * a call on many tensors fails, tensors whose part was done then keep their new states. */
@@ -121,7 +129,7 @@ CINCH_API cinch_status cinch_program_save(const cinch_program* program, const ch
 /* Sessions keep what they need of it. NULL is allowed. */
 CINCH_API void cinch_program_release(cinch_program* program);
 
-typedef enum cinch_aggregation {
+typedef enum cinch_aggregation CINCH_OF_INT {
   CINCH_GATHER = 0,      /* every rank's payload is decoded */
   CINCH_SUM_TO_TEST = 1, /* payloads add up field by field: declared */
   CINCH_SUM_PROVED = 2   /* payloads add up field by field: proved */
@@ -162,8 +170,8 @@ CINCH_API cinch_status cinch_program_get_state(const cinch_program* program, siz
 
 /* ---- tensors and payloads ------------------------------------------------------------------ */
 
-typedef enum cinch_dtype { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16 = 2 } cinch_dtype;
-typedef enum cinch_device { CINCH_CPU = 0, CINCH_CUDA = 1 } cinch_device;
+typedef enum cinch_dtype CINCH_OF_INT { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16 = 2 } cinch_dtype;
+typedef enum cinch_device CINCH_OF_INT { CINCH_CPU = 0, CINCH_CUDA = 1 } cinch_device;
 
 /* A dense tensor in row-major order. */
 typedef struct cinch_tensor {
@@ -193,7 +201,7 @@ typedef struct cinch_payload {
  * the parameters' values and all memory. */
 typedef struct cinch_session cinch_session;
 
-typedef enum cinch_memory_use {
+typedef enum cinch_memory_use CINCH_OF_INT {
   CINCH_MEMORY_STATE = 0,
   CINCH_MEMORY_WORKSPACE = 1
 } cinch_memory_use;
@@ -282,6 +290,8 @@ CINCH_API cinch_status cinch_states_save_file(cinch_session* session, size_t ten
                                               const char* path, cinch_error* error);
 CINCH_API cinch_status cinch_states_load_file(cinch_session* session, size_t tensor,
                                               const char* path, cinch_error* error);
+
+#undef CINCH_OF_INT
 
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */
 

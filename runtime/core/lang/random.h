@@ -251,7 +251,7 @@ CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream
   if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E, Bits>(x, half, stream, index);
   const I sign = as_signed(bits_of(x)) >> splat<I>(31);
   const I whole = ((sum >> splat<I>(16)) ^ sign) - sign;
-  if constexpr (Bits > kMostBits) {
+  if constexpr (Bits > 16) {
     return convert<E>(kSigned ? whole : max(whole, splat<I>(0)));
   } else {
     constexpr i32 kTop = ((1 << (Bits - (kSigned ? 1 : 0) - 1)) - 1) * 2 + 1;

@@ -124,14 +124,24 @@ std::int64_t converted(float rounded, DType to) {
 }
 
 // Values that meet the draw from both sides: equal to it, a hair above, whole numbers, the ends of
-// the integers and of fixed point, and what is no number.
+// the integers and of fixed point, and what is no number. Fixed point serves vectors that hold none
+// of these: every other 64 values are such, up to the integers' ends.
 std::vector<float> values_to_round(std::size_t count, const lang::DrawStream& stream) {
   auto values = test_floats(count, 43);
   const float special[] = {
       0,        -0.0f,         1,        -1,       NAN,    INFINITY, -INFINITY,
       16383.5f, -16384,        16384.5f, 32767.5f, -32769, 65535.5f, 2147483648.0f,
       -3e9f,    4294967296.0f, 1e-40f,   -1e-40f,  7.5f,   -8.5f,    127.999f};
+  const float within[] = {0,        1,         -1,       1.25f,     -1.75f,   2.5f,     -2.5f,
+                          127.3f,   -128.6f,   255.7f,   4095.6f,   -4096.4f, 8191.7f,  -8192.2f,
+                          16382.9f, -16383.9f, 16384.6f, -16385.3f, 32766.7f, -32766.7f};
   for (std::size_t i = 0; i < count; ++i) {
+    if (i / 64 % 2 == 1) {
+      // Two digits of its own each, which no draw of 16 bits is likely to equal.
+      if (i % 2 == 0) values[i] = within[i / 2 % std::size(within)];
+      values[i] = std::clamp(values[i], -32766.9f, 32766.9f);
+      continue;
+    }
     const auto half = static_cast<float>(
         lang::random_half(stream, lang::kHalfPlane, static_cast<std::uint32_t>(i)));
     const float whole = static_cast<float>(i % 7), sign = i % 3 == 0 ? -1.0f : 1.0f;
