@@ -38,9 +38,17 @@ struct CinchClangTimes {
   double front_end_ms, optimizer_ms, machine_code_ms, link_ms;
 };
 
+enum CinchClangFault {
+  kCinchSourceFault = 1,
+  kCinchLinkFault = 2,  // no place for the linker's files, most likely
+  kCinchNoMemory = 3,
+  kCinchBroken = 4  // memory ran out before, in this process
+};
+
 // Owned by the backend until `release`.
 struct CinchClangReply {
   int ok;
+  int fault;                  // CinchClangFault, where it is not ok
   const std::uint8_t* bytes;  // the output, or nothing
   std::size_t size;
   const char* log;  // diagnostics of the compiler and the linker
@@ -62,4 +70,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 2;
+inline constexpr unsigned kCinchClangAbi = 3;

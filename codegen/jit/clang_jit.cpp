@@ -2,6 +2,7 @@
 #include "codegen/jit/clang_jit.h"
 
 #include <memory>
+#include <new>
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu_helpers.h"
@@ -31,6 +32,23 @@ std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply) {
   throw error;
 }
 
+tl::unexpected<rt::Error> refusal(std::span<const KernelSource> sources,
+                                  const CinchClangReply& reply) {
+  switch (reply.fault) {
+    case kCinchNoMemory:
+      throw std::bad_alloc();
+    case kCinchBroken:
+      return rt::fail(
+          rt::ErrorKind::Unavailable,
+          "the compiler ran out of memory before and is not used again in this process");
+    case kCinchLinkFault:
+      return rt::fail(rt::ErrorKind::Unavailable,
+                      std::string("kernels cannot be linked: ") + reply.log);
+    default:
+      throw_compile_error(sources, reply.log);
+  }
+}
+
 rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
                                     const CpuCompileOptions& options, CinchClangOutput output) {
   CINCH_CHECK(!sources.empty(), "nothing to compile");
@@ -52,7 +70,7 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
   request.address_sanitizer = options.sanitize_address;
   request.optimization_level = options.optimization_level;
   ReplyPtr reply(functions->compile(&request), functions->release);
-  if (!reply->ok) throw_compile_error(sources, reply->log);
+  if (!reply->ok) return refusal(sources, *reply);
   if (options.times) {
     *options.times = {reply->times.front_end_ms, reply->times.optimizer_ms,
                       reply->times.machine_code_ms, reply->times.link_ms};

@@ -31,8 +31,9 @@ struct CpuCompileOptions {
 
 /// The bytes of an ELF shared object that exports source.symbols and needs no library.
 /// source.target.arch is one of cpu_archs() or "native".
-/// Errors: Unavailable (no cinch_clang library). Source that does not compile is our own fault:
-/// InternalError{Bug} with log and source attached is thrown.
+/// Errors: Unavailable (no cinch_clang library, no place for the linker's files, no memory in an
+/// earlier call). std::bad_alloc is thrown where memory runs out. Source that does not compile is
+/// our own fault: InternalError{Bug} with log and source attached is thrown.
 rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
                                                   const CpuCompileOptions& options = {});
 /// The same of several sources for one target, compiled on as many threads; at least one.

@@ -37,6 +37,8 @@ void install_interrupt_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A file that grows above the limit of the process is an error of the write instead.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 Cancellable::Cancellable() {

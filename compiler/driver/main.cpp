@@ -1,5 +1,6 @@
 // The `cinch` command: every way in which a command can end.
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,10 @@ int main(int argc, char** argv) {
   } catch (const cinch::InternalError& error) {
     return end_with_fault(error, std::vector<std::string>(argv, argv + argc));
   } catch (const std::bad_alloc&) {
-    return end_with(ExitCode::Unavailable, "not enough memory");
+    // At once: what memory ran out in is half made and may not be destroyed.
+    end_with(ExitCode::Unavailable, "not enough memory");
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(ExitCode::Unavailable));
   } catch (const std::exception& error) {
     const cinch::InternalError fault(cinch::InternalErrorKind::Bug, error.what(), "main");
     return end_with_fault(fault, std::vector<std::string>(argv, argv + argc));

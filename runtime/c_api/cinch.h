@@ -114,7 +114,8 @@ typedef struct cinch_compile_options {
 
 /* Compiles, or takes the program from the cache of compiled programs (docs: CINCH_CACHE). The
  * compiler is a library of its own that is opened by the first such call. Errors: PROGRAM,
- * UNAVAILABLE (no compiler, `cpu` is beyond this machine), IO, INVALID_ARGUMENT. */
+ * UNAVAILABLE (no compiler, `cpu` is beyond this machine, memory ran out within the compiler in an
+ * earlier call), IO, INVALID_ARGUMENT, OUT_OF_MEMORY (also: less than 384 MiB of address space). */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
 /* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler.

@@ -12,6 +12,7 @@
 
 #include "runtime/image/file_bytes.h"
 #include "runtime/image/image_file.h"
+#include "runtime/image/json_tree.h"
 
 namespace cinch::rt {
 
@@ -77,7 +78,9 @@ std::optional<std::string_view> checked_meta(std::span<const std::uint8_t> bytes
 
 // Title and imports, without the image.
 std::optional<CacheEntry> read_meta(std::string_view text) {
-  const json meta = json::parse(text, nullptr, false);
+  JsonTree tree;
+  if (!tree.parse(text)) return std::nullopt;
+  const json& meta = tree.root();
   if (!meta.is_object() || !meta.contains("title") || !meta["title"].is_string() ||
       !meta.contains("imports") || !meta["imports"].is_array()) {
     return std::nullopt;

@@ -7,8 +7,11 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <latch>
+#include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "runtime/exec/float_environment.h"
 
@@ -17,6 +20,33 @@ namespace {
 
 bool is_set(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
+
+// Whether there is room for one more.
+bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
+  try {
+    started.emplace_back([&all_tried] { all_tried.wait(); });
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// How many threads, `wanted` at most, can run beside this one now, found by starting them. TBB is
+// never to find out itself: where one of its threads does not start, it leaves its work half done.
+// What was found once is not tried again.
+std::uint32_t startable_threads(std::uint32_t wanted) {
+  static std::mutex mutex;
+  static std::uint32_t known = 0;
+  const std::lock_guard lock(mutex);
+  if (known >= wanted) return wanted;
+  std::latch all_tried(1);
+  std::vector<std::thread> started;
+  while (started.size() < wanted && start_one(started, all_tried)) continue;
+  all_tried.count_down();
+  for (std::thread& thread : started) thread.join();
+  known = std::max(known, static_cast<std::uint32_t>(started.size()));
+  return static_cast<std::uint32_t>(started.size());
 }
 
 }  // namespace
@@ -34,6 +64,7 @@ struct TaskRunner::Arena {
 
 TaskRunner::TaskRunner(std::uint32_t threads) : threads_(threads) {
   if (threads_ == 0) threads_ = static_cast<std::uint32_t>(tbb::info::default_concurrency());
+  threads_ = 1 + startable_threads(threads_ - 1);
   if (threads_ > 1) arena_ = std::make_unique<Arena>(threads_);
 }
 

@@ -13,7 +13,8 @@ namespace cinch::rt {
 
 class TaskRunner {
  public:
-  /// threads 0: as many as the machine has. More threads than that are really started (for tests).
+  /// threads 0: as many as the machine has. More threads than that are really started (for tests);
+  /// fewer where the process may not have as many.
   explicit TaskRunner(std::uint32_t threads);
   ~TaskRunner();
   TaskRunner(const TaskRunner&) = delete;

@@ -11,6 +11,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/image/file_bytes.h"
 #include "runtime/image/image_json.h"
+#include "runtime/image/json_tree.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {
@@ -129,8 +130,11 @@ Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
   const auto preamble = read_preamble(bytes);
   if (!preamble) return tl::unexpected<Error>(preamble.error());
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
-  const auto json = nlohmann::json::parse(text, text + preamble->json_bytes, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return corrupt("metadata is no JSON object");
+  JsonTree tree;
+  if (!tree.parse({text, preamble->json_bytes}) || !tree.root().is_object()) {
+    return corrupt("metadata is no JSON object");
+  }
+  const nlohmann::json& json = tree.root();
   auto image = image_from_json(json);
   if (!image) return image;
   BlobReader blobs(bytes, sizeof(Preamble) + preamble->json_bytes);

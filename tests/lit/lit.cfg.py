@@ -1,6 +1,7 @@
 # lit configuration: %cinch is the command under test, FileCheck is LLVM 19's.
 import glob
 import os
+import re
 import shutil
 
 import lit.formats
@@ -29,6 +30,9 @@ for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
         config.environment[name] = os.environ[name]
 if glob.glob(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "lib", "python3*", "site-packages", "nvidia", "c*")):
     config.available_features.add("nvrtc")
+with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
+    if re.search("^CINCH_SANITIZE:[A-Z]+=$", cache.read(), re.M):
+        config.available_features.add("no-sanitizer")
 for shell in ("zsh", "fish"):
     if shutil.which(shell):
         config.available_features.add(shell)

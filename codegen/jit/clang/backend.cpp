@@ -2,10 +2,12 @@
 #include "codegen/jit/clang_backend.h"
 
 #include <clang/Basic/Version.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <sys/mman.h>
 
 #include <chrono>
-#include <system_error>
-#include <thread>
+#include <mutex>
+#include <new>
 
 #include "codegen/jit/clang/stages.h"
 
@@ -17,26 +19,24 @@ struct Reply : CinchClangReply {
   std::string log_text;
 };
 
-// Each source on a thread, the first on this one; a thread that cannot be had does not matter.
-std::vector<Compiled> compile_sources(const CinchClangRequest& request) {
-  std::vector<Compiled> compiled(request.num_sources);
-  const auto compile_one = [&](std::size_t i) {
-    compiled[i] = compile_source(request, request.sources[i]);
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < request.num_sources; ++i) {
-    try {
-      threads.emplace_back(compile_one, i);
-    } catch (const std::system_error&) {
-      compile_one(i);
-    }
-  }
-  compile_one(0);
-  for (std::thread& thread : threads) thread.join();
-  return compiled;
+// Clang uses some blocks without a look at whether it got them, and the loader ends the process
+// where a thread has no room for its variables: with less room (of address space) than programs
+// take, two threads' heaps of 128 MiB among it, none is begun.
+constexpr std::size_t kRoomBytes = std::size_t{384} << 20;
+
+bool has_room() {
+  void* const room =
+      ::mmap(nullptr, kRoomBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return room != MAP_FAILED && ::munmap(room, kRoomBytes) == 0;
+}
+
+// LLVM's own way out is to end the process.
+void throw_no_memory(void*, const char*, bool) {
+  throw std::bad_alloc();
 }
 
 bool compile_and_link(const CinchClangRequest& request, Reply& reply) {
+  reply.fault = kCinchSourceFault;
   std::vector<Compiled> compiled = compile_sources(request);
   std::vector<std::string_view> objects;
   bool ok = true;
@@ -53,6 +53,7 @@ bool compile_and_link(const CinchClangRequest& request, Reply& reply) {
     reply.storage = std::move(compiled[0].bytes);
     return true;
   }
+  reply.fault = kCinchLinkFault;
   if (request.links_helpers) objects.push_back(helpers_object(request.cpu));
   const auto start = std::chrono::steady_clock::now();
   reply.storage = link_shared_object(objects, request.address_sanitizer, reply.log_text);
@@ -71,8 +72,23 @@ CinchClangReply* close_reply(Reply* reply, bool ok) {
 
 CinchClangReply* compile(const CinchClangRequest* request) {
   auto* reply = new Reply{};
-  const bool ok = compile_and_link(*request, *reply);
-  return close_reply(reply, ok);
+  static std::once_flag once;
+  std::call_once(once, [] { llvm::install_bad_alloc_error_handler(throw_no_memory); });
+  if (has_run_out_of_memory()) {
+    reply->fault = kCinchBroken;
+    return close_reply(reply, false);
+  }
+  if (!has_room()) {
+    reply->fault = kCinchNoMemory;
+    return close_reply(reply, false);
+  }
+  try {
+    return close_reply(reply, compile_and_link(*request, *reply));
+  } catch (const std::bad_alloc&) {
+    note_out_of_memory();
+    reply->fault = kCinchNoMemory;
+    return close_reply(reply, false);
+  }
 }
 
 CinchClangReply* format(const char* text, std::size_t size) {

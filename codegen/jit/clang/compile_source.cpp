@@ -1,4 +1,6 @@
-// One source through the stages, timed.
+// One source through the stages, timed. As LLVM itself, the stages are compiled without exceptions:
+// where memory runs out within LLVM, what is thrown passes them and leaves its half-made objects as
+// they are, since their destructors may not run then.
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -50,20 +52,20 @@ class MemoryFile {
 // A fresh folder, removed with what is in it at the end of its scope.
 class OutputFolder {
  public:
-  OutputFolder() { ok_ = !llvm::sys::fs::createUniqueDirectory("cinch-link", path_); }
+  OutputFolder() : error_(llvm::sys::fs::createUniqueDirectory("cinch-link", path_)) {}
   ~OutputFolder() {
     // What cannot be removed stays in the folder of temporary files.
-    if (ok_) static_cast<void>(llvm::sys::fs::remove_directories(path_));
+    if (!error_) static_cast<void>(llvm::sys::fs::remove_directories(path_));
   }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  bool is_open() const { return ok_; }
+  const std::error_code& error() const { return error_; }
   std::string file() const { return (path_ + "/kernels.so").str(); }
 
  private:
   llvm::SmallString<128> path_;
-  bool ok_ = false;
+  std::error_code error_;
 };
 
 Bytes read_file(const std::string& path, std::string& log) {
@@ -81,16 +83,18 @@ Bytes link_shared_object(const std::vector<std::string_view>& objects, bool need
   const std::lock_guard lock(mutex);
   OutputFolder output;
   std::deque<MemoryFile> inputs;
-  bool is_written = output.is_open();
+  if (output.error()) {
+    log += "no folder for temporary files (TMPDIR): " + output.error().message();
+    return {};
+  }
   std::vector<std::string> input_paths;
   for (std::string_view object : objects) {
     const MemoryFile& input = inputs.emplace_back("cinch-object");
-    is_written = is_written && input.is_open() && input.write(object);
+    if (!input.is_open() || !input.write(object)) {
+      log += "no memory file: " + std::string(std::strerror(errno));
+      return {};
+    }
     input_paths.push_back(input.path());
-  }
-  if (!is_written) {
-    log += "no file for the linker";
-    return {};
   }
   const std::string output_path = output.file();
   std::vector<const char*> args = {"ld.lld",

@@ -30,8 +30,14 @@ struct Compiled {
   std::string log;
   CinchClangTimes times{};
 };
-/// All stages but the linker.
+/// All stages but the linker. std::bad_alloc passes: nothing of LLVM may be used after that.
 Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source);
+
+/// All sources of a request at the same time. Throws std::bad_alloc where memory has run out within
+/// LLVM, in this call or another; what LLVM holds in common may be half made then.
+std::vector<Compiled> compile_sources(const CinchClangRequest& request);
+bool has_run_out_of_memory();
+void note_out_of_memory();
 
 /// Once per process. Clang looks at the targets that are registered, too: before any other stage.
 void initialize_target();

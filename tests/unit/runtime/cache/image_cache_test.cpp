@@ -12,47 +12,13 @@
 #include <thread>
 
 #include "runtime/image/file_bytes.h"
+#include "tests/unit/runtime/cache/cache_fixture.h"
 
 namespace cinch::rt {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-
-CacheEntry entry_called(const std::string& title, std::size_t binary_bytes = 1000) {
-  CacheEntry entry;
-  entry.title = title;
-  entry.imports = {{"std:wrap/clip.cinch", {1, 2}}, {"other.cinch", {3, 0xffffffffffffffffu}}};
-  entry.image.info.name = title;
-  entry.image.target = "cpu:x86-64";
-  entry.image.binary.assign(binary_bytes, 0x5a);
-  return entry;
-}
-
-class ImageCacheTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "cinch_cache_XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) root = name;
-    settings.folder = root / "own";
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    fs::permissions(root, fs::perms::owner_all, ignored);
-    fs::remove_all(root, ignored);
-  }
-
-  ImageCache cache() const { return ImageCache(settings); }
-  fs::path only_file() const {
-    const auto entries = cache().list();
-    return entries.size() == 1 ? entries[0].path : fs::path();
-  }
-
-  fs::path root;
-  CacheSettings settings;
-};
-
-const Hash128 kKey{0x1234, 0xabcd}, kOtherKey{0x1234, 0xabce};
 
 TEST_F(ImageCacheTest, FindsWhatWasPut) {
   EXPECT_FALSE(cache().find(kKey));
