@@ -150,7 +150,7 @@ ExitCode run_bench(const BenchOptions& options) {
   const std::vector<std::string> programs = programs_or_library(options.programs);
   const double bandwidth = read_bandwidth(elements.size(), options);
   json list = json::array();
-  Progress progress("programs measured");
+  Progress progress("programs measured", reader_of(options.json));
   for (const std::string& program : programs) {
     json report = bench_one({program, options.bindings, {}, options.states}, elements, options);
     report["bandwidth_gb_per_s"] = bandwidth;

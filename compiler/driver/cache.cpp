@@ -82,12 +82,16 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
   const std::vector<std::string> programs = programs_or_library(options.programs);
+  Progress progress("programs compiled", reader_of(false));
+  std::size_t done = 0;
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
     for (const std::string& program : programs) {
+      progress.update(done++, programs.size() * options.targets.size());
       FrontEnd front_end;
       service::make_program_image(front_end, {program, options.bindings, {}, options.states},
                                   target);
+      progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }
   }

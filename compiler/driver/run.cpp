@@ -68,7 +68,7 @@ Outcome run_steps(const CodecFactory& factory, const RunOptions& options,
   Outcome outcome;
   const auto codec = factory.open(shape, options.worker, options.world);
   if (!options.state_in.empty()) codec->load_states(options.state_in);
-  Progress progress("steps");
+  Progress progress("steps", reader_of(options.json));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     encode_and_decode(*codec, view_of(inputs[i]), options.step + i, outcome);
     progress.update(i + 1, inputs.size());
@@ -86,7 +86,7 @@ Outcome run_ranks(const CodecFactory& factory, const RunOptions& options,
   const auto world = static_cast<std::uint32_t>(inputs.size());
   std::vector<float> sum(static_cast<std::size_t>(shape.num_elems()), 0.0f);
   outcome.original = sum;
-  Progress progress("ranks");
+  Progress progress("ranks", reader_of(options.json));
   std::unique_ptr<Codec> codec;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     codec = factory.open(shape, rank, world);
@@ -111,7 +111,7 @@ void time_more(const CodecFactory& factory, const RunOptions& options, const rt:
   if (options.interpret) return;
   const auto codec = factory.open(shape, options.worker, options.world);
   Outcome timed;
-  Progress progress("timing");
+  Progress progress("timing", reader_of(options.json));
   const Clock::time_point start = Clock::now();
   encode_and_decode(*codec, view_of(input), options.step, timed);
   timed.encode_ms.clear();

@@ -48,8 +48,10 @@ std::string fit_to_width(const std::string& line, std::size_t width) {
   return width == 0 || num_chars <= width ? line : line.substr(0, last) + "…";
 }
 
-Progress::Progress(std::string what)
-    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO)), start_(Clock::now()) {}
+Progress::Progress(std::string what, Reader reader)
+    : what_(std::move(what)),
+      is_wanted_(reader == Reader::People && isatty(STDERR_FILENO) != 0),
+      start_(Clock::now()) {}
 
 Progress::~Progress() {
   clear();
@@ -57,7 +59,7 @@ Progress::~Progress() {
 
 void Progress::update(std::uint64_t done, std::uint64_t total) {
   const Clock::time_point now = Clock::now();
-  if (!is_terminal_ || now - start_ < kPatience || now - last_ < kBetweenUpdates) return;
+  if (!is_wanted_ || now - start_ < kPatience || now - last_ < kBetweenUpdates) return;
   last_ = now;
   is_shown_ = true;
   const double seconds = std::chrono::duration<double>(now - start_).count();
@@ -74,6 +76,7 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
 
 void Progress::clear() {
   if (is_shown_) std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
   is_shown_ = false;
 }
 

@@ -17,24 +17,29 @@ std::size_t output_width();
 std::string fit_to_width(const std::string& line, std::size_t width);
 
 // One line on standard error that is rewritten in place while work goes on; nothing where that is
-// no terminal, and nothing for work of less than half a second.
+// no terminal or the output is for programs, and nothing for work of less than half a second.
 class Progress {
  public:
-  explicit Progress(std::string what);
+  enum class Reader { People, Program };
+  Progress(std::string what, Reader reader);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   // `done` of `total` steps; total 0 where it is not known.
   void update(std::uint64_t done, std::uint64_t total);
-
- private:
+  // Takes the line away until the next update: before anything else is printed.
   void clear();
 
+ private:
   std::string what_;
   bool is_shown_ = false;
-  bool is_terminal_;
+  bool is_wanted_;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point last_;
 };
+
+inline Progress::Reader reader_of(bool json) {
+  return json ? Progress::Reader::Program : Progress::Reader::People;
+}
 
 }  // namespace cinch::driver
