@@ -1,4 +1,4 @@
-"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default README.md and docs/tutorial.md.
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor and adding_a_target.
 
 In a document, a block ```cinch file=NAME is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
 folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines)."""
@@ -75,7 +75,7 @@ def run_document(path, build):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    files = sys.argv[2:] or [os.path.join(ROOT, "docs", "tutorial.md")]
+    files = sys.argv[2:] or [os.path.join(ROOT, "docs", name + ".md") for name in ("tutorial", "adding_a_compressor", "adding_a_target")]
     sys.exit(1 if sum(run_document(f, build) for f in files) else 0)
 
 
