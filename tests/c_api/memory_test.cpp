@@ -32,12 +32,17 @@ bool is_refused() {
   return left == 0 || (left < 0 && supply.stays_empty);
 }
 
-void* take(std::size_t size, std::size_t alignment) {
-  if (is_refused()) throw std::bad_alloc();
+// Null where the process has no more.
+void* take_block(std::size_t size, std::size_t alignment) {
   void* const block = std::aligned_alloc(
       alignment, (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment);
+  if (block != nullptr) ++supply.num_blocks;
+  return block;
+}
+
+void* take(std::size_t size, std::size_t alignment) {
+  void* const block = is_refused() ? nullptr : take_block(size, alignment);
   if (block == nullptr) throw std::bad_alloc();
-  ++supply.num_blocks;
   return block;
 }
 
@@ -55,7 +60,23 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return take(size, static_cast<std::size_t>(alignment));
 }
+// Sanitizers have each form of their own; elsewhere the others call the two above.
+void* operator new[](std::size_t size) {
+  return operator new(size);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return is_refused() ? nullptr : take_block(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
+  return operator new(size, nothrow);
+}
 void operator delete(void* block) noexcept {
+  give(block);
+}
+void operator delete[](void* block) noexcept {
+  give(block);
+}
+void operator delete[](void* block, std::size_t) noexcept {
   give(block);
 }
 void operator delete(void* block, std::size_t) noexcept {
