@@ -2,6 +2,9 @@
 // at once into a stage; elsewhere each lane draws for itself.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
@@ -100,7 +103,7 @@ void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
 }
 
 const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
-  if (level_ != Level::Element || convert.kind != InstrKind::convert) return nullptr;
+  if (convert.kind != InstrKind::convert) return nullptr;
   const Instr* round = definitions_[convert.operands[0].index()];
   const bool is_short =
       is_int(convert.dtype) && convert.dtype.bits >= 2 && convert.dtype.bits <= 32;
@@ -109,16 +112,56 @@ const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
   return first_of_staged_draw(*round) ? round : nullptr;
 }
 
+bool CpuKernelEmitter::rounds_again(const std::vector<Instr>& instrs) const {
+  bool rounds = false;
+  std::set<rt::BufferIndex> loaded, stored;
+  for (const Instr& instr : instrs) {
+    switch (instr.kind) {
+      case InstrKind::load_linear:
+      case InstrKind::load_at:
+        loaded.insert(instr.buffers[0]);
+        break;
+      case InstrKind::store_linear:
+        stored.insert(instr.buffers[0]);
+        break;
+      case InstrKind::store_at:
+      case InstrKind::add_at:
+      case InstrKind::hist_add:
+      case InstrKind::reduce:
+      case InstrKind::running_sum:
+      case InstrKind::local_store:
+        return false;
+      default:
+        rounds |= rounded_to_int(instr) != nullptr;
+    }
+  }
+  return rounds && !options_.count_accesses &&
+         std::none_of(stored.begin(), stored.end(),
+                      [&](rt::BufferIndex b) { return loaded.contains(b); });
+}
+
 // Rounding and conversion at once, in fixed point.
 bool CpuKernelEmitter::emit_rounded_int(const Instr& convert) {
   const Instr* round = rounded_to_int(convert);
   const auto first = round ? first_of_run(round->operands[1]) : std::nullopt;
   if (!first) return false;
-  const char* container = is_signed_int(convert.dtype) ? "i32" : "u32";
-  define(convert.results[0],
-         fmt::format("lang::convert<{}>(staged_int<{}, {}>({}, i, {}, {}, {} + tile))",
-                     c_type(type(convert.results[0])), container, convert.dtype.bits,
-                     stage_name(*round), operand(round->operands[0]), stream_name(*round), *first));
+  const std::string kind =
+      fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(convert.dtype) ? "i32" : "u32",
+                  convert.dtype.bits, rounded_range(*round, convert.dtype));
+  const std::string stage = stage_name(*round), x = operand(round->operands[0]);
+  const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
+                                        stream_name(*round), *first);
+  const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
+  const std::string result_type = c_type(type(convert.results[0]));
+  if (!rounds_again(kernel_.sections[section_].instrs)) {
+    define(convert.results[0], fmt::format("lang::convert<{}>({})", result_type, exact));
+  } else {
+    line(fmt::format("Lanes<{}> {};", result_type, name(convert.results[0])));
+    line(fmt::format("if constexpr (whole.value) {} = lang::convert<{}>({});",
+                     name(convert.results[0]), result_type, but));
+    line(fmt::format("else {} = lang::convert<{}>({});", name(convert.results[0]), result_type,
+                     exact));
+  }
   return true;
 }
 

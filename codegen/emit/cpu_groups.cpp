@@ -144,7 +144,13 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   const bool is_tile = kernel_.group_kind == kir::GroupKind::Tile;
   line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
   line(fmt::format("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len"));
+  const bool is_again = rounds_again(instrs);
+  if (is_again) line("Truth rare = Truth(0);");
   const bool is_placed = is_placed_by_hits(section_);
+  const bool has_rows =
+      !is_placed && std::any_of(instrs.begin(), instrs.end(),
+                                [&](const Instr& instr) { return same_in_rows(instr) != 0; });
+  if (has_rows) line("for (u32 row = 0; row < end; row += kColumns) {");
   if (is_placed) {
     line(
         fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
@@ -152,7 +158,8 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
                     section_));
   } else {
     line("#pragma clang loop unroll_count(2)");
-    line("for (u32 i = 0; i < end; i += W) {");
+    line(has_rows ? "for (u32 i = row; i < least(row + kColumns, end); i += W) {"
+                  : "for (u32 i = 0; i < end; i += W) {");
   }
   line("const u32 active = whole.value ? u32(W) : least(tile_len - i, u32(W));");
   line("const Truth live = whole.value ? all_lanes() : first_lanes(active);");
@@ -161,8 +168,18 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   emit_vector(instrs);
   level_ = Level::Group;
   line("}");
+  if (has_rows) {
+    for (const Instr& instr : instrs) end_row(instr);
+    line("}");
+  }
+  if (is_again) line("return any_lane(rare);");
   line("};");
   // Few vectors are left where an earlier phase knows which ones count: once is enough.
+  if (is_again) {
+    line(fmt::format("if (!({}) || elements(Known<true>{{}})) elements(Known<false>{{}});",
+                     is_whole_text(instrs)));
+    return;
+  }
   if (!is_placed) line(fmt::format("if ({}) elements(Known<true>{{}});", is_whole_text(instrs)));
   line(is_placed ? "elements(Known<false>{});" : "else elements(Known<false>{});");
 }

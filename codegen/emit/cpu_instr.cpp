@@ -57,7 +57,7 @@ void CpuKernelEmitter::assign(ValueId value, const std::string& text) {
 }
 
 void CpuKernelEmitter::emit_element_wise(const Instr& instr) {
-  if (emit_bounded(instr)) return;
+  if (emit_bounded(instr) || emit_plain_bits(instr)) return;
   define(instr.results[0], element_wise(
                                instr, [&](ValueId value) { return type(value); },
                                [&](ValueId value) { return operand(value); }));

@@ -15,6 +15,7 @@
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu_storage.h"
 #include "codegen/kir/kir.h"
+#include "codegen/kir/value_ranges.h"
 
 namespace cinch::codegen {
 
@@ -92,6 +93,13 @@ class CpuKernelEmitter {
   bool emit_bounded(const Instr& instr);
   std::vector<ValueId> uniform_bounds(const std::vector<Instr>& instrs) const;
 
+  // ---- cpu_known.cpp: what is known of values ----
+  /// The RoundedRange (random.h) of a draw that becomes an integer of this type.
+  const char* rounded_range(const Instr& round, DType to);
+  bool is_flagged(ValueId value) const;
+  /// Prints the bits of a float that need not be made canonical; false for all else.
+  bool emit_plain_bits(const Instr& instr);
+
   // ---- cpu_memory.cpp ----
   Storage storage(rt::BufferIndex buffer) const;
   void emit_memory(const Instr& instr);
@@ -129,6 +137,11 @@ class CpuKernelEmitter {
   void declare_folds(const Instr& instr, std::string_view kind);
   /// Is the result the same in whatever order elements are taken in?
   bool is_any_order(const Instr& instr) const;
+  /// Members of a region combiner's tuples that are the same for all elements of a row of a whole
+  /// tile: a bit for each; 0 where there are none, or not all elements take part.
+  unsigned same_in_rows(const Instr& instr) const;
+  void end_row(const Instr& instr);
+  std::string tuple_text(const Instr& instr, unsigned shown) const;
   void close_reduce_tile(const Instr& instr);
   void emit_reduce(const Instr& instr);
   void emit_running_sum(const Instr& instr);
@@ -170,6 +183,9 @@ class CpuKernelEmitter {
   void emit_draw(const Instr& instr);
   /// The staged draw behind a conversion to a short integer, or null.
   const Instr* rounded_to_int(const Instr& convert) const;
+  /// May whole tiles be rounded without the rare lanes, and again where there were some? That is
+  /// where doing a tile twice does no harm.
+  bool rounds_again(const std::vector<Instr>& instrs) const;
   bool emit_rounded_int(const Instr& convert);
   /// Is that all that its result is used for?
   bool is_only_converted(const Instr& round) const;
@@ -189,6 +205,7 @@ class CpuKernelEmitter {
   std::size_t instr_ = 0;
   std::vector<Level> value_levels_;
   std::vector<const Instr*> definitions_;
+  kir::ValueRanges ranges_{program_, kernel_, definitions_};
   std::vector<Phase> phases_;
   std::vector<std::size_t> def_phase_;
   std::set<std::uint32_t> crossing_;  // group values used in a later phase than their own

@@ -1,6 +1,9 @@
 // CpuKernelEmitter: reductions, running sums and scans, in the prelude's terms.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
@@ -33,6 +36,33 @@ bool CpuKernelEmitter::is_any_order(const Instr& instr) const {
   if (!combiner.op) return false;
   const bool is_bound = *combiner.op == ScalarOp::min || *combiner.op == ScalarOp::max;
   return is_bound || !kir::is_float(type(instr.results[0]));
+}
+
+unsigned CpuKernelEmitter::same_in_rows(const Instr& instr) const {
+  if (instr.kind != InstrKind::reduce || kernel_.group_kind != kir::GroupKind::Tile) return 0;
+  const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+  const std::size_t members = instr.results.size() - 1;
+  if (combiner.op || instr.operands.size() > members || members > 32) return 0;
+  unsigned same = 0;
+  for (std::size_t i = 0; i < members; ++i) {
+    if (!is_element(instr.operands[i]) || is_constant(instr.operands[i])) same |= 1u << i;
+  }
+  for (unsigned before = 0; same != before;) {
+    before = same;
+    std::set<ValueId> varying;
+    for (std::size_t i = 0; i < combiner.args.size(); ++i) {
+      if (!(same >> i % members & 1)) varying.insert(combiner.args[i]);
+    }
+    for (const Instr& step : combiner.body) {
+      const bool varies = std::any_of(step.operands.begin(), step.operands.end(),
+                                      [&](ValueId operand) { return varying.contains(operand); });
+      if (varies) varying.insert(step.results.begin(), step.results.end());
+    }
+    for (std::size_t i = 0; i < members; ++i) {
+      if (varying.contains(combiner.results[i])) same &= ~(1u << i);
+    }
+  }
+  return same;
 }
 
 // A region combiner is a function of two tuples; `live` are the lanes whose result counts.
@@ -112,13 +142,34 @@ void CpuKernelEmitter::emit_reduce(const Instr& instr) {
     }
     return;
   }
+  const std::string columns = "columns_" + name(instr.results[0]);
+  const std::string tuple = tuple_text(instr, ~0u);
+  const std::string take =
+      fmt::format("{}.take(join_{}, i, {}, {});", columns, instr.combiner, tuple, part);
+  const unsigned same = same_in_rows(instr);
+  if (same == 0) return line(take);
+  line(fmt::format("if constexpr (whole.value) {}.template take_of_row<{}u>(join_{}, i, {});",
+                   columns, same, instr.combiner, tuple));
+  line("else " + take);
+}
+
+// The values that a region combiner takes in; 0 in place of members that `shown` has no bit for.
+std::string CpuKernelEmitter::tuple_text(const Instr& instr, unsigned shown) const {
+  const auto types = combined_types(kernel_.combiners[instr.combiner]);
   std::string values;
-  for (std::size_t i = 0; i < num_values; ++i) {
-    values += (values.empty() ? "" : ", ") + lanes(instr.operands[i]);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    values +=
+        (values.empty() ? "" : ", ") +
+        (shown >> i & 1 ? lanes(instr.operands[i]) : fmt::format("Lanes<{}>(0)", c_type(types[i])));
   }
-  line(fmt::format("columns_{}.take(join_{}, i, make_tuple_of<{}>({}), {});",
-                   name(instr.results[0]), instr.combiner, element_list(combined_types(combiner)),
-                   values, part));
+  return fmt::format("make_tuple_of<{}>({})", element_list(types), values);
+}
+
+void CpuKernelEmitter::end_row(const Instr& instr) {
+  const unsigned same = same_in_rows(instr);
+  if (same == 0) return;
+  line(fmt::format("if constexpr (whole.value) columns_{}.end_row(join_{}, row, {});",
+                   name(instr.results[0]), instr.combiner, tuple_text(instr, same)));
 }
 
 void CpuKernelEmitter::close_reduce_tile(const Instr& instr) {
@@ -126,7 +177,12 @@ void CpuKernelEmitter::close_reduce_tile(const Instr& instr) {
   const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
   if (!combiner.op) {
     const std::string result = name(instr.results[0]);
-    const std::string part = fmt::format("columns_{}.result(join_{})", result, instr.combiner);
+    std::string part = fmt::format("columns_{}.result(join_{})", result, instr.combiner);
+    if (const unsigned same = same_in_rows(instr)) {
+      part = fmt::format(
+          "columns_{0}.is_whole ? columns_{0}.template result_of_rows<{1}u>(join_{2}) : {3}",
+          result, same, instr.combiner, part);
+    }
     if (has_many_tiles()) {
       line(fmt::format("levels_{}.push(join_{}, 0, {});", result, instr.combiner, part));
     } else {

@@ -72,11 +72,18 @@ CINCH_CALL V staged_round(const HalfStage& stage, u32 place, V x, const lang::Dr
   return lang::stochastic_round_with(x, half, stream, index);
 }
 // The same as an integer of `Bits` bits: E is i32 or u32.
-template <class E, int Bits>
+template <class E, int Bits, lang::RoundedRange Range = lang::RoundedRange::Any>
 CINCH_CALL Lanes<E> staged_int(const HalfStage& stage, u32 place, Lanes<f32> x,
                                const lang::DrawStream& stream, u32 first) {
   const Lanes<u32> half = lang::convert<u32>(local_lanes(stage.at + place));
-  return lang::stochastic_int<E, Bits>(x, half, stream, lane_numbers() + wide(first + place));
+  return lang::stochastic_int<E, Bits, Range>(x, half, stream,
+                                              lane_numbers() + wide(first + place));
+}
+// The same but for lanes that are added to `rare`: those have to be rounded again, by staged_int.
+template <class E, int Bits, lang::RoundedRange Range>
+CINCH_CALL Lanes<E> staged_int_but(Truth& rare, const HalfStage& stage, u32 place, Lanes<f32> x) {
+  const Lanes<u32> half = lang::convert<u32>(local_lanes(stage.at + place));
+  return lang::stochastic_int_but<E, Bits, Range>(rare, x, half);
 }
 CINCH_CALL Lanes<f32> staged_normals(const NormalStage& stage, u32 place) {
   return local_lanes(stage.at + stage.skipped + place);

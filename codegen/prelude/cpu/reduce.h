@@ -8,7 +8,8 @@
 
 namespace cinch {
 
-constexpr int kColumnVectors = 128 / W;
+constexpr u32 kColumns = 128;
+constexpr int kColumnVectors = kColumns / W;
 
 #define CINCH_OPERATION(Name, function, identity_value) \
   template <class E>                                    \

@@ -71,12 +71,35 @@ CINCH_CALL Part<E...> fold_part(const Join& join, Part<E...> x) {
   }
 }
 
-// One tile's columns.
+// Members that are the same in all columns of a whole tile, where Same has a bit for each: taken
+// from `same`, or left as they are in `to`.
+template <unsigned Same>
+CINCH_CALL Tuple<> with_same(Tuple<>, Tuple<>) {
+  return {};
+}
+template <unsigned Same, class E, class... R>
+CINCH_CALL Tuple<E, R...> with_same(Tuple<E, R...> x, Tuple<E, R...> same) {
+  return {Same & 1 ? same.head : x.head, with_same<(Same >> 1)>(x.tail, same.tail)};
+}
+template <unsigned Same>
+CINCH_CALL void set_others(Tuple<>&, Tuple<>) {}
+template <unsigned Same, class E, class... R>
+CINCH_CALL void set_others(Tuple<E, R...>& to, Tuple<E, R...> x) {
+  if constexpr (!(Same & 1)) to.head = x.head;
+  set_others<(Same >> 1)>(to.tail, x.tail);
+}
+
+// One tile's columns. Where a member is the same in all of them, such as the count of what was
+// taken in, it stands in `same` while rows of a whole tile are taken in, and what a join computes
+// from such members alone is computed once per row.
 template <class... E>
 struct TupleColumns {
   Part<E...> column[kColumnVectors];
+  Tuple<E...> same;
+  bool is_whole;
 
   CINCH_MEMBER void clear() {
+    is_whole = false;
     for (int i = 0; i < kColumnVectors; ++i) {
       clear_tuple(column[i].value);
       column[i].has = Truth(0);
@@ -86,6 +109,49 @@ struct TupleColumns {
   CINCH_MEMBER void take(const Join& join, u32 place, Tuple<E...> x, Truth part) {
     Part<E...>& c = column[place / W % kColumnVectors];
     c = join_parts(join, c, Part<E...>{x, part});
+  }
+  template <unsigned Same, class Join>
+  CINCH_MEMBER void take_of_row(const Join& join, u32 place, Tuple<E...> x) {
+    Tuple<E...>& c = column[place / W % kColumnVectors].value;
+    if (place < kColumns) {
+      set_others<Same>(c, x);
+    } else {
+      set_others<Same>(c, join(with_same<Same>(c, same), x, all_lanes()));
+    }
+  }
+  // Of x only the members that are the same count.
+  template <class Join>
+  CINCH_MEMBER void end_row(const Join& join, u32 first, Tuple<E...> x) {
+    same = first == 0 ? x : join(same, x, all_lanes());
+    is_whole = true;
+  }
+  // Of a whole tile: columns stay alike from step to step.
+  template <unsigned Same, class Join>
+  __attribute__((noinline)) Part<E...> result_of_rows(const Join& join) {
+    const auto join_same = [&](Tuple<E...> a, Tuple<E...> b) __attribute__((always_inline)) {
+      return join(with_same<Same>(a, same), with_same<Same>(b, same), all_lanes());
+    };
+#pragma clang loop unroll(disable)
+    for (int step = kColumnVectors / 2; step >= 1; step /= 2) {
+#pragma clang loop unroll(disable)
+      for (int i = 0; i < step; ++i) {
+        set_others<Same>(column[i].value, join_same(column[i].value, column[i + step].value));
+      }
+      same = join(same, same, all_lanes());
+    }
+    return {fold_same<Same, W / 2>(join, column[0].value), all_lanes()};
+  }
+  template <unsigned Same, int Distance, class Join>
+  CINCH_MEMBER Tuple<E...> fold_same(const Join& join, Tuple<E...> x) {
+    const Tuple<E...> whole = with_same<Same>(x, same);
+    if constexpr (Distance == 0) {
+      return whole;
+    } else {
+      const Tuple<E...> joined =
+          join(whole, with_same<Same>(tuple_down<Distance>(x), same), all_lanes());
+      same = joined;
+      return fold_same<Same, Distance / 2>(join, joined);
+    }
   }
   // Lane 0 of the result counts.
   template <class Join>

@@ -217,47 +217,82 @@ CINCH_LANG_SLOW_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const 
                                                   Like<F, u32> index) {
   return float_to_int<E>(stochastic_round_with(x, half, stream, index), Bits);
 }
+// What is known of the number that stochastic_int rounds.
+enum class RoundedRange {
+  Any,
+  Within,  // an integer of Bits bits holds it, and so does fixed point: at most 32766 either way
+  NonNegative  // and it is not below 0
+};
+// x's sign on a number that is not negative. Zeros have none to give: theirs is 0.
+template <class I, class F>
+CINCH_LANG_FN I with_sign_of(I magnitude, F x) {
+#if CINCH_LANG_NAMES_AVX2
+  if constexpr (kSame<F, Vec<float, 8>>) {
+    using Ints = int __attribute__((vector_size(32)));
+    return __builtin_bit_cast(I, __builtin_ia32_psignd256(__builtin_bit_cast(Ints, magnitude),
+                                                          __builtin_bit_cast(Ints, x)));
+  }
+#endif
+  const I sign = as_signed(bits_of(x)) >> splat<I>(31);
+  return (magnitude ^ sign) - sign;
+}
 // The same value in fixed point: |x| in units of 2^-16 plus 65535 - half carries into the whole
 // part just where the draw is below the fraction. Where all 16 bits below come out as ones the draw
-// ties, or x is a whole number less than its own half: those vectors go the long way, and so do
-// magnitudes that fixed point does not hold.
-template <class E, int Bits, class F>
-CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream& stream,
-                                        Like<F, u32> index) {
-  constexpr bool kSigned = kIsSigned<E>;
+// ties, or x is a whole number less than its own half: those lanes are added to `rare`, and so are
+// magnitudes that fixed point does not hold; what is returned for them is of no use.
+template <class E, int Bits, RoundedRange Range = RoundedRange::Any, class F>
+CINCH_LANG_FN Like<F, E> stochastic_int_but(Mask<F>& rare, F x, Like<F, u32> half) {
+  constexpr bool kSigned = kIsSigned<E>, kIsWithin = Range != RoundedRange::Any;
   constexpr int kMostBits = 14;
   using I = Like<F, i32>;
   // From there on a short integer saturates, so it may count as that.
   const F most = splat<F>(float(1u << (Bits < kMostBits ? Bits : kMostBits)) * 65536.0f);
-  const F units = float_abs(x) * splat<F>(65536.0f);
+  const F magnitude = Range == RoundedRange::NonNegative ? x : float_abs(x);
+  const F units = magnitude * splat<F>(65536.0f);
   const I complement = as_signed(half) ^ splat<I>(65535);
   I sum;
-  Mask<F> rare;
+  if constexpr (kIsWithin) {
+    sum = convert<i32>(units) + complement;
+  } else {
 #if CINCH_LANG_NAMES_AVX2
-  if constexpr (kSame<F, Vec<float, 8>>) {
-    // The instruction itself marks what does not fit by the sign bit, which the sum keeps.
-    using Ints = int __attribute__((vector_size(32)));
-    const Ints fixed = __builtin_ia32_cvttps2dq256(__builtin_bit_cast(Avx2Floats, units));
-    sum = __builtin_bit_cast(I, fixed) + complement;
-    rare = ((sum | splat<I>(-65536)) == splat<I>(-1)) | (sum < splat<I>(0));
-  } else
+    if constexpr (kSame<F, Vec<float, 8>>) {
+      // The instruction itself marks what does not fit by the sign bit, which the sum keeps.
+      using Ints = int __attribute__((vector_size(32)));
+      const Ints fixed = __builtin_ia32_cvttps2dq256(__builtin_bit_cast(Avx2Floats, units));
+      sum = __builtin_bit_cast(I, fixed) + complement;
+      rare |= sum < splat<I>(0);
+    } else
 #endif
-  {
-    const F held = float_min_with(float_max_with(units, splat<F>(0)), most);  // NaN counts as 0
-    sum = convert<i32>(held) + complement;
-    rare = (sum | splat<I>(-65536)) == splat<I>(-1);
-    if constexpr (Bits > kMostBits) rare |= units >= most;
+    {
+      const F held = float_min_with(float_max_with(units, splat<F>(0)), most);  // NaN counts as 0
+      sum = convert<i32>(held) + complement;
+      if constexpr (Bits > kMostBits) rare |= units >= most;
+    }
   }
-  if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E, Bits>(x, half, stream, index);
-  const I sign = as_signed(bits_of(x)) >> splat<I>(31);
-  const I whole = ((sum >> splat<I>(16)) ^ sign) - sign;
-  if constexpr (Bits > 16) {
+  // Ones above as well are only in sums beyond.
+  using Words = Vec<i16, 2 * kLanes<F>>;
+  rare |= __builtin_bit_cast(
+      Mask<F>, __builtin_bit_cast(Words, sum) == __builtin_bit_cast(Words, splat<I>(-1)));
+  const I rounded = sum >> splat<I>(16);
+  if constexpr (Range == RoundedRange::NonNegative) return convert<E>(rounded);
+  const I whole = with_sign_of(rounded, x);
+  if constexpr (kIsWithin) {
+    return convert<E>(whole);
+  } else if constexpr (Bits > 16) {
     return convert<E>(kSigned ? whole : max(whole, splat<I>(0)));
   } else {
     constexpr i32 kTop = ((1 << (Bits - (kSigned ? 1 : 0) - 1)) - 1) * 2 + 1;
     const I above = max(whole, splat<I>(kSigned ? -kTop - 1 : 0));
     return convert<E>(min(above, splat<I>(kTop)));
   }
+}
+template <class E, int Bits, RoundedRange Range = RoundedRange::Any, class F>
+CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream& stream,
+                                        Like<F, u32> index) {
+  Mask<F> rare = (Mask<F>)0;
+  const Like<F, E> fixed = stochastic_int_but<E, Bits, Range>(rare, x, half);
+  if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E, Bits>(x, half, stream, index);
+  return fixed;
 }
 #endif
 

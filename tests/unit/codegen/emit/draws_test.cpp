@@ -112,8 +112,16 @@ TEST_P(DrawsOnArch, DrawWhatTheLanguageSays) {
 
 struct IntRounding {
   DType dtype;
+  bool is_bounded;  // to what the integer and fixed point hold, before it is rounded
   BufferIndex out;
 };
+
+// The numbers that an integer of the type and fixed point both hold.
+std::pair<float, float> fixed_bounds(DType dtype) {
+  const float top =
+      std::min(32766.0f, std::ldexp(1.0f, dtype.bits - (is_signed_int(dtype) ? 1 : 0)) - 1);
+  return {is_signed_int(dtype) ? std::max(-top - 1, -32766.0f) : 0.0f, top};
+}
 
 // The value behind language.md's conversion, as 64 bits.
 std::int64_t converted(float rounded, DType to) {
@@ -160,7 +168,9 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
   for (const DTypeKind kind : {DTypeKind::UInt, DTypeKind::Int}) {
     for (const std::uint8_t bits : {2, 4, 8, 13, 14, 15, 16, 31, 32}) {
       const DType dtype{kind, bits};
-      kinds.push_back({dtype, add_test_buffer(program, "out", kI64, pool.n())});
+      for (const bool is_bounded : {false, true}) {
+        kinds.push_back({dtype, is_bounded, add_test_buffer(program, "out", kI64, pool.n())});
+      }
     }
   }
   KernelBuilder b(program, "round", GroupKind::Tile);
@@ -168,8 +178,12 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
   const ValueId base = b.group_base();
   b.elements();
   const ValueId x = b.load_linear(in, base);
-  const ValueId rounded = b.stochastic_round({5, false}, x, b.element());
+  const ValueId rounded_freely = b.stochastic_round({5, false}, x, b.element());
   for (const IntRounding& kind : kinds) {
+    const auto [low, top] = fixed_bounds(kind.dtype);
+    const ValueId bounded = b.scalar(ScalarOp::clamp, {x, b.const_f32(low), b.const_f32(top)});
+    const ValueId rounded =
+        kind.is_bounded ? b.stochastic_round({5, false}, bounded, b.element()) : rounded_freely;
     b.store_linear(kind.out, b.convert(b.convert(rounded, kF32, kind.dtype), ComputeType::I64),
                    base);
   }
@@ -184,7 +198,9 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
     for (const IntRounding& kind : kinds) {
       const auto got = run.get<std::int64_t>(kind.out, values.size());
       for (std::uint32_t i = 0; i < values.size(); ++i) {
-        const float by_language = lang::stochastic_round(values[i], stream, i);
+        const auto [low, top] = fixed_bounds(kind.dtype);
+        const float x = kind.is_bounded ? lang::clamp(values[i], low, top) : values[i];
+        const float by_language = lang::stochastic_round(x, stream, i);
         ASSERT_EQ(got[i], converted(by_language, kind.dtype))
             << dtype_name(kind.dtype) << " of " << values[i] << " at " << i;
       }

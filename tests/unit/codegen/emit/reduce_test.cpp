@@ -216,6 +216,73 @@ TEST_P(ReduceOnArch, JoinsTuplesAlongRowsOfAnyLength) {
   }
 }
 
+// A member that is the same for all elements of a row is computed once per row of a whole tile, and
+// enters the members that vary.
+struct Counted {
+  float value;
+  std::uint32_t count;
+  float scaled;
+};
+Counted join_counted(Counted a, Counted b) {
+  return {a.value * 0.75f - b.value * static_cast<float>(b.count), a.count * 3 + b.count,
+          a.scaled / static_cast<float>(a.count) + b.value};
+}
+
+TEST_P(ReduceOnArch, JoinsTuplesWithAMemberThatIsTheSameInARow) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const HostExprId tiles = num_tiles(program);
+  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
+  const BufferIndex value = add_test_buffer(program, "value", kF32, tiles);
+  const BufferIndex number = add_test_buffer(program, "count", kU32, tiles);
+  const BufferIndex scaled = add_test_buffer(program, "scaled", kF32, tiles);
+  KernelBuilder b(program, "tiles", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  const std::uint32_t combiner = b.combiner(
+      {ComputeType::F32, ComputeType::U32, ComputeType::F32},
+      [&](std::span<const ValueId> x, std::span<const ValueId> y) {
+        const auto real = [&](ValueId id) { return b.convert(id, ComputeType::F32); };
+        return std::vector<ValueId>{b.sub(b.mul(x[0], b.const_f32(0.75f)), b.mul(y[0], real(y[1]))),
+                                    b.add(b.mul(x[1], b.const_u32(3)), y[1]),
+                                    b.add(b.scalar(ScalarOp::div, {x[2], real(x[1])}), y[0])};
+      });
+  b.elements();
+  const ValueId x = b.load_linear(in, base);
+  const auto out = b.reduce({x, b.const_u32(2), x}, combiner);
+  b.group();
+  b.store_at(value, b.group_index(), out[0]);
+  b.store_at(number, b.group_index(), out[1]);
+  b.store_at(scaled, b.group_index(), out[2]);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  for (const std::size_t n : {1u, 200u, 1023u, 1024u, 1025u, 5000u}) {
+    const auto data = test_floats(n, 8);
+    KernelRun run(program, *module, {.n = static_cast<std::int64_t>(n)});
+    run.set(in, data);
+    run.run(0, {2, 2});
+    const std::size_t count = (n + 1023) / 1024;
+    const auto values = run.get<float>(value, count);
+    const auto counts = run.get<std::uint32_t>(number, count);
+    const auto scales = run.get<float>(scaled, count);
+    for (std::size_t tile = 0; tile < count; ++tile) {
+      const std::size_t begin = tile * 1024, len = std::min<std::size_t>(n - begin, 1024);
+      const auto want = ordered_reduce<Counted>(
+          len,
+          [&](std::size_t i) {
+            return std::optional<Counted>({data[begin + i], 2u, data[begin + i]});
+          },
+          join_counted);
+      ASSERT_EQ(counts[tile], want->count) << GetParam() << " n=" << n << " tile " << tile;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(values[tile]),
+                std::bit_cast<std::uint32_t>(lang::canonical(want->value)));
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(scales[tile]),
+                std::bit_cast<std::uint32_t>(lang::canonical(want->scaled)));
+    }
+    ASSERT_TRUE(run.guards_are_whole());
+  }
+}
+
 TEST_P(ReduceOnArch, SumsRowsAndUsesTheSumInALaterSection) {
   KernelProgram program;
   HostExprPool& pool = program.info.exprs;

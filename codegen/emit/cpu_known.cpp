@@ -1,0 +1,53 @@
+// CpuKernelEmitter: what is known of values, and the shorter forms that it allows.
+#include <algorithm>
+
+#include "codegen/emit/cpu_kernel.h"
+#include "codegen/kir/builder.h"
+
+namespace cinch::codegen {
+
+using kir::InstrKind;
+
+const char* CpuKernelEmitter::rounded_range(const Instr& round, DType to) {
+  constexpr double kMostFixed = 32766;
+  const int magnitude_bits = to.bits - (is_signed_int(to) ? 1 : 0);
+  const double top = static_cast<double>((std::uint64_t{1} << magnitude_bits) - 1);
+  const double low = is_signed_int(to) ? -top - 1 : 0;
+  const kir::ValueRange x = ranges_.of(round.operands[0]);
+  if (!x.is_within(std::max(low, -kMostFixed), std::min(top, kMostFixed))) return "Any";
+  return x.low >= 0 ? "NonNegative" : "Within";
+}
+
+namespace {
+bool is_scalar(const kir::Instr* instr, ScalarOp op) {
+  return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;
+}
+}  // namespace
+
+// Does this section flag the elements where the value is not finite? What a call computes from them
+// is then used by nobody.
+bool CpuKernelEmitter::is_flagged(ValueId value) const {
+  const auto definition = [&](ValueId id) { return definitions_[id.index()]; };
+  const auto& instrs = kernel_.sections[section_].instrs;
+  return std::any_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
+    if (instr.kind != InstrKind::flag_nonfinite) return false;
+    const Instr* is_not = definition(instr.operands[0]);
+    if (!is_scalar(is_not, ScalarOp::bit_not)) return false;
+    const Instr* is_finite = definition(is_not->operands[0]);
+    return is_scalar(is_finite, ScalarOp::isfinite) && is_finite->operands[0] == value;
+  });
+}
+
+bool CpuKernelEmitter::emit_plain_bits(const Instr& instr) {
+  if (level_ != Level::Element || instr.kind != InstrKind::bitcast) return false;
+  if (instr.from_dtype != kF32 || instr.dtype != kU32) return false;
+  const ValueId x = instr.operands[0];
+  const Instr* sign_change = definitions_[x.index()];
+  const bool changes_sign =
+      is_scalar(sign_change, ScalarOp::abs) || is_scalar(sign_change, ScalarOp::neg);
+  if (!is_flagged(changes_sign ? sign_change->operands[0] : x)) return false;
+  define(instr.results[0], "lang::bits_of(" + operand(x) + ")");
+  return true;
+}
+
+}  // namespace cinch::codegen

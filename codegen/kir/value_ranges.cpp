@@ -1,0 +1,209 @@
+// Bodies of value_ranges.h. Every operation that rounds is monotone in each operand, so that the
+// ends of a result are among the results of the operands' ends, rounded likewise.
+#include "codegen/kir/value_ranges.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "codegen/kir/builder.h"
+
+namespace cinch::kir {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+// Integers up to here are exact as doubles.
+constexpr double kExact = 0x1p53;
+
+double integer_top(DType dtype) {
+  return std::ldexp(1.0, dtype.bits - (is_signed_int(dtype) ? 1 : 0)) - 1;
+}
+
+ValueRange all_of(DType dtype) {
+  if (is_bool(dtype)) return {0, 1};
+  if (!is_int(dtype)) return {-kInf, kInf, true};
+  const double top = integer_top(dtype);
+  return {is_signed_int(dtype) ? -top - 1 : 0, top};
+}
+
+ValueRange all_of(ComputeType type) {
+  return all_of(dtype_of(type));
+}
+
+double number_of(std::uint64_t bits, ComputeType type) {
+  switch (type) {
+    case ComputeType::F32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    case ComputeType::F64:
+      return std::bit_cast<double>(bits);
+    case ComputeType::U64:
+      return static_cast<double>(bits);
+    default:
+      return static_cast<double>(static_cast<std::int64_t>(bits));
+  }
+}
+
+// What the operation gives for numbers of the type, rounded as the type rounds.
+double rounded(ScalarOp op, double a, double b, ComputeType type) {
+  const auto apply = [op](auto x, auto y) {
+    return op == ScalarOp::add ? x + y : op == ScalarOp::sub ? x - y : x * y;
+  };
+  if (type == ComputeType::F32) return apply(static_cast<float>(a), static_cast<float>(b));
+  return apply(a, b);
+}
+
+ValueRange joined(const ValueRange& a, const ValueRange& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.may_be_nan || b.may_be_nan};
+}
+
+// A NaN gives way to the other one, so that it is left only where both are.
+ValueRange smaller(const ValueRange& a, const ValueRange& b) {
+  ValueRange range = {std::min(a.low, b.low), std::min(a.high, b.high)};
+  if (a.may_be_nan) range.high = std::max(range.high, b.high);
+  if (b.may_be_nan) range.high = std::max(range.high, a.high);
+  range.may_be_nan = a.may_be_nan && b.may_be_nan;
+  return range;
+}
+
+ValueRange negated(const ValueRange& x) {
+  return {-x.high, -x.low, x.may_be_nan};
+}
+
+ValueRange larger(const ValueRange& a, const ValueRange& b) {
+  return negated(smaller(negated(a), negated(b)));
+}
+
+// An integer result as its width holds it: within the type, or anything of it.
+ValueRange held(const ValueRange& range, DType dtype) {
+  const ValueRange all = all_of(dtype);
+  const bool fits = range.low >= all.low && range.high <= all.high &&
+                    std::max(std::abs(range.low), std::abs(range.high)) <= kExact;
+  return fits ? range : all;
+}
+
+}  // namespace
+
+ValueRange ValueRanges::of(ValueId value) {
+  if (found_.empty()) found_.resize(kernel_.values.size());
+  std::optional<ValueRange>& known = found_[value.index()];
+  if (!known) {
+    const ValueRange range = find(value);
+    found_[value.index()] = range;
+    return range;
+  }
+  return *known;
+}
+
+ValueRange ValueRanges::find(ValueId value) {
+  const ComputeType type = kernel_.values[value.index()].type;
+  const Instr* instr = definitions_[value.index()];
+  if (!instr) return all_of(type);
+  switch (instr->kind) {
+    case InstrKind::constant: {
+      const double number = number_of(instr->bits, type);
+      return std::isnan(number) ? all_of(type) : ValueRange{number, number};
+    }
+    case InstrKind::scalar:
+      return of_scalar(*instr, type);
+    case InstrKind::convert:
+      return of_convert(*instr);
+    case InstrKind::load_linear:
+    case InstrKind::load_at:
+      return of_load(*instr, type);
+    case InstrKind::random:
+      return {0, 1};
+    case InstrKind::stochastic_round: {
+      const ValueRange x = of(instr->operands[0]);
+      return {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
+    }
+    default:
+      return all_of(type);
+  }
+}
+
+ValueRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
+  if (scalar_op_info(instr.scalar_op).result != ScalarResult::Same) return all_of(type);
+  const auto x = [&](std::size_t i) { return of(instr.operands[i]); };
+  switch (instr.scalar_op) {
+    case ScalarOp::abs: {
+      const ValueRange a = x(0);
+      const double most = std::max(std::abs(a.low), std::abs(a.high));
+      const double least =
+          a.low <= 0 && a.high >= 0 ? 0 : std::min(std::abs(a.low), std::abs(a.high));
+      const ValueRange range = {least, most, a.may_be_nan};
+      return is_integer(type) ? held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type))
+                              : range;
+    }
+    case ScalarOp::min:
+      return smaller(x(0), x(1));
+    case ScalarOp::max:
+      return larger(x(0), x(1));
+    case ScalarOp::clamp:
+      return smaller(larger(x(0), x(1)), x(2));
+    case ScalarOp::select:
+      return joined(x(1), x(2));
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+      return of_arithmetic(instr, type);
+    case ScalarOp::bit_and:
+    case ScalarOp::shr:
+      return of_bits(instr, type);
+    default:
+      return all_of(type);
+  }
+}
+
+ValueRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
+  const ValueRange a = of(instr.operands[0]), b = of(instr.operands[1]);
+  if (type == ComputeType::Bool || a.may_be_nan || b.may_be_nan) return all_of(type);
+  ValueRange range = {kInf, -kInf};
+  for (const double first : {a.low, a.high}) {
+    for (const double second : {b.low, b.high}) {
+      const double result = rounded(instr.scalar_op, first, second, type);
+      if (!std::isfinite(result)) return all_of(type);
+      range = joined(range, {result, result});
+    }
+  }
+  if (!is_integer(type)) return range;
+  return held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type));
+}
+
+// Of numbers that are not negative alone: those whose bits are their value.
+ValueRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
+  const ValueRange all = all_of(type);
+  if (!is_integer(type)) return all;
+  const ValueRange a = of(instr.operands[0]), b = of(instr.operands[1]);
+  if (instr.scalar_op == ScalarOp::bit_and) {
+    const double most = std::min(a.low >= 0 ? a.high : kInf, b.low >= 0 ? b.high : kInf);
+    return most <= all.high ? ValueRange{0, most} : all;
+  }
+  const int width = is_int(instr.dtype) ? instr.dtype.bits : 8 * compute_type_bytes(type);
+  const bool is_known = a.low >= 0 && b.low == b.high && b.low >= 0 && b.low < width;
+  return is_known ? ValueRange{0, std::floor(std::ldexp(a.high, -static_cast<int>(b.low)))} : all;
+}
+
+ValueRange ValueRanges::of_convert(const Instr& instr) {
+  const ComputeType from = kernel_.values[instr.operands[0].index()].type;
+  const ValueRange all = all_of(instr.dtype), x = of(instr.operands[0]);
+  if (is_bool(instr.dtype)) return all;
+  if (is_float(instr.dtype)) {
+    if (instr.dtype != kF32 && instr.dtype != kF64) return all;
+    if (instr.dtype == kF64) return x;
+    return {static_cast<float>(x.low), static_cast<float>(x.high), x.may_be_nan};
+  }
+  if (!is_float(from)) return held(x, instr.dtype);
+  // Saturating; NaN gives 0.
+  const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
+  const ValueRange range = {whole(x.low), whole(x.high)};
+  return x.may_be_nan ? joined(range, {0, 0}) : range;
+}
+
+// Where nothing is read there is a 0, which every type has.
+ValueRange ValueRanges::of_load(const Instr& instr, ComputeType type) const {
+  const DType dtype = program_.buffers[instr.buffers[0]].dtype;
+  return is_int(dtype) || is_bool(dtype) ? all_of(dtype) : all_of(type);
+}
+
+}  // namespace cinch::kir
