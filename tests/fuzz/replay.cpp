@@ -1,5 +1,5 @@
 // Runs a fuzz target over files: the kept corpus as an ordinary test, with no libFuzzer linked.
-// Arguments: files and folders. Fails if there is nothing to run.
+// Arguments: files and folders. Fails where one of them holds nothing to run.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -21,7 +21,8 @@ void run_file(const fs::path& path) {
 
 /// The number of files run.
 int run_path(const fs::path& path) {
-  if (!fs::is_directory(path)) return run_file(path), 1;
+  if (fs::is_regular_file(path)) return run_file(path), 1;
+  if (!fs::is_directory(path)) return 0;
   int num_files = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
     if (!entry.is_regular_file()) continue;
@@ -34,8 +35,11 @@ int run_path(const fs::path& path) {
 }  // namespace
 
 int main(int num_args, char** args) {
-  int num_files = 0;
-  for (int i = 1; i < num_args; ++i) num_files += run_path(args[i]);
-  std::printf("%d files\n", num_files);
-  return num_files > 0 ? 0 : 1;
+  if (LLVMFuzzerInitialize != nullptr) LLVMFuzzerInitialize(&num_args, &args);
+  for (int i = 1; i < num_args; ++i) {
+    const int num_files = run_path(args[i]);
+    std::printf("%s: %d files\n", args[i], num_files);
+    if (num_files == 0) return 1;
+  }
+  return num_args > 1 ? 0 : 1;
 }

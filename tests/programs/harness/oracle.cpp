@@ -6,8 +6,6 @@
 
 #include <bit>
 
-#include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
 #include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
@@ -21,6 +19,36 @@ std::vector<float> doubled(const std::vector<float>& values) {
 
 std::vector<std::uint8_t> bytes_of(const interp::Array& array) {
   return rt::pack_elements(array.dtype, array.bits);
+}
+
+interp::Inputs inputs_of(const rt::SessionOptions& options, std::uint64_t step) {
+  interp::Inputs inputs;
+  inputs.rows = options.rows;
+  inputs.cols = options.cols;
+  inputs.draw = {options.seed, step, options.tensor, options.piece};
+  inputs.worker = options.worker;
+  inputs.world = options.world;
+  return inputs;
+}
+
+// A field's packed bytes as the interpreter holds them. `env` has the payload's counts.
+rt::Result<interp::Array> array_of(const rt::PayloadExpectation& expected,
+                                   const rt::FieldInfo& field, const HostEnv& env,
+                                   std::span<const std::uint8_t> bytes) {
+  const rt::ArrayType& type = field.type;
+  interp::Array array{type.dtype, type.rank, {1, 1}, {}};
+  for (int i = 0; i < type.rank; ++i) {
+    const auto dim = expected.info->exprs.eval_int(type.dims[i], env);
+    if (!dim) return tl::unexpected<rt::Error>(dim.error());
+    array.dims[i] = *dim;
+  }
+  array.bits = rt::unpack_elements(type.dtype, bytes, array.size());
+  if (!is_signed_int(type.dtype)) return array;
+  const int unused = 64 - type.dtype.bits;
+  for (std::uint64_t& x : array.bits) {
+    x = static_cast<std::uint64_t>(static_cast<std::int64_t>(x << unused) >> unused);
+  }
+  return array;
 }
 
 std::string hex(std::span<const std::uint8_t> bytes, std::size_t at) {
@@ -76,32 +104,17 @@ Oracle::Oracle(const ir::Program& program, const rt::ProgramImage& image,
     : program_(program), image_(image), options_(options) {}
 
 interp::Inputs Oracle::inputs(std::uint64_t step) const {
-  interp::Inputs inputs;
-  inputs.rows = options_.rows;
-  inputs.cols = options_.cols;
+  interp::Inputs inputs = inputs_of(options_, step);
   inputs.states = states_;
-  inputs.draw = {options_.seed, step, options_.tensor, options_.piece};
-  inputs.worker = options_.worker;
-  inputs.world = options_.world;
   return inputs;
 }
 
 rt::Result<std::vector<std::uint8_t>> Oracle::assemble(const interp::Outputs& outputs,
                                                        std::uint64_t step) const {
   const rt::ParameterValues parameters(image_.info);
-  rt::PayloadContext context;
-  context.info = &image_.info;
-  context.fingerprint = image_.fingerprint;
-  context.decode_hash =
-      rt::decode_hash(image_.info, {parameters.kernel_words(), options_.world, options_.seed, step,
-                                    options_.tensor, options_.piece});
-  context.env.n = options_.rows * options_.cols;
-  context.env.rows = options_.rows;
-  context.env.cols = options_.cols;
-  context.env.world = options_.world;
-  context.env.worker = options_.worker;
-  context.env.step = static_cast<std::int64_t>(step);
-  context.env.params = parameters.host_values();
+  const rt::PayloadExpectation expected = expected_payload(image_, options_, parameters, step);
+  const rt::PayloadContext context{expected.info, expected.fingerprint, expected.decode_hash,
+                                   expected.env};
   rt::EncodedFields encoded;
   encoded.non_finite = outputs.non_finite;
   for (std::int64_t count : outputs.counts) {
@@ -175,6 +188,45 @@ StepResult Oracle::step(const std::vector<float>& gradient, std::uint64_t step) 
   }
   pack_states(result);
   return result;
+}
+
+rt::PayloadExpectation expected_payload(const rt::ProgramImage& image,
+                                        const rt::SessionOptions& options,
+                                        const rt::ParameterValues& parameters, std::uint64_t step) {
+  rt::PayloadExpectation expected;
+  expected.info = &image.info;
+  expected.fingerprint = image.fingerprint;
+  expected.decode_hash =
+      rt::decode_hash(image.info, {parameters.kernel_words(), options.world, options.seed, step,
+                                   options.tensor, options.piece});
+  expected.env.n = options.rows * options.cols;
+  expected.env.rows = options.rows;
+  expected.env.cols = options.cols;
+  expected.env.world = options.world;
+  expected.env.worker = options.worker;
+  expected.env.step = static_cast<std::int64_t>(step);
+  expected.env.params = parameters.host_values();
+  return expected;
+}
+
+rt::Result<std::vector<float>> interpret_decode(const ir::Program& program,
+                                                const rt::PayloadExpectation& expected,
+                                                const rt::PayloadView& view,
+                                                const rt::SessionOptions& options,
+                                                std::uint64_t step) {
+  interp::Inputs inputs = inputs_of(options, step);
+  inputs.counts.assign(view.counts.begin(), view.counts.end());
+  inputs.is_non_finite = view.header.is_non_finite();
+  HostEnv env = expected.env;
+  env.counts = inputs.counts;
+  for (std::size_t i = 0; i < view.fields.size(); ++i) {
+    auto field = array_of(expected, expected.info->wire.fields[i], env, view.fields[i]);
+    if (!field) return tl::unexpected<rt::Error>(field.error());
+    inputs.fields.push_back(std::move(*field));
+  }
+  const auto outputs = interp::run(program, ir::FunctionKind::Decode, inputs);
+  if (!outputs) return tl::unexpected<rt::Error>(outputs.error());
+  return interp::to_floats(*outputs->output);
 }
 
 namespace {

@@ -7,6 +7,8 @@
 #include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
 
 namespace cinch::testing {
@@ -40,6 +42,19 @@ class Oracle {
   rt::SessionOptions options_;
   std::vector<interp::Array> states_;
 };
+
+/// What a session of these options asks of a payload. Views into `image` and `parameters`.
+rt::PayloadExpectation expected_payload(const rt::ProgramImage& image,
+                                        const rt::SessionOptions& options,
+                                        const rt::ParameterValues& parameters, std::uint64_t step);
+
+/// What the interpreter decodes of a payload that its reader took apart, with parameters at their
+/// defaults. Errors: those of interp::run.
+rt::Result<std::vector<float>> interpret_decode(const ir::Program& program,
+                                                const rt::PayloadExpectation& expected,
+                                                const rt::PayloadView& view,
+                                                const rt::SessionOptions& options,
+                                                std::uint64_t step);
 
 /// The same steps through a session.
 StepResult run_step(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step);

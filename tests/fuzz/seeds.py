@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of the fuzz targets into tests/fuzz/corpus: what a well-formed input looks like.
+
+    seeds.py CINCH [TARGET…]    CINCH: build/release/bin/cinch; a target as run.py names it (all)
+
+Run it again where a format has changed, and for each new compressor of the library.
+"""
+import json
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from targets import CORPUS, PROGRAMS, TARGETS
+
+# Of decoder_payload.h: sizes by session, and ways.
+SIZES = [0, 1, 5, 67, 1027]
+RAW, MARKED, INDICES_UNMENDED, COUNTS_UNMENDED, DAMAGED, RESEALED = 1, 2, 4, 8, 16, 32
+
+
+def npy(values, descr="<f4", code="f", shape=None):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape or f'({len(values)},)'}, }}"
+    header = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{code}", *values)
+
+
+def gradient(num_elems):
+    rng = random.Random(num_elems)
+    return [rng.gauss(0, 1) for _ in range(num_elems)]
+
+
+def emitted(cinch, program, stage):
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run([cinch, "build", program, f"--emit={stage}", "--output", file.name], check=True)
+        return Path(file.name).read_bytes()
+
+
+def payload_of(cinch, program, num_elems):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "g.npy").write_bytes(npy(gradient(num_elems)))
+        text = PROGRAMS[program]
+        if text:
+            (folder / f"{program}.cinch").write_text(text)
+        subprocess.run([cinch, "encode", folder / f"{program}.cinch" if text else program, "--input", folder / "g.npy",
+                        "--payload", folder / "p"], check=True, stdout=subprocess.DEVNULL)
+        return (folder / "p").read_bytes()
+
+
+def decoder_input(session, way=0, at=0, what=0, longer=0, body=b""):
+    return struct.pack("<BBIBb", session, way, at, what, longer) + body
+
+
+def decoder(cinch, program):
+    payloads = [payload_of(cinch, program, n) for n in SIZES]
+    bodies = [payload[64:] for payload in payloads]
+    files = {f"valid_{SIZES[i]}": decoder_input(i, body=bodies[i]) for i in range(1, len(SIZES))}
+    files["no_elements"] = decoder_input(0)
+    files["drawn"] = decoder_input(5, body=b"drawn")
+    files["marked"] = decoder_input(3, MARKED)
+    files["indices_drawn"] = decoder_input(3, INDICES_UNMENDED, body=b"indices")
+    files["index_outside"] = decoder_input(3, INDICES_UNMENDED, body=struct.pack("<I", 1) + b"\xff" * 60)
+    files["count_above"] = decoder_input(2, COUNTS_UNMENDED, body=struct.pack("<I", 6))
+    files["raw"] = decoder_input(2, RAW, body=payloads[2])
+    files["flipped"] = decoder_input(3, DAMAGED, 70, 0xff, 0, bodies[3])
+    files["forged_count"] = decoder_input(3, DAMAGED | RESEALED, 65, 0x80, 0, bodies[3])
+    files["longer"] = decoder_input(3, DAMAGED | RESEALED, 0, 0, 16, bodies[3])
+    return files
+
+
+def image(cinch, program):
+    """An image with a binary of 16 zeros, as image_fuzz.cpp takes it."""
+    file = emitted(cinch, program, "image")
+    (json_bytes,) = struct.unpack_from("<Q", file, 24)
+    tree = json.loads(file[48:48 + json_bytes])
+    tree["blob_bytes"][-1] = 16
+    text = json.dumps(tree, separators=(",", ":")).encode()
+    return struct.pack("<H", len(text)) + text + bytes(-len(text) % 16) + bytes(16)
+
+
+def state(name, dtype, data):
+    return struct.pack("<IIQ", len(name), len(dtype), len(data)) + name + dtype + data
+
+
+def payload():
+    """For the wire of payload_fuzz.cpp: 3 indices, 3 codes of 5 bits, 37 x 2 places of 11 bits, 37 flags."""
+    header = b"CNCH" + struct.pack("<III", 1, 0, 0) + bytes(24) + struct.pack("<qqq", 37, 1, 0)
+    fields = [struct.pack("<III", 1, 8, 36), b"\x41\x0c", b"\x01" + bytes(101), b"\xff\xff\xff\xff\x1f"]
+    file = header + struct.pack("<I", 3)
+    for field in fields:
+        file += bytes(-len(file) % 16) + field
+    return file
+
+
+def inputs(cinch, target):
+    if target in PROGRAMS:
+        return decoder(cinch, target)
+    small = ["fp16", "onebit"]
+    return {
+        "parser": lambda: {"nested": b"compressor x { encode(g) { " + b"(" * 60 + b"g" + b")" * 60 + b" } }\n",
+                           "cut": b"compressor x {\n  state a: [f32; n] = \"", "not_utf8": b"fn \xff\xfe(x: f32) = x\n"},
+        "ir_text": lambda: {p: emitted(cinch, p, "ir") for p in small},
+        "kir_text": lambda: {p: emitted(cinch, p, "kir") for p in small},
+        "image": lambda: {p: image(cinch, p) for p in small},
+        "npy": lambda: {"vector": npy([1.0, -2.5, 3e38]), "empty": npy([], shape="(0,)"),
+                        "matrix": npy([1, 2, 3, 4, 5, 6], "<u2", "H", "(2, 3)")},
+        "payload": lambda: {"three": payload()},
+        "state_file": lambda: {"both": state(b"a", b"f32", bytes(12)) + state(b"residual", b"u3", bytes(range(12)))},
+    }[target]()
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for name in sys.argv[2:] or TARGETS:
+        target = TARGETS[name]
+        folder = CORPUS / target.corpus
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in inputs(sys.argv[1], target.program or name).items():
+            (folder / file).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
