@@ -142,8 +142,8 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
     case InstrKind::bitcast:
       return emit_element_wise(instr);
     case InstrKind::convert:
-      if (!emit_rounded_int(instr)) emit_element_wise(instr);
-      return;
+      if (emit_rounded_int(instr) || emit_known_convert(instr)) return;
+      return emit_element_wise(instr);
     case InstrKind::load_linear:
     case InstrKind::load_at:
     case InstrKind::store_linear:

@@ -99,6 +99,8 @@ class CpuKernelEmitter {
   bool is_flagged(ValueId value) const;
   /// Prints the bits of a float that need not be made canonical; false for all else.
   bool emit_plain_bits(const Instr& instr);
+  /// Prints a conversion to an integer that holds the value; false for all else.
+  bool emit_known_convert(const Instr& instr);
 
   // ---- cpu_memory.cpp ----
   Storage storage(rt::BufferIndex buffer) const;
@@ -114,7 +116,7 @@ class CpuKernelEmitter {
   // The limit of a linear access, where it has one.
   ValueId linear_limit(const Instr& instr) const;
   std::string active_text(ValueId limit) const;
-  std::string stored_text(const Storage& storage, ValueId value) const;
+  std::string stored_text(const Storage& storage, ValueId value);
   std::string count_text(ValueId limit, const char* place, const char* count) const;
   std::string stage_name(const Instr& instr) const;
   /// Before the vector loop of a tile: packed elements and draws to their stages, counted bytes.

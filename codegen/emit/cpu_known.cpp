@@ -1,5 +1,8 @@
 // CpuKernelEmitter: what is known of values, and the shorter forms that it allows.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
@@ -36,6 +39,23 @@ bool CpuKernelEmitter::is_flagged(ValueId value) const {
     const Instr* is_finite = definition(is_not->operands[0]);
     return is_scalar(is_finite, ScalarOp::isfinite) && is_finite->operands[0] == value;
   });
+}
+
+// Conversions to integers that need not saturate or wrap.
+bool CpuKernelEmitter::emit_known_convert(const Instr& instr) {
+  if (level_ != Level::Element || instr.kind != InstrKind::convert) return false;
+  const ValueId x = instr.operands[0];
+  const kir::ComputeType from = type(x), to = type(instr.results[0]);
+  if (!is_int(instr.dtype) || from == kir::ComputeType::Bool) return false;
+  const int magnitude_bits = instr.dtype.bits - (is_signed_int(instr.dtype) ? 1 : 0);
+  constexpr int kMostBits = 30;  // the conversion of lanes is one to signed integers of 32 bits
+  const double top = std::ldexp(1.0, std::min(magnitude_bits, kMostBits)) - 1;
+  const double low = is_signed_int(instr.dtype) ? -top - 1 : 0;
+  if (!ranges_.of(x).is_within(low, top)) return false;
+  const std::string whole =
+      kir::is_float(from) ? fmt::format("lang::convert<i32>({})", operand(x)) : operand(x);
+  define(instr.results[0], fmt::format("lang::convert<{}>({})", c_type(to), whole));
+  return true;
 }
 
 bool CpuKernelEmitter::emit_plain_bits(const Instr& instr) {

@@ -97,12 +97,16 @@ void CpuKernelEmitter::emit_store_linear(const Instr& instr) {
                    stored_text(s, instr.operands[0])));
 }
 
-// A narrow float is rounded once: storing a value that was just rounded stores what it was made of.
-std::string CpuKernelEmitter::stored_text(const Storage& s, ValueId value) const {
+// A float that is no NaN is canonical. A narrow float is rounded once: storing a value that was
+// just rounded stores what it was made of.
+std::string CpuKernelEmitter::stored_text(const Storage& s, ValueId value) {
   const Instr* made = definitions_[value.index()];
   const bool is_rounded = is_narrow_float(s.dtype) && made && made->kind == InstrKind::convert &&
                           made->dtype == s.dtype && is_element(made->operands[0]) &&
                           type(made->operands[0]) != kir::ComputeType::Bool;
+  const bool is_as_stored =
+      (s.dtype == kF32 || s.dtype == kF64) && is_element(value) && !ranges_.of(value).may_be_nan;
+  if (is_as_stored) return lanes(value);
   if (!is_rounded) return to_storage(s, lanes(value));
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
 }

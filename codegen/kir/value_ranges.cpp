@@ -74,6 +74,10 @@ ValueRange larger(const ValueRange& a, const ValueRange& b) {
   return negated(smaller(negated(a), negated(b)));
 }
 
+bool is_finite(const ValueRange& x) {
+  return !x.may_be_nan && std::isfinite(x.low) && std::isfinite(x.high);
+}
+
 // An integer result as its width holds it: within the type, or anything of it.
 ValueRange held(const ValueRange& range, DType dtype) {
   const ValueRange all = all_of(dtype);
@@ -104,6 +108,8 @@ ValueRange ValueRanges::find(ValueId value) {
       const double number = number_of(instr->bits, type);
       return std::isnan(number) ? all_of(type) : ValueRange{number, number};
     }
+    case InstrKind::param:
+      return of_param(instr->index, type);
     case InstrKind::scalar:
       return of_scalar(*instr, type);
     case InstrKind::convert:
@@ -157,12 +163,13 @@ ValueRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
 
 ValueRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
   const ValueRange a = of(instr.operands[0]), b = of(instr.operands[1]);
-  if (type == ComputeType::Bool || a.may_be_nan || b.may_be_nan) return all_of(type);
+  // Infinities make NaN of a difference, and of a product with 0; finite numbers never do.
+  const bool are_numbers = is_finite(a) && is_finite(b);
+  if (type == ComputeType::Bool || !are_numbers) return all_of(type);
   ValueRange range = {kInf, -kInf};
   for (const double first : {a.low, a.high}) {
     for (const double second : {b.low, b.high}) {
       const double result = rounded(instr.scalar_op, first, second, type);
-      if (!std::isfinite(result)) return all_of(type);
       range = joined(range, {result, result});
     }
   }
@@ -198,6 +205,18 @@ ValueRange ValueRanges::of_convert(const Instr& instr) {
   const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
   const ValueRange range = {whole(x.low), whole(x.high)};
   return x.may_be_nan ? joined(range, {0, 0}) : range;
+}
+
+// Values outside the declared range are refused where they are bound.
+ValueRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
+  const rt::ParamInfo& param = program_.info.params[index];
+  if (type != ComputeType::F32 || !param.range) return all_of(type);
+  const auto end = [](const std::optional<double>& given, bool is_open, double beyond) {
+    const double most = std::numeric_limits<float>::max();
+    return given ? static_cast<float>(*given) : is_open ? std::copysign(most, beyond) : beyond;
+  };
+  return {end(param.range->low, param.range->low_open, -kInf),
+          end(param.range->high, param.range->high_open, kInf)};
 }
 
 // Where nothing is read there is a 0, which every type has.

@@ -33,6 +33,7 @@ class ValueRanges {
   ValueRange of_arithmetic(const Instr& instr, ComputeType type);
   ValueRange of_bits(const Instr& instr, ComputeType type);
   ValueRange of_convert(const Instr& instr);
+  ValueRange of_param(std::uint32_t index, ComputeType type) const;
   ValueRange of_load(const Instr& instr, ComputeType type) const;
 
   const KernelProgram& program_;

@@ -22,10 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-bool is_present_state(rt::BufferRole role) {
-  return role == rt::BufferRole::State || role == rt::BufferRole::StateInPlace;
-}
-
 const char* sum_name(rt::FieldSum sum) {
   switch (sum) {
     case rt::FieldSum::Sum:

@@ -101,8 +101,10 @@ std::size_t HostExprPool::NodeHash::operator()(const HostExprNode& node) const n
 HostExprId HostExprPool::intern(const HostExprNode& node) {
   const auto [at, is_new] = index_.try_emplace(node, HostExprId(nodes_.size()));
   if (is_new) {
-    Facts facts{finds_nonnegative(node), node.op == HostOp::Count};
-    for (HostExprId arg : node.args) facts.has_count |= arg && facts_[arg.index()].has_count;
+    Facts facts{finds_nonnegative(node), leaf_bit(node.op)};
+    for (HostExprId arg : node.args) {
+      if (arg) facts.leaves |= facts_[arg.index()].leaves;
+    }
     nodes_.push_back(node);
     facts_.push_back(facts);
   }

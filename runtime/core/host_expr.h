@@ -53,6 +53,8 @@ struct HostValue {
   friend bool operator==(const HostValue&, const HostValue&) = default;
 };
 
+class HostMemo;
+
 /// What a host expression may ask for. rows and cols are those of a matrix gradient ([n, 1] for a
 /// vector). params are by parameter index, each of the type that its Param node has; counts are by
 /// count index and needed only where an expression holds Count nodes.
@@ -65,6 +67,9 @@ struct HostEnv {
   std::int64_t worker = 0;
   std::span<const HostValue> params = {};
   std::span<const std::int64_t> counts = {};
+  /// Values found before for this env (host_memo.h), or null. It was bound to this env; counts
+  /// alone may have changed since.
+  HostMemo* memo = nullptr;
 };
 
 struct HostExprNode {
@@ -132,12 +137,13 @@ class HostExprPool {
   bool is_const(HostExprId id) const { return node(id).op == HostOp::Const; }
   HostValue const_value(HostExprId id) const;
   /// True where the value may depend on a Count.
-  bool has_count(HostExprId id) const;
+  bool has_count(HostExprId id) const { return depends_on(id, HostOp::Count); }
   /// True where the value may depend on a parameter, world or step (so not on n alone).
   bool depends_on(HostExprId id, HostOp leaf_op) const;
 
   /// The value for `env`. Errors: Overflow (an integer left 64 bits; names the formula),
   /// InvalidArgument (a parameter or count that env lacks, or a parameter of another type).
+  /// Without a memo, the time grows with the nodes before `id`.
   rt::Result<HostValue> eval(HostExprId id, const HostEnv& env) const;
   /// eval of an Int expression.
   rt::Result<std::int64_t> eval_int(HostExprId id, const HostEnv& env) const;
@@ -188,7 +194,7 @@ class HostExprPool {
   // What is known of each node when it is made, so that no walk goes down a shared DAG again.
   struct Facts {
     bool is_nonnegative;
-    bool has_count;
+    std::uint64_t leaves;  // a bit for each kind of leaf that the node uses
   };
 
   std::vector<HostExprNode> nodes_;

@@ -1,9 +1,10 @@
-// The meaning of host expressions: each operation on values, and the walk over the DAG.
+// The meaning of host expressions: each operation on values.
 #include <cstdlib>
 
 #include "runtime/core/check.h"
 #include "runtime/core/host_expr.h"
 #include "runtime/core/host_expr_ops.h"
+#include "runtime/core/host_memo.h"
 #include "runtime/core/lang.h"
 
 namespace cinch {
@@ -218,7 +219,9 @@ std::string describe_param(std::uint64_t index) {
   return "parameter " + std::to_string(index);
 }
 
-Value leaf_value(const HostExprNode& node, const HostEnv& env) {
+}  // namespace
+
+Value host_leaf_value(const HostExprNode& node, const HostEnv& env) {
   switch (node.op) {
     case HostOp::Const:
       return HostValue{node.type, node.payload};
@@ -254,25 +257,6 @@ Value leaf_value(const HostExprNode& node, const HostEnv& env) {
   }
 }
 
-// Errors wait in their node: the branch that a select does not take may hold one.
-Value node_value(const HostExprNode& node, const HostEnv& env, const std::vector<Value>& known) {
-  if (host_op_rule(node.op) == HostRule::Leaf) return leaf_value(node, env);
-  const auto arg = [&](int i) -> const Value& { return known[node.args[i].index()]; };
-  if (node.op == HostOp::Select) {
-    if (!arg(0)) return arg(0);
-    return arg(0)->as_bool() ? arg(1) : arg(2);
-  }
-  HostValue values[3];
-  const int num_args = host_op_num_args(node.op);
-  for (int i = 0; i < num_args; ++i) {
-    if (!arg(i)) return arg(i);
-    values[i] = *arg(i);
-  }
-  return apply_host_op(node.op, node.type, {values, static_cast<std::size_t>(num_args)});
-}
-
-}  // namespace
-
 Value apply_host_op(HostOp op, HostType result, std::span<const HostValue> args) {
   switch (host_op_rule(op)) {
     case HostRule::Compare:
@@ -291,47 +275,17 @@ Value apply_host_op(HostOp op, HostType result, std::span<const HostValue> args)
   return apply_arith(op, result, values);
 }
 
-std::vector<bool> HostExprPool::reachable_from(HostExprId id) const {
-  std::vector<bool> used(id.index() + 1, false);
-  used[id.index()] = true;
-  for (std::size_t i = id.index() + 1; i-- > 0;) {
-    if (!used[i]) continue;
-    for (HostExprId arg : nodes_[i].args) {
-      if (arg) used[arg.index()] = true;
-    }
-  }
-  return used;
-}
-
-bool HostExprPool::has_count(HostExprId id) const {
-  node(id);
-  return facts_[id.index()].has_count;
-}
-
 bool HostExprPool::depends_on(HostExprId id, HostOp leaf_op) const {
   node(id);
-  const std::vector<bool> used = reachable_from(id);
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i] && nodes_[i].op == leaf_op) return true;
-  }
-  return false;
+  return (facts_[id.index()].leaves & leaf_bit(leaf_op)) != 0;
 }
 
 Value HostExprPool::eval(HostExprId id, const HostEnv& env) const {
   node(id);
-  const std::vector<bool> used = reachable_from(id);
-  std::vector<Value> known(used.size(), HostValue{});
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (!used[i]) continue;
-    const HostExprNode& n = nodes_[i];
-    // A count's bound is there for those who ask for it; the value needs it not.
-    known[i] = node_value(n, env, known);
-    if (!known[i] && known[i].error().message == "overflow") {
-      known[i].error().message =
-          "`" + print(HostExprId(i)) + "` does not fit in 64 bits for n = " + std::to_string(env.n);
-    }
-  }
-  return known[id.index()];
+  if (env.memo && env.memo->is_of(*this)) return env.memo->eval(id, env);
+  HostMemo memo;
+  memo.bind(*this, env);
+  return memo.eval(id, env);
 }
 
 rt::Result<std::int64_t> HostExprPool::eval_int(HostExprId id, const HostEnv& env) const {

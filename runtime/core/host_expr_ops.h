@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "runtime/core/error.h"
 #include "runtime/core/host_expr.h"
 
 namespace cinch {
@@ -19,6 +20,12 @@ enum class HostRule : std::uint8_t {
 };
 
 HostRule host_op_rule(HostOp op);
+
+/// The bit of a leaf's kind; 0 for operations.
+constexpr std::uint64_t leaf_bit(HostOp op) {
+  static_assert(static_cast<int>(HostOp::Count) < 64, "leaves come first");
+  return op <= HostOp::Count ? std::uint64_t{1} << static_cast<int>(op) : 0;
+}
 
 /// Is a node of this operation never negative where `arg(i)` says so of argument i? Exact for what
 /// sizes are made of; false for constants and parameters, whose values the caller knows.
@@ -62,6 +69,9 @@ bool gives_nonnegative(HostOp op, const Arg& arg) {
       return false;
   }
 }
+
+/// A leaf's value. Errors as those of HostExprPool::eval.
+rt::Result<HostValue> host_leaf_value(const HostExprNode& node, const HostEnv& env);
 
 /// The operation on values of the types that its rule asks for. The error is Overflow, its message
 /// lacks the formula.

@@ -6,6 +6,18 @@
 
 namespace cinch {
 
+std::vector<bool> HostExprPool::reachable_from(HostExprId id) const {
+  std::vector<bool> used(id.index() + 1, false);
+  used[id.index()] = true;
+  for (std::size_t i = id.index() + 1; i-- > 0;) {
+    if (!used[i]) continue;
+    for (HostExprId arg : nodes_[i].args) {
+      if (arg) used[arg.index()] = true;
+    }
+  }
+  return used;
+}
+
 HostExprId HostExprPool::import(
     const HostExprPool& from, HostExprId id,
     const std::function<HostExprId(const HostExprNode& leaf)>& replace) {
@@ -150,7 +162,7 @@ HostExprId HostExprPool::upper_bound(HostExprId id) {
     const HostExprId self(i);
     // A select's condition on a count needs no bounds of its own.
     const bool is_number = nodes_[i].type != HostType::Bool;
-    known[i] = facts_[i].has_count && is_number ? bounds_of(self, known) : Bounds{self, self};
+    known[i] = has_count(self) && is_number ? bounds_of(self, known) : Bounds{self, self};
   }
   if (has_count(id) && type(id) == HostType::Bool) {
     CINCH_LIMITATION("no bound for the condition `" + print(id) + "`");

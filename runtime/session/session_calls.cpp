@@ -34,6 +34,8 @@ HostEnv Session::Impl::env(std::uint64_t step) const {
   env.worker = options.worker;
   env.step = static_cast<std::int64_t>(step);
   env.params = parameters.host_values();
+  memo.bind(info().exprs, env);
+  env.memo = &memo;
   return env;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/core/host_memo.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
@@ -27,6 +28,7 @@ struct Session::Impl {
     return program->image().entries[static_cast<std::size_t>(kind)].present;
   }
   std::int64_t num_elems() const { return options.rows * options.cols; }
+  /// Binds `memo` to it.
   HostEnv env(std::uint64_t step) const;
   DrawWords draw(std::uint64_t step) const;
   PayloadHeader header(std::uint64_t step) const;
@@ -56,6 +58,7 @@ struct Session::Impl {
   TaskRunner runner;
   ProgramBuffers buffers;
   Executor executor;
+  mutable HostMemo memo;
   AccessCounts accesses;
   std::optional<EntryKind> committed;  // the last call's, if it changed states
   AlignedBuffer payload;               // the last encode's

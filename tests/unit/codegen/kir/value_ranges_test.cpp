@@ -80,6 +80,20 @@ TEST_F(Ranges, SumsRoundAsTheTypeDoes) {
 TEST_F(Ranges, InfinitiesMakeAnythingOfASum) {
   expect(b.add(b.max(x, b.const_f32(0)), b.const_f32(1)), -kInf, kInf, true);
 }
+TEST_F(Ranges, FiniteNumbersMayOverflowButGiveNoNaN) {
+  const ValueId finite = clamp(x, -3e38f, 3e38f);
+  expect(b.add(finite, finite), -kInf, kInf, false);
+}
+TEST_F(Ranges, ParametersKeepToTheirRange) {
+  program.info.params.push_back(
+      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, 2.0, false, true}});
+  expect(b.mul(b.param(0), b.const_f32(3)), 0, 6);
+}
+TEST_F(Ranges, OpenSidesOfParametersAreFinite) {
+  program.info.params.push_back(
+      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, true}});
+  expect(b.param(0), 0, std::numeric_limits<float>::max());
+}
 TEST_F(Ranges, BytesAreBytes) {
   expect(byte, 0, 255);
 }
