@@ -1,0 +1,64 @@
+"""Whether a peer does what Cinch's program does: before anything is timed, decoded gradients are compared, step by step."""
+from ctypes import c_float
+
+import loop_peer
+
+STEPS = 3
+# Scales are sums, whose order differs: levels differ by rounding, and so do few elements near the border of two levels.
+TOLERANCE = 1e-5
+MOST_FAR = 1e-5  # of the elements, and two
+SCALED = {"onebit", "ef_sign", "qsgd", "terngrad"}
+ROUNDED_AT_RANDOM = {"minmax", "qsgd", "terngrad", "natural"}
+PERIOD = 1 << 20  # of the gradient: each magnitude occurs in each of them
+
+
+class Disagreement(Exception):
+    pass
+
+
+def differs_little(name, difference, elements):
+    if name in SCALED:
+        return difference.far <= 2 + MOST_FAR * elements
+    return difference.differing == 0
+
+
+def selects_alike(name, difference, elements, step):
+    """PyTorch breaks ties of topk as it likes, and draws a sample of its own for the threshold of graddrop."""
+    copies = elements // PERIOD + 1
+    if name == "graddrop":
+        share = difference.nonzero_b / max(difference.nonzero_a, 1)
+        return 0.25 < share < 4 and (step > 0 or difference.unequal_where_both == 0)
+    # What one step selects otherwise, later steps have left or sent.
+    return abs(difference.nonzero_a - difference.nonzero_b) <= 0 and difference.differing <= 4 * copies * (step + 1)
+
+
+def check_loop(name, cinch, loop, elements, library, step):
+    difference = loop_peer.compare(library, cinch.out, loop.out, elements, TOLERANCE)
+    if not differs_little(name, difference, elements):
+        raise Disagreement(f"{name}, step {step}: {difference.differing} of {elements} decoded elements differ from the hand-written "
+                           f"loop's, {difference.far} of them by more than {TOLERANCE:g}")
+
+
+def torch_agrees(name, cinch, peer, elements, library, step):
+    import torch
+
+    import torch_peers
+    if name in ROUNDED_AT_RANDOM:
+        return torch_peers.rounds_alike(peer, torch.frombuffer(cinch.out, dtype=torch.float32, count=elements))
+    out = (c_float * elements).from_address(peer.out.data_ptr())
+    difference = loop_peer.compare(library, cinch.out, out, elements, TOLERANCE)
+    if name in {"topk", "dgc", "graddrop"}:
+        return selects_alike(name, difference, elements, step)
+    return differs_little(name, difference, elements)
+
+
+def check(name, peers, elements, library):
+    """Three steps of all, so that states count, too. Raises Disagreement."""
+    for step in range(STEPS):
+        for peer in peers.values():
+            peer.encode()
+            peer.receive()
+            peer.decode()
+        check_loop(name, peers["cinch"], peers["loop"], elements, library, step)
+        if "torch" in peers and not torch_agrees(name, peers["cinch"], peers["torch"], elements, library, step):
+            raise Disagreement(f"{name}, step {step}: PyTorch's decoded gradient is not that of Cinch")

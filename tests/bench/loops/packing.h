@@ -1,0 +1,63 @@
+// Codes of 1, 2 and 4 bits, least significant bit first. A tile's codes stand in bytes; those
+// behind `count` are 0 in what is packed.
+#pragma once
+#include "loops.h"
+
+namespace loops {
+
+/// Four codes to a byte.
+inline void pack_pairs(const std::uint8_t (&codes)[kTile], std::size_t count,
+                       std::uint8_t* __restrict out) {
+  std::uint32_t words[kTile / 4];
+  __builtin_memcpy(words, codes, sizeof words);
+  for (std::size_t i = 0; i < divide_up(count, 4); ++i) {
+    const std::uint32_t x = words[i];
+    out[i] = static_cast<std::uint8_t>(x | x >> 6 | x >> 12 | x >> 18);
+  }
+}
+
+/// Two codes to a byte.
+inline void pack_nibbles(const std::uint8_t (&codes)[kTile], std::size_t count,
+                         std::uint8_t* __restrict out) {
+  std::uint16_t pairs[kTile / 2];
+  __builtin_memcpy(pairs, codes, sizeof pairs);
+  for (std::size_t i = 0; i < divide_up(count, 2); ++i) {
+    out[i] = static_cast<std::uint8_t>(pairs[i] | pairs[i] >> 4);
+  }
+}
+
+/// Whether each element is negative, as bits of words. Gives how many are.
+template <class Count>
+inline std::uint32_t pack_signs(const float* __restrict x, Count count,
+                                std::uint32_t* __restrict out) {
+  std::uint32_t number = 0;
+  std::size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    std::uint32_t word = 0;
+#pragma clang loop vectorize(enable) interleave_count(4)
+    for (std::uint32_t j = 0; j < 32; ++j) word |= (x[i + j] < 0.0f ? 1u : 0u) << j;
+    out[i / 32] = word;
+    number += static_cast<std::uint32_t>(__builtin_popcount(word));
+  }
+  if (i == count) return number;
+  std::uint32_t word = 0;
+  for (std::uint32_t j = 0; i + j < count; ++j) word |= (x[i + j] < 0.0f ? 1u : 0u) << j;
+  out[i / 32] = word;
+  return number + static_cast<std::uint32_t>(__builtin_popcount(word));
+}
+
+/// value(code) of `count` codes of `Bits` bits each, read as whole words.
+template <int Bits, class Count, class F>
+inline void unpack(const std::uint32_t* __restrict words, Count count, float* __restrict out,
+                   F value) {
+  constexpr std::size_t kPerWord = 32 / Bits;
+  std::size_t i = 0;
+  for (; i + kPerWord <= count; i += kPerWord) {
+    const std::uint32_t word = words[i / kPerWord];
+#pragma clang loop vectorize(enable)
+    for (std::uint32_t j = 0; j < kPerWord; ++j) out[i + j] = value(word >> (Bits * j));
+  }
+  for (; i < count; ++i) out[i] = value(words[i / kPerWord] >> (i % kPerWord * Bits));
+}
+
+}  // namespace loops
