@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Speed on this machine's CPU, beside the floor of the same run: writes docs/benchmarks/cpu.md.
+"""Speed on this machine's CPU, beside the floor of the same run and beside other implementations: writes docs/benchmarks/cpu.md.
 
     cpu.py CINCH [--elements N] [--seconds S] [--output FILE]
 
-Every row is one `cinch bench`: median times of calls and floors that take turns. Nothing fails on time; the goals stand beside the figures.
+CINCH is bin/cinch of a build folder with the targets cinch_c and cinch_compiler. Floors come from `cinch bench`, the others from peers.py:
+median times of calls that take turns. Nothing fails on time; the goals stand beside the figures.
 """
 import argparse
 import datetime
@@ -13,15 +14,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import peers
+from programs import LOOP_GOAL, PROGRAMS
+
 ROOT = Path(__file__).resolve().parents[2]
-# Program, settings, goals for the shares of the floor: encode, decode. 0.0329 keeps a thousandth of the made-up gradient.
-PROGRAMS = [
-    ("fp16", [], 0.8, 0.8), ("bf16", [], 0.8, 0.8), ("onebit", [], 0.8, 0.8), ("tbq", [], 0.8, 0.8),
-    ("minmax", [], 0.8, 0.8), ("ef_sign", [], 0.8, 0.8), ("qsgd", [], 0.6, 0.8), ("terngrad", [], 0.6, 0.8),
-    ("natural", [], 0.6, 0.8), ("threshold", ["tau=0.0329"], 0.5, 0.8), ("topk", ["ratio=0.001"], 0.5, 0.8),
-    ("graddrop", ["ratio=0.001"], 0.5, 0.8), ("dgc", ["ratio=0.001"], 0.5, 0.8),
-]
 IN_CACHE = 1 << 16
+TINY = 1 << 10
+# What sets the pace in the caches, and how that is known.
+LIMITED_BY = {measured.name: "" for measured in PROGRAMS}
 
 
 def processor():
@@ -31,9 +31,13 @@ def processor():
     return platform.processor()
 
 
-def bench(cinch, name, settings, elements, seconds):
-    command = [cinch, "bench", name, "--elements", str(elements), "--seconds", str(seconds), "--json"]
-    for setting in settings:
+def settings_of(measured):
+    return [f"{name}={value}" for name, value in measured.settings.items()]
+
+
+def bench(cinch, measured, elements, seconds):
+    command = [cinch, "bench", measured.name, "--elements", str(elements), "--seconds", str(seconds), "--json"]
+    for setting in settings_of(measured):
         command += ["--set", setting]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[0]
 
@@ -42,12 +46,16 @@ def share(figure, goal):
     return f"{figure:.2f}" + (f" (goal {goal})" if figure < goal else "")
 
 
-def row(name, settings, goals, report):
+def label(measured):
+    return " ".join([f"`{measured.name}`", *settings_of(measured)])
+
+
+def row(measured, report):
     encode, decode = report["encode"], report["decode"]
     floor = (encode["floor_bytes_read"] + encode["floor_bytes_written"]) / report["elements"]
-    return (f"| `{name}` {' '.join(settings)} | {encode['ms']:.2f} | {encode['gb_per_s']:.1f} | {share(encode['floor_share'], goals[0])} "
+    return (f"| {label(measured)} | {encode['ms']:.2f} | {encode['gb_per_s']:.1f} | {share(encode['floor_share'], measured.encode_floor)} "
             f"| {encode['floor_sweeps']} sweeps, {floor:.2f} B | {decode['ms']:.2f} | {decode['gb_per_s']:.1f} "
-            f"| {share(decode['floor_share'], goals[1])} | {report['compile_cold_ms']:.0f} | {report['compile_cached_ms']:.2f} |")
+            f"| {share(decode['floor_share'], measured.decode_floor)} | {report['compile_cold_ms']:.0f} | {report['compile_cached_ms']:.2f} |")
 
 
 HEAD = ["| program | encode ms | GB/s | of the floor | floor | decode ms | GB/s | of the floor | compiled, ms | from the cache, ms |",
@@ -56,27 +64,77 @@ HEAD = ["| program | encode ms | GB/s | of the floor | floor | decode ms | GB/s 
 
 def table(cinch, elements, seconds):
     lines, bandwidths = [], []
-    for name, settings, *goals in PROGRAMS:
-        report = bench(cinch, name, settings, elements, seconds)
+    for measured in PROGRAMS:
+        report = bench(cinch, measured, elements, seconds)
         bandwidths.append(report["bandwidth_gb_per_s"])
-        lines.append(row(name, settings, goals, report))
+        lines.append(row(measured, report))
         print(lines[-1], file=sys.stderr)
     return HEAD + lines, bandwidths, report["target"]
 
 
+PEERS_HEAD = ["| program | encode ms | loop / Cinch | PyTorch / Cinch | decode ms | loop / Cinch | PyTorch / Cinch |",
+              "| --- | --- | --- | --- | --- | --- | --- |"]
+
+
+def compare(comparison, seconds):
+    """One report of peers.py for each program."""
+    reports = []
+    for measured in PROGRAMS:
+        reports.append(comparison.run(measured, seconds))
+        print(measured.name, *peers.cells(reports[-1], measured), sep="  ", file=sys.stderr)
+    return reports
+
+
+def peers_table(reports):
+    return PEERS_HEAD + ["| " + " | ".join([label(measured), *peers.cells(report, measured)]) + " |"
+                         for measured, report in zip(PROGRAMS, reports)]
+
+
+def microseconds(report, call):
+    """Cinch's and the loop's."""
+    ms = report[call]["ms"]
+    return f"{1e3 * ms:.1f} ({1e3 * ms * report[call]['loop']:.1f})"
+
+
+def limits_table(tiny, small):
+    lines = ["| program | encode of 1024, µs | of 65536 | decode of 1024 | of 65536 | what limits |", "| --- | --- | --- | --- | --- | --- |"]
+    for measured, few, many in zip(PROGRAMS, tiny, small):
+        figures = [microseconds(report, call) for call in ("encode", "decode") for report in (few, many)]
+        lines.append("| " + " | ".join([label(measured), *figures, LIMITED_BY[measured.name]]) + " |")
+    return lines
+
+
+def peers_text(build, elements, seconds):
+    """The part of the page that peers.py fills."""
+    large = compare(peers.Comparison(build, elements, peers.cores()), seconds)
+    tiny, small = (compare(peers.Comparison(build, size, threads=1, with_torch=False), seconds / 4) for size in (TINY, IN_CACHE))
+    version = peers.torch_version()
+    torch = (f"PyTorch {version}, eager, makes new tensors as such code does and neither looks for non-finite values nor sorts what it selects, "
+             "which Cinch's programs do" if version else "PyTorch was not installed, so its columns are empty")
+    return [f"## Beside other implementations: {elements} elements", "",
+            "Ratios are a peer's time over Cinch's: above 1, Cinch is faster. Before anything is timed, decoded gradients of three steps are compared. "
+            f"Loops are written by hand ([`tests/bench/loops`](../../tests/bench/loops)): the same algorithm, draws, states and check for non-finite "
+            f"values, compiled by the same Clang with `-O3 -march=native`; the goal is {LOOP_GOAL}. {torch} "
+            "([`tests/bench/torch_peers.py`](../../tests/bench/torch_peers.py)).", "",
+            *peers_table(large), "",
+            "## In the caches: what limits", "",
+            f"One thread; in brackets the hand-written loop. Of {TINY} elements a call costs little more than what it costs at all.", "",
+            *limits_table(tiny, small), ""]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cinch")
+    parser.add_argument("cinch", type=Path)
     parser.add_argument("--elements", type=int, default=1 << 26)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks" / "cpu.md")
     options = parser.parse_args()
     large, bandwidths, target = table(options.cinch, options.elements, options.seconds)
     small, _, _ = table(options.cinch, IN_CACHE, options.seconds / 4)
+    others = peers_text(options.cinch.resolve().parents[1], options.elements, 3 * options.seconds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    threads = len(__import__("os").sched_getaffinity(0))
     text = ["# Speed on a CPU", "",
-            f"{processor()}, {threads} threads, {target}; {datetime.date.today()}; at or after commit {commit}. Plain reading "
+            f"{processor()}, {peers.cores()} threads, {target}; {datetime.date.today()}; at or after commit {commit}. Plain reading "
             f"{min(bandwidths):.1f} to {max(bandwidths):.1f} GB/s over these runs: where that spreads, others used the machine.", "",
             f"    ./dev bench          (tests/bench/cpu.py, {options.seconds} s for each call)", "",
             "The floor of a program is the time that plain vector loops take over the same streams, sweep by sweep, on the same threads, in the same "
@@ -85,7 +143,7 @@ def main():
             "libraries) and from a warm cache, from source to callable.", "",
             f"## {options.elements} elements", "", *large, "", f"## {IN_CACHE} elements: in the caches", "",
             "Arrays stay in the second-level cache, so that instructions set the pace, not memory, and starting threads costs a few microseconds of "
-            "each call.", "", *small, ""]
+            "each call.", "", *small, "", *others]
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text("\n".join(text))
 

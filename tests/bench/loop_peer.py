@@ -1,5 +1,7 @@
 """The hand-written loops of tests/bench/loops: compiled by the Clang that Cinch uses, called in this process."""
 import ctypes
+import hashlib
+import os
 import subprocess
 from ctypes import c_float, c_uint64, c_void_p
 from pathlib import Path
@@ -23,13 +25,25 @@ class Difference(ctypes.Structure):
     _fields_ = [(name, c_uint64) for name in ("differing", "far", "nonzero_a", "nonzero_b", "both_nonzero", "unequal_where_both")]
 
 
+def build(folder):
+    """Compiles the loops unless they were for this processor before; gives the library's path."""
+    sources = sorted(SOURCES.iterdir())
+    made_of = [*COMPILER, *(source.read_text() for source in sources), *processor_flags()]
+    path = folder / f"libloops-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}.so"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        subprocess.run([*COMPILER, *(str(source) for source in sources if source.suffix == ".cpp"), "-o", str(unfinished)], check=True)
+        unfinished.rename(path)
+    return path
+
+
+def processor_flags():
+    return [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")][:1]
+
+
 def load(folder, threads):
-    """Compiles the loops where they are newer than the library; gives the library."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "libloops.so"
-    newest = max(file.stat().st_mtime for file in [*SOURCES.iterdir(), Path(__file__)])
-    if not path.exists() or path.stat().st_mtime < newest:
-        subprocess.run([*COMPILER, *sorted(map(str, SOURCES.glob("*.cpp"))), "-o", str(path)], check=True)
+    path = build(folder)
     library = ctypes.CDLL(str(path))
     library.use_threads(threads)
     library.time_cinch.restype = library.time_loop.restype = ctypes.c_double

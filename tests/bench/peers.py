@@ -34,6 +34,18 @@ def has_torch():
     return importlib.util.find_spec("torch") is not None
 
 
+def torch_version():
+    """None where PyTorch is absent."""
+    if not has_torch():
+        return None
+    import torch
+    return torch.__version__
+
+
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
 def take_turn(call, repeats):
     """Seconds of one call."""
     time.sleep(PAUSE_SECONDS)
@@ -62,8 +74,9 @@ def figures(times):
 
 
 class Comparison:
-    def __init__(self, build, elements, threads):
-        self.threads = threads
+    def __init__(self, build, elements, threads, with_torch=True):
+        os.environ["CINCH_CACHE"] = "off"  # what is kept for work stays as it is
+        self.threads, self.with_torch = threads, with_torch and has_torch()
         self.loops = loop_peer.load(ROOT / "build" / "bench", threads)
         self.library = cinch_peer.load(build / "lib" / "libcinch.so")
         self.elements = elements
@@ -72,7 +85,7 @@ class Comparison:
     def make_peers(self, measured):
         peers = {"cinch": cinch_peer.CinchPeer(self.library, self.loops, measured, self.gradient, self.elements, self.threads),
                  "loop": loop_peer.LoopPeer(self.loops, measured, self.gradient, self.elements)}
-        if has_torch():
+        if self.with_torch:
             import torch
             import torch_peers
             torch.set_num_threads(self.threads)
@@ -114,11 +127,10 @@ def main():
     parser.add_argument("--elements", type=int, default=1 << 26)
     parser.add_argument("--seconds", type=float, default=6, help="for each program")
     parser.add_argument("--programs", nargs="*", default=[measured.name for measured in PROGRAMS])
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each contestant; default all of the machine")
+    parser.add_argument("--threads", type=int, default=cores(), help="of each contestant; default all of the machine")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    os.environ["CINCH_CACHE"] = "off"
     comparison = Comparison(options.build, options.elements, options.threads)
     if not (options.json or options.check):
         print(f"{'':10}  {'encode ms':>9}  {'/ loop':>16}  {'/ torch':>16}  {'decode ms':>9}  {'/ loop':>16}  {'/ torch':>16}")
