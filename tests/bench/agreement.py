@@ -29,7 +29,7 @@ def selects_alike(name, difference, elements, step):
         share = difference.nonzero_b / max(difference.nonzero_a, 1)
         return 0.25 < share < 4 and (step > 0 or difference.unequal_where_both == 0)
     # What one step selects otherwise, later steps have left or sent.
-    return abs(difference.nonzero_a - difference.nonzero_b) <= 0 and difference.differing <= 4 * copies * (step + 1)
+    return difference.nonzero_a == difference.nonzero_b and difference.differing <= 4 * copies * (step + 1)
 
 
 def check_loop(name, cinch, loop, elements, library, step):

@@ -20,8 +20,25 @@ from programs import LOOP_GOAL, PROGRAMS
 ROOT = Path(__file__).resolve().parents[2]
 IN_CACHE = 1 << 16
 TINY = 1 << 10
-# What sets the pace in the caches, and how that is known.
-LIMITED_BY = {measured.name: "" for measured in PROGRAMS}
+# What sets the pace in the caches. Instructions were counted in the inner loops that `cinch build --emit=asm --target cpu:x86-64-v3` prints, shares
+# of the host in profiles (perf record); the machine offered no counters of cycles or cache misses.
+HOST_SIZES = "the host, which evaluates sizes in each call"
+DRAWS = "the draws take 3.4 instructions an element, about a quarter of the time; dividing, rounding and packing the rest"
+LIMITED_BY = {
+    "fp16": "instructions in encode (1.4 an element), stores in decode (0.8 instructions)",
+    "bf16": "instructions in encode (2.2 an element, a third of them for NaN), stores in decode (1.1)",
+    "onebit": "instructions (2.6 an element in encode, 1.1 in decode)",
+    "tbq": "instructions (3.3 an element in encode before packing, 1.1 in decode)",
+    "minmax": f"instructions: {DRAWS}",
+    "ef_sign": "instructions (3.7 an element in the two sweeps of encode, 1.1 in decode)",
+    "qsgd": f"instructions: {DRAWS}; in decode 1.8 an element, and a third of the time {HOST_SIZES}",
+    "terngrad": f"instructions: {DRAWS}, with the deviation's merged means and squares",
+    "natural": "instructions: the draws take 3.4 an element, about a quarter of the time; in decode 1.9",
+    "threshold": f"instructions in encode (1.4 an element) and {HOST_SIZES}; {HOST_SIZES}, and stores of zeros in decode",
+    "topk": f"{HOST_SIZES}, and kernels of constant size (histograms, sample); in decode {HOST_SIZES}",
+    "graddrop": f"{HOST_SIZES}, and the sample of at least 4096; in decode {HOST_SIZES}",
+    "dgc": f"{HOST_SIZES}, and kernels of constant size (histograms, sample); in decode {HOST_SIZES}",
+}
 
 
 def processor():
