@@ -10,7 +10,7 @@ import arrays
 from peer import Peer
 
 SOURCES = Path(__file__).resolve().parent / "loops"
-COMPILER = ["clang++-19", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra", "-Werror"]
+COMPILER = ["clang++-19", "-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-Wall", "-Wextra"]
 
 
 class Job(ctypes.Structure):

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TURN_SECONDS = 0.002
 # Threads of the last contestant go on looking for work for some milliseconds.
 PAUSE_SECONDS = 0.005
-LEAST_ROUNDS, MOST_ROUNDS = 5, 101
+LEAST_ROUNDS, MOST_ROUNDS = 3, 101
 
 
 def has_torch():

@@ -26,24 +26,33 @@ inline void pack_nibbles(const std::uint8_t (&codes)[kTile], std::size_t count,
   }
 }
 
-/// Whether each element is negative, as bits of words. Gives how many are.
+/// Whether each element is negative, as bits of words.
 template <class Count>
-inline std::uint32_t pack_signs(const float* __restrict x, Count count,
-                                std::uint32_t* __restrict out) {
-  std::uint32_t number = 0;
+inline void pack_signs(const float* __restrict x, Count count, std::uint32_t* __restrict out) {
   std::size_t i = 0;
   for (; i + 32 <= count; i += 32) {
     std::uint32_t word = 0;
 #pragma clang loop vectorize(enable) interleave_count(4)
-    for (std::uint32_t j = 0; j < 32; ++j) word |= (x[i + j] < 0.0f ? 1u : 0u) << j;
+    for (std::uint32_t j = 0; j < 32; ++j) word |= x[i + j] < 0.0f ? 1u << j : 0u;
     out[i / 32] = word;
-    number += static_cast<std::uint32_t>(__builtin_popcount(word));
   }
-  if (i == count) return number;
+  if (i == count) return;
   std::uint32_t word = 0;
-  for (std::uint32_t j = 0; i + j < count; ++j) word |= (x[i + j] < 0.0f ? 1u : 0u) << j;
+  for (std::uint32_t j = 0; i + j < count; ++j) word |= x[i + j] < 0.0f ? 1u << j : 0u;
   out[i / 32] = word;
-  return number + static_cast<std::uint32_t>(__builtin_popcount(word));
+}
+
+/// One of two values for each bit.
+template <class Count>
+inline void unpack_signs(const std::uint32_t* __restrict words, Count count, float if_set,
+                         float if_clear, float* __restrict out) {
+  std::size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const std::uint32_t word = words[i / 32];
+#pragma clang loop vectorize(enable) interleave_count(4)
+    for (std::uint32_t j = 0; j < 32; ++j) out[i + j] = (word & 1u << j) != 0 ? if_set : if_clear;
+  }
+  for (; i < count; ++i) out[i] = (words[i / 32] & 1u << i % 32) != 0 ? if_set : if_clear;
 }
 
 /// value(code) of `count` codes of `Bits` bits each, read as whole words.

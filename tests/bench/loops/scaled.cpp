@@ -11,11 +11,25 @@
 namespace loops {
 namespace {
 
+// Of elements: how many, their mean, and the squares about it.
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+
+  void join(const Moments& other) {
+    const double total = count + other.count, distance = other.mean - mean;
+    if (other.count == 0) return;
+    mean += distance * other.count / total;
+    squares += other.squares + distance * distance * count * other.count / total;
+    count = total;
+  }
+};
+
 // What a task found out about its part of the gradient.
 struct Part {
   std::uint32_t largest = 0;  // bits of the magnitude
   std::uint64_t negatives = 0;
-  double low_sum = 0, high_sum = 0, squares = 0;
+  double low_sum = 0, high_sum = 0;
+  Moments moments;
   float low = std::numeric_limits<float>::infinity();
   float high = -std::numeric_limits<float>::infinity();
 };
@@ -27,7 +41,7 @@ Part join(const std::vector<Part>& parts) {
     all.negatives += part.negatives;
     all.low_sum += part.low_sum;
     all.high_sum += part.high_sum;
-    all.squares += part.squares;
+    all.moments.join(part.moments);
     all.low = std::min(all.low, part.low);
     all.high = std::max(all.high, part.high);
   }
@@ -68,8 +82,7 @@ float mean_or_zero(double sum, std::uint64_t number) {
 int decode_signs(const Job& job, float low, float high) {
   const auto* words = field_of<std::uint32_t>(job);
   return decode_tiles(job, [&](std::size_t at, auto count) {
-    unpack<1>(words + at / 32, count, job.out + at,
-              [=](std::uint32_t bit) { return (bit & 1) != 0 ? low : high; });
+    unpack_signs(words + at / 32, count, low, high, job.out + at);
   });
 }
 
@@ -87,18 +100,20 @@ int onebit_encode(Job& job) {
   const Part all = gather_parts(job, [&](Part& part, std::size_t at, auto count) {
     const float* __restrict g = job.gradient + at;
     float low = 0, high = 0;
-    std::uint32_t largest = part.largest;
+    std::uint32_t largest = part.largest, negatives = 0;
 #pragma clang loop vectorize(enable) interleave_count(4)
     for (std::size_t i = 0; i < count; ++i) {
       low += g[i] < 0.0f ? g[i] : 0.0f;
       high += g[i] < 0.0f ? 0.0f : g[i];
+      negatives += g[i] < 0.0f ? 1 : 0;
       const std::uint32_t bits = magnitude_bits(g[i]);
       largest = bits > largest ? bits : largest;
     }
     part.largest = largest;
     part.low_sum += low;
     part.high_sum += high;
-    part.negatives += pack_signs(g, count, words + at / 32);
+    part.negatives += negatives;
+    pack_signs(g, count, words + at / 32);
   });
   if (mark_non_finite(job, all.largest)) return 1;
   header_of(job).scalar[0] = mean_or_zero(all.low_sum, all.negatives);
@@ -186,23 +201,24 @@ int minmax_decode(Job& job) {
 int terngrad_encode(Job& job) {
   const Part all = gather_parts(job, [&](Part& part, std::size_t at, auto count) {
     const float* __restrict g = job.gradient + at;
-    float sum = 0, squares = 0;
+    float sum = 0;
     std::uint32_t largest = part.largest;
 #pragma clang loop vectorize(enable) interleave_count(4)
     for (std::size_t i = 0; i < count; ++i) {
       sum += g[i];
-      squares += g[i] * g[i];
       const std::uint32_t bits = magnitude_bits(g[i]);
       largest = bits > largest ? bits : largest;
     }
+    const float mean = sum / static_cast<float>(static_cast<int>(count));
+    float squares = 0;
+#pragma clang loop vectorize(enable) interleave_count(4)
+    for (std::size_t i = 0; i < count; ++i) squares += (g[i] - mean) * (g[i] - mean);
     part.largest = largest;
-    part.high_sum += sum;
-    part.squares += squares;
+    part.moments.join({static_cast<double>(std::size_t{count}), mean, squares});
   });
   if (mark_non_finite(job, all.largest)) return 1;
-  const double number = static_cast<double>(job.n), mean = all.high_sum / number;
-  const double variance = std::max(0.0, all.squares / number - mean * mean);
-  const auto deviation = static_cast<float>(std::sqrt(variance));
+  const auto deviation =
+      static_cast<float>(std::sqrt(all.moments.squares / static_cast<double>(job.n)));
   const float most = float_of(all.largest);
   const float scale = deviation > 0 ? std::min(most, 2.5f * deviation) : most;
   header_of(job).scalar[0] = scale;

@@ -41,10 +41,11 @@ std::uint32_t fill_histogram(const Job& job, Histogram& all, F tile) {
 class Permutation {
  public:
   Permutation(const Draws& draws, std::size_t n) : last_(static_cast<std::uint32_t>(n - 1)) {
+    std::uint32_t* key = key_;
     for (std::uint32_t block = 0; block < 2; ++block) {
       std::uint32_t words[4];
       draw_block(draws, kPermutationPlane, block, words);
-      std::copy(words, words + 4, key_ + 4 * block);
+      key = std::copy(words, words + 4, key);
     }
     const int bits = std::max(32 - __builtin_clz(last_ | 1), 10);
     right_bits_ = bits - bits / 2;

@@ -97,10 +97,10 @@ bool decode_marked(const Job& job) {
 }
 
 Draws::Draws(std::uint64_t step) {
-  std::uint32_t words[4] = {0, 0, 0, 0x636e6368};  // tensor, piece, worker
+  std::uint64_t words[4] = {0, 0, 0, 0x636e6368};  // tensor, piece, worker
   philox(words, 0, 0);                             // the seed
-  key[0] = words[0];
-  key[1] = words[1];
+  key[0] = static_cast<std::uint32_t>(words[0]);
+  key[1] = static_cast<std::uint32_t>(words[1]);
   step_words[0] = static_cast<std::uint32_t>(step);
   step_words[1] = static_cast<std::uint32_t>(step >> 32);
 }
