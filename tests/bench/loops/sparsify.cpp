@@ -84,10 +84,14 @@ std::uint32_t sampled_threshold(const Job& job) {
   const Permutation permutation(Draws(job.step), job.n);
   std::vector<std::uint32_t> keys(samples);
   parallel(divide_up(samples, kTile), [&](std::size_t task) {
-    const std::size_t end = std::min(samples, (task + 1) * kTile);
-    for (std::size_t j = task * kTile; j < end; ++j) {
-      const std::uint32_t i = permutation(static_cast<std::uint32_t>(j));
-      keys[j] = magnitude_bits(saturate(job.gradient[i] + job.state[0][i]));
+    // All indices of a tile first, so that many loads wait at once.
+    const std::size_t first = task * kTile, count = std::min(samples - first, kTile);
+    std::uint32_t index[kTile];
+    for (std::size_t j = 0; j < count; ++j) {
+      index[j] = permutation(static_cast<std::uint32_t>(first + j));
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      keys[first + j] = magnitude_bits(saturate(job.gradient[index[j]] + job.state[0][index[j]]));
     }
   });
   return kth_largest(keys, share_of(job.ratio, samples));
