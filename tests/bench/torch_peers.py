@@ -100,7 +100,7 @@ class Minmax:
     def encode(self, g):
         low, high = torch.aminmax(g)
         gap = (high - low) / 3
-        codes = round_at_random((g - low) / gap, 3).to(torch.uint8)
+        codes = round_at_random((g - low) * (1 / gap), 3).to(torch.uint8)
         return low, gap, pack(codes, 2), g.numel()
 
     def decode(self, w):
@@ -153,7 +153,7 @@ class Terngrad:
         x = g.clamp(-bound, bound)
         magnitude = x.abs()
         scale = magnitude.max()
-        codes = (x.sign() * round_at_random(magnitude / scale, 1)).to(torch.int8).view(torch.uint8) & 3
+        codes = (x.sign() * round_at_random(magnitude * (1 / scale), 1)).to(torch.int8).view(torch.uint8) & 3
         return scale, pack(codes, 2), g.numel()
 
     def decode(self, w):

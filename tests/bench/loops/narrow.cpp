@@ -130,8 +130,8 @@ int natural_encode(Job& job) {
     for (std::size_t i = 0; i < count; ++i) {
       const int exponent = static_cast<int>(magnitude_bits(g[i]) >> 23) + up[i];
       const int kept = (exponent < 18 ? 18 : exponent > 145 ? 145 : exponent) - 18;
-      const int sign = g[i] < 0.0f && kept > 0 ? 128 : 0;
-      codes[i] = static_cast<std::uint8_t>(kept | sign);
+      const int sign = static_cast<int>(bits_of(g[i]) >> 24 & 128);
+      codes[i] = static_cast<std::uint8_t>(kept == 0 ? 0 : kept | sign);
     }
   });
   return mark_non_finite(job, largest.get());

@@ -44,9 +44,10 @@ std::uint32_t scale_bucket(const float* __restrict g, Count count, float& norm,
   const float unit = unit_for(float_of(largest));
   const float scaled = norm_of(g, count, unit);
   norm = scaled / unit;
+  const float per_norm = scaled == 0.0f ? 0.0f : kLevels / scaled;
 #pragma clang loop vectorize(enable)
   for (std::size_t i = 0; i < count; ++i) {
-    const float x = scaled == 0.0f ? 0.0f : std::fabs(g[i] * unit) * kLevels / scaled;
+    const float x = std::fabs(g[i] * unit) * per_norm;
     place[i] = x < kLevels ? x : kLevels;
   }
   return largest;

@@ -74,6 +74,11 @@ void widen_range(const float* __restrict g, Count count, Part& part) {
   part.high = high;
 }
 
+// 0 for what is too small to have one.
+float inverse(float x) {
+  return x < 1.2e-38f ? 0.0f : 1.0f / x;
+}
+
 float mean_or_zero(double sum, std::uint64_t number) {
   return number == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(number));
 }
@@ -168,6 +173,7 @@ int minmax_encode(Job& job) {
   if (mark_non_finite(job, all.largest)) return 1;
   const float low = std::clamp(all.low, -1.7e38f, 1.7e38f);
   const float gap = (std::clamp(all.high, -1.7e38f, 1.7e38f) - low) / 3.0f;
+  const float per_gap = inverse(gap);
   header_of(job).scalar[0] = low;
   header_of(job).scalar[1] = gap;
   const Draws draws(job.step);
@@ -178,7 +184,7 @@ int minmax_encode(Job& job) {
     std::uint8_t codes[kTile];
 #pragma clang loop vectorize(enable)
     for (std::size_t i = 0; i < count; ++i) {
-      const float x = gap == 0.0f ? 0.0f : (g[i] - low) / gap;
+      const float x = (g[i] - low) * per_gap;
       place[i] = x < 0.0f ? 0.0f : x > 3.0f ? 3.0f : x;
     }
     round_at_random(draws, at, count, place, rounded);
@@ -221,6 +227,7 @@ int terngrad_encode(Job& job) {
       static_cast<float>(std::sqrt(all.moments.squares / static_cast<double>(job.n)));
   const float most = float_of(all.largest);
   const float scale = deviation > 0 ? std::min(most, 2.5f * deviation) : most;
+  const float per_scale = inverse(scale);
   header_of(job).scalar[0] = scale;
   const Draws draws(job.step);
   parallel_tiles(job, [&](std::size_t at, auto count) {
@@ -230,8 +237,8 @@ int terngrad_encode(Job& job) {
     std::uint8_t codes[kTile];
 #pragma clang loop vectorize(enable)
     for (std::size_t i = 0; i < count; ++i) {
-      const float x = std::fabs(g[i]);
-      place[i] = scale == 0.0f ? 0.0f : (x < scale ? x : scale) / scale;
+      const float x = std::fabs(g[i]) * per_scale;
+      place[i] = x < 1.0f ? x : 1.0f;
     }
     round_at_random(draws, at, count, place, rounded);
     for (std::size_t i = 0; i < count; ++i) {
