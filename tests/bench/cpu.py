@@ -20,24 +20,24 @@ from programs import LOOP_GOAL, PROGRAMS
 ROOT = Path(__file__).resolve().parents[2]
 IN_CACHE = 1 << 16
 TINY = 1 << 10
-# What sets the pace in the caches. Instructions were counted in the inner loops that `cinch build --emit=asm --target cpu:x86-64-v3` prints, shares
-# of the host in profiles (perf record); the machine offered no counters of cycles or cache misses.
-HOST_SIZES = "the host, which evaluates sizes in each call"
-DRAWS = "the draws take 3.4 instructions an element, about a quarter of the time; dividing, rounding and packing the rest"
+# What sets the pace in the caches. Instructions are those of the inner loops that `cinch build --emit=asm --target cpu:x86-64-v3` prints, packing of
+# codes not counted; shares of time are from profiles (perf record). The machine offered no counters of cycles or cache misses, so how many
+# instructions end in a cycle, and whether stores or instructions limit where both are few, is not known.
+FILLING = "in decode, filling with zeros (two thirds) and the constant cost of a call"
 LIMITED_BY = {
-    "fp16": "instructions in encode (1.4 an element), stores in decode (0.8 instructions)",
-    "bf16": "instructions in encode (2.2 an element, a third of them for NaN), stores in decode (1.1)",
-    "onebit": "instructions (2.6 an element in encode, 1.1 in decode)",
-    "tbq": "instructions (3.3 an element in encode before packing, 1.1 in decode)",
-    "minmax": f"instructions: {DRAWS}",
-    "ef_sign": "instructions (3.7 an element in the two sweeps of encode, 1.1 in decode)",
-    "qsgd": f"instructions: {DRAWS}; in decode 1.8 an element, and a third of the time {HOST_SIZES}",
-    "terngrad": f"instructions: {DRAWS}, with the deviation's merged means and squares",
-    "natural": "instructions: the draws take 3.4 an element, about a quarter of the time; in decode 1.9",
-    "threshold": f"instructions in encode (1.4 an element) and {HOST_SIZES}; {HOST_SIZES}, and stores of zeros in decode",
-    "topk": f"{HOST_SIZES}, and kernels of constant size (histograms, sample); in decode {HOST_SIZES}",
-    "graddrop": f"{HOST_SIZES}, and the sample of at least 4096; in decode {HOST_SIZES}",
-    "dgc": f"{HOST_SIZES}, and kernels of constant size (histograms, sample); in decode {HOST_SIZES}",
+    "fp16": "instructions: 1.4 an element in encode, 0.8 in decode, where stores may limit",
+    "bf16": "instructions: 2.2 an element in encode, a third of them for NaN; 1.1 in decode, where stores may limit",
+    "onebit": "instructions: 2.6 an element in encode, 1.1 in decode",
+    "tbq": "instructions: 2.8 an element in encode, 0.8 in decode",
+    "minmax": "instructions: 7.2 an element in the two sweeps of encode, 3.4 of them draws; 1.1 in decode",
+    "ef_sign": "instructions: 3.7 an element in the two sweeps of encode, 1.1 in decode",
+    "qsgd": "instructions: 8.3 an element in encode, 3.4 of them draws; 1.8 in decode",
+    "terngrad": "instructions: 5.8 an element in the second sweep of encode, 3.4 of them draws, and the moments of the first; 1.2 in decode",
+    "natural": "instructions: 8.1 an element in encode, 3.4 of them draws; 1.9 in decode",
+    "threshold": f"instructions in encode, 1.4 an element; {FILLING}",
+    "topk": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
+    "graddrop": f"kernels (seven eighths of encode): scattered reads of the sample of 4096, sweeps; {FILLING}",
+    "dgc": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
 }
 
 
