@@ -76,7 +76,7 @@ KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
   kernels.reserve(part.size());
   for (std::size_t i : part) kernels.push_back(&program.kernels[i]);
   if (options.max_parts == 1) add_comment(source.text, kir::print(program));
-  source.text += cpu_prelude(program, kernels, options.links_helpers);
+  if (!options.links_helpers) source.text += cpu_prelude(program, kernels);
   source.text += "\nnamespace cinch {\n";
   add_layout_checks(source.text);
   for (std::size_t i : part) {

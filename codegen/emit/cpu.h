@@ -26,7 +26,7 @@ const CpuArch& cpu_arch(std::string_view name);
 struct CpuOptions {
   std::string arch = "x86-64-v3";  // goes into KernelSource::target; the text does not depend on it
   bool count_accesses = false;     // kernels add the bits they read and write to counters[0], [1]
-  bool links_helpers = false;  // the text declares the prelude's helpers: it does not stand alone
+  bool links_helpers = false;  // the text goes without prelude and helpers: it does not stand alone
   std::size_t max_parts = 1;   // of emit_cpu_parts
 };
 

@@ -20,6 +20,11 @@ namespace {
 using kir::ComputeType;
 using kir::InstrKind;
 
+// Each needs some of those before it.
+constexpr std::array<std::string_view, 10> kCpuParts = {
+    "cpu/vectors.h", "cpu/memory.h", "cpu/packed.h",  "cpu/reduce.h", "cpu/tuples.h",
+    "cpu/sums.h",    "cpu/scan.h",   "cpu/ordered.h", "cpu/sort.h",   "cpu/draws.h"};
+
 constexpr std::array<std::string_view, 3> kLinkedOperations = {"OpAdd", "OpMin", "OpMax"};
 constexpr std::array<ComputeType, 6> kLinkedTypes = {ComputeType::F32, ComputeType::F64,
                                                      ComputeType::U32, ComputeType::I32,
@@ -33,23 +38,6 @@ std::string linked_reduction(std::string_view operation, ComputeType type) {
 std::string linked_run(int bits) {
   if (bits < 2 || bits >= 16 || bits == 8) return "";
   return fmt::format("CINCH_LINKED_RUN({}, {})\n", bits, bits < 8 ? "u8" : "u16");
-}
-
-void note_reduction(const kir::Kernel& kernel, const kir::Instr& instr,
-                    std::set<std::string>& lines) {
-  const bool reduces = instr.kind == InstrKind::reduce || instr.kind == InstrKind::finish_reduce;
-  if (!reduces) return;
-  const std::optional<ScalarOp> op = kernel.combiners[instr.combiner].op;
-  if (!op) return;
-  for (kir::ValueId result : instr.results) {
-    const ComputeType type = kernel.values[result.index()].type;
-    const std::string_view operation = operation_struct(*op, type);
-    const bool is_linked =
-        std::find(kLinkedOperations.begin(), kLinkedOperations.end(), operation) !=
-            kLinkedOperations.end() &&
-        std::find(kLinkedTypes.begin(), kLinkedTypes.end(), type) != kLinkedTypes.end();
-    if (is_linked) lines.insert(linked_reduction(operation, type));
-  }
 }
 
 std::string all_instances() {
@@ -90,35 +78,18 @@ std::string helpers_mode(HelpersMode mode) {
   return fmt::format("#define CINCH_HELPERS {}\n", static_cast<int>(mode));
 }
 
-std::string linked_instances(const kir::KernelProgram& program,
-                             std::span<const kir::Kernel* const> kernels) {
-  std::set<std::string> lines;
-  for (const rt::BufferInfo& buffer : program.buffers) {
-    lines.insert(linked_run(buffer.storage_bits));
-  }
-  for (const kir::Kernel* kernel : kernels) {
-    for (const kir::Section& section : kernel->sections) {
-      for (const kir::Instr& instr : section.instrs) note_reduction(*kernel, instr, lines);
-    }
-  }
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return text;
-}
-
-std::string cpu_helpers_text() {
-  std::string text = helpers_mode(HelpersMode::Made);
+std::string cpu_helpers_text(HelpersMode mode) {
+  std::string text = helpers_mode(mode);
   text += prelude_text("cpu/compiler.h");
   text += lang::source_text();
   text += prelude_text("scalar_ops.h");
-  for (const char* part : {"vectors.h", "memory.h", "packed.h", "reduce.h", "draws.h"}) {
-    text += prelude_text(std::string("cpu/") + part);
-  }
+  for (const std::string_view part : kCpuParts) text += prelude_text(part);
   return text + all_instances();
 }
 
 const std::string& cpu_helpers_digest() {
-  static const std::string kDigest = to_hex(hash128(cpu_helpers_text()));
+  static const std::string kDigest =
+      to_hex(hash128(cpu_helpers_text(HelpersMode::Made) + cpu_helpers_text(HelpersMode::Linked)));
   return kDigest;
 }
 

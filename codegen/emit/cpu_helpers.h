@@ -2,7 +2,6 @@
 // kernels that call them: draws, packing and reductions, which together cost more than most
 // kernels. A text that has to stand alone (for people, for sanitizers) holds them instead.
 #pragma once
-#include <span>
 #include <string>
 
 #include "codegen/kir/kir.h"
@@ -14,13 +13,10 @@ enum class HelpersMode { InText = 0, Linked = 1, Made = 2 };
 /// A text's first line.
 std::string helpers_mode(HelpersMode mode);
 
-/// Lines that declare the instances of templates that `kernels` of the program find linked.
-std::string linked_instances(const kir::KernelProgram& program,
-                             std::span<const kir::Kernel* const> kernels);
-
-/// The translation unit of all helpers that can be linked, for any number of lanes.
-std::string cpu_helpers_text();
-/// What tells one build's helpers from another's.
+/// The whole prelude for any kernel: with the helpers that can be linked (Made), or declaring them
+/// (Linked). Both are compiled when Cinch is built; a text that links helpers goes without prelude.
+std::string cpu_helpers_text(HelpersMode mode);
+/// What tells one build's prelude and helpers from another's.
 const std::string& cpu_helpers_digest();
 
 /// The prelude's name of a reduction's operation: "OpAdd".

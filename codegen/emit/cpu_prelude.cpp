@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/prelude_text.h"
 #include "runtime/core/lang/embed.h"
 
@@ -112,11 +111,10 @@ std::string lang_text(std::string_view last) {
 }  // namespace
 
 std::string cpu_prelude(const kir::KernelProgram& program,
-                        std::span<const kir::Kernel* const> kernels, bool links_helpers) {
+                        std::span<const kir::Kernel* const> kernels) {
   Needs needs = needs_of(program, kernels);
-  if (needs.draws) needs.lang_through(links_helpers ? "random.h" : "random_runs.h");
-  std::string text = links_helpers ? helpers_mode(HelpersMode::Linked) : "";
-  text += prelude_text("cpu/compiler.h");
+  if (needs.draws) needs.lang_through("random_runs.h");
+  std::string text(prelude_text("cpu/compiler.h"));
   text += lang_text(needs.last_lang_part);
   text += prelude_text("scalar_ops.h");
   const auto add = [&](bool is_needed, std::string_view name) {
@@ -132,7 +130,6 @@ std::string cpu_prelude(const kir::KernelProgram& program,
   add(true, "cpu/ordered.h");
   add(needs.sort, "cpu/sort.h");
   add(needs.draws, "cpu/draws.h");
-  if (links_helpers) text += linked_instances(program, kernels);
   return text;
 }
 

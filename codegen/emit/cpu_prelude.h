@@ -1,5 +1,5 @@
-// Which parts of the language's functions and of the prelude a CPU program needs. Parsing all of it
-// would be a good part of the compile time.
+// Which parts of the language's functions and of the prelude a CPU program needs whose text stands
+// alone. Parsing all of it would be a good part of the compile time.
 #pragma once
 #include <span>
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace cinch::codegen {
 
-/// What `kernels` of the program need, in the order of their dependence. With linked helpers: what
-/// the text then still needs, and declarations of the instances that it finds linked.
+/// What `kernels` of the program need, in the order of their dependence.
 std::string cpu_prelude(const kir::KernelProgram& program,
-                        std::span<const kir::Kernel* const> kernels, bool links_helpers);
+                        std::span<const kir::Kernel* const> kernels);
 
 }  // namespace cinch::codegen

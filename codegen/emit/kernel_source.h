@@ -18,7 +18,7 @@ struct KernelSource {
   Target target;
   std::string text;  // one translation unit without includes; opens with the KIR as a comment
   std::vector<std::string> symbols;  // exported kernels, by kernel index
-  bool links_helpers = false;        // CPUs: the prelude's helpers are not in the text
+  bool links_helpers = false;        // CPUs: the prelude and its helpers are not in the text
 };
 
 }  // namespace cinch::codegen

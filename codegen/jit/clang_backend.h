@@ -24,7 +24,7 @@ struct CinchClangRequest {
   // kCinchSharedObject take one source.
   const struct CinchClangText* sources;
   std::size_t num_sources;
-  int links_helpers;       // 1: the sources declare the prelude's helpers
+  int links_helpers;       // 1: the sources go without the prelude and its helpers
   const char* file_name;   // for messages
   const char* cpu;         // "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
   int lanes;               // CINCH_LANES
@@ -62,7 +62,7 @@ struct CinchClangBackend {
   struct CinchClangReply* (*format)(const char* text, std::size_t size);
   void (*release)(struct CinchClangReply*);
   const char* version;  // "clang 19.1.7"
-  // codegen::cpu_helpers_digest() of the build that made the helpers within.
+  // codegen::cpu_helpers_digest() of the prelude and the helpers within; empty if none can serve.
   const char* helpers_digest;
 };
 

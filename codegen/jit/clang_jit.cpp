@@ -92,7 +92,7 @@ bool has_images(std::string_view arch) {
 
 bool can_link_helpers(const CpuCompileOptions& options) {
   const auto& backend = clang_backend();
-  return backend && !options.sanitize_address &&
+  return backend && !options.sanitize_address && options.optimization_level == 3 &&
          cpu_helpers_digest() == backend->functions->helpers_digest;
 }
 

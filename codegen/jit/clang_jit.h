@@ -39,8 +39,9 @@ rt::Result<std::vector<std::uint8_t>> compile_cpu(const KernelSource& source,
 /// The same of several sources for one target, compiled on as many threads; at least one.
 rt::Result<std::vector<std::uint8_t>> compile_cpu(std::span<const KernelSource> sources,
                                                   const CpuCompileOptions& options = {});
-/// May a source that is compiled with these options link the prelude's helpers? Not where they
-/// would go without a sanitizer, nor where cinch_clang is missing or of another build.
+/// May a source that is compiled with these options go without the prelude and link its helpers?
+/// Not where they would go without a sanitizer or are optimised otherwise, nor where cinch_clang is
+/// missing, of another build, or runs another Clang than it was built with.
 bool can_link_helpers(const CpuCompileOptions& options);
 
 /// The relocatable object of the same compilation, for `--emit=object`.

@@ -101,12 +101,12 @@ void release(CinchClangReply* reply) {
   delete static_cast<Reply*>(reply);
 }
 
-constexpr CinchClangBackend kBackend = {
-    kCinchClangAbi, compile, format, release, "clang " CLANG_VERSION_STRING, kCinchHelpersDigest};
-
 }  // namespace
 }  // namespace cinch::clang_backend
 
 extern "C" __attribute__((visibility("default"))) const CinchClangBackend* cinch_clang_backend() {
-  return &cinch::clang_backend::kBackend;
+  using namespace cinch::clang_backend;
+  static const CinchClangBackend kBackend = {
+      kCinchClangAbi, compile, format, release, "clang " CLANG_VERSION_STRING, helpers_digest()};
+  return &kBackend;
 }

@@ -28,12 +28,13 @@ class Lap {
 
 }  // namespace
 
-Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source) {
+Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source,
+                        std::string_view prelude) {
   initialize_target();
   Compiled compiled;
   llvm::LLVMContext context;
   Lap lap;
-  auto module = run_front_end(request, source, context, compiled.log);
+  auto module = run_front_end(request, source, prelude, context, compiled.log);
   compiled.times.front_end_ms = lap.take();
   if (!module) return compiled;
   auto machine = make_target_machine(request, *module, compiled.log);

@@ -37,7 +37,9 @@ class Job {
 
   void run(std::size_t i) {
     try {
-      compiled[i] = compile_source(request, sources_[i]);
+      const std::string_view prelude =
+          request.links_helpers ? precompiled_prelude(request.cpu) : std::string_view();
+      compiled[i] = compile_source(request, sources_[i], prelude);
     } catch (const std::bad_alloc&) {
       ran_out_of_memory = true;
     }

@@ -1,17 +1,24 @@
-// Clang's front end on a buffer in memory: no file is read, no header is searched.
+// Clang's front end on buffers in memory: no file is read, no header is searched.
 #include <clang/Basic/DiagnosticOptions.h>
+#include <clang/Basic/Version.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <clang/Lex/PreprocessorOptions.h>
+#include <clang/Serialization/ASTWriter.h>
+#include <clang/Serialization/PCHContainerOperations.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/VirtualFileSystem.h>
 
 #include "codegen/jit/clang/stages.h"
 
 namespace cinch::clang_backend {
 namespace {
+
+constexpr const char* kPreludeFile = "/prelude.pch";
 
 // Contraction off: the language rounds every operation. 512-bit vectors are asked for by name,
 // since x86-64-v4's own tuning would split them.
@@ -25,8 +32,6 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       "-emit-llvm-only",
       "-disable-llvm-passes",
       "-disable-llvm-verifier",
-      "-x",
-      "c++",
       "-std=c++20",
       "-O" + std::to_string(request.optimization_level),
       "-ffp-contract=off",
@@ -48,20 +53,31 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
   if (request.address_sanitizer) {
     args.insert(args.end(), {"-fsanitize=address", "-debug-info-kind=line-tables-only"});
   }
-  args.emplace_back(request.file_name);
   return args;
 }
 
-}  // namespace
-
-Processor processor_of(const CinchClangRequest& request) {
-  if (std::string_view(request.cpu) == "aarch64") return {"aarch64-unknown-linux-gnu", "generic"};
-  return {"x86_64-unknown-linux-gnu", request.cpu};
+// Null with a message for `engine` where Clang does not know an argument.
+std::shared_ptr<clang::CompilerInvocation> make_invocation(
+    const CinchClangRequest& request, const CinchClangText& source,
+    const std::vector<std::string>& more_args, clang::DiagnosticsEngine& engine) {
+  std::vector<std::string> args = compiler_args(request);
+  args.insert(args.end(), more_args.begin(), more_args.end());
+  args.emplace_back(request.file_name);
+  std::vector<const char*> arg_ptrs;
+  arg_ptrs.reserve(args.size());
+  for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
+  auto invocation = std::make_shared<clang::CompilerInvocation>();
+  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, engine)) return nullptr;
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.text, source.size),
+                                                     request.file_name);
+  invocation->getPreprocessorOpts().addRemappedFile(request.file_name, buffer.release());
+  return invocation;
 }
 
-std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
-                                            const CinchClangText& source,
-                                            llvm::LLVMContext& context, std::string& log) {
+// Runs on the source and `prelude`, where there is one: Clang finds no other file.
+bool run(clang::FrontendAction& action, const CinchClangRequest& request,
+         const CinchClangText& source, const std::vector<std::string>& more_args,
+         std::string_view prelude, std::string& log) {
   llvm::raw_string_ostream log_stream(log);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions);
   auto* printer = new clang::TextDiagnosticPrinter(log_stream, options.get());
@@ -69,23 +85,65 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
   llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> engine(
       new clang::DiagnosticsEngine(ids, options, printer, true));
 
-  const std::vector<std::string> args = compiler_args(request);
-  std::vector<const char*> arg_ptrs;
-  arg_ptrs.reserve(args.size());
-  for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
-  auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arg_ptrs, *engine)) return nullptr;
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(source.text, source.size),
-                                                     request.file_name);
-  invocation->getPreprocessorOpts().addRemappedFile(request.file_name, buffer.release());
+  auto invocation = make_invocation(request, source, more_args, *engine);
+  if (!invocation) return false;
+  auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  files->setCurrentWorkingDirectory("/");
+  files->addFileNoOwn(kPreludeFile, 0, llvm::MemoryBufferRef(prelude, kPreludeFile));
 
   clang::CompilerInstance compiler;
   compiler.setVerboseOutputStream(log_stream);
   compiler.setInvocation(std::move(invocation));
   compiler.setDiagnostics(engine.get());
+  compiler.createFileManager(std::move(files));
+  return compiler.ExecuteAction(action);
+}
+
+// Into memory.
+class PrecompileAction : public clang::GeneratePCHAction {
+ public:
+  std::shared_ptr<clang::PCHBuffer> buffer = std::make_shared<clang::PCHBuffer>();
+
+ protected:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
+                                                        llvm::StringRef) override {
+    return std::make_unique<clang::PCHGenerator>(
+        compiler.getPreprocessor(), compiler.getModuleCache(), kPreludeFile, "", buffer,
+        compiler.getFrontendOpts().ModuleFileExtensions, /*AllowASTWithErrors=*/false,
+        /*IncludeTimestamps=*/false);
+  }
+};
+
+}  // namespace
+
+std::string clang_version() {
+  return clang::getClangFullVersion();
+}
+
+Processor processor_of(const CinchClangRequest& request) {
+  if (std::string_view(request.cpu) == "aarch64") return {"aarch64-unknown-linux-gnu", "generic"};
+  return {"x86_64-unknown-linux-gnu", request.cpu};
+}
+
+std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
+                                            const CinchClangText& source, std::string_view prelude,
+                                            llvm::LLVMContext& context, std::string& log) {
+  std::vector<std::string> args = {"-x", "c++"};
+  if (!prelude.empty()) {
+    args.insert(args.end(), {"-include-pch", kPreludeFile, "-fno-validate-pch"});
+  }
   clang::EmitLLVMOnlyAction action(&context);
-  const bool ok = compiler.ExecuteAction(action);
+  const bool ok = run(action, request, source, args, prelude, log);
   return ok ? action.takeModule() : nullptr;
+}
+
+Bytes precompile(const CinchClangRequest& request, const CinchClangText& source, std::string& log) {
+  initialize_target();
+  PrecompileAction action;
+  const bool ok =
+      run(action, request, source, {"-x", "c++-header", "-fpch-instantiate-templates"}, {}, log);
+  const auto& bytes = action.buffer->Data;
+  return ok ? Bytes(bytes.begin(), bytes.end()) : Bytes();
 }
 
 }  // namespace cinch::clang_backend

@@ -1,5 +1,6 @@
-// make_helpers FOLDER: compiles the prelude's helpers for each CPU architecture into FOLDER, and
-// writes their digest there. Runs while Cinch is built.
+// make_helpers FOLDER: compiles the prelude's helpers for each CPU architecture into FOLDER,
+// precompiles the prelude that kernels then are compiled with, and writes there what both were made
+// from and by. Runs while Cinch is built.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -19,27 +20,48 @@ bool write(const std::string& path, const std::string& bytes) {
   return file.good();
 }
 
-bool make_object(const std::string& folder, const std::string& text, const codegen::CpuArch& arch) {
-  const CinchClangText source = {text.data(), text.size()};
+CinchClangRequest request_for(const codegen::CpuArch& arch, const char* file_name) {
   CinchClangRequest request{};
-  request.sources = &source;
   request.num_sources = 1;
-  request.file_name = "helpers.cpp";
+  request.file_name = file_name;
   request.cpu = arch.name;
   request.lanes = arch.lanes;
+  request.output = kCinchObject;
   request.optimization_level = 3;
-  const clang_backend::Compiled compiled = clang_backend::compile_source(request, source);
-  if (compiled.bytes.empty()) std::fputs(compiled.log.c_str(), stderr);
-  return !compiled.bytes.empty() && write(folder + "/helpers-" + arch.name + ".o", compiled.bytes);
+  return request;
+}
+
+bool write_made(const std::string& path, const std::string& bytes, const std::string& log) {
+  if (bytes.empty()) std::fputs(log.c_str(), stderr);
+  return !bytes.empty() && write(path, bytes);
+}
+
+bool make_object(const std::string& folder, const std::string& text, const codegen::CpuArch& arch) {
+  const auto made = clang_backend::compile_source(request_for(arch, "helpers.cpp"),
+                                                  {text.data(), text.size()}, {});
+  return write_made(folder + "/helpers-" + arch.name + ".o", made.bytes, made.log);
+}
+
+bool make_prelude(const std::string& folder, const std::string& text,
+                  const codegen::CpuArch& arch) {
+  std::string log;
+  const std::string bytes =
+      clang_backend::precompile(request_for(arch, "prelude.h"), {text.data(), text.size()}, log);
+  return write_made(folder + "/prelude-" + arch.name + ".pch", bytes, log);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const std::string folder = argv[1], text = codegen::cpu_helpers_text();
+  const std::string folder = argv[1];
+  const std::string helpers = codegen::cpu_helpers_text(codegen::HelpersMode::Made);
+  const std::string prelude = codegen::cpu_helpers_text(codegen::HelpersMode::Linked);
   for (const codegen::CpuArch& arch : codegen::kCpuArchs) {
-    if (arch.has_images && !make_object(folder, text, arch)) return 1;
+    if (!arch.has_images) continue;
+    if (!make_object(folder, helpers, arch) || !make_prelude(folder, prelude, arch)) return 1;
   }
-  return write(folder + "/helpers-digest", codegen::cpu_helpers_digest() + '\0') ? 0 : 1;
+  const bool ok = write(folder + "/helpers-digest", codegen::cpu_helpers_digest()) &&
+                  write(folder + "/helpers-clang", clang_backend::clang_version());
+  return ok ? 0 : 1;
 }

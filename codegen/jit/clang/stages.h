@@ -30,8 +30,11 @@ struct Compiled {
   std::string log;
   CinchClangTimes times{};
 };
-/// All stages but the linker. std::bad_alloc passes: nothing of LLVM may be used after that.
-Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source);
+/// All stages but the linker. `prelude` is what `precompile` made of the text that belongs in front
+/// of the source, with the same request; empty if the source stands alone. std::bad_alloc passes:
+/// nothing of LLVM may be used after that.
+Compiled compile_source(const CinchClangRequest& request, const CinchClangText& source,
+                        std::string_view prelude);
 
 /// All sources of a request at the same time. Throws std::bad_alloc where memory has run out within
 /// LLVM, in this call or another; what LLVM holds in common may be half made then.
@@ -42,9 +45,17 @@ void note_out_of_memory();
 /// Once per process. Clang looks at the targets that are registered, too: before any other stage.
 void initialize_target();
 
+/// Clang itself as it runs here, which need not be the one of the headers: "clang version 19.1.7
+/// …".
+std::string clang_version();
+
+/// Text as Clang keeps it between runs, the same bytes for the same request, for the Clang of
+/// clang_version() only. Empty with the diagnostics in `log` on errors.
+Bytes precompile(const CinchClangRequest& request, const CinchClangText& source, std::string& log);
+
 /// Unoptimised module of the source, or null with the diagnostics in `log`.
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
-                                            const CinchClangText& source,
+                                            const CinchClangText& source, std::string_view prelude,
                                             llvm::LLVMContext& context, std::string& log);
 
 /// Null with a message in `log` if the target is unknown.
@@ -61,10 +72,13 @@ std::string print_module(const llvm::Module& module);
 Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
                          std::string& log);
 
-/// cpu_helpers_digest() of the helpers within; ends with a zero.
-extern "C" const char kCinchHelpersDigest[] __attribute__((visibility("hidden")));
+/// What make_helpers made, as part of this library. cpu_helpers_digest() of that, or nothing where
+/// another Clang made it than runs here.
+const char* helpers_digest();
 /// The object of the prelude's helpers for an architecture; empty if it is none of ours.
 std::string_view helpers_object(std::string_view cpu);
+/// The prelude, precompiled for an architecture; empty if it is none of ours.
+std::string_view precompiled_prelude(std::string_view cpu);
 
 Bytes format_text(std::string_view text, std::string& log);
 

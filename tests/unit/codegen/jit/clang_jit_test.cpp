@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "codegen/emit/cpu.h"
+#include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/cuda.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/compile_program.h"
@@ -167,6 +168,26 @@ TEST(CompileProgram, MakesAnImageThatLoads) {
 TEST(CompileProgram, FindsTheHelpersOfThisBuild) {
   EXPECT_EQ(can_link_helpers({.sanitize_address = false}), true);
   EXPECT_EQ(can_link_helpers({.sanitize_address = true}), false);
+  EXPECT_EQ(can_link_helpers({.sanitize_address = false, .optimization_level = 0}), false);
+}
+
+// The object of kernels with the precompiled prelude is that of the whole text.
+TEST(CompileProgram, PrecompilesThePreludeThatTheTextWouldHave) {
+  for (const kir::KernelProgram& program : {kir::sample_odds(), kir::sample_compact()}) {
+    for (const CpuArch& arch : kCpuArchs) {
+      if (!arch.has_images) continue;
+      CpuOptions options{arch.name};
+      options.links_helpers = true;
+      const KernelSource bare = emit_cpu(program, options);
+      KernelSource whole = bare;
+      whole.text = cpu_helpers_text(HelpersMode::Linked) + bare.text;
+      whole.links_helpers = false;
+      const auto a = compile_cpu_to_object(bare, {.sanitize_address = false});
+      const auto b = compile_cpu_to_object(whole, {.sanitize_address = false});
+      ASSERT_TRUE(a && b);
+      EXPECT_EQ(*a, *b) << arch.name;
+    }
+  }
 }
 
 TEST(CompileProgram, LinksHelpersForEveryLevel) {
