@@ -88,7 +88,7 @@ bool run(clang::FrontendAction& action, const CinchClangRequest& request,
   auto invocation = make_invocation(request, source, more_args, *engine);
   if (!invocation) return false;
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->setCurrentWorkingDirectory("/");
+  (void)files->setCurrentWorkingDirectory("/");
   files->addFileNoOwn(kPreludeFile, 0, llvm::MemoryBufferRef(prelude, kPreludeFile));
 
   clang::CompilerInstance compiler;
