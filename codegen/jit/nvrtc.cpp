@@ -78,7 +78,7 @@ void* open_candidate(const LibraryCandidate& candidate, std::string& problem) {
 // NVRTC opens its second library by name when it first compiles, and finds it by its own run path.
 // AddressSanitizer's dlopen, which calls for the caller, loses that path: the library is opened
 // beforehand.
-void open_builtins(const std::string& nvrtc_path) {
+[[maybe_unused]] void open_builtins(const std::string& nvrtc_path) {
   std::error_code error;
   const auto folder = std::filesystem::path(nvrtc_path).parent_path();
   for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
