@@ -89,10 +89,15 @@ TEST_F(Ranges, ParametersKeepToTheirRange) {
       {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, 2.0, false, true}});
   expect(b.mul(b.param(0), b.const_f32(3)), 0, 6);
 }
-TEST_F(Ranges, OpenSidesOfParametersAreFinite) {
+TEST_F(Ranges, ParametersMayRoundToInfinityWhereASideHasNoEnd) {
   program.info.params.push_back(
       {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, true}});
-  expect(b.param(0), 0, std::numeric_limits<float>::max());
+  expect(b.param(0), 0, kInf);
+}
+TEST_F(Ranges, SuchAParameterTimesZeroMayBeNaN) {
+  program.info.params.push_back(
+      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, true}});
+  expect(b.mul(b.param(0), clamp(x, -1, 1)), -kInf, kInf, true);
 }
 TEST_F(Ranges, BytesAreBytes) {
   expect(byte, 0, 255);
