@@ -207,13 +207,18 @@ ValueRange ValueRanges::of_convert(const Instr& instr) {
   return x.may_be_nan ? joined(range, {0, 0}) : range;
 }
 
-// Values outside the declared range are refused where they are bound, before they are rounded: what
-// is rounded may be an end itself, and infinity where a side has no end.
+// Values outside the declared range are refused where they are bound, and so are those that are
+// rounded to an end that is left out.
 ValueRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
   const rt::ParamInfo& param = program_.info.params[index];
   if (param.dtype != kF32 || !param.range) return all_of(type);
-  return {static_cast<float>(param.range->low.value_or(-kInf)),
-          static_cast<float>(param.range->high.value_or(kInf))};
+  const auto end = [](const std::optional<double>& given, bool is_open, double beyond) {
+    constexpr double kMost = std::numeric_limits<float>::max();
+    const double value = given.value_or(beyond);
+    return static_cast<float>(is_open ? std::clamp(value, -kMost, kMost) : value);
+  };
+  return {end(param.range->low, param.range->low_open, -kInf),
+          end(param.range->high, param.range->high_open, kInf)};
 }
 
 // Where nothing is read there is a 0, which every type has.

@@ -61,11 +61,11 @@ std::optional<rt::ParamRange> Elaborator::param_range(const ast::Param& param) {
   return range;
 }
 
-bool Elaborator::check_range(const std::string& name, double value,
+bool Elaborator::check_range(const std::string& name, DType dtype, double value,
                              const std::optional<rt::ParamRange>& range, Span span,
                              Span range_span) {
-  if (!range || rt::is_within(*range, value)) return true;
-  auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, name, fmt::format("{}", value),
+  if (!range || rt::is_within(*range, dtype, value)) return true;
+  auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, name, rt::bound_text(dtype, value),
                                                                rt::range_text(*range));
   if (!(range_span == span)) diag.note(range_span, "the range");
   return false;
@@ -127,7 +127,7 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   const Value typed_value = coerce(host(pool().constant(*value), span), *dtype);
   const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   const bool is_inside =
-      check_range(open_name(instance, param), value->to_double(), range, span, range_span);
+      check_range(open_name(instance, param), *dtype, value->to_double(), range, span, range_span);
   if (typed_value.is_error() || !is_inside) return declare_item(instance, param.name, failed);
   if (is_fixed || param.is_const) return bind_constant(instance, param, *dtype, *value);
   add_param(instance, param, *dtype, *value, range);

@@ -284,7 +284,7 @@ class Elaborator {
   std::optional<HostValue> open_value(Instance& instance, const ast::Param& param, DType dtype,
                                       const std::optional<rt::ParamRange>& range);
   std::optional<rt::ParamRange> param_range(const ast::Param& param);
-  bool check_range(const std::string& name, double value,
+  bool check_range(const std::string& name, DType dtype, double value,
                    const std::optional<rt::ParamRange>& range, Span span, Span range_span);
   void check_bindings(const std::vector<Binding>& bindings, Span span);
   std::string open_name(const Instance& instance, const ast::Param& param) const;

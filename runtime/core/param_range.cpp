@@ -6,18 +6,35 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/core/param_value.h"
+
 namespace cinch::rt {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+double rounded(DType dtype, double value) {
+  return is_float(dtype) && dtype != kF64 ? round_to_float(dtype, value) : value;
+}
+
 }  // namespace
 
-bool is_within(const ParamRange& range, double value) {
+// Rounding is monotone: it takes no value past an included end, but may take one onto an end that is
+// left out.
+bool is_within(const ParamRange& range, DType dtype, double value) {
   if (std::isnan(value)) return false;
   const double low = range.low.value_or(-kInfinity), high = range.high.value_or(kInfinity);
-  return (range.low_open ? low < value : low <= value) &&
-         (range.high_open ? value < high : value <= high);
+  const double held = rounded(dtype, value);
+  return (range.low_open ? low < value && low < held : low <= value) &&
+         (range.high_open ? value < high && held < high : value <= high);
+}
+
+std::string bound_text(DType dtype, double value) {
+  const double held = rounded(dtype, value);
+  const std::string given = fmt::format("{}", value);
+  return held == value || std::isnan(value)
+             ? given
+             : fmt::format("{} ({} as {})", given, held, dtype_name(dtype));
 }
 
 std::string range_text(const ParamRange& range) {

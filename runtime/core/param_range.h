@@ -4,12 +4,18 @@
 
 #include <string>
 
+#include "runtime/core/dtype.h"
 #include "runtime/core/program_info.h"
 
 namespace cinch::rt {
 
-/// NaN lies in no range. An absent side is unbounded; if it is open, infinity itself is outside.
-bool is_within(const ParamRange& range, double value);
+/// Whether a parameter of the type may be bound to `value`: the value and what it is rounded to both
+/// lie in the range, whose included ends are rounded alike. NaN lies in no range. An absent side is
+/// unbounded; if it is open, infinity itself is outside.
+bool is_within(const ParamRange& range, DType dtype, double value);
+
+/// "0.5"; with what it is rounded to where that is another: "1e+300 (inf as f32)".
+std::string bound_text(DType dtype, double value);
 
 /// "(0, 1]", "[0, inf)".
 std::string range_text(const ParamRange& range);

@@ -14,10 +14,6 @@
 namespace cinch::rt {
 namespace {
 
-std::string number_text(double value) {
-  return fmt::format("{}", value);
-}
-
 // The value that a parameter of the type has when it is bound to `value`: floats round to the type.
 bool is_value_of(DType dtype, double value) {
   if (is_float(dtype)) return true;
@@ -48,12 +44,13 @@ std::string unknown_name(const std::vector<ParamInfo>& params, std::string_view 
 
 Status check_parameter(const ParamInfo& param, double value) {
   if (!is_value_of(param.dtype, value)) {
-    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is no {}", param.name,
-                                                   number_text(value), dtype_name(param.dtype)));
+    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is no {}", param.name, value,
+                                                   dtype_name(param.dtype)));
   }
-  if (param.range && !is_within(*param.range, value)) {
+  if (param.range && !is_within(*param.range, param.dtype, value)) {
     return fail(ErrorKind::OutOfRange,
-                fmt::format("parameter {} = {} is outside {}", param.name, number_text(value),
+                fmt::format("parameter {} = {} is outside {}", param.name,
+                            bound_text(param.dtype, value),
                             range_text(param.dtype, *param.range)));
   }
   return Ok{};

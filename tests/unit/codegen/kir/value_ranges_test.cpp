@@ -89,14 +89,19 @@ TEST_F(Ranges, ParametersKeepToTheirRange) {
       {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, 2.0, false, true}});
   expect(b.mul(b.param(0), b.const_f32(3)), 0, 6);
 }
-TEST_F(Ranges, ParametersMayRoundToInfinityWhereASideHasNoEnd) {
+TEST_F(Ranges, OpenSidesOfParametersAreFinite) {
   program.info.params.push_back(
       {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, true}});
+  expect(b.param(0), 0, std::numeric_limits<float>::max());
+}
+TEST_F(Ranges, ParametersMayRoundToInfinityPastAClosedSide) {
+  program.info.params.push_back(
+      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, 1e300, false, false}});
   expect(b.param(0), 0, kInf);
 }
 TEST_F(Ranges, SuchAParameterTimesZeroMayBeNaN) {
   program.info.params.push_back(
-      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, true}});
+      {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, false}});
   expect(b.mul(b.param(0), clamp(x, -1, 1)), -kInf, kInf, true);
 }
 TEST_F(Ranges, BytesAreBytes) {

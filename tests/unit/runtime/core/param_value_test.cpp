@@ -40,20 +40,43 @@ TEST(ParamValueTest, HostValuesHaveAnElementType) {
 
 TEST(ParamRangeTest, EndsAreInOrOut) {
   const rt::ParamRange open_low{0.0, 1.0, true, false};
-  EXPECT_FALSE(rt::is_within(open_low, 0));
-  EXPECT_TRUE(rt::is_within(open_low, 1));
-  EXPECT_FALSE(rt::is_within(open_low, 1.5));
+  EXPECT_FALSE(rt::is_within(open_low, kF64, 0));
+  EXPECT_TRUE(rt::is_within(open_low, kF64, 1));
+  EXPECT_FALSE(rt::is_within(open_low, kF64, 1.5));
   EXPECT_EQ(rt::range_text(open_low), "(0, 1]");
 }
 
 TEST(ParamRangeTest, AbsentSidesAreUnbounded) {
   const double infinity = std::numeric_limits<double>::infinity();
   const rt::ParamRange open_high{0.0, {}, false, true};
-  EXPECT_TRUE(rt::is_within(open_high, 1e300));
-  EXPECT_FALSE(rt::is_within(open_high, infinity));
-  EXPECT_TRUE(rt::is_within({0.0, {}, false, false}, infinity));
-  EXPECT_FALSE(rt::is_within(open_high, std::nan("")));
+  EXPECT_TRUE(rt::is_within(open_high, kF64, 1e300));
+  EXPECT_FALSE(rt::is_within(open_high, kF64, infinity));
+  EXPECT_TRUE(rt::is_within({0.0, {}, false, false}, kF64, infinity));
+  EXPECT_FALSE(rt::is_within(open_high, kF64, std::nan("")));
   EXPECT_EQ(rt::range_text(open_high), "[0, inf)");
+}
+
+TEST(ParamRangeTest, RoundingMustNotReachAnEndThatIsOut) {
+  const rt::ParamRange positive{0.0, {}, true, true};
+  EXPECT_TRUE(rt::is_within(positive, kF32, 3e38));
+  EXPECT_FALSE(rt::is_within(positive, kF32, 1e300)) << "infinity as f32";
+  EXPECT_FALSE(rt::is_within(positive, kF32, 1e-60)) << "0 as f32";
+  EXPECT_FALSE(rt::is_within(positive, kF16, 7e4)) << "infinity as f16";
+  const rt::ParamRange below_one{0.0, 1.0, false, true};
+  EXPECT_FALSE(rt::is_within(below_one, kF32, 0.999999999));
+  EXPECT_TRUE(rt::is_within(below_one, kF64, 0.999999999));
+}
+
+TEST(ParamRangeTest, IncludedEndsAreRoundedToo) {
+  // 0.1 as f32 is above 0.1.
+  EXPECT_TRUE(rt::is_within({0.0, 0.1, false, false}, kF32, 0.1));
+  EXPECT_FALSE(rt::is_within({0.0, 0.1, false, false}, kF32, 0.11));
+}
+
+TEST(ParamRangeTest, TextsTellWhatRoundingMakes) {
+  EXPECT_EQ(rt::bound_text(kF32, 1e300), "1e+300 (inf as f32)");
+  EXPECT_EQ(rt::bound_text(kF32, 1.5), "1.5");
+  EXPECT_EQ(rt::bound_text(kI32, 1.5), "1.5");
 }
 
 TEST(ParamRangeTest, ReadsAsPrograms) {

@@ -22,6 +22,15 @@ TEST(CheckParameter, KnowsTypes) {
   EXPECT_FALSE(check_parameter({"x", kF32, 0, ParamRange{}}, std::nan("")));
 }
 
+TEST(CheckParameter, RefusesWhatIsRoundedOutOfTheRange) {
+  const ParamInfo tau{"tau", kF32, 1, ParamRange{0.0, {}, true, true}};
+  EXPECT_TRUE(check_parameter(tau, 1e38));
+  EXPECT_EQ(check_parameter(tau, 1e300).error().message,
+            "parameter tau = 1e+300 (inf as f32) is outside (0, inf)");
+  EXPECT_EQ(check_parameter(tau, 1e-60).error().message,
+            "parameter tau = 1e-60 (0 as f32) is outside (0, inf)");
+}
+
 TEST(ParameterValues, GivesEachFormItsBits) {
   ProgramInfo info;
   info.params = {{"f", kF32, 0.5, {}}, {"d", kF64, 0.1, {}}, {"i", kI32, -2, {}},
