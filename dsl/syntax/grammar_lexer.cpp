@@ -22,7 +22,9 @@ class Lexer {
 
   void add(TokenKind kind, std::string_view text, bool is_reported = false) {
     Token token{kind, is_reported, starts_line_, span_of(text), text};
-    if (!doc_.empty()) {
+    // The formatter adds and drops separators: a text before one belongs to what follows it.
+    const bool is_separator = kind == TokenKind::Semicolon || kind == TokenKind::Comma;
+    if (!doc_.empty() && !is_separator) {
       token.doc = static_cast<std::uint32_t>(stream_.docs.size());
       stream_.docs.push_back(std::move(doc_));
       doc_.clear();

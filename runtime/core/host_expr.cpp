@@ -248,7 +248,8 @@ HostExprId HostExprPool::rebuild(const HostExprNode& shape, const HostExprId (&a
   return intern(made);
 }
 
-// What `a op b` is more simply, or no id. At most one of the two is a constant.
+// What `a op b` is more simply, or no id. Two constants come here where their result overflows: then
+// constants are not regrouped either, or it would go on forever.
 HostExprId HostExprPool::simplify_int(HostOp op, HostExprId a, HostExprId b) {
   const auto is = [&](HostExprId id, std::int64_t value) { return id == const_int(value); };
   // (x op c) with constant c on the side where rebuild puts it.
@@ -256,11 +257,17 @@ HostExprId HostExprPool::simplify_int(HostOp op, HostExprId a, HostExprId b) {
     const HostExprNode& n = node(id);
     return n.op == inner && is_const(n.args[side]) ? n.args[side] : HostExprId();
   };
+  const auto folded = [&](HostExprId x, HostExprId y) {
+    const HostValue values[] = {const_value(x), const_value(y)};
+    const auto value = apply_host_op(op, HostType::Int, values);
+    return value ? constant(*value) : HostExprId();
+  };
   switch (op) {
     case HostOp::Add:
       if (is(b, 0)) return a;
       if (const HostExprId c = inner_const(a, HostOp::Add, 1); c && is_const(b)) {
-        return add(node(a).args[0], add(c, b));
+        const HostExprId sum = folded(c, b);
+        return sum ? add(node(a).args[0], sum) : HostExprId();
       }
       return {};
     case HostOp::Sub:
@@ -268,8 +275,8 @@ HostExprId HostExprPool::simplify_int(HostOp op, HostExprId a, HostExprId b) {
     case HostOp::Mul:
       if (is(a, 0) || is(a, 1)) return is(a, 0) ? a : b;
       if (const HostExprId c = inner_const(b, HostOp::Mul, 0); c && is_const(a)) {
-        const HostExprId rest = node(b).args[1];
-        return mul(mul(a, c), rest);
+        const HostExprId product = folded(a, c);
+        return product ? mul(product, node(b).args[1]) : HostExprId();
       }
       return {};
     case HostOp::Div:

@@ -55,6 +55,17 @@ TEST(LexerTest, DocCommentsBelongToTheNextToken) {
   EXPECT_EQ(stream.tokens[1].doc, Token::kNone);
 }
 
+// The formatter adds and drops separators.
+TEST(LexerTest, DocCommentsPassSeparators) {
+  SourceSet sources;
+  DiagSink sink;
+  const TokenStream stream = lex(sources.add("t", "/// one\n; /// two\n, x"), sink);
+  EXPECT_EQ(stream.tokens[0].doc, Token::kNone);
+  EXPECT_EQ(stream.tokens[1].doc, Token::kNone);
+  ASSERT_NE(stream.tokens[2].doc, Token::kNone);
+  EXPECT_EQ(stream.docs[stream.tokens[2].doc], "one\ntwo");
+}
+
 TEST(LexerTest, CarriageReturnsAndByteOrderMarksAreBlanks) {
   EXPECT_THAT(token_texts("\xef\xbb\xbf"
                           "a\r\nb // c\r\n"),

@@ -64,6 +64,17 @@ TEST_F(HostExprTest, FoldsAndSimplifies) {
   EXPECT_EQ(pool.cast(n, HostType::Int), n);
 }
 
+TEST_F(HostExprTest, ConstantsThatOverflowAreNotRegrouped) {
+  const HostExprId huge = i(7770770000000), beyond = pool.mul(i(-803970770000001), huge);
+  EXPECT_FALSE(pool.is_const(beyond));
+  EXPECT_FALSE(pool.is_const(pool.mul(beyond, i(-8039529))));
+  const HostExprId top = i(std::numeric_limits<std::int64_t>::max());
+  EXPECT_FALSE(pool.is_const(pool.add(pool.add(top, i(1)), i(2))));
+  // The formula may have a value where the regrouped constant has none.
+  const HostExprId square = pool.mul(huge, pool.mul(huge, pool.n()));
+  EXPECT_EQ(value(square, 0), 0);
+}
+
 TEST_F(HostExprTest, IntegerRules) {
   EXPECT_EQ(pool.div(i(-7), i(2)), i(-3));
   EXPECT_EQ(pool.div(i(7), i(0)), i(0));
