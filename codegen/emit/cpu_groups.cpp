@@ -157,7 +157,7 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
                     "i = hits_{0}[slot].next(i + W, end)) {{",
                     section_));
   } else {
-    line("#pragma clang loop unroll_count(2)");
+    line("#pragma clang loop unroll_count(whole.value ? 2 : 1)");
     line(has_rows ? "for (u32 i = row; i < least(row + kColumns, end); i += W) {"
                   : "for (u32 i = 0; i < end; i += W) {");
   }

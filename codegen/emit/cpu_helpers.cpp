@@ -41,7 +41,7 @@ std::string linked_run(int bits) {
 }
 
 std::string all_instances() {
-  std::string text;
+  std::string text = "CINCH_LINKED_ROUNDING\n";
   for (int bits = 1; bits <= 64; ++bits) text += linked_run(bits);
   for (std::string_view operation : kLinkedOperations) {
     for (ComputeType type : kLinkedTypes) text += linked_reduction(operation, type);

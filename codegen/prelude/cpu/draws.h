@@ -90,3 +90,13 @@ CINCH_CALL Lanes<f32> staged_normals(const NormalStage& stage, u32 place) {
 }
 
 }  // namespace cinch
+
+// Linked instances: what is rare where f32 is rounded at random.
+#define CINCH_LINKED_ROUNDING                                                                   \
+  namespace cinch::lang {                                                                       \
+  CINCH_INSTANCE Truth break_ties(Truth, Truth, Lanes<f32>, const DrawStream&, Lanes<u32>);     \
+  CINCH_INSTANCE Lanes<i32> stochastic_int_slow<i32>(Lanes<f32>, Lanes<u32>, const DrawStream&, \
+                                                     Lanes<u32>, int);                          \
+  CINCH_INSTANCE Lanes<u32> stochastic_int_slow<u32>(Lanes<f32>, Lanes<u32>, const DrawStream&, \
+                                                     Lanes<u32>, int);                          \
+  }

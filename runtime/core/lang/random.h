@@ -165,10 +165,11 @@ CINCH_LANG_FN U random_half(const DrawStream& stream, u32 plane, U index) {
 // Where the first 16 bits tie, 16 more decide: once in tens of thousands of elements, so not worth
 // a place in every kernel that rounds, nor any register of it. CUDA's calls cost registers.
 #if CINCH_LANG_VECTORS
+#define CINCH_LANG_RARE_FN __attribute__((noinline))  // not static: instances can be linked
 #if __has_feature(address_sanitizer)
-#define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN  // what a sanitizer adds keeps no vectors
+#define CINCH_LANG_TIE_FN CINCH_LANG_RARE_FN  // what a sanitizer adds keeps no vectors
 #else
-#define CINCH_LANG_TIE_FN CINCH_LANG_SLOW_FN __attribute__((preserve_all))
+#define CINCH_LANG_TIE_FN CINCH_LANG_RARE_FN __attribute__((preserve_all))
 #endif
 #else
 #define CINCH_LANG_TIE_FN CINCH_LANG_FN
@@ -210,13 +211,14 @@ CINCH_LANG_FN F stochastic_round(F x, const DrawStream& stream, Like<F, u32> ind
 }
 
 #if CINCH_LANG_VECTORS
-// An integer of `Bits` bits (E: i32 or u32) from a float rounded by stochastic_round_with: the long
+// An integer of `bits` bits (E: i32 or u32) from a float rounded by stochastic_round_with: the long
 // way round.
-template <class E, int Bits, class F>
-CINCH_LANG_SLOW_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const DrawStream& stream,
-                                                  Like<F, u32> index) {
-  return float_to_int<E>(stochastic_round_with(x, half, stream, index), Bits);
+template <class E, class F>
+CINCH_LANG_RARE_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const DrawStream& stream,
+                                                  Like<F, u32> index, int bits) {
+  return float_to_int<E>(stochastic_round_with(x, half, stream, index), bits);
 }
+#undef CINCH_LANG_RARE_FN
 // What is known of the number that stochastic_int rounds.
 enum class RoundedRange {
   Any,
@@ -291,7 +293,7 @@ CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream
                                         Like<F, u32> index) {
   Mask<F> rare = (Mask<F>)0;
   const Like<F, E> fixed = stochastic_int_but<E, Bits, Range>(rare, x, half);
-  if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E, Bits>(x, half, stream, index);
+  if (__builtin_expect(any(rare), 0)) return stochastic_int_slow<E>(x, half, stream, index, Bits);
   return fixed;
 }
 #endif
