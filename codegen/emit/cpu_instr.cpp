@@ -98,7 +98,10 @@ void CpuKernelEmitter::emit_status(const Instr& instr) {
   const ValueId pred = instr.operands[0];
   const bool is_lanes = level_ == Level::Element;
   if (instr.kind == InstrKind::flag_nonfinite) {
-    line(fmt::format("nonfinite |= {};", acting(pred)));
+    const ValueId value = flagged_value(instr);
+    const bool is_f32 = is_lanes && value && type(value) == ComputeType::F32;
+    line(is_f32 ? fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(value))
+                : fmt::format("nonfinite |= {};", acting(pred)));
   } else if (is_lanes) {
     line(fmt::format("failed_{} |= {};", instr.index, acting(pred)));
   } else {

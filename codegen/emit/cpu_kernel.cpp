@@ -167,7 +167,7 @@ void CpuKernelEmitter::emit_task_state() {
 
 void CpuKernelEmitter::emit_tail() {
   if (uses(kernel_, InstrKind::flag_nonfinite)) {
-    line(fmt::format("if (any_lane(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite));
+    line(fmt::format("if (lang::any(nonfinite)) raise_flag(args, {}u);", rt::kFlagNonFinite));
   }
   for (std::uint32_t message : failures_) {
     line(fmt::format("if (any_lane(failed_{0})) report_failure(args, {0}u);", message));

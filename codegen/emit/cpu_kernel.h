@@ -96,6 +96,7 @@ class CpuKernelEmitter {
   // ---- cpu_known.cpp: what is known of values ----
   /// The RoundedRange (random.h) of a draw that becomes an integer of this type.
   const char* rounded_range(const Instr& round, DType to);
+  ValueId flagged_value(const Instr& instr) const;
   bool is_flagged(ValueId value) const;
   /// Prints the bits of a float that need not be made canonical; false for all else.
   bool emit_plain_bits(const Instr& instr);

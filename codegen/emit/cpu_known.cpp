@@ -27,18 +27,21 @@ bool is_scalar(const kir::Instr* instr, ScalarOp op) {
 }
 }  // namespace
 
+// The value whose elements the instruction flags where they are not finite, or none.
+kir::ValueId CpuKernelEmitter::flagged_value(const Instr& instr) const {
+  if (instr.kind != InstrKind::flag_nonfinite) return {};
+  const Instr* is_not = definitions_[instr.operands[0].index()];
+  if (!is_scalar(is_not, ScalarOp::bit_not)) return {};
+  const Instr* is_finite = definitions_[is_not->operands[0].index()];
+  return is_scalar(is_finite, ScalarOp::isfinite) ? is_finite->operands[0] : ValueId();
+}
+
 // Does this section flag the elements where the value is not finite? What a call computes from them
 // is then used by nobody.
 bool CpuKernelEmitter::is_flagged(ValueId value) const {
-  const auto definition = [&](ValueId id) { return definitions_[id.index()]; };
   const auto& instrs = kernel_.sections[section_].instrs;
-  return std::any_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
-    if (instr.kind != InstrKind::flag_nonfinite) return false;
-    const Instr* is_not = definition(instr.operands[0]);
-    if (!is_scalar(is_not, ScalarOp::bit_not)) return false;
-    const Instr* is_finite = definition(is_not->operands[0]);
-    return is_scalar(is_finite, ScalarOp::isfinite) && is_finite->operands[0] == value;
-  });
+  return std::any_of(instrs.begin(), instrs.end(),
+                     [&](const Instr& instr) { return flagged_value(instr) == value; });
 }
 
 // Conversions to integers that need not saturate or wrap.

@@ -156,6 +156,10 @@ CINCH_CALL Truth truth_of_bits(u32 bits) {
 CINCH_CALL bool any_lane(Truth mask) {
   return bits_of_truth(mask) != 0;
 }
+// Some bit of each lane that is not finite, none of the others: infinity minus itself is NaN.
+CINCH_CALL Truth nonfinite_bits(Lanes<f32> x) {
+  return Truth(lang::bits_of(x - x));
+}
 
 // Lane l takes lane l + Distance; the last lanes repeat (nobody reads them).
 template <int Distance, class V, int... I>
