@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -193,6 +194,7 @@ void run(Options options) {
       options.programs.push_back(program.path + ":" + program.name);
     }
   }
+  if (options.programs.empty()) throw std::runtime_error("the standard library was not found");
   const std::string cpu = options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
   const codegen::Target target{codegen::TargetKind::Cpu, cpu};
   Samples first;

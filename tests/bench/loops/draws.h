@@ -88,4 +88,15 @@ inline void round_at_random(const Draws& draws, std::size_t first, Count count,
   }
 }
 
+/// The same as codes: code(i, rounded magnitude) of each element; those behind `count` are 0.
+template <class Count, class Code>
+inline void round_to_codes(const Draws& draws, std::size_t first, Count count,
+                           const float* __restrict magnitude, Code code,
+                           std::uint8_t (&codes)[kTile]) {
+  std::int32_t rounded[kTile];
+  round_at_random(draws, first, count, magnitude, rounded);
+  for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint8_t>(code(i, rounded[i]));
+  __builtin_memset(codes + count, 0, kTile - count);
+}
+
 }  // namespace loops

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 #include "draws.h"
 #include "packing.h"
@@ -63,7 +62,6 @@ int qsgd_encode(Job& job) {
   parallel_tiles(job, [&](std::size_t at, auto count) {
     const float* __restrict g = job.gradient + at;
     float place[kTile];
-    std::int32_t rounded[kTile];
     std::uint8_t codes[kTile];
     for (std::size_t b = 0; b < count; b += kBucket) {
       float& norm = norms_of(job)[(at + b) / kBucket];
@@ -74,11 +72,10 @@ int qsgd_encode(Job& job) {
               : scale_bucket(g + b, rest, norm, place + b);
       if (largest >= kInfinity) non_finite = kInfinity;
     }
-    round_at_random(draws, at, count, place, rounded);
-    for (std::size_t i = 0; i < count; ++i) {
-      codes[i] = static_cast<std::uint8_t>((g[i] < 0.0f ? -rounded[i] : rounded[i]) & 15);
-    }
-    std::memset(codes + count, 0, kTile - count);
+    const auto code = [g](std::size_t i, std::int32_t rounded) {
+      return (g[i] < 0.0f ? -rounded : rounded) & 15;
+    };
+    round_to_codes(draws, at, count, place, code, codes);
     pack_nibbles(codes, count, codes_of(job) + at / 2);
   });
   return mark_non_finite(job, non_finite);

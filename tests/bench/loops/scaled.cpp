@@ -1,7 +1,6 @@
 // onebit, ef_sign, minmax, qsgd, terngrad: codes and the scales that they are in.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -180,16 +179,14 @@ int minmax_encode(Job& job) {
   parallel_tiles(job, [&](std::size_t at, auto count) {
     const float* __restrict g = job.gradient + at;
     float place[kTile];
-    std::int32_t rounded[kTile];
     std::uint8_t codes[kTile];
 #pragma clang loop vectorize(enable)
     for (std::size_t i = 0; i < count; ++i) {
       const float x = (g[i] - low) * per_gap;
       place[i] = x < 0.0f ? 0.0f : x > 3.0f ? 3.0f : x;
     }
-    round_at_random(draws, at, count, place, rounded);
-    for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint8_t>(rounded[i]);
-    std::memset(codes + count, 0, kTile - count);
+    const auto code = [](std::size_t, std::int32_t rounded) { return rounded; };
+    round_to_codes(draws, at, count, place, code, codes);
     pack_pairs(codes, count, field_of<std::uint8_t>(job) + at / 4);
   });
   return 0;
@@ -233,18 +230,16 @@ int terngrad_encode(Job& job) {
   parallel_tiles(job, [&](std::size_t at, auto count) {
     const float* __restrict g = job.gradient + at;
     float place[kTile];
-    std::int32_t rounded[kTile];
     std::uint8_t codes[kTile];
 #pragma clang loop vectorize(enable)
     for (std::size_t i = 0; i < count; ++i) {
       const float x = std::fabs(g[i]) * per_scale;
       place[i] = x < 1.0f ? x : 1.0f;
     }
-    round_at_random(draws, at, count, place, rounded);
-    for (std::size_t i = 0; i < count; ++i) {
-      codes[i] = static_cast<std::uint8_t>((g[i] < 0.0f ? -rounded[i] : rounded[i]) & 3);
-    }
-    std::memset(codes + count, 0, kTile - count);
+    const auto code = [g](std::size_t i, std::int32_t rounded) {
+      return (g[i] < 0.0f ? -rounded : rounded) & 3;
+    };
+    round_to_codes(draws, at, count, place, code, codes);
     pack_pairs(codes, count, field_of<std::uint8_t>(job) + at / 4);
   });
   return 0;
