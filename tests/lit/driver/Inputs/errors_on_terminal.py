@@ -3,7 +3,7 @@ last what is left on the terminal."""
 import subprocess
 import sys
 
-from terminal import run
+from pseudo_terminal import run
 
 status, shown = run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=None)
 lines = shown.split("\r\033[K")
