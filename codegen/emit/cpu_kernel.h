@@ -189,6 +189,7 @@ class CpuKernelEmitter {
   /// May whole tiles be rounded without the rare lanes, and again where there were some? That is
   /// where doing a tile twice does no harm.
   bool rounds_again(const std::vector<Instr>& instrs) const;
+  bool is_done_again(const Instr& instr) const;
   bool emit_rounded_int(const Instr& convert);
   /// Is that all that its result is used for?
   bool is_only_converted(const Instr& round) const;

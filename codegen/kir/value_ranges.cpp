@@ -13,7 +13,7 @@ namespace cinch::kir {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// Integers up to here are exact as doubles.
+// Integers below are exact as doubles, and so are sums of two of them that are below.
 constexpr double kExact = 0x1p53;
 
 double integer_top(DType dtype) {
@@ -78,11 +78,14 @@ bool is_finite(const ValueRange& x) {
   return !x.may_be_nan && std::isfinite(x.low) && std::isfinite(x.high);
 }
 
+bool is_exact(const ValueRange& x) {
+  return std::max(std::abs(x.low), std::abs(x.high)) < kExact;
+}
+
 // An integer result as its width holds it: within the type, or anything of it.
 ValueRange held(const ValueRange& range, DType dtype) {
   const ValueRange all = all_of(dtype);
-  const bool fits = range.low >= all.low && range.high <= all.high &&
-                    std::max(std::abs(range.low), std::abs(range.high)) <= kExact;
+  const bool fits = range.low >= all.low && range.high <= all.high && is_exact(range);
   return fits ? range : all;
 }
 
@@ -91,12 +94,13 @@ ValueRange held(const ValueRange& range, DType dtype) {
 ValueRange ValueRanges::of(ValueId value) {
   if (found_.empty()) found_.resize(kernel_.values.size());
   std::optional<ValueRange>& known = found_[value.index()];
-  if (!known) {
-    const ValueRange range = find(value);
-    found_[value.index()] = range;
-    return range;
-  }
-  return *known;
+  if (known) return *known;
+  // An end that doubles cannot tell from its neighbours would not bound what is made of it.
+  const ComputeType type = kernel_.values[value.index()].type;
+  ValueRange range = find(value);
+  if (is_integer(type) && !is_exact(range)) range = all_of(type);
+  known = range;
+  return range;
 }
 
 ValueRange ValueRanges::find(ValueId value) {

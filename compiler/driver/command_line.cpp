@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,6 +19,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/driver/version.h"
 #include "runtime/core/nearest_name.h"
+#include "runtime/exec/task_runner.h"
 
 namespace cinch::driver {
 
@@ -42,12 +44,14 @@ struct Registry {
 };
 
 // What CLI11 reads into an unsigned number lets -1 pass, and its ranges are shown in full.
-CLI::Validator at_least(std::int64_t least) {
+CLI::Validator at_least(std::int64_t least,
+                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   return CLI::Validator(
-      [least](const std::string& text) {
-        const bool is_below = least >= 0 && text.starts_with('-');
-        if (!is_below && std::strtoll(text.c_str(), nullptr, 0) >= least) return std::string();
-        return "at least " + std::to_string(least) + ", found " + text;
+      [least, most](const std::string& text) {
+        const std::int64_t value = std::strtoll(text.c_str(), nullptr, 0);
+        const bool is_below = (least >= 0 && text.starts_with('-')) || value < least;
+        if (is_below) return fmt::format("at least {}, found {}", least, text);
+        return value > most ? fmt::format("at most {}, found {}", most, text) : std::string();
       },
       "");
 }
@@ -92,7 +96,7 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
       ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
   command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
-      ->check(at_least(0))
+      ->check(at_least(0, rt::kMaxThreads))
       ->capture_default_str();
 }
 

@@ -219,7 +219,7 @@ typedef struct cinch_allocator {
 
 typedef struct cinch_session_options {
   size_t struct_size;
-  uint32_t threads; /* 0: all of the machine; results do not depend on it */
+  uint32_t threads; /* 0: all of the machine; at most 1024; results do not depend on it */
   uint32_t world;   /* ranks; 0 counts as 1 */
   uint32_t worker;  /* this rank, below world */
   uint64_t seed;

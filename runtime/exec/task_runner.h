@@ -11,10 +11,13 @@
 
 namespace cinch::rt {
 
+/// They are really started, to find out whether they can be: a slip must not take all of a process.
+inline constexpr std::uint32_t kMaxThreads = 1024;
+
 class TaskRunner {
  public:
-  /// threads 0: as many as the machine has. More threads than that are really started (for tests);
-  /// fewer where the process may not have as many.
+  /// threads up to kMaxThreads; 0: as many as the machine has. More threads than that are really
+  /// started (for tests); fewer where the process may not have as many.
   explicit TaskRunner(std::uint32_t threads);
   ~TaskRunner();
   TaskRunner(const TaskRunner&) = delete;

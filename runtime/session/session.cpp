@@ -40,6 +40,10 @@ Status check_options(const SessionOptions& options) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("worker {} of {} ranks", options.worker, options.world));
   }
+  if (options.threads > kMaxThreads) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{} threads: at most {}", options.threads, kMaxThreads));
+  }
   return Ok{};
 }
 

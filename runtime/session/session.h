@@ -27,7 +27,7 @@ struct SessionOptions {
   /// dimension by the rest.
   std::int64_t rows = 0;
   std::int64_t cols = 1;
-  std::uint32_t threads = 0;  // 0: all of the machine
+  std::uint32_t threads = 0;  // 0: all of the machine; at most kMaxThreads
   std::uint32_t world = 1;    // ranks
   std::uint32_t worker = 0;   // this rank, below world
   std::uint64_t seed = 0;

@@ -209,6 +209,34 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
   }
 }
 
+// A check of what is rounded must not see what only the quick look at a tile computes for lanes that
+// tie or lie beyond fixed point.
+TEST_P(DrawsOnArch, ChecksOfRoundedIntegersSeeTheRightOnes) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
+  const BufferIndex out = add_test_buffer(program, "out", kI32, pool.n());
+  KernelBuilder b(program, "round", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(in, base);
+  const ValueId rounded = b.stochastic_round({5, false}, x, b.element());
+  const ValueId whole = b.convert(rounded, kF32, kI32);
+  b.fail_if(b.lt(whole, b.const_i32(35000)), "too small");
+  b.fail_if(b.lt(b.const_i32(35001), whole), "too large");
+  b.store_linear(out, whole, base);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  KernelRun run(program, *module, {.n = 4096});
+  run.set(in, std::vector<float>(4096, 35000.5f));
+  run.run(0, {1, 2});
+  EXPECT_EQ(run.status[rt::kStatusFailed], 0u);
+  for (const std::int32_t got : run.get<std::int32_t>(out, 4096)) {
+    EXPECT_TRUE(got == 35000 || got == 35001) << got;
+  }
+}
+
 // ---- status ----
 
 TEST_P(DrawsOnArch, ReportsFlagsAndTheLowestFailure) {

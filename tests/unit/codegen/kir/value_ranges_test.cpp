@@ -104,6 +104,17 @@ TEST_F(Ranges, SuchAParameterTimesZeroMayBeNaN) {
       {.name = "tau", .dtype = kF32, .range = rt::ParamRange{0.0, {}, false, false}});
   expect(b.mul(b.param(0), clamp(x, -1, 1)), -kInf, kInf, true);
 }
+// 2^62 + 500 and 2^62 are one double.
+TEST_F(Ranges, IntegersThatDoublesCannotTellApartAreUnknown) {
+  const ValueId is_up = b.lt(b.const_f32(0), x);
+  const ValueId huge = b.const_i64(1ll << 62);
+  const ValueId chosen = b.select(is_up, b.const_i64((1ll << 62) + 500), huge);
+  expect(b.sub(chosen, huge), -0x1p63, 0x1p63);
+}
+TEST_F(Ranges, ASumThatRoundsIsUnknown) {
+  const ValueId top = b.const_i64((1ll << 53) - 1);
+  expect(b.add(top, b.const_i64(2)), -0x1p63, 0x1p63);
+}
 TEST_F(Ranges, BytesAreBytes) {
   expect(byte, 0, 255);
 }

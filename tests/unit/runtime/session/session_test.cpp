@@ -196,6 +196,9 @@ TEST(Session, WrongTensorsAreRefused) {
   options.cols = 1;
   options.worker = 1;
   EXPECT_EQ(Session::open(hand_image(), options).error().kind, ErrorKind::InvalidArgument);
+  options.worker = 0;
+  options.threads = kMaxThreads + 1;
+  EXPECT_EQ(Session::open(hand_image(), options).error().message, "1025 threads: at most 1024");
 }
 
 TEST(Session, HalfTensorsConvertOnLoadAndStore) {
