@@ -248,8 +248,8 @@ HostExprId HostExprPool::rebuild(const HostExprNode& shape, const HostExprId (&a
   return intern(made);
 }
 
-// What `a op b` is more simply, or no id. Two constants come here where their result overflows: then
-// constants are not regrouped either, or it would go on forever.
+// What `a op b` is more simply, or no id. Two constants come here where their result overflows:
+// then constants are not regrouped either, or it would go on forever.
 HostExprId HostExprPool::simplify_int(HostOp op, HostExprId a, HostExprId b) {
   const auto is = [&](HostExprId id, std::int64_t value) { return id == const_int(value); };
   // (x op c) with constant c on the side where rebuild puts it.

@@ -19,8 +19,8 @@ double rounded(DType dtype, double value) {
 
 }  // namespace
 
-// Rounding is monotone: it takes no value past an included end, but may take one onto an end that is
-// left out.
+// Rounding is monotone: it takes no value past an included end, but may take one onto an end that
+// is left out.
 bool is_within(const ParamRange& range, DType dtype, double value) {
   if (std::isnan(value)) return false;
   const double low = range.low.value_or(-kInfinity), high = range.high.value_or(kInfinity);

@@ -9,9 +9,9 @@
 
 namespace cinch::rt {
 
-/// Whether a parameter of the type may be bound to `value`: the value and what it is rounded to both
-/// lie in the range, whose included ends are rounded alike. NaN lies in no range. An absent side is
-/// unbounded; if it is open, infinity itself is outside.
+/// Whether a parameter of the type may be bound to `value`: the value and what it is rounded to
+/// both lie in the range, whose included ends are rounded alike. NaN lies in no range. An absent
+/// side is unbounded; if it is open, infinity itself is outside.
 bool is_within(const ParamRange& range, DType dtype, double value);
 
 /// "0.5"; with what it is rounded to where that is another: "1e+300 (inf as f32)".

@@ -50,8 +50,7 @@ Status check_parameter(const ParamInfo& param, double value) {
   if (param.range && !is_within(*param.range, param.dtype, value)) {
     return fail(ErrorKind::OutOfRange,
                 fmt::format("parameter {} = {} is outside {}", param.name,
-                            bound_text(param.dtype, value),
-                            range_text(param.dtype, *param.range)));
+                            bound_text(param.dtype, value), range_text(param.dtype, *param.range)));
   }
   return Ok{};
 }

@@ -209,8 +209,8 @@ TEST_P(DrawsOnArch, RoundToIntegersAsRoundingThenConvertingDoes) {
   }
 }
 
-// A check of what is rounded must not see what only the quick look at a tile computes for lanes that
-// tie or lie beyond fixed point.
+// A check of what is rounded must not see what only the quick look at a tile computes for lanes
+// that tie or lie beyond fixed point.
 TEST_P(DrawsOnArch, ChecksOfRoundedIntegersSeeTheRightOnes) {
   KernelProgram program;
   HostExprPool& pool = program.info.exprs;
