@@ -7,6 +7,7 @@
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -117,33 +118,18 @@ const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
 // it.
 bool CpuKernelEmitter::is_done_again(const Instr& instr) const {
   switch (instr.kind) {
-    case InstrKind::constant:
-    case InstrKind::param:
-    case InstrKind::host_size:
-    case InstrKind::group:
-    case InstrKind::group_len:
-    case InstrKind::column:
-    case InstrKind::element:
-    case InstrKind::scalar:
-    case InstrKind::convert:
-    case InstrKind::bitcast:
     case InstrKind::load_linear:
     case InstrKind::load_at:
     case InstrKind::store_linear:
     case InstrKind::local_load:
     case InstrKind::local_previous:
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
       return true;
     case InstrKind::flag_nonfinite: {
       const ValueId value = flagged_value(instr);
       return value && definitions_[value.index()]->kind == InstrKind::load_linear;
     }
     default:
-      return false;
+      return kir::is_computed(instr.kind) || is_draw(instr);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
+#include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -74,12 +75,6 @@ kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) co
   ValueId truth;
   for (const Instr& instr : instrs) {
     switch (instr.kind) {
-      case InstrKind::constant:
-      case InstrKind::column:
-      case InstrKind::element:
-      case InstrKind::scalar:
-      case InstrKind::convert:
-      case InstrKind::bitcast:
       case InstrKind::load_linear:
         break;
       case InstrKind::running_sum:
@@ -94,7 +89,7 @@ kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) co
         break;
       }
       default:
-        return {};
+        if (!kir::is_computed(instr.kind)) return {};
     }
   }
   return truth;
@@ -165,15 +160,8 @@ bool CpuKernelEmitter::is_same_element(ValueId a, ValueId b, KnownPairs& known) 
     case InstrKind::load_at:
       if (!is_only_read(x->buffers[0])) return false;
       break;
-    case InstrKind::constant:
-    case InstrKind::column:
-    case InstrKind::element:
-    case InstrKind::scalar:
-    case InstrKind::convert:
-    case InstrKind::bitcast:
-      break;
     default:
-      return false;
+      if (!kir::is_computed(x->kind)) return false;
   }
   for (std::size_t i = 0; i < x->operands.size(); ++i) {
     if (!is_same_element(x->operands[i], y->operands[i], known)) return false;

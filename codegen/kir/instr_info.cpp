@@ -39,6 +39,20 @@ const char* section_name(SectionKind kind) {
   return "?";
 }
 
+bool is_computed(InstrKind kind) {
+  switch (kind) {
+    case InstrKind::constant:
+    case InstrKind::column:
+    case InstrKind::element:
+    case InstrKind::scalar:
+    case InstrKind::convert:
+    case InstrKind::bitcast:
+      return true;
+    default:
+      return false;
+  }
+}
+
 const char* group_kind_name(GroupKind kind) {
   switch (kind) {
     case GroupKind::Tile:

@@ -23,6 +23,9 @@ inline constexpr std::size_t kNumInstrKinds = 0
 /// Total over the enum.
 const InstrInfo& instr_info(InstrKind kind);
 std::optional<InstrKind> find_instr(std::string_view name);
+/// Is an element's value made of nothing but its operands, its place and constants: no memory, no
+/// draw, no other element?
+bool is_computed(InstrKind kind);
 /// "kernel", "group", "elements".
 const char* section_name(SectionKind kind);
 /// "tile", "row", "single".
