@@ -66,7 +66,7 @@ bool Elaborator::check_range(const std::string& name, DType dtype, double value,
                              Span range_span) {
   if (!range || rt::is_within(*range, dtype, value)) return true;
   auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(
-      span, name, rt::bound_text(dtype, value), rt::range_text(*range));
+      span, name, rt::outside_text(*range, dtype, value), rt::range_text(*range));
   if (!(range_span == span)) diag.note(range_span, "the range");
   return false;
 }

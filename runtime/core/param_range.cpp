@@ -29,12 +29,9 @@ bool is_within(const ParamRange& range, DType dtype, double value) {
          (range.high_open ? value < high && held < high : value <= high);
 }
 
-std::string bound_text(DType dtype, double value) {
-  const double held = rounded(dtype, value);
-  const std::string given = fmt::format("{}", value);
-  return held == value || std::isnan(value)
-             ? given
-             : fmt::format("{} ({} as {})", given, held, dtype_name(dtype));
+std::string outside_text(const ParamRange& range, DType dtype, double value) {
+  if (!is_within(range, kF64, value)) return fmt::format("{}", value);
+  return fmt::format("{} ({} as {})", value, rounded(dtype, value), dtype_name(dtype));
 }
 
 std::string range_text(const ParamRange& range) {

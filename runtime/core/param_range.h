@@ -14,8 +14,8 @@ namespace cinch::rt {
 /// side is unbounded; if it is open, infinity itself is outside.
 bool is_within(const ParamRange& range, DType dtype, double value);
 
-/// "0.5"; with what it is rounded to where that is another: "1e+300 (inf as f32)".
-std::string bound_text(DType dtype, double value);
+/// A value outside the range: "1.5"; "1e+300 (inf as f32)" where only what it is rounded to is.
+std::string outside_text(const ParamRange& range, DType dtype, double value);
 
 /// "(0, 1]", "[0, inf)".
 std::string range_text(const ParamRange& range);

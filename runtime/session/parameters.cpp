@@ -48,9 +48,9 @@ Status check_parameter(const ParamInfo& param, double value) {
                                                    dtype_name(param.dtype)));
   }
   if (param.range && !is_within(*param.range, param.dtype, value)) {
-    return fail(ErrorKind::OutOfRange,
-                fmt::format("parameter {} = {} is outside {}", param.name,
-                            bound_text(param.dtype, value), range_text(param.dtype, *param.range)));
+    return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is outside {}", param.name,
+                                                   outside_text(*param.range, param.dtype, value),
+                                                   range_text(param.dtype, *param.range)));
   }
   return Ok{};
 }

@@ -73,10 +73,11 @@ TEST(ParamRangeTest, IncludedEndsAreRoundedToo) {
   EXPECT_FALSE(rt::is_within({0.0, 0.1, false, false}, kF32, 0.11));
 }
 
-TEST(ParamRangeTest, TextsTellWhatRoundingMakes) {
-  EXPECT_EQ(rt::bound_text(kF32, 1e300), "1e+300 (inf as f32)");
-  EXPECT_EQ(rt::bound_text(kF32, 1.5), "1.5");
-  EXPECT_EQ(rt::bound_text(kI32, 1.5), "1.5");
+TEST(ParamRangeTest, TextsTellWhatRoundingMakesWhereThatIsOutside) {
+  const rt::ParamRange positive{0.0, {}, true, true};
+  EXPECT_EQ(rt::outside_text(positive, kF32, 1e300), "1e+300 (inf as f32)");
+  EXPECT_EQ(rt::outside_text(positive, kF32, -1.1), "-1.1");
+  EXPECT_EQ(rt::outside_text(positive, kI32, -1), "-1");
 }
 
 TEST(ParamRangeTest, ReadsAsPrograms) {
