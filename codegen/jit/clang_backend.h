@@ -14,6 +14,13 @@ enum CinchClangOutput {
   kCinchObject = 3
 };
 
+// CUDA text for the emulated GPU (codegen/emulator), with or without reports of its accesses.
+enum CinchClangEmulation {
+  kCinchNotEmulated = 0,
+  kCinchEmulatedPlain = 1,
+  kCinchEmulatedChecked = 2
+};
+
 struct CinchClangText {
   const char* text;  // one translation unit without includes
   std::size_t size;
@@ -31,6 +38,9 @@ struct CinchClangRequest {
   int output;              // CinchClangOutput
   int address_sanitizer;   // 1: kernels are instrumented; the host must have the ASan run time
   int optimization_level;  // 0 … 3
+  int emulation;           // CinchClangEmulation
+  // Emulated: where in the one source the emitted text lies, between prelude and entries.
+  std::size_t emulated_text_begin, emulated_text_size;
 };
 
 // Of all threads together.
@@ -70,4 +80,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 3;
+inline constexpr unsigned kCinchClangAbi = 4;

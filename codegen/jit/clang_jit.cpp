@@ -1,52 +1,18 @@
 // The calls into cinch_clang, and what its replies mean.
 #include "codegen/jit/clang_jit.h"
 
-#include <memory>
-#include <new>
-
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu_helpers.h"
 #include "codegen/jit/library.h"
+#include "codegen/jit/reply.h"
 #include "runtime/core/check.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::codegen {
 namespace {
 
-using ReplyPtr = std::unique_ptr<CinchClangReply, void (*)(CinchClangReply*)>;
-
 std::string resolve_arch(std::string_view arch) {
   return std::string(arch == "native" ? rt::host_cpu_arch() : arch);
-}
-
-std::vector<std::uint8_t> bytes_of(const ReplyPtr& reply) {
-  return {reply->bytes, reply->bytes + reply->size};
-}
-
-[[noreturn]] void throw_compile_error(std::span<const KernelSource> sources, const char* log) {
-  InternalError error(InternalErrorKind::Bug,
-                      std::string("emitted source does not compile:\n") + log, "codegen/emit");
-  std::string text;
-  for (const KernelSource& source : sources) text += source.text;
-  error.attach("compile", text);
-  throw error;
-}
-
-tl::unexpected<rt::Error> refusal(std::span<const KernelSource> sources,
-                                  const CinchClangReply& reply) {
-  switch (reply.fault) {
-    case kCinchNoMemory:
-      throw std::bad_alloc();
-    case kCinchBroken:
-      return rt::fail(
-          rt::ErrorKind::Unavailable,
-          "the compiler ran out of memory before and is not used again in this process");
-    case kCinchLinkFault:
-      return rt::fail(rt::ErrorKind::Unavailable,
-                      std::string("kernels cannot be linked: ") + reply.log);
-    default:
-      throw_compile_error(sources, reply.log);
-  }
 }
 
 rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
@@ -72,8 +38,7 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
   ReplyPtr reply(functions->compile(&request), functions->release);
   if (!reply->ok) return refusal(sources, *reply);
   if (options.times) {
-    *options.times = {reply->times.front_end_ms, reply->times.optimizer_ms,
-                      reply->times.machine_code_ms, reply->times.link_ms};
+    *options.times = times_of(*reply);
   }
   return reply;
 }

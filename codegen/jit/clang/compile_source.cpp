@@ -39,7 +39,11 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
   if (!module) return compiled;
   auto machine = make_target_machine(request, *module, compiled.log);
   if (!machine) return compiled;
-  optimize(request, *module, *machine);
+  if (request.emulation == kCinchNotEmulated) {
+    optimize(request, *module, *machine);
+  } else if (!make_emulated(request, source, *module, *machine, compiled.log)) {
+    return compiled;
+  }
   compiled.times.optimizer_ms = lap.take();
   if (request.output == kCinchLlvmIr) {
     compiled.bytes = print_module(*module);

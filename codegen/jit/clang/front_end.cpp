@@ -50,6 +50,11 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       "-Wno-pass-failed",
       "-DCINCH_LANES=" + std::to_string(request.lanes),
       request.address_sanitizer ? "-mframe-pointer=all" : "-mframe-pointer=none"};
+  if (request.emulation != kCinchNotEmulated) {
+    // CUDA's own rules hold, and shared variables get an address space of their own.
+    args.insert(args.end(), {"-fcuda-is-device", "-ffake-address-space-map", "-disable-O0-optnone",
+                             "-debug-info-kind=line-tables-only"});
+  }
   if (request.address_sanitizer) {
     args.insert(args.end(), {"-fsanitize=address", "-debug-info-kind=line-tables-only"});
   }
@@ -128,7 +133,7 @@ Processor processor_of(const CinchClangRequest& request) {
 std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
                                             const CinchClangText& source, std::string_view prelude,
                                             llvm::LLVMContext& context, std::string& log) {
-  std::vector<std::string> args = {"-x", "c++"};
+  std::vector<std::string> args = {"-x", request.emulation == kCinchNotEmulated ? "c++" : "cuda"};
   if (!prelude.empty()) {
     args.insert(args.end(), {"-include-pch", kPreludeFile, "-fno-validate-pch"});
   }

@@ -75,8 +75,11 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CinchClangRequest
                                       : llvm::CodeGenOptLevel::Default));
 }
 
-void optimize(const CinchClangRequest& request, llvm::Module& module,
-              llvm::TargetMachine& machine) {
+namespace {
+
+using AddPasses = llvm::function_ref<void(llvm::PassBuilder&, llvm::ModulePassManager&)>;
+
+void run(llvm::Module& module, llvm::TargetMachine& machine, AddPasses add_passes) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -92,15 +95,30 @@ void optimize(const CinchClangRequest& request, llvm::Module& module,
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (request.optimization_level == 0) {
-    passes = builder.buildO0DefaultPipeline(llvm::OptimizationLevel::O0);
-  } else {
-    llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
-  }
-  if (request.address_sanitizer) {
-    passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
-  }
+  add_passes(builder, passes);
   passes.run(module, modules);
+}
+
+}  // namespace
+
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline) {
+  run(module, machine, [&](llvm::PassBuilder& builder, llvm::ModulePassManager& passes) {
+    llvm::cantFail(builder.parsePassPipeline(passes, pipeline));
+  });
+}
+
+void optimize(const CinchClangRequest& request, llvm::Module& module,
+              llvm::TargetMachine& machine) {
+  run(module, machine, [&](llvm::PassBuilder& builder, llvm::ModulePassManager& passes) {
+    if (request.optimization_level == 0) {
+      passes = builder.buildO0DefaultPipeline(llvm::OptimizationLevel::O0);
+    } else {
+      llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+    }
+    if (request.address_sanitizer) {
+      passes.addPass(llvm::AddressSanitizerPass(llvm::AddressSanitizerOptions()));
+    }
+  });
 }
 
 Bytes emit_machine_code(const CinchClangRequest& request, llvm::Module& module,

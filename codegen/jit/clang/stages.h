@@ -62,6 +62,11 @@ std::unique_ptr<llvm::Module> run_front_end(const CinchClangRequest& request,
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CinchClangRequest& request,
                                                          llvm::Module& module, std::string& log);
 void optimize(const CinchClangRequest& request, llvm::Module& module, llvm::TargetMachine& machine);
+/// A pipeline in the words of LLVM's `opt`.
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const char* pipeline);
+/// Instead of `optimize`, for the emulated GPU. False with a message in `log` for what it has not.
+bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
+                   llvm::Module& module, llvm::TargetMachine& machine, std::string& log);
 /// Object file or assembly text, by request.output.
 Bytes emit_machine_code(const CinchClangRequest& request, llvm::Module& module,
                         llvm::TargetMachine& machine);

@@ -116,7 +116,7 @@ CINCH_LANG_FN U narrow_magnitude(U magnitude) {
 
 template <class F>
 CINCH_LANG_FN Like<F, u16> f32_to_f16(F x) {
-#if CINCH_LANG_CUDA
+#if CINCH_LANG_CUDA && !defined(CINCH_LANG_PORTABLE_ONLY)
   u16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return x != x ? u16(0x7e00) : bits;
@@ -198,7 +198,7 @@ CINCH_LANG_FN Like<U, float> widen_magnitude(U magnitude) {
 }
 template <class H>
 CINCH_LANG_FN Like<H, float> from_f16(H bits) {
-#if CINCH_LANG_CUDA
+#if CINCH_LANG_CUDA && !defined(CINCH_LANG_PORTABLE_ONLY)
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
   return canonical(x);

@@ -1,0 +1,171 @@
+// Bodies of gpu.h.
+#include "codegen/emulator/gpu.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include "codegen/emulator/launch.h"
+
+namespace cinch::emulator {
+namespace {
+
+using rt::ErrorKind;
+
+constexpr std::uint64_t kMaxBlockThreads = 1024;
+constexpr std::uint64_t kMaxSharedBytes = 232448;  // of a block on sm_90
+
+rt::Status outside(const char* what) {
+  return rt::fail(ErrorKind::InvalidArgument,
+                  std::string(what) + ": the range is not within one allocation of the device");
+}
+
+std::uint64_t product(const Dim& dim) {
+  return std::uint64_t{dim.x} * dim.y * dim.z;
+}
+
+rt::Status check_shape(const KernelEntry& kernel, const Dim& grid, const Dim& block,
+                       std::size_t shared_bytes) {
+  const bool is_empty = product(grid) == 0 || product(block) == 0;
+  if (is_empty || product(block) > kMaxBlockThreads) {
+    return rt::fail(ErrorKind::InvalidArgument, std::string(kernel.name) + ": blocks have 1 to " +
+                                                    std::to_string(kMaxBlockThreads) +
+                                                    " threads, grids at least one block");
+  }
+  const std::uint64_t padded = std::bit_ceil(std::max<std::uint64_t>(product(block), kWarpLanes));
+  const std::uint64_t most = (std::uint64_t{1} << Access::kThreadBits) / padded;
+  if (grid.x > most || grid.y > most || grid.z > most || product(grid) > most) {
+    return rt::fail(ErrorKind::InvalidArgument, std::string(kernel.name) +
+                                                    ": the emulated GPU runs at most " +
+                                                    std::to_string(most) + " blocks of this size");
+  }
+  std::uint64_t shared = shared_bytes;
+  for (std::uint64_t i = 0; i < kernel.num_shared; ++i) shared += kernel.shared[i].size_bytes;
+  if (shared > kMaxSharedBytes) {
+    return rt::fail(ErrorKind::InvalidArgument,
+                    std::string(kernel.name) + ": " + std::to_string(shared) +
+                        " bytes of shared memory in a block, more than " +
+                        std::to_string(kMaxSharedBytes));
+  }
+  return rt::Ok{};
+}
+
+// Hooks speak to one launch at a time.
+std::mutex& launch_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+}  // namespace
+
+struct Gpu::Device {
+  explicit Device(const GpuOptions& given)
+      : options(given), arena(given.memory_bytes), shadow(arena.size_bytes()) {}
+
+  GpuOptions options;
+  Arena arena;
+  Shadow shadow;
+  StackPool stacks;
+  std::uint64_t generation = 0, num_launches = 0;
+  std::vector<Finding> findings;
+};
+
+Gpu::Gpu(const GpuOptions& options) : device_(std::make_unique<Device>(options)) {}
+Gpu::~Gpu() = default;
+
+rt::Result<void*> Gpu::allocate(std::size_t size_bytes) {
+  return device_->arena.allocate(size_bytes);
+}
+
+rt::Status Gpu::free(void* memory) {
+  return device_->arena.free(memory);
+}
+
+std::size_t Gpu::allocated_bytes() const {
+  return device_->arena.allocated_bytes();
+}
+
+std::size_t Gpu::memory_bytes() const {
+  return device_->options.memory_bytes;
+}
+
+rt::Status Gpu::copy_to(void* device, const void* host, std::size_t size_bytes) {
+  if (!contains(device, size_bytes)) return outside("copy to the device");
+  if (size_bytes > 0) std::memcpy(device, host, size_bytes);
+  return mark_initialised(device, size_bytes);
+}
+
+rt::Status Gpu::copy_from(void* host, const void* device, std::size_t size_bytes) const {
+  if (!contains(device, size_bytes)) return outside("copy from the device");
+  if (size_bytes > 0) std::memcpy(host, device, size_bytes);
+  return rt::Ok{};
+}
+
+rt::Status Gpu::copy(void* to, const void* from, std::size_t size_bytes) {
+  if (!contains(to, size_bytes) || !contains(from, size_bytes)) {
+    return outside("copy within the device");
+  }
+  if (size_bytes == 0) return rt::Ok{};
+  Arena& arena = device_->arena;
+  std::memmove(to, from, size_bytes);
+  std::memmove(arena.state() + arena.offset_of(to), arena.state() + arena.offset_of(from),
+               size_bytes);
+  return rt::Ok{};
+}
+
+rt::Status Gpu::fill(void* device, std::uint8_t byte, std::size_t size_bytes) {
+  if (!contains(device, size_bytes)) return outside("fill");
+  if (size_bytes > 0) std::memset(device, byte, size_bytes);
+  return mark_initialised(device, size_bytes);
+}
+
+rt::Status Gpu::mark_initialised(void* device, std::size_t size_bytes) {
+  if (!contains(device, size_bytes)) return outside("memory written by the host");
+  Arena& arena = device_->arena;
+  std::memset(arena.state() + arena.offset_of(device), kAllocated | kWritten, size_bytes);
+  return rt::Ok{};
+}
+
+bool Gpu::contains(const void* p, std::size_t size_bytes) const {
+  return device_->arena.contains(p, size_bytes);
+}
+
+bool Gpu::is_initialised(const void* p, std::size_t size_bytes) const {
+  if (!contains(p, size_bytes)) return false;
+  const std::uint8_t* state = device_->arena.state() + device_->arena.offset_of(p);
+  return std::all_of(state, state + size_bytes,
+                     [](std::uint8_t byte) { return (byte & kWritten) != 0; });
+}
+
+rt::Status Gpu::launch(const Module& module, std::string_view kernel, void** params, Dim grid,
+                       Dim block, std::size_t shared_bytes) {
+  const KernelEntry* entry = module.find(kernel);
+  if (!entry) {
+    return rt::fail(ErrorKind::InvalidArgument, "no kernel " + std::string(kernel));
+  }
+  if (auto status = check_shape(*entry, grid, block, shared_bytes); !status) return status;
+  LaunchRequest request{&module, entry, params, grid, block, shared_bytes};
+  const GpuOptions& options = device_->options;
+  // Each launch has a schedule of its own.
+  request.seed = options.schedule_seed * 0x9e3779b97f4a7c15u + ++device_->num_launches;
+  request.checks = options.checks && module.has_checks();
+  request.max_resident_blocks = std::max(2u, options.max_resident_blocks);
+  request.max_loop_steps = options.max_loop_steps;
+  const std::lock_guard lock(launch_mutex());
+  Launch launch(request, {device_->arena, device_->shadow, device_->stacks, device_->generation});
+  const rt::Status status = launch.run();
+  std::vector<Finding>& findings = launch.findings();
+  std::move(findings.begin(), findings.end(), std::back_inserter(device_->findings));
+  return status;
+}
+
+const std::vector<Finding>& Gpu::findings() const {
+  return device_->findings;
+}
+
+void Gpu::clear_findings() {
+  device_->findings.clear();
+}
+
+}  // namespace cinch::emulator

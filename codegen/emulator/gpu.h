@@ -1,0 +1,78 @@
+// Gpu: one emulated device. Kernels run thread by thread on the caller's, in an order that a seed
+// chooses; what they do wrong with memory and with each other is found (finding.h). Use a Gpu from
+// one thread at a time; launches of several take turns within a process.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/emulator/finding.h"
+#include "codegen/emulator/hooks.h"
+#include "codegen/emulator/module.h"
+#include "runtime/core/error.h"
+
+namespace cinch::emulator {
+
+struct GpuOptions {
+  std::uint64_t schedule_seed = 0;
+  bool checks = true;  // false: modules with checks run without
+  std::size_t memory_bytes = std::size_t{1} << 30;
+  unsigned max_resident_blocks = 8;  // at a time; at least 2, and each launch draws a number
+  /// Back edges that a thread may take between two meetings with others before its loop counts as
+  /// endless.
+  std::uint64_t max_loop_steps = std::uint64_t{1} << 26;
+};
+
+class Gpu {
+ public:
+  /// Throws std::bad_alloc where there are no addresses for the device's memory.
+  explicit Gpu(const GpuOptions& options = {});
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  // ---- memory ----
+  // Addresses are ones of this process: the host may read and write there, unchecked.
+
+  /// Aligned to 256 bytes; its contents count as never written. Errors: OutOfMemory.
+  rt::Result<void*> allocate(std::size_t size_bytes);
+  /// Errors: InvalidArgument (nothing allocated begins there).
+  rt::Status free(void* memory);
+  std::size_t allocated_bytes() const;
+  std::size_t memory_bytes() const;
+
+  /// Errors of these: InvalidArgument (a range that is not within one allocation).
+  rt::Status copy_to(void* device, const void* host, std::size_t size_bytes);
+  rt::Status copy_from(void* host, const void* device, std::size_t size_bytes) const;
+  /// Bytes that were never written stay so. Ranges may overlap.
+  rt::Status copy(void* to, const void* from, std::size_t size_bytes);
+  rt::Status fill(void* device, std::uint8_t byte, std::size_t size_bytes);
+  /// For what the host wrote by itself.
+  rt::Status mark_initialised(void* device, std::size_t size_bytes);
+
+  /// Is the range within one allocation? Were all of its bytes written?
+  bool contains(const void* p, std::size_t size_bytes) const;
+  bool is_initialised(const void* p, std::size_t size_bytes) const;
+
+  // ---- launches ----
+
+  /// Runs a kernel to its end. params[i] points to the value of parameter i.
+  /// Errors: InvalidArgument (no such kernel; a grid or block of no or too many threads; more
+  /// shared memory than a block has); CheckFailed (findings of this launch, all in the message;
+  /// after races and uninitialised reads the launch went on to its end, after others it was cut
+  /// off); Internal (threads that would run or wait for ever). The Gpu stays usable.
+  rt::Status launch(const Module& module, std::string_view kernel, void** params, Dim grid,
+                    Dim block, std::size_t shared_bytes = 0);
+
+  const std::vector<Finding>& findings() const;
+  void clear_findings();
+
+ private:
+  struct Device;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace cinch::emulator

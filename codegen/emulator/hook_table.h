@@ -1,0 +1,13 @@
+// The functions that modules call, for the launch under way.
+#pragma once
+#include "codegen/emulator/launch.h"
+
+namespace cinch::emulator {
+
+/// The launch that runs in this process, or null.
+extern Launch* g_launch;
+
+/// A table whose functions speak to g_launch; without checks, accesses are not reported to it.
+Hooks make_hooks(bool checks);
+
+}  // namespace cinch::emulator

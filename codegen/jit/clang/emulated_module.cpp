@@ -1,0 +1,150 @@
+// The description of a module for the emulated GPU, and the order of the passes that make one.
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/jit/clang/emulated_stages.h"
+#include "codegen/jit/clang/stages.h"
+
+namespace cinch::clang_backend {
+namespace {
+
+// LangAS::cuda_device and cuda_constant under -ffake-address-space-map.
+constexpr unsigned kDeviceSpace = 7, kConstantSpace = 8;
+
+// Behind the hooks: what SROA needs to keep frames small, and what is cheap. Machine code is made
+// without optimisation.
+constexpr const char* kBefore = "always-inline,globaldce";
+constexpr const char* kBehind = "function(sroa,early-cse,simplifycfg),globaldce";
+
+// Constants of struct hooks.h, word by word.
+class Describer {
+ public:
+  explicit Describer(llvm::Module& module) : module_(module), builder_(module.getContext()) {}
+
+  llvm::Constant* word(std::uint64_t x) { return builder_.getInt64(x); }
+  llvm::Constant* text(llvm::StringRef text) {
+    return private_data(llvm::ConstantDataArray::getString(module_.getContext(), text));
+  }
+  llvm::Constant* record(llvm::ArrayRef<llvm::Constant*> fields) {
+    return llvm::ConstantStruct::getAnon(module_.getContext(), fields);
+  }
+  // The address of as many records; null for none.
+  llvm::Constant* array(llvm::ArrayRef<llvm::Constant*> records) {
+    if (records.empty()) return llvm::ConstantPointerNull::get(builder_.getPtrTy());
+    auto* type = llvm::ArrayType::get(records[0]->getType(), records.size());
+    return private_data(llvm::ConstantArray::get(type, records));
+  }
+  llvm::Constant* site(const emulator::Site& site) {
+    return record({builder_.getInt32(site.line), builder_.getInt32(site.kernel_line)});
+  }
+  llvm::GlobalVariable* private_data(llvm::Constant* value) {
+    auto* variable = new llvm::GlobalVariable(module_, value->getType(), true,
+                                              llvm::GlobalValue::PrivateLinkage, value);
+    variable->setAlignment(llvm::Align(8));
+    return variable;
+  }
+  void export_data(llvm::Constant* value, const char* name) {
+    new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                             value, name);
+  }
+
+ private:
+  llvm::Module& module_;
+  llvm::IRBuilder<> builder_;
+};
+
+std::vector<llvm::Constant*> constant_ranges(llvm::Module& module, Describer& describer) {
+  std::vector<llvm::Constant*> ranges;
+  auto* pointer = llvm::PointerType::get(module.getContext(), 0);
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.isDeclaration() || !variable.isConstant()) continue;
+    const std::uint64_t size = module.getDataLayout().getTypeAllocSize(variable.getValueType());
+    ranges.push_back(
+        describer.record({llvm::ConstantExpr::getPointerBitCastOrAddrSpaceCast(&variable, pointer),
+                          describer.word(size)}));
+  }
+  return ranges;
+}
+
+llvm::Constant* describe_kernel(Describer& describer, llvm::Module& module,
+                                const llvm::Function& kernel, const SharedLayout& layout) {
+  std::vector<llvm::Constant*> arrays;
+  arrays.reserve(layout.arrays.size());
+  for (const emulator::SharedArray& array : layout.arrays) {
+    arrays.push_back(
+        describer.record({describer.word(array.offset), describer.word(array.size_bytes)}));
+  }
+  llvm::Function* entry =
+      module.getFunction((llvm::Twine(kEmulatedEntryPrefix) + kernel.getName()).str());
+  return describer.record({describer.text(kernel.getName()), entry, describer.array(arrays),
+                           describer.word(arrays.size()), describer.word(layout.dynamic_offset)});
+}
+
+// Kernels by the entries that were generated for them.
+std::vector<llvm::Function*> find_kernels(llvm::Module& module) {
+  std::vector<llvm::Function*> kernels;
+  for (const llvm::Function& function : module) {
+    llvm::StringRef name = function.getName();
+    if (function.isDeclaration() || !name.consume_front(kEmulatedEntryPrefix)) continue;
+    if (llvm::Function* kernel = module.getFunction(name)) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+// A launch would have to begin with its initial value, for every emulated device by itself.
+bool has_device_variables(const llvm::Module& module, std::string& log) {
+  for (const llvm::GlobalVariable& variable : module.globals()) {
+    const unsigned space = variable.getAddressSpace();
+    const bool is_device = space == kDeviceSpace || space == kConstantSpace;
+    if (!is_device || variable.isConstant()) continue;
+    log += "the emulated GPU has no __device__ variables: " + variable.getName().str() + "\n";
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& kernels,
+                     const std::map<const llvm::Function*, SharedLayout>& shared, bool checks,
+                     const SiteTable& sites, std::string_view text) {
+  Describer describer(module);
+  const std::vector<llvm::Constant*> ranges = constant_ranges(module, describer);
+  std::vector<llvm::Constant*> entries, places;
+  for (const llvm::Function* kernel : kernels) {
+    entries.push_back(describe_kernel(describer, module, *kernel, shared.at(kernel)));
+  }
+  for (const emulator::Site& site : sites.sites()) places.push_back(describer.site(site));
+  llvm::Constant* hooks = hooks_variable(module);
+  describer.export_data(
+      describer.record(
+          {describer.word(emulator::kModuleAbi), describer.word(checks ? 1 : 0), hooks,
+           describer.array(entries), describer.word(entries.size()), describer.array(places),
+           describer.word(places.size()), describer.array(ranges), describer.word(ranges.size()),
+           describer.text(llvm::StringRef(text.data(), text.size())), describer.word(text.size())}),
+      emulator::kModuleSymbol);
+}
+
+bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
+                   llvm::Module& module, llvm::TargetMachine& machine, std::string& log) {
+  run_passes(module, machine, kBefore);
+  if (has_device_variables(module, log)) return false;
+  const std::vector<llvm::Function*> kernels = find_kernels(module);
+  const bool checks = request.emulation == kCinchEmulatedChecked;
+  SiteTable sites;
+  const auto shared = place_shared_memory(module, kernels);
+  insert_hooks(module, checks, sites);
+  const std::string_view text(source.text + request.emulated_text_begin,
+                              request.emulated_text_size);
+  describe_module(module, kernels, shared, checks, sites, text);
+  llvm::StripDebugInfo(module);
+  run_passes(module, machine, kBehind);
+  return true;
+}
+
+}  // namespace cinch::clang_backend

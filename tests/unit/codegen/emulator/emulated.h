@@ -1,0 +1,68 @@
+// CUDA text compiled for the emulated GPU, and one device with a seed, for tests.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/emulator/gpu.h"
+#include "codegen/emulator/module.h"
+
+namespace cinch::emulator {
+
+/// The module of a text whose kernels are `kernels`; a test that gets none fails. Texts that were
+/// compiled before in this process are not compiled again.
+const Module* compile(const std::string& text, const std::vector<std::string>& kernels,
+                      bool checks = true);
+
+/// Kernel parameters by value: what a launch takes is pointers to copies that live here.
+class Params {
+ public:
+  template <class... T>
+  explicit Params(const T&... values) {
+    (add(values), ...);
+  }
+  void** data() {
+    pointers_.clear();
+    for (auto& bytes : values_) pointers_.push_back(bytes.data());
+    return pointers_.data();
+  }
+
+ private:
+  template <class T>
+  void add(const T& value) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
+    values_.emplace_back(bytes, bytes + sizeof value);
+  }
+  std::vector<std::vector<unsigned char>> values_;
+  std::vector<void*> pointers_;
+};
+
+/// An array on a device. Failing to allocate is a failed test.
+template <class T>
+class Array {
+ public:
+  Array(Gpu& gpu, std::size_t size) : gpu_(gpu), size_(size) {
+    const auto memory = gpu.allocate(size * sizeof(T));
+    EXPECT_TRUE(memory);
+    if (memory) data_ = static_cast<T*>(*memory);
+  }
+  Array(Gpu& gpu, const std::vector<T>& values) : Array(gpu, values.size()) {
+    EXPECT_TRUE(gpu.copy_to(data_, values.data(), values.size() * sizeof(T)));
+  }
+  T* get() const { return data_; }
+  void zero() { EXPECT_TRUE(gpu_.fill(data_, 0, size_ * sizeof(T))); }
+  std::vector<T> read() const {
+    std::vector<T> values(size_);
+    EXPECT_TRUE(gpu_.copy_from(values.data(), data_, size_ * sizeof(T)));
+    return values;
+  }
+
+ private:
+  Gpu& gpu_;
+  std::size_t size_;
+  T* data_ = nullptr;
+};
+
+}  // namespace cinch::emulator
