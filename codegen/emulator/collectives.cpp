@@ -24,6 +24,15 @@ const char* name_of(WarpOp op) {
   return "a match";
 }
 
+bool is_vote(WarpOp op) {
+  return op == WarpOp::Ballot || op == WarpOp::Any || op == WarpOp::All || op == WarpOp::MatchAll;
+}
+
+// Did two lanes come for the same?
+bool is_same(const Thread& a, const Thread& b) {
+  return a.op == b.op && a.mask == b.mask && a.site == b.site;
+}
+
 }  // namespace
 
 std::uint32_t Launch::sync_block(BlockOp op, std::uint32_t value, std::uint32_t site) {
@@ -53,6 +62,7 @@ std::uint32_t Launch::sync_block(BlockOp op, std::uint32_t value, std::uint32_t 
   }
   if (++slot.arrived < block_threads_) {
     me.waits = Wait::Block;
+    warp_of(me).at_barrier |= 1u << (me.rank % kWarpLanes);
     set_not_ready(me);
     yield();
     return slot.result;
@@ -60,12 +70,13 @@ std::uint32_t Launch::sync_block(BlockOp op, std::uint32_t value, std::uint32_t 
   slot.arrived = 0;
   slot.result = slot.arrived_result;
   Thread* threads = threads_of(me.slot);
+  for (std::uint32_t i = 0; i < block_threads_; ++i) threads[i].waits = Wait::None;
   order_block(slot, threads);
   check_clock(me);
-  for (std::uint32_t i = 0; i < block_threads_; ++i) {
-    if (threads[i].waits != Wait::Block) continue;
-    threads[i].waits = Wait::None;
-    set_ready(threads[i]);
+  for (std::uint32_t i = 0; i < block_threads_; i += kWarpLanes) {
+    Warp& warp = warp_of(threads[i]);
+    set_ready(threads[i], warp.at_barrier);
+    warp.at_barrier = 0;
   }
   make_progress();
   return slot.result;
@@ -115,10 +126,7 @@ std::uint64_t Launch::meet_warp(WarpOp op, std::uint32_t mask, std::uint64_t val
   me.site = site;
   check_lanes(me);
   if (is_cut_off_) cut_off();
-  Warp& warp = warp_of(me);
-  warp.waiting |= 1u << (me.rank % kWarpLanes);
-  me.waits = Wait::Warp;
-  if (has_all_lanes(me)) {
+  if (join_meeting(me)) {
     complete_warp(me);
     if (is_cut_off_) cut_off();
   } else {
@@ -131,56 +139,82 @@ std::uint64_t Launch::meet_warp(WarpOp op, std::uint32_t mask, std::uint64_t val
 // Lanes of the mask that are gone, or are elsewhere and wait for this one in turn.
 void Launch::check_lanes(const Thread& thread) {
   const std::uint32_t own = 1u << (thread.rank % kWarpLanes);
-  Warp& warp = warp_of(thread);
-  const char* name = name_of(thread.op);
+  const Warp& warp = warp_of(thread);
   if ((thread.mask & own) == 0) {
     add_finding(FindingKind::DivergentWarp, thread.site,
-                thread_text(thread.id) + " is in " + name + " whose mask leaves out its own lane");
+                thread_text(thread.id) + " is in " + name_of(thread.op) +
+                    " whose mask leaves out its own lane");
     is_cut_off_ = true;
     return;
   }
-  for (std::uint32_t lanes = thread.mask & ~own; lanes != 0; lanes &= lanes - 1) {
+  const std::uint32_t missing = thread.mask & (~warp.exists | warp.done | warp.at_barrier);
+  if (missing != 0)
+    return report_lane(thread, static_cast<std::uint32_t>(std::countr_zero(missing)));
+  if (warp.waiting == 0) return;
+  if (warp.is_uniform && is_same(lane_of(thread, warp.first_waiting), thread)) return;
+  for (std::uint32_t lanes = warp.waiting & thread.mask; lanes != 0; lanes &= lanes - 1) {
     const auto number = static_cast<std::uint32_t>(std::countr_zero(lanes));
-    const std::uint32_t bit = 1u << number;
     const Thread& lane = lane_of(thread, number);
-    std::string where;
-    if ((warp.exists & ~warp.done & bit) == 0) {
-      where = "which is gone";
-    } else if (lane.waits == Wait::Block) {
-      where = "which is at a barrier, " + line_text(lane.site);
-    } else if (lane.waits == Wait::Warp && (lane.mask & own) != 0 &&
-               (lane.op != thread.op || lane.mask != thread.mask || lane.site != thread.site)) {
-      where = std::string("which is in ") + name_of(lane.op) + " of other place or mask, " +
-              line_text(lane.site);
-    } else {
-      continue;
-    }
-    add_finding(FindingKind::DivergentWarp, thread.site,
-                thread_text(thread.id) + " is in " + name + " whose mask names lane " +
-                    std::to_string(number) + ", " + where);
-    is_cut_off_ = true;
-    return;
+    if ((lane.mask & own) != 0 && !is_same(lane, thread)) return report_lane(thread, number);
   }
 }
 
-bool Launch::has_all_lanes(const Thread& thread) {
-  if ((thread.mask & ~warp_of(thread).waiting) != 0) return false;
+void Launch::report_lane(const Thread& thread, std::uint32_t number) {
+  const Thread& lane = lane_of(thread, number);
+  const Warp& warp = warp_of(thread);
+  std::string where = "which is gone";
+  if (warp.at_barrier >> number & 1) {
+    where = "which is at a barrier, " + line_text(lane.site);
+  } else if (warp.waiting >> number & 1) {
+    where = std::string("which is in ") + name_of(lane.op) + " of another place or mask, " +
+            line_text(lane.site);
+  }
+  add_finding(FindingKind::DivergentWarp, thread.site,
+              thread_text(thread.id) + " is in " + name_of(thread.op) + " whose mask names lane " +
+                  std::to_string(number) + ", " + where);
+  is_cut_off_ = true;
+}
+
+// Joins the warp's meeting; are all there that it names?
+bool Launch::join_meeting(Thread& thread) {
+  Warp& warp = warp_of(thread);
+  const std::uint32_t lane = thread.rank % kWarpLanes;
+  if (warp.waiting == 0) {
+    warp.first_waiting = lane;
+    warp.is_uniform = true;
+  } else if (warp.is_uniform) {
+    warp.is_uniform = is_same(lane_of(thread, warp.first_waiting), thread);
+  }
+  warp.waiting |= 1u << lane;
+  thread.waits = Wait::Warp;
+  if ((thread.mask & ~warp.waiting) != 0) return false;
+  if (warp.is_uniform) return true;
   for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
-    const Thread& lane = lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
-    if (lane.mask != thread.mask || lane.op != thread.op) return false;
+    const auto number = static_cast<std::uint32_t>(std::countr_zero(lanes));
+    if (!is_same(lane_of(thread, number), thread)) return false;
   }
   return true;
 }
 
+// All lanes of the mask have come.
 void Launch::complete_warp(Thread& thread) {
   Warp& warp = warp_of(thread);
+  const std::uint64_t all = is_vote(thread.op) ? voted(thread) : 0;
   for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
     Thread& lane = lane_of(thread, static_cast<std::uint32_t>(std::countr_zero(lanes)));
-    lane.result = result_of(lane);
+    lane.result = all;
+    if (thread.op == WarpOp::Shuffle) lane.result = shuffled(lane);
+    if (thread.op == WarpOp::MatchAny) lane.result = matching(lane);
     lane.waits = Wait::None;
-    if (&lane != &thread) set_ready(lane);
   }
+  const std::uint32_t own = 1u << (thread.rank % kWarpLanes);
+  set_ready(thread, thread.mask & ~own);
+  // Lanes of other masks that wait on are looked at one by one from here on.
   warp.waiting &= ~thread.mask;
+  if (warp.waiting != 0) {
+    warp.first_waiting = static_cast<std::uint32_t>(std::countr_zero(warp.waiting));
+    warp.is_uniform = false;
+  }
   if (thread.op == WarpOp::Sync) {
     order_warp(thread, thread.mask);
     check_clock(thread);
@@ -188,38 +222,39 @@ void Launch::complete_warp(Thread& thread) {
   make_progress();
 }
 
-// All lanes of the mask have come.
-std::uint64_t Launch::result_of(const Thread& thread) {
-  if (thread.op == WarpOp::Sync) return 0;
-  if (thread.op == WarpOp::Shuffle) {
-    if ((thread.mask >> thread.source & 1) == 0) {
-      add_finding(FindingKind::DivergentWarp, thread.site,
-                  thread_text(thread.id) + " reads lane " + std::to_string(thread.source) +
-                      " in a shuffle whose mask leaves that lane out");
-      is_cut_off_ = true;
-      return 0;
-    }
-    return lane_of(thread, thread.source).value;
-  }
-  std::uint32_t nonzero = 0, equal = 0;
+std::uint64_t Launch::shuffled(const Thread& thread) {
+  if ((thread.mask >> thread.source & 1) != 0) return lane_of(thread, thread.source).value;
+  if (is_cut_off_) return 0;
+  add_finding(FindingKind::DivergentWarp, thread.site,
+              thread_text(thread.id) + " reads lane " + std::to_string(thread.source) +
+                  " in a shuffle whose mask leaves that lane out");
+  is_cut_off_ = true;
+  return 0;
+}
+
+// The lanes whose value is this one's.
+std::uint32_t Launch::matching(const Thread& thread) {
+  std::uint32_t equal = 0;
   for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
     const auto number = static_cast<std::uint32_t>(std::countr_zero(lanes));
-    const std::uint64_t value = lane_of(thread, number).value;
-    nonzero |= (value != 0 ? 1u : 0u) << number;
-    equal |= (value == thread.value ? 1u : 0u) << number;
+    equal |= (lane_of(thread, number).value == thread.value ? 1u : 0u) << number;
   }
-  switch (thread.op) {
-    case WarpOp::Ballot:
-      return nonzero;
-    case WarpOp::Any:
-      return nonzero != 0 ? 1 : 0;
-    case WarpOp::All:
-      return nonzero == thread.mask ? 1 : 0;
-    case WarpOp::MatchAny:
-      return equal;
-    default:
-      return equal == thread.mask ? equal : 0;
+  return equal;
+}
+
+// What is the same for all lanes.
+std::uint64_t Launch::voted(const Thread& thread) {
+  if (thread.op == WarpOp::MatchAll) {
+    return matching(thread) == thread.mask ? thread.mask : 0;
   }
+  std::uint32_t nonzero = 0;
+  for (std::uint32_t lanes = thread.mask; lanes != 0; lanes &= lanes - 1) {
+    const auto number = static_cast<std::uint32_t>(std::countr_zero(lanes));
+    nonzero |= (lane_of(thread, number).value != 0 ? 1u : 0u) << number;
+  }
+  if (thread.op == WarpOp::Ballot) return nonzero;
+  if (thread.op == WarpOp::Any) return nonzero != 0 ? 1 : 0;
+  return nonzero == thread.mask ? 1 : 0;
 }
 
 }  // namespace cinch::emulator

@@ -18,6 +18,9 @@ namespace {
 namespace context = boost::context::detail;
 
 constexpr std::size_t kGuardBytes = 4096;
+// Stacks begin at different places of their pages: else all would use the same few lines of the
+// processor's caches.
+constexpr std::size_t kColours = 128, kColourBytes = 192;
 constexpr std::size_t kStrideBytes = StackPool::kStackBytes + kGuardBytes;
 
 // The fiber that switched last.
@@ -66,7 +69,8 @@ Fiber StackPool::make(std::size_t index, void (*body)()) {
   Fiber fiber;
   fiber.stack_begin = begin_of(index);
   fiber.stack_bytes = kStackBytes;
-  fiber.context = context::make_fcontext(begin_of(index) + kStackBytes, kStackBytes, enter);
+  const std::size_t usable = kStackBytes - index % kColours * kColourBytes;
+  fiber.context = context::make_fcontext(begin_of(index) + usable, usable, enter);
   fiber.body = body;
   return fiber;
 }

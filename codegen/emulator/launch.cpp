@@ -112,7 +112,7 @@ void Launch::start_thread(std::uint32_t slot, std::uint32_t rank) {
   thread.id = static_cast<std::uint32_t>(slots_[slot].block << block_shift_) | rank;
   thread.index = index_in(rank, request_.block);
   warp_of(thread).exists |= 1u << (rank % kWarpLanes);
-  set_ready(thread);
+  set_ready(thread, 1u << (rank % kWarpLanes));
 }
 
 rt::Status Launch::run() {
@@ -217,15 +217,16 @@ void Launch::yield() {
   switch_fibers(current_->fiber, scheduler_);
 }
 
-void Launch::set_ready(Thread& thread) {
-  Warp& warp = warp_of(thread);
+void Launch::set_ready(const Thread& of_warp, std::uint32_t lanes) {
+  if (lanes == 0) return;
+  Warp& warp = warp_of(of_warp);
   if (warp.ready == 0) {
     const auto number = static_cast<std::uint32_t>(&warp - warps_.data());
     place_in_[number] = static_cast<std::uint32_t>(runnable_.size());
     runnable_.push_back(number);
   }
-  warp.ready |= 1u << (thread.rank % kWarpLanes);
-  ++num_ready_;
+  warp.ready |= lanes;
+  num_ready_ += static_cast<std::uint64_t>(std::popcount(lanes));
 }
 
 void Launch::set_not_ready(Thread& thread) {

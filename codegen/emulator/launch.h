@@ -73,8 +73,11 @@ struct Thread {
 };
 
 struct Warp {
-  std::uint32_t ready = 0, done = 0, waiting = 0, exists = 0;  // lanes
-  std::uint32_t floor = 1;  // lanes know of each other's accesses with lower clocks
+  std::uint32_t ready = 0, done = 0, exists = 0;  // lanes
+  std::uint32_t waiting = 0, at_barrier = 0;      // lanes that wait for the warp, for the block
+  bool is_uniform = true;           // all that wait for the warp came for the same as the first
+  std::uint32_t first_waiting = 0;  // lane
+  std::uint32_t floor = 1;          // lanes know of each other's accesses with lower clocks
 };
 
 /// A block's place on the device, which blocks use one after another.
@@ -129,7 +132,7 @@ class Launch {
   static void thread_body();
   void finish_thread();
   void yield();
-  void set_ready(Thread& thread);
+  void set_ready(const Thread& of_warp, std::uint32_t lanes);
   void set_not_ready(Thread& thread);
   void make_progress() { idle_steps_ = 0; }
   Thread* threads_of(std::uint32_t slot) {
@@ -163,10 +166,13 @@ class Launch {
   std::uint64_t generation_of(std::uint64_t offset) const;
 
   // collectives.cpp
-  bool has_all_lanes(const Thread& thread);
+  bool join_meeting(Thread& thread);
   void complete_warp(Thread& thread);
-  std::uint64_t result_of(const Thread& thread);
+  std::uint64_t shuffled(const Thread& thread);
+  std::uint32_t matching(const Thread& thread);
+  std::uint64_t voted(const Thread& thread);
   void check_lanes(const Thread& thread);
+  void report_lane(const Thread& thread, std::uint32_t number);
   void check_barrier(const Slot& slot, BlockOp op, std::uint32_t site);
   void check_waiting_for(const Thread& thread, const char* does);
 

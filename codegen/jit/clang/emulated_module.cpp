@@ -16,9 +16,9 @@ namespace {
 // LangAS::cuda_device and cuda_constant under -ffake-address-space-map.
 constexpr unsigned kDeviceSpace = 7, kConstantSpace = 8;
 
-// Behind the hooks: what SROA needs to keep frames small, and what is cheap. Machine code is made
-// without optimisation.
-constexpr const char* kBefore = "always-inline,globaldce";
+// In front of the hooks: what makes the functions that are inlined small, and takes no access
+// apart. Behind them: what keeps frames small. Machine code is made without optimisation.
+constexpr const char* kBefore = "function(mem2reg,early-cse),always-inline,globaldce";
 constexpr const char* kBehind = "function(sroa,early-cse,simplifycfg),globaldce";
 
 // Constants of struct hooks.h, word by word.
