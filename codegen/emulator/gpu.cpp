@@ -69,6 +69,12 @@ struct Gpu::Device {
   StackPool stacks;
   std::uint64_t generation = 0, num_launches = 0;
   std::vector<Finding> findings;
+
+  rt::Status mark(void* memory, std::size_t size_bytes, std::uint8_t state) const {
+    if (!arena.contains(memory, size_bytes)) return outside("memory written by the host");
+    std::memset(arena.state() + arena.offset_of(memory), state, size_bytes);
+    return rt::Ok{};
+  }
 };
 
 Gpu::Gpu(const GpuOptions& options) : device_(std::make_unique<Device>(options)) {}
@@ -121,10 +127,11 @@ rt::Status Gpu::fill(void* device, std::uint8_t byte, std::size_t size_bytes) {
 }
 
 rt::Status Gpu::mark_initialised(void* device, std::size_t size_bytes) {
-  if (!contains(device, size_bytes)) return outside("memory written by the host");
-  Arena& arena = device_->arena;
-  std::memset(arena.state() + arena.offset_of(device), kAllocated | kWritten, size_bytes);
-  return rt::Ok{};
+  return device_->mark(device, size_bytes, kAllocated | kWritten);
+}
+
+rt::Status Gpu::mark_uninitialised(void* device, std::size_t size_bytes) {
+  return device_->mark(device, size_bytes, kAllocated);
 }
 
 bool Gpu::contains(const void* p, std::size_t size_bytes) const {

@@ -50,8 +50,9 @@ class Gpu {
   /// Bytes that were never written stay so. Ranges may overlap.
   rt::Status copy(void* to, const void* from, std::size_t size_bytes);
   rt::Status fill(void* device, std::uint8_t byte, std::size_t size_bytes);
-  /// For what the host wrote by itself.
+  /// For what the host wrote by itself; and for memory whose contents no longer mean anything.
   rt::Status mark_initialised(void* device, std::size_t size_bytes);
+  rt::Status mark_uninitialised(void* device, std::size_t size_bytes);
 
   /// Is the range within one allocation? Were all of its bytes written?
   bool contains(const void* p, std::size_t size_bytes) const;

@@ -1,4 +1,4 @@
-// CUDA text of whole programs, run in lock-step on the CPU, entry after entry as a session runs
+// CUDA text of whole programs, run on the emulated GPU, entry after entry as a session runs
 // them: after every kernel every buffer, and so payload and decoded tensor, has the bits of the CPU
 // kernels; payload and tensor are then compared with those of a session. With CINCH_LONG=1 more
 // programs, sizes and data.
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> bytes_of(const std::vector<float>& values) {
   return bytes;
 }
 
-// One tensor, by CUDA text in lock-step and by a session.
+// One tensor, by CUDA text and by a session.
 class Comparison {
  public:
   Comparison(const kir::KernelProgram& kernels, const codegen::BothTargets& targets,
@@ -49,6 +49,7 @@ class Comparison {
     at_.num_blocks = at_.n < 3000 ? 1 : 3;
     at_.step = kStep;
     at_.world = world;
+    at_.is_session = true;
     run_ = std::make_unique<BitsRun>(kernels, targets, at_);
     open(loaded);
   }
@@ -164,9 +165,9 @@ std::vector<Case> cuda_cases(const ProgramFile& program, bool is_matrix) {
   return cases;
 }
 
-class LockstepCheck : public ::testing::Test {
+class CudaTextCheck : public ::testing::Test {
  public:
-  explicit LockstepCheck(ProgramFile program) : program_(std::move(program)) {}
+  explicit CudaTextCheck(ProgramFile program) : program_(std::move(program)) {}
 
   void TestBody() override {
     const auto compiled = compile(program_);
@@ -188,7 +189,7 @@ class LockstepCheck : public ::testing::Test {
 
 void register_program(const ProgramFile& program) {
   ::testing::RegisterTest("CudaText", program.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [=]() -> LockstepCheck* { return new LockstepCheck(program); });
+                          [=]() -> CudaTextCheck* { return new CudaTextCheck(program); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The same bits from CUDA text, run in lock-step, and from CPU kernels: every instruction, at sizes
-// around all edges.
+// The same bits from CUDA text, run on the emulated GPU, and from CPU kernels: every instruction,
+// at sizes around all edges.
 #include <gtest/gtest.h>
 
 #include <bit>

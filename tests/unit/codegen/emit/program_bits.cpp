@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "codegen/emit/cpu.h"
+#include "codegen/emit/cuda.h"
+#include "codegen/emulator/gpu.h"
 #include "codegen/jit/clang_jit.h"
+#include "codegen/jit/emulated.h"
 #include "runtime/module/cpu_module.h"
-#include "tests/unit/codegen/emit/lockstep.h"
 
 namespace cinch::codegen {
 namespace {
@@ -25,22 +28,55 @@ HostEnv env_of(const BitsCase& at, std::int64_t step) {
   return env;
 }
 
-// Buffers of one run; each has bytes behind it that nobody may touch.
-class Memory {
+// Contents of a buffer before the first entry runs. Packed runs end in zero bits, as payload and
+// state do.
+std::vector<std::uint8_t> contents(const kir::KernelProgram& program, const rt::BufferInfo& info,
+                                   const BitsCase& at) {
+  const HostEnv env = env_of(at, at.step);
+  const HostExprId formula = program.info.exprs.has_count(info.size_bytes)
+                                 ? HostExprPool(program.info.exprs).upper_bound(info.size_bytes)
+                                 : info.size_bytes;
+  std::vector<std::uint8_t> bytes(
+      static_cast<std::size_t>(program.info.exprs.eval_int(formula, env).value()));
+  if (info.role == rt::BufferRole::Constant) {
+    std::memcpy(bytes.data(), program.constants[info.role_index].data(), bytes.size());
+    return bytes;
+  }
+  const bool is_truth = is_bool(info.dtype) && info.storage_bits == 8;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = at.input[i % at.input.size()] & (is_truth ? 1 : 0xff);
+  }
+  const std::size_t bits = static_cast<std::size_t>(at.n) * info.storage_bits;
+  if (info.storage_bits % 8 && bits % 8 && bytes.size() == (bits + 7) / 8) {
+    bytes.back() &= static_cast<std::uint8_t>((1u << bits % 8) - 1);
+  }
+  return bytes;
+}
+
+// What an entry's kernels must write before they read it.
+bool is_unwritten(const rt::BufferInfo& info, rt::EntryKind entry) {
+  switch (info.role) {
+    case rt::BufferRole::Workspace:
+    case rt::BufferRole::StateNext:
+      return true;
+    case rt::BufferRole::Output:
+      return entry == rt::EntryKind::Decode;
+    case rt::BufferRole::Field:
+    case rt::BufferRole::Count:
+      return entry == rt::EntryKind::Encode;
+    default:
+      return false;
+  }
+}
+
+// Buffers of one run by CPU kernels; each has bytes behind it that nobody may touch.
+class HostMemory {
  public:
-  Memory(const kir::KernelProgram& program, const BitsCase& at) {
+  HostMemory(const kir::KernelProgram& program, const BitsCase& at) {
     for (const rt::BufferInfo& info : program.buffers) {
-      const HostEnv env = env_of(at, at.step);
-      const auto size = static_cast<std::size_t>(
-          program.info.exprs
-              .eval_int(program.info.exprs.has_count(info.size_bytes)
-                            ? HostExprPool(program.info.exprs).upper_bound(info.size_bytes)
-                            : info.size_bytes,
-                        env)
-              .value());
-      std::vector<std::uint8_t> bytes(size + kCanaryBytes, kCanary);
-      fill(program, info, at, bytes, size);
-      sizes_.push_back(size);
+      std::vector<std::uint8_t> bytes = contents(program, info, at);
+      sizes_.push_back(bytes.size());
+      bytes.resize(bytes.size() + kCanaryBytes, kCanary);
       buffers_.push_back(std::move(bytes));
     }
     for (auto& buffer : buffers_) pointers_.push_back(buffer.data());
@@ -55,38 +91,74 @@ class Memory {
   }
   void* const* pointers() const { return pointers_.data(); }
   std::size_t num_buffers() const { return buffers_.size(); }
-  const std::vector<std::uint8_t>& bytes(std::size_t i) const { return buffers_[i]; }
-  std::size_t size(std::size_t i) const { return sizes_[i]; }
+  std::span<const std::uint8_t> bytes(std::size_t i) const {
+    return std::span(buffers_[i]).first(sizes_[i]);
+  }
+  bool is_overrun(std::size_t i) const {
+    const auto behind = std::span(buffers_[i]).subspan(sizes_[i]);
+    return !std::all_of(behind.begin(), behind.end(), [](auto byte) { return byte == kCanary; });
+  }
   std::uint32_t status[rt::kStatusWords] = {};
 
  private:
-  // Packed runs end in zero bits, as payload and state do.
-  static void fill(const kir::KernelProgram& program, const rt::BufferInfo& info,
-                   const BitsCase& at, std::vector<std::uint8_t>& bytes, std::size_t size) {
-    if (info.role == rt::BufferRole::Constant) {
-      std::memcpy(bytes.data(), program.constants[info.role_index].data(), size);
-      return;
-    }
-    if (is_bool(info.dtype) && info.storage_bits == 8) {
-      for (std::size_t i = 0; i < size; ++i) bytes[i] = at.input[i % at.input.size()] & 1;
-      return;
-    }
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = at.input[i % at.input.size()];
-    const std::size_t bits = static_cast<std::size_t>(at.n) * info.storage_bits;
-    if (info.storage_bits % 8 && bits % 8 && size == (bits + 7) / 8) {
-      bytes[size - 1] &= static_cast<std::uint8_t>((1u << bits % 8) - 1);
-    }
-  }
-
   std::vector<std::vector<std::uint8_t>> buffers_;
   std::vector<std::size_t> sizes_;
   std::vector<void*> pointers_;
 };
 
+// The same on an emulated device, which watches their ends itself.
+class DeviceMemory {
+ public:
+  DeviceMemory(const kir::KernelProgram& program, const BitsCase& at)
+      : gpu_({.schedule_seed = static_cast<std::uint64_t>(at.n) * 7 + at.input.front(),
+              .memory_bytes = std::size_t{1} << 28}) {
+    for (const rt::BufferInfo& info : program.buffers) add(contents(program, info, at));
+    add(std::vector<std::uint8_t>(sizeof(std::uint32_t) * rt::kStatusWords));
+    status_ = static_cast<std::uint32_t*>(pointers_.back());
+    pointers_.pop_back();
+  }
+
+  // Bytes that the entry must write stay as they are, and may not be read before.
+  void begin(const kir::KernelProgram& program, rt::EntryKind entry) {
+    for (std::size_t i = 0; i < pointers_.size(); ++i) {
+      if (is_unwritten(program.buffers[i], entry)) {
+        (void)gpu_.mark_uninitialised(pointers_[i], sizes_[i]);
+      }
+    }
+  }
+  void zero(std::uint32_t index) { (void)gpu_.fill(pointers_[index], 0, sizes_[index]); }
+  void copy(std::uint32_t to, std::uint32_t from) {
+    (void)gpu_.copy(pointers_[to], pointers_[from], std::min(sizes_[to], sizes_[from]));
+  }
+  void write(std::uint32_t index, const void* from, std::size_t size) {
+    (void)gpu_.copy_to(pointers_[index], from, size);
+  }
+  void* const* pointers() const { return pointers_.data(); }
+  std::size_t num_buffers() const { return pointers_.size(); }
+  std::span<const std::uint8_t> bytes(std::size_t i) const {
+    return {static_cast<const std::uint8_t*>(pointers_[i]), sizes_[i]};
+  }
+  std::size_t size(std::size_t i) const { return sizes_[i]; }
+  std::uint32_t* status() const { return status_; }
+  emulator::Gpu& gpu() { return gpu_; }
+
+ private:
+  void add(const std::vector<std::uint8_t>& bytes) {
+    pointers_.push_back(gpu_.allocate(bytes.size()).value());
+    (void)gpu_.copy_to(pointers_.back(), bytes.data(), bytes.size());
+    sizes_.push_back(bytes.size());
+  }
+
+  emulator::Gpu gpu_;
+  std::vector<std::size_t> sizes_;
+  std::vector<void*> pointers_;
+  std::uint32_t* status_ = nullptr;
+};
+
 }  // namespace
 
 struct BothTargets::Modules {
-  LockstepModule cuda;
+  emulator::Module cuda;
   rt::CpuModule cpu;
 };
 
@@ -95,7 +167,9 @@ BothTargets::BothTargets(BothTargets&&) noexcept = default;
 BothTargets::~BothTargets() = default;
 
 rt::Result<BothTargets> BothTargets::compile(const kir::KernelProgram& program) {
-  auto cuda = LockstepModule::compile(program);
+  const auto text = compile_emulated(emit_cuda(program));
+  if (!text) return tl::unexpected(text.error());
+  auto cuda = emulator::Module::load(*text);
   if (!cuda) return tl::unexpected(cuda.error());
   const auto binary = compile_cpu(emit_cpu(program, {.arch = "x86-64"}), {.optimization_level = 1});
   if (!binary) return tl::unexpected(binary.error());
@@ -106,7 +180,7 @@ rt::Result<BothTargets> BothTargets::compile(const kir::KernelProgram& program) 
 
 class BitsRun::Comparison {
  public:
-  Comparison(const kir::KernelProgram& program, const LockstepModule& cuda,
+  Comparison(const kir::KernelProgram& program, const emulator::Module& cuda,
              const rt::CpuModule& cpu, const BitsCase& at)
       : program_(program),
         cuda_(cuda),
@@ -126,8 +200,12 @@ class BitsRun::Comparison {
     draw_[2] = static_cast<std::uint32_t>(step);
   }
 
+  void begin(rt::EntryKind entry) {
+    if (at_.is_session) by_cuda_.begin(program_, entry);
+  }
+
   const kir::KernelProgram& program() const { return program_; }
-  const Memory& by_cuda() const { return by_cuda_; }
+  const DeviceMemory& by_cuda() const { return by_cuda_; }
 
   void zero(std::uint32_t index) {
     by_cuda_.zero(index);
@@ -209,9 +287,12 @@ class BitsRun::Comparison {
     if (groups == 0) return {};
     const rt::CudaLaunch shape = cuda_launch(program_, kernel);
     const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
-    const auto status =
-        cuda_.launch(kernel.info.symbol, cuda_args(groups), blocks, shape.block_threads);
-    return status ? std::string() : status.error().message;
+    std::vector<std::uint8_t> value = cuda_args(groups);
+    void* params[] = {value.data()};
+    const auto status = by_cuda_.gpu().launch(
+        cuda_, kernel.info.symbol, static_cast<void**>(params), {blocks}, {shape.block_threads});
+    return status ? std::string()
+                  : fmt::format("n {}, {} blocks: {}", at_.n, blocks, status.error().message);
   }
 
   std::vector<std::uint8_t> cuda_args(std::uint64_t groups) {
@@ -224,7 +305,7 @@ class BitsRun::Comparison {
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
     put(layout.params, at_.params.data(), 8 * at_.params.size());
     put(layout.draw, draw_, sizeof draw_);
-    const std::uint32_t* status = by_cuda_.status;
+    const std::uint32_t* status = by_cuda_.status();
     put(layout.status, static_cast<const void*>(&status), 8);
     put(layout.num_groups, &groups, 8);
     return bytes;
@@ -245,30 +326,30 @@ class BitsRun::Comparison {
 
   std::string compare(const kir::Kernel& kernel) const {
     for (std::size_t b = 0; b < by_cpu_.num_buffers(); ++b) {
-      const auto& cpu = by_cpu_.bytes(b);
-      const auto& cuda = by_cuda_.bytes(b);
-      if (cpu == cuda) continue;
-      const std::size_t begin = is_private(b) ? by_cpu_.size(b) : 0;
-      for (std::size_t i = begin; i < cpu.size(); ++i) {
-        if (cpu[i] == cuda[i]) continue;
-        return fmt::format("{}: n {}: buffer {} byte {} of {}: cpu {:02x}, cuda {:02x}",
-                           kernel.info.symbol, at_.n, program_.buffers[b].name, i, by_cpu_.size(b),
-                           cpu[i], cuda[i]);
-      }
+      const std::string& name = program_.buffers[b].name;
+      if (by_cpu_.is_overrun(b)) return kernel.info.symbol + ": cpu: behind buffer " + name;
+      const auto cpu = by_cpu_.bytes(b), cuda = by_cuda_.bytes(b);
+      if (is_private(b)) continue;
+      const auto differs = std::mismatch(cpu.begin(), cpu.end(), cuda.begin());
+      if (differs.first == cpu.end()) continue;
+      return fmt::format("{}: n {}: buffer {} byte {} of {}: cpu {:02x}, cuda {:02x}",
+                         kernel.info.symbol, at_.n, name, differs.first - cpu.begin(), cpu.size(),
+                         *differs.first, *differs.second);
     }
     for (std::size_t i = 0; i < 2; ++i) {
-      if (by_cpu_.status[i] == by_cuda_.status[i]) continue;
+      if (by_cpu_.status[i] == by_cuda_.status()[i]) continue;
       return fmt::format("{}: n {}: status {}: cpu {}, cuda {}", kernel.info.symbol, at_.n, i,
-                         by_cpu_.status[i], by_cuda_.status[i]);
+                         by_cpu_.status[i], by_cuda_.status()[i]);
     }
     return {};
   }
 
   const kir::KernelProgram& program_;
-  const LockstepModule& cuda_;
+  const emulator::Module& cuda_;
   const rt::CpuModule& cpu_;
   const BitsCase& at_;
-  Memory by_cuda_, by_cpu_;
+  DeviceMemory by_cuda_;
+  HostMemory by_cpu_;
   HostEnv env_;
   std::uint32_t draw_[8] = {};
   std::vector<std::uint64_t> sizes_;
@@ -282,6 +363,7 @@ BitsRun::~BitsRun() = default;
 
 std::string BitsRun::run(rt::EntryKind entry) {
   comparison_->set_step(entry == rt::EntryKind::Init ? 0 : step_);
+  comparison_->begin(entry);
   return comparison_->run(comparison_->program().entries[static_cast<std::size_t>(entry)].steps);
 }
 
@@ -318,7 +400,7 @@ std::span<const std::uint8_t> BitsRun::buffer(rt::BufferRole role, std::uint32_t
   const auto& buffers = comparison_->program().buffers;
   for (std::uint32_t b = 0; b < buffers.size(); ++b) {
     if (buffers[b].role != role || buffers[b].role_index != role_index) continue;
-    return std::span(comparison_->by_cuda().bytes(b)).first(comparison_->by_cuda().size(b));
+    return comparison_->by_cuda().bytes(b);
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Runs entries of a kernel program twice, by its CPU kernels and by its CUDA text in lock-step, and
-// compares every buffer after every kernel.
+// Runs entries of a kernel program twice, by its CPU kernels and by its CUDA text on the emulated
+// GPU, and compares every buffer after every kernel. What the emulator finds is a difference, too.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,6 +19,9 @@ struct BitsCase {
   std::vector<std::uint8_t> input;     // bytes that fill buffers which hold input, over and over
   std::uint32_t num_blocks = 3;
   std::int64_t step = 77, world = 1;
+  // Entries are a session's: what they have not written they may not read of workspaces, new
+  // states, or outputs. Else every buffer is an input.
+  bool is_session = false;
 };
 
 /// What every run draws from: seed, step (the case's; 0 for Init), tensor, piece, worker 2.
