@@ -3,24 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstddef>
 
 #include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/cuda_wire.h"
 #include "codegen/emit/prelude_text.h"
 #include "codegen/kir/text.h"
-#include "runtime/core/check.h"
 #include "runtime/core/lang/embed.h"
+#include "runtime/image/gpu_abi.h"
+#include "runtime/payload/payload.h"
 
 namespace cinch::codegen {
 namespace {
-
-// What CUDA lets a kernel take.
-constexpr std::size_t kMaxArgsBytes = 32764;
-
-// An array of nothing is no array.
-std::size_t at_least_one(std::size_t n) {
-  return std::max<std::size_t>(n, 1);
-}
 
 std::string comment_lines(const std::string& text) {
   std::string out;
@@ -33,58 +27,104 @@ std::string comment_lines(const std::string& text) {
   return out;
 }
 
-std::string args_struct(const kir::KernelProgram& program) {
-  return fmt::format(
+// The structs of runtime/image/gpu_abi.h, with their offsets asserted.
+std::string launch_structs(const kir::KernelProgram& program) {
+  const rt::GpuTensorLayout at =
+      rt::gpu_tensor_layout(program.buffers.size(), program.size_exprs.size(),
+                            program.info.params.size(), program.kernels.size());
+  std::string text = fmt::format(
       "\nnamespace cinch {{\n"
-      "// The one parameter of every kernel, laid out as cuda_args_layout says.\n"
-      "struct CinchArgs {{\n"
-      "  void* buffers[{}];\n"
-      "  u64 sizes[{}];\n"
-      "  u64 params[{}];\n"
+      "struct CinchTensor {{\n"
+      "  void* buffers[{0}];\n"
+      "  u64 bytes[{0}];\n"
+      "  u64 sizes[{1}];\n"
+      "  u64 groups[{2}];\n"
+      "  u64 params[{3}];\n"
+      "  u64 header[5];\n"
+      "  void* payload;\n"
+      "  u64 payload_bytes;\n"
+      "  void* tensor;\n"
       "  u32 draw[8];\n"
+      "}};\n"
+      "static_assert(sizeof(CinchTensor) == {4});\n"
+      "static_assert(__builtin_offsetof(CinchTensor, header) == {5});\n",
+      at.num_buffers, at.num_sizes, at.num_kernels, at.num_params, at.size_bytes, at.header);
+  text += fmt::format(
+      "struct CinchCondition {{\n"
+      "  u32 buffer, wanted, end, begin;\n"
+      "}};\n"
+      "struct CinchOutcome {{\n"
+      "  u64 payload_bytes;\n"
+      "  u32 flags, failed;\n"
+      "}};\n"
+      "struct CinchLaunch {{\n"
+      "  CinchTensor* tensors;\n"
+      "  u32* swapped;\n"
       "  u32* status;\n"
-      "  u64 num_groups;\n"
-      "}};\n\n",
-      at_least_one(program.buffers.size()), at_least_one(program.size_exprs.size()),
-      at_least_one(program.info.params.size()));
+      "  CinchOutcome* outcomes;\n"
+      "  const u32* first_block;\n"
+      "  i64 value;\n"
+      "  u32 num_tensors, num_states, is_guarded, arg0, arg1, num_conditions;\n"
+      "  CinchCondition conditions[{}];\n"
+      "}};\n"
+      "static_assert(sizeof(CinchLaunch) == {});\n"
+      "static_assert(__builtin_offsetof(CinchLaunch, conditions) == {});\n",
+      rt::kMaxGpuConditions, sizeof(rt::GpuLaunch), offsetof(rt::GpuLaunch, conditions));
+  const auto constant = [&](const char* name, std::uint32_t value) {
+    text += fmt::format("constexpr u32 {} = {}u;\n", name, value);
+  };
+  constant("kRoundCondition", rt::kRoundCondition);
+  constant("kStatusWords", rt::kStatusWords);
+  constant("kPayloadVersion", rt::kPayloadFormatVersion);
+  constant("kPayloadFaultBit", rt::kPayloadFaultBit);
+  constant("kConditionBit", rt::kConditionBit);
+  const auto fault = [&](const char* name, rt::PayloadFault value) {
+    constant(name, static_cast<std::uint32_t>(value));
+  };
+  fault("kFaultMagic", rt::PayloadFault::Magic);
+  fault("kFaultVersion", rt::PayloadFault::Version);
+  fault("kFaultFlags", rt::PayloadFault::Flags);
+  fault("kFaultLength", rt::PayloadFault::Length);
+  fault("kFaultFingerprint", rt::PayloadFault::Fingerprint);
+  fault("kFaultShape", rt::PayloadFault::Shape);
+  fault("kFaultDecodeHash", rt::PayloadFault::DecodeHash);
+  fault("kFaultCount", rt::PayloadFault::Count);
+  fault("kFaultCheckWord", rt::PayloadFault::CheckWord);
+  fault("kFaultPadding", rt::PayloadFault::Padding);
+  fault("kFaultLastBits", rt::PayloadFault::LastBits);
+  fault("kFaultIndexLimit", rt::PayloadFault::IndexLimit);
+  fault("kFaultIndexOrder", rt::PayloadFault::IndexOrder);
+  return text + "}  // namespace cinch\n\n";
 }
 
 }  // namespace
-
-CudaArgsLayout cuda_args_layout(const kir::KernelProgram& program) {
-  CudaArgsLayout layout;
-  layout.sizes = 8 * at_least_one(program.buffers.size());
-  layout.params = layout.sizes + 8 * at_least_one(program.size_exprs.size());
-  layout.draw = layout.params + 8 * at_least_one(program.info.params.size());
-  layout.status = layout.draw + 32;
-  layout.num_groups = layout.status + 8;
-  layout.size_bytes = layout.num_groups + 8;
-  return layout;
-}
 
 rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel) {
   const CudaShape shape = cuda_shape(program, kernel);
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block};
 }
 
-KernelSource emit_cuda(const kir::KernelProgram& program, const CudaOptions& options) {
-  if (cuda_args_layout(program).size_bytes > kMaxArgsBytes) {
-    CINCH_LIMITATION("the program's buffers and sizes do not fit a kernel's parameters");
-  }
+KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options) {
+  const kir::KernelProgram program = with_call_sizes(given);
   KernelSource source;
   source.target = {TargetKind::Cuda, options.arch};
   source.text = comment_lines(kir::print(program));
   source.text += lang::source_text();
   source.text += prelude_text("scalar_ops.h");
-  for (const char* part : {"warp", "storage", "reduce", "scan", "sort", "draw"}) {
+  source.text += launch_structs(program);
+  for (const char* part : {"warp", "launch", "storage", "reduce", "scan", "sort", "draw",
+                           "services", "hash", "wire"}) {
     source.text += prelude_text(fmt::format("cuda/{}.h", part));
   }
-  source.text += args_struct(program);
+  source.text += "\nnamespace cinch {\n\n";
   for (const kir::Kernel& kernel : program.kernels) {
     source.text += CudaKernelEmitter(program, kernel).emit() + "\n";
     source.symbols.push_back(kernel.info.symbol);
   }
-  source.text += "}  // namespace cinch\n";
+  source.text += emit_services(program) + "}  // namespace cinch\n";
+  for (std::size_t i = 0; i < rt::kNumGpuServices; ++i) {
+    source.symbols.emplace_back(rt::gpu_service_symbol(static_cast<rt::GpuService>(i)));
+  }
   return source;
 }
 

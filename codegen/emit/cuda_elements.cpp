@@ -12,8 +12,9 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 namespace {
-// Bodies up to this size are unrolled over all rows, so that many loads are on their way at once.
-constexpr std::size_t kUnrolledInstrs = 24;
+// Bodies up to the first size take two rows at a time, so that more loads are on their way; up to
+// the second they are printed once more for whole tiles, without masks.
+constexpr std::size_t kUnrolledInstrs = 24, kTwiceInstrs = 64;
 
 std::string result_name(const std::string& value) {
   return "results_" + value;
@@ -43,16 +44,30 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
       "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "
       "tile_first)));");
   open_tile(section);
-  line(section.instrs.size() <= kUnrolledInstrs ? "#pragma unroll" : "#pragma unroll 2");
-  line("for (u32 row = 0; row < 8u; ++row) {");
-  line("const u32 place = row * kRowElems + 4u * lane;");
-  line("const u32 live = live_elems(place, tile_len);");
-  line("const u32 j = tile_begin + place;");
-  for (const Instr& instr : section.instrs) emit_element(instr);
+  const bool has_whole = section.instrs.size() <= kTwiceInstrs;
+  if (has_whole) {
+    line("if (tile_len == kTileElems) {");
+    line(section.instrs.size() <= kUnrolledInstrs ? "#pragma unroll 2" : "#pragma unroll 1");
+    line("for (u32 row = 0; row < 8u; ++row) {");
+    emit_row(section, "constexpr u32 live = 4u;");
+    line("}");
+    line("} else {");
+  }
+  line("#pragma unroll 1");
+  line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
+  emit_row(section, "const u32 live = live_elems(lane_first, tile_len);");
   line("}");
+  if (has_whole) line("}");
   close_tile(section);
   line("}");
   close_reductions(section);
+}
+
+void CudaKernelEmitter::emit_row(const kir::Section& section, const char* live) {
+  line("const u32 lane_first = row * kRowElems + 4u * lane;");
+  line(live);
+  line("const u32 j = tile_begin + lane_first;");
+  for (const Instr& instr : section.instrs) emit_element(instr);
 }
 
 void CudaKernelEmitter::open_reductions(const kir::Section& section) {
@@ -282,8 +297,7 @@ void CudaKernelEmitter::emit_status(const Instr& instr) {
   if (instr.kind == InstrKind::flag_nonfinite) {
     return line(fmt::format("CINCH_EACH nonfinite |= c < live && {};", truth));
   }
-  line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(args.status, {}u);", truth,
-                   instr.index));
+  line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index));
 }
 
 }  // namespace cinch::codegen

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda_wire.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -38,7 +39,15 @@ std::string CudaKernelEmitter::emit() {
 
 void CudaKernelEmitter::emit_head() {
   line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", 32 * shape_.block_warps));
-  line(fmt::format("{}(const __grid_constant__ CinchArgs args) {{", kernel_.info.symbol));
+  line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", kernel_.info.symbol));
+  line("const Place place = find_place(launch);");
+  line("const u32 tensor = place.tensor;");
+  line("CinchTensor& args = launch.tensors[place.tensor];");
+  line("u32* const status = launch.status + kStatusWords * place.tensor;");
+  line("if (!takes_part(launch, args, status)) return;");
+  line(fmt::format("const u64 launched_groups = args.groups[{}];",
+                   &kernel_ - program_.kernels.data()));
+  line("if (launched_groups == 0u) return;");
   std::set<rt::BufferIndex> buffers;
   const auto note = [&](const std::vector<Instr>& instrs) {
     for (const Instr& instr : instrs) buffers.insert(instr.buffers.begin(), instr.buffers.end());
@@ -46,7 +55,7 @@ void CudaKernelEmitter::emit_head() {
   for (const kir::Section& section : kernel_.sections) note(section.instrs);
   for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
   for (rt::BufferIndex b : buffers) {
-    line(fmt::format("u8* const {} = static_cast<u8*>(args.buffers[{}]);", buffer_name(b), b));
+    line(fmt::format("u8* const {} = {};", buffer_name(b), buffer_text(program_, b)));
   }
   line("const u32 lane = lane_index(), warp = warp_index();");
   line(fmt::format("const Team<{}> team{{{}}};", shape_.team_warps,
@@ -92,15 +101,15 @@ void CudaKernelEmitter::emit_extent() {
       line(fmt::format("const u64 extent = at_most(u64({}), {});", size_text(kernel_.extent),
                        actual ? name(actual) : size_text(kernel_.extent)));
       line(
-          "const u64 num_groups = at_most(args.num_groups, i64((extent + kTileElems - 1) / "
+          "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
           "kTileElems));");
       break;
     case kir::GroupKind::Row:
     case kir::GroupKind::Single:
       line(fmt::format("const u64 group_elems = u64({});", size_text(kernel_.group_len)));
       line(fmt::format("const u64 num_groups = {};",
-                       actual ? fmt::format("at_most(args.num_groups, {})", name(actual))
-                              : std::string("args.num_groups")));
+                       actual ? fmt::format("at_most(launched_groups, {})", name(actual))
+                              : std::string("launched_groups")));
       break;
   }
 }
@@ -111,8 +120,8 @@ void CudaKernelEmitter::emit_plain_groups() {
   const std::string own =
       shape_.team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape_.multiple);
   line(
-      fmt::format("for (u64 first = u64(blockIdx.x) * {0}u{1}; first < num_groups; "
-                  "first += u64(gridDim.x) * {0}u) {{",
+      fmt::format("for (u64 first = u64(place.block) * {0}u{1}; first < num_groups; "
+                  "first += u64(place.num_blocks) * {0}u) {{",
                   per_block, own));
   if (shape_.multiple > 1) {
     line(fmt::format(
@@ -139,7 +148,7 @@ void CudaKernelEmitter::emit_ordered_groups() {
   line("for (;;) {");
   line(
       fmt::format("const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
-                  "args.num_groups, slots);",
+                  "launched_groups, slots);",
                   buffer_name(state)));
   line(fmt::format("if (ticket * {}u >= num_groups) break;", shape_.groups_per_block()));
   line(fmt::format("const u64 group = ticket * {}u{};", shape_.groups_per_block(),
@@ -177,7 +186,7 @@ void CudaKernelEmitter::emit_sections() {
 }
 
 void CudaKernelEmitter::emit_tail() {
-  if (uses(kernel_, InstrKind::flag_nonfinite)) line("if (nonfinite) flag_nonfinite(args.status);");
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("if (nonfinite) flag_nonfinite(status);");
   bool is_synced = false;
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {

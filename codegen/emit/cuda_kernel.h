@@ -88,6 +88,7 @@ class CudaKernelEmitter {
 
   // ---- cuda_elements.cpp: element sections ----
   void emit_elements(const kir::Section& section);
+  void emit_row(const kir::Section& section, const char* live);
   void open_reductions(const kir::Section& section);
   void open_tile(const kir::Section& section);
   void close_tile(const kir::Section& section);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/cuda_storage.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -35,36 +36,9 @@ std::string CudaKernelEmitter::buffer_name(rt::BufferIndex buffer) {
   return fmt::format("b{}", buffer);
 }
 
-namespace {
-const char* kind_name(DTypeKind kind) {
-  switch (kind) {
-    case DTypeKind::Bool:
-      return "Bool";
-    case DTypeKind::UInt:
-      return "UInt";
-    case DTypeKind::Int:
-      return "Int";
-    case DTypeKind::F16:
-      return "F16";
-    case DTypeKind::BF16:
-      return "BF16";
-    case DTypeKind::F8E4M3:
-      return "F8E4M3";
-    case DTypeKind::F8E5M2:
-      return "F8E5M2";
-    case DTypeKind::F32:
-      return "F32";
-    case DTypeKind::F64:
-      return "F64";
-  }
-  CINCH_BUG("unknown dtype");
-}
-}  // namespace
-
 std::string CudaKernelEmitter::storage(rt::BufferIndex buffer) const {
   const rt::BufferInfo& info = program_.buffers[buffer];
-  return fmt::format("Stored<Kind::{}, {}, {}>", kind_name(info.dtype.kind), info.dtype.bits,
-                     info.storage_bits);
+  return stored_type(info.dtype, info.storage_bits);
 }
 
 void CudaKernelEmitter::define_quad(ValueId value) {

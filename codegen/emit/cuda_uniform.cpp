@@ -13,7 +13,7 @@ using kir::InstrKind;
 
 // The condition under which one thread acts: of the launch, or of the group's team.
 std::string CudaKernelEmitter::only_once(const std::string& condition) const {
-  return level_ == Level::Kernel ? "if (blockIdx.x == 0u && threadIdx.x == 0u" + condition + ") "
+  return level_ == Level::Kernel ? "if (place.block == 0u && threadIdx.x == 0u" + condition + ") "
                                  : "if (is_active && team.rank == 0u" + condition + ") ";
 }
 
@@ -47,7 +47,7 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
       return emit_finish_scan(instr);
     case InstrKind::fail_if:
       return line(only_once(" && " + name(instr.operands[0])) +
-                  fmt::format("fail_call(args.status, {}u);", instr.index));
+                  fmt::format("fail_call(status, {}u);", instr.index));
     default:
       return emit_leaf(instr);
   }

@@ -14,6 +14,9 @@ struct Target {
   std::string arch;
 };
 
+// The architecture of CUDA text that runs on the emulated GPU.
+inline constexpr const char* kEmulatedArch = "emulated";
+
 struct KernelSource {
   Target target;
   std::string text;  // one translation unit without includes; opens with the KIR as a comment

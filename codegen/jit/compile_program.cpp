@@ -3,7 +3,9 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
+#include "codegen/emit/cuda_wire.h"
 #include "codegen/jit/clang_jit.h"
+#include "codegen/jit/emulated.h"
 #include "codegen/jit/nvrtc.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
@@ -56,18 +58,26 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   return image;
 }
 
-rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& program,
+rt::Result<std::vector<std::uint8_t>> make_cuda_binary(const KernelSource& source) {
+  if (source.target.arch == kEmulatedArch) return compile_emulated(source);
+  auto binary = compile_cuda(source);
+  if (!binary) return tl::unexpected(binary.error());
+  return std::move(binary->bytes);
+}
+
+rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
                                              const std::string& arch, const ImageOptions& options) {
   if (options.count_accesses) {
     return rt::fail(rt::ErrorKind::Unavailable, "accesses are counted on CPUs only");
   }
-  auto binary = compile_cuda(emit_cuda(program, {arch}));
+  const kir::KernelProgram program = with_call_sizes(given);
+  auto binary = make_cuda_binary(emit_cuda(program, {arch}));
   if (!binary) return tl::unexpected(binary.error());
   rt::ProgramImage image = image_of(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k]);
   }
-  image.binary = std::move(binary->bytes);
+  image.binary = std::move(*binary);
   return image;
 }
 

@@ -92,12 +92,20 @@ Bytes emit_object(const BuildOptions& options) {
   return value_or_throw(codegen::compile_cpu_to_object(make_source(options, target)));
 }
 
-Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
+codegen::Target cuda_target_of(const BuildOptions& options) {
   const codegen::Target target =
       options.targets.empty() ? parse_target("cuda") : target_of(options);
-  if (target.kind != codegen::TargetKind::Cuda) {
-    throw CommandError(ExitCode::Usage, "--emit=ptx and cubin need --target cuda:sm_NN");
-  }
+  if (target.kind == codegen::TargetKind::Cuda) return target;
+  throw CommandError(ExitCode::Usage, "--emit=cu, ptx and cubin need --target cuda:sm_NN");
+}
+
+// As it goes to the compiler, to the byte.
+std::string emit_cuda_text(const BuildOptions& options) {
+  return make_source(options, cuda_target_of(options)).text;
+}
+
+Bytes emit_cuda_binary(const BuildOptions& options, codegen::CudaOutput output) {
+  const codegen::Target target = cuda_target_of(options);
   codegen::CudaCompileOptions compile;
   compile.output = output;
   Bytes bytes = value_or_throw(codegen::compile_cuda(make_source(options, target), compile)).bytes;
@@ -116,6 +124,7 @@ Bytes emit_stage(const BuildOptions& options) {
   if (stage == "ir") return bytes_of(emit_ir(options));
   if (stage == "kir") return bytes_of(kir::print(make_kernels(options.program)));
   if (stage == "source") return bytes_of(emit_source(options));
+  if (stage == "cu") return bytes_of(emit_cuda_text(options));
   if (stage == "asm") return bytes_of(emit_assembly(options));
   if (stage == "object") return emit_object(options);
   if (stage == "ptx") return emit_cuda_binary(options, codegen::CudaOutput::Ptx);

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "compiler/ir/ir.h"
 #include "dsl/sema/sema.h"
 #include "runtime/core/program_info.h"
+#include "runtime/gpu/program.h"
 #include "runtime/session/loaded_program.h"
 
 namespace cinch::driver {
@@ -28,6 +30,8 @@ class Codec {
   virtual std::int64_t payload_bound(std::uint64_t step) = 0;
   virtual void load_states(const std::string& path) = 0;
   virtual void save_states(const std::string& path) = 0;
+  // How long the last call took on the device; none where all of it ran here.
+  virtual std::optional<double> device_ms() const { return std::nullopt; }
 };
 
 // A program ready to run; gives a codec for each tensor or rank.
@@ -42,6 +46,7 @@ class CodecFactory {
   const RunOptions& options_;
   const rt::ProgramInfo* info_ = nullptr;
   std::shared_ptr<const rt::LoadedProgram> loaded_;
+  std::shared_ptr<const rt::GpuProgram> on_gpu_;
   std::shared_ptr<const ir::Program> interpreted_;
   std::vector<sema::Binding> bindings_;  // of an image; compiled programs hold theirs
 };

@@ -95,6 +95,11 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
                    "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), aarch64 (build only)")
       ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
+  command
+      ->add_option("--seed-schedule", options.schedule_seed,
+                   "the order in which an emulated GPU's blocks and warps run; never changes a "
+                   "result")
+      ->capture_default_str();
   command->add_option("--threads", options.threads, "threads; 0 takes all of the machine")
       ->check(at_least(0, rt::kMaxThreads))
       ->capture_default_str();
@@ -234,8 +239,8 @@ void add_build(Registry& registry) {
   add_execution(command, options->execution);
   command->add_option("files", options->more_files, "more files of the library")->type_name("FILE");
   command->add_option("--emit", options->emit, "prints a stage instead of building a library")
-      ->check(CLI::IsMember(
-          {"ast", "checked", "ir", "kir", "source", "asm", "object", "ptx", "cubin", "image"}));
+      ->check(CLI::IsMember({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
+                             "cubin", "image"}));
   command->add_option("--target", options->targets, "cpu:x86-64-v3, cuda:sm_90 …")
       ->type_name("TARGET")
       ->delimiter(',')

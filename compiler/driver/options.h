@@ -29,7 +29,8 @@ using ProgramOptions = service::ProgramRequest;
 struct ExecutionOptions {
   std::string device = "cpu";
   std::string cpu = "native";
-  std::uint32_t threads = 0;  // 0: all
+  std::uint64_t schedule_seed = 0;  // of the emulated GPU
+  std::uint32_t threads = 0;        // 0: all
 };
 
 struct ExplainOptions {

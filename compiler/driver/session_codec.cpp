@@ -4,6 +4,7 @@
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/gpu_codec.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
@@ -83,8 +84,14 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
       image = service::make_program_image(front_end, options.program,
                                           find_target(options.execution, true));
     }
-    loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(*image)));
-    info_ = &loaded_->info();
+    if (is_gpu(options.execution)) {
+      on_gpu_ =
+          value_or_throw(rt::GpuProgram::load(open_gpu(options.execution), std::move(*image)));
+      info_ = &on_gpu_->info();
+    } else {
+      loaded_ = value_or_throw(rt::LoadedProgram::load(std::move(*image)));
+      info_ = &loaded_->info();
+    }
   }
   if (info_->has_sync) {
     throw CommandError(ExitCode::Unavailable, info_->name +
@@ -101,6 +108,7 @@ std::string CodecFactory::fingerprint() const {
 std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
                                           std::uint32_t world) const {
   if (interpreted_) return open_interpreter_codec(interpreted_, options_, shape, worker, world);
+  if (on_gpu_) return open_gpu_codec(on_gpu_, bindings_, options_, shape, worker, world);
   return open_session_codec(loaded_, bindings_, options_, shape, worker, world);
 }
 

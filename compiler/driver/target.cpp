@@ -8,27 +8,22 @@
 
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/exit_code.h"
+#include "compiler/driver/gpu_codec.h"
 #include "compiler/service/front_end.h"
 #include "compiler/service/whole_file.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/module/cuda_device.h"
 
 namespace cinch::driver {
 
+bool is_gpu(const ExecutionOptions& options) {
+  return options.device != "cpu";
+}
+
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
+  if (options.device == "emulated") return {codegen::TargetKind::Cuda, codegen::kEmulatedArch};
   if (options.device == "cuda") {
-    const rt::CudaDevice gpu = value_or_throw(rt::find_cuda_device(), "device 'cuda'");
-    throw CommandError(ExitCode::Unavailable,
-                       fmt::format("device 'cuda': this version compiles for the {} ({}), but does "
-                                   "not run on it",
-                                   gpu.name, gpu.arch));
-  }
-  if (options.device != "cpu") {
-    throw CommandError(ExitCode::Unavailable,
-                       "device '" + options.device +
-                           "' is not in this version: it runs code on the CPU only "
-                           "(build --emit=source --target sm_80 prints CUDA)");
+    return {codegen::TargetKind::Cuda, open_gpu(options)->arch()};
   }
   const std::string arch = options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
   if (must_run && !rt::host_supports(arch)) {
@@ -43,6 +38,7 @@ codegen::Target parse_target(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (text == codegen::kEmulatedArch) return {codegen::TargetKind::Cuda, text};
   const bool is_cuda = kind == "cuda" || kind.starts_with("sm_");
   if (is_cuda) {
     return {codegen::TargetKind::Cuda, !arch.empty() ? arch : kind == "cuda" ? "sm_80" : kind};
@@ -65,7 +61,7 @@ std::vector<std::string> known_cpus() {
 
 std::vector<std::string> known_targets() {
   std::vector<std::string> names = known_cpus();
-  names.insert(names.end(), {"sm_80", "sm_90"});
+  names.insert(names.end(), {"sm_80", "sm_90", codegen::kEmulatedArch});
   return names;
 }
 
@@ -75,6 +71,7 @@ std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
   const bool is_file = std::filesystem::is_regular_file(options.program, not_there);
   if (!is_file || !service::is_image(service::read_text_file(options.program))) return std::nullopt;
   rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
+  if (is_gpu(execution)) return image;
   const std::string wanted = "cpu:" + find_target(execution, true).arch;
   if (execution.cpu != "native" && image.target != wanted) {
     throw CommandError(ExitCode::Usage, "--cpu " + execution.cpu + ": " + options.program +

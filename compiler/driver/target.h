@@ -9,9 +9,12 @@
 
 namespace cinch::driver {
 
+// Does code run on a GPU, be it an emulated one?
+bool is_gpu(const ExecutionOptions& options);
 // Throws CommandError (Unavailable) for devices and processors that are not here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
-// "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90". Throws
+// "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90",
+// "emulated". Throws
 // CommandError (Usage).
 codegen::Target parse_target(const std::string& text);
 // "native" and all architectures.

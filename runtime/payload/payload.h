@@ -57,6 +57,9 @@ Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env
 /// The layout with every count at its bound: offsets while a program runs, and the most bytes a
 /// payload can have.
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env);
+/// Does no count change where field `index` begins, or how long it is?
+bool has_fixed_offset(const ProgramInfo& info, std::size_t index);
+bool has_fixed_size(const ProgramInfo& info, std::size_t index);
 /// The bounds of the wire's counts.
 Result<std::vector<std::uint32_t>> payload_count_bounds(const ProgramInfo& info,
                                                         const HostEnv& env);

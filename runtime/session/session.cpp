@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <new>
 #include <utility>
 
-#include "runtime/core/check.h"
 #include "runtime/image/file_bytes.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/state_file.h"
@@ -15,58 +13,13 @@
 namespace cinch::rt {
 namespace {
 
-// Nothing of ours throws past a session.
-template <typename Call>
-auto guarded(const Call& call) -> decltype(call()) {
-  try {
-    return call();
-  } catch (const InternalError& error) {
-    return fail(ErrorKind::Internal, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorKind::OutOfMemory, "no memory");
-  }
-}
-
-constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
-
 Status check_options(const SessionOptions& options) {
-  const std::int64_t rows = options.rows, cols = options.cols;
-  if (rows < 0 || cols < 0 || (rows > 0 && cols > kMaxElems / rows)) {
-    return fail(
-        ErrorKind::InvalidArgument,
-        fmt::format("shape [{}, {}]: from 0 to 2^32 - 1 elements are possible", rows, cols));
-  }
-  if (options.world < 1 || options.worker >= options.world) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("worker {} of {} ranks", options.worker, options.world));
-  }
+  if (Status status = check_facts(options.facts()); !status) return status;
   if (options.threads > kMaxThreads) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("{} threads: at most {}", options.threads, kMaxThreads));
   }
   return Ok{};
-}
-
-Status check_step(std::uint64_t step) {
-  // docs/language_bits.md: the number of a draw has room for so many bits.
-  constexpr int kStepBits = 56;
-  if (step >> kStepBits == 0) return Ok{};
-  return fail(ErrorKind::InvalidArgument, fmt::format("step {}: at most 2^56 - 1", step));
-}
-
-Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state,
-                                 const HostEnv& env) {
-  std::int64_t elems = 1;
-  for (int i = 0; i < state.type.rank; ++i) {
-    auto dim = info.exprs.eval_int(state.type.dims[i], env);
-    if (!dim) return dim;
-    std::int64_t product = 0;
-    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
-      return fail(ErrorKind::Overflow, fmt::format("state {}: a size of {}", state.name, *dim));
-    }
-    elems = product;
-  }
-  return packed_bytes(state.type.dtype, elems);
 }
 
 }  // namespace
@@ -83,11 +36,9 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
       input(opts.memory),
       output(opts.memory),
       fields(make_buffers(program->info().wire.fields.size(), opts.memory, MemoryUse::Workspace)) {
-  // For a program on vectors any tensor is one long row of elements.
-  if (!program->info().is_matrix) {
-    options.rows = opts.rows * opts.cols;
-    options.cols = 1;
-  }
+  const TensorFacts facts = facts_for(program->info(), opts.facts());
+  options.rows = facts.rows;
+  options.cols = facts.cols;
 }
 
 Status Session::Impl::start() {

@@ -18,6 +18,7 @@
 #include "runtime/exec/executor.h"
 #include "runtime/exec/memory_source.h"
 #include "runtime/session/loaded_program.h"
+#include "runtime/session/tensor_facts.h"
 #include "runtime/session/tensor_view.h"
 
 namespace cinch::rt {
@@ -38,6 +39,8 @@ struct SessionOptions {
   const std::atomic<bool>* cancelled = nullptr;
 
   MemorySource memory;  // of states and workspace; its functions outlive the session
+
+  TensorFacts facts() const { return {rows, cols, world, worker, seed, tensor, piece}; }
 
   // For tests; results never depend on them.
   std::uint64_t groups_per_task = 0;  // 0: chosen by size

@@ -26,33 +26,14 @@ tl::unexpected<Error> error_of(const Result<T>& result) {
 }  // namespace
 
 HostEnv Session::Impl::env(std::uint64_t step) const {
-  HostEnv env;
-  env.n = num_elems();
-  env.rows = options.rows;
-  env.cols = options.cols;
-  env.world = options.world;
-  env.worker = options.worker;
-  env.step = static_cast<std::int64_t>(step);
-  env.params = parameters.host_values();
+  HostEnv env = host_env(options.facts(), parameters, step);
   memo.bind(info().exprs, env);
   env.memo = &memo;
   return env;
 }
 
-DrawWords Session::Impl::draw(std::uint64_t step) const {
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  return {low(options.seed), low(options.seed >> 32), low(step),      low(step >> 32),
-          options.tensor,    options.piece,           options.worker, 0};
-}
-
 PayloadHeader Session::Impl::header(std::uint64_t step) const {
-  PayloadHeader header;
-  header.fingerprint = program->image().fingerprint;
-  header.decode_hash = decode_hash(info(), {parameters.kernel_words(), options.world, options.seed,
-                                            step, options.tensor, options.piece});
-  header.rows = options.rows;
-  header.cols = options.cols;
-  return header;
+  return payload_header(info(), program->image().fingerprint, options.facts(), parameters, step);
 }
 
 Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t elems) const {
@@ -74,7 +55,7 @@ Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
   CallInputs inputs;
   inputs.env = env(step);
   inputs.params = parameters.kernel_words();
-  inputs.draw = draw(step);
+  inputs.draw = draw_words(options.facts(), step);
   inputs.buffers = buffers.pointers();
   inputs.buffer_bytes = buffers.bytes();
   auto outcome = executor.run(kind, inputs);

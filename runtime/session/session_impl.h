@@ -30,7 +30,6 @@ struct Session::Impl {
   std::int64_t num_elems() const { return options.rows * options.cols; }
   /// Binds `memo` to it.
   HostEnv env(std::uint64_t step) const;
-  DrawWords draw(std::uint64_t step) const;
   PayloadHeader header(std::uint64_t step) const;
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;

@@ -41,7 +41,7 @@ LAYERS = {
     "codegen/kernelize": ["compiler/ir", "compiler/analysis", "codegen/kir", "codegen/tuning", "runtime"],
     "codegen/prelude": [],
     "codegen/emit": ["codegen/kir", "codegen/tuning", "codegen/prelude", "runtime"],
-    "codegen/emulator": ["runtime/core"],
+    "codegen/emulator": ["runtime"],
     "codegen/jit": ["codegen/emit", "codegen/emulator/hooks.h", "codegen/emulator/hooks.def", "runtime"],
 }
 # (file, included): why.

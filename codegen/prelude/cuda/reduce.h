@@ -50,51 +50,46 @@ struct TileResults {
   // The next tile's result.
   template <class Join>
   __device__ __forceinline__ void take(Item result, Item empty, Join join) {
-    if constexpr (Levels == 0) {
-      handed = result;
-    } else {
-      put<0>(result, empty, join);
-    }
+    handed = result;
+    put(0, empty, join);
   }
 
   // The group's result; `empty` if there was no tile.
   template <class Join>
   __device__ __forceinline__ Item finish(Item empty, Join join) {
-    if constexpr (Levels == 0) {
-      return handed;
-    } else {
-      return finish_from<0>(empty, join);
+#pragma unroll 1
+    for (int level = 0; level < Levels; ++level) {
+      if (count[level] % kTileElems != 0u) {
+        hand_up(level, empty, join);
+        put(level + 1, empty, join);
+      }
+      if (count[level] <= kTileElems) break;
     }
+    return handed;
   }
 
  private:
-  template <int Level, class Join>
-  __device__ __forceinline__ void put(Item result, Item empty, Join join) {
-    if constexpr (Level < Levels) {
-      const u32 place = count[Level] % kTileElems;
+  // What was handed up becomes part of a level, and what that makes of the ones above. Levels are
+  // turns of a loop, not copies of its body: once per tile, it is compiled for its size.
+  template <class Join>
+  __device__ __forceinline__ void put(int first_level, Item empty, Join join) {
+#pragma unroll 1
+    for (int level = first_level; level < Levels; ++level) {
+      const u32 place = count[level] % kTileElems;
       const u32 column = place % kRowElems;
       CINCH_EACH {
-        if (column == 4u * lane_index() + c) columns[Level][c] = join(columns[Level][c], result);
+        if (column == 4u * lane_index() + c) columns[level][c] = join(columns[level][c], handed);
       }
-      ++count[Level];
-      if (place + 1u == kTileElems) hand_up<Level>(empty, join);
+      ++count[level];
+      if (place + 1u != kTileElems) return;
+      hand_up(level, empty, join);
     }
   }
 
-  template <int Level, class Join>
-  __device__ __forceinline__ void hand_up(Item empty, Join join) {
-    handed = join_columns(columns[Level], join);
-    fill_columns(columns[Level], empty);
-    put<Level + 1>(handed, empty, join);
-  }
-
-  template <int Level, class Join>
-  __device__ __forceinline__ Item finish_from(Item empty, Join join) {
-    if (count[Level] % kTileElems != 0u) hand_up<Level>(empty, join);
-    if constexpr (Level + 1 < Levels) {
-      if (count[Level] > kTileElems) return finish_from<Level + 1>(empty, join);
-    }
-    return handed;
+  template <class Join>
+  __device__ __forceinline__ void hand_up(int level, Item empty, Join join) {
+    handed = join_columns(columns[level], join);
+    fill_columns(columns[level], empty);
   }
 };
 
@@ -126,6 +121,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, u64 count, Item* shared, Item empt
     const u64 tile = first + (Warps == 1 ? 0u : warp_index());
     Item columns[4];
     fill_columns(columns, empty);
+#pragma unroll 1
     for (u32 row = 0; row < 8u; ++row) {
       const u64 place = tile * kTileElems + row * kRowElems + 4u * lane_index();
       CINCH_EACH {

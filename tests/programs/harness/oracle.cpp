@@ -9,13 +9,14 @@
 #include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
-namespace {
 
 std::vector<float> doubled(const std::vector<float>& values) {
   std::vector<float> out = values;
   for (float& x : out) x += x;
   return out;
 }
+
+namespace {
 
 std::vector<std::uint8_t> bytes_of(const interp::Array& array) {
   return rt::pack_elements(array.dtype, array.bits);

@@ -56,6 +56,9 @@ rt::Result<std::vector<float>> interpret_decode(const ir::Program& program,
                                                 const rt::SessionOptions& options,
                                                 std::uint64_t step);
 
+/// What ranks' decoded tensors are summed to in these tests: that of two equal ranks.
+std::vector<float> doubled(const std::vector<float>& values);
+
 /// The same steps through a session.
 StepResult run_step(rt::Session& session, const std::vector<float>& gradient, std::uint64_t step);
 

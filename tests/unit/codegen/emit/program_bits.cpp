@@ -8,9 +8,11 @@
 
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
+#include "codegen/emit/cuda_wire.h"
 #include "codegen/emulator/gpu.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/emulated.h"
+#include "runtime/image/gpu_abi.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::codegen {
@@ -142,6 +144,13 @@ class DeviceMemory {
   std::uint32_t* status() const { return status_; }
   emulator::Gpu& gpu() { return gpu_; }
 
+  // Bytes of the host on the device, until the run's end.
+  std::uint64_t hold(const void* from, std::size_t size) {
+    void* memory = gpu_.allocate(size).value();
+    (void)gpu_.copy_to(memory, from, size);
+    return reinterpret_cast<std::uint64_t>(memory);
+  }
+
  private:
   void add(const std::vector<std::uint8_t>& bytes) {
     pointers_.push_back(gpu_.allocate(bytes.size()).value());
@@ -182,7 +191,7 @@ class BitsRun::Comparison {
  public:
   Comparison(const kir::KernelProgram& program, const emulator::Module& cuda,
              const rt::CpuModule& cpu, const BitsCase& at)
-      : program_(program),
+      : program_(with_call_sizes(program)),
         cuda_(cuda),
         cpu_(cpu),
         at_(at),
@@ -287,7 +296,7 @@ class BitsRun::Comparison {
     if (groups == 0) return {};
     const rt::CudaLaunch shape = cuda_launch(program_, kernel);
     const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
-    std::vector<std::uint8_t> value = cuda_args(groups);
+    std::vector<std::uint8_t> value = cuda_args(kernel, groups);
     void* params[] = {value.data()};
     const auto status = by_cuda_.gpu().launch(
         cuda_, kernel.info.symbol, static_cast<void**>(params), {blocks}, {shape.block_threads});
@@ -295,19 +304,28 @@ class BitsRun::Comparison {
                   : fmt::format("n {}, {} blocks: {}", at_.n, blocks, status.error().message);
   }
 
-  std::vector<std::uint8_t> cuda_args(std::uint64_t groups) {
-    const CudaArgsLayout layout = cuda_args_layout(program_);
-    std::vector<std::uint8_t> bytes(layout.size_bytes);
+  // The table of one tensor and the launch that points to it.
+  std::vector<std::uint8_t> cuda_args(const kir::Kernel& kernel, std::uint64_t groups) {
+    const rt::GpuTensorLayout layout =
+        rt::gpu_tensor_layout(program_.buffers.size(), program_.size_exprs.size(),
+                              program_.info.params.size(), program_.kernels.size());
+    table_.assign(layout.size_bytes, 0);
     const auto put = [&](std::size_t offset, const void* from, std::size_t size) {
-      if (size > 0) std::memcpy(bytes.data() + offset, from, size);
+      if (size > 0) std::memcpy(table_.data() + offset, from, size);
     };
     put(layout.buffers, static_cast<const void*>(by_cuda_.pointers()), 8 * by_cuda_.num_buffers());
     put(layout.sizes, sizes_.data(), 8 * sizes_.size());
     put(layout.params, at_.params.data(), 8 * at_.params.size());
     put(layout.draw, draw_, sizeof draw_);
-    const std::uint32_t* status = by_cuda_.status();
-    put(layout.status, static_cast<const void*>(&status), 8);
-    put(layout.num_groups, &groups, 8);
+    put(layout.groups + 8 * static_cast<std::size_t>(&kernel - program_.kernels.data()), &groups,
+        8);
+    const std::vector<std::uint32_t> swapped(program_.info.states.size() + 1);
+    rt::GpuLaunch launch;
+    launch.tensors = by_cuda_.hold(table_.data(), table_.size());
+    launch.swapped = by_cuda_.hold(swapped.data(), 4 * swapped.size());
+    launch.status = reinterpret_cast<std::uint64_t>(by_cuda_.status());
+    std::vector<std::uint8_t> bytes(sizeof launch);
+    std::memcpy(bytes.data(), &launch, sizeof launch);
     return bytes;
   }
 
@@ -344,7 +362,7 @@ class BitsRun::Comparison {
     return {};
   }
 
-  const kir::KernelProgram& program_;
+  const kir::KernelProgram program_;
   const emulator::Module& cuda_;
   const rt::CpuModule& cpu_;
   const BitsCase& at_;
@@ -353,6 +371,7 @@ class BitsRun::Comparison {
   HostEnv env_;
   std::uint32_t draw_[8] = {};
   std::vector<std::uint64_t> sizes_;
+  std::vector<std::uint8_t> table_;
 };
 
 BitsRun::BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at)

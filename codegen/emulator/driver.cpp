@@ -1,0 +1,412 @@
+// Bodies of driver.h. Functions of the table are C functions: the device they are of is the
+// process's.
+#include "codegen/emulator/driver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/image/gpu_abi.h"
+
+// The driver's opaque objects.
+struct cinch::rt::GpuContextObject {};
+
+struct cinch::rt::GpuStreamObject {
+  std::deque<std::function<cinch::rt::GpuCode()>> waiting;
+  bool is_capturing = false;
+  std::vector<std::function<cinch::rt::GpuCode()>> captured;
+};
+
+struct cinch::rt::GpuModuleObject {
+  cinch::emulator::Module module;
+  std::vector<std::unique_ptr<cinch::rt::GpuFunctionObject>> functions;
+};
+
+struct cinch::rt::GpuFunctionObject {
+  const cinch::emulator::Module* module = nullptr;
+  std::string name;
+};
+
+struct cinch::rt::GpuGraphObject {
+  std::vector<std::function<cinch::rt::GpuCode()>> work;
+};
+
+struct cinch::rt::GpuGraphExecObject {
+  std::vector<std::function<cinch::rt::GpuCode()>> work;
+};
+
+namespace cinch::emulator {
+namespace {
+
+using rt::GpuAddress;
+using rt::GpuCode;
+using rt::GpuStream;
+using rt::kGpuInvalidHandle;
+using rt::kGpuInvalidValue;
+using rt::kGpuNotFound;
+using rt::kGpuOutOfMemory;
+using rt::kGpuSuccess;
+using Work = std::function<GpuCode()>;
+
+constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
+
+class Driver {
+ public:
+  explicit Driver(const GpuOptions& options) : gpu(options) {}
+
+  // Of a destroyed stream nothing is left.
+  rt::GpuStreamObject* find(GpuStream stream) {
+    if (stream == nullptr) return &default_stream;
+    const auto found = std::ranges::find(streams, stream, &StreamPointer::get);
+    return found == streams.end() ? nullptr : found->get();
+  }
+
+  GpuCode enqueue(GpuStream stream, Work work) {
+    rt::GpuStreamObject* to = find(stream);
+    if (to == nullptr) return kGpuInvalidHandle;
+    if (to->is_capturing) {
+      to->captured.push_back(std::move(work));
+    } else {
+      to->waiting.push_back(std::move(work));
+    }
+    return kGpuSuccess;
+  }
+
+  // Runs what waits. After an error nothing more of the stream runs.
+  GpuCode drain(GpuStream stream) {
+    rt::GpuStreamObject* from = find(stream);
+    if (from == nullptr) return kGpuInvalidHandle;
+    if (from->is_capturing) return kGpuInvalidValue;
+    GpuCode code = kGpuSuccess;
+    while (!from->waiting.empty() && code == kGpuSuccess) {
+      const Work work = std::move(from->waiting.front());
+      from->waiting.pop_front();
+      code = work();
+    }
+    from->waiting.clear();
+    return code;
+  }
+
+  void drain_all() {
+    drain(nullptr);
+    for (const StreamPointer& stream : streams) {
+      if (!stream->is_capturing) drain(stream.get());
+    }
+  }
+
+  // Keeps the text for error_text.
+  GpuCode code_of(const rt::Status& status, GpuCode otherwise) {
+    if (status) return kGpuSuccess;
+    text = status.error().message;
+    return status.error().kind == rt::ErrorKind::OutOfMemory ? kGpuOutOfMemory : otherwise;
+  }
+
+  // Does a planted failure hit this call?
+  bool fails(GpuCode& code) {
+    if (!has_planted || planted_in-- > 0) return false;
+    has_planted = false;
+    text = "planted by a test";
+    code = planted_code;
+    return true;
+  }
+
+  using StreamPointer = std::unique_ptr<rt::GpuStreamObject>;
+  Gpu gpu;
+  rt::GpuContextObject context;
+  rt::GpuStreamObject default_stream;
+  std::vector<StreamPointer> streams;
+  std::string text;
+  bool has_planted = false;
+  std::uint64_t planted_in = 0;
+  GpuCode planted_code = kGpuSuccess;
+};
+
+std::unique_ptr<Driver> g_driver;
+
+// Addresses of the device are ones of this process.
+void* pointer(GpuAddress address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// ---- device ----
+
+GpuCode init(unsigned) {
+  return kGpuSuccess;
+}
+GpuCode driver_version(int* version) {
+  *version = 12000;
+  return kGpuSuccess;
+}
+GpuCode device_count(int* count) {
+  *count = 1;
+  return kGpuSuccess;
+}
+GpuCode device_get(int* device, int) {
+  *device = 0;
+  return kGpuSuccess;
+}
+GpuCode device_name(char* name, int size, int) {
+  std::strncpy(name, "emulated GPU", static_cast<std::size_t>(size) - 1);
+  return kGpuSuccess;
+}
+GpuCode device_attribute(int* value, int attribute, int) {
+  *value = attribute == static_cast<int>(rt::GpuAttribute::Multiprocessors) ? 1 : 0;
+  return kGpuSuccess;
+}
+GpuCode context_retain(rt::GpuContext* context, int) {
+  *context = &g_driver->context;
+  return kGpuSuccess;
+}
+GpuCode context_release(int) {
+  return kGpuSuccess;
+}
+GpuCode context_push(rt::GpuContext) {
+  return kGpuSuccess;
+}
+GpuCode context_pop(rt::GpuContext* context) {
+  *context = &g_driver->context;
+  return kGpuSuccess;
+}
+
+// ---- memory ----
+
+GpuCode memory_info(std::size_t* free_bytes, std::size_t* total_bytes) {
+  *total_bytes = g_driver->gpu.memory_bytes();
+  *free_bytes = *total_bytes - g_driver->gpu.allocated_bytes();
+  return kGpuSuccess;
+}
+GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  const auto memory = g_driver->gpu.allocate(size_bytes);
+  if (!memory) return g_driver->code_of(tl::unexpected(memory.error()), kGpuOutOfMemory);
+  *address = reinterpret_cast<GpuAddress>(*memory);
+  return kGpuSuccess;
+}
+// Waits for the device, as the driver's does.
+GpuCode memory_free(GpuAddress address) {
+  g_driver->drain_all();
+  return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
+}
+GpuCode copy_to_device(GpuAddress to, const void* from, std::size_t size_bytes, GpuStream stream) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  if (size_bytes > kStagedBytes) {
+    return g_driver->enqueue(stream, [=] {
+      return g_driver->code_of(g_driver->gpu.copy_to(pointer(to), from, size_bytes),
+                               kGpuInvalidValue);
+    });
+  }
+  const auto* bytes = static_cast<const std::uint8_t*>(from);
+  const std::vector<std::uint8_t> staged(bytes, bytes + size_bytes);
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.copy_to(pointer(to), staged.data(), staged.size()),
+                             kGpuInvalidValue);
+  });
+}
+GpuCode copy_to_host(void* to, GpuAddress from, std::size_t size_bytes, GpuStream stream) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.copy_from(to, pointer(from), size_bytes),
+                             kGpuInvalidValue);
+  });
+}
+GpuCode copy_on_device(GpuAddress to, GpuAddress from, std::size_t size_bytes, GpuStream stream) {
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.copy(pointer(to), pointer(from), size_bytes),
+                             kGpuInvalidValue);
+  });
+}
+GpuCode fill(GpuAddress to, unsigned char byte, std::size_t size_bytes, GpuStream stream) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.fill(pointer(to), byte, size_bytes), kGpuInvalidValue);
+  });
+}
+
+// ---- streams and graphs ----
+
+GpuCode stream_create(GpuStream* stream, unsigned) {
+  *stream = g_driver->streams.emplace_back(std::make_unique<rt::GpuStreamObject>()).get();
+  return kGpuSuccess;
+}
+GpuCode stream_destroy(GpuStream stream) {
+  g_driver->drain(stream);
+  const auto removed =
+      std::erase_if(g_driver->streams, [=](const auto& held) { return held.get() == stream; });
+  return removed == 1 ? kGpuSuccess : kGpuInvalidHandle;
+}
+GpuCode stream_synchronize(GpuStream stream) {
+  return g_driver->drain(stream);
+}
+GpuCode stream_is_capturing(GpuStream stream, int* status) {
+  const rt::GpuStreamObject* found = g_driver->find(stream);
+  if (found == nullptr) return kGpuInvalidHandle;
+  *status = found->is_capturing ? 1 : 0;
+  return kGpuSuccess;
+}
+GpuCode capture_begin(GpuStream stream, int) {
+  rt::GpuStreamObject* found = g_driver->find(stream);
+  if (found == nullptr || stream == nullptr) return kGpuInvalidHandle;
+  found->is_capturing = true;
+  found->captured.clear();
+  return kGpuSuccess;
+}
+GpuCode capture_end(GpuStream stream, rt::GpuGraph* graph) {
+  rt::GpuStreamObject* found = g_driver->find(stream);
+  if (found == nullptr || !found->is_capturing) return kGpuInvalidHandle;
+  found->is_capturing = false;
+  *graph = new rt::GpuGraphObject{std::move(found->captured)};
+  return kGpuSuccess;
+}
+GpuCode graph_instantiate(rt::GpuGraphExec* exec, rt::GpuGraph graph, unsigned long long) {
+  *exec = new rt::GpuGraphExecObject{graph->work};
+  return kGpuSuccess;
+}
+GpuCode graph_launch(rt::GpuGraphExec exec, GpuStream stream) {
+  for (const Work& work : exec->work) {
+    if (const GpuCode code = g_driver->enqueue(stream, work); code != kGpuSuccess) return code;
+  }
+  return kGpuSuccess;
+}
+GpuCode graph_exec_destroy(rt::GpuGraphExec exec) {
+  delete exec;
+  return kGpuSuccess;
+}
+GpuCode graph_destroy(rt::GpuGraph graph) {
+  delete graph;
+  return kGpuSuccess;
+}
+
+// ---- modules and launches ----
+
+// Where the section headers of a 64-bit ELF file, its last part, end.
+std::size_t elf_bytes(const std::uint8_t* image) {
+  const auto read = [&](std::size_t offset, std::size_t size_bytes) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, image + offset, size_bytes);
+    return value;
+  };
+  constexpr std::size_t kHeadersAt = 40, kHeaderBytesAt = 58, kNumHeadersAt = 60;
+  return read(kHeadersAt, 8) + read(kHeaderBytesAt, 2) * read(kNumHeadersAt, 2);
+}
+
+GpuCode module_load(rt::GpuModuleHandle* module, const void* image) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  const auto* bytes = static_cast<const std::uint8_t*>(image);
+  auto loaded = Module::load({bytes, elf_bytes(bytes)});
+  if (!loaded) return g_driver->code_of(tl::unexpected(loaded.error()), rt::kGpuNoBinary);
+  *module = new rt::GpuModuleObject{std::move(*loaded), {}};
+  return kGpuSuccess;
+}
+GpuCode module_unload(rt::GpuModuleHandle module) {
+  g_driver->drain_all();
+  delete module;
+  return kGpuSuccess;
+}
+GpuCode module_function(rt::GpuFunction* function, rt::GpuModuleHandle module, const char* name) {
+  if (module->module.find(name) == nullptr) return kGpuNotFound;
+  auto made = std::make_unique<rt::GpuFunctionObject>();
+  made->module = &module->module;
+  made->name = name;
+  *function = module->functions.emplace_back(std::move(made)).get();
+  return kGpuSuccess;
+}
+
+// Every kernel of ours takes one parameter, a GpuLaunch; its bytes are the launch's from now on.
+GpuCode launch(rt::GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+               GpuStream stream, void** params, void**) {
+  if (GpuCode code; g_driver->fails(code)) return code;
+  const rt::GpuLaunch args = *static_cast<const rt::GpuLaunch*>(params[0]);
+  const Dim grid{grid_x, grid_y, grid_z}, block{block_x, block_y, block_z};
+  return g_driver->enqueue(stream, [=] {
+    rt::GpuLaunch copy = args;
+    void* held[] = {&copy};
+    const rt::Status status =
+        g_driver->gpu.launch(*function->module, function->name, held, grid, block, shared_bytes);
+    return g_driver->code_of(status, rt::kGpuLaunchFailed);
+  });
+}
+GpuCode function_attribute(int* value, int, rt::GpuFunction) {
+  *value = 0;
+  return kGpuSuccess;
+}
+GpuCode occupancy(int* num_blocks, rt::GpuFunction, int, std::size_t) {
+  *num_blocks = 1;
+  return kGpuSuccess;
+}
+GpuCode error_name(GpuCode code, const char** name) {
+  *name = code == rt::kGpuLaunchFailed ? "a kernel failed on the emulated GPU" : "emulated GPU";
+  return kGpuSuccess;
+}
+GpuCode error_text(GpuCode code, const char** text) {
+  *text =
+      code == kGpuInvalidHandle ? "no such stream, or it is not capturing" : g_driver->text.c_str();
+  return kGpuSuccess;
+}
+
+rt::GpuDriver make_table() {
+  rt::GpuDriver table{};
+  table.init = init;
+  table.driver_version = driver_version;
+  table.device_count = device_count;
+  table.device_get = device_get;
+  table.device_name = device_name;
+  table.device_attribute = device_attribute;
+  table.context_retain = context_retain;
+  table.context_release = context_release;
+  table.context_push = context_push;
+  table.context_pop = context_pop;
+  table.memory_info = memory_info;
+  table.memory_alloc = memory_alloc;
+  table.memory_free = memory_free;
+  table.copy_to_device = copy_to_device;
+  table.copy_to_host = copy_to_host;
+  table.copy_on_device = copy_on_device;
+  table.fill = fill;
+  table.stream_create = stream_create;
+  table.stream_destroy = stream_destroy;
+  table.stream_synchronize = stream_synchronize;
+  table.stream_is_capturing = stream_is_capturing;
+  table.capture_begin = capture_begin;
+  table.capture_end = capture_end;
+  table.graph_instantiate = graph_instantiate;
+  table.graph_launch = graph_launch;
+  table.graph_exec_destroy = graph_exec_destroy;
+  table.graph_destroy = graph_destroy;
+  table.module_load = module_load;
+  table.module_unload = module_unload;
+  table.module_function = module_function;
+  table.launch = launch;
+  table.function_attribute = function_attribute;
+  table.occupancy = occupancy;
+  table.error_name = error_name;
+  table.error_text = error_text;
+  table.allocates_apart = true;
+  table.arch = "emulated";
+  return table;
+}
+
+}  // namespace
+
+const rt::GpuDriver& start_driver(const GpuOptions& options) {
+  static const rt::GpuDriver kTable = make_table();
+  g_driver.reset();
+  g_driver = std::make_unique<Driver>(options);
+  return kTable;
+}
+
+Gpu& driver_gpu() {
+  return g_driver->gpu;
+}
+
+void fail_call(std::uint64_t calls_from_now, GpuCode code) {
+  g_driver->has_planted = true;
+  g_driver->planted_in = calls_from_now;
+  g_driver->planted_code = code;
+}
+
+}  // namespace cinch::emulator

@@ -1,0 +1,61 @@
+// hash.h: the check word of a payload's header and counts (docs/payload.md): the low half of
+// XXH3-128, seed 0, for inputs of 17 to 128 bytes that are whole words. Constants and steps are
+// those of the algorithm's specification.
+
+namespace cinch {
+
+constexpr u64 kXxhPrime1 = 0x9E3779B185EBCA87ull;
+
+// Bytes 0 to 127 of the specification's default secret, as little-endian words.
+static __device__ __forceinline__ constexpr u64 xxh_secret(u32 index) {
+  constexpr u64 kWords[16] = {
+      0xbe4ba423396cfeb8ull, 0x1cad21f72c81017cull, 0xdb979083e96dd4deull, 0x1f67b3b7a4a44072ull,
+      0x78e5c0cc4ee679cbull, 0x2172ffcc7dd05a82ull, 0x8e2443f7744608b8ull, 0x4c263a81e69035e0ull,
+      0xcb00c391bb52283cull, 0xa32e531b8b65d088ull, 0x4ef90da297486471ull, 0xd8acdea946ef1938ull,
+      0x3f349ce33f76faa8ull, 0x1d4f0bc7c7bbdcf9ull, 0x3159b4cd4be0518aull, 0x647378d9c97e9fc8ull,
+  };
+  return kWords[index];
+}
+
+CINCH_FN u64 xxh_fold(u64 a, u64 b) {
+  return (a * b) ^ __umul64hi(a, b);
+}
+
+// Words of the input at a byte offset, a multiple of 4.
+CINCH_FN u64 xxh_read(const u32* words, u32 offset) {
+  return u64(words[offset / 4u]) | u64(words[offset / 4u + 1u]) << 32;
+}
+
+struct XxhSum {
+  u64 low, high;
+};
+
+CINCH_FN u64 xxh_mix(const u32* words, u32 offset, u32 secret) {
+  return xxh_fold(xxh_read(words, offset) ^ xxh_secret(secret),
+                  xxh_read(words, offset + 8u) ^ xxh_secret(secret + 1u));
+}
+
+// 16 bytes from the front and 16 from the back; `secret` counts words.
+CINCH_FN void xxh_take(XxhSum& sum, const u32* words, u32 front, u32 back, u32 secret) {
+  sum.low += xxh_mix(words, front, secret);
+  sum.low ^= xxh_read(words, back) + xxh_read(words, back + 8u);
+  sum.high += xxh_mix(words, back, secret + 2u);
+  sum.high ^= xxh_read(words, front) + xxh_read(words, front + 8u);
+}
+
+// `num_bytes`: a multiple of 4 from 20 to 128.
+template <u32 Bytes>
+CINCH_FN u64 xxh3_low(const u32 (&words)[Bytes / 4u]) {
+  static_assert(Bytes % 4u == 0u && Bytes > 16u && Bytes <= 128u);
+  XxhSum sum = {u64(Bytes) * kXxhPrime1, 0u};
+  if constexpr (Bytes > 96u) xxh_take(sum, words, 48u, Bytes - 64u, 12u);
+  if constexpr (Bytes > 64u) xxh_take(sum, words, 32u, Bytes - 48u, 8u);
+  if constexpr (Bytes > 32u) xxh_take(sum, words, 16u, Bytes - 32u, 4u);
+  xxh_take(sum, words, 0u, Bytes - 16u, 0u);
+  u64 hash = sum.low + sum.high;
+  hash ^= hash >> 37;
+  hash *= 0x165667919E3779F9ull;
+  return hash ^ hash >> 32;
+}
+
+}  // namespace cinch

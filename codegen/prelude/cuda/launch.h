@@ -1,0 +1,65 @@
+// launch.h: which tensor a block works for, and whether it does. Needs warp.h and the structs of
+// the launch (runtime/image/gpu_abi.h), which the emitter writes.
+
+namespace cinch {
+
+// A block's part of a launch: a tensor, and its place among the blocks of that tensor.
+struct Place {
+  u32 tensor, block, num_blocks;
+};
+
+CINCH_FN Place find_place(const CinchLaunch& launch) {
+  if (launch.first_block == nullptr) return {0u, blockIdx.x, gridDim.x};
+  u32 low = 0, high = launch.num_tensors;  // first_block[low] <= blockIdx.x < first_block[high]
+  while (high - low > 1u) {
+    const u32 middle = low + (high - low) / 2u;
+    if (launch.first_block[middle] <= blockIdx.x) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  const u32 first = launch.first_block[low];
+  return {low, blockIdx.x - first, launch.first_block[low + 1u] - first};
+}
+
+CINCH_FN u64 num_elems(const CinchTensor& args) {
+  return args.header[3] * args.header[4];
+}
+
+CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
+  if (condition.buffer == kRoundCondition) {
+    const i64 begin = condition.begin == ~0u ? 0 : i64(args.sizes[condition.begin]);
+    return i64(condition.wanted) < i64(args.sizes[condition.end]) - begin;
+  }
+  const u8 flag = *static_cast<const u8*>(args.buffers[condition.buffer]);
+  return (flag != 0u) == (condition.wanted != 0u);
+}
+
+// The same for all threads of the block. Blocks that run at the same time may set the status, so
+// threads agree on what they saw.
+CINCH_FN bool takes_part(const CinchLaunch& launch, const CinchTensor& args, const u32* status) {
+  // Of no elements nothing ran that could have written a condition.
+  bool stays_out = launch.num_conditions != 0u && num_elems(args) == 0u;
+  for (u32 i = 0; i < launch.num_conditions; ++i) {
+    stays_out = stays_out || !holds(args, launch.conditions[i]);
+  }
+  if (launch.is_guarded == 0u) return !stays_out;
+  const volatile u32* seen = status;
+  return __syncthreads_or(int(stays_out || (seen[0] | seen[1]) != 0u)) == 0;
+}
+
+// What the elements of a tensor are shared out by: all threads of its blocks.
+struct Threads {
+  u64 rank, count;
+};
+CINCH_FN Threads threads_of(Place place) {
+  return {u64(place.block) * blockDim.x + threadIdx.x, u64(place.num_blocks) * blockDim.x};
+}
+
+// Have the two buffers of a state changed places?
+CINCH_FN u32& state_swapped(const CinchLaunch& launch, u32 tensor, u32 state) {
+  return launch.swapped[tensor * launch.num_states + state];
+}
+
+}  // namespace cinch

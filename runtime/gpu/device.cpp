@@ -1,0 +1,140 @@
+// Bodies of device.h.
+#include "runtime/gpu/device.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kPieceAlignment = 256;
+
+std::size_t aligned(std::size_t size_bytes) {
+  return (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int ordinal) {
+  std::shared_ptr<GpuDevice> device(new GpuDevice(driver));
+  int major = 0, minor = 0, count = 0;
+  char name[256] = {};
+  GpuCode code = driver.init(0);
+  if (code == kGpuSuccess) code = driver.device_count(&count);
+  if (code == kGpuSuccess && ordinal >= count) {
+    return fail(ErrorKind::Unavailable,
+                count == 0 ? std::string("the CUDA driver lists no device")
+                           : fmt::format("no device {}: there are {}", ordinal, count));
+  }
+  const auto attribute = [&](GpuAttribute which, int& value) {
+    if (code != kGpuSuccess) return;
+    code = driver.device_attribute(&value, static_cast<int>(which), device->device_);
+  };
+  if (code == kGpuSuccess) code = driver.device_get(&device->device_, ordinal);
+  if (code == kGpuSuccess) code = driver.device_name(name, sizeof name, device->device_);
+  attribute(GpuAttribute::ComputeMajor, major);
+  attribute(GpuAttribute::ComputeMinor, minor);
+  attribute(GpuAttribute::Multiprocessors, device->multiprocessors_);
+  if (code == kGpuSuccess) code = driver.context_retain(&device->context_, device->device_);
+  if (Status status = gpu_status(driver, code, "opening the device"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  device->name_ = name;
+  device->arch_ = driver.arch != nullptr ? driver.arch : fmt::format("sm_{}", 10 * major + minor);
+  return device;
+}
+
+GpuDevice::~GpuDevice() {
+  if (context_ != nullptr) driver_.context_release(device_);
+}
+
+GpuDevice::Scope::Scope(const GpuDevice& device)
+    : device_(device), is_pushed_(device.driver_.context_push(device.context_) == kGpuSuccess) {}
+GpuDevice::Scope::~Scope() {
+  GpuContext popped = nullptr;
+  if (is_pushed_) device_.driver_.context_pop(&popped);
+}
+
+Status GpuDevice::write(GpuAddress to, std::span<const std::uint8_t> bytes,
+                        GpuStream stream) const {
+  if (bytes.empty()) return Ok{};
+  const Scope scope(*this);
+  GpuCode code = driver_.copy_to_device(to, bytes.data(), bytes.size(), stream);
+  if (code == kGpuSuccess) code = driver_.stream_synchronize(stream);
+  return status(code, "copying to the device");
+}
+
+Status GpuDevice::read(std::span<std::uint8_t> to, GpuAddress from, GpuStream stream) const {
+  if (to.empty()) return Ok{};
+  const Scope scope(*this);
+  GpuCode code = driver_.copy_to_host(to.data(), from, to.size(), stream);
+  if (code == kGpuSuccess) code = driver_.stream_synchronize(stream);
+  return status(code, "copying from the device");
+}
+
+Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
+                                      std::size_t size_bytes) {
+  GpuMemory memory;
+  if (size_bytes == 0) return memory;
+  const GpuDevice::Scope scope(*device);
+  const GpuCode code = device->driver().memory_alloc(&memory.address_, size_bytes);
+  const std::string what = fmt::format("allocating {} bytes on the device", size_bytes);
+  if (Status status = device->status(code, what.c_str()); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  memory.size_bytes_ = size_bytes;
+  memory.device_ = std::move(device);
+  return memory;
+}
+
+GpuMemory::GpuMemory(GpuMemory&& other) noexcept
+    : device_(std::move(other.device_)),
+      address_(std::exchange(other.address_, 0)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  device_ = std::move(other.device_);
+  address_ = std::exchange(other.address_, 0);
+  size_bytes_ = std::exchange(other.size_bytes_, 0);
+  return *this;
+}
+
+void GpuMemory::release() {
+  if (address_ == 0) return;
+  const GpuDevice::Scope scope(*device_);
+  device_->driver().memory_free(address_);
+  address_ = 0;
+}
+
+GpuArena::Piece GpuArena::add(std::size_t size_bytes) {
+  sizes_.push_back(size_bytes);
+  return sizes_.size() - 1;
+}
+
+Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device) {
+  addresses_.assign(sizes_.size(), 0);
+  for (const std::size_t size : sizes_) total_bytes_ += aligned(size);
+  if (!device->driver().allocates_apart) {
+    auto block = GpuMemory::allocate(device, total_bytes_);
+    if (!block) return tl::unexpected<Error>(block.error());
+    GpuAddress at = block->address();
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      if (sizes_[i] > 0) addresses_[i] = at;
+      at += aligned(sizes_[i]);
+    }
+    blocks_.push_back(std::move(*block));
+    return Ok{};
+  }
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    auto block = GpuMemory::allocate(device, sizes_[i]);
+    if (!block) return tl::unexpected<Error>(block.error());
+    addresses_[i] = block->address();
+    blocks_.push_back(std::move(*block));
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,98 @@
+// One GPU of a driver: its context, memory on it, and calls with errors as values.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/driver.h"
+
+namespace cinch::rt {
+
+class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
+ public:
+  /// Opens device `ordinal` and keeps its primary context. The driver outlives the device. Errors:
+  /// Unavailable (no such device), Device.
+  static Result<std::shared_ptr<GpuDevice>> open(const GpuDriver& driver, int ordinal = 0);
+  ~GpuDevice();
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  const GpuDriver& driver() const { return driver_; }
+  const std::string& name() const { return name_; }  // "NVIDIA H100 80GB HBM3"
+  const std::string& arch() const { return arch_; }  // "sm_90"
+  int multiprocessors() const { return multiprocessors_; }
+
+  /// Makes the context current for the caller's thread while it lives.
+  class Scope {
+   public:
+    explicit Scope(const GpuDevice& device);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    const GpuDevice& device_;
+    bool is_pushed_;
+  };
+
+  Status status(GpuCode code, const char* what) const { return gpu_status(driver_, code, what); }
+
+  /// Copies that wait until they are done; a context need not be current.
+  Status write(GpuAddress to, std::span<const std::uint8_t> bytes, GpuStream stream) const;
+  Status read(std::span<std::uint8_t> to, GpuAddress from, GpuStream stream) const;
+
+ private:
+  explicit GpuDevice(const GpuDriver& driver) : driver_(driver) {}
+  const GpuDriver& driver_;
+  int device_ = 0, multiprocessors_ = 0;
+  GpuContext context_ = nullptr;
+  std::string name_, arch_;
+};
+
+/// Memory on a device; freed with the object. An empty one has address 0.
+class GpuMemory {
+ public:
+  /// Errors: OutOfMemory, Device. Contents are undefined. Of 0 bytes nothing is allocated.
+  static Result<GpuMemory> allocate(std::shared_ptr<const GpuDevice> device,
+                                    std::size_t size_bytes);
+  GpuMemory() = default;
+  ~GpuMemory() { release(); }
+  GpuMemory(GpuMemory&& other) noexcept;
+  GpuMemory& operator=(GpuMemory&& other) noexcept;
+
+  GpuAddress address() const { return address_; }
+  std::size_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void release();
+  std::shared_ptr<const GpuDevice> device_;
+  GpuAddress address_ = 0;
+  std::size_t size_bytes_ = 0;
+};
+
+/// Many pieces of memory that are asked for first and allocated together: in one block, or apart
+/// where the driver says so.
+class GpuArena {
+ public:
+  using Piece = std::size_t;
+  static constexpr Piece kNone = SIZE_MAX;
+  /// A piece of memory, at a multiple of 256.
+  Piece add(std::size_t size_bytes);
+  /// Once. Errors as of GpuMemory::allocate.
+  Status allocate(const std::shared_ptr<const GpuDevice>& device);
+  /// 0 for kNone and for a piece of no bytes.
+  GpuAddress address(Piece piece) const { return piece == kNone ? 0 : addresses_[piece]; }
+  std::size_t size_bytes(Piece piece) const { return sizes_[piece]; }
+  std::size_t total_bytes() const { return total_bytes_; }
+
+ private:
+  std::vector<std::size_t> sizes_;
+  std::vector<GpuAddress> addresses_;
+  std::vector<GpuMemory> blocks_;
+  std::size_t total_bytes_ = 0;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,100 @@
+// The part of the CUDA driver's C interface that Cinch calls, as a table of functions: NVIDIA's
+// driver, opened at run time, or an emulated one. No header of NVIDIA's is needed; names, types and
+// meanings are those of the "CUDA Driver API" reference, versions as the symbols in driver.cpp say.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+using GpuCode = int;  // CUresult
+using GpuContext = struct GpuContextObject*;
+using GpuStream = struct GpuStreamObject*;  // null: the default stream
+using GpuModuleHandle = struct GpuModuleObject*;
+using GpuFunction = struct GpuFunctionObject*;
+using GpuGraph = struct GpuGraphObject*;
+using GpuGraphExec = struct GpuGraphExecObject*;
+using GpuAddress = std::uint64_t;  // CUdeviceptr
+
+// CUresult values that are told apart.
+inline constexpr GpuCode kGpuSuccess = 0;
+inline constexpr GpuCode kGpuInvalidValue = 1;
+inline constexpr GpuCode kGpuOutOfMemory = 2;
+inline constexpr GpuCode kGpuNoDevice = 100;
+inline constexpr GpuCode kGpuNoBinary = 209;
+inline constexpr GpuCode kGpuUnsupportedPtx = 222;
+inline constexpr GpuCode kGpuNotFound = 500;
+inline constexpr GpuCode kGpuInvalidHandle = 400;
+inline constexpr GpuCode kGpuIllegalAddress = 700;
+inline constexpr GpuCode kGpuLaunchFailed = 719;
+
+// CUdevice_attribute values.
+enum class GpuAttribute : int {
+  ClockRate = 13,
+  Multiprocessors = 16,
+  ComputeMajor = 75,
+  ComputeMinor = 76,
+  MemoryPools = 115,
+};
+
+// CUfunction_attribute values.
+enum class GpuFunctionAttribute : int { SharedBytes = 1, LocalBytes = 3, Registers = 4 };
+
+struct GpuDriver {
+  GpuCode (*init)(unsigned flags);
+  GpuCode (*driver_version)(int* version);
+  GpuCode (*device_count)(int* count);
+  GpuCode (*device_get)(int* device, int ordinal);
+  GpuCode (*device_name)(char* name, int size, int device);
+  GpuCode (*device_attribute)(int* value, int attribute, int device);
+  GpuCode (*context_retain)(GpuContext* context, int device);
+  GpuCode (*context_release)(int device);
+  GpuCode (*context_push)(GpuContext context);
+  GpuCode (*context_pop)(GpuContext* context);
+  GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
+  GpuCode (*memory_alloc)(GpuAddress* address, std::size_t size_bytes);
+  GpuCode (*memory_free)(GpuAddress address);
+  GpuCode (*copy_to_device)(GpuAddress to, const void* from, std::size_t size_bytes,
+                            GpuStream stream);
+  GpuCode (*copy_to_host)(void* to, GpuAddress from, std::size_t size_bytes, GpuStream stream);
+  GpuCode (*copy_on_device)(GpuAddress to, GpuAddress from, std::size_t size_bytes,
+                            GpuStream stream);
+  GpuCode (*fill)(GpuAddress to, unsigned char byte, std::size_t size_bytes, GpuStream stream);
+  GpuCode (*stream_create)(GpuStream* stream, unsigned flags);
+  GpuCode (*stream_destroy)(GpuStream stream);
+  GpuCode (*stream_synchronize)(GpuStream stream);
+  GpuCode (*stream_is_capturing)(GpuStream stream, int* status);
+  GpuCode (*capture_begin)(GpuStream stream, int mode);
+  GpuCode (*capture_end)(GpuStream stream, GpuGraph* graph);
+  GpuCode (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags);
+  GpuCode (*graph_launch)(GpuGraphExec exec, GpuStream stream);
+  GpuCode (*graph_exec_destroy)(GpuGraphExec exec);
+  GpuCode (*graph_destroy)(GpuGraph graph);
+  GpuCode (*module_load)(GpuModuleHandle* module, const void* image);
+  GpuCode (*module_unload)(GpuModuleHandle module);
+  GpuCode (*module_function)(GpuFunction* function, GpuModuleHandle module, const char* name);
+  GpuCode (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                    GpuStream stream, void** params, void** extra);
+  GpuCode (*function_attribute)(int* value, int attribute, GpuFunction function);
+  GpuCode (*occupancy)(int* num_blocks, GpuFunction function, int block_threads,
+                       std::size_t shared_bytes);
+  GpuCode (*error_name)(GpuCode code, const char** name);
+  GpuCode (*error_text)(GpuCode code, const char** text);
+  // Of emulators. Allocations take a place each, so that a fault of one cannot hide in another; and
+  // the architecture that images are for (null: as the device's compute capability says).
+  bool allocates_apart;
+  const char* arch;
+};
+
+/// NVIDIA's driver, looked for once per process and never closed. Errors: Unavailable (no driver;
+/// one that lacks a function: names it).
+Result<const GpuDriver*> open_cuda_driver();
+
+/// Ok for kGpuSuccess; else an error that says what was tried, the driver's name for the code, and
+/// what to do where that is known.
+Status gpu_status(const GpuDriver& driver, GpuCode code, const char* what);
+
+}  // namespace cinch::rt

@@ -1,0 +1,139 @@
+// Bodies of plan.h.
+#include "runtime/gpu/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/core/check.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kMaxLaunches = 65536;
+
+class Planner {
+ public:
+  Planner(const ProgramImage& image, const std::function<Result<std::int64_t>(HostExprId)>& most,
+          std::vector<PlannedLaunch>& out)
+      : image_(image), most_(most), out_(out) {}
+
+  Status add(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (Status status = add(step); !status) return status;
+    }
+    return Ok{};
+  }
+
+ private:
+  Status add(const Step& step) {
+    switch (step.kind) {
+      case StepKind::Launch:
+        return launch({.index = step.index});
+      case StepKind::Zero:
+        return service(GpuService::Zero, step.index);
+      case StepKind::Copy:
+        return service(GpuService::Copy, step.index, step.index2);
+      case StepKind::CheckHost:
+        if (conditions_.empty()) return Ok{};
+        return service(GpuService::Check, slot(step.expr), step.index);
+      case StepKind::If: {
+        Status status = under({.buffer = step.index, .wanted = 1}, step.body);
+        return status ? under({.buffer = step.index, .wanted = 0}, step.orelse) : status;
+      }
+      case StepKind::While:
+        return add_while(step);
+      case StepKind::For:
+        return add_for(step);
+    }
+    CINCH_BUG("a step of no kind");
+  }
+
+  Status launch(PlannedLaunch made) {
+    if (out_.size() >= kMaxLaunches) {
+      return fail(ErrorKind::Unavailable,
+                  fmt::format("{}: its loops take more than {} launches on a GPU", image_.info.name,
+                              kMaxLaunches));
+    }
+    made.conditions = conditions_;
+    out_.push_back(std::move(made));
+    return Ok{};
+  }
+
+  Status service(GpuService which, std::uint32_t arg0, std::uint32_t arg1 = kNoIndex,
+                 std::int64_t value = 0) {
+    return launch({.is_service = true,
+                   .index = static_cast<std::uint32_t>(which),
+                   .arg0 = arg0,
+                   .arg1 = arg1,
+                   .value = value});
+  }
+
+  Status under(const GpuCondition& condition, const std::vector<Step>& steps) {
+    if (steps.empty()) return Ok{};
+    if (conditions_.size() >= kMaxGpuConditions) {
+      return fail(ErrorKind::Unavailable,
+                  fmt::format("{}: branches and loops {} deep in one another: on a GPU at most {}",
+                              image_.info.name, conditions_.size() + 1, kMaxGpuConditions));
+    }
+    conditions_.push_back(condition);
+    Status status = add(steps);
+    conditions_.pop_back();
+    return status;
+  }
+
+  std::uint32_t slot(HostExprId expr) const {
+    const auto found = std::ranges::find(image_.size_exprs, expr);
+    CINCH_CHECK(found != image_.size_exprs.end(), "a loop's bound is not among the sizes");
+    return static_cast<std::uint32_t>(found - image_.size_exprs.begin());
+  }
+
+  static GpuCondition round(std::int64_t i, std::uint32_t end, std::uint32_t begin = kNoIndex) {
+    return {kRoundCondition, static_cast<std::uint32_t>(i), end, begin};
+  }
+
+  // The flag that the condition computes stays 0 once it is: later rounds are skipped by it. In the
+  // first round it holds what an earlier loop left.
+  Status add_while(const Step& step) {
+    const auto rounds = most_(step.expr);
+    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    for (std::int64_t i = 0; i < *rounds; ++i) {
+      conditions_.push_back(round(i, slot(step.expr)));
+      Status status = i == 0 ? add(step.cond) : under({step.index, 1}, step.cond);
+      if (status) status = under({step.index, 1}, step.body);
+      conditions_.pop_back();
+      if (!status) return status;
+    }
+    return Ok{};
+  }
+
+  Status add_for(const Step& step) {
+    const auto begin = most_(step.expr), end = most_(step.expr2);
+    if (!begin) return tl::unexpected<Error>(begin.error());
+    if (!end) return tl::unexpected<Error>(end.error());
+    const std::uint32_t first = slot(step.expr);
+    for (std::int64_t i = 0; i < *end - *begin; ++i) {
+      conditions_.push_back(round(i, slot(step.expr2), first));
+      Status status = service(GpuService::SetRound, step.index, first, i);
+      if (status) status = add(step.body);
+      conditions_.pop_back();
+      if (!status) return status;
+    }
+    return Ok{};
+  }
+
+  const ProgramImage& image_;
+  const std::function<Result<std::int64_t>(HostExprId)>& most_;
+  std::vector<PlannedLaunch>& out_;
+  std::vector<GpuCondition> conditions_;
+};
+
+}  // namespace
+
+Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
+                  const std::function<Result<std::int64_t>(HostExprId)>& most,
+                  std::vector<PlannedLaunch>& out) {
+  return Planner(image, most, out).add(steps);
+}
+
+}  // namespace cinch::rt

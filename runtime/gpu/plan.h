@@ -1,0 +1,30 @@
+// From the steps of an entry to a list of launches that needs no host in between: branches and
+// rounds become conditions that kernels look at on the device.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/image/gpu_abi.h"
+
+namespace cinch::rt {
+
+struct PlannedLaunch {
+  bool is_service = false;
+  std::uint32_t index = 0;  // of the image's kernel, or a GpuService
+  std::uint32_t arg0 = kNoIndex, arg1 = kNoIndex;
+  std::int64_t value = 0;
+  std::vector<GpuCondition> conditions;
+  bool is_guarded = true;
+};
+
+/// Appends the launches of `steps`. most(expr): the most that a loop's bound can be, over all
+/// tensors. Host conditions outside of branches and loops are not among them: the host checks them
+/// before it enqueues anything. Errors: Unavailable (more launches, or branches
+/// in one another, than a call can have).
+Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
+                  const std::function<Result<std::int64_t>(HostExprId)>& most,
+                  std::vector<PlannedLaunch>& out);
+
+}  // namespace cinch::rt

@@ -1,0 +1,62 @@
+// Body of program.h.
+#include "runtime/gpu/program.h"
+
+#include <fmt/format.h>
+
+#include "runtime/image/validate.h"
+
+namespace cinch::rt {
+
+GpuProgram::GpuProgram(std::shared_ptr<const GpuDevice> device, ProgramImage image)
+    : device_(std::move(device)), image_(std::move(image)) {}
+
+GpuProgram::~GpuProgram() {
+  if (module_ == nullptr) return;
+  const GpuDevice::Scope scope(*device_);
+  device_->driver().module_unload(module_);
+}
+
+Status GpuProgram::find_functions() {
+  const GpuDriver& driver = device_->driver();
+  const auto find = [&](const std::string& symbol, std::vector<GpuFunction>& functions) -> Status {
+    GpuFunction& function = functions.emplace_back();
+    const GpuCode code = driver.module_function(&function, module_, symbol.c_str());
+    if (code == kGpuNotFound) {
+      return fail(ErrorKind::CorruptFile, "image: its binary has no kernel " + symbol);
+    }
+    return device_->status(code, "looking a kernel up");
+  };
+  for (const KernelInfo& kernel : image_.kernels) {
+    if (Status status = find(kernel.symbol, kernels_); !status) return status;
+  }
+  for (std::size_t i = 0; i < kNumGpuServices; ++i) {
+    const Status status = find(gpu_service_symbol(static_cast<GpuService>(i)), services_);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const GpuDevice> device,
+                                                           ProgramImage image) {
+  if (Status status = validate_image(image); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  const std::string wanted = "cuda:" + device->arch();
+  if (image.target != wanted) {
+    return fail(ErrorKind::Unavailable, fmt::format("an image for {}; the device {} takes {}",
+                                                    image.target, device->name(), wanted));
+  }
+  std::shared_ptr<GpuProgram> program(new GpuProgram(std::move(device), std::move(image)));
+  const GpuDevice::Scope scope(*program->device_);
+  const GpuCode code =
+      program->device_->driver().module_load(&program->module_, program->image_.binary.data());
+  if (Status status = program->device_->status(code, "loading kernels"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (Status status = program->find_functions(); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return program;
+}
+
+}  // namespace cinch::rt

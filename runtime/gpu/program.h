@@ -1,0 +1,41 @@
+// A GPU image made ready to run on one device: its binary loaded, its kernels found. Shared by all
+// sessions of one program on that device.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "runtime/gpu/device.h"
+#include "runtime/image/gpu_abi.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+class GpuProgram {
+ public:
+  /// Errors: CorruptFile (not well formed, a kernel's symbol is missing), Unavailable (an image for
+  /// another device), Device.
+  static Result<std::shared_ptr<const GpuProgram>> load(std::shared_ptr<const GpuDevice> device,
+                                                        ProgramImage image);
+  ~GpuProgram();
+  GpuProgram(const GpuProgram&) = delete;
+  GpuProgram& operator=(const GpuProgram&) = delete;
+
+  const ProgramImage& image() const { return image_; }
+  const ProgramInfo& info() const { return image_.info; }
+  const std::shared_ptr<const GpuDevice>& device() const { return device_; }
+  GpuFunction kernel(std::size_t index) const { return kernels_[index]; }
+  GpuFunction service(GpuService service) const {
+    return services_[static_cast<std::size_t>(service)];
+  }
+
+ private:
+  GpuProgram(std::shared_ptr<const GpuDevice> device, ProgramImage image);
+  Status find_functions();
+
+  std::shared_ptr<const GpuDevice> device_;
+  ProgramImage image_;
+  GpuModuleHandle module_ = nullptr;
+  std::vector<GpuFunction> kernels_, services_;
+};
+
+}  // namespace cinch::rt

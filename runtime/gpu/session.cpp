@@ -1,0 +1,251 @@
+// The door of a session on a GPU.
+#include "runtime/gpu/session.h"
+
+#include <fmt/format.h>
+
+#include "runtime/gpu/fault.h"
+#include "runtime/gpu/session_impl.h"
+#include "runtime/session/state_file.h"
+
+namespace cinch::rt {
+
+GpuSession::GpuSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GpuSession::~GpuSession() = default;
+GpuSession::GpuSession(GpuSession&&) noexcept = default;
+GpuSession& GpuSession::operator=(GpuSession&&) noexcept = default;
+
+Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
+                                    const GpuSessionOptions& options, GpuStream stream) {
+  return guarded([&]() -> Result<GpuSession> {
+    if (options.tensors.empty()) return fail(ErrorKind::InvalidArgument, "a session of no tensors");
+    auto impl = std::make_unique<Impl>(std::move(program), options);
+    if (Status status = impl->open(stream); !status) return tl::unexpected<Error>(status.error());
+    return GpuSession(std::move(impl));
+  });
+}
+
+const ProgramInfo& GpuSession::info() const {
+  return impl_->info();
+}
+std::size_t GpuSession::num_tensors() const {
+  return impl_->num_tensors();
+}
+std::int64_t GpuSession::num_elems(std::size_t tensor) const {
+  return impl_->facts[tensor].num_elems();
+}
+std::size_t GpuSession::memory_bytes() const {
+  return impl_->arena.total_bytes();
+}
+std::size_t GpuSession::num_launches(EntryKind kind) const {
+  if (kind == EntryKind::Init) return impl_->init_launches.size();
+  const auto& call = impl_->calls[static_cast<std::size_t>(kind)];
+  return call ? call->launches.size() : 0;
+}
+
+Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
+  return guarded([&]() -> Result<std::int64_t> {
+    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    const auto layout = payload_bound_layout(info(), impl_->env(tensor, step));
+    if (!layout) return tl::unexpected<Error>(layout.error());
+    return layout->size_bytes;
+  });
+}
+
+Status GpuSession::set_parameter(std::string_view name, double value) {
+  return guarded([&]() -> Status {
+    const ParameterValues before = impl_->parameters;
+    Status status = impl_->parameters.set(name, value);
+    for (std::size_t t = 0; t < num_tensors() && status; ++t) {
+      for (std::size_t b = 0; b < impl_->image().buffers.size() && status; ++b) {
+        const BufferInfo& buffer = impl_->image().buffers[b];
+        const auto size = info().exprs.eval_int(buffer.size_bytes, impl_->env(t, 0));
+        if (!size) {
+          status = tl::unexpected<Error>(size.error());
+        } else if (*size > impl_->capacities[t][b]) {
+          status = fail(ErrorKind::OutOfRange,
+                        fmt::format("parameter {} = {}: {} takes {} bytes, the session was opened "
+                                    "for {}",
+                                    name, value, buffer.name, *size, impl_->capacities[t][b]));
+        }
+      }
+    }
+    if (!status) impl_->parameters = before;
+    return status;
+  });
+}
+
+namespace {
+
+Status no_entry(const ProgramInfo& info, const char* what) {
+  return fail(ErrorKind::InvalidArgument, info.name + " has no " + what);
+}
+
+}  // namespace
+
+Status GpuSession::encode(std::span<const GpuAddress> gradients,
+                          std::span<const GpuPayload> payloads, std::uint64_t step,
+                          GpuStream stream) {
+  return guarded([&]() -> Status {
+    constexpr EntryKind kKind = EntryKind::Encode;
+    if (!impl_->has(kKind)) return no_entry(info(), "encode");
+    if (Status status = check_step(step); !status) return status;
+    if (Status status = impl_->bind_tensors(kKind, gradients, {}); !status) return status;
+    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
+    return impl_->call(kKind, step, stream);
+  });
+}
+
+Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
+                          std::uint64_t step, GpuStream stream) {
+  return guarded([&]() -> Status {
+    constexpr EntryKind kKind = EntryKind::Decode;
+    if (!impl_->has(kKind)) return no_entry(info(), "decode");
+    if (Status status = check_step(step); !status) return status;
+    if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
+    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
+    return impl_->call(kKind, step, stream);
+  });
+}
+
+Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
+                              std::span<const GpuAddress> outputs, std::uint64_t step,
+                              GpuStream stream) {
+  return guarded([&]() -> Status {
+    constexpr EntryKind kKind = EntryKind::DecodeAdd;
+    if (!impl_->has(EntryKind::Decode)) return no_entry(info(), "decode");
+    if (Status status = check_step(step); !status) return status;
+    if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
+    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
+    return impl_->call(kKind, step, stream);
+  });
+}
+
+Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
+                          std::uint64_t step, GpuStream stream) {
+  return guarded([&]() -> Status {
+    constexpr EntryKind kKind = EntryKind::Finish;
+    if (!impl_->has(EntryKind::Decode)) return no_entry(info(), "finish");
+    if (Status status = check_step(step); !status) return status;
+    if (Status status = impl_->bind_tensors(kKind, sums, updates); !status) return status;
+    return impl_->call(kKind, step, stream);
+  });
+}
+
+Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    const auto& made = impl_->calls[static_cast<std::size_t>(kind)];
+    if (!made || !made->was_made) {
+      return fail(ErrorKind::InvalidArgument, "no call of this kind was made before");
+    }
+    const GpuDevice::Scope scope(impl_->device());
+    if (Status status = impl_->check_host_conditions(kind, step); !status) return status;
+    if (Status status = impl_->write_facts(kind, step); !status) return status;
+    return impl_->call_of(kind).table.send(impl_->device(), stream);
+  });
+}
+
+Result<std::vector<GpuTensorOutcome>> GpuSession::collect(GpuStream stream) {
+  return guarded([&]() -> Result<std::vector<GpuTensorOutcome>> {
+    std::vector<GpuOutcome> words(num_tensors());
+    const GpuAddress at = impl_->arena.address(impl_->outcomes);
+    auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+    const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
+    if (Status status = impl_->device().read(all, at, stream); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    std::vector<GpuTensorOutcome> outcomes;
+    bool has_failed = false;
+    for (GpuOutcome& word : words) {
+      outcomes.push_back({gpu_fault(impl_->image(), word.failed),
+                          (word.flags & kFlagNonFinite) != 0,
+                          static_cast<std::int64_t>(word.payload_bytes)});
+      has_failed = has_failed || word.failed != 0;
+      word.failed = 0;
+    }
+    if (has_failed) {
+      if (Status status = impl_->device().write(at, all, stream); !status) {
+        return tl::unexpected<Error>(status.error());
+      }
+    }
+    return outcomes;
+  });
+}
+
+// ---- states ----
+
+Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t tensor,
+                                                                  GpuStream stream) const {
+  std::vector<std::uint32_t> words(info().states.size());
+  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+  const GpuAddress from = arena.address(swapped) + 4 * words.size() * tensor;
+  if (Status status = device().read({bytes, 4 * words.size()}, from, stream); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  std::vector<GpuAddress> addresses;
+  for (std::uint32_t i = 0; i < words.size(); ++i) {
+    const auto role = words[i] != 0 ? BufferRole::StateNext : BufferRole::State;
+    addresses.push_back(own_address(tensor, buffer_of(role, i)));
+  }
+  return addresses;
+}
+
+Result<std::vector<std::vector<std::uint8_t>>> GpuSession::states(std::size_t tensor,
+                                                                  GpuStream stream) const {
+  return guarded([&]() -> Result<std::vector<std::vector<std::uint8_t>>> {
+    const auto addresses = impl_->state_addresses(tensor, stream);
+    if (!addresses) return tl::unexpected<Error>(addresses.error());
+    std::vector<std::vector<std::uint8_t>> states;
+    for (std::size_t i = 0; i < addresses->size(); ++i) {
+      const auto size = state_bytes(info(), info().states[i], impl_->env(tensor, 0));
+      if (!size) return tl::unexpected<Error>(size.error());
+      auto& bytes = states.emplace_back(static_cast<std::size_t>(*size));
+      if (Status status = impl_->device().read(bytes, (*addresses)[i], stream); !status) {
+        return tl::unexpected<Error>(status.error());
+      }
+    }
+    return states;
+  });
+}
+
+namespace {
+
+std::vector<StateView> views_of(const ProgramInfo& info,
+                                const std::vector<std::vector<std::uint8_t>>& states) {
+  std::vector<StateView> views;
+  views.reserve(states.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    views.push_back({info.states[i].name, dtype_name(info.states[i].type.dtype), states[i]});
+  }
+  return views;
+}
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor,
+                                                              GpuStream stream) const {
+  const auto held = states(tensor, stream);
+  if (!held) return tl::unexpected<Error>(held.error());
+  const TensorFacts& facts = impl_->facts[tensor];
+  return write_states({impl_->image().fingerprint, facts.rows, facts.cols},
+                      views_of(info(), *held));
+}
+
+Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
+                              GpuStream stream) {
+  const auto held = states(tensor, stream);
+  if (!held) return tl::unexpected<Error>(held.error());
+  const TensorFacts& facts = impl_->facts[tensor];
+  const auto given = read_states(bytes, {impl_->image().fingerprint, facts.rows, facts.cols},
+                                 views_of(info(), *held));
+  if (!given) return tl::unexpected<Error>(given.error());
+  const auto addresses = impl_->state_addresses(tensor, stream);
+  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    const Status status = impl_->device().write((*addresses)[i], (*given)[i], stream);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt

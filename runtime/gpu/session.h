@@ -1,0 +1,117 @@
+// A list of tensors of one worker, compressed and decompressed on a GPU, all in the same launches.
+// Calls only enqueue on the caller's stream: nothing waits, nothing is allocated, counts and sizes
+// of payloads stay on the device. What went wrong there is read later, by collect().
+//
+//   auto session = GpuSession::open(program, {.tensors = {{.rows = n}}, .seed = 7});
+//   session->encode(gradients, payloads, step, stream);      // device memory
+//   session->decode(payloads, outputs, step, stream);
+//   auto outcomes = session->collect(stream);                // waits
+//
+// A call may be captured into a CUDA graph once the same call was made (or prepared) with the same
+// memory: captured, it enqueues kernels only, which read parameters and step from device memory, as
+// the last prepare() left them.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/gpu/program.h"
+
+namespace cinch::rt {
+
+struct GpuTensorShape {
+  std::int64_t rows = 0, cols = 1;  // a vector of n elements is [n, 1]
+  std::uint32_t tensor = 0;         // its number: draws of different tensors differ
+  std::uint32_t piece = 0;
+};
+
+struct GpuSessionOptions {
+  std::vector<GpuTensorShape> tensors;
+  DType dtype = kF32;  // of gradients and outputs: f32, f16 or bf16
+  std::uint32_t world = 1, worker = 0;
+  std::uint64_t seed = 0;
+  /// Values that parameters begin with, by name.
+  std::vector<std::pair<std::string, double>> parameters;
+  /// Values that parameters will have at most: memory is made for both these and the first.
+  std::vector<std::pair<std::string, double>> largest_parameters;
+};
+
+/// A payload in device memory, at a multiple of 16. For encode `size_bytes` is the room there is
+/// (at least payload_bound), for decode at least what the payload has.
+struct GpuPayload {
+  GpuAddress address = 0;
+  std::int64_t size_bytes = 0;
+};
+
+/// How the calls since the last collect() went for one tensor.
+struct GpuTensorOutcome {
+  Status status = Ok{};            // of the first that failed
+  bool non_finite = false;         // the last call's gradient or payload
+  std::int64_t payload_bytes = 0;  // of the last encode
+};
+
+class GpuSession {
+ public:
+  /// Allocates everything and enqueues the states' initial values. Errors: InvalidArgument, those
+  /// of parameters, OutOfMemory, Unavailable (a program whose loops have no bound for a GPU),
+  /// Device.
+  static Result<GpuSession> open(std::shared_ptr<const GpuProgram> program,
+                                 const GpuSessionOptions& options, GpuStream stream = nullptr);
+  ~GpuSession();
+  GpuSession(GpuSession&&) noexcept;
+  GpuSession& operator=(GpuSession&&) noexcept;
+
+  const ProgramInfo& info() const;
+  std::size_t num_tensors() const;
+  std::int64_t num_elems(std::size_t tensor) const;
+  /// Most bytes that a payload of the tensor can have with the parameters of now. Errors: Overflow.
+  Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
+  /// Of the device: states, workspace and tables.
+  std::size_t memory_bytes() const;
+  /// Kernels that a call of the kind enqueues, however many tensors there are.
+  std::size_t num_launches(EntryKind kind) const;
+
+  /// For the calls that follow. Errors: as Session::set_parameter; OutOfRange where the sizes that
+  /// follow from it exceed those that the session was opened for. The old value stays then.
+  Status set_parameter(std::string_view name, double value);
+
+  /// One address per tensor, each at a multiple of the element's size (f32 for decode_add and for
+  /// sums). Errors: InvalidArgument, OutOfRange, those of host checks, Device. A tensor whose
+  /// gradient or payload is at fault leaves the others unharmed.
+  Status encode(std::span<const GpuAddress> gradients, std::span<const GpuPayload> payloads,
+                std::uint64_t step, GpuStream stream);
+  Status decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
+                std::uint64_t step, GpuStream stream);
+  /// outputs += decoded payloads, f32.
+  Status decode_add(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
+                    std::uint64_t step, GpuStream stream);
+  /// From sums over ranks (f32) to updates, as Session::finish; different memory.
+  Status finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
+                std::uint64_t step, GpuStream stream);
+
+  /// Sends step and parameters of now for the next replay of a captured call of the kind; its
+  /// memory stays as captured. Errors: InvalidArgument (no such call was made), Device.
+  Status prepare(EntryKind kind, std::uint64_t step, GpuStream stream);
+
+  /// Waits for the stream and tells how the calls went, by tensor. Errors: Device.
+  Result<std::vector<GpuTensorOutcome>> collect(GpuStream stream);
+
+  /// The stored bytes of a tensor's states, by index of ProgramInfo::states. Waits for the stream.
+  Result<std::vector<std::vector<std::uint8_t>>> states(std::size_t tensor, GpuStream stream) const;
+  /// The states of a tensor as a state file (state_file.h), and back. Both wait for the stream.
+  /// Errors: as Session::set_states.
+  Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor, GpuStream stream) const;
+  Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
+
+ private:
+  struct Impl;
+  explicit GpuSession(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,221 @@
+// Calls of a session on a GPU: tables written and sent, launches enqueued.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/gpu/session_impl.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr GpuAddress kPayloadAlignment = 16;
+
+Status check_count(std::size_t given, std::size_t wanted, const char* what) {
+  if (given == wanted) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{} {}, the session has {} tensors", given, what, wanted));
+}
+
+}  // namespace
+
+Status GpuSession::Impl::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradients,
+                                      std::span<const GpuAddress> outputs) {
+  const bool is_sum = kind == EntryKind::Finish;
+  const auto bind = [&](std::span<const GpuAddress> given, BufferRole role, DType dtype) -> Status {
+    if (Status status = check_count(given.size(), num_tensors(), "addresses"); !status) {
+      return status;
+    }
+    for (std::size_t t = 0; t < given.size(); ++t) {
+      const auto align = static_cast<GpuAddress>(element_bytes(dtype));
+      if (facts[t].num_elems() > 0 && (given[t] == 0 || given[t] % align != 0)) {
+        return fail(ErrorKind::InvalidArgument,
+                    fmt::format("tensor {} at address {:#x}: a multiple of {} is needed", t,
+                                given[t], align));
+      }
+      GpuTensorEntry entry = call_of(kind).table.entry(t);
+      const bool goes_through_scratch =
+          dtype != kF32 || (kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd));
+      if (goes_through_scratch) {
+        entry.set_tensor(given[t]);
+      } else {
+        entry.set_buffer(buffer_of(role), given[t]);
+      }
+    }
+    return Ok{};
+  };
+  if (kind == EntryKind::Encode || is_sum) {
+    const Status status = bind(gradients, BufferRole::Gradient, is_sum ? kF32 : options.dtype);
+    if (!status || !is_sum) return status;
+  }
+  return bind(outputs, BufferRole::Output, kind == EntryKind::DecodeAdd ? kF32 : options.dtype);
+}
+
+// Where fields lie in the caller's payloads while every count stands for its bound.
+Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads,
+                                       std::uint64_t step) {
+  if (Status status = check_count(payloads.size(), num_tensors(), "payloads"); !status) {
+    return status;
+  }
+  const bool is_encode = kind == EntryKind::Encode;
+  for (std::size_t t = 0; t < payloads.size(); ++t) {
+    const GpuPayload& given = payloads[t];
+    if (given.address == 0 || given.address % kPayloadAlignment != 0 || given.size_bytes < 0) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("payload {} at address {:#x}: a multiple of {} is needed", t,
+                              given.address, kPayloadAlignment));
+    }
+    const auto bound = payload_bound_layout(info(), env(t, step));
+    if (!bound) return tl::unexpected<Error>(bound.error());
+    if (is_encode && given.size_bytes < bound->size_bytes) {
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("payload {} has room for {} bytes, it may take {}", t,
+                              given.size_bytes, bound->size_bytes));
+    }
+    GpuTensorEntry entry = call_of(kind).table.entry(t);
+    entry.set_payload(given.address, static_cast<std::uint64_t>(given.size_bytes));
+    for (std::uint32_t i = 0; i < bound->fields.size(); ++i) {
+      if (!has_fixed_offset(info(), i) || (!is_encode && !has_fixed_size(info(), i))) continue;
+      entry.set_buffer(buffer_of(BufferRole::Field, i),
+                       given.address + static_cast<GpuAddress>(bound->fields[i].offset));
+    }
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::write_tensor_facts(EntryKind kind, std::size_t tensor,
+                                            std::uint64_t step) {
+  GpuTensorEntry entry = call_of(kind).table.entry(tensor);
+  const HostEnv at = env(tensor, step);
+  const HostExprPool& pool = info().exprs;
+  const bool is_empty = facts[tensor].num_elems() == 0;
+  for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
+    const auto value = pool.eval(image().size_exprs[i], at);
+    if (!value) return tl::unexpected<Error>(value.error());
+    entry.set_size(i, value->bits);
+  }
+  for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+    const auto size = pool.eval_int(image().buffers[b].size_bytes, at);
+    if (!size) return tl::unexpected<Error>(size.error());
+    if (*size > capacities[tensor][b]) {
+      return fail(ErrorKind::OutOfRange,
+                  fmt::format("tensor {}: {} takes {} bytes, the session was opened for {}: give "
+                              "the largest parameters there",
+                              tensor, image().buffers[b].name, *size, capacities[tensor][b]));
+    }
+    // Of no elements nothing is moved, whatever the formulas say.
+    entry.set_bytes(b, is_empty ? 0 : static_cast<std::uint64_t>(*size));
+  }
+  for (std::size_t k = 0; k < image().kernels.size(); ++k) {
+    const auto groups = pool.eval_int(image().kernels[k].num_groups, at);
+    if (!groups) return tl::unexpected<Error>(groups.error());
+    const bool runs = *groups > 0 && !is_empty;
+    entry.set_groups(k, runs ? static_cast<std::uint64_t>(*groups) : 0);
+  }
+  const std::vector<std::uint64_t>& words = parameters.kernel_words();
+  for (std::size_t i = 0; i < words.size(); ++i) entry.set_param(i, words[i]);
+  const PayloadHeader header =
+      payload_header(info(), image().fingerprint, facts[tensor], parameters, step);
+  const std::uint64_t said[] = {header.fingerprint[0], header.fingerprint[1], header.decode_hash,
+                                static_cast<std::uint64_t>(header.rows),
+                                static_cast<std::uint64_t>(header.cols)};
+  for (std::size_t i = 0; i < std::size(said); ++i) entry.set_header(i, said[i]);
+  const DrawWords draw = draw_words(facts[tensor], step);
+  for (std::size_t i = 0; i < draw.size(); ++i) entry.set_draw(i, draw[i]);
+  return Ok{};
+}
+
+Status GpuSession::Impl::write_facts(EntryKind kind, std::uint64_t step) {
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    if (Status status = write_tensor_facts(kind, t, step); !status) return status;
+  }
+  return Ok{};
+}
+
+// Outside of branches and loops; the others are looked at on the device.
+Status GpuSession::Impl::check_host_conditions(EntryKind kind, std::uint64_t step) const {
+  for (const Step& check : image().entries[static_cast<std::size_t>(kind)].steps) {
+    if (check.kind != StepKind::CheckHost) continue;
+    for (std::size_t t = 0; t < num_tensors(); ++t) {
+      if (facts[t].num_elems() == 0) continue;
+      const auto value = info().exprs.eval(check.expr, env(t, step));
+      if (!value) return tl::unexpected<Error>(value.error());
+      if (value->as_bool()) continue;
+      return fail(ErrorKind::CheckFailed, fmt::format("tensor {}: this does not hold: {}", t,
+                                                      image().messages[check.index]));
+    }
+  }
+  return Ok{};
+}
+
+Result<bool> GpuSession::Impl::is_capturing(GpuStream stream) const {
+  int capturing = 0;
+  const GpuCode code = device().driver().stream_is_capturing(stream, &capturing);
+  if (Status status = device().status(code, "asking the stream"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return capturing != 0;
+}
+
+Status GpuSession::Impl::call(EntryKind kind, std::uint64_t step, GpuStream stream) {
+  const GpuDevice::Scope scope(device());
+  if (Status status = check_host_conditions(kind, step); !status) return status;
+  const auto capturing = is_capturing(stream);
+  if (!capturing) return tl::unexpected<Error>(capturing.error());
+  GpuTable& table = call_of(kind).table;
+  // In a graph the facts of the step are those that prepare() sends before each replay.
+  if (!*capturing) {
+    if (Status status = write_facts(kind, step); !status) return status;
+    if (Status status = table.send(device(), stream); !status) return status;
+  } else if (table.is_stale()) {
+    return fail(ErrorKind::InvalidArgument,
+                "a call can be captured after the same call was made with the same memory");
+  }
+  call_of(kind).was_made = true;
+  return enqueue(kind, stream);
+}
+
+Status GpuSession::Impl::enqueue(EntryKind kind, GpuStream stream) {
+  const GpuCode code =
+      device().driver().fill(arena.address(call_words), 0, call_words_bytes, stream);
+  if (Status status = device().status(code, "beginning a call"); !status) return status;
+  const Call& made = call_of(kind);
+  for (const PlannedLaunch& planned : kind == EntryKind::Init ? init_launches : made.launches) {
+    if (Status status = launch(made, planned, stream); !status) return status;
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::launch(const Call& made, const PlannedLaunch& planned, GpuStream stream) {
+  const std::size_t shape = planned.is_service ? image().kernels.size() : planned.index;
+  if (num_blocks[shape] == 0) return Ok{};
+  GpuLaunch args;
+  args.tensors = made.table.address();
+  args.swapped = arena.address(swapped);
+  args.status = arena.address(call_words);
+  args.outcomes = arena.address(outcomes);
+  if (first_blocks != GpuArena::kNone) {
+    args.first_block = arena.address(first_blocks) + 4 * shape * (num_tensors() + 1);
+  }
+  args.num_tensors = static_cast<std::uint32_t>(num_tensors());
+  args.num_states = static_cast<std::uint32_t>(info().states.size());
+  args.is_guarded = planned.is_guarded ? 1 : 0;
+  args.arg0 = planned.arg0;
+  args.arg1 = planned.arg1;
+  args.value = planned.value;
+  args.num_conditions = static_cast<std::uint32_t>(planned.conditions.size());
+  std::ranges::copy(planned.conditions, args.conditions);
+  void* params[] = {&args};
+  const GpuFunction function = planned.is_service
+                                   ? program->service(static_cast<GpuService>(planned.index))
+                                   : program->kernel(planned.index);
+  const std::uint32_t threads =
+      planned.is_service ? kGpuServiceThreads : image().kernels[planned.index].cuda.block_threads;
+  const GpuCode code = device().driver().launch(function, num_blocks[shape], 1, 1, threads, 1, 1, 0,
+                                                stream, params, nullptr);
+  const std::string what = planned.is_service
+                               ? gpu_service_symbol(static_cast<GpuService>(planned.index))
+                               : image().kernels[planned.index].symbol;
+  return device().status(code, ("launching " + what).c_str());
+}
+
+}  // namespace cinch::rt

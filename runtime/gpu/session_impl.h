@@ -1,0 +1,97 @@
+// The inside of a session on a GPU. Tables are written on the host, sent where they changed, and
+// then all launches of a call are enqueued.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "runtime/gpu/plan.h"
+#include "runtime/gpu/session.h"
+#include "runtime/gpu/tables.h"
+#include "runtime/session/tensor_facts.h"
+
+namespace cinch::rt {
+
+struct GpuSession::Impl {
+  Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts);
+
+  // One kind of call: its launches, and what they read.
+  struct Call {
+    explicit Call(const GpuTensorLayout& layout, std::size_t num_tensors)
+        : table(layout, num_tensors) {}
+    std::vector<PlannedLaunch> launches;
+    GpuTable table;
+    bool was_made = false;  // its memory is bound
+  };
+
+  // ---- session_open.cpp ----
+  Status open(GpuStream stream);
+  Status set_parameters();
+  Status plan(EntryKind kind);
+  Status plan_encode(Call& call);
+  Status plan_decode(EntryKind kind, Call& call);
+  Status plan_finish(Call& call);
+  Result<std::int64_t> most(HostExprId expr) const;
+  Status measure();
+  Status measure_tensor(std::size_t tensor);
+  Status place_memory();
+  Status send_constants(GpuStream stream);
+  Status place_blocks(GpuStream stream);
+  void place_buffers(EntryKind kind);
+  GpuAddress own_address(std::size_t tensor, BufferIndex b) const;
+  Status run_init(GpuStream stream);
+
+  // ---- session.cpp: states, wherever the device has them now ----
+  Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
+
+  // ---- session_calls.cpp ----
+  Status bind_tensors(EntryKind kind, std::span<const GpuAddress> gradients,
+                      std::span<const GpuAddress> outputs);
+  Status bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads, std::uint64_t step);
+  /// Everything of the tables that follows from parameters and step.
+  Status write_facts(EntryKind kind, std::uint64_t step);
+  Status write_tensor_facts(EntryKind kind, std::size_t tensor, std::uint64_t step);
+  Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
+  Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
+  Status enqueue(EntryKind kind, GpuStream stream);
+  Status launch(const Call& made, const PlannedLaunch& planned, GpuStream stream);
+  Result<bool> is_capturing(GpuStream stream) const;
+
+  const ProgramImage& image() const { return program->image(); }
+  const ProgramInfo& info() const { return program->info(); }
+  const GpuDevice& device() const { return *program->device(); }
+  std::size_t num_tensors() const { return facts.size(); }
+  bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
+  // Init shares the table of encode: neither has the other's buffers.
+  Call& call_of(EntryKind kind) {
+    return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? EntryKind::Encode : kind)];
+  }
+  HostEnv env(std::size_t tensor, std::uint64_t step) const {
+    return host_env(facts[tensor], parameters, step);
+  }
+  bool is_f32() const { return options.dtype == kF32; }
+  BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const;
+
+  std::shared_ptr<const GpuProgram> program;
+  GpuSessionOptions options;
+  GpuTensorLayout layout;
+  std::vector<TensorFacts> facts;
+  ParameterValues parameters, largest;
+  std::array<std::unique_ptr<Call>, kNumEntries> calls;  // null: the program cannot
+  std::vector<PlannedLaunch> init_launches;
+
+  // Memory. By tensor and buffer: what the session holds itself; the largest a buffer gets.
+  GpuArena arena;
+  std::vector<std::vector<GpuArena::Piece>> pieces;  // kNone: the caller's
+  std::vector<std::vector<std::int64_t>> capacities;
+  std::vector<GpuArena::Piece> constants;                // by constant
+  std::vector<GpuArena::Piece> scratch_in, scratch_out;  // f32, by tensor; may be kNone
+  std::array<GpuArena::Piece, kNumEntries> table_pieces{};
+  // Status words and counts, zero at the start of each call.
+  GpuArena::Piece call_words = 0, swapped = 0, outcomes = 0;
+  std::size_t call_words_bytes = 0;
+  GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
+  // Blocks by kernel, then those of services; with many tensors, tables of num_tensors + 1 words.
+  std::vector<std::uint32_t> num_blocks;
+};
+
+}  // namespace cinch::rt

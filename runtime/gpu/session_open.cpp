@@ -1,0 +1,339 @@
+// Opening a session on a GPU: launches planned, memory measured and made, constants and states
+// sent.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/gpu/session_impl.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::int64_t kServiceElems = 4096;  // of a block, where there are that many
+constexpr std::int64_t kMostServiceBlocks = 4096;
+
+TensorFacts facts_of(const ProgramInfo& info, const GpuSessionOptions& options,
+                     const GpuTensorShape& shape) {
+  return facts_for(info, {shape.rows, shape.cols, options.world, options.worker, options.seed,
+                          shape.tensor, shape.piece});
+}
+
+bool is_callers(BufferRole role) {
+  return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field ||
+         role == BufferRole::Count || role == BufferRole::Constant;
+}
+
+PlannedLaunch service(GpuService which, std::uint32_t arg0 = kNoIndex,
+                      std::uint32_t arg1 = kNoIndex) {
+  return {.is_service = true,
+          .index = static_cast<std::uint32_t>(which),
+          .arg0 = arg0,
+          .arg1 = arg1,
+          .is_guarded = false};
+}
+
+}  // namespace
+
+GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts)
+    : program(std::move(loaded)),
+      options(std::move(opts)),
+      layout(gpu_tensor_layout(program->image())),
+      parameters(program->info()),
+      largest(program->info()) {
+  for (const GpuTensorShape& shape : options.tensors) {
+    facts.push_back(facts_of(program->info(), options, shape));
+  }
+}
+
+Status GpuSession::Impl::open(GpuStream stream) {
+  for (const GpuTensorShape& shape : options.tensors) {
+    const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
+    if (Status status = check_facts(given); !status) return status;
+  }
+  if (options.dtype != kF32 && options.dtype != kF16 && options.dtype != kBF16) {
+    return fail(
+        ErrorKind::InvalidArgument,
+        fmt::format("tensors of {}: f32, f16 and bf16 are taken", dtype_name(options.dtype)));
+  }
+  if (Status status = set_parameters(); !status) return status;
+  for (const EntryKind kind :
+       {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd, EntryKind::Finish}) {
+    if (Status status = plan(kind); !status) return status;
+  }
+  if (Status status = measure(); !status) return status;
+  const GpuDevice::Scope scope(device());
+  if (Status status = place_memory(); !status) return status;
+  if (Status status = send_constants(stream); !status) return status;
+  if (Status status = place_blocks(stream); !status) return status;
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (calls[kind]) place_buffers(static_cast<EntryKind>(kind));
+  }
+  return run_init(stream);
+}
+
+Status GpuSession::Impl::set_parameters() {
+  for (const auto& [name, value] : options.parameters) {
+    if (Status status = parameters.set(name, value); !status) return status;
+    if (Status status = largest.set(name, value); !status) return status;
+  }
+  for (const auto& [name, value] : options.largest_parameters) {
+    if (Status status = largest.set(name, value); !status) return status;
+  }
+  return Ok{};
+}
+
+BufferIndex GpuSession::Impl::buffer_of(BufferRole role, std::uint32_t role_index) const {
+  const auto& buffers = image().buffers;
+  for (BufferIndex b = 0; b < buffers.size(); ++b) {
+    if (buffers[b].role == role && buffers[b].role_index == role_index) return b;
+  }
+  return kNoIndex;
+}
+
+Result<std::int64_t> GpuSession::Impl::most(HostExprId expr) const {
+  std::int64_t found = 0;
+  for (const TensorFacts& tensor : facts) {
+    for (const ParameterValues* values : {&parameters, &largest}) {
+      const auto value = info().exprs.eval_int(expr, host_env(tensor, *values, 0));
+      if (!value) return value;
+      found = std::max(found, *value);
+    }
+  }
+  return found;
+}
+
+Status GpuSession::Impl::plan(EntryKind kind) {
+  // Decode serves where a program has no decode-add of its own; a default finish divides.
+  const bool is_possible = kind == EntryKind::DecodeAdd ? has(EntryKind::Decode)
+                           : kind == EntryKind::Finish  ? has(EntryKind::Decode)
+                                                        : has(kind);
+  if (!is_possible) return Ok{};
+  auto& made = calls[static_cast<std::size_t>(kind)];
+  made = std::make_unique<Call>(layout, num_tensors());
+  Call& call = *made;
+  switch (kind) {
+    case EntryKind::Encode:
+      return plan_encode(call);
+    case EntryKind::Finish:
+      return plan_finish(call);
+    default:
+      return plan_decode(kind, call);
+  }
+}
+
+Status GpuSession::Impl::plan_encode(Call& call) {
+  const auto bound = [this](HostExprId expr) { return most(expr); };
+  const std::uint32_t type = options.dtype == kF16 ? 1 : 2;
+  const BufferIndex gradient = buffer_of(BufferRole::Gradient);
+  if (!is_f32()) call.launches.push_back(service(GpuService::Widen, gradient, type));
+  const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Encode)];
+  if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+    return status;
+  }
+  if (!image().messages.empty()) {
+    call.launches.push_back(service(GpuService::FindNonFinite, gradient));
+  }
+  call.launches.push_back(service(GpuService::Seal));
+  if (!has(EntryKind::Init)) return Ok{};
+  const Entry& init = image().entries[static_cast<std::size_t>(EntryKind::Init)];
+  if (Status status = plan_steps(image(), init.steps, bound, init_launches); !status) return status;
+  init_launches.push_back(
+      service(GpuService::Commit, kNoIndex, static_cast<std::uint32_t>(EntryKind::Init)));
+  return Ok{};
+}
+
+Status GpuSession::Impl::plan_decode(EntryKind kind, Call& call) {
+  const BufferIndex output = buffer_of(BufferRole::Output);
+  const bool is_own = kind == EntryKind::Decode || has(EntryKind::DecodeAdd);
+  const EntryKind runs = is_own ? kind : EntryKind::Decode;
+  call.launches.push_back(service(GpuService::Open));
+  const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
+  const auto bound = [this](HostExprId expr) { return most(expr); };
+  if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+    return status;
+  }
+  call.launches.push_back(service(GpuService::Fill, output));
+  if (!is_own) call.launches.push_back(service(GpuService::AddTo, output));
+  if (kind == EntryKind::Decode && !is_f32()) {
+    call.launches.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::plan_finish(Call& call) {
+  const BufferIndex sum = buffer_of(BufferRole::Gradient), output = buffer_of(BufferRole::Output);
+  if (has(EntryKind::Finish)) {
+    const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Finish)];
+    const auto bound = [this](HostExprId expr) { return most(expr); };
+    if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+      return status;
+    }
+    if (!image().messages.empty()) {
+      call.launches.push_back(service(GpuService::FindNonFinite, sum));
+    }
+    call.launches.push_back(
+        service(GpuService::Commit, output, static_cast<std::uint32_t>(EntryKind::Finish)));
+  } else {
+    PlannedLaunch divide = service(GpuService::Divide, output, sum);
+    divide.value = options.world;
+    call.launches.push_back(divide);
+  }
+  if (!is_f32()) {
+    call.launches.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
+  }
+  return Ok{};
+}
+
+// The most bytes of every buffer of every tensor, as pieces of the arena.
+Status GpuSession::Impl::measure() {
+  pieces.resize(num_tensors());
+  capacities.resize(num_tensors());
+  scratch_in.assign(num_tensors(), GpuArena::kNone);
+  scratch_out.assign(num_tensors(), GpuArena::kNone);
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    if (Status status = measure_tensor(t); !status) return status;
+  }
+  for (const auto& bytes : image().constants) constants.emplace_back(arena.add(bytes.size()));
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (calls[kind]) table_pieces[kind] = arena.add(calls[kind]->table.size_bytes());
+  }
+  const std::size_t counts = info().counts.size();
+  call_words_bytes = 4 * (kStatusWords + counts) * num_tensors();
+  call_words = arena.add(call_words_bytes);
+  swapped = arena.add(4 * std::max<std::size_t>(info().states.size() * num_tensors(), 1));
+  outcomes = arena.add(sizeof(GpuOutcome) * num_tensors());
+  if (num_tensors() > 1) {
+    first_blocks = arena.add(4 * (image().kernels.size() + 1) * (num_tensors() + 1));
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
+  const auto& buffers = image().buffers;
+  pieces[tensor].assign(buffers.size(), GpuArena::kNone);
+  capacities[tensor].assign(buffers.size(), 0);
+  for (BufferIndex b = 0; b < buffers.size(); ++b) {
+    for (const ParameterValues* values : {&parameters, &largest}) {
+      const auto size =
+          info().exprs.eval_int(buffers[b].size_bytes, host_env(facts[tensor], *values, 0));
+      if (!size) return tl::unexpected<Error>(size.error());
+      capacities[tensor][b] = std::max(capacities[tensor][b], *size);
+    }
+    const bool is_staged =
+        buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
+                                                  has_fixed_size(info(), buffers[b].role_index));
+    if (is_staged || !is_callers(buffers[b].role)) {
+      pieces[tensor][b] = arena.add(static_cast<std::size_t>(capacities[tensor][b]));
+    }
+  }
+  const auto f32_bytes = static_cast<std::size_t>(facts[tensor].num_elems()) * 4;
+  const bool adds_apart = has(EntryKind::Decode) && !has(EntryKind::DecodeAdd);
+  if (!is_f32()) scratch_in[tensor] = arena.add(f32_bytes);
+  if (!is_f32() || adds_apart) scratch_out[tensor] = arena.add(f32_bytes);
+  return Ok{};
+}
+
+Status GpuSession::Impl::place_memory() {
+  if (Status status = arena.allocate(program->device()); !status) return status;
+  for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
+    if (calls[kind]) calls[kind]->table.place(arena.address(table_pieces[kind]));
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::send_constants(GpuStream stream) {
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    Status status = device().write(arena.address(constants[i]), image().constants[i], stream);
+    if (!status) return status;
+  }
+  const auto clear = [&](GpuArena::Piece piece) -> Status {
+    if (arena.size_bytes(piece) == 0) return Ok{};
+    return device().status(
+        device().driver().fill(arena.address(piece), 0, arena.size_bytes(piece), stream),
+        "clearing memory");
+  };
+  for (GpuArena::Piece piece : {swapped, outcomes}) {
+    if (Status status = clear(piece); !status) return status;
+  }
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      if (image().buffers[b].role != BufferRole::State) continue;
+      if (Status status = clear(pieces[t][b]); !status) return status;
+    }
+  }
+  return Ok{};
+}
+
+// How many blocks each launch takes, and where those of each tensor begin.
+Status GpuSession::Impl::place_blocks(GpuStream stream) {
+  const std::size_t num_kernels = image().kernels.size();
+  std::vector<std::uint32_t> firsts;
+  for (std::size_t k = 0; k <= num_kernels; ++k) {
+    std::uint64_t total = 0;
+    for (const TensorFacts& tensor : facts) {
+      firsts.push_back(static_cast<std::uint32_t>(total));
+      if (tensor.num_elems() == 0 && k < num_kernels) continue;
+      std::int64_t blocks = 1;
+      if (k == num_kernels) {
+        blocks = std::clamp((tensor.num_elems() + kServiceElems - 1) / kServiceElems,
+                            std::int64_t{1}, kMostServiceBlocks);
+      } else if (!image().kernels[k].cuda.is_single_block) {
+        const auto per_block = static_cast<std::int64_t>(image().kernels[k].cuda.groups_per_block);
+        for (const ParameterValues* values : {&parameters, &largest}) {
+          const auto groups =
+              info().exprs.eval_int(image().kernels[k].num_groups, host_env(tensor, *values, 0));
+          if (!groups) return tl::unexpected<Error>(groups.error());
+          blocks = std::max(blocks, (*groups + per_block - 1) / per_block);
+        }
+      }
+      total += static_cast<std::uint64_t>(blocks);
+    }
+    if (total > INT32_MAX) {
+      return fail(ErrorKind::Unavailable, "more blocks than a launch on a GPU can have");
+    }
+    firsts.push_back(static_cast<std::uint32_t>(total));
+    num_blocks.push_back(static_cast<std::uint32_t>(total));
+  }
+  if (first_blocks == GpuArena::kNone) return Ok{};
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(firsts.data());
+  return device().write(arena.address(first_blocks), {bytes, 4 * firsts.size()}, stream);
+}
+
+GpuAddress GpuSession::Impl::own_address(std::size_t tensor, BufferIndex b) const {
+  const BufferInfo& buffer = image().buffers[b];
+  if (buffer.role == BufferRole::Constant) return arena.address(constants[buffer.role_index]);
+  if (buffer.role == BufferRole::Count) {
+    const std::size_t counts = info().counts.size();
+    return arena.address(call_words) +
+           4 * (kStatusWords * num_tensors() + tensor * counts + buffer.role_index);
+  }
+  // The present value of a state that changes in place is its State buffer's memory.
+  const BufferIndex held =
+      buffer.role == BufferRole::StateInPlace ? buffer_of(BufferRole::State, buffer.role_index) : b;
+  return arena.address(pieces[tensor][held]);
+}
+
+// Addresses that no call changes.
+void GpuSession::Impl::place_buffers(EntryKind kind) {
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    GpuTensorEntry entry = call_of(kind).table.entry(t);
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      entry.set_buffer(b, own_address(t, b));
+    }
+    const bool adds_apart = kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd);
+    if (scratch_in[t] != GpuArena::kNone && kind == EntryKind::Encode) {
+      entry.set_buffer(buffer_of(BufferRole::Gradient), arena.address(scratch_in[t]));
+    }
+    if (scratch_out[t] != GpuArena::kNone &&
+        (adds_apart || (!is_f32() && kind != EntryKind::DecodeAdd))) {
+      entry.set_buffer(buffer_of(BufferRole::Output), arena.address(scratch_out[t]));
+    }
+  }
+}
+
+Status GpuSession::Impl::run_init(GpuStream stream) {
+  if (init_launches.empty()) return Ok{};
+  return call(EntryKind::Init, 0, stream);
+}
+
+}  // namespace cinch::rt

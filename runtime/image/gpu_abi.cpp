@@ -1,0 +1,68 @@
+// Offsets of the tables that gpu_abi.h describes.
+#include "runtime/image/gpu_abi.h"
+
+#include <algorithm>
+
+#include "runtime/core/check.h"
+
+namespace cinch::rt {
+
+GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes,
+                                  std::size_t num_params, std::size_t num_kernels) {
+  // An array of nothing is no array.
+  const auto at_least_one = [](std::size_t n) { return std::max<std::size_t>(n, 1); };
+  GpuTensorLayout layout;
+  layout.num_buffers = at_least_one(num_buffers);
+  layout.num_sizes = at_least_one(num_sizes);
+  layout.num_params = at_least_one(num_params);
+  layout.num_kernels = at_least_one(num_kernels);
+  layout.bytes = layout.buffers + 8 * layout.num_buffers;
+  layout.sizes = layout.bytes + 8 * layout.num_buffers;
+  layout.groups = layout.sizes + 8 * layout.num_sizes;
+  layout.params = layout.groups + 8 * layout.num_kernels;
+  layout.header = layout.params + 8 * layout.num_params;
+  layout.payload = layout.header + std::size_t{8} * 5;
+  layout.tensor = layout.payload + std::size_t{8} * 2;
+  layout.draw = layout.tensor + 8;
+  layout.size_bytes = layout.draw + std::size_t{4} * 8;
+  return layout;
+}
+
+GpuTensorLayout gpu_tensor_layout(const ProgramImage& image) {
+  return gpu_tensor_layout(image.buffers.size(), image.size_exprs.size(), image.info.params.size(),
+                           image.kernels.size());
+}
+
+const char* gpu_service_symbol(GpuService service) {
+  switch (service) {
+    case GpuService::Zero:
+      return "cinch_zero";
+    case GpuService::Copy:
+      return "cinch_copy";
+    case GpuService::SetRound:
+      return "cinch_set_round";
+    case GpuService::Widen:
+      return "cinch_widen";
+    case GpuService::Narrow:
+      return "cinch_narrow";
+    case GpuService::Check:
+      return "cinch_check";
+    case GpuService::FindNonFinite:
+      return "cinch_find_nonfinite";
+    case GpuService::Seal:
+      return "cinch_seal";
+    case GpuService::Commit:
+      return "cinch_commit";
+    case GpuService::Open:
+      return "cinch_open";
+    case GpuService::Fill:
+      return "cinch_fill";
+    case GpuService::AddTo:
+      return "cinch_add_to";
+    case GpuService::Divide:
+      return "cinch_divide";
+  }
+  CINCH_BUG("no such service");
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,173 @@
+// Whole programs on the emulated GPU against a CPU session, bit for bit: lists of tensors of the
+// edge sizes in one launch, single tensors, several kinds of data, steps with states between them;
+// a non-finite gradient in one tensor leaves the others unharmed. The order of blocks and warps is
+// another one in every test. CINCH_LONG=1 runs all sizes and data.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "codegen/emulator/driver.h"
+#include "codegen/jit/compile_program.h"
+#include "tests/environment.h"
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gpu_list.h"
+#include "tests/programs/harness/matrix.h"
+
+namespace cinch::testing {
+namespace {
+
+rt::SessionOptions options_for(const ProgramFile& program, const Case& one_case,
+                               std::uint32_t tensor) {
+  rt::SessionOptions options;
+  options.rows = one_case.rows;
+  options.cols = one_case.cols;
+  options.threads = 1;
+  options.world = program.world;
+  options.worker = program.world > 1 ? 1 : 0;
+  options.seed = 0x123456789abcdefull;
+  options.tensor = tensor;
+  options.piece = 1;
+  return options;
+}
+
+// Whose message it is is not compared: a list's error names the tensor.
+void forget_message(std::optional<rt::Error>& error) {
+  if (error) error->message.clear();
+}
+
+// What is compared of a step: of no elements, neither device runs anything.
+StepResult comparable(StepResult result, bool is_empty) {
+  forget_message(result.encode_error);
+  forget_message(result.decode_error);
+  forget_message(result.finish_error);
+  if (is_empty) result.states.clear();
+  return result;
+}
+
+class GpuCheck : public ::testing::Test {
+ public:
+  explicit GpuCheck(ProgramFile program) : program_(std::move(program)) {}
+
+  void TestBody() override {
+    const auto compiled = compile(program_);
+    ASSERT_TRUE(compiled) << compiled.error();
+    const auto loaded = load_for(compiled->kernels, architectures().present.back());
+    ASSERT_TRUE(loaded) << loaded.error();
+    loaded_ = *loaded;
+    emulator::GpuOptions gpu;
+    gpu.schedule_seed = std::hash<std::string>()(program_.name);
+    const auto device = rt::GpuDevice::open(emulator::start_driver(gpu));
+    ASSERT_TRUE(device) << device.error().message;
+    auto image =
+        codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
+    ASSERT_TRUE(image) << image.error().message;
+    const auto program = rt::GpuProgram::load(*device, std::move(*image));
+    ASSERT_TRUE(program) << program.error().message;
+    on_gpu_ = *program;
+    for (const std::vector<Case>& list : lists(compiled->oracle.info.is_matrix)) {
+      EXPECT_EQ(run_list(list), "") << describe(list);
+      if (HasFailure()) break;
+    }
+    on_gpu_.reset();
+  }
+
+ private:
+  std::vector<std::vector<Case>> lists(bool is_matrix) const {
+    std::vector<Case> all = cases_for(program_, is_matrix, is_long_run());
+    if (is_long_run()) {
+      std::vector<std::vector<Case>> singles;
+      for (const Case& one : all) singles.push_back({one});
+      singles.push_back(all);
+      return singles;
+    }
+    // All shapes in one list, and the last one alone with data that takes other ways.
+    std::vector<Case> shapes;
+    for (const Case& one : all) {
+      if (one.steps == 2) shapes.push_back(one);
+    }
+    if (is_sample_run() && shapes.size() > 3) shapes.erase(shapes.begin() + 3, shapes.end());
+    std::vector<std::vector<Case>> lists = {shapes};
+    for (const DataKind kind : {DataKind::HeavyTailed, DataKind::Zeros, DataKind::NaN}) {
+      const Case other = {shapes[shapes.size() / 2].rows, shapes[shapes.size() / 2].cols, kind, 3};
+      // The non-finite gradient has company.
+      lists.push_back(kind == DataKind::NaN
+                          ? std::vector<Case>{shapes.back(), other, shapes[shapes.size() / 2]}
+                          : std::vector<Case>{other});
+      if (is_sample_run()) break;
+    }
+    return lists;
+  }
+
+  static std::string describe(const std::vector<Case>& list) {
+    std::string text;
+    for (const Case& one : list) {
+      text += fmt::format("{}x{} {}; ", one.rows, one.cols, data_kind_name(one.data));
+    }
+    return text;
+  }
+
+  static std::vector<float> gradient(const Case& one, std::uint64_t step) {
+    const bool is_bad = one.data == DataKind::NaN || one.data == DataKind::Infinity;
+    const DataKind kind = is_bad && step != 1 ? DataKind::Normal : one.data;
+    return make_gradient(kind, one.rows * one.cols, 17 * step + 5);
+  }
+
+  std::string run_list(const std::vector<Case>& list) {
+    std::vector<rt::SessionOptions> options;
+    std::vector<rt::Session> sessions;
+    std::uint64_t steps = 0;
+    for (const Case& one : list) {
+      options.push_back(options_for(program_, one, static_cast<std::uint32_t>(options.size()) + 3));
+      auto session = rt::Session::open(loaded_, options.back());
+      if (!session) return "open: " + session.error().message;
+      sessions.push_back(std::move(*session));
+      steps = std::max(steps, one.steps);
+    }
+    std::string error;
+    const auto gpu = GpuList::open(on_gpu_, options, error);
+    if (!gpu) return "open on the GPU: " + error;
+    for (std::uint64_t step = 0; step < steps && error.empty(); ++step) {
+      error = run_step_of(list, sessions, *gpu, step);
+    }
+    return error;
+  }
+
+  static std::string run_step_of(const std::vector<Case>& list, std::vector<rt::Session>& sessions,
+                                 GpuList& gpu, std::uint64_t step) {
+    std::vector<std::vector<float>> gradients;
+    for (const Case& one : list) gradients.push_back(gradient(one, step));
+    const std::vector<StepResult> found = gpu.step(gradients, step);
+    for (std::size_t t = 0; t < list.size(); ++t) {
+      const bool is_empty = gradients[t].empty();
+      const StepResult expected =
+          comparable(testing::run_step(sessions[t], gradients[t], step), is_empty);
+      const std::string difference = compare(expected, comparable(found[t], is_empty));
+      if (difference.empty()) continue;
+      const auto& failed = found[t].encode_error ? found[t].encode_error : found[t].decode_error;
+      return fmt::format("tensor {} ({}x{}), step {}: {}{}", t, list[t].rows, list[t].cols, step,
+                         difference, failed ? "\n" + failed->message : "");
+    }
+    return {};
+  }
+
+  ProgramFile program_;
+  std::shared_ptr<const rt::LoadedProgram> loaded_;
+  std::shared_ptr<const rt::GpuProgram> on_gpu_;
+};
+
+void register_folder(const std::filesystem::path& folder) {
+  for (const ProgramFile& program : compressors_of(folder)) {
+    ::testing::RegisterTest("Gpu", program.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [=]() -> GpuCheck* { return new GpuCheck(program); });
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
+
+int main(int argc, char** argv) {
+  using namespace cinch::testing;
+  ::testing::InitGoogleTest(&argc, argv);
+  register_folder(CINCH_STDLIB_DIR);
+  register_folder(CINCH_PROGRAMS_DIR);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,43 @@
+// A list of tensors through a session on a GPU, with its memory: the same steps as run_step makes
+// with a session on a CPU.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/session.h"
+#include "tests/programs/harness/oracle.h"
+
+namespace cinch::testing {
+
+class GpuList {
+ public:
+  /// One tensor per options; world, worker and seed are those of the first. Null with the error's
+  /// text on failure.
+  static std::unique_ptr<GpuList> open(const std::shared_ptr<const rt::GpuProgram>& program,
+                                       const std::vector<rt::SessionOptions>& tensors,
+                                       std::string& error);
+
+  /// Encode, decode and, where the program has one, finish of all tensors, each in one call;
+  /// results by tensor. Payloads stand in memory of exactly their bound.
+  std::vector<StepResult> step(const std::vector<std::vector<float>>& gradients,
+                               std::uint64_t step);
+  rt::GpuSession& session() { return session_; }
+
+ private:
+  GpuList(std::shared_ptr<const rt::GpuProgram> program, rt::GpuSession session);
+  bool encode(const std::vector<std::vector<float>>& gradients, std::uint64_t step,
+              std::vector<StepResult>& results);
+  void decode(std::uint64_t step, std::vector<StepResult>& results);
+  void finish(std::uint64_t step, std::vector<StepResult>& results);
+  void read_states(std::vector<StepResult>& results);
+  rt::GpuAddress memory(std::size_t size_bytes);
+  rt::GpuAddress memory_of(const std::vector<float>& values);
+  std::vector<float> floats_at(rt::GpuAddress address, std::size_t num_elems) const;
+
+  std::shared_ptr<const rt::GpuProgram> program_;
+  rt::GpuSession session_;
+  std::vector<rt::GpuMemory> held_;  // of the step at hand
+};
+
+}  // namespace cinch::testing
