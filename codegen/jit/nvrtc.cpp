@@ -214,6 +214,8 @@ std::vector<std::string> compile_options(const std::string& arch,
       // Functions and values that are not used: the prelude is whole, as are kernels' results.
       "--diag-suppress=177"};
   if (options.line_info) words.emplace_back("--generate-line-info");
+  // Kernels are optimised side by side on all cores.
+  if (nvrtc_report().major >= 13) words.emplace_back("--split-compile=0");
   return words;
 }
 

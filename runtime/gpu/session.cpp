@@ -140,6 +140,10 @@ Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream)
     }
     const GpuDevice::Scope scope(impl_->device());
     if (Status status = impl_->check_host_conditions(kind, step); !status) return status;
+    if (!made->payloads.empty()) {
+      const std::vector<GpuPayload> payloads = made->payloads;
+      if (Status status = impl_->bind_payloads(kind, payloads, step); !status) return status;
+    }
     if (Status status = impl_->write_facts(kind, step); !status) return status;
     return impl_->call_of(kind).table.send(impl_->device(), stream);
   });

@@ -56,6 +56,7 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
   if (Status status = check_count(payloads.size(), num_tensors(), "payloads"); !status) {
     return status;
   }
+  call_of(kind).payloads.assign(payloads.begin(), payloads.end());
   const bool is_encode = kind == EntryKind::Encode;
   for (std::size_t t = 0; t < payloads.size(); ++t) {
     const GpuPayload& given = payloads[t];

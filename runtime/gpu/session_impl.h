@@ -20,6 +20,8 @@ struct GpuSession::Impl {
         : table(layout, num_tensors) {}
     std::vector<PlannedLaunch> launches;
     GpuTable table;
+    std::vector<GpuPayload>
+        payloads;           // of the last call: where fields lie in them depends on sizes
     bool was_made = false;  // its memory is bound
   };
 

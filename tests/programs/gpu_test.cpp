@@ -155,7 +155,9 @@ class GpuCheck : public ::testing::Test {
 };
 
 void register_folder(const std::filesystem::path& folder) {
-  for (const ProgramFile& program : compressors_of(folder)) {
+  std::vector<ProgramFile> programs = compressors_of(folder);
+  if (is_sample_run()) programs = sample_of(std::move(programs));
+  for (const ProgramFile& program : programs) {
     ::testing::RegisterTest("Gpu", program.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                             [=]() -> GpuCheck* { return new GpuCheck(program); });
   }

@@ -1,0 +1,460 @@
+// Sessions on the emulated GPU as their callers use and misuse them: graphs, lists, element types,
+// parameters, corrupt payloads, failing drivers. Results are a CPU session's, bit for bit.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+
+#include "codegen/emulator/driver.h"
+#include "codegen/jit/compile_program.h"
+#include "runtime/core/lang.h"
+#include "runtime/gpu/session.h"
+#include "runtime/session/session.h"
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gradients.h"
+
+namespace cinch::testing {
+namespace {
+
+using rt::ErrorKind;
+using rt::GpuAddress;
+using rt::GpuPayload;
+using Bytes = std::vector<std::uint8_t>;
+
+// A program for both devices.
+struct Both {
+  std::shared_ptr<const rt::LoadedProgram> cpu;
+  rt::ProgramImage gpu;
+};
+
+const Both& program(const std::string& name) {
+  static std::map<std::string, Both> made;
+  const auto found = made.find(name);
+  if (found != made.end()) return found->second;
+  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
+    if (path.stem() != name) continue;
+    const auto compiled = compile(*read_program(path));
+    const auto loaded = load_for(compiled->kernels, "x86-64");
+    auto image =
+        codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
+    return made.emplace(name, Both{*loaded, std::move(*image)}).first->second;
+  }
+  throw std::runtime_error("no program " + name);
+}
+
+class GpuSessionTest : public ::testing::Test {
+ protected:
+  // A fresh device; sessions and memory of the last are gone.
+  void start(const emulator::GpuOptions& options = {}) {
+    memory.clear();
+    device = *rt::GpuDevice::open(emulator::start_driver(options));
+  }
+  void SetUp() override { start(); }
+  void TearDown() override { memory.clear(); }
+
+  std::shared_ptr<const rt::GpuProgram> load(const std::string& name) {
+    return *rt::GpuProgram::load(device, program(name).gpu);
+  }
+  rt::GpuSession open(const std::string& name, const std::vector<std::int64_t>& sizes,
+                      rt::GpuSessionOptions options = {}) {
+    std::uint32_t number = 0;
+    for (const std::int64_t n : sizes) options.tensors.push_back({n, 1, number++, 0});
+    options.seed = 11;
+    auto session = rt::GpuSession::open(load(name), options);
+    EXPECT_TRUE(session) << (session ? "" : session.error().message);
+    return std::move(*session);
+  }
+  static rt::Session open_on_cpu(const std::string& name, std::int64_t n,
+                                 std::uint32_t number = 0) {
+    rt::SessionOptions options;
+    options.rows = n;
+    options.threads = 1;
+    options.seed = 11;
+    options.tensor = number;
+    return *rt::Session::open(program(name).cpu, options);
+  }
+
+  GpuAddress allocate(std::size_t size_bytes) {
+    auto made = rt::GpuMemory::allocate(device, size_bytes);
+    EXPECT_TRUE(made);
+    return memory.emplace_back(std::move(*made)).address();
+  }
+  template <typename T>
+  GpuAddress upload(const std::vector<T>& values) {
+    const GpuAddress at = allocate(values.size() * sizeof(T));
+    write(at, values);
+    return at;
+  }
+  template <typename T>
+  void write(GpuAddress at, const std::vector<T>& values) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+    EXPECT_TRUE(device->write(at, {bytes, values.size() * sizeof(T)}, nullptr));
+  }
+  template <typename T>
+  std::vector<T> download(GpuAddress from, std::size_t count) {
+    std::vector<T> values(count);
+    auto* bytes = reinterpret_cast<std::uint8_t*>(values.data());
+    EXPECT_TRUE(device->read({bytes, count * sizeof(T)}, from, nullptr));
+    return values;
+  }
+  GpuPayload payload_for(rt::GpuSession& session, std::size_t tensor = 0) {
+    const std::int64_t bound = *session.payload_bound(tensor);
+    return {allocate(static_cast<std::size_t>(bound)), bound};
+  }
+  static std::vector<float> gradient(std::int64_t n, std::uint64_t seed = 5) {
+    return make_gradient(DataKind::Normal, n, seed);
+  }
+  static Bytes encode_on_cpu(rt::Session& session, const std::vector<float>& values,
+                             std::uint64_t step) {
+    const auto payload = session.encode(values, step);
+    EXPECT_TRUE(payload);
+    return {payload->begin(), payload->end()};
+  }
+  static std::vector<std::uint32_t> bits(const std::vector<float>& values) {
+    std::vector<std::uint32_t> words;
+    for (const float x : values) words.push_back(std::bit_cast<std::uint32_t>(x));
+    return words;
+  }
+  // Of the last call of the one tensor.
+  rt::GpuTensorOutcome collect(rt::GpuSession& session) {
+    auto outcomes = session.collect(nullptr);
+    EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message);
+    return outcomes ? outcomes->at(0) : rt::GpuTensorOutcome{};
+  }
+
+  std::shared_ptr<const rt::GpuDevice> device;
+  std::vector<rt::GpuMemory> memory;
+};
+
+// ---- graphs ----
+
+TEST_F(GpuSessionTest, a_captured_call_is_replayed_with_new_steps_and_parameters) {
+  rt::GpuSessionOptions options;
+  options.largest_parameters = {{"ratio", 0.05}};
+  auto session = open("dgc", {3000}, options);
+  auto cpu = open_on_cpu("dgc", 3000);
+  const rt::GpuDriver& driver = device->driver();
+  rt::GpuStream stream = nullptr;
+  ASSERT_EQ(driver.stream_create(&stream, 1), 0);
+  const GpuAddress from = allocate(std::size_t{3000} * 4);
+  ASSERT_TRUE(session.set_parameter("ratio", 0.05));
+  const GpuPayload to = payload_for(session);
+  ASSERT_TRUE(session.set_parameter("ratio", 0.01));
+  write(from, gradient(3000, 0));
+  ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, stream));
+  ASSERT_TRUE(cpu.set_parameter("ratio", 0.01));
+  (void)encode_on_cpu(cpu, gradient(3000, 0), 0);
+
+  ASSERT_EQ(driver.capture_begin(stream, 0), 0);
+  ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, stream));
+  rt::GpuGraph graph = nullptr;
+  rt::GpuGraphExec exec = nullptr;
+  ASSERT_EQ(driver.capture_end(stream, &graph), 0);
+  ASSERT_EQ(driver.graph_instantiate(&exec, graph, 0), 0);
+  for (std::uint64_t step = 1; step < 5; ++step) {
+    const double ratio = step == 3 ? 0.05 : 0.01;
+    ASSERT_TRUE(session.set_parameter("ratio", ratio));
+    ASSERT_TRUE(cpu.set_parameter("ratio", ratio));
+    const std::vector<float> values = gradient(3000, step);
+    ASSERT_EQ(driver.stream_synchronize(stream), 0);
+    write(from, values);
+    ASSERT_TRUE(session.prepare(rt::EntryKind::Encode, step, stream));
+    ASSERT_EQ(driver.graph_launch(exec, stream), 0);
+    const auto outcome = session.collect(stream);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_TRUE(outcome->at(0).status) << outcome->at(0).status.error().message;
+    const Bytes expected = encode_on_cpu(cpu, values, step);
+    EXPECT_EQ(
+        download<std::uint8_t>(to.address, static_cast<std::size_t>(outcome->at(0).payload_bytes)),
+        expected)
+        << step;
+  }
+  driver.graph_exec_destroy(exec);
+  driver.graph_destroy(graph);
+}
+
+TEST_F(GpuSessionTest, capture_needs_a_call_with_the_same_memory_before) {
+  auto session = open("onebit", {100});
+  rt::GpuStream stream = nullptr;
+  ASSERT_EQ(device->driver().stream_create(&stream, 1), 0);
+  const GpuAddress from = upload(gradient(100));
+  const GpuPayload to = payload_for(session);
+  ASSERT_EQ(device->driver().capture_begin(stream, 0), 0);
+  const auto status = session.encode({&from, 1}, {&to, 1}, 0, stream);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
+}
+
+// ---- lists ----
+
+TEST_F(GpuSessionTest, many_tensors_take_the_launches_of_one) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t i = 0; i < 40; ++i) sizes.push_back(i * i * 7 % 1500);
+  auto list = open("topk", sizes);
+  auto one = open("topk", {1500});
+  for (const auto kind : {rt::EntryKind::Encode, rt::EntryKind::Decode, rt::EntryKind::Finish}) {
+    EXPECT_GT(one.num_launches(kind), 0u);
+    EXPECT_EQ(list.num_launches(kind), one.num_launches(kind));
+  }
+  std::vector<GpuAddress> from;
+  std::vector<GpuPayload> to;
+  for (std::size_t t = 0; t < sizes.size(); ++t) {
+    // One after another in one bucket would do, too.
+    from.push_back(sizes[t] == 0 ? 0 : upload(gradient(sizes[t], t)));
+    to.push_back(payload_for(list, t));
+  }
+  const std::size_t before = emulator::driver_gpu().allocated_bytes();
+  ASSERT_TRUE(list.encode(from, to, 4, nullptr));
+  const auto outcomes = list.collect(nullptr);
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), before);
+  for (std::size_t t = 0; t < sizes.size(); ++t) {
+    auto cpu = open_on_cpu("topk", sizes[t], static_cast<std::uint32_t>(t));
+    const Bytes expected = encode_on_cpu(cpu, gradient(sizes[t], t), 4);
+    ASSERT_EQ((*outcomes)[t].payload_bytes, static_cast<std::int64_t>(expected.size())) << t;
+    EXPECT_EQ(download<std::uint8_t>(to[t].address, expected.size()), expected) << t;
+  }
+}
+
+TEST_F(GpuSessionTest, tensors_may_lie_in_one_bucket_at_any_offset) {
+  auto session = open("minmax", {1000, 77, 513});
+  const std::vector<float> values = gradient(1700);
+  const GpuAddress bucket = upload(values);
+  const std::vector<std::size_t> offsets = {3, 1003, 1081};
+  std::vector<GpuAddress> from;
+  std::vector<GpuPayload> to;
+  for (std::size_t t = 0; t < 3; ++t) {
+    from.push_back(bucket + 4 * offsets[t]);
+    to.push_back(payload_for(session, t));
+  }
+  ASSERT_TRUE(session.encode(from, to, 0, nullptr));
+  ASSERT_TRUE(session.collect(nullptr));
+  for (std::size_t t = 0; t < 3; ++t) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(offsets[t]);
+    const std::vector<float> part(begin, begin + session.num_elems(t));
+    auto cpu = open_on_cpu("minmax", session.num_elems(t), static_cast<std::uint32_t>(t));
+    const Bytes expected = encode_on_cpu(cpu, part, 0);
+    EXPECT_EQ(download<std::uint8_t>(to[t].address, expected.size()), expected) << t;
+  }
+}
+
+// ---- element types ----
+
+TEST_F(GpuSessionTest, takes_and_gives_f16_and_bf16) {
+  for (const DType dtype : {kF16, kBF16}) {
+    constexpr std::int64_t kElems = 1333;
+    rt::GpuSessionOptions options;
+    options.dtype = dtype;
+    auto session = open("qsgd", {kElems}, options);
+    auto cpu = open_on_cpu("qsgd", kElems);
+    std::vector<std::uint16_t> halves;
+    for (const float x : gradient(kElems)) {
+      halves.push_back(dtype == kF16 ? lang::to_f16(x) : lang::to_bf16(x));
+    }
+    const GpuAddress from = upload(halves);
+    const GpuPayload to = payload_for(session);
+    ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 2, nullptr));
+    const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
+    const auto expected = cpu.encode({halves.data(), dtype, kElems}, 2);
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(download<std::uint8_t>(to.address, bytes), Bytes(expected->begin(), expected->end()));
+    const GpuAddress out = allocate(2 * kElems);
+    ASSERT_TRUE(session.decode({&to, 1}, {&out, 1}, 2, nullptr));
+    EXPECT_TRUE(collect(session).status);
+    std::vector<std::uint16_t> decoded(kElems);
+    const Bytes payload(expected->begin(), expected->end());
+    ASSERT_TRUE(cpu.decode(payload, {decoded.data(), dtype, kElems}, 2));
+    EXPECT_EQ(download<std::uint16_t>(out, kElems), decoded);
+  }
+}
+
+TEST_F(GpuSessionTest, adds_decoded_payloads) {
+  // The first has a decode-add of its own, the second goes through scratch memory.
+  for (const char* name : {"topk", "dgc", "qsgd", "onebit"}) {
+    constexpr std::int64_t kElems = 700;
+    auto session = open(name, {kElems});
+    auto cpu = open_on_cpu(name, kElems);
+    const Bytes payload = encode_on_cpu(cpu, gradient(kElems), 1);
+    const GpuPayload from{upload(payload), static_cast<std::int64_t>(payload.size())};
+    std::vector<float> sum = gradient(kElems, 9);
+    const GpuAddress to = upload(sum);
+    ASSERT_TRUE(session.decode_add({&from, 1}, {&to, 1}, 1, nullptr));
+    EXPECT_TRUE(collect(session).status) << name;
+    ASSERT_TRUE(cpu.decode_add(payload, sum, 1));
+    EXPECT_EQ(download<float>(to, kElems), sum) << name;
+  }
+}
+
+TEST_F(GpuSessionTest, states_move_between_devices) {
+  auto session = open("dgc", {2000});
+  auto cpu = open_on_cpu("dgc", 2000);
+  (void)encode_on_cpu(cpu, gradient(2000, 1), 0);
+  ASSERT_TRUE(session.set_states(0, cpu.states_as_bytes(), nullptr));
+  const GpuAddress from = upload(gradient(2000, 2));
+  const GpuPayload to = payload_for(session);
+  ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 1, nullptr));
+  const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
+  EXPECT_EQ(download<std::uint8_t>(to.address, bytes), encode_on_cpu(cpu, gradient(2000, 2), 1));
+  const auto states = session.states_as_bytes(0, nullptr);
+  ASSERT_TRUE(states);
+  EXPECT_EQ(*states, cpu.states_as_bytes());
+  const auto refused = session.set_states(0, Bytes(100, 1), nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::CorruptFile);
+}
+
+// ---- payloads at fault ----
+
+// Both devices accept the same payloads.
+TEST_F(GpuSessionTest, refuses_the_payloads_that_a_cpu_refuses) {
+  constexpr std::int64_t kElems = 900;
+  for (const char* name : {"topk", "onebit", "threshold"}) {
+    auto session = open(name, {kElems});
+    auto cpu = open_on_cpu(name, kElems);
+    const Bytes good = encode_on_cpu(cpu, gradient(kElems), 3);
+    std::mt19937 random(7);
+    const GpuAddress out = upload(std::vector<float>(kElems, -7.0f));
+    for (int i = 0; i < 120; ++i) {
+      Bytes bad = good;
+      // Headers are a third of the hits.
+      const std::size_t at = random() % (i % 3 == 0 ? std::size_t{72} : bad.size());
+      bad[at] ^= static_cast<std::uint8_t>(1u << random() % 8);
+      if (i % 10 == 9) bad.resize(random() % bad.size());
+      if (bad.empty()) continue;
+      std::vector<float> decoded(kElems);
+      const bool is_good = cpu.decode(bad, decoded, 3).has_value();
+      write(out, std::vector<float>(kElems, -7.0f));
+      const GpuPayload from{upload(bad), static_cast<std::int64_t>(bad.size())};
+      ASSERT_TRUE(session.decode({&from, 1}, {&out, 1}, 3, nullptr));
+      const auto outcome = collect(session);
+      EXPECT_EQ(outcome.status.has_value(), is_good) << name << " byte " << at;
+      if (!is_good) {
+        const auto kind = outcome.status.error().kind;
+        EXPECT_TRUE(kind == ErrorKind::CorruptPayload || kind == ErrorKind::VersionMismatch);
+        decoded.assign(kElems, -7.0f);
+      }
+      EXPECT_EQ(bits(download<float>(out, kElems)), bits(decoded)) << name << " byte " << at;
+    }
+  }
+}
+
+TEST_F(GpuSessionTest, one_corrupt_payload_leaves_the_others_unharmed) {
+  constexpr std::int64_t kElems = 500;
+  auto session = open("topk", {kElems, kElems, kElems});
+  std::vector<GpuPayload> from;
+  std::vector<GpuAddress> to;
+  std::vector<std::vector<float>> expected;
+  for (std::uint32_t t = 0; t < 3; ++t) {
+    auto cpu = open_on_cpu("topk", kElems, t);
+    Bytes payload = encode_on_cpu(cpu, gradient(kElems, t), 0);
+    expected.emplace_back(kElems, -7.0f);
+    if (t != 1) ASSERT_TRUE(cpu.decode(payload, expected.back(), 0));
+    if (t == 1) payload[20] ^= 0x01;  // its fingerprint
+    from.push_back({upload(payload), static_cast<std::int64_t>(payload.size())});
+    to.push_back(upload(std::vector<float>(kElems, -7.0f)));
+  }
+  ASSERT_TRUE(session.decode(from, to, 0, nullptr));
+  const auto outcomes = session.collect(nullptr);
+  ASSERT_TRUE(outcomes);
+  for (std::size_t t = 0; t < 3; ++t) {
+    EXPECT_EQ((*outcomes)[t].status.has_value(), t != 1);
+    EXPECT_EQ(download<float>(to[t], kElems), expected[t]);
+  }
+  // The failure is told once; the session works on.
+  EXPECT_TRUE(session.collect(nullptr)->at(1).status);
+}
+
+// ---- misuse and faults ----
+
+TEST_F(GpuSessionTest, refuses_parameters_beyond_what_it_was_opened_for) {
+  auto session = open("topk", {10000});
+  const auto status = session.set_parameter("ratio", 0.5);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::OutOfRange);
+  EXPECT_FALSE(session.set_parameter("ratio", 7));
+  EXPECT_FALSE(session.set_parameter("rato", 0.1));
+  auto cpu = open_on_cpu("topk", 10000);
+  const GpuAddress from = upload(gradient(10000));
+  const GpuPayload to = payload_for(session);
+  ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
+  const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
+  EXPECT_EQ(download<std::uint8_t>(to.address, bytes), encode_on_cpu(cpu, gradient(10000), 0));
+}
+
+TEST_F(GpuSessionTest, refuses_memory_that_cannot_be_right) {
+  auto session = open("onebit", {100});
+  const GpuAddress from = upload(gradient(100));
+  const GpuPayload to = payload_for(session);
+  const auto refuses = [&](GpuAddress gradient_at, GpuPayload payload) {
+    const auto status = session.encode({&gradient_at, 1}, {&payload, 1}, 0, nullptr);
+    return !status && status.error().kind == ErrorKind::InvalidArgument;
+  };
+  EXPECT_TRUE(refuses(0, to));
+  EXPECT_TRUE(refuses(from + 2, to));
+  EXPECT_TRUE(refuses(from, {to.address + 8, to.size_bytes}));
+  EXPECT_TRUE(refuses(from, {to.address, to.size_bytes - 1}));
+  EXPECT_FALSE(session.encode({}, {&to, 1}, 0, nullptr));
+  EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
+}
+
+TEST_F(GpuSessionTest, a_destroyed_stream_is_an_error_and_the_session_works_on) {
+  auto session = open("onebit", {100});
+  rt::GpuStream stream = nullptr;
+  ASSERT_EQ(device->driver().stream_create(&stream, 1), 0);
+  ASSERT_EQ(device->driver().stream_destroy(stream), 0);
+  const GpuAddress from = upload(gradient(100));
+  const GpuPayload to = payload_for(session);
+  const auto status = session.encode({&from, 1}, {&to, 1}, 0, stream);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
+  EXPECT_NE(status.error().message.find("stream"), std::string::npos);
+  EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
+  EXPECT_TRUE(collect(session).status);
+}
+
+TEST_F(GpuSessionTest, says_when_the_device_has_too_little_memory) {
+  start({.memory_bytes = std::size_t{1} << 20});
+  rt::GpuSessionOptions options;
+  options.tensors = {{1 << 20, 1, 0, 0}};
+  const auto session = rt::GpuSession::open(load("dgc"), options);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().kind, ErrorKind::OutOfMemory);
+  options.tensors = {{1000, 1, 0, 0}};
+  EXPECT_TRUE(rt::GpuSession::open(load("dgc"), options));
+}
+
+// Whichever of the driver's calls fails, it is an error, and the same call again gives what it
+// would have given.
+TEST_F(GpuSessionTest, survives_every_failing_call_of_the_driver) {
+  auto cpu = open_on_cpu("threshold", 1500);
+  const Bytes expected = encode_on_cpu(cpu, gradient(1500), 0);
+  for (std::uint64_t i = 0;; ++i) {
+    auto session = open("threshold", {1500});
+    const GpuAddress from = upload(gradient(1500));
+    const GpuPayload to = payload_for(session);
+    emulator::fail_call(i, rt::kGpuOutOfMemory);
+    const auto status = session.encode({&from, 1}, {&to, 1}, 0, nullptr);
+    if (status) {
+      ASSERT_GT(i, 3u);
+      break;
+    }
+    EXPECT_EQ(status.error().kind, ErrorKind::OutOfMemory);
+    (void)session.collect(nullptr);
+    ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr)) << i;
+    const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
+    EXPECT_EQ(download<std::uint8_t>(to.address, bytes), expected) << i;
+    start();
+  }
+}
+
+TEST_F(GpuSessionTest, an_image_for_another_device_is_refused) {
+  rt::ProgramImage image = program("onebit").gpu;
+  image.target = "cuda:sm_90";
+  const auto loaded = rt::GpuProgram::load(device, image);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().kind, ErrorKind::Unavailable);
+}
+
+}  // namespace
+}  // namespace cinch::testing
