@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <new>
 
@@ -21,7 +22,7 @@ constexpr std::size_t kGuardBytes = 4096;
 // Stacks begin at different places of their pages: else all would use the same few lines of the
 // processor's caches.
 constexpr std::size_t kColours = 128, kColourBytes = 192;
-constexpr std::size_t kStrideBytes = StackPool::kStackBytes + kGuardBytes;
+constexpr std::size_t kStrideBytes = kStackBytes + kGuardBytes;
 
 // The fiber that switched last.
 Fiber* g_from = nullptr;
@@ -34,9 +35,7 @@ void enter(context::transfer_t transfer) {
 }  // namespace
 
 StackPool::~StackPool() {
-  if (!memory_) return;
-  abandon();
-  ::munmap(memory_, kStrideBytes * num_stacks_);
+  if (memory_) ::munmap(memory_, kStrideBytes * num_stacks_);
 }
 
 char* StackPool::begin_of(std::size_t index) const {
@@ -44,7 +43,6 @@ char* StackPool::begin_of(std::size_t index) const {
 }
 
 void StackPool::resize(std::size_t num_stacks) {
-  abandon();
   if (num_stacks <= num_stacks_) return;
   void* memory = ::mmap(nullptr, kStrideBytes * num_stacks, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -59,10 +57,11 @@ void StackPool::resize(std::size_t num_stacks) {
 
 void StackPool::abandon() {
 #ifdef CINCH_HAS_ADDRESS_SANITIZER
-  for (std::size_t i = 0; i < num_stacks_; ++i) {
+  for (std::size_t i = 0; i < used_stacks_; ++i) {
     __asan_unpoison_memory_region(begin_of(i), kStackBytes);
   }
 #endif
+  used_stacks_ = 0;
 }
 
 Fiber StackPool::make(std::size_t index, void (*body)()) {
@@ -72,6 +71,7 @@ Fiber StackPool::make(std::size_t index, void (*body)()) {
   const std::size_t usable = kStackBytes - index % kColours * kColourBytes;
   fiber.context = context::make_fcontext(begin_of(index) + usable, usable, enter);
   fiber.body = body;
+  used_stacks_ = std::max(used_stacks_, index + 1);
   return fiber;
 }
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "codegen/emulator/hooks.h"
+
 namespace cinch::emulator {
 
 /// A place where execution can go on: a stack that sleeps.
@@ -18,23 +20,24 @@ struct Fiber {
 /// Stacks of one size, with pages between them that nobody may touch.
 class StackPool {
  public:
-  static constexpr std::size_t kStackBytes = std::size_t{256} << 10;
   StackPool() = default;
   ~StackPool();
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
 
-  /// At least as many stacks; what was on them is gone. Throws std::bad_alloc.
+  /// At least as many stacks. What was on them is gone, and must have been abandoned. Throws
+  /// std::bad_alloc.
   void resize(std::size_t num_stacks);
   /// A fiber that runs `body` on stack `index` when it is first switched to; `body` never returns.
   Fiber make(std::size_t index, void (*body)());
-  /// Memory of frames that will never run again.
+  /// The frames of all fibers made since the last time will never run again.
   void abandon();
 
  private:
   char* begin_of(std::size_t index) const;
   char* memory_ = nullptr;
   std::size_t num_stacks_ = 0;
+  std::size_t used_stacks_ = 0;  // since abandon(): those below
 };
 
 /// From the running stack, kept in `from`, to another; comes back when some stack switches to

@@ -7,6 +7,8 @@
 namespace cinch::emulator {
 
 inline constexpr std::uint64_t kModuleAbi = 1;
+/// Of a thread's stack; a function's frame may take half of it.
+inline constexpr std::uint64_t kStackBytes = std::uint64_t{256} << 10;
 
 struct Dim {
   std::uint32_t x = 1, y = 1, z = 1;

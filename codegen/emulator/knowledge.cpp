@@ -6,8 +6,6 @@
 namespace cinch::emulator {
 namespace {
 
-constexpr std::uint32_t kWarpLanes = 32;
-
 struct ByThread {
   bool operator()(const std::pair<std::uint32_t, std::uint32_t>& a, std::uint32_t thread) const {
     return a.first < thread;

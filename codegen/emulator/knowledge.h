@@ -10,6 +10,8 @@
 
 namespace cinch::emulator {
 
+inline constexpr std::uint32_t kWarpLanes = 32;
+
 struct Knowledge {
   /// By warp of the grid: accesses of its lanes with a clock below this. Missing ones are 0.
   std::vector<std::uint32_t> warps;

@@ -14,27 +14,27 @@ namespace {
 // Back edges between two looks at the schedule.
 constexpr std::uint64_t kFuelSlice = std::uint64_t{1} << 16;
 constexpr std::uint64_t kSharedPageBytes = Shadow::kPageBytes;
-constexpr std::uint64_t kRedZoneBytes = 64;
+constexpr std::uint64_t kSharedRedZoneBytes = 64;
 // Yields of threads that wait for others' writes, while nothing else happens, before that counts
 // as for ever: for each ready thread, and at least.
 constexpr std::uint64_t kPatiencePerThread = 2000, kPatience = 100000;
+
+std::uint64_t shared_end(const KernelEntry& kernel, std::size_t dynamic_bytes) {
+  std::uint64_t end = kSharedRedZoneBytes;
+  for (std::uint64_t i = 0; i < kernel.num_shared; ++i) {
+    end = std::max(end, kernel.shared[i].offset + kernel.shared[i].size_bytes);
+  }
+  if (kernel.dynamic_offset != kNoDynamicShared) end = kernel.dynamic_offset + dynamic_bytes;
+  return end + kSharedRedZoneBytes;
+}
+
+}  // namespace
 
 Dim index_in(std::uint64_t linear, const Dim& size) {
   return {static_cast<std::uint32_t>(linear % size.x),
           static_cast<std::uint32_t>(linear / size.x % size.y),
           static_cast<std::uint32_t>(linear / size.x / size.y)};
 }
-
-std::uint64_t shared_end(const KernelEntry& kernel, std::size_t dynamic_bytes) {
-  std::uint64_t end = kRedZoneBytes;
-  for (std::uint64_t i = 0; i < kernel.num_shared; ++i) {
-    end = std::max(end, kernel.shared[i].offset + kernel.shared[i].size_bytes);
-  }
-  if (kernel.dynamic_offset != kNoDynamicShared) end = kernel.dynamic_offset + dynamic_bytes;
-  return end + kRedZoneBytes;
-}
-
-}  // namespace
 
 Launch::Launch(const LaunchRequest& request, const LaunchPlace& place)
     : request_(request),

@@ -19,7 +19,8 @@
 
 namespace cinch::emulator {
 
-inline constexpr std::uint32_t kWarpLanes = 32;
+/// Coordinates of a thread in a block, or of a block in a grid; x runs fastest.
+Dim index_in(std::uint64_t linear, const Dim& size);
 
 /// What a launch is for.
 struct LaunchRequest {

@@ -12,12 +12,6 @@ std::string dim_text(const Dim& at) {
          ")";
 }
 
-Dim index_in(std::uint64_t linear, const Dim& size) {
-  return {static_cast<std::uint32_t>(linear % size.x),
-          static_cast<std::uint32_t>(linear / size.x % size.y),
-          static_cast<std::uint32_t>(linear / size.x / size.y)};
-}
-
 std::string bytes_text(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " byte" : " bytes");
 }

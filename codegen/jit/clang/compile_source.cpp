@@ -32,6 +32,7 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
                         std::string_view prelude) {
   initialize_target();
   Compiled compiled;
+  std::string complaints;
   llvm::LLVMContext context;
   Lap lap;
   auto module = run_front_end(request, source, prelude, context, compiled.log);
@@ -43,6 +44,8 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
     optimize(request, *module, *machine);
   } else if (!make_emulated(request, source, *module, *machine, compiled.log)) {
     return compiled;
+  } else {
+    watch_frames(*module, complaints);
   }
   compiled.times.optimizer_ms = lap.take();
   if (request.output == kCinchLlvmIr) {
@@ -51,6 +54,10 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
   }
   compiled.bytes = emit_machine_code(request, *module, *machine);
   compiled.times.machine_code_ms = lap.take();
+  if (!complaints.empty()) {
+    compiled.log += complaints;
+    compiled.bytes.clear();
+  }
   return compiled;
 }
 

@@ -2,6 +2,7 @@
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -128,6 +129,19 @@ void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& k
            describer.word(places.size()), describer.array(ranges), describer.word(ranges.size()),
            describer.text(llvm::StringRef(text.data(), text.size())), describer.word(text.size())}),
       emulator::kModuleSymbol);
+}
+
+void watch_frames(llvm::Module& module, std::string& complaints) {
+  const std::string limit = std::to_string(emulator::kStackBytes / 2);
+  for (llvm::Function& function : module) function.addFnAttr("warn-stack-size", limit);
+  const auto note = [](const llvm::DiagnosticInfo* info, void* log) {
+    const auto* frame = llvm::dyn_cast<llvm::DiagnosticInfoStackSize>(info);
+    if (!frame) return;
+    *static_cast<std::string*>(log) +=
+        "the emulated GPU has no stack for " + frame->getFunction().getName().str() +
+        ": a thread of it takes " + std::to_string(frame->getStackSize()) + " bytes\n";
+  };
+  module.getContext().setDiagnosticHandlerCallBack(note, &complaints);
 }
 
 bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,

@@ -67,6 +67,9 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const char* 
 /// Instead of `optimize`, for the emulated GPU. False with a message in `log` for what it has not.
 bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
                    llvm::Module& module, llvm::TargetMachine& machine, std::string& log);
+/// From here on, functions whose frames the emulator's stacks cannot hold add to `complaints`,
+/// which outlives the module's context.
+void watch_frames(llvm::Module& module, std::string& complaints);
 /// Object file or assembly text, by request.output.
 Bytes emit_machine_code(const CinchClangRequest& request, llvm::Module& module,
                         llvm::TargetMachine& machine);
