@@ -1,0 +1,68 @@
+"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--check]: the folder that tests/gpu/run takes along to a machine with a
+GPU: programs as images (one for the GPU, one for its CPU side), the programs that run them, and the libraries that a bare machine lacks.
+With --check, gpu_check runs at once on the emulated GPU (--arch emulated)."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+MOST_BYTES = 60 << 20
+PROGRAMS = ["gpu_check"]
+# What every Linux has, or must have its own of.
+OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
+
+
+def names(cinch):
+    listed = subprocess.run([cinch, "list", "--json"], check=True, capture_output=True, text=True).stdout
+    # A wrapper is no program: `paper` and payload are its inner compressor's.
+    return [entry["name"] for entry in json.loads(listed) if entry["family"] != "wrap"]
+
+
+def libraries(program):
+    found = {}
+    for line in subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout.splitlines():
+        match = re.match(r"\s*(\S+) => (\S+)", line)
+        if match and not OF_THE_MACHINE.match(match[1]):
+            found[match[1]] = match[2]
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--cpu", default="x86-64-v3")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    build = pathlib.Path(options.build)
+    cinch = str(build / "bin" / "cinch")
+    shutil.rmtree(options.folder, ignore_errors=True)
+    options.folder.mkdir(parents=True)
+    wanted = [name for name in options.only.split(",") if name] or names(cinch)
+    target = options.arch if options.arch == "emulated" else f"cuda:{options.arch}"
+    for name in wanted:
+        for kind, made_for in (("gpu", target), ("cpu", f"cpu:{options.cpu}")):
+            image = options.folder / f"{name}.{kind}.image"
+            subprocess.run([cinch, "build", name, "--emit=image", "--target", made_for, "--output", image], check=True)
+    for program in PROGRAMS:
+        source = build / "tests" / program
+        shutil.copy2(source, options.folder / program)
+        for library, path in libraries(source).items():
+            shutil.copy2(path, options.folder / library)
+    size = sum(file.stat().st_size for file in options.folder.iterdir())
+    print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")
+    if size > MOST_BYTES:
+        sys.exit(f"at most {MOST_BYTES >> 20} MiB can be taken along")
+    if options.check:
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(options.folder))
+        checked = subprocess.run([options.folder / "gpu_check", options.folder, "--device", "emulated", "--quick"], env=environment)
+        sys.exit(checked.returncode)
+
+
+main()
