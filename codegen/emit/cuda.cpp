@@ -64,7 +64,7 @@ std::string launch_structs(const kir::KernelProgram& program) {
       "  CinchOutcome* outcomes;\n"
       "  const u32* first_block;\n"
       "  i64 value;\n"
-      "  u32 num_tensors, num_states, is_guarded, arg0, arg1, num_conditions;\n"
+      "  u32 num_tensors, num_states, service, is_guarded, arg0, arg1, num_conditions;\n"
       "  CinchCondition conditions[{}];\n"
       "}};\n"
       "static_assert(sizeof(CinchLaunch) == {});\n"
@@ -78,6 +78,19 @@ std::string launch_structs(const kir::KernelProgram& program) {
   constant("kPayloadVersion", rt::kPayloadFormatVersion);
   constant("kPayloadFaultBit", rt::kPayloadFaultBit);
   constant("kConditionBit", rt::kConditionBit);
+  const auto service = [&](const char* name, rt::GpuService value) {
+    constant(name, static_cast<std::uint32_t>(value));
+  };
+  service("kServiceZero", rt::GpuService::Zero);
+  service("kServiceCopy", rt::GpuService::Copy);
+  service("kServiceSetRound", rt::GpuService::SetRound);
+  service("kServiceCheck", rt::GpuService::Check);
+  service("kServiceWiden", rt::GpuService::Widen);
+  service("kServiceNarrow", rt::GpuService::Narrow);
+  service("kServiceFindNonFinite", rt::GpuService::FindNonFinite);
+  service("kServiceFill", rt::GpuService::Fill);
+  service("kServiceAddTo", rt::GpuService::AddTo);
+  service("kServiceDivide", rt::GpuService::Divide);
   const auto fault = [&](const char* name, rt::PayloadFault value) {
     constant(name, static_cast<std::uint32_t>(value));
   };
@@ -122,8 +135,9 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
     source.symbols.push_back(kernel.info.symbol);
   }
   source.text += emit_services(program) + "}  // namespace cinch\n";
-  for (std::size_t i = 0; i < rt::kNumGpuServices; ++i) {
-    source.symbols.emplace_back(rt::gpu_service_symbol(static_cast<rt::GpuService>(i)));
+  for (const rt::GpuService kernel :
+       {rt::GpuService::Zero, rt::GpuService::Seal, rt::GpuService::Commit, rt::GpuService::Open}) {
+    source.symbols.emplace_back(rt::gpu_service_symbol(kernel));
   }
   return source;
 }

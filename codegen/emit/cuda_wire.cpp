@@ -107,7 +107,7 @@ class ServiceEmitter {
 
   std::string emit() {
     emit_buffer_of();
-    emit_moves();
+    emit_serve();
     emit_seal();
     emit_commit();
     emit_open();
@@ -137,58 +137,20 @@ class ServiceEmitter {
       if (!other_buffer(program_, b)) continue;
       line(fmt::format("if (index == {}u) return {};", b, buffer_text(program_, b)));
     }
+    line(fmt::format("if (index >= {}u) return nullptr;", program_.buffers.size()));
     line("return static_cast<u8*>(args.buffers[index]);");
     line("}");
     out_.blank();
   }
 
-  // A kernel of one statement.
-  void service(rt::GpuService which, const std::string& statement) {
-    open_kernel(which, true);
-    line(statement);
+  // All services that the wire has no part in.
+  void emit_serve() {
+    open_kernel(rt::GpuService::Zero, true);
+    line("u8* const to = buffer_of(launch, args, place.tensor, launch.arg0);");
+    line("u8* const from = buffer_of(launch, args, place.tensor, launch.arg1);");
+    line("serve(launch, args, place.tensor, status, threads, to, from);");
     line("}");
     out_.blank();
-  }
-
-  void emit_moves() {
-    using rt::GpuService;
-    const std::string to = "buffer_of(launch, args, place.tensor, launch.arg0)";
-    const std::string from = "buffer_of(launch, args, place.tensor, launch.arg1)";
-    service(GpuService::Zero, fmt::format("zero_bytes(threads, {}, args.bytes[launch.arg0]);", to));
-    service(GpuService::Copy,
-            fmt::format("move_bytes(threads, {}, {}, args.bytes[launch.arg0]);", to, from));
-    service(GpuService::SetRound,
-            fmt::format("if (threads.rank == 0u) *reinterpret_cast<i64*>({}) = launch.value + "
-                        "i64(args.sizes[launch.arg1]);",
-                        to));
-    service(
-        GpuService::Check,
-        "if (threads.rank == 0u && args.sizes[launch.arg0] == 0u) fail_call(status, launch.arg1 "
-        "| kConditionBit);");
-    service(GpuService::Widen,
-            fmt::format("widen(threads, {}, static_cast<const u8*>(args.tensor), num_elems(args), "
-                        "launch.arg1);",
-                        to));
-    service(GpuService::Narrow,
-            fmt::format("if (status[1] == 0u) narrow(threads, static_cast<u8*>(args.tensor), {}, "
-                        "num_elems(args), launch.arg1);",
-                        to));
-    service(GpuService::FindNonFinite,
-            fmt::format("if (status[1] != 0u && holds_nonfinite(threads, {}, num_elems(args))) "
-                        "flag_nonfinite(status);",
-                        to));
-    service(GpuService::Fill,
-            fmt::format("if ((status[0] & kMarked) != 0u) store_each<StoredF32>(threads, {}, "
-                        "num_elems(args), [](u64) {{ return quiet_nan(); }});\n"
-                        "  if (threads.rank == 0u) note_outcome(launch.outcomes[place.tensor], "
-                        "status);",
-                        to));
-    service(GpuService::AddTo,
-            fmt::format("if (status[1] == 0u) add_to(threads, static_cast<u8*>(args.tensor), {}, "
-                        "num_elems(args));",
-                        to));
-    service(GpuService::Divide,
-            fmt::format("divide(threads, {}, {}, num_elems(args), f32(launch.value));", to, from));
   }
 
   // States with a second buffer in an entry: the pairs to be swapped.
@@ -278,9 +240,8 @@ class ServiceEmitter {
     open_kernel(rt::GpuService::Commit, false);
     line("const bool is_marked = (status[0] & kMarked) != 0u;");
     line(
-        "if (is_marked && launch.arg0 != ~0u) store_each<StoredF32>(threads, "
-        "static_cast<u8*>(args.buffers[launch.arg0]), num_elems(args), [](u64) { return "
-        "quiet_nan(); });");
+        "if (is_marked && launch.arg0 != ~0u) fill_nan(threads, "
+        "static_cast<u8*>(args.buffers[launch.arg0]), num_elems(args));");
     line("if (threads.rank != 0u) return;");
     line("note_outcome(launch.outcomes[place.tensor], status);");
     line("if (is_marked || status[1] != 0u) return;");

@@ -199,6 +199,7 @@ Status GpuSession::Impl::launch(const Call& made, const PlannedLaunch& planned, 
   }
   args.num_tensors = static_cast<std::uint32_t>(num_tensors());
   args.num_states = static_cast<std::uint32_t>(info().states.size());
+  args.service = planned.index;
   args.is_guarded = planned.is_guarded ? 1 : 0;
   args.arg0 = planned.arg0;
   args.arg1 = planned.arg1;

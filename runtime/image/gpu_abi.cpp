@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "runtime/core/check.h"
-
 namespace cinch::rt {
 
 GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes,
@@ -35,34 +33,15 @@ GpuTensorLayout gpu_tensor_layout(const ProgramImage& image) {
 
 const char* gpu_service_symbol(GpuService service) {
   switch (service) {
-    case GpuService::Zero:
-      return "cinch_zero";
-    case GpuService::Copy:
-      return "cinch_copy";
-    case GpuService::SetRound:
-      return "cinch_set_round";
-    case GpuService::Widen:
-      return "cinch_widen";
-    case GpuService::Narrow:
-      return "cinch_narrow";
-    case GpuService::Check:
-      return "cinch_check";
-    case GpuService::FindNonFinite:
-      return "cinch_find_nonfinite";
     case GpuService::Seal:
       return "cinch_seal";
     case GpuService::Commit:
       return "cinch_commit";
     case GpuService::Open:
       return "cinch_open";
-    case GpuService::Fill:
-      return "cinch_fill";
-    case GpuService::AddTo:
-      return "cinch_add_to";
-    case GpuService::Divide:
-      return "cinch_divide";
+    default:
+      return "cinch_serve";
   }
-  CINCH_BUG("no such service");
 }
 
 }  // namespace cinch::rt

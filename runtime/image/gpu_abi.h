@@ -38,6 +38,7 @@ struct GpuLaunch {
   std::uint64_t first_block = 0;  // num_tensors + 1 words; 0: one tensor has all blocks
   std::int64_t value = 0;
   std::uint32_t num_tensors = 1, num_states = 0;
+  std::uint32_t service = 0;     // a GpuService, of those that share a kernel
   std::uint32_t is_guarded = 0;  // 1: leaves out tensors whose call has failed or is marked
   std::uint32_t arg0 = 0, arg1 = 0;
   std::uint32_t num_conditions = 0;
@@ -61,8 +62,8 @@ GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes
                                   std::size_t num_params, std::size_t num_kernels);
 GpuTensorLayout gpu_tensor_layout(const ProgramImage& image);
 
-/// Kernels that every GPU image has beside its own; each takes any number of blocks of
-/// kGpuServiceThreads.
+/// What every GPU image does beside its own kernels: seal, commit and open are kernels, the others
+/// share one. Each takes any number of blocks of kGpuServiceThreads.
 inline constexpr std::uint32_t kGpuServiceThreads = 256;
 enum class GpuService : std::uint8_t {
   Zero,           // buffer arg0

@@ -35,18 +35,6 @@ CINCH_FN void zero_bytes(Threads threads, u8* to, u64 num_bytes) {
   for (u64 i = done + threads.rank; i < num_bytes; i += threads.count) to[i] = 0u;
 }
 
-// `to` holds elements of S; f(i) gives element i.
-template <class S, class F>
-CINCH_FN void store_each(Threads threads, u8* to, u64 count, F f) {
-#pragma unroll 1
-  for (u64 first = 4u * threads.rank; first < count; first += 4u * threads.count) {
-    const u32 live = u32(count - first < 4u ? count - first : 4u);
-    typename S::Compute values[4];
-    CINCH_EACH values[c] = c < live ? f(first + c) : typename S::Compute(0);
-    store_four<S>(to, i64(first), live, values);
-  }
-}
-
 template <class To, class From>
 CINCH_FN void convert_elems(Threads threads, u8* to, const u8* from, u64 count) {
 #pragma unroll 1
@@ -101,14 +89,68 @@ CINCH_FN void note_outcome(CinchOutcome& outcome, const u32* status) {
 
 // to[i] += addends[i], as f32.
 CINCH_FN void add_to(Threads threads, u8* to, const u8* addends, u64 count) {
-  store_each<StoredF32>(threads, to, count, [&](u64 i) {
-    return lang::add(load_one<StoredF32>(to, i64(i)), load_one<StoredF32>(addends, i64(i)));
-  });
+#pragma unroll 1
+  for (u64 i = threads.rank; i < count; i += threads.count) {
+    const f32 sum =
+        lang::add(load_one<StoredF32>(to, i64(i)), load_one<StoredF32>(addends, i64(i)));
+    store_one<StoredF32>(to, i64(i), sum);
+  }
 }
 CINCH_FN void divide(Threads threads, u8* to, const u8* from, u64 count, f32 divisor) {
-  store_each<StoredF32>(threads, to, count, [&](u64 i) {
-    return lang::div(load_one<StoredF32>(from, i64(i)), divisor);
-  });
+#pragma unroll 1
+  for (u64 i = threads.rank; i < count; i += threads.count) {
+    store_one<StoredF32>(to, i64(i), lang::div(load_one<StoredF32>(from, i64(i)), divisor));
+  }
+}
+
+// NaN in every element.
+CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
+#pragma unroll 1
+  for (u64 i = threads.rank; i < count; i += threads.count) {
+    store_one<StoredF32>(to, i64(i), quiet_nan());
+  }
+}
+
+// The services that the wire has no part in (GpuService of runtime/image/gpu_abi.h); `to` and
+// `from` are the buffers that arg0 and arg1 name, or null.
+CINCH_FN void serve(const CinchLaunch& launch, const CinchTensor& args, u32 tensor, u32* status,
+                    Threads threads, u8* to, const u8* from) {
+  const u64 count = num_elems(args);
+  const bool is_first = threads.rank == 0u;
+  u8* const outside = static_cast<u8*>(args.tensor);
+  switch (launch.service) {
+    case kServiceZero:
+      return zero_bytes(threads, to, args.bytes[launch.arg0]);
+    case kServiceCopy:
+      return move_bytes(threads, to, from, args.bytes[launch.arg0]);
+    case kServiceSetRound:
+      if (is_first) {
+        *reinterpret_cast<i64*>(to) = launch.value + i64(args.sizes[launch.arg1]);
+      }
+      return;
+    case kServiceCheck:
+      if (is_first && args.sizes[launch.arg0] == 0u) {
+        fail_call(status, launch.arg1 | kConditionBit);
+      }
+      return;
+    case kServiceWiden:
+      return widen(threads, to, outside, count, launch.arg1);
+    case kServiceNarrow:
+      if (status[1] == 0u) narrow(threads, outside, to, count, launch.arg1);
+      return;
+    case kServiceFindNonFinite:
+      if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);
+      return;
+    case kServiceFill:
+      if ((status[0] & 1u) != 0u) fill_nan(threads, to, count);
+      if (is_first) note_outcome(launch.outcomes[tensor], status);
+      return;
+    case kServiceAddTo:
+      if (status[1] == 0u) add_to(threads, outside, to, count);
+      return;
+    case kServiceDivide:
+      return divide(threads, to, from, count, f32(launch.value));
+  }
 }
 
 }  // namespace cinch
