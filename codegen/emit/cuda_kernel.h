@@ -68,7 +68,8 @@ class CudaKernelEmitter {
   std::string item_of(const Item& item, const std::vector<std::string>& parts) const;
   static std::string item_part(const Item& item, const std::string& text, std::size_t index);
   void emit_tuple(Item& item);
-  void emit_join(const Item& item, const kir::Combiner& combiner);
+  void emit_builtin_join(Item& item, ScalarOp op);
+  void emit_join(Item& item, const kir::Combiner& combiner);
   void prepare(const Instr& instr);
   void prepare_stream(const Instr& instr);
   static bool is_draw(kir::InstrKind kind);

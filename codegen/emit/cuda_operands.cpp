@@ -122,7 +122,28 @@ std::string CudaKernelEmitter::item_of(const Item& item,
   return fmt::format("{}{{{}}}", item.type, list);
 }
 
-void CudaKernelEmitter::emit_join(const Item& item, const kir::Combiner& combiner) {
+// A builtin operation is a type of its own, the same for all kernels of the text: what is compiled
+// for it once (reduce_partials) serves them all.
+void CudaKernelEmitter::emit_builtin_join(Item& item, ScalarOp op) {
+  Instr instr{.kind = InstrKind::scalar};
+  instr.scalar_op = op;
+  instr.dtype = kir::dtype_of(item.types[0]);
+  const ComputeType types[] = {item.types[0], item.types[0]};
+  const std::string sides[] = {"a", "b"};
+  const std::string name = fmt::format("Join_{}_{}", scalar_op_info(op).name, item.type);
+  preamble_.raw(fmt::format("#ifndef CINCH_{0}\n#define CINCH_{0}\n", name));
+  preamble_.line(fmt::format("struct {} {{", name));
+  preamble_.line(
+      fmt::format("__device__ __forceinline__ {0} operator()(const {0}& a, const {0}& b) "
+                  "const {{ return {1}; }}",
+                  item.type, element_wise(instr, types, sides)));
+  preamble_.line("};");
+  preamble_.raw("#endif\n");
+  item.join = name + "{}";
+}
+
+void CudaKernelEmitter::emit_join(Item& item, const kir::Combiner& combiner) {
+  if (combiner.op && !item.is_tuple) return emit_builtin_join(item, *combiner.op);
   line(fmt::format("const auto {0} = [&](const {1}& a, const {1}& b) -> {1} {{", item.join,
                    item.type));
   const std::size_t n = item.types.size();

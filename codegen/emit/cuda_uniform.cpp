@@ -133,6 +133,13 @@ void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
     parts.push_back(i == made.types.size() ? "bool(" + load + ")" : load);
   }
   line(fmt::format("__shared__ {} shared_{}[{}];", made.type, result, shape_.block_warps));
+  if (!made.is_tuple) {
+    return line(fmt::format(
+        "const {} {} = reduce_partials<{}>(team, at_most(~0ull >> 1, {}), {}, "
+        "shared_{}, {}, {});",
+        made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
+        buffer_name(instr.buffers[0]), result, made.empty, made.join));
+  }
   line(fmt::format(
       "const {0} {1} = reduce_stored(team, at_most(~0ull >> 1, {2}), shared_{1}, {3}, "
       "[&](u64 i) {{ return {4}; }}, {5});",

@@ -121,7 +121,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, u64 count, Item* shared, Item empt
     const u64 tile = first + (Warps == 1 ? 0u : warp_index());
     Item columns[4];
     fill_columns(columns, empty);
-#pragma unroll 1
+#pragma unroll
     for (u32 row = 0; row < 8u; ++row) {
       const u64 place = tile * kTileElems + row * kRowElems + 4u * lane_index();
       CINCH_EACH {
@@ -131,6 +131,17 @@ CINCH_FN Item reduce_stored(Team<Warps> team, u64 count, Item* shared, Item empt
     take_round(team, results, join_columns(columns, join), first, num_tiles, shared, empty, join);
   }
   return results.finish(empty, join);
+}
+
+// The same of scalars in a buffer; compiled once for all kernels that reduce alike.
+template <class S, u32 Warps, class Join>
+static __device__ __noinline__ typename S::Compute reduce_partials(Team<Warps> team, u64 count,
+                                                                   const u8* partials,
+                                                                   typename S::Compute* shared,
+                                                                   typename S::Compute empty,
+                                                                   Join join) {
+  return reduce_stored(
+      team, count, shared, empty, [&](u64 i) { return load_one<S>(partials, i64(i)); }, join);
 }
 
 }  // namespace cinch
