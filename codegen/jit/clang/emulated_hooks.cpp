@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kHooksVariable = "cinch_emulated_hooks";
 constexpr llvm::StringLiteral kHookPrefix = "cinch_emulated_";
 constexpr llvm::StringLiteral kStateFunction = "cinch_emulated_state";
+constexpr llvm::StringLiteral kReport = "cinch.report";  // metadata of calls that report an access
 
 struct HookName {
   const char* name;
@@ -49,6 +50,26 @@ llvm::CallInst* call_hook(llvm::IRBuilder<>& builder, llvm::StringRef name,
   call->addFnAttr(llvm::Attribute::NoDuplicate);
   call->addFnAttr(llvm::Attribute::NoMerge);
   return call;
+}
+
+// The table of hooks, which holds where a thread stands.
+bool is_state(const llvm::Value* object) {
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
+    const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand());
+    return variable && variable->getName() == kHooksVariable;
+  }
+  const auto* call = llvm::dyn_cast<llvm::CallInst>(object);
+  return call && call->getCalledFunction() &&
+         call->getCalledFunction()->getName() == kStateFunction;
+}
+
+// A thread's own memory, or data of the module: nothing to look at.
+bool is_private(const llvm::Value* pointer) {
+  const llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
+  if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::GlobalVariable>(object)) return true;
+  if (is_state(object)) return true;
+  const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
+  return argument && argument->hasByValAttr();
 }
 
 // Inserts what one function needs.
@@ -82,26 +103,6 @@ class FunctionHooks {
     }
   }
 
-  // The table of hooks, which holds where a thread stands.
-  static bool is_state(const llvm::Value* object) {
-    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(object)) {
-      const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(load->getPointerOperand());
-      return variable && variable->getName() == kHooksVariable;
-    }
-    const auto* call = llvm::dyn_cast<llvm::CallInst>(object);
-    return call && call->getCalledFunction() &&
-           call->getCalledFunction()->getName() == kStateFunction;
-  }
-
-  // A thread's own memory, or data of the module: nothing to look at.
-  static bool is_private(const llvm::Value* pointer) {
-    const llvm::Value* object = llvm::getUnderlyingObject(pointer, 0);
-    if (llvm::isa<llvm::AllocaInst>(object) || llvm::isa<llvm::GlobalVariable>(object)) return true;
-    if (is_state(object)) return true;
-    const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
-    return argument && argument->hasByValAttr();
-  }
-
   void access(llvm::Instruction& at, llvm::Value* pointer, llvm::Type* type, llvm::Align align,
               bool is_strong, bool is_write) {
     if ((!checks_ && !is_strong) || is_private(pointer)) return;
@@ -133,9 +134,11 @@ class FunctionHooks {
     llvm::Type* words[] = {builder.getPtrTy(), builder.getInt64Ty(), builder.getInt64Ty(),
                            builder.getInt32Ty()};
     const std::uint32_t site = sites_.site_of(*builder.GetInsertPoint());
-    call_hook(builder, name, llvm::FunctionType::get(builder.getVoidTy(), words, false),
-              {builder.CreateAddrSpaceCast(pointer, builder.getPtrTy()), size,
-               builder.getInt64(align.value()), builder.getInt32(site)});
+    llvm::CallInst* call =
+        call_hook(builder, name, llvm::FunctionType::get(builder.getVoidTy(), words, false),
+                  {builder.CreateAddrSpaceCast(pointer, builder.getPtrTy()), size,
+                   builder.getInt64(align.value()), builder.getInt32(site)});
+    if (!is_strong) call->setMetadata(kReport, llvm::MDNode::get(call->getContext(), {}));
   }
 
   void replace_call(llvm::CallInst& call, const llvm::Function& callee) {
@@ -226,6 +229,19 @@ void insert_hooks(llvm::Module& module, bool checks, SiteTable& sites) {
     if (function.isDeclaration() || is_ours) continue;
     FunctionHooks(function, checks, sites).insert();
   }
+}
+
+void drop_private_reports(llvm::Module& module) {
+  llvm::SmallVector<llvm::CallInst*> dropped;
+  for (llvm::Function& function : module) {
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call && call->hasMetadata(kReport) && is_private(call->getArgOperand(0))) {
+        dropped.push_back(call);
+      }
+    }
+  }
+  for (llvm::CallInst* call : dropped) call->eraseFromParent();
 }
 
 }  // namespace cinch::clang_backend

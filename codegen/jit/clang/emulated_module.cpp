@@ -20,7 +20,8 @@ constexpr unsigned kDeviceSpace = 7, kConstantSpace = 8;
 // In front of the hooks: what makes the functions that are inlined small, and takes no access
 // apart. Behind them: what keeps frames small. Machine code is made without optimisation.
 constexpr const char* kBefore = "function(mem2reg,early-cse),always-inline,globaldce";
-constexpr const char* kBehind = "function(sroa,early-cse,simplifycfg),globaldce";
+constexpr const char* kBehind = "function(sroa)";
+constexpr const char* kAtLast = "function(sroa,early-cse,simplifycfg),globaldce";
 
 // Constants of struct hooks.h, word by word.
 class Describer {
@@ -109,6 +110,17 @@ bool has_device_variables(const llvm::Module& module, std::string& log) {
   return false;
 }
 
+// As compilers for GPUs do: lambdas, above all, whose captured arrays are a thread's own then.
+void inline_everything(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    const bool is_local = function.hasLocalLinkage() || function.hasLinkOnceLinkage();
+    if (function.isDeclaration() || !is_local) continue;
+    if (!function.hasFnAttribute(llvm::Attribute::NoInline)) {
+      function.addFnAttr(llvm::Attribute::AlwaysInline);
+    }
+  }
+}
+
 }  // namespace
 
 void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& kernels,
@@ -146,6 +158,7 @@ void watch_frames(llvm::Module& module, std::string& complaints) {
 
 bool make_emulated(const CinchClangRequest& request, const CinchClangText& source,
                    llvm::Module& module, llvm::TargetMachine& machine, std::string& log) {
+  inline_everything(module);
   run_passes(module, machine, kBefore);
   if (has_device_variables(module, log)) return false;
   const std::vector<llvm::Function*> kernels = find_kernels(module);
@@ -158,6 +171,8 @@ bool make_emulated(const CinchClangRequest& request, const CinchClangText& sourc
   describe_module(module, kernels, shared, checks, sites, text);
   llvm::StripDebugInfo(module);
   run_passes(module, machine, kBehind);
+  if (checks) drop_private_reports(module);
+  run_passes(module, machine, kAtLast);
   return true;
 }
 

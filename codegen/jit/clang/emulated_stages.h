@@ -52,6 +52,8 @@ std::map<const llvm::Function*, SharedLayout> place_shared_memory(
 /// Calls of cinch_emulated_… become calls through the table. With checks, so do accesses to memory
 /// that may not be a thread's own. Back edges of loops use up fuel.
 void insert_hooks(llvm::Module& module, bool checks, SiteTable& sites);
+/// Takes the reports away again of accesses that turned out to be to a thread's own memory.
+void drop_private_reports(llvm::Module& module);
 
 /// The exported description; `text` is the emitted one.
 void describe_module(llvm::Module& module, const std::vector<llvm::Function*>& kernels,

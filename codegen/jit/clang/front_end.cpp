@@ -51,9 +51,11 @@ std::vector<std::string> compiler_args(const CinchClangRequest& request) {
       "-DCINCH_LANES=" + std::to_string(request.lanes),
       request.address_sanitizer ? "-mframe-pointer=all" : "-mframe-pointer=none"};
   if (request.emulation != kCinchNotEmulated) {
-    // CUDA's own rules hold, and shared variables get an address space of their own.
-    args.insert(args.end(), {"-fcuda-is-device", "-ffake-address-space-map", "-disable-O0-optnone",
-                             "-debug-info-kind=line-tables-only"});
+    // CUDA's own rules hold, and shared variables get an address space of their own. At level 0
+    // functions that may be inlined would look like those that may not.
+    args.insert(args.end(),
+                {"-fcuda-is-device", "-ffake-address-space-map", "-O1", "-disable-lifetime-markers",
+                 "-relaxed-aliasing", "-debug-info-kind=line-tables-only"});
   }
   if (request.address_sanitizer) {
     args.insert(args.end(), {"-fsanitize=address", "-debug-info-kind=line-tables-only"});

@@ -158,6 +158,48 @@ TEST(EmulatedDevice, RefusesDeviceVariables) {
   EXPECT_THROW((void)codegen::compile_emulated(source), InternalError);
 }
 
+TEST(EmulatedDevice, RefusesFramesThatNoStackHolds) {
+  codegen::KernelSource source;
+  source.symbols = {"k"};
+  const auto text_with = [](const std::string& size) {
+    return "extern \"C\" __global__ void k(int* out, int n) {\n"
+           "  int own[" +
+           size +
+           "];\n"
+           "  for (int i = 0; i < n; ++i) own[i] = i;\n"
+           "  for (int i = 0; i < n; ++i) out[i] = own[n - 1 - i];\n"
+           "}\n";
+  };
+  source.text = text_with("40000");
+  EXPECT_THROW((void)codegen::compile_emulated(source), InternalError);
+  source.text = text_with("30000");
+  EXPECT_TRUE(codegen::compile_emulated(source));
+}
+
+// What a lambda has captured is its thread's own: nothing is found there, and nothing reported.
+TEST(EmulatedDevice, LambdasReachTheirThreadsVariables) {
+  const Module* module = compile(R"(
+template <class Join>
+__device__ __noinline__ void apart(int* out, Join join) {
+  out[threadIdx.x] = join(3);
+}
+extern "C" __global__ void k(int* out) {
+  int own[4] = {1, 2, 3, int(threadIdx.x)};
+  int last = 0;
+  const auto add = [&](const int& x) { return own[x] + ++last; };
+  out[threadIdx.x] = add(3) + add(1);
+  apart(out, [&](int x) { return own[x] + out[threadIdx.x] + last; });
+})",
+                                 {"k"});
+  ASSERT_TRUE(module);
+  Gpu gpu;
+  const Array<int> out(gpu, 40);
+  Params params(out.get());
+  const auto status = gpu.launch(*module, "k", params.data(), {1}, {40});
+  ASSERT_TRUE(status) << status.error().message;
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(out.read()[static_cast<std::size_t>(i)], 2 * i + 7);
+}
+
 // Which block takes which ticket is the schedule's: the same for a seed, other for another.
 TEST(EmulatedDevice, SeedsRepeatSchedules) {
   const Module* module = compile(R"(
