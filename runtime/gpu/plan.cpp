@@ -15,8 +15,8 @@ constexpr std::size_t kMaxLaunches = 65536;
 class Planner {
  public:
   Planner(const ProgramImage& image, const std::function<Result<std::int64_t>(HostExprId)>& most,
-          std::vector<PlannedLaunch>& out)
-      : image_(image), most_(most), out_(out) {}
+          std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds)
+      : image_(image), most_(most), out_(out), bounds_(bounds) {}
 
   Status add(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -92,10 +92,16 @@ class Planner {
     return {kRoundCondition, static_cast<std::uint32_t>(i), end, begin};
   }
 
+  Result<std::int64_t> bound_of(HostExprId expr) {
+    auto bound = most_(expr);
+    if (bound) bounds_.push_back({expr, *bound});
+    return bound;
+  }
+
   // The flag that the condition computes stays 0 once it is: later rounds are skipped by it. In the
   // first round it holds what an earlier loop left.
   Status add_while(const Step& step) {
-    const auto rounds = most_(step.expr);
+    const auto rounds = bound_of(step.expr);
     if (!rounds) return tl::unexpected<Error>(rounds.error());
     for (std::int64_t i = 0; i < *rounds; ++i) {
       conditions_.push_back(round(i, slot(step.expr)));
@@ -108,7 +114,7 @@ class Planner {
   }
 
   Status add_for(const Step& step) {
-    const auto begin = most_(step.expr), end = most_(step.expr2);
+    const auto begin = bound_of(step.expr), end = bound_of(step.expr2);
     if (!begin) return tl::unexpected<Error>(begin.error());
     if (!end) return tl::unexpected<Error>(end.error());
     const std::uint32_t first = slot(step.expr);
@@ -125,6 +131,7 @@ class Planner {
   const ProgramImage& image_;
   const std::function<Result<std::int64_t>(HostExprId)>& most_;
   std::vector<PlannedLaunch>& out_;
+  std::vector<PlannedBound>& bounds_;
   std::vector<GpuCondition> conditions_;
 };
 
@@ -132,8 +139,8 @@ class Planner {
 
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
                   const std::function<Result<std::int64_t>(HostExprId)>& most,
-                  std::vector<PlannedLaunch>& out) {
-  return Planner(image, most, out).add(steps);
+                  std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds) {
+  return Planner(image, most, out, bounds).add(steps);
 }
 
 }  // namespace cinch::rt

@@ -10,6 +10,12 @@
 
 namespace cinch::rt {
 
+// A loop's bound, and what it was planned for.
+struct PlannedBound {
+  HostExprId expr;
+  std::int64_t most = 0;
+};
+
 struct PlannedLaunch {
   bool is_service = false;
   std::uint32_t index = 0;  // of the image's kernel, or a GpuService
@@ -20,11 +26,11 @@ struct PlannedLaunch {
 };
 
 /// Appends the launches of `steps`. most(expr): the most that a loop's bound can be, over all
-/// tensors. Host conditions outside of branches and loops are not among them: the host checks them
-/// before it enqueues anything. Errors: Unavailable (more launches, or branches
-/// in one another, than a call can have).
+/// tensors; what it gave is appended to `bounds`. Host conditions outside of branches and loops are
+/// not among them: the host checks them before it enqueues anything. Errors: Unavailable (more
+/// launches, or branches in one another, than a call can have).
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
                   const std::function<Result<std::int64_t>(HostExprId)>& most,
-                  std::vector<PlannedLaunch>& out);
+                  std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds);
 
 }  // namespace cinch::rt

@@ -69,7 +69,14 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
         }
       }
     }
-    if (!status) impl_->parameters = before;
+    for (std::size_t t = 0; t < num_tensors() && status; ++t) {
+      status = impl_->check_loops(impl_->env(t, 0), t);
+    }
+    if (!status) {
+      impl_->parameters = before;
+    } else {
+      ++impl_->parameters_version;
+    }
     return status;
   });
 }

@@ -83,12 +83,27 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
   return Ok{};
 }
 
-Status GpuSession::Impl::write_tensor_facts(EntryKind kind, std::size_t tensor,
-                                            std::uint64_t step) {
+// Programs whose loops follow the step, or parameters beyond the largest: fewer rounds than asked
+// for would be a wrong result.
+Status GpuSession::Impl::check_loops(const HostEnv& at, std::size_t tensor) const {
+  for (const PlannedBound& bound : bounds) {
+    const auto value = info().exprs.eval_int(bound.expr, at);
+    if (!value) return tl::unexpected<Error>(value.error());
+    if (*value <= bound.most) continue;
+    return fail(ErrorKind::OutOfRange,
+                fmt::format("tensor {}: a loop with a bound of {}, the session was opened for {}: "
+                            "give the largest parameters there",
+                            tensor, *value, bound.most));
+  }
+  return Ok{};
+}
+
+Status GpuSession::Impl::write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step) {
   GpuTensorEntry entry = call_of(kind).table.entry(tensor);
   const HostEnv at = env(tensor, step);
   const HostExprPool& pool = info().exprs;
   const bool is_empty = facts[tensor].num_elems() == 0;
+  if (Status status = check_loops(at, tensor); !status) return status;
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
     const auto value = pool.eval(image().size_exprs[i], at);
     if (!value) return tl::unexpected<Error>(value.error());
@@ -114,6 +129,11 @@ Status GpuSession::Impl::write_tensor_facts(EntryKind kind, std::size_t tensor,
   }
   const std::vector<std::uint64_t>& words = parameters.kernel_words();
   for (std::size_t i = 0; i < words.size(); ++i) entry.set_param(i, words[i]);
+  return Ok{};
+}
+
+void GpuSession::Impl::write_step(EntryKind kind, std::size_t tensor, std::uint64_t step) {
+  GpuTensorEntry entry = call_of(kind).table.entry(tensor);
   const PayloadHeader header =
       payload_header(info(), image().fingerprint, facts[tensor], parameters, step);
   const std::uint64_t said[] = {header.fingerprint[0], header.fingerprint[1], header.decode_hash,
@@ -122,19 +142,29 @@ Status GpuSession::Impl::write_tensor_facts(EntryKind kind, std::size_t tensor,
   for (std::size_t i = 0; i < std::size(said); ++i) entry.set_header(i, said[i]);
   const DrawWords draw = draw_words(facts[tensor], step);
   for (std::size_t i = 0; i < draw.size(); ++i) entry.set_draw(i, draw[i]);
-  return Ok{};
 }
 
 Status GpuSession::Impl::write_facts(EntryKind kind, std::uint64_t step) {
+  Call& made = call_of(kind);
+  const bool are_known =
+      made.sizes_version == parameters_version && (!sizes_follow_step || made.sizes_step == step);
+  made.sizes_version.reset();
   for (std::size_t t = 0; t < num_tensors(); ++t) {
-    if (Status status = write_tensor_facts(kind, t, step); !status) return status;
+    if (!are_known) {
+      if (Status status = write_sizes(kind, t, step); !status) return status;
+    }
+    write_step(kind, t, step);
   }
+  made.sizes_version = parameters_version;
+  made.sizes_step = step;
   return Ok{};
 }
 
 // Outside of branches and loops; the others are looked at on the device.
 Status GpuSession::Impl::check_host_conditions(EntryKind kind, std::uint64_t step) const {
-  for (const Step& check : image().entries[static_cast<std::size_t>(kind)].steps) {
+  const bool decodes = kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd);
+  const EntryKind runs = decodes ? EntryKind::Decode : kind;
+  for (const Step& check : image().entries[static_cast<std::size_t>(runs)].steps) {
     if (check.kind != StepKind::CheckHost) continue;
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       if (facts[t].num_elems() == 0) continue;
@@ -214,6 +244,7 @@ Status GpuSession::Impl::launch(const Call& made, const PlannedLaunch& planned, 
       planned.is_service ? kGpuServiceThreads : image().kernels[planned.index].cuda.block_threads;
   const GpuCode code = device().driver().launch(function, num_blocks[shape], 1, 1, threads, 1, 1, 0,
                                                 stream, params, nullptr);
+  if (code == kGpuSuccess) return Ok{};
   const std::string what = planned.is_service
                                ? gpu_service_symbol(static_cast<GpuService>(planned.index))
                                : image().kernels[planned.index].symbol;

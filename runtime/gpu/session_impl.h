@@ -2,6 +2,7 @@
 // then all launches of a call are enqueued.
 #pragma once
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "runtime/gpu/plan.h"
@@ -20,8 +21,10 @@ struct GpuSession::Impl {
         : table(layout, num_tensors) {}
     std::vector<PlannedLaunch> launches;
     GpuTable table;
-    std::vector<GpuPayload>
-        payloads;           // of the last call: where fields lie in them depends on sizes
+    std::vector<GpuPayload> payloads;  // of the last call; where fields lie in them follows sizes
+    // The table's sizes are those of these parameters, and of this step where sizes follow it.
+    std::optional<std::uint64_t> sizes_version;
+    std::uint64_t sizes_step = 0;
     bool was_made = false;  // its memory is bound
   };
 
@@ -40,6 +43,7 @@ struct GpuSession::Impl {
   Status place_blocks(GpuStream stream);
   void place_buffers(EntryKind kind);
   GpuAddress own_address(std::size_t tensor, BufferIndex b) const;
+  void note_what_follows_step();
   Status run_init(GpuStream stream);
 
   // ---- session.cpp: states, wherever the device has them now ----
@@ -51,7 +55,9 @@ struct GpuSession::Impl {
   Status bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads, std::uint64_t step);
   /// Everything of the tables that follows from parameters and step.
   Status write_facts(EntryKind kind, std::uint64_t step);
-  Status write_tensor_facts(EntryKind kind, std::size_t tensor, std::uint64_t step);
+  Status write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step);
+  Status check_loops(const HostEnv& at, std::size_t tensor) const;
+  void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
   Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
   Status enqueue(EntryKind kind, GpuStream stream);
@@ -80,6 +86,9 @@ struct GpuSession::Impl {
   ParameterValues parameters, largest;
   std::array<std::unique_ptr<Call>, kNumEntries> calls;  // null: the program cannot
   std::vector<PlannedLaunch> init_launches;
+  std::vector<PlannedBound> bounds;      // of all loops
+  std::uint64_t parameters_version = 0;  // counts changes
+  bool sizes_follow_step = false;
 
   // Memory. By tensor and buffer: what the session holds itself; the largest a buffer gets.
   GpuArena arena;

@@ -68,6 +68,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
     if (calls[kind]) place_buffers(static_cast<EntryKind>(kind));
   }
+  note_what_follows_step();
   return run_init(stream);
 }
 
@@ -127,7 +128,7 @@ Status GpuSession::Impl::plan_encode(Call& call) {
   const BufferIndex gradient = buffer_of(BufferRole::Gradient);
   if (!is_f32()) call.launches.push_back(service(GpuService::Widen, gradient, type));
   const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Encode)];
-  if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+  if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
     return status;
   }
   if (!image().messages.empty()) {
@@ -136,7 +137,8 @@ Status GpuSession::Impl::plan_encode(Call& call) {
   call.launches.push_back(service(GpuService::Seal));
   if (!has(EntryKind::Init)) return Ok{};
   const Entry& init = image().entries[static_cast<std::size_t>(EntryKind::Init)];
-  if (Status status = plan_steps(image(), init.steps, bound, init_launches); !status) return status;
+  if (Status status = plan_steps(image(), init.steps, bound, init_launches, bounds); !status)
+    return status;
   init_launches.push_back(
       service(GpuService::Commit, kNoIndex, static_cast<std::uint32_t>(EntryKind::Init)));
   return Ok{};
@@ -149,7 +151,7 @@ Status GpuSession::Impl::plan_decode(EntryKind kind, Call& call) {
   call.launches.push_back(service(GpuService::Open));
   const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
   const auto bound = [this](HostExprId expr) { return most(expr); };
-  if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+  if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
     return status;
   }
   call.launches.push_back(service(GpuService::Fill, output));
@@ -165,7 +167,7 @@ Status GpuSession::Impl::plan_finish(Call& call) {
   if (has(EntryKind::Finish)) {
     const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Finish)];
     const auto bound = [this](HostExprId expr) { return most(expr); };
-    if (Status status = plan_steps(image(), entry.steps, bound, call.launches); !status) {
+    if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
       return status;
     }
     if (!image().messages.empty()) {
@@ -327,6 +329,24 @@ void GpuSession::Impl::place_buffers(EntryKind kind) {
     if (scratch_out[t] != GpuArena::kNone &&
         (adds_apart || (!is_f32() && kind != EntryKind::DecodeAdd))) {
       entry.set_buffer(buffer_of(BufferRole::Output), arena.address(scratch_out[t]));
+    }
+  }
+}
+
+void GpuSession::Impl::note_what_follows_step() {
+  const auto follows = [this](HostExprId expr) {
+    return info().exprs.depends_on(expr, HostOp::Step);
+  };
+  sizes_follow_step = std::ranges::any_of(image().size_exprs, follows);
+  for (const BufferInfo& buffer : image().buffers) {
+    sizes_follow_step = sizes_follow_step || follows(buffer.size_bytes);
+  }
+  for (const KernelInfo& kernel : image().kernels) {
+    sizes_follow_step = sizes_follow_step || follows(kernel.num_groups);
+  }
+  for (const FieldInfo& field : info().wire.fields) {
+    for (int i = 0; i < field.type.rank; ++i) {
+      sizes_follow_step = sizes_follow_step || follows(field.type.dims[i]);
     }
   }
 }

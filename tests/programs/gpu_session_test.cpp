@@ -28,19 +28,36 @@ struct Both {
   rt::ProgramImage gpu;
 };
 
+// A loop whose rounds a parameter decides.
+constexpr const char* kRounds = R"(compressor rounds(times: u32 = 2 in [0, 9]) {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    let mut x = g
+    for i in 0..times { x = x * 1.5 + 1.0 }
+    wire { value: x }
+  }
+  decode(w) { w.value }
+}
+)";
+
+ProgramFile program_file(const std::string& name) {
+  if (name == "rounds") return *make_program(name, kRounds);
+  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
+    if (path.stem() == name) return *read_program(path);
+  }
+  throw std::runtime_error("no program " + name);
+}
+
 const Both& program(const std::string& name) {
   static std::map<std::string, Both> made;
   const auto found = made.find(name);
   if (found != made.end()) return found->second;
-  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
-    if (path.stem() != name) continue;
-    const auto compiled = compile(*read_program(path));
-    const auto loaded = load_for(compiled->kernels, "x86-64");
-    auto image =
-        codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
-    return made.emplace(name, Both{*loaded, std::move(*image)}).first->second;
-  }
-  throw std::runtime_error("no program " + name);
+  const auto compiled = compile(program_file(name));
+  if (!compiled) throw std::runtime_error(compiled.error());
+  const auto loaded = load_for(compiled->kernels, "x86-64");
+  auto image =
+      codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
+  return made.emplace(name, Both{*loaded, std::move(*image)}).first->second;
 }
 
 class GpuSessionTest : public ::testing::Test {
@@ -380,6 +397,27 @@ TEST_F(GpuSessionTest, refuses_parameters_beyond_what_it_was_opened_for) {
   ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
   const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
   EXPECT_EQ(download<std::uint8_t>(to.address, bytes), encode_on_cpu(cpu, gradient(10000), 0));
+}
+
+// Fewer rounds than asked for would be a wrong result.
+TEST_F(GpuSessionTest, loops_have_the_rounds_that_the_parameters_of_now_ask_for) {
+  rt::GpuSessionOptions options;
+  options.largest_parameters = {{"times", 5}};
+  auto session = open("rounds", {300}, options);
+  const GpuAddress from = upload(gradient(300));
+  const GpuPayload to = payload_for(session);
+  for (const double times : {2, 5, 0, 3}) {
+    ASSERT_TRUE(session.set_parameter("times", times));
+    auto cpu = open_on_cpu("rounds", 300);
+    ASSERT_TRUE(cpu.set_parameter("times", times));
+    ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
+    const auto bytes = static_cast<std::size_t>(collect(session).payload_bytes);
+    EXPECT_EQ(download<std::uint8_t>(to.address, bytes), encode_on_cpu(cpu, gradient(300), 0))
+        << times;
+  }
+  const auto status = session.set_parameter("times", 6);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().kind, ErrorKind::OutOfRange);
 }
 
 TEST_F(GpuSessionTest, refuses_memory_that_cannot_be_right) {
