@@ -149,6 +149,13 @@ void add_explain(Registry& registry) {
       ->capture_default_str();
   command->add_option("--columns", options->columns, "columns of a matrix gradient")
       ->check(at_least(1));
+  command
+      ->add_option("--device", options->execution.device,
+                   "cuda: also registers, shared memory and occupancy of each kernel")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
+      ->type_name("TARGET");
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
 }

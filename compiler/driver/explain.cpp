@@ -5,6 +5,7 @@
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/driver/commands.h"
+#include "compiler/driver/explain_gpu.h"
 #include "compiler/driver/explain_report.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/target.h"
@@ -140,11 +141,13 @@ ExitCode run_explain(const ExplainOptions& options) {
   kir::KernelProgram kernels = service::make_kernels(program, options.program.states);
   service::FrontEnd silent;  // what there is to say was said
   const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
-  const json report = explain_report(lowered, program, kernels, options);
+  json report = explain_report(lowered, program, kernels, options);
+  if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
   if (options.json) {
     fmt::print("{}\n", report.dump());
   } else {
     print_explanation(report);
+    if (options.execution.device == "cuda") print_gpu_report(report);
   }
   return ExitCode::Done;
 }
