@@ -1,13 +1,14 @@
 // Whole programs on the emulated GPU against a CPU session, bit for bit: lists of tensors of the
 // edge sizes in one launch, single tensors, several kinds of data, steps with states between them;
 // a non-finite gradient in one tensor leaves the others unharmed. The order of blocks and warps is
-// another one in every test. CINCH_LONG=1 runs all sizes and data.
+// another one in every test. Random programs run, too. CINCH_LONG=1 runs all sizes and data.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/compile_program.h"
 #include "tests/environment.h"
+#include "tests/programs/generator/generator.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_list.h"
 #include "tests/programs/harness/matrix.h"
@@ -45,7 +46,8 @@ StepResult comparable(StepResult result, bool is_empty) {
 
 class GpuCheck : public ::testing::Test {
  public:
-  explicit GpuCheck(ProgramFile program) : program_(std::move(program)) {}
+  GpuCheck(ProgramFile program, bool is_random)
+      : program_(std::move(program)), is_random_(is_random) {}
 
   void TestBody() override {
     const auto compiled = compile(program_);
@@ -72,6 +74,13 @@ class GpuCheck : public ::testing::Test {
 
  private:
   std::vector<std::vector<Case>> lists(bool is_matrix) const {
+    // Of random programs there are many: few cases each.
+    if (is_random_) {
+      return {{{1, 1, DataKind::Normal, 2},
+               {33, 1, DataKind::HeavyTailed, 2},
+               {1025, 1, DataKind::Normal, 2}},
+              {{2500, 1, DataKind::Sparse, 2}}};
+    }
     std::vector<Case> all = cases_for(program_, is_matrix, is_long_run());
     if (is_long_run()) {
       std::vector<std::vector<Case>> singles;
@@ -150,6 +159,7 @@ class GpuCheck : public ::testing::Test {
   }
 
   ProgramFile program_;
+  bool is_random_;
   std::shared_ptr<const rt::LoadedProgram> loaded_;
   std::shared_ptr<const rt::GpuProgram> on_gpu_;
 };
@@ -159,7 +169,25 @@ void register_folder(const std::filesystem::path& folder) {
   if (is_sample_run()) programs = sample_of(std::move(programs));
   for (const ProgramFile& program : programs) {
     ::testing::RegisterTest("Gpu", program.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                            [=]() -> GpuCheck* { return new GpuCheck(program); });
+                            [=]() -> GpuCheck* { return new GpuCheck(program, false); });
+  }
+}
+
+// Two rounds of the generator's table; CINCH_TEST_PROGRAMS and CINCH_TEST_FIRST as in
+// generator_test.
+void register_random_programs() {
+  constexpr std::uint64_t kOfASample = 2;
+  const std::uint64_t rounds = is_long_run() ? 20 : 2;
+  const std::uint64_t usual = is_sample_run() ? kOfASample : rounds * programs_per_round();
+  const std::uint64_t count = number_from("CINCH_TEST_PROGRAMS", usual);
+  const std::uint64_t first = number_from("CINCH_TEST_FIRST", 0);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const GeneratedProgram generated = generate_program(first + i);
+    auto program = make_program(generated.name, generated.text);
+    if (!program) throw std::runtime_error("directives of a random program");
+    const std::string name = fmt::format("number_{}", first + i);
+    ::testing::RegisterTest("GpuRandom", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [p = *program]() -> GpuCheck* { return new GpuCheck(p, true); });
   }
 }
 
@@ -171,5 +199,6 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   register_folder(CINCH_STDLIB_DIR);
   register_folder(CINCH_PROGRAMS_DIR);
+  register_random_programs();
   return RUN_ALL_TESTS();
 }
