@@ -18,6 +18,13 @@ Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
                                     const GpuSessionOptions& options, GpuStream stream) {
   return guarded([&]() -> Result<GpuSession> {
     if (options.tensors.empty()) return fail(ErrorKind::InvalidArgument, "a session of no tensors");
+    // Before anything multiplies rows by columns.
+    for (const GpuTensorShape& shape : options.tensors) {
+      const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
+      if (Status status = check_facts(given); !status) {
+        return tl::unexpected<Error>(status.error());
+      }
+    }
     auto impl = std::make_unique<Impl>(std::move(program), options);
     if (Status status = impl->open(stream); !status) return tl::unexpected<Error>(status.error());
     return GpuSession(std::move(impl));

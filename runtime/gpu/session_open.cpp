@@ -46,10 +46,6 @@ GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptio
 }
 
 Status GpuSession::Impl::open(GpuStream stream) {
-  for (const GpuTensorShape& shape : options.tensors) {
-    const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
-    if (Status status = check_facts(given); !status) return status;
-  }
   if (options.dtype != kF32 && options.dtype != kF16 && options.dtype != kBF16) {
     return fail(
         ErrorKind::InvalidArgument,

@@ -486,6 +486,17 @@ TEST_F(GpuSessionTest, survives_every_failing_call_of_the_driver) {
   }
 }
 
+TEST_F(GpuSessionTest, refuses_shapes_that_cannot_be) {
+  for (const rt::GpuTensorShape shape :
+       {rt::GpuTensorShape{-1, 1}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 32, 1}}) {
+    rt::GpuSessionOptions options;
+    options.tensors = {shape};
+    const auto session = rt::GpuSession::open(load("onebit"), options);
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().kind, ErrorKind::InvalidArgument);
+  }
+}
+
 TEST_F(GpuSessionTest, an_image_for_another_device_is_refused) {
   rt::ProgramImage image = program("onebit").gpu;
   image.target = "cuda:sm_90";
