@@ -140,6 +140,12 @@ void print_table(const json& list) {
 }  // namespace
 
 ExitCode run_bench(const BenchOptions& options) {
+  if (is_gpu(options.execution)) {
+    throw CommandError(
+        ExitCode::Unavailable,
+        "device '" + options.execution.device +
+            "': calls and their floors are measured on CPUs only; leave --device out");
+  }
   // A cache of its own: cold is cold, and what is kept for work stays.
   const TemporaryFolder cache("cinch-bench");
   setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
