@@ -2,42 +2,10 @@
 // process's.
 #include "codegen/emulator/driver.h"
 
-#include <algorithm>
 #include <cstring>
-#include <deque>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
 
+#include "codegen/emulator/driver_state.h"
 #include "runtime/image/gpu_abi.h"
-
-// The driver's opaque objects.
-struct cinch::rt::GpuContextObject {};
-
-struct cinch::rt::GpuStreamObject {
-  std::deque<std::function<cinch::rt::GpuCode()>> waiting;
-  bool is_capturing = false;
-  std::vector<std::function<cinch::rt::GpuCode()>> captured;
-};
-
-struct cinch::rt::GpuModuleObject {
-  cinch::emulator::Module module;
-  std::vector<std::unique_ptr<cinch::rt::GpuFunctionObject>> functions;
-};
-
-struct cinch::rt::GpuFunctionObject {
-  const cinch::emulator::Module* module = nullptr;
-  std::string name;
-};
-
-struct cinch::rt::GpuGraphObject {
-  std::vector<std::function<cinch::rt::GpuCode()>> work;
-};
-
-struct cinch::rt::GpuGraphExecObject {
-  std::vector<std::function<cinch::rt::GpuCode()>> work;
-};
 
 namespace cinch::emulator {
 namespace {
@@ -50,80 +18,9 @@ using rt::kGpuInvalidValue;
 using rt::kGpuNotFound;
 using rt::kGpuOutOfMemory;
 using rt::kGpuSuccess;
-using Work = std::function<GpuCode()>;
+using Work = Driver::Work;
 
 constexpr std::size_t kStagedBytes = std::size_t{64} * 1024;
-
-class Driver {
- public:
-  explicit Driver(const GpuOptions& options) : gpu(options) {}
-
-  // Of a destroyed stream nothing is left.
-  rt::GpuStreamObject* find(GpuStream stream) {
-    if (stream == nullptr) return &default_stream;
-    const auto found = std::ranges::find(streams, stream, &StreamPointer::get);
-    return found == streams.end() ? nullptr : found->get();
-  }
-
-  GpuCode enqueue(GpuStream stream, Work work) {
-    rt::GpuStreamObject* to = find(stream);
-    if (to == nullptr) return kGpuInvalidHandle;
-    if (to->is_capturing) {
-      to->captured.push_back(std::move(work));
-    } else {
-      to->waiting.push_back(std::move(work));
-    }
-    return kGpuSuccess;
-  }
-
-  // Runs what waits. After an error nothing more of the stream runs.
-  GpuCode drain(GpuStream stream) {
-    rt::GpuStreamObject* from = find(stream);
-    if (from == nullptr) return kGpuInvalidHandle;
-    if (from->is_capturing) return kGpuInvalidValue;
-    GpuCode code = kGpuSuccess;
-    while (!from->waiting.empty() && code == kGpuSuccess) {
-      const Work work = std::move(from->waiting.front());
-      from->waiting.pop_front();
-      code = work();
-    }
-    from->waiting.clear();
-    return code;
-  }
-
-  void drain_all() {
-    drain(nullptr);
-    for (const StreamPointer& stream : streams) {
-      if (!stream->is_capturing) drain(stream.get());
-    }
-  }
-
-  // Keeps the text for error_text.
-  GpuCode code_of(const rt::Status& status, GpuCode otherwise) {
-    if (status) return kGpuSuccess;
-    text = status.error().message;
-    return status.error().kind == rt::ErrorKind::OutOfMemory ? kGpuOutOfMemory : otherwise;
-  }
-
-  // Does a planted failure hit this call?
-  bool fails(GpuCode& code) {
-    if (!has_planted || planted_in-- > 0) return false;
-    has_planted = false;
-    text = "planted by a test";
-    code = planted_code;
-    return true;
-  }
-
-  using StreamPointer = std::unique_ptr<rt::GpuStreamObject>;
-  Gpu gpu;
-  rt::GpuContextObject context;
-  rt::GpuStreamObject default_stream;
-  std::vector<StreamPointer> streams;
-  std::string text;
-  bool has_planted = false;
-  std::uint64_t planted_in = 0;
-  GpuCode planted_code = kGpuSuccess;
-};
 
 std::unique_ptr<Driver> g_driver;
 
@@ -385,12 +282,17 @@ rt::GpuDriver make_table() {
   table.occupancy = occupancy;
   table.error_name = error_name;
   table.error_text = error_text;
+  add_event_functions(table);
   table.allocates_apart = true;
   table.arch = "emulated";
   return table;
 }
 
 }  // namespace
+
+std::unique_ptr<Driver>& driver_state() {
+  return g_driver;
+}
 
 const rt::GpuDriver& start_driver(const GpuOptions& options) {
   static const rt::GpuDriver kTable = make_table();

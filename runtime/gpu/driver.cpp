@@ -59,6 +59,11 @@ void find_launch_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.graph_launch, "cuGraphLaunch");
   symbols.find(driver.graph_exec_destroy, "cuGraphExecDestroy");
   symbols.find(driver.graph_destroy, "cuGraphDestroy");
+  symbols.find(driver.event_create, "cuEventCreate");
+  symbols.find(driver.event_destroy, "cuEventDestroy_v2");
+  symbols.find(driver.event_record, "cuEventRecord");
+  symbols.find(driver.event_synchronize, "cuEventSynchronize");
+  symbols.find(driver.event_elapsed_time, "cuEventElapsedTime");
   symbols.find(driver.module_load, "cuModuleLoadData");
   symbols.find(driver.module_unload, "cuModuleUnload");
   symbols.find(driver.module_function, "cuModuleGetFunction");

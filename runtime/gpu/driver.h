@@ -12,6 +12,7 @@ namespace cinch::rt {
 using GpuCode = int;  // CUresult
 using GpuContext = struct GpuContextObject*;
 using GpuStream = struct GpuStreamObject*;  // null: the default stream
+using GpuEvent = struct GpuEventObject*;
 using GpuModuleHandle = struct GpuModuleObject*;
 using GpuFunction = struct GpuFunctionObject*;
 using GpuGraph = struct GpuGraphObject*;
@@ -27,6 +28,7 @@ inline constexpr GpuCode kGpuNoBinary = 209;
 inline constexpr GpuCode kGpuUnsupportedPtx = 222;
 inline constexpr GpuCode kGpuNotFound = 500;
 inline constexpr GpuCode kGpuInvalidHandle = 400;
+inline constexpr GpuCode kGpuNotReady = 600;
 inline constexpr GpuCode kGpuIllegalAddress = 700;
 inline constexpr GpuCode kGpuLaunchFailed = 719;
 
@@ -72,6 +74,11 @@ struct GpuDriver {
   GpuCode (*graph_launch)(GpuGraphExec exec, GpuStream stream);
   GpuCode (*graph_exec_destroy)(GpuGraphExec exec);
   GpuCode (*graph_destroy)(GpuGraph graph);
+  GpuCode (*event_create)(GpuEvent* event, unsigned flags);
+  GpuCode (*event_destroy)(GpuEvent event);
+  GpuCode (*event_record)(GpuEvent event, GpuStream stream);
+  GpuCode (*event_synchronize)(GpuEvent event);
+  GpuCode (*event_elapsed_time)(float* milliseconds, GpuEvent start, GpuEvent end);
   GpuCode (*module_load)(GpuModuleHandle* module, const void* image);
   GpuCode (*module_unload)(GpuModuleHandle module);
   GpuCode (*module_function)(GpuFunction* function, GpuModuleHandle module, const char* name);

@@ -1,0 +1,130 @@
+// The state behind driver.h: its opaque objects, and what waits in streams.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/emulator/driver.h"
+
+// The driver's opaque objects.
+struct cinch::rt::GpuContextObject {};
+
+struct cinch::rt::GpuStreamObject {
+  std::deque<std::function<cinch::rt::GpuCode()>> waiting;
+  bool is_capturing = false;
+  std::vector<std::function<cinch::rt::GpuCode()>> captured;
+};
+
+struct cinch::rt::GpuEventObject {
+  std::chrono::steady_clock::time_point reached_at;
+  GpuStream stream = nullptr;
+  bool is_recorded = false;
+  std::size_t num_waiting = 0;  // its places in streams that were not reached yet
+};
+
+struct cinch::rt::GpuModuleObject {
+  cinch::emulator::Module module;
+  std::vector<std::unique_ptr<cinch::rt::GpuFunctionObject>> functions;
+};
+
+struct cinch::rt::GpuFunctionObject {
+  const cinch::emulator::Module* module = nullptr;
+  std::string name;
+};
+
+struct cinch::rt::GpuGraphObject {
+  std::vector<std::function<cinch::rt::GpuCode()>> work;
+};
+
+struct cinch::rt::GpuGraphExecObject {
+  std::vector<std::function<cinch::rt::GpuCode()>> work;
+};
+
+namespace cinch::emulator {
+
+class Driver {
+ public:
+  using Work = std::function<rt::GpuCode()>;
+
+  explicit Driver(const GpuOptions& options) : gpu(options) {}
+
+  // Of a destroyed stream nothing is left.
+  rt::GpuStreamObject* find(rt::GpuStream stream) {
+    if (stream == nullptr) return &default_stream;
+    const auto found = std::ranges::find(streams, stream, &StreamPointer::get);
+    return found == streams.end() ? nullptr : found->get();
+  }
+
+  rt::GpuCode enqueue(rt::GpuStream stream, Work work) {
+    rt::GpuStreamObject* to = find(stream);
+    if (to == nullptr) return rt::kGpuInvalidHandle;
+    if (to->is_capturing) {
+      to->captured.push_back(std::move(work));
+    } else {
+      to->waiting.push_back(std::move(work));
+    }
+    return rt::kGpuSuccess;
+  }
+
+  // Runs what waits: all of it, or until an event was reached. After an error nothing more of the
+  // stream runs.
+  rt::GpuCode drain(rt::GpuStream stream, const rt::GpuEventObject* until = nullptr) {
+    rt::GpuStreamObject* from = find(stream);
+    if (from == nullptr) return rt::kGpuInvalidHandle;
+    if (from->is_capturing) return rt::kGpuInvalidValue;
+    rt::GpuCode code = rt::kGpuSuccess;
+    while (!from->waiting.empty() && code == rt::kGpuSuccess) {
+      if (until != nullptr && until->num_waiting == 0) return code;
+      const Work work = std::move(from->waiting.front());
+      from->waiting.pop_front();
+      code = work();
+    }
+    from->waiting.clear();
+    return code;
+  }
+
+  void drain_all() {
+    drain(nullptr);
+    for (const StreamPointer& stream : streams) {
+      if (!stream->is_capturing) drain(stream.get());
+    }
+  }
+
+  // Keeps the text for error_text.
+  rt::GpuCode code_of(const rt::Status& status, rt::GpuCode otherwise) {
+    if (status) return rt::kGpuSuccess;
+    text = status.error().message;
+    return status.error().kind == rt::ErrorKind::OutOfMemory ? rt::kGpuOutOfMemory : otherwise;
+  }
+
+  // Does a planted failure hit this call?
+  bool fails(rt::GpuCode& code) {
+    if (!has_planted || planted_in-- > 0) return false;
+    has_planted = false;
+    text = "planted by a test";
+    code = planted_code;
+    return true;
+  }
+
+  using StreamPointer = std::unique_ptr<rt::GpuStreamObject>;
+  Gpu gpu;
+  rt::GpuContextObject context;
+  rt::GpuStreamObject default_stream;
+  std::vector<StreamPointer> streams;
+  std::vector<std::shared_ptr<rt::GpuEventObject>> events;
+  std::string text;
+  bool has_planted = false;
+  std::uint64_t planted_in = 0;
+  rt::GpuCode planted_code = rt::kGpuSuccess;
+};
+
+/// The process's; null before start_driver.
+std::unique_ptr<Driver>& driver_state();
+/// The event functions of the table (events.cpp).
+void add_event_functions(rt::GpuDriver& table);
+
+}  // namespace cinch::emulator

@@ -1,0 +1,79 @@
+// Events of the emulated driver: each takes the time when its place in the stream is reached.
+#include "codegen/emulator/driver_state.h"
+
+namespace cinch::emulator {
+namespace {
+
+using rt::GpuCode;
+using rt::GpuEvent;
+using rt::kGpuInvalidHandle;
+using rt::kGpuSuccess;
+using Clock = std::chrono::steady_clock;
+using EventPointer = std::shared_ptr<rt::GpuEventObject>;
+
+// Null: no such event.
+EventPointer find_event(GpuEvent event) {
+  const auto& events = driver_state()->events;
+  const auto found = std::ranges::find(events, event, &EventPointer::get);
+  return found == events.end() ? nullptr : *found;
+}
+
+GpuCode event_create(GpuEvent* event, unsigned) {
+  if (GpuCode code; driver_state()->fails(code)) return code;
+  *event = driver_state()->events.emplace_back(std::make_shared<rt::GpuEventObject>()).get();
+  return kGpuSuccess;
+}
+
+GpuCode event_destroy(GpuEvent event) {
+  const auto removed =
+      std::erase_if(driver_state()->events, [=](const auto& held) { return held.get() == event; });
+  return removed == 1 ? kGpuSuccess : kGpuInvalidHandle;
+}
+
+// In a graph that is being captured an event would be a mark without a time: refused.
+GpuCode event_record(GpuEvent event, rt::GpuStream stream) {
+  if (GpuCode code; driver_state()->fails(code)) return code;
+  const EventPointer found = find_event(event);
+  const rt::GpuStreamObject* into = driver_state()->find(stream);
+  if (found == nullptr || into == nullptr || into->is_capturing) return kGpuInvalidHandle;
+  found->stream = stream;
+  found->is_recorded = true;
+  ++found->num_waiting;
+  return driver_state()->enqueue(stream, [found] {
+    found->reached_at = Clock::now();
+    --found->num_waiting;
+    return kGpuSuccess;
+  });
+}
+
+// What was enqueued behind the event goes on waiting.
+GpuCode event_synchronize(GpuEvent event) {
+  const EventPointer found = find_event(event);
+  if (found == nullptr) return kGpuInvalidHandle;
+  if (found->num_waiting == 0) return kGpuSuccess;
+  const GpuCode code = driver_state()->drain(found->stream, found.get());
+  const bool is_lost = code == kGpuSuccess && found->num_waiting > 0;  // behind an earlier failure
+  return is_lost ? rt::kGpuLaunchFailed : code;
+}
+
+GpuCode event_elapsed_time(float* milliseconds, GpuEvent start, GpuEvent end) {
+  const EventPointer first = find_event(start), last = find_event(end);
+  if (first == nullptr || last == nullptr) return kGpuInvalidHandle;
+  if (!first->is_recorded || !last->is_recorded) return kGpuInvalidHandle;
+  if (first->num_waiting > 0 || last->num_waiting > 0) return rt::kGpuNotReady;
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(last->reached_at - first->reached_at).count();
+  return kGpuSuccess;
+}
+
+}  // namespace
+
+void add_event_functions(rt::GpuDriver& table) {
+  table.event_create = event_create;
+  table.event_destroy = event_destroy;
+  table.event_record = event_record;
+  table.event_synchronize = event_synchronize;
+  table.event_elapsed_time = event_elapsed_time;
+}
+
+}  // namespace cinch::emulator

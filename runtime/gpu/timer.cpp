@@ -1,0 +1,62 @@
+// Bodies of timer.h.
+#include "runtime/gpu/timer.h"
+
+#include <utility>
+
+namespace cinch::rt {
+
+Result<GpuTimer> GpuTimer::create(std::shared_ptr<const GpuDevice> device) {
+  GpuTimer timer(std::move(device));
+  const GpuDevice::Scope scope(*timer.device_);
+  const GpuDriver& driver = timer.device_->driver();
+  GpuCode code = driver.event_create(&timer.start_, 0);
+  if (code == kGpuSuccess) code = driver.event_create(&timer.stop_, 0);
+  if (Status status = timer.device_->status(code, "making an event"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return timer;
+}
+
+GpuTimer::GpuTimer(GpuTimer&& other) noexcept
+    : device_(std::move(other.device_)),
+      start_(std::exchange(other.start_, nullptr)),
+      stop_(std::exchange(other.stop_, nullptr)) {}
+
+GpuTimer& GpuTimer::operator=(GpuTimer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(start_, other.start_);
+  std::swap(stop_, other.stop_);
+  return *this;
+}
+
+GpuTimer::~GpuTimer() {
+  if (device_ == nullptr) return;
+  const GpuDevice::Scope scope(*device_);
+  for (const GpuEvent event : {start_, stop_}) {
+    if (event != nullptr) device_->driver().event_destroy(event);
+  }
+}
+
+Status GpuTimer::start(GpuStream stream) {
+  const GpuDevice::Scope scope(*device_);
+  return device_->status(device_->driver().event_record(start_, stream), "recording an event");
+}
+
+Status GpuTimer::stop(GpuStream stream) {
+  const GpuDevice::Scope scope(*device_);
+  return device_->status(device_->driver().event_record(stop_, stream), "recording an event");
+}
+
+Result<double> GpuTimer::milliseconds() const {
+  const GpuDevice::Scope scope(*device_);
+  const GpuDriver& driver = device_->driver();
+  float elapsed = 0;
+  GpuCode code = driver.event_synchronize(stop_);
+  if (code == kGpuSuccess) code = driver.event_elapsed_time(&elapsed, start_, stop_);
+  if (Status status = device_->status(code, "timing on the device"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return elapsed;
+}
+
+}  // namespace cinch::rt
