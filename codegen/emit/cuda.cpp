@@ -112,8 +112,9 @@ std::string launch_structs(const kir::KernelProgram& program) {
 
 }  // namespace
 
-rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel) {
-  const CudaShape shape = cuda_shape(program, kernel);
+rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                           const CudaOptions& options) {
+  const CudaShape shape = cuda_shape(program, kernel, options.block_warps);
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block};
 }
 
@@ -131,7 +132,7 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   }
   source.text += "\nnamespace cinch {\n\n";
   for (const kir::Kernel& kernel : program.kernels) {
-    source.text += CudaKernelEmitter(program, kernel).emit() + "\n";
+    source.text += CudaKernelEmitter(program, kernel, options.block_warps).emit() + "\n";
     source.symbols.push_back(kernel.info.symbol);
   }
   source.text += emit_services(program) + "}  // namespace cinch\n";

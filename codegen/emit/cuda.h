@@ -14,7 +14,8 @@
 namespace cinch::codegen {
 
 struct CudaOptions {
-  std::string arch = "sm_90";  // goes into KernelSource::target; the text does not depend on it
+  std::string arch = "sm_90";     // goes into KernelSource::target; the text does not depend on it
+  std::uint32_t block_warps = 8;  // 2, 4, 8 or 16; kernels may take fewer. Never changes a result
 };
 
 /// One translation unit: the KIR as a comment, the language's functions, the prelude, one `extern
@@ -25,6 +26,7 @@ struct CudaOptions {
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options = {});
 
 /// How a kernel is to be launched.
-rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel);
+rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                           const CudaOptions& options = {});
 
 }  // namespace cinch::codegen

@@ -12,10 +12,11 @@ namespace cinch::codegen {
 using kir::InstrKind;
 using kir::SectionKind;
 
-CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel)
+CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                                     std::uint32_t block_warps)
     : program_(program),
       kernel_(kernel),
-      shape_(cuda_shape(program, kernel)),
+      shape_(cuda_shape(program, kernel, block_warps)),
       value_levels_(value_levels(kernel)) {}
 
 std::string CudaKernelEmitter::emit() {

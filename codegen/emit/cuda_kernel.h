@@ -18,7 +18,8 @@ namespace cinch::codegen {
 
 class CudaKernelEmitter {
  public:
-  CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel);
+  CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                    std::uint32_t block_warps);
   /// Tuples of reductions, and the function.
   std::string emit();
 

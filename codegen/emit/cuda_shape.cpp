@@ -75,13 +75,14 @@ std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel&
   return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
 }
 
-std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest) {
+std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
+                         std::uint32_t block_warps) {
   if (kernel.info.is_sequential) return 1;
-  if (kernel.group_kind == kir::GroupKind::Single) return 8;
+  if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
   // A running sum goes through its group in order; rows that share bytes are packed in order.
   const bool needs_warp =
       uses.running_sum || !kernel.locals.empty() || kernel.info.group_multiple > 1;
-  return longest <= kWarpRowElems || needs_warp ? 1 : 8;
+  return longest <= kWarpRowElems || needs_warp ? 1 : block_warps;
 }
 
 std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const CudaShape& shape) {
@@ -123,12 +124,13 @@ std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
   return types;
 }
 
-CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                     std::uint32_t block_warps) {
   const Uses uses = find_uses(program, kernel);
   const std::int64_t longest = longest_group(program, kernel);
   CudaShape shape;
-  shape.team_warps = team_warps(kernel, uses, longest);
-  shape.block_warps = kernel.info.is_sequential ? 1 : 8;
+  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
+  shape.block_warps = kernel.info.is_sequential ? 1 : block_warps;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
   shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
   shape.stage_bits = uses.stage_bits;

@@ -21,7 +21,9 @@ struct CudaShape {
   }
 };
 
-CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel);
+/// `block_warps`: of a block where nothing asks for fewer; a power of two, at least 2.
+CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                     std::uint32_t block_warps);
 
 /// Histograms of at most this many bins are counted in shared memory first.
 inline constexpr std::uint64_t kSharedBins = 4096;

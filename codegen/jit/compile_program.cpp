@@ -71,11 +71,12 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
     return rt::fail(rt::ErrorKind::Unavailable, "accesses are counted on CPUs only");
   }
   const kir::KernelProgram program = with_call_sizes(given);
-  auto binary = make_cuda_binary(emit_cuda(program, {arch}));
+  const CudaOptions emit_options{arch, options.block_warps};
+  auto binary = make_cuda_binary(emit_cuda(program, emit_options));
   if (!binary) return tl::unexpected(binary.error());
   rt::ProgramImage image = image_of(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
-    image.kernels[k].cuda = cuda_launch(program, program.kernels[k]);
+    image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
   }
   image.binary = std::move(*binary);
   return image;

@@ -1,5 +1,6 @@
 // From kernels to something that runs: emits, compiles and assembles a program image.
 #pragma once
+#include "codegen/emit/cuda.h"
 #include "codegen/emit/kernel_source.h"
 #include "codegen/jit/clang_jit.h"
 #include "codegen/kir/kir.h"
@@ -11,6 +12,7 @@ namespace cinch::codegen {
 struct ImageOptions {
   bool count_accesses = false;    // CPUs: kernels count the bytes they read and write
   CompileTimes* times = nullptr;  // of CPUs
+  std::uint32_t block_warps = CudaOptions{}.block_warps;  // CUDA
 };
 
 /// The image of `program` for a CPU ("native" is resolved to the machine's level) or for CUDA, with

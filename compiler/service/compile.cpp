@@ -11,6 +11,7 @@
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/compile_cache.h"
 #include "compiler/service/service_error.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::service {
 
@@ -48,11 +49,13 @@ kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target) {
   const ProgramText text = find_program(request);
-  const CompileCache cache(text, request.bindings, request.states, target);
+  codegen::ImageOptions options;
+  options.block_warps = static_cast<std::uint32_t>(rt::gpu_tuning(target.arch).block_warps);
+  const CompileCache cache(text, request.bindings, request.states, target, options.block_warps);
   if (auto kept = cache.find()) return std::move(*kept);
   const ir::Program program = lower_program(front_end, text, request.bindings, true);
   rt::ProgramImage image =
-      value_or_throw(codegen::make_image(make_kernels(program, request.states), target));
+      value_or_throw(codegen::make_image(make_kernels(program, request.states), target, options));
   // A warning is shown whenever its program is used.
   if (front_end.sink.all().empty()) cache.put(image, front_end.sources);
   return image;

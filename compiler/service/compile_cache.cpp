@@ -35,7 +35,8 @@ fs::path actual_path(const std::string& path, const std::string& program) {
 }  // namespace
 
 CompileCache::CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
-                           codegen::StateUpdate states, const codegen::Target& target)
+                           codegen::StateUpdate states, const codegen::Target& target,
+                           std::uint32_t block_warps)
     : program_(program), cache_(rt::cache_settings_from_environment()) {
   title_ = fs::path(program.path).stem().string();
   if (!program.compressor.empty() && program.compressor != title_)
@@ -51,6 +52,7 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
   hasher.add(static_cast<std::uint64_t>(states));
   if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);
+  if (target.kind == codegen::TargetKind::Cuda) hasher.add(std::uint64_t{block_warps});
   title_ += " for " + target.arch;
   key_ = hasher.finish128();
 }

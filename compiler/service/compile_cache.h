@@ -15,9 +15,10 @@ namespace cinch::service {
 
 class CompileCache {
  public:
-  // Of a program, for a target.
+  // Of a program, for a target; `block_warps` is part of code for CUDA.
   CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
-               codegen::StateUpdate states, const codegen::Target& target);
+               codegen::StateUpdate states, const codegen::Target& target,
+               std::uint32_t block_warps);
 
   std::optional<rt::ProgramImage> find() const;
   // Keeps the image of what was compiled from `sources`. A folder that cannot be written keeps

@@ -10,9 +10,6 @@
 namespace cinch::rt {
 namespace {
 
-// A task should be worth its start (about 1 µs) and still leave several per thread.
-constexpr std::int64_t kTaskBytes = std::int64_t{1} << 18;
-constexpr std::uint64_t kTasksPerThread = 8;
 constexpr std::int64_t kGroupBytesGuess =
     8192;  // where the image has no formula: a tile read and written
 // A task of an ordered kernel takes one chunk (kMaxChunk of codegen/prelude/cpu/ordered.h): it
@@ -138,19 +135,24 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t groups_per_task(const KernelInfo& kernel, std::uint64_t num_groups) const {
     if (kernel.is_sequential) return num_groups;
     std::uint64_t groups = options_.groups_per_task;
-    if (groups == 0) {
-      const std::uint64_t worth = kTaskBytes / group_bytes(kernel, num_groups);
-      groups = std::clamp<std::uint64_t>(num_groups / (kTasksPerThread * runner_.threads()), 1,
-                                         std::max<std::uint64_t>(worth, 1));
-      // Small launches: better few tasks than tasks not worth their start.
-      if (num_groups <= worth) groups = num_groups;
-    }
+    if (groups == 0) groups = tuned_groups(num_groups, group_bytes(kernel, num_groups));
     if (kernel.is_ordered && options_.groups_per_task == 0 && runner_.threads() > 1) {
       groups = std::min(groups, kOrderedGroups);
     }
     const std::uint64_t multiple = kernel.group_multiple;
     groups = std::min(groups, num_groups);
     return (groups + multiple - 1) / multiple * multiple;
+  }
+
+  // A task should be worth its start (about 1 µs) and still leave several per thread; of small
+  // launches better few tasks than tasks not worth their start.
+  std::uint64_t tuned_groups(std::uint64_t num_groups, std::uint64_t each_bytes) const {
+    const CpuTuning& tuning = options_.tuning;
+    const auto single = static_cast<std::uint64_t>(tuning.single_task_bytes) / each_bytes;
+    if (num_groups <= single) return num_groups;
+    const auto worth = static_cast<std::uint64_t>(tuning.task_bytes) / each_bytes;
+    const auto tasks = static_cast<std::uint64_t>(tuning.tasks_per_thread) * runner_.threads();
+    return std::clamp<std::uint64_t>(num_groups / tasks, 1, std::max<std::uint64_t>(worth, 1));
   }
 
   std::uint64_t group_bytes(const KernelInfo& kernel, std::uint64_t num_groups) const {

@@ -12,6 +12,7 @@
 #include "runtime/core/error.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/image/image.h"
+#include "runtime/tuning/numbers.h"
 
 namespace cinch::rt {
 
@@ -33,6 +34,7 @@ struct ExecutorOptions {
   std::uint64_t groups_per_task = 0;
   /// Read between tasks and between steps; may be null.
   const std::atomic<bool>* cancelled = nullptr;
+  CpuTuning tuning;
 };
 
 /// What one call works on. All spans outlive the call.

@@ -13,6 +13,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/gpu/program.h"
+#include "runtime/tuning/numbers.h"
 
 namespace cinch::rt {
 
@@ -39,6 +41,8 @@ struct GpuSessionOptions {
   std::vector<std::pair<std::string, double>> parameters;
   /// Values that parameters will have at most: memory is made for both these and the first.
   std::vector<std::pair<std::string, double>> largest_parameters;
+  /// For tests and tuning; results never depend on it. None: that of the device in the tables.
+  std::optional<GpuTuning> tuning;
 };
 
 /// A payload in device memory, at a multiple of 16. For encode `size_bytes` is the room there is

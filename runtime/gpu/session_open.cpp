@@ -5,12 +5,10 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 namespace {
-
-constexpr std::int64_t kServiceElems = 4096;  // of a block, where there are that many
-constexpr std::int64_t kMostServiceBlocks = 4096;
 
 TensorFacts facts_of(const ProgramInfo& info, const GpuSessionOptions& options,
                      const GpuTensorShape& shape) {
@@ -265,6 +263,7 @@ Status GpuSession::Impl::send_constants(GpuStream stream) {
 // How many blocks each launch takes, and where those of each tensor begin.
 Status GpuSession::Impl::place_blocks(GpuStream stream) {
   const std::size_t num_kernels = image().kernels.size();
+  const GpuTuning tuning = options.tuning ? *options.tuning : gpu_tuning(device().arch());
   std::vector<std::uint32_t> firsts;
   for (std::size_t k = 0; k <= num_kernels; ++k) {
     std::uint64_t total = 0;
@@ -273,8 +272,9 @@ Status GpuSession::Impl::place_blocks(GpuStream stream) {
       if (tensor.num_elems() == 0 && k < num_kernels) continue;
       std::int64_t blocks = 1;
       if (k == num_kernels) {
-        blocks = std::clamp((tensor.num_elems() + kServiceElems - 1) / kServiceElems,
-                            std::int64_t{1}, kMostServiceBlocks);
+        const std::int64_t each = tuning.service_elements;
+        blocks = std::clamp((tensor.num_elems() + each - 1) / each, std::int64_t{1},
+                            tuning.most_service_blocks);
       } else if (!image().kernels[k].cuda.is_single_block) {
         const auto per_block = static_cast<std::int64_t>(image().kernels[k].cuda.groups_per_block);
         for (const ParameterValues* values : {&parameters, &largest}) {
@@ -282,6 +282,9 @@ Status GpuSession::Impl::place_blocks(GpuStream stream) {
               info().exprs.eval_int(image().kernels[k].num_groups, host_env(tensor, *values, 0));
           if (!groups) return tl::unexpected<Error>(groups.error());
           blocks = std::max(blocks, (*groups + per_block - 1) / per_block);
+        }
+        if (tuning.blocks_per_multiprocessor > 0) {
+          blocks = std::min(blocks, tuning.blocks_per_multiprocessor * device().multiprocessors());
         }
       }
       total += static_cast<std::uint64_t>(blocks);

@@ -9,6 +9,7 @@
 #include "runtime/image/file_bytes.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/state_file.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
 namespace {
@@ -22,6 +23,11 @@ Status check_options(const SessionOptions& options) {
   return Ok{};
 }
 
+CpuTuning tuning_of(const SessionOptions& options, const ProgramImage& image) {
+  if (options.tuning) return *options.tuning;
+  return cpu_tuning(std::string_view(image.target).substr(image.target.find(':') + 1));
+}
+
 }  // namespace
 
 Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& opts)
@@ -31,7 +37,7 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
       runner(opts.threads),
       buffers(program->image(), opts.memory),
       executor(program->image(), program->kernels(), runner,
-               {opts.groups_per_task, opts.cancelled}),
+               {opts.groups_per_task, opts.cancelled, tuning_of(opts, program->image())}),
       payload(opts.memory),
       input(opts.memory),
       output(opts.memory),

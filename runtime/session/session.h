@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,8 @@ struct SessionOptions {
 
   TensorFacts facts() const { return {rows, cols, world, worker, seed, tensor, piece}; }
 
-  // For tests; results never depend on them.
+  // For tests and tuning; results never depend on them.
+  std::optional<CpuTuning> tuning;    // none: that of the image's architecture in the tables
   std::uint64_t groups_per_task = 0;  // 0: chosen by size
   bool poison_memory = false;         // fill what a call must write before it reads
 };

@@ -24,6 +24,7 @@ for name, value in [
 ]:
     config.substitutions.append((name, value))
 config.environment["NO_COLOR"] = "1"
+config.environment["CINCH_TUNING"] = "off"  # nor does the user's table serve in tests
 config.environment["CINCH_CACHE"] = "off"  # tests of the cache turn it on, in a folder of their own
 for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
     if name in os.environ:

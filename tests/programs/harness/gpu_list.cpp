@@ -16,8 +16,10 @@ GpuList::GpuList(std::shared_ptr<const rt::GpuProgram> program, rt::GpuSession s
 
 std::unique_ptr<GpuList> GpuList::open(const std::shared_ptr<const rt::GpuProgram>& program,
                                        const std::vector<rt::SessionOptions>& tensors,
-                                       std::string& error) {
+                                       std::string& error,
+                                       const std::optional<rt::GpuTuning>& tuning) {
   rt::GpuSessionOptions options;
+  options.tuning = tuning;
   options.world = tensors[0].world;
   options.worker = tensors[0].worker;
   options.seed = tensors[0].seed;

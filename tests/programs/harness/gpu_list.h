@@ -12,11 +12,12 @@ namespace cinch::testing {
 
 class GpuList {
  public:
-  /// One tensor per options; world, worker and seed are those of the first. Null with the error's
-  /// text on failure.
+  /// One tensor per options; world, worker and seed are those of the first. `tuning`: none for the
+  /// device's own. Null with the error's text on failure.
   static std::unique_ptr<GpuList> open(const std::shared_ptr<const rt::GpuProgram>& program,
                                        const std::vector<rt::SessionOptions>& tensors,
-                                       std::string& error);
+                                       std::string& error,
+                                       const std::optional<rt::GpuTuning>& tuning = {});
 
   /// Encode, decode and, where the program has one, finish of all tensors, each in one call;
   /// results by tensor. Payloads stand in memory of exactly their bound.

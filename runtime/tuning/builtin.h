@@ -1,0 +1,9 @@
+// The text of tuning.json, which becomes part of the library.
+#pragma once
+#include <string_view>
+
+namespace cinch::rt {
+
+extern const std::string_view kBuiltinTuning;
+
+}  // namespace cinch::rt

@@ -1,0 +1,43 @@
+// Numbers that decide how work is cut up on one kind of machine, and never a bit of a result. Each
+// has a name, a range and values that `cinch tune` tries; tuning.h says where values come from.
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace cinch::rt {
+
+/// Of a level of x86-64, or aarch64.
+struct CpuTuning {
+  std::int64_t task_bytes = 1 << 18;
+  std::int64_t tasks_per_thread = 8;
+  std::int64_t single_task_bytes = 1 << 18;
+  friend bool operator==(const CpuTuning&, const CpuTuning&) = default;
+};
+
+/// Of an architecture of GPUs.
+struct GpuTuning {
+  std::int64_t block_warps = 8;
+  std::int64_t blocks_per_multiprocessor = 0;
+  std::int64_t service_elements = 4096;
+  std::int64_t most_service_blocks = 4096;
+  friend bool operator==(const GpuTuning&, const GpuTuning&) = default;
+};
+
+template <typename Tuning>
+struct TuningNumber {
+  const char* name;
+  const char* meaning;
+  std::int64_t Tuning::* member;
+  std::int64_t least, most;
+  bool is_power_of_two;
+  std::span<const std::int64_t> candidates;
+};
+
+template <typename Tuning>
+std::span<const TuningNumber<Tuning>> tuning_numbers();
+template <>
+std::span<const TuningNumber<CpuTuning>> tuning_numbers();
+template <>
+std::span<const TuningNumber<GpuTuning>> tuning_numbers();
+
+}  // namespace cinch::rt

@@ -1,0 +1,138 @@
+// Which numbers are in use: the built-in table, the user's over it.
+#include "runtime/tuning/tuning.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "runtime/core/check.h"
+#include "runtime/image/file_bytes.h"
+#include "runtime/tuning/builtin.h"
+
+namespace cinch::rt {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+fs::path config_folder() {
+  if (const auto xdg = variable("XDG_CONFIG_HOME"); !xdg.empty()) return xdg;
+  if (const auto home = variable("HOME"); !home.empty()) return fs::path(home) / ".config";
+  return {};
+}
+
+UserTuning read_user_tuning() {
+  UserTuning user;
+  user.path = user_tuning_path();
+  std::error_code error;
+  const bool is_named = !variable("CINCH_TUNING").empty();
+  if (user.path.empty() || (!is_named && !fs::exists(user.path, error))) return user;
+  auto table = load_tuning(user.path);
+  if (!table) {
+    user.problem = table.error();
+    return user;
+  }
+  user.is_there = true;
+  user.table = std::move(*table);
+  return user;
+}
+
+// The number in "sm_90"; -1 of anything else.
+int arch_number(std::string_view architecture) {
+  constexpr std::string_view kPrefix = "sm_";
+  if (!architecture.starts_with(kPrefix)) return -1;
+  int number = -1;
+  std::from_chars(architecture.data() + kPrefix.size(), architecture.data() + architecture.size(),
+                  number);
+  return number;
+}
+
+// An entry for the architecture itself, the user's first; else of the highest below it.
+const TuningEntry* entry_for(std::string_view architecture) {
+  const TuningTable* const tables[] = {&user_tuning().table, &builtin_tuning()};
+  for (const TuningTable* table : tables) {
+    if (const TuningEntry* entry = table->find(architecture)) return entry;
+  }
+  const TuningEntry* nearest = nullptr;
+  int highest = 0;
+  const int wanted = arch_number(architecture);
+  for (const TuningTable* table : tables) {
+    for (const TuningEntry& entry : table->entries) {
+      const int number = arch_number(entry.architecture);
+      if (number <= highest || number > wanted) continue;
+      nearest = &entry;
+      highest = number;
+    }
+  }
+  return nearest;
+}
+
+template <typename Tuning>
+Tuning numbers_for(std::string_view architecture) {
+  const TuningEntry* entry = entry_for(architecture);
+  const auto* numbers = entry == nullptr ? nullptr : std::get_if<Tuning>(&entry->numbers);
+  return numbers == nullptr ? Tuning{} : *numbers;
+}
+
+}  // namespace
+
+const TuningEntry* TuningTable::find(std::string_view architecture) const {
+  for (const TuningEntry& entry : entries) {
+    if (entry.architecture == architecture) return &entry;
+  }
+  return nullptr;
+}
+
+void TuningTable::put(TuningEntry entry) {
+  for (TuningEntry& held : entries) {
+    if (held.architecture != entry.architecture) continue;
+    held = std::move(entry);
+    return;
+  }
+  entries.push_back(std::move(entry));
+}
+
+Result<TuningTable> load_tuning(const std::string& path) {
+  const auto bytes = read_file_bytes(path);
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  auto table =
+      parse_tuning({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, builtin_tuning());
+  if (!table) table.error().message = path + ": " + table.error().message;
+  return table;
+}
+
+const TuningTable& builtin_tuning() {
+  static const TuningTable kTable = [] {
+    auto table = parse_tuning(kBuiltinTuning, {});
+    if (!table) CINCH_BUG("the built-in table of tuning numbers: " + table.error().message);
+    return std::move(*table);
+  }();
+  return kTable;
+}
+
+std::string user_tuning_path() {
+  const std::string_view named = variable("CINCH_TUNING");
+  if (named == "off" || named == "0") return {};
+  if (!named.empty()) return std::string(named);
+  const fs::path folder = config_folder();
+  return folder.empty() ? std::string() : (folder / "cinch" / "tuning.json").string();
+}
+
+const UserTuning& user_tuning() {
+  static const UserTuning kUser = read_user_tuning();
+  return kUser;
+}
+
+CpuTuning cpu_tuning(std::string_view architecture) {
+  return numbers_for<CpuTuning>(architecture);
+}
+
+GpuTuning gpu_tuning(std::string_view architecture) {
+  return numbers_for<GpuTuning>(architecture);
+}
+
+}  // namespace cinch::rt
