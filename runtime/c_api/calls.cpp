@@ -1,4 +1,4 @@
-// Calls of the C API on many tensors: all of them, or none as far as states go.
+// Calls of the C API on many tensors: their arrays are read first, then all run at once.
 #include <vector>
 
 #include "runtime/c_api/handles.h"
@@ -8,82 +8,21 @@
 namespace cinch::c_api {
 namespace {
 
-// What a call changes beside its outputs. States that changed are taken back where a later tensor
-// of the call fails.
-enum class Effect { None, States };
+tl::unexpected<CallError> at(std::size_t place, CallError error) {
+  error.tensor = place;
+  return tl::unexpected<CallError>(std::move(error));
+}
 
-// The tensors of a call: `which` of the session, each at most once.
-class Batch {
- public:
-  static CallResult<Batch> make(cinch_session* session, const std::size_t* which,
-                                std::size_t count) {
-    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-    Batch batch(*session);
-    std::vector<bool> is_taken(session->tensors.size(), false);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t tensor = which == nullptr ? i : which[i];
-      if (tensor >= is_taken.size()) {
-        return at(i, fail(CINCH_OUT_OF_RANGE, "tensor " + std::to_string(tensor) + " of " +
-                                                  std::to_string(is_taken.size())));
-      }
-      if (is_taken[tensor]) {
-        return at(i, fail(CINCH_INVALID_ARGUMENT,
-                          "tensor " + std::to_string(tensor) + " stands twice in one call"));
-      }
-      is_taken[tensor] = true;
-      batch.numbers_.push_back(tensor);
-    }
-    return batch;
+// The entries of a call's arrays, read one by one into kept memory.
+template <typename T, typename Read>
+CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
+  to.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    auto value = read(i);
+    if (!value) return at(i, std::move(value.error()));
+    to.push_back(std::move(*value));
   }
-
-  /// Runs each(session, place) for every tensor, until one fails.
-  template <typename Each>
-  CallStatus run(Effect effect, const Each& each) {
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      CallStatus status = run_one(each, i);
-      if (status) continue;
-      for (std::size_t ran = 0; ran < i && effect == Effect::States; ++ran) tensor(ran).take_back();
-      // The flag is for one call.
-      if (status.error().status == CINCH_CANCELLED) session_->cancelled.store(false);
-      return at(i, tl::unexpected<CallError>(status.error()));
-    }
-    return rt::Ok{};
-  }
-
- private:
-  explicit Batch(cinch_session& session) : session_(&session) {}
-
-  rt::Session& tensor(std::size_t i) { return session_->tensors[numbers_[i]]; }
-
-  template <typename Each>
-  CallStatus run_one(const Each& each, std::size_t i) {
-    if (session_->cancelled.load()) return fail(CINCH_CANCELLED, "cancelled");
-    return each(tensor(i), i);
-  }
-
-  static tl::unexpected<CallError> at(std::size_t i, tl::unexpected<CallError> error) {
-    error.value().tensor = i;
-    return error;
-  }
-
-  cinch_session* session_;
-  std::vector<std::size_t> numbers_;
-};
-
-// Runs `each` on the tensors of a call after its arrays were looked at.
-template <typename Each>
-cinch_status run_call(Effect effect, cinch_session* session, const std::size_t* which,
-                      std::size_t count, std::initializer_list<const void*> arrays,
-                      cinch_error* error, const Each& each) {
-  return guarded(error, [&]() -> CallStatus {
-    const bool is_missing = std::any_of(arrays.begin(), arrays.end(),
-                                        [](const void* array) { return array == nullptr; });
-    if (count > 0 && is_missing)
-      return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
-    auto batch = Batch::make(session, which, count);
-    if (!batch) return tl::unexpected<CallError>(batch.error());
-    return batch->run(effect, each);
-  });
+  return rt::Ok{};
 }
 
 CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* payloads,
@@ -94,37 +33,13 @@ CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* pay
   return std::span(static_cast<const std::uint8_t*>(payload->data), payload->size);
 }
 
-// Copies into the caller's memory, or lends.
-CallStatus give_payload(std::span<const std::uint8_t> bytes, cinch_payload* to) {
-  to->size = bytes.size();
-  if (to->capacity == 0) {
-    // Lent to be read; the struct serves both ways.
-    to->data = const_cast<std::uint8_t*>(bytes.data());
-    return rt::Ok{};
-  }
-  if (to->capacity < bytes.size()) {
-    return fail(CINCH_INVALID_ARGUMENT, "the payload takes " + std::to_string(bytes.size()) +
-                                            " bytes, there are " + std::to_string(to->capacity));
-  }
-  std::memcpy(to->data, bytes.data(), bytes.size());
-  return rt::Ok{};
-}
-
-CallStatus encode_one(rt::Session& session, std::uint64_t step, const cinch_tensor* gradients,
-                      cinch_payload* payloads, std::size_t i) {
-  const auto gradient = tensor_view(gradients, i);
-  if (!gradient) return tl::unexpected<CallError>(gradient.error());
-  cinch_payload* const payload = entry(payloads, i);
-  const auto checked = read_struct(payload, sizeof *payload, "payload");
-  if (!checked) return tl::unexpected<CallError>(checked.error());
-  if (checked->capacity > 0 && checked->data == nullptr) {
+CallResult<rt::PayloadSlot> payload_slot(const cinch_payload* payloads, std::size_t index) {
+  const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");
+  if (!payload) return tl::unexpected<CallError>(payload.error());
+  if (payload->capacity > 0 && payload->data == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "a payload has a capacity and no data");
   }
-  const auto bytes = session.encode({gradient->data, gradient->dtype, gradient->num_elems}, step);
-  if (!bytes) return fail(bytes.error());
-  CallStatus given = give_payload(*bytes, payload);
-  if (!given) session.take_back();
-  return given;
+  return rt::PayloadSlot{{static_cast<std::uint8_t*>(payload->data), payload->capacity}, {}};
 }
 
 CallResult<std::span<float>> f32_elements(const cinch_tensor* tensors, std::size_t i,
@@ -135,6 +50,86 @@ CallResult<std::span<float>> f32_elements(const cinch_tensor* tensors, std::size
   return std::span(static_cast<float*>(view->data), static_cast<std::size_t>(view->num_elems));
 }
 
+// What all calls are given.
+struct Call {
+  cinch_session* session;
+  std::uint64_t step;
+  const std::size_t* which;
+  std::size_t count;
+
+  rt::ListCall of_list() const {
+    if (which == nullptr) return {step, {}};
+    return {step, {which, count}};
+  }
+
+  CallStatus read_payloads(const cinch_payload* from) const {
+    return read_all(session->payloads, count,
+                    [&](std::size_t i) { return payload_bytes(from, i); });
+  }
+  CallStatus read_tensors(const cinch_tensor* from) const {
+    return read_all(session->tensors, count, [&](std::size_t i) { return tensor_view(from, i); });
+  }
+  CallStatus read_floats(const cinch_tensor* from, const char* what) const {
+    return read_all(session->floats, count,
+                    [&](std::size_t i) { return f32_elements(from, i, what); });
+  }
+};
+
+CallStatus ended(cinch_session& session, const rt::ListStatus& status) {
+  if (status) return rt::Ok{};
+  // The flag is for one call.
+  if (status.error().error.kind == rt::ErrorKind::Cancelled) session.cancelled.store(false);
+  return at(status.error().place, fail(status.error().error).value());
+}
+
+// Runs `body` after the call's arrays were looked at.
+template <typename Body>
+cinch_status run_call(const Call& call, std::initializer_list<const void*> arrays,
+                      cinch_error* error, const Body& body) {
+  return guarded(error, [&]() -> CallStatus {
+    const bool is_missing = std::any_of(arrays.begin(), arrays.end(),
+                                        [](const void* array) { return array == nullptr; });
+    if (call.count > 0 && is_missing)
+      return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
+    if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    return body();
+  });
+}
+
+CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload* payloads) {
+  cinch_session& session = *call.session;
+  CallStatus read = read_all(session.gradients, call.count, [&](std::size_t i) {
+    return tensor_view(gradients, i).map([](const rt::TensorView& view) {
+      return rt::ConstTensorView(view.data, view.dtype, view.num_elems);
+    });
+  });
+  if (!read) return read;
+  read =
+      read_all(session.slots, call.count, [&](std::size_t i) { return payload_slot(payloads, i); });
+  if (!read) return read;
+  CallStatus status =
+      ended(session, session.list->encode(call.of_list(), session.gradients, session.slots));
+  for (std::size_t i = 0; i < call.count && status; ++i) {
+    cinch_payload* const to = entry(payloads, i);
+    // Lent to be read; the struct serves both ways.
+    to->data = const_cast<std::uint8_t*>(session.slots[i].bytes.data());
+    to->size = session.slots[i].bytes.size();
+  }
+  return status;
+}
+
+CallStatus payload_bounds(const Call& call, std::size_t* bytes) {
+  rt::SessionList& list = *call.session->list;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const std::size_t tensor = call.which == nullptr ? i : call.which[i];
+    if (tensor >= list.size()) return at(i, no_tensor(tensor, list.size()));
+    const auto bound = list[tensor].payload_bound(call.step);
+    if (!bound) return at(i, fail(bound.error()).value());
+    bytes[i] = static_cast<std::size_t>(*bound);
+  }
+  return rt::Ok{};
+}
+
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -143,59 +138,51 @@ namespace rt = cinch::rt;
 
 cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step, const size_t* which,
                                   size_t count, size_t* bytes, cinch_error* error) {
-  return run_call(Effect::None, session, which, count, {bytes}, error,
-                  [&](const rt::Session& tensor, std::size_t i) -> CallStatus {
-                    const auto bound = tensor.payload_bound(step);
-                    if (!bound) return fail(bound.error());
-                    bytes[i] = static_cast<std::size_t>(*bound);
-                    return rt::Ok{};
-                  });
+  const Call call{session, step, which, count};
+  return run_call(call, {bytes}, error, [&] { return payload_bounds(call, bytes); });
 }
 
 cinch_status cinch_encode(cinch_session* session, uint64_t step, const size_t* which, size_t count,
                           const cinch_tensor* gradients, cinch_payload* payloads,
                           cinch_error* error) {
-  return run_call(Effect::States, session, which, count, {gradients, payloads}, error,
-                  [&](rt::Session& tensor, std::size_t i) {
-                    return encode_one(tensor, step, gradients, payloads, i);
-                  });
+  const Call call{session, step, which, count};
+  return run_call(call, {gradients, payloads}, error,
+                  [&] { return encode(call, gradients, payloads); });
 }
 
 cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* which, size_t count,
                           const cinch_payload* payloads, const cinch_tensor* outputs,
                           cinch_error* error) {
-  return run_call(Effect::None, session, which, count, {payloads, outputs}, error,
-                  [&](rt::Session& tensor, std::size_t i) -> CallStatus {
-                    const auto bytes = payload_bytes(payloads, i);
-                    if (!bytes) return tl::unexpected<CallError>(bytes.error());
-                    const auto output = tensor_view(outputs, i);
-                    if (!output) return tl::unexpected<CallError>(output.error());
-                    return done(tensor.decode(*bytes, *output, step));
-                  });
+  const Call call{session, step, which, count};
+  return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
+    if (CallStatus status = call.read_payloads(payloads); !status) return status;
+    if (CallStatus status = call.read_tensors(outputs); !status) return status;
+    return ended(*session,
+                 session->list->decode(call.of_list(), session->payloads, session->tensors));
+  });
 }
 
 cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_t* which,
                               size_t count, const cinch_payload* payloads,
                               const cinch_tensor* outputs, cinch_error* error) {
-  return run_call(Effect::None, session, which, count, {payloads, outputs}, error,
-                  [&](rt::Session& tensor, std::size_t i) -> CallStatus {
-                    const auto bytes = payload_bytes(payloads, i);
-                    if (!bytes) return tl::unexpected<CallError>(bytes.error());
-                    const auto output = f32_elements(outputs, i, "an output of decode-and-add");
-                    if (!output) return tl::unexpected<CallError>(output.error());
-                    return done(tensor.decode_add(*bytes, *output, step));
-                  });
+  const Call call{session, step, which, count};
+  return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
+    if (CallStatus status = call.read_payloads(payloads); !status) return status;
+    CallStatus read = call.read_floats(outputs, "an output of decode-and-add");
+    if (!read) return read;
+    return ended(*session,
+                 session->list->decode_add(call.of_list(), session->payloads, session->floats));
+  });
 }
 
 cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* which, size_t count,
                           const cinch_tensor* sums, const cinch_tensor* updates,
                           cinch_error* error) {
-  return run_call(Effect::States, session, which, count, {sums, updates}, error,
-                  [&](rt::Session& tensor, std::size_t i) -> CallStatus {
-                    const auto sum = f32_elements(sums, i, "a sum");
-                    if (!sum) return tl::unexpected<CallError>(sum.error());
-                    const auto update = tensor_view(updates, i);
-                    if (!update) return tl::unexpected<CallError>(update.error());
-                    return done(tensor.finish(*sum, *update, step));
-                  });
+  const Call call{session, step, which, count};
+  return run_call(call, {sums, updates}, error, [&]() -> CallStatus {
+    if (CallStatus status = call.read_floats(sums, "a sum"); !status) return status;
+    if (CallStatus status = call.read_tensors(updates); !status) return status;
+    return ended(*session,
+                 session->list->finish(call.of_list(), session->floats, session->tensors));
+  });
 }

@@ -249,8 +249,10 @@ CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* par
 CINCH_API void cinch_session_cancel(cinch_session* session);
 
 /* Calls on many tensors: `which` holds their numbers in the session, each at most once; NULL: 0 …
- * count - 1. Arrays have `count` entries. A call is all or nothing: on error every tensor's state
- * is as before, and outputs hold nothing of use.
+ * count - 1. Arrays have `count` entries, whose memory no other entry writes. All tensors of a call
+ * run at once, spread over the session's threads. A call is all or nothing: on error every tensor's
+ * state is as before, and outputs hold nothing of use; the error is that of the first entry that
+ * fails.
  *
  * Most bytes that each payload can have with the parameters of now. */
 CINCH_API cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step,

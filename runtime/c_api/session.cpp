@@ -37,26 +37,46 @@ CallStatus take_allocator(const cinch_allocator* given, cinch_allocator& to) {
   return rt::Ok{};
 }
 
-CallStatus open_tensor(const cinch_program& program, const cinch_session_options& options,
-                       const cinch_tensor* tensors, std::size_t index, cinch_session& to) {
+CallResult<rt::ListTensor> list_tensor(const cinch_session_options& options,
+                                       const cinch_tensor* tensors, std::size_t index) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
   const auto shape = shape_of(*tensor);
   if (!shape) return tl::unexpected<CallError>(shape.error());
-  rt::SessionOptions wanted;
-  wanted.rows = shape->rows;
-  wanted.cols = shape->cols;
-  wanted.threads = options.threads;
-  wanted.world = options.world == 0 ? 1 : options.world;
-  wanted.worker = options.worker;
-  wanted.seed = options.seed;
-  wanted.tensor = options.tensor_numbers == nullptr ? static_cast<std::uint32_t>(index)
-                                                    : options.tensor_numbers[index];
-  wanted.cancelled = &to.cancelled;
-  wanted.memory = source_of(to.allocator);
-  auto session = rt::Session::open(program.loaded, wanted);
-  if (!session) return fail(session.error());
-  to.tensors.push_back(std::move(*session));
+  rt::ListTensor made;
+  made.rows = shape->rows;
+  made.cols = shape->cols;
+  made.tensor = options.tensor_numbers == nullptr ? static_cast<std::uint32_t>(index)
+                                                  : options.tensor_numbers[index];
+  return made;
+}
+
+// What calls read their arrays into.
+void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
+  session.tensors.reserve(num_tensors);
+  session.gradients.reserve(num_tensors);
+  session.floats.reserve(num_tensors);
+  session.slots.reserve(num_tensors);
+  session.payloads.reserve(num_tensors);
+}
+
+CallStatus open_list(const cinch_program& program, const cinch_session_options& options,
+                     const std::vector<rt::ListTensor>& tensors, cinch_session& to) {
+  rt::SessionOptions common;
+  common.threads = options.threads;
+  common.world = options.world == 0 ? 1 : options.world;
+  common.worker = options.worker;
+  common.seed = options.seed;
+  common.cancelled = &to.cancelled;
+  common.memory = source_of(to.allocator);
+  auto list = rt::SessionList::open(program.loaded, common, tensors);
+  if (!list) {
+    CallError error = fail(list.error().error).value();
+    error.tensor = list.error().place;
+    return tl::unexpected<CallError>(std::move(error));
+  }
+  to.list = std::make_unique<rt::SessionList>(std::move(*list));
+  reserve_arrays(to, tensors.size());
   return rt::Ok{};
 }
 
@@ -79,22 +99,25 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
     return status;
   }
-  made->tensors.reserve(num_tensors);
+  std::vector<rt::ListTensor> list;
   for (std::size_t i = 0; i < num_tensors; ++i) {
-    if (CallStatus status = open_tensor(*program, wanted, tensors, i, *made); !status) {
-      status.error().tensor = i;
-      return status;
+    auto tensor = list_tensor(wanted, tensors, i);
+    if (!tensor) {
+      tensor.error().tensor = i;
+      return tl::unexpected<CallError>(std::move(tensor.error()));
     }
+    list.push_back(*tensor);
   }
+  if (CallStatus status = open_list(*program, wanted, list, *made); !status) return status;
   *session = made.release();
   return rt::Ok{};
 }
 
 CallResult<rt::Session*> tensor_of(cinch_session* session, std::size_t tensor) {
   if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  if (tensor < session->tensors.size()) return &session->tensors[tensor];
-  return fail(CINCH_OUT_OF_RANGE, "tensor " + std::to_string(tensor) + " of " +
-                                      std::to_string(session->tensors.size()));
+  rt::SessionList& list = *session->list;
+  if (tensor >= list.size()) return tl::unexpected<CallError>(no_tensor(tensor, list.size()));
+  return &list[tensor];
 }
 
 // A call on the states of one tensor.
@@ -126,14 +149,14 @@ void cinch_session_release(cinch_session* session) {
 }
 
 size_t cinch_session_num_tensors(const cinch_session* session) {
-  return session == nullptr ? 0 : session->tensors.size();
+  return session == nullptr ? 0 : session->list->size();
 }
 
 size_t cinch_session_state_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
   std::size_t total = 0;
-  for (const rt::Session& tensor : session->tensors) {
-    total += static_cast<std::size_t>(tensor.state_bytes());
+  for (std::size_t i = 0; i < session->list->size(); ++i) {
+    total += static_cast<std::size_t>((*session->list)[i].state_bytes());
   }
   return total;
 }
@@ -141,8 +164,8 @@ size_t cinch_session_state_bytes(const cinch_session* session) {
 size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
   std::size_t total = 0;
-  for (const rt::Session& tensor : session->tensors) {
-    total += static_cast<std::size_t>(tensor.workspace_bytes());
+  for (std::size_t i = 0; i < session->list->size(); ++i) {
+    total += static_cast<std::size_t>((*session->list)[i].workspace_bytes());
   }
   return total;
 }
@@ -153,11 +176,7 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
     if (session == nullptr || parameter == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
     }
-    // All tensors have the same parameters, so the first tells whether the value fits.
-    for (rt::Session& tensor : session->tensors) {
-      if (CallStatus status = done(tensor.set_parameter(parameter, value)); !status) return status;
-    }
-    return rt::Ok{};
+    return done(session->list->set_parameter(parameter, value));
   });
 }
 

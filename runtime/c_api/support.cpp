@@ -49,6 +49,11 @@ CallStatus done(const rt::Status& status) {
   return rt::Ok{};
 }
 
+CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
+  return {CINCH_OUT_OF_RANGE,
+          "tensor " + std::to_string(tensor) + " of " + std::to_string(num_tensors)};
+}
+
 cinch_status report(const CallError& error, cinch_error* to) {
   report(error.status, error.message, to);
   if (to == nullptr || to->struct_size < sizeof(cinch_error)) return error.status;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/exec/float_environment.h"
@@ -31,6 +32,17 @@ bool start_one(std::vector<std::thread>& started, std::latch& all_tried) {
     return false;
   }
 }
+
+// The runner that this thread runs a task of, where it does so with others.
+thread_local const TaskRunner* inside = nullptr;
+
+struct Inside {
+  explicit Inside(const TaskRunner& runner) : before(std::exchange(inside, &runner)) {}
+  ~Inside() { inside = before; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  const TaskRunner* before;
+};
 
 // How many threads, `wanted` at most, can run beside this one now, found by starting them. TBB is
 // never to find out itself: where one of its threads does not start, it leaves its work half done.
@@ -70,6 +82,26 @@ TaskRunner::TaskRunner(std::uint32_t threads) : threads_(threads) {
 
 TaskRunner::~TaskRunner() = default;
 
+void TaskRunner::run_on_arena(std::uint32_t workers, const std::function<void()>& work) {
+  const auto spread = [&] {
+    tbb::parallel_for(
+        std::uint32_t{0}, workers,
+        [&](std::uint32_t) {
+          const Inside marked(*this);
+          work();
+        },
+        tbb::simple_partitioner());
+  };
+  if (inside == this) {
+    // A thread that waits for the end of a task's own tasks must not begin a sibling of that task
+    // meanwhile: the task would end no sooner than that, and stacks would grow.
+    tbb::this_task_arena::isolate(spread);
+    return;
+  }
+  num_regions_.fetch_add(1, std::memory_order_relaxed);
+  arena_->arena.execute(spread);
+}
+
 Status TaskRunner::run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
                        const std::function<void(std::uint64_t)>& task) {
   std::atomic<std::uint64_t> ticket{0};
@@ -88,10 +120,7 @@ Status TaskRunner::run(std::uint64_t num_tasks, const std::atomic<bool>* cancell
   if (workers <= 1) {
     work();
   } else {
-    arena_->arena.execute([&] {
-      tbb::parallel_for(
-          std::uint32_t{0}, workers, [&](std::uint32_t) { work(); }, tbb::simple_partitioner());
-    });
+    run_on_arena(workers, work);
   }
   if (stopped) return fail(ErrorKind::Cancelled, "cancelled");
   return Ok{};

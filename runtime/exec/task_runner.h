@@ -1,6 +1,10 @@
 // Runs numbered tasks on a fixed number of oneTBB threads. Tasks are started in ascending order,
 // each runs to its end on one thread: so a task may wait for lower ones (look-back) and always gets
 // its answer.
+//
+// A task may run others on the same runner: threads that have nothing else to do help with them,
+// and none of them begins anything else before they have ended. Tasks that run others do not wait
+// for one another; those that wait for lower ones run none.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,6 +28,9 @@ class TaskRunner {
   TaskRunner& operator=(const TaskRunner&) = delete;
 
   std::uint32_t threads() const { return threads_; }
+  /// How often threads were called together so far: runs on several threads, without those that ran
+  /// within a task of another.
+  std::uint64_t num_regions() const { return num_regions_.load(std::memory_order_relaxed); }
 
   /// Calls task(0) … task(num_tasks - 1), under the default floating-point environment, and returns
   /// when all that started have ended. `cancelled` (may be null) is read before each start; once
@@ -33,7 +40,10 @@ class TaskRunner {
 
  private:
   struct Arena;
+  void run_on_arena(std::uint32_t workers, const std::function<void()>& work);
+
   std::uint32_t threads_;
+  std::atomic<std::uint64_t> num_regions_{0};
   std::unique_ptr<Arena> arena_;  // null for one thread
 };
 

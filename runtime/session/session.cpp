@@ -34,7 +34,7 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
     : program(std::move(loaded)),
       options(opts),
       parameters(program->info()),
-      runner(opts.threads),
+      runner(opts.runner != nullptr ? *opts.runner : own_runner.emplace(opts.threads)),
       buffers(program->image(), opts.memory),
       executor(program->image(), program->kernels(), runner,
                {opts.groups_per_task, opts.cancelled, tuning_of(opts, program->image())}),
@@ -154,6 +154,13 @@ Status Session::finish(std::span<const float> sum, TensorView update, std::uint6
     if (Status status = check_step(step); !status) return status;
     impl_->committed.reset();
     return impl_->finish(sum, update, step);
+  });
+}
+
+Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return impl_->reserve(kind, dtype, is_in_place, step);
   });
 }
 

@@ -35,6 +35,9 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   std::uint32_t tensor = 0;  // number of the tensor: draws of different tensors differ
   std::uint32_t piece = 0;   // number of the piece of the tensor
+  /// Threads shared with other sessions instead of `threads` of its own; outlives the session. May
+  /// be null.
+  TaskRunner* runner = nullptr;
   /// Set to true from anywhere to end the running call with Error Cancelled; outlives the session.
   /// May be null.
   const std::atomic<bool>* cancelled = nullptr;
@@ -96,6 +99,11 @@ class Session {
   /// world, element by element. A program's `finish` of a sum with a non-finite value gives NaN
   /// throughout and leaves the states. `update` may be `sum`'s memory.
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
+
+  /// Makes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
+  /// this type takes from `options().memory`, so that the call itself takes none; `is_in_place`: a
+  /// finish whose update is its sum's memory. Errors: InvalidArgument, OutOfMemory, Overflow.
+  Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
 
   /// Takes back what the last call, an encode or finish that succeeded, did to the states. Once.
   void take_back();

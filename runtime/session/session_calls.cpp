@@ -46,6 +46,50 @@ Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t e
   return Ok{};
 }
 
+Status Session::Impl::reserve_f32(AlignedBuffer& buffer) const {
+  return buffer.resize(num_elems() * static_cast<std::int64_t>(sizeof(float)));
+}
+
+bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const {
+  if (dtype != kF32) return true;
+  if (kind == EntryKind::DecodeAdd) return !has(kind);
+  // The program may read the sum after it wrote the update, so they never share memory there.
+  return kind == EntryKind::Finish && has(kind) && is_in_place;
+}
+
+Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
+  const bool is_encode = kind == EntryKind::Encode;
+  const auto bound = payload_bound_layout(info(), env(step));
+  if (!bound) return error_of(bound);
+  if (is_encode) {
+    if (Status status = payload.resize(bound->size_bytes); !status) return status;
+  }
+  if (num_elems() == 0) return Ok{};
+  if (needs_scratch(kind, dtype, is_in_place)) {
+    if (Status status = reserve_f32(is_encode ? input : output); !status) return status;
+  }
+  const EntryKind runs = kind == EntryKind::DecodeAdd && !has(kind) ? EntryKind::Decode : kind;
+  if (Status status = buffers.prepare(runs, env(step), options.poison_memory); !status) {
+    return status;
+  }
+  return kind == EntryKind::Finish ? Status(Ok{}) : reserve_fields(is_encode, *bound);
+}
+
+// As bind_fields_for_encode and bind_fields_for_decode take it.
+Status Session::Impl::reserve_fields(bool is_encode, const PayloadLayout& bound) {
+  const auto& all = program->image().buffers;
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    if (all[b].role != BufferRole::Field) continue;
+    const std::uint32_t field = all[b].role_index;
+    const std::int64_t held_bytes = bound.fields[field].size_bytes, bytes = buffers.bytes()[b];
+    const bool may_be_shorter = held_bytes < bytes || !has_fixed_size(info(), field);
+    if (!kIsolateFields && (is_encode || !may_be_shorter)) continue;
+    const std::int64_t wanted = is_encode ? held_bytes : std::max(held_bytes, bytes);
+    if (Status status = fields[field].resize(wanted); !status) return status;
+  }
+  return Ok{};
+}
+
 void Session::Impl::commit(EntryKind kind) {
   buffers.commit_states(kind);
   committed = kind;
@@ -65,8 +109,7 @@ Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
 
 Result<const float*> Session::Impl::as_f32(ConstTensorView tensor) {
   if (tensor.dtype == kF32) return static_cast<const float*>(tensor.data);
-  const std::int64_t size_bytes = num_elems() * static_cast<std::int64_t>(sizeof(float));
-  if (Status status = input.resize(size_bytes); !status) return error_of(status);
+  if (Status status = reserve_f32(input); !status) return error_of(status);
   auto* copy = reinterpret_cast<float*>(input.data());
   const std::span<float> values(copy, static_cast<std::size_t>(num_elems()));
   if (Status status = convert_to_f32(tensor, values, runner, options.cancelled); !status) {
@@ -231,9 +274,7 @@ Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out
     return run_decode(EntryKind::Decode, *view, static_cast<float*>(out.data), step);
   }
   const auto elems = static_cast<std::size_t>(num_elems());
-  if (Status status = output.resize(static_cast<std::int64_t>(elems * sizeof(float))); !status) {
-    return status;
-  }
+  if (Status status = reserve_f32(output); !status) return status;
   auto* values = reinterpret_cast<float*>(output.data());
   if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
   return convert_from_f32({values, elems}, out, runner, options.cancelled);
@@ -249,9 +290,7 @@ Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<
   // NaN added to anything is NaN.
   if (view->header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
   if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, *view, out.data(), step);
-  if (Status status = output.resize(elems * static_cast<std::int64_t>(sizeof(float))); !status) {
-    return status;
-  }
+  if (Status status = reserve_f32(output); !status) return status;
   auto* values = reinterpret_cast<float*>(output.data());
   if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
   return add_f32(out, {values, out.size()}, runner, options.cancelled);
@@ -285,13 +324,12 @@ Status Session::Impl::finish(std::span<const float> sum, TensorView update, std:
     return status;
   }
   if (elems == 0) return Ok{};
-  // The program may read the sum after it wrote the update, so they never share memory there.
   const bool is_custom = has(EntryKind::Finish);
-  const bool needs_scratch = update.dtype != kF32 || (is_custom && update.data == sum.data());
+  const bool has_scratch =
+      needs_scratch(EntryKind::Finish, update.dtype, update.data == sum.data());
   auto* values = static_cast<float*>(update.data);
-  if (needs_scratch) {
-    const std::int64_t size_bytes = elems * static_cast<std::int64_t>(sizeof(float));
-    if (Status status = output.resize(size_bytes); !status) return status;
+  if (has_scratch) {
+    if (Status status = reserve_f32(output); !status) return status;
     values = reinterpret_cast<float*>(output.data());
   }
   bool non_finite = false;
@@ -300,7 +338,7 @@ Status Session::Impl::finish(std::span<const float> sum, TensorView update, std:
                                          {values, sum.size()}, runner, options.cancelled);
   if (!status) return status;
   if (non_finite) return fill_nan(update, runner, options.cancelled);
-  if (needs_scratch) {
+  if (has_scratch) {
     status = convert_from_f32({values, sum.size()}, update, runner, options.cancelled);
   }
   if (status && is_custom) commit(EntryKind::Finish);

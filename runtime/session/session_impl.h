@@ -32,6 +32,13 @@ struct Session::Impl {
   HostEnv env(std::uint64_t step) const;
   PayloadHeader header(std::uint64_t step) const;
 
+  Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
+  Status reserve_fields(bool is_encode, const PayloadLayout& bound);
+  /// Room for every element as f32.
+  Status reserve_f32(AlignedBuffer& buffer) const;
+  /// Does a call on a tensor of this type work on an f32 copy?
+  bool needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const;
+
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
   Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
   /// The new values of states become theirs: the last thing that a call does.
@@ -54,7 +61,8 @@ struct Session::Impl {
   std::shared_ptr<const LoadedProgram> program;
   SessionOptions options;
   ParameterValues parameters;
-  TaskRunner runner;
+  std::optional<TaskRunner> own_runner;
+  TaskRunner& runner;
   ProgramBuffers buffers;
   Executor executor;
   mutable HostMemo memo;

@@ -434,5 +434,45 @@ TEST(TaskRunner, StartsMoreThreadsThanTheMachineHas) {
   EXPECT_EQ(arrived, threads);
 }
 
+// Tasks of tasks wait for lower ones, as look-back does. No thread begins an outer task while it
+// waits for the end of another, which would have to wait with it.
+TEST(TaskRunner, TasksRunOthersInTheSameRegion) {
+  constexpr std::uint64_t kOuter = 6, kInner = 5;
+  for (std::uint32_t threads : {1u, 2u, 8u}) {
+    TaskRunner runner(threads);
+    for (std::uint64_t round = 1; round <= 40; ++round) {
+      std::vector<std::atomic<std::uint64_t>> done(kOuter);
+      ASSERT_TRUE(runner.run(kOuter, nullptr, [&](std::uint64_t outer) {
+        thread_local int depth = 0;
+        EXPECT_EQ(++depth, 1);
+        EXPECT_TRUE(runner.run(kInner, nullptr, [&](std::uint64_t inner) {
+          // Long enough for others to come and help.
+          std::this_thread::sleep_for(std::chrono::microseconds(30));
+          while (done[outer] < inner) std::this_thread::yield();
+          ++done[outer];
+        }));
+        --depth;
+      }));
+      for (const auto& count : done) ASSERT_EQ(count, kInner);
+      ASSERT_EQ(runner.num_regions(), threads == 1 ? 0 : round);
+    }
+  }
+}
+
+// One task that runs others is helped by threads that have no task of their own.
+TEST(TaskRunner, ThreadsWithoutATaskHelpOthers) {
+  constexpr std::uint32_t kThreads = 4;
+  TaskRunner runner(kThreads);
+  std::atomic<std::uint32_t> arrived{0};
+  ASSERT_TRUE(runner.run(2, nullptr, [&](std::uint64_t outer) {
+    if (outer > 0) return;
+    EXPECT_TRUE(runner.run(kThreads, nullptr, [&](std::uint64_t) {
+      ++arrived;
+      while (arrived < kThreads) std::this_thread::yield();
+    }));
+  }));
+  EXPECT_EQ(arrived, kThreads);
+}
+
 }  // namespace
 }  // namespace cinch::rt

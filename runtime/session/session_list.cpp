@@ -1,0 +1,303 @@
+// A call over many tensors is tasks of one run: a task is a tensor, which runs its kernels on the
+// same runner. Large tensors begin first, so that what is left at the end is small.
+#include "runtime/session/session_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+namespace cinch::rt {
+namespace {
+
+// What a call changes beside its outputs.
+enum class Effect { None, States };
+
+tl::unexpected<ListError> at(std::size_t place, Error error) {
+  return tl::unexpected<ListError>(ListError{std::move(error), place});
+}
+
+tl::unexpected<ListError> refuse(std::size_t place, ErrorKind kind, std::string message) {
+  return at(place, Error{kind, std::move(message)});
+}
+
+// How the tensors of one call went, told by many threads.
+class Outcomes {
+ public:
+  // 0: not run, or failed.
+  explicit Outcomes(std::vector<std::uint8_t>& succeeded) : succeeded_(succeeded) {}
+
+  /// Every entry before the first that fails is run, so that it is found whatever the threads do.
+  bool is_wanted(std::size_t place) const {
+    return place < first_failed_.load(std::memory_order_relaxed);
+  }
+
+  void note(std::size_t place, Status status) {
+    if (status) {
+      succeeded_[place] = 1;
+      return;
+    }
+    // Cancelling shows by what was not run.
+    if (status.error().kind == ErrorKind::Cancelled) return;
+    const std::lock_guard lock(mutex_);
+    if (!is_wanted(place)) return;
+    first_failed_ = place;
+    error_ = std::move(status.error());
+  }
+
+  ListStatus status() {
+    const auto missing = std::ranges::find(succeeded_, 0);
+    if (missing == succeeded_.end()) return Ok{};
+    if (first_failed_ != kNoPlace) return at(first_failed_, std::move(error_));
+    return refuse(static_cast<std::size_t>(missing - succeeded_.begin()), ErrorKind::Cancelled,
+                  "cancelled");
+  }
+
+ private:
+  std::vector<std::uint8_t>& succeeded_;
+  std::atomic<std::size_t> first_failed_{kNoPlace};
+  std::mutex mutex_;
+  Error error_;
+};
+
+// As guarded(), for lists.
+template <typename Call>
+auto guarded_list(const Call& call) -> decltype(call()) {
+  decltype(call()) result = at(kNoPlace, Error{});
+  Status status = guarded([&]() -> Status {
+    result = call();
+    return Ok{};
+  });
+  if (!status) return at(kNoPlace, std::move(status.error()));
+  return result;
+}
+
+Status give(std::span<const std::uint8_t> bytes, PayloadSlot& to) {
+  to.bytes = bytes;
+  if (to.room.empty()) return Ok{};
+  if (to.room.size() < bytes.size()) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("the payload takes {} bytes, there are {}",
+                                                        bytes.size(), to.room.size()));
+  }
+  std::memcpy(to.room.data(), bytes.data(), bytes.size());
+  to.bytes = to.room.first(bytes.size());
+  return Ok{};
+}
+
+}  // namespace
+
+struct SessionList::Impl {
+  explicit Impl(const SessionOptions& common)
+      : runner(common.threads), cancelled(common.cancelled) {}
+
+  ListStatus open(const std::shared_ptr<const LoadedProgram>& program, SessionOptions options,
+                  std::span<const ListTensor> tensors);
+
+  /// Runs run(session, place) for the call's tensors, whose arrays have so many entries; where
+  /// memory is somebody's, this thread calls reserve(session, place) for all before.
+  template <typename Reserve, typename Run>
+  ListStatus run(const ListCall& call, std::array<std::size_t, 2> num_entries, Effect effect,
+                 const Reserve& reserve, const Run& run);
+
+  ListStatus choose(const ListCall& call, std::array<std::size_t, 2> num_entries);
+  template <typename Reserve>
+  ListStatus reserve_all(const Reserve& reserve);
+  template <typename Run>
+  ListStatus run_all(Effect effect, const Run& run);
+
+  TaskRunner runner;
+  const std::atomic<bool>* cancelled;
+  std::vector<Session> sessions;
+  std::vector<std::size_t> by_size;  // numbers of tensors, the largest first
+  // Of the call that runs; here, so that calls allocate nothing.
+  std::vector<std::size_t> place_of;    // by tensor; kNoPlace: not of the call
+  std::vector<std::size_t> chosen;      // tensors of the call, the largest first
+  std::vector<std::uint8_t> succeeded;  // by place
+};
+
+SessionList::SessionList(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SessionList::~SessionList() = default;
+SessionList::SessionList(SessionList&&) noexcept = default;
+SessionList& SessionList::operator=(SessionList&&) noexcept = default;
+
+ListStatus SessionList::Impl::open(const std::shared_ptr<const LoadedProgram>& program,
+                                   SessionOptions options, std::span<const ListTensor> tensors) {
+  options.runner = &runner;
+  sessions.reserve(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    options.rows = tensors[i].rows;
+    options.cols = tensors[i].cols;
+    options.tensor = tensors[i].tensor;
+    options.piece = tensors[i].piece;
+    auto session = Session::open(program, options);
+    if (!session) return at(i, std::move(session.error()));
+    sessions.push_back(std::move(*session));
+  }
+  by_size.resize(tensors.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::ranges::sort(by_size, {}, [&](std::size_t tensor) {
+    return std::pair(-sessions[tensor].num_elems(), tensor);
+  });
+  place_of.reserve(tensors.size());
+  chosen.reserve(tensors.size());
+  succeeded.reserve(tensors.size());
+  return Ok{};
+}
+
+ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProgram>& program,
+                                          const SessionOptions& common,
+                                          std::span<const ListTensor> tensors) {
+  return guarded_list([&]() -> ListResult<SessionList> {
+    if (common.threads > kMaxThreads) {
+      return refuse(kNoPlace, ErrorKind::InvalidArgument,
+                    fmt::format("{} threads: at most {}", common.threads, kMaxThreads));
+    }
+    auto impl = std::make_unique<Impl>(common);
+    ListStatus status = impl->open(program, common, tensors);
+    if (!status) return tl::unexpected<ListError>(std::move(status.error()));
+    return SessionList(std::move(impl));
+  });
+}
+
+std::size_t SessionList::size() const {
+  return impl_->sessions.size();
+}
+Session& SessionList::operator[](std::size_t tensor) {
+  return impl_->sessions[tensor];
+}
+const Session& SessionList::operator[](std::size_t tensor) const {
+  return impl_->sessions[tensor];
+}
+std::uint64_t SessionList::num_regions() const {
+  return impl_->runner.num_regions();
+}
+
+Status SessionList::set_parameter(std::string_view name, double value) {
+  // All have the same parameters, so the first tells whether the value fits.
+  for (Session& session : impl_->sessions) {
+    if (Status status = session.set_parameter(name, value); !status) return status;
+  }
+  return Ok{};
+}
+
+ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_t, 2> num_entries) {
+  const bool is_told = !call.which.empty();
+  if (num_entries[0] != num_entries[1] || (is_told && call.which.size() != num_entries[0])) {
+    return refuse(kNoPlace, ErrorKind::InvalidArgument, "arrays of a call differ in length");
+  }
+  place_of.assign(sessions.size(), kNoPlace);
+  for (std::size_t i = 0; i < num_entries[0]; ++i) {
+    const std::size_t tensor = is_told ? call.which[i] : i;
+    if (tensor >= sessions.size()) {
+      return refuse(i, ErrorKind::OutOfRange,
+                    fmt::format("tensor {} of {}", tensor, sessions.size()));
+    }
+    if (place_of[tensor] != kNoPlace) {
+      return refuse(i, ErrorKind::InvalidArgument,
+                    fmt::format("tensor {} stands twice in one call", tensor));
+    }
+    place_of[tensor] = i;
+  }
+  chosen.clear();
+  std::ranges::copy_if(by_size, std::back_inserter(chosen),
+                       [&](std::size_t tensor) { return place_of[tensor] != kNoPlace; });
+  succeeded.assign(num_entries[0], 0);
+  return Ok{};
+}
+
+template <typename Reserve>
+ListStatus SessionList::Impl::reserve_all(const Reserve& reserve) {
+  for (const std::size_t tensor : chosen) {
+    if (sessions[tensor].options().memory.allocate == nullptr) continue;
+    Status status = reserve(sessions[tensor], place_of[tensor]);
+    if (!status) return at(place_of[tensor], std::move(status.error()));
+  }
+  return Ok{};
+}
+
+template <typename Run>
+ListStatus SessionList::Impl::run_all(Effect effect, const Run& run) {
+  Outcomes outcomes(succeeded);
+  Status ended = guarded([&] {
+    return runner.run(chosen.size(), cancelled, [&](std::uint64_t i) {
+      const std::size_t tensor = chosen[i], place = place_of[tensor];
+      if (!outcomes.is_wanted(place)) return;
+      outcomes.note(place, guarded([&] { return run(sessions[tensor], place); }));
+    });
+  });
+  ListStatus status = outcomes.status();
+  if (status) return status;
+  if (!ended && ended.error().kind != ErrorKind::Cancelled) {
+    status = at(kNoPlace, std::move(ended.error()));
+  }
+  for (const std::size_t tensor : chosen) {
+    const bool has_changed = effect == Effect::States && succeeded[place_of[tensor]] != 0;
+    if (has_changed) sessions[tensor].take_back();
+  }
+  return status;
+}
+
+template <typename Reserve, typename Run>
+ListStatus SessionList::Impl::run(const ListCall& call, std::array<std::size_t, 2> num_entries,
+                                  Effect effect, const Reserve& reserve, const Run& run) {
+  return guarded_list([&]() -> ListStatus {
+    if (ListStatus status = choose(call, num_entries); !status || chosen.empty()) return status;
+    if (ListStatus status = reserve_all(reserve); !status) return status;
+    return run_all(effect, run);
+  });
+}
+
+ListStatus SessionList::encode(const ListCall& call, std::span<const ConstTensorView> gradients,
+                               std::span<PayloadSlot> payloads) {
+  const auto reserve = [&](Session& session, std::size_t i) {
+    return session.reserve(EntryKind::Encode, gradients[i].dtype, false, call.step);
+  };
+  const auto run = [&](Session& session, std::size_t i) -> Status {
+    const auto bytes = session.encode(gradients[i], call.step);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    Status given = give(*bytes, payloads[i]);
+    if (!given) session.take_back();
+    return given;
+  };
+  return impl_->run(call, {gradients.size(), payloads.size()}, Effect::States, reserve, run);
+}
+
+ListStatus SessionList::decode(const ListCall& call, std::span<const PayloadBytes> payloads,
+                               std::span<const TensorView> outputs) {
+  const auto reserve = [&](Session& session, std::size_t i) {
+    return session.reserve(EntryKind::Decode, outputs[i].dtype, false, call.step);
+  };
+  const auto run = [&](Session& session, std::size_t i) {
+    return session.decode(payloads[i], outputs[i], call.step);
+  };
+  return impl_->run(call, {payloads.size(), outputs.size()}, Effect::None, reserve, run);
+}
+
+ListStatus SessionList::decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
+                                   std::span<const std::span<float>> outputs) {
+  const auto reserve = [&](Session& session, std::size_t) {
+    return session.reserve(EntryKind::DecodeAdd, kF32, false, call.step);
+  };
+  const auto run = [&](Session& session, std::size_t i) {
+    return session.decode_add(payloads[i], outputs[i], call.step);
+  };
+  return impl_->run(call, {payloads.size(), outputs.size()}, Effect::None, reserve, run);
+}
+
+ListStatus SessionList::finish(const ListCall& call, std::span<const std::span<float>> sums,
+                               std::span<const TensorView> updates) {
+  const auto reserve = [&](Session& session, std::size_t i) {
+    const bool is_in_place = updates[i].data == sums[i].data();
+    return session.reserve(EntryKind::Finish, updates[i].dtype, is_in_place, call.step);
+  };
+  const auto run = [&](Session& session, std::size_t i) {
+    return session.finish(sums[i], updates[i], call.step);
+  };
+  return impl_->run(call, {sums.size(), updates.size()}, Effect::States, reserve, run);
+}
+
+}  // namespace cinch::rt

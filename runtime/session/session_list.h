@@ -1,0 +1,94 @@
+// A list of tensors of one worker that one program compresses: hundreds of them, of one element or
+// of many millions, with a state and a payload each. A call is one parallel run over all its
+// tensors: small ones are spread over the threads, of large ones every thread that has nothing else
+// to do takes a part. Results do not depend on the number of threads. One call at a time.
+//
+//   auto list = SessionList::open(program, {.seed = 7}, {{{.rows = 10}, {.rows = 1'000'000}}});
+//   list->encode({.step = step}, gradients, payloads);
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "runtime/session/session.h"
+
+namespace cinch::rt {
+
+struct ListTensor {
+  std::int64_t rows = 0, cols = 1;  // as SessionOptions has them
+  std::uint32_t tensor = 0, piece = 0;
+};
+
+inline constexpr std::size_t kNoPlace = SIZE_MAX;
+
+/// What went wrong, and with which entry of the call's arrays.
+struct ListError {
+  Error error;
+  std::size_t place = kNoPlace;
+};
+template <typename T>
+using ListResult = tl::expected<T, ListError>;
+using ListStatus = ListResult<Ok>;
+
+struct ListCall {
+  std::uint64_t step = 0;
+  /// Numbers of the call's tensors, each at most once; empty: 0 … one less than there are entries.
+  std::span<const std::size_t> which;
+};
+
+/// Where an encoded payload goes: copied into `room`, or, where that is empty, lent until the
+/// list's next call. `bytes` is set.
+struct PayloadSlot {
+  std::span<std::uint8_t> room;
+  std::span<const std::uint8_t> bytes;
+};
+
+using PayloadBytes = std::span<const std::uint8_t>;
+
+class SessionList {
+ public:
+  /// As Session::open for each tensor, one after the other; `common` without its shape, tensor,
+  /// piece and runner. Errors: those of Session::open.
+  static ListResult<SessionList> open(const std::shared_ptr<const LoadedProgram>& program,
+                                      const SessionOptions& common,
+                                      std::span<const ListTensor> tensors);
+  ~SessionList();
+  SessionList(SessionList&&) noexcept;
+  SessionList& operator=(SessionList&&) noexcept;
+
+  std::size_t size() const;
+  Session& operator[](std::size_t tensor);
+  const Session& operator[](std::size_t tensor) const;
+
+  /// As Session::set_parameter, for all.
+  Status set_parameter(std::string_view name, double value);
+  /// How often threads were called together so far: at most once a call.
+  std::uint64_t num_regions() const;
+
+  /// Arrays have an entry per tensor of the call, whose memory no other entry shares. All or
+  /// nothing: on error every state is as before (but see CINCH_STATES_IN_PLACE in cinch.h), and
+  /// outputs hold nothing of use. The error is that of the first entry in the array that fails, or
+  /// Cancelled. Errors: as of Session's calls, with their place; OutOfRange (a number of no
+  /// tensor), InvalidArgument (a tensor twice; arrays of different lengths; a payload without
+  /// room).
+  ///
+  /// All memory is taken from SessionOptions::memory by the calling thread.
+  ListStatus encode(const ListCall& call, std::span<const ConstTensorView> gradients,
+                    std::span<PayloadSlot> payloads);
+  ListStatus decode(const ListCall& call, std::span<const PayloadBytes> payloads,
+                    std::span<const TensorView> outputs);
+  /// outputs += decoded payloads.
+  ListStatus decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
+                        std::span<const std::span<float>> outputs);
+  ListStatus finish(const ListCall& call, std::span<const std::span<float>> sums,
+                    std::span<const TensorView> updates);
+
+ private:
+  struct Impl;
+  explicit SessionList(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cinch::rt
