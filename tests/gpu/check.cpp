@@ -15,10 +15,10 @@
 #include <span>
 #include <string_view>
 
-#include "codegen/emulator/driver.h"
 #include "runtime/gpu/session.h"
 #include "runtime/image/image_file.h"
 #include "runtime/session/session.h"
+#include "tests/gpu/on_device.h"
 #include "tests/programs/harness/gpu_list.h"
 #include "tests/programs/harness/gradients.h"
 
@@ -102,34 +102,6 @@ std::string check_list(const Programs& program, const std::vector<std::int64_t>&
   return {};
 }
 
-// Device memory for one tensor of a type, and back.
-class Memory {
- public:
-  explicit Memory(std::shared_ptr<const rt::GpuDevice> device) : device_(std::move(device)) {}
-  rt::GpuAddress hold(const void* bytes, std::size_t size_bytes) {
-    auto made = rt::GpuMemory::allocate(device_, std::max<std::size_t>(size_bytes, 1));
-    if (!made) throw std::runtime_error(made.error().message);
-    const rt::GpuAddress at = held_.emplace_back(std::move(*made)).address();
-    if (bytes != nullptr) write(at, bytes, size_bytes);
-    return at;
-  }
-  void write(rt::GpuAddress at, const void* bytes, std::size_t size_bytes) const {
-    const auto status =
-        device_->write(at, {static_cast<const std::uint8_t*>(bytes), size_bytes}, nullptr);
-    if (!status) throw std::runtime_error(status.error().message);
-  }
-  std::vector<std::uint8_t> read(rt::GpuAddress at, std::size_t size_bytes) const {
-    std::vector<std::uint8_t> bytes(size_bytes);
-    const auto status = device_->read(bytes, at, nullptr);
-    if (!status) throw std::runtime_error(status.error().message);
-    return bytes;
-  }
-
- private:
-  std::shared_ptr<const rt::GpuDevice> device_;
-  std::vector<rt::GpuMemory> held_;
-};
-
 // One tensor of f16 or bf16: payload and decoded tensor.
 std::string check_type(const Programs& program, std::int64_t n, DType dtype) {
   rt::SessionOptions options = cpu_options(n, 3, 0);
@@ -183,10 +155,7 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
   on_gpu.tensors = {{options.rows, options.cols, 0, 0}};
   auto gpu = rt::GpuSession::open(program.gpu, on_gpu);
   if (!cpu || !gpu) return "open";
-  const rt::GpuDriver& driver = program.gpu->device()->driver();
-  const rt::GpuDevice::Scope scope(*program.gpu->device());
-  rt::GpuStream stream = nullptr;
-  if (driver.stream_create(&stream, 1) != 0) return "no stream";
+  const Stream stream(program.gpu->device());
   const auto elems = static_cast<std::size_t>(cpu->num_elems());
   Memory memory(program.gpu->device());
   std::vector<float> values = make_gradient(DataKind::Normal, cpu->num_elems(), 1);
@@ -195,26 +164,20 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
   const std::int64_t bound = *gpu->payload_bound(0);
   const rt::GpuPayload to{memory.hold(nullptr, static_cast<std::size_t>(bound)), bound};
   const auto call = [&] {
-    return gpu->encode({&from, 1}, {&to, 1}, 0, stream) &&
-           gpu->decode({&to, 1}, {&out, 1}, 0, stream);
+    ok_or_throw(gpu->encode({&from, 1}, {&to, 1}, 0, stream.get()), "encode");
+    ok_or_throw(gpu->decode({&to, 1}, {&out, 1}, 0, stream.get()), "decode");
   };
-  if (!call() || driver.stream_synchronize(stream) != 0) return "first call";
+  call();
+  stream.wait();
   if (!cpu->encode(values, 0)) return {};
-  rt::GpuGraph graph = nullptr;
-  rt::GpuGraphExec exec = nullptr;
-  if (driver.capture_begin(stream, 0) != 0 || !call() || driver.capture_end(stream, &graph) != 0 ||
-      driver.graph_instantiate(&exec, graph, 0) != 0) {
-    return "capture";
-  }
+  const Graph graph(stream, call);
   for (std::uint64_t step = 1; step < steps; ++step) {
     values = make_gradient(DataKind::Normal, cpu->num_elems(), step + 1);
     memory.write(from, values.data(), 4 * elems);
-    if (!gpu->prepare(rt::EntryKind::Encode, step, stream) ||
-        !gpu->prepare(rt::EntryKind::Decode, step, stream) ||
-        driver.graph_launch(exec, stream) != 0) {
-      return "replay";
-    }
-    const auto outcome = gpu->collect(stream);
+    ok_or_throw(gpu->prepare(rt::EntryKind::Encode, step, stream.get()), "encode");
+    ok_or_throw(gpu->prepare(rt::EntryKind::Decode, step, stream.get()), "decode");
+    graph.replay();
+    const auto outcome = gpu->collect(stream.get());
     if (!outcome || !(*outcome)[0].status) return fmt::format("replay of step {}", step);
     const auto expected = cpu->encode(values, step);
     const std::vector<std::uint8_t> payload(expected->begin(), expected->end());
@@ -228,9 +191,6 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
       return fmt::format("replay of step {}: decoded tensors differ", step);
     }
   }
-  driver.graph_exec_destroy(exec);
-  driver.graph_destroy(graph);
-  driver.stream_destroy(stream);
   return {};
 }
 
@@ -272,12 +232,7 @@ std::optional<Options> parse(std::span<char* const> args) {
     } else if (arg == "--device" && has_value) {
       options.device = args[++i];
     } else if (arg == "--only" && has_value) {
-      const std::string names = args[++i];
-      for (std::size_t begin = 0; begin <= names.size();) {
-        const std::size_t end = std::min(names.find(',', begin), names.size());
-        options.only.push_back(names.substr(begin, end - begin));
-        begin = end + 1;
-      }
+      options.only = comma_separated(args[++i]);
     } else if (options.folder.empty() && !arg.starts_with("-")) {
       options.folder = arg;
     } else {
@@ -288,38 +243,28 @@ std::optional<Options> parse(std::span<char* const> args) {
   return options;
 }
 
-std::shared_ptr<const rt::GpuDevice> open_device(const Options& options) {
-  const rt::GpuDriver* driver = nullptr;
-  if (options.device == "emulated") {
-    driver = &emulator::start_driver({.memory_bytes = std::size_t{1} << 32});
-  } else {
-    const auto opened = rt::open_cuda_driver();
-    if (!opened) throw std::runtime_error(opened.error().message);
-    driver = *opened;
-  }
-  auto device = rt::GpuDevice::open(*driver);
-  if (!device) throw std::runtime_error(device.error().message);
-  return *device;
-}
-
 Programs load(const fs::path& gpu_image, const std::shared_ptr<const rt::GpuDevice>& device) {
   Programs programs;
   programs.name = gpu_image.stem().stem().string();
-  auto on_gpu = rt::load_image(gpu_image);
-  if (!on_gpu) throw std::runtime_error(on_gpu.error().message);
-  auto on_cpu = rt::load_image(gpu_image.parent_path() / (programs.name + ".cpu.image"));
-  if (!on_cpu) throw std::runtime_error(on_cpu.error().message);
-  const auto gpu = rt::GpuProgram::load(device, std::move(*on_gpu));
-  if (!gpu) throw std::runtime_error(programs.name + ": " + gpu.error().message);
-  const auto cpu = rt::LoadedProgram::load(std::move(*on_cpu));
-  if (!cpu) throw std::runtime_error(programs.name + ": " + cpu.error().message);
-  programs.gpu = *gpu;
-  programs.cpu = *cpu;
+  programs.gpu = load_gpu_program(gpu_image, device);
+  auto on_cpu = value_or_throw(
+      rt::load_image(gpu_image.parent_path() / (programs.name + ".cpu.image")), programs.name);
+  programs.cpu = value_or_throw(rt::LoadedProgram::load(std::move(on_cpu)), programs.name);
   return programs;
 }
 
+// A failure that is none of the program's bits is told of like one.
+std::string check_image(const fs::path& image, const std::shared_ptr<const rt::GpuDevice>& device,
+                        const Options& options) {
+  try {
+    return check(load(image, device), options);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 int run(const Options& options) {
-  const auto device = open_device(options);
+  const auto device = open_device(options.device, std::size_t{1} << 32);
   fmt::print("{} ({})\n", device->name(), device->arch());
   std::vector<fs::path> images;
   for (const fs::directory_entry& entry : fs::directory_iterator(options.folder)) {
@@ -332,7 +277,7 @@ int run(const Options& options) {
     const bool is_wanted =
         options.only.empty() || std::ranges::find(options.only, name) != options.only.end();
     if (!is_wanted) continue;
-    const std::string error = check(load(image, device), options);
+    const std::string error = check_image(image, device, options);
     fmt::print("{} {}{}\n", error.empty() ? "same bits" : "DIFFERS", name,
                error.empty() ? "" : ": " + error);
     std::fflush(stdout);

@@ -1,5 +1,6 @@
-"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--check]: the folder that tests/gpu/run takes along to a machine with a
-GPU: programs as images (one for the GPU, one for its CPU side), the programs that run them, and the libraries that a bare machine lacks.
+"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--sizes N,...] [--check]: the folder that tests/gpu/run takes along to a
+machine with a GPU: programs as images (one for the GPU, one for its CPU side), the programs that run them, the libraries that a bare
+machine lacks, and what the benchmarks need: plain loops, bytes that calls have to move at each size (bench.tsv), a list of tensors, peers.
 With --check, gpu_check runs at once on the emulated GPU (--arch emulated)."""
 import argparse
 import json
@@ -10,8 +11,15 @@ import shutil
 import subprocess
 import sys
 
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+from programs import PROGRAMS as MEASURED  # noqa: E402
+
 MOST_BYTES = 60 << 20
-PROGRAMS = ["gpu_check"]
+PROGRAMS = ["gpu_check", "gpu_bench"]
+SIZES = "65536,1048576,16777216,134217728"
+TAKEN = ["tests/gpu/data/bert_large.csv"]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
 
@@ -31,6 +39,30 @@ def libraries(program):
     return found
 
 
+def bench_lines(cinch, measured, elements):
+    """As gpu_bench reads them: what a call has to move at least, and what its kernels move, in bytes."""
+    settings = [f"{name}={value}" for name, value in measured.settings.items()]
+    command = [cinch, "explain", measured.name, "--elements", str(elements), "--json"]
+    for setting in settings:
+        command += ["--set", setting]
+    explained = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    for call in ("encode", "decode"):
+        cost = explained[call]
+        floor = [cost["floor_sweeps"], *(round(cost[f"floor_{kind}_per_element"] * elements) for kind in ("read", "written"))]
+        moved = [cost["bytes_read_least"], cost["bytes_written_least"]]
+        yield "\t".join(map(str, [measured.name, ",".join(settings) or "-", elements, call, *floor, *moved])) + "\n"
+
+
+def take_benchmarks(build, cinch, options, wanted):
+    compiler = build / "tests" / "gpu_compile_plain"
+    subprocess.run([compiler, HERE / "plain_loops.cu", options.arch, options.folder / "plain.kernels"], check=True)
+    lines = [line for measured in MEASURED if measured.name in wanted for elements in options.sizes.split(",")
+             for line in bench_lines(cinch, measured, int(elements))]
+    (options.folder / "bench.tsv").write_text("".join(lines))
+    for path in TAKEN:
+        shutil.copy2(ROOT / path, options.folder / pathlib.Path(path).name)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build")
@@ -38,6 +70,7 @@ def main():
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--cpu", default="x86-64-v3")
     parser.add_argument("--only", default="")
+    parser.add_argument("--sizes", default=SIZES, help="elements that benchmarks measure")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     build = pathlib.Path(options.build)
@@ -55,6 +88,7 @@ def main():
         shutil.copy2(source, options.folder / program)
         for library, path in libraries(source).items():
             shutil.copy2(path, options.folder / library)
+    take_benchmarks(build, cinch, options, wanted)
     size = sum(file.stat().st_size for file in options.folder.iterdir())
     print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")
     if size > MOST_BYTES:

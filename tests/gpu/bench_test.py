@@ -1,0 +1,61 @@
+"""bench_test.py BUILD FOLDER: gpu_bench on the emulated GPU, at tiny sizes: every figure that it should give is there, and what does not
+fit is said to be left out. What the figures are means nothing here."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "bench"))
+from programs import PROGRAMS  # noqa: E402
+
+FITS, TOO_LARGE, TENSORS = 3000, 1 << 20, 391
+CALLS = ["decode", "encode"]
+
+
+def prepare(build, folder):
+    command = [sys.executable, HERE / "prepare.py", build, folder, "--arch", "emulated", "--sizes", f"{FITS},{TOO_LARGE}"]
+    subprocess.run([*command, "--only", ",".join(each.name for each in PROGRAMS)], check=True)
+
+
+def measure(folder):
+    figures = folder / "bench.jsonl"
+    command = [folder / "gpu_bench", folder, "--device", "emulated", "--json", figures, "--shrink", "300000", "--memory-mib", "3",
+               "--seconds", "0"]
+    subprocess.run(command, check=True, env=dict(os.environ, LD_LIBRARY_PATH=str(folder)))
+    return [json.loads(line) for line in figures.read_text().splitlines()]
+
+
+def expect(what, found, expected):
+    if found != expected:
+        sys.exit(f"{what}: {found} instead of {expected}")
+
+
+def check(lines):
+    def all_of(what):
+        return [line for line in lines if line["what"] == what]
+
+    names = [each.name for each in PROGRAMS]
+    expect("machines", [line["device"] for line in all_of("machine")], ["emulated GPU"])
+    expect("plain loops", [(line["loop"], line["elements"]) for line in all_of("plain")], [(loop, FITS) for loop in ("copy", "read", "write")])
+    expect("calls", [(line["program"], line["elements"], line["call"]) for line in all_of("call")],
+           [(name, FITS, call) for name in names for call in CALLS])
+    expect("left out", [(line["program"], line["elements"]) for line in all_of("skipped")], [(name, TOO_LARGE) for name in ["plain", *names]])
+    expect("lists", [(line["tensors"], line["call"]) for line in all_of("list")], [(TENSORS, call) for call in reversed(CALLS)])
+    for line in all_of("call"):
+        own = {key: line[key] for key in ("ms", "floor_ms", "floor_bytes", "moved_bytes", "payload_bytes", "launches")}
+        expect(f"figures of {line['program']}", [key for key, value in own.items() if value <= 0], [])
+    fp16 = next(line for line in all_of("call") if line["program"] == "fp16")
+    expect("payload of fp16", fp16["payload_bytes"], 64 + 2 * FITS)
+    expect("floor of fp16", fp16["floor_bytes"], 6 * FITS)
+
+
+def main():
+    build, folder = map(pathlib.Path, sys.argv[1:3])
+    prepare(build, folder)
+    check(measure(folder))
+    print("every line is there")
+
+
+main()
