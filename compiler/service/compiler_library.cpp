@@ -41,10 +41,15 @@ ProgramRequest program_of(const cinch_compiler_request& request) {
   return made;
 }
 
+codegen::Target target_of(const cinch_compiler_request& request) {
+  if (request.cpu != nullptr) return {codegen::TargetKind::Cpu, request.cpu};
+  return {codegen::TargetKind::Cuda, request.arch};
+}
+
 void compile(const cinch_compiler_request& request) {
   FrontEnd front_end;
   const rt::ProgramImage image =
-      make_program_image(front_end, program_of(request), {codegen::TargetKind::Cpu, request.cpu});
+      make_program_image(front_end, program_of(request), target_of(request));
   if (image.info.has_sync) {
     throw ServiceError(Fault::Unavailable, image.info.name +
                                                " synchronises by a `sync` body, which this "

@@ -8,18 +8,13 @@
 namespace cinch::c_api {
 namespace {
 
-tl::unexpected<CallError> at(std::size_t place, CallError error) {
-  error.tensor = place;
-  return tl::unexpected<CallError>(std::move(error));
-}
-
 // The entries of a call's arrays, read one by one into kept memory.
 template <typename T, typename Read>
 CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
   to.clear();
   for (std::size_t i = 0; i < count; ++i) {
     auto value = read(i);
-    if (!value) return at(i, std::move(value.error()));
+    if (!value) return fail_at(i, std::move(value.error()));
     to.push_back(std::move(*value));
   }
   return rt::Ok{};
@@ -57,6 +52,16 @@ struct Call {
   const std::size_t* which;
   std::size_t count;
 
+  bool is_on_gpu() const { return session->on_gpu != nullptr; }
+  /// A call on a GPU serves all tensors. Errors: INVALID_ARGUMENT.
+  CallStatus check_all() const {
+    if (which == nullptr && count == session->num_tensors()) return rt::Ok{};
+    return fail(CINCH_INVALID_ARGUMENT,
+                "a call on a GPU is on all tensors of the session, in their order: `which` is NULL "
+                "and `count` is " +
+                    std::to_string(session->num_tensors()));
+  }
+
   rt::ListCall of_list() const {
     if (which == nullptr) return {step, {}};
     return {step, {which, count}};
@@ -79,7 +84,7 @@ CallStatus ended(cinch_session& session, const rt::ListStatus& status) {
   if (status) return rt::Ok{};
   // The flag is for one call.
   if (status.error().error.kind == rt::ErrorKind::Cancelled) session.cancelled.store(false);
-  return at(status.error().place, fail(status.error().error).value());
+  return fail_at(status.error().place, fail(status.error().error).value());
 }
 
 // Runs `body` after the call's arrays were looked at.
@@ -92,12 +97,16 @@ cinch_status run_call(const Call& call, std::initializer_list<const void*> array
     if (call.count > 0 && is_missing)
       return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
     if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    if (call.is_on_gpu()) {
+      if (CallStatus status = call.check_all(); !status) return status;
+    }
     return body();
   });
 }
 
 CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload* payloads) {
   cinch_session& session = *call.session;
+  if (call.is_on_gpu()) return session.on_gpu->encode(call.step, gradients, payloads);
   CallStatus read = read_all(session.gradients, call.count, [&](std::size_t i) {
     return tensor_view(gradients, i).map([](const rt::TensorView& view) {
       return rt::ConstTensorView(view.data, view.dtype, view.num_elems);
@@ -118,14 +127,31 @@ CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload
   return status;
 }
 
+CallStatus check_on_gpu(const cinch_session* session) {
+  if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+  if (session->on_gpu != nullptr) return rt::Ok{};
+  return fail(CINCH_INVALID_ARGUMENT,
+              "the session is on the CPU: its calls end when they are done");
+}
+
+CallResult<std::size_t> payload_bound(const cinch_session& session, std::size_t tensor,
+                                      std::uint64_t step) {
+  if (tensor >= session.num_tensors()) {
+    return tl::unexpected<CallError>(no_tensor(tensor, session.num_tensors()));
+  }
+  if (session.on_gpu != nullptr) return session.on_gpu->payload_bound(tensor, step);
+  const auto bound = (*session.list)[tensor].payload_bound(step);
+  if (!bound) return fail(bound.error());
+  return static_cast<std::size_t>(*bound);
+}
+
 CallStatus payload_bounds(const Call& call, std::size_t* bytes) {
-  rt::SessionList& list = *call.session->list;
+  if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+  if (call.count > 0 && bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "bytes is null");
   for (std::size_t i = 0; i < call.count; ++i) {
-    const std::size_t tensor = call.which == nullptr ? i : call.which[i];
-    if (tensor >= list.size()) return at(i, no_tensor(tensor, list.size()));
-    const auto bound = list[tensor].payload_bound(call.step);
-    if (!bound) return at(i, fail(bound.error()).value());
-    bytes[i] = static_cast<std::size_t>(*bound);
+    auto bound = payload_bound(*call.session, call.which == nullptr ? i : call.which[i], call.step);
+    if (!bound) return fail_at(i, std::move(bound.error()));
+    bytes[i] = *bound;
   }
   return rt::Ok{};
 }
@@ -139,7 +165,7 @@ namespace rt = cinch::rt;
 cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step, const size_t* which,
                                   size_t count, size_t* bytes, cinch_error* error) {
   const Call call{session, step, which, count};
-  return run_call(call, {bytes}, error, [&] { return payload_bounds(call, bytes); });
+  return guarded(error, [&] { return payload_bounds(call, bytes); });
 }
 
 cinch_status cinch_encode(cinch_session* session, uint64_t step, const size_t* which, size_t count,
@@ -155,6 +181,7 @@ cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* w
                           cinch_error* error) {
   const Call call{session, step, which, count};
   return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
+    if (call.is_on_gpu()) return session->on_gpu->decode(step, payloads, outputs);
     if (CallStatus status = call.read_payloads(payloads); !status) return status;
     if (CallStatus status = call.read_tensors(outputs); !status) return status;
     return ended(*session,
@@ -167,6 +194,7 @@ cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_
                               const cinch_tensor* outputs, cinch_error* error) {
   const Call call{session, step, which, count};
   return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
+    if (call.is_on_gpu()) return session->on_gpu->decode_add(step, payloads, outputs);
     if (CallStatus status = call.read_payloads(payloads); !status) return status;
     CallStatus read = call.read_floats(outputs, "an output of decode-and-add");
     if (!read) return read;
@@ -180,9 +208,29 @@ cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* w
                           cinch_error* error) {
   const Call call{session, step, which, count};
   return run_call(call, {sums, updates}, error, [&]() -> CallStatus {
+    if (call.is_on_gpu()) return session->on_gpu->finish(step, sums, updates);
     if (CallStatus status = call.read_floats(sums, "a sum"); !status) return status;
     if (CallStatus status = call.read_tensors(updates); !status) return status;
     return ended(*session,
                  session->list->finish(call.of_list(), session->floats, session->tensors));
+  });
+}
+
+cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t step, void* stream,
+                           cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (CallStatus status = check_on_gpu(session); !status) return status;
+    return session->on_gpu->prepare(call, step, stream);
+  });
+}
+
+cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* outcomes,
+                           size_t count, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (CallStatus status = check_on_gpu(session); !status) return status;
+    if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
+    const Call all{session, 0, nullptr, count};
+    if (CallStatus status = all.check_all(); !status) return status;
+    return session->on_gpu->collect(stream, outcomes);
   });
 }

@@ -87,6 +87,8 @@ typedef struct cinch_error {
 /* A compiled compressor. Immutable; counted: each handle made is released once. */
 typedef struct cinch_program cinch_program;
 
+typedef enum cinch_device CINCH_OF_INT { CINCH_CPU = 0, CINCH_CUDA = 1 } cinch_device;
+
 /* Where the new values of states are written. */
 typedef enum cinch_states CINCH_OF_INT {
   CINCH_STATES_SECOND_BUFFER = 0, /* beside the present ones: a second buffer as large */
@@ -110,15 +112,21 @@ typedef struct cinch_compile_options {
   /* The compiler library; NULL: $CINCH_COMPILER, else beside this library. */
   const char* compiler;
   cinch_states states;
+  /* With CINCH_CUDA: "sm_90", of which no GPU need be here; NULL: that of GPU `device_number`. */
+  const char* arch;
+  cinch_device device; /* that runs the kernels; with CINCH_CUDA `cpu` is not looked at */
+  int32_t device_number;
 } cinch_compile_options;
 
 /* Compiles, or takes the program from the cache of compiled programs (docs: CINCH_CACHE). The
  * compiler is a library of its own that is opened by the first such call. Errors: PROGRAM,
- * UNAVAILABLE (no compiler, `cpu` is beyond this machine, memory ran out within the compiler in an
- * earlier call), IO, INVALID_ARGUMENT, OUT_OF_MEMORY (also: less than 384 MiB of address space). */
+ * UNAVAILABLE (no compiler, `cpu` is beyond this machine, no such GPU, no NVRTC, memory ran out
+ * within the compiler in an earlier call), IO, INVALID_ARGUMENT (also: an unknown `arch`),
+ * OUT_OF_MEMORY (also: less than 384 MiB of address space). */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
-/* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler.
+/* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler,
+ * and for an image of GPU code no GPU.
  * Errors: IO, CORRUPT_FILE, VERSION_MISMATCH, UNAVAILABLE (made for another processor). */
 CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** program,
                                           cinch_error* error);
@@ -140,7 +148,7 @@ typedef struct cinch_program_info {
   size_t struct_size;
   const char* name;
   const char* doc;         /* the comment above the compressor */
-  const char* cpu;         /* what it was compiled for */
+  const char* cpu;         /* what it was compiled for: "x86-64-v3", "cuda:sm_90" */
   uint64_t fingerprint[2]; /* of the compressor and its constants: payloads carry it */
   size_t num_parameters;   /* that can be bound per step */
   size_t num_states;
@@ -172,7 +180,6 @@ CINCH_API cinch_status cinch_program_get_state(const cinch_program* program, siz
 /* ---- tensors and payloads ------------------------------------------------------------------ */
 
 typedef enum cinch_dtype CINCH_OF_INT { CINCH_F32 = 0, CINCH_F16 = 1, CINCH_BF16 = 2 } cinch_dtype;
-typedef enum cinch_device CINCH_OF_INT { CINCH_CPU = 0, CINCH_CUDA = 1 } cinch_device;
 
 /* A dense tensor in row-major order. */
 typedef struct cinch_tensor {
@@ -184,7 +191,7 @@ typedef struct cinch_tensor {
   int32_t num_dims; /* 0: one element */
   const int64_t* shape;
   const int64_t* strides; /* in elements; NULL: dense. Others than dense are refused */
-  void* stream;           /* of the device; NULL: the default one, and on the CPU */
+  void* stream;           /* CUstream of the device; NULL: the default one, and on the CPU */
 } cinch_tensor;
 
 /* A payload. For cinch_encode: with capacity 0 it is lent, `data` is set and valid until the
@@ -225,11 +232,18 @@ typedef struct cinch_session_options {
   uint64_t seed;
   const uint32_t* tensor_numbers; /* draws of different numbers differ; NULL: 0, 1, 2 … */
   const cinch_allocator* allocator;
+  /* On a GPU: the most that parameters will be, by name. Memory is made for these and for the
+   * values that parameters begin with. */
+  const char* const* largest_names;
+  const double* largest_values;
+  size_t num_largest;
 } cinch_session_options;
 
-/* Opens a session for tensors of these shapes (types and pointers are not looked at) and gives
- * states their first values. `options` may be NULL. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
- * CHECK_FAILED. */
+/* Opens a session for tensors of these shapes (pointers are not looked at, on the CPU types
+ * neither) and gives states their first values. All are on the program's device; on a GPU, on one
+ * and of one type. `options` may be NULL; a session on a GPU has no use for threads, and takes no
+ * allocator. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CHECK_FAILED; on a GPU also UNAVAILABLE (no
+ * driver, no such GPU, a program for another architecture) and DEVICE. */
 CINCH_API cinch_status cinch_session_open(const cinch_program* program,
                                           const cinch_session_options* options,
                                           const cinch_tensor* tensors, size_t num_tensors,
@@ -245,7 +259,7 @@ CINCH_API size_t cinch_session_workspace_bytes(const cinch_session* session);
  * OUT_OF_RANGE; the old value stays. */
 CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* parameter,
                                          double value, cinch_error* error);
-/* Ends the running call, or the next one, with CANCELLED. */
+/* Ends the running call, or the next one, with CANCELLED. Not on a GPU. */
 CINCH_API void cinch_session_cancel(cinch_session* session);
 
 /* Calls on many tensors: `which` holds their numbers in the session, each at most once; NULL: 0 …
@@ -278,11 +292,50 @@ CINCH_API cinch_status cinch_finish(cinch_session* session, uint64_t step, const
                                     size_t count, const cinch_tensor* sums,
                                     const cinch_tensor* updates, cinch_error* error);
 
+/* ---- GPUs ---------------------------------------------------------------------------------- */
+
+/* The calls above on a session whose tensors are on a GPU enqueue kernels on the stream that the
+ * tensors name (all the same), for all tensors of the session at once, and return: nothing waits,
+ * nothing is allocated; memory on the device is used until the stream has come there. `which` is
+ * NULL and `count` the session's number of tensors. Payloads are in device memory, at multiples of
+ * 16: for cinch_encode `capacity` is at least the bound of cinch_payload_bounds, and how large they
+ * became is told by cinch_collect; for the others `size` is at least what the payload has. Sums and
+ * updates of cinch_finish are different memory.
+ *
+ * What goes wrong on the device (a failed check, a corrupt payload) concerns one tensor, whose
+ * state stays as it was; the others go on. Errors of the calls themselves: INVALID_ARGUMENT,
+ * OUT_OF_RANGE (parameters beyond `largest_values`), CHECK_FAILED, DEVICE.
+ *
+ * A call may be captured into a CUDA graph once it was made with the same memory. Before each
+ * replay cinch_prepare sends the step and the parameters of now. */
+typedef enum cinch_call CINCH_OF_INT {
+  CINCH_CALL_ENCODE = 0,
+  CINCH_CALL_DECODE = 1,
+  CINCH_CALL_DECODE_ADD = 2,
+  CINCH_CALL_FINISH = 3
+} cinch_call;
+/* Errors: INVALID_ARGUMENT (no such call was made before), OUT_OF_RANGE, CHECK_FAILED, DEVICE. */
+CINCH_API cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t step,
+                                     void* stream, cinch_error* error);
+
+/* How the calls since the last cinch_collect went for one tensor. */
+typedef struct cinch_outcome {
+  size_t struct_size;
+  cinch_status status;   /* of the first that failed: CHECK_FAILED, CORRUPT_PAYLOAD, … */
+  int32_t is_non_finite; /* the last call's gradient, sum or payload */
+  size_t payload_size;   /* of the last cinch_encode */
+  const char* message;   /* of a failure, else ""; valid until the next cinch_collect */
+} cinch_outcome;
+/* Waits for the stream and tells the outcomes of all the session's tensors, of which there are
+ * `count`. OK where they could be told, whatever they are. Errors: INVALID_ARGUMENT, DEVICE. */
+CINCH_API cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* outcomes,
+                                     size_t count, cinch_error* error);
+
 /* ---- states -------------------------------------------------------------------------------- */
 
-/* All states of one tensor as bytes, versioned and checked, for checkpoints. `size` takes the bytes
- * at `data` and gives those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too
- * small). */
+/* All states of one tensor as bytes, versioned and checked, for checkpoints; on a GPU these calls
+ * wait for the stream of the session's last call. `size` takes the bytes at `data` and gives those
+ * needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too small). */
 CINCH_API cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data,
                                          size_t* size, cinch_error* error);
 /* Errors: CORRUPT_FILE, VERSION_MISMATCH, INVALID_ARGUMENT (of another program or shape). */

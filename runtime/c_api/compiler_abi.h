@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 2
+#define CINCH_COMPILER_ABI_VERSION 3
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -25,12 +25,13 @@ typedef struct cinch_compiler_request {
   size_t text_size;
   const char* const* bindings;
   size_t num_bindings;
-  const char* cpu; /* never NULL: a level that this machine runs */
+  const char* cpu; /* a level that this machine runs; NULL: `arch` */
   int32_t states;  /* of cinch_states */
   /* Called at most once, with an image's bytes, or with a status of cinch.h and its message. */
   void* context;
   void (*give_image)(void* context, const void* bytes, size_t size);
   void (*give_error)(void* context, int32_t status, const char* message, size_t size);
+  const char* arch; /* of a GPU: "sm_90" */
 } cinch_compiler_request;
 
 /* 0: one of the two functions was called; else the version is not the library's. */

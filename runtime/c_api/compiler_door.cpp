@@ -65,7 +65,7 @@ void take_error(void* context, std::int32_t status, const char* message, std::si
 }  // namespace
 
 CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
-                                              const char* cpu) {
+                                              const CompileTarget& target) {
   const auto entry = open_compiler(options.compiler);
   if (!entry) return tl::unexpected<CallError>(entry.error());
   Answer answer;
@@ -76,7 +76,8 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
   request.text_size = options.text_size;
   request.bindings = options.bindings;
   request.num_bindings = options.num_bindings;
-  request.cpu = cpu;
+  (target.arch.empty() ? request.cpu : request.arch) =
+      (target.arch.empty() ? target.cpu : target.arch).c_str();
   request.states = options.states;
   request.context = &answer;
   request.give_image = take_image;

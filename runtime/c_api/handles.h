@@ -1,19 +1,30 @@
 // What stands behind the C API's opaque types.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/c_api/cinch.h"
+#include "runtime/c_api/gpu_list.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/session/session_list.h"
 
 // Named as the C API names them.
 // NOLINTBEGIN(readability-identifier-naming)
 struct cinch_program {
-  std::shared_ptr<const cinch::rt::LoadedProgram> loaded;
+  const cinch::rt::ProgramImage& image() const {
+    return loaded != nullptr ? loaded->image() : gpu_image;
+  }
+
+  std::shared_ptr<const cinch::rt::LoadedProgram> loaded;  // null: of GPU code
+  cinch::rt::ProgramImage gpu_image;
+  // By the number of a GPU; loaded there by the first session.
+  mutable std::mutex mutex;
+  mutable std::map<std::int32_t, std::weak_ptr<const cinch::rt::GpuProgram>> on_gpus;
   std::string cpu;
   // Texts that infos point to.
   std::vector<std::string> parameter_types, parameter_ranges, state_types;
@@ -22,7 +33,12 @@ struct cinch_program {
 struct cinch_session {
   cinch_allocator allocator{};  // outlives the list
   std::atomic<bool> cancelled{false};
+  // One of them.
   std::unique_ptr<cinch::rt::SessionList> list;
+  std::unique_ptr<cinch::c_api::GpuList> on_gpu;
+
+  std::size_t num_tensors() const { return list != nullptr ? list->size() : on_gpu->size(); }
+
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::TensorView> tensors;
   std::vector<cinch::rt::ConstTensorView> gradients;

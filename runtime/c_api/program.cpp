@@ -7,12 +7,13 @@
 #include "runtime/c_api/support.h"
 #include "runtime/core/param_range.h"
 #include "runtime/image/image_file.h"
+#include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::c_api {
 namespace {
 
-constexpr std::string_view kCpuPrefix = "cpu:";
+constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";
 
 CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
   auto program = std::make_unique<cinch_program>();
@@ -26,9 +27,15 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
   for (const rt::StateInfo& state : image.info.states) {
     program->state_types.emplace_back(dtype_name(state.type.dtype));
   }
-  auto loaded = rt::LoadedProgram::load(std::move(image));
-  if (!loaded) return fail(loaded.error());
-  program->loaded = std::move(*loaded);
+  // GPU code is loaded where its sessions are.
+  if (image.target.starts_with(kGpuPrefix)) {
+    if (CallStatus status = done(rt::validate_image(image)); !status) return status;
+    program->gpu_image = std::move(image);
+  } else {
+    auto loaded = rt::LoadedProgram::load(std::move(image));
+    if (!loaded) return fail(loaded.error());
+    program->loaded = std::move(*loaded);
+  }
   *to = program.release();
   return rt::Ok{};
 }
@@ -67,6 +74,21 @@ CallResult<std::string> cpu_level(const char* asked) {
                                      std::string(rt::host_cpu_arch()));
 }
 
+CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
+  if (options.device == CINCH_CPU) {
+    auto cpu = cpu_level(options.cpu);
+    if (!cpu) return tl::unexpected<CallError>(cpu.error());
+    return CompileTarget{std::move(*cpu), {}};
+  }
+  if (options.device != CINCH_CUDA) {
+    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
+  }
+  if (options.arch != nullptr && options.arch[0] != '\0') return CompileTarget{{}, options.arch};
+  const auto device = open_gpu(options.device_number);
+  if (!device) return tl::unexpected<CallError>(device.error());
+  return CompileTarget{{}, (*device)->arch()};
+}
+
 CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
   if (index < count) return rt::Ok{};
   return fail(CINCH_OUT_OF_RANGE,
@@ -94,9 +116,9 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
     const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
     if (!given) return tl::unexpected<CallError>(given.error());
     if (CallStatus status = check_compile_options(*given); !status) return status;
-    const auto cpu = cpu_level(given->cpu);
-    if (!cpu) return tl::unexpected<CallError>(cpu.error());
-    const auto image = compile(*given, cpu->c_str());
+    const auto target = compile_target(*given);
+    if (!target) return tl::unexpected<CallError>(target.error());
+    const auto image = compile(*given, *target);
     if (!image) return tl::unexpected<CallError>(image.error());
     return load(rt::read_image(*image), program);
   });
@@ -127,7 +149,7 @@ cinch_status cinch_program_save(const cinch_program* program, const char* path,
     if (program == nullptr || path == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "program or path is null");
     }
-    return done(rt::save_image(program->loaded->image(), path));
+    return done(rt::save_image(program->image(), path));
   });
 }
 
@@ -139,7 +161,7 @@ cinch_status cinch_program_get_info(const cinch_program* program, cinch_program_
                                     cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    const rt::ProgramImage& image = program->loaded->image();
+    const rt::ProgramImage& image = program->image();
     cinch_program_info value{};
     value.name = image.info.name.c_str();
     value.doc = image.info.doc.c_str();
@@ -169,7 +191,7 @@ cinch_status cinch_program_get_parameter(const cinch_program* program, size_t in
                                          cinch_parameter_info* info, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    const auto& params = program->loaded->info().params;
+    const auto& params = program->image().info.params;
     if (CallStatus status = check_index(index, params.size(), "parameter"); !status) return status;
     cinch_parameter_info value{};
     value.name = params[index].name.c_str();
@@ -184,7 +206,7 @@ cinch_status cinch_program_get_state(const cinch_program* program, size_t index,
                                      cinch_state_info* info, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
-    const auto& states = program->loaded->info().states;
+    const auto& states = program->image().info.states;
     if (CallStatus status = check_index(index, states.size(), "state"); !status) return status;
     cinch_state_info value{};
     value.name = states[index].name.c_str();

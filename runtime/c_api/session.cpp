@@ -1,7 +1,10 @@
 // Sessions of the C API: opened, asked, and their parameters and states.
+#include <cstddef>
+
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tensors.h"
+#include "runtime/image/file_bytes.h"
 
 namespace cinch::c_api {
 namespace {
@@ -37,10 +40,13 @@ CallStatus take_allocator(const cinch_allocator* given, cinch_allocator& to) {
   return rt::Ok{};
 }
 
-CallResult<rt::ListTensor> list_tensor(const cinch_session_options& options,
+CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_options& options,
                                        const cinch_tensor* tensors, std::size_t index) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
+  if (CallStatus status = check_device(*tensor, device); !status) {
+    return tl::unexpected<CallError>(std::move(status.error()));
+  }
   const auto shape = shape_of(*tensor);
   if (!shape) return tl::unexpected<CallError>(shape.error());
   rt::ListTensor made;
@@ -71,9 +77,7 @@ CallStatus open_list(const cinch_program& program, const cinch_session_options& 
   common.memory = source_of(to.allocator);
   auto list = rt::SessionList::open(program.loaded, common, tensors);
   if (!list) {
-    CallError error = fail(list.error().error).value();
-    error.tensor = list.error().place;
-    return tl::unexpected<CallError>(std::move(error));
+    return fail_at(list.error().place, fail(list.error().error).value());
   }
   to.list = std::make_unique<rt::SessionList>(std::move(*list));
   reserve_arrays(to, tensors.size());
@@ -91,7 +95,8 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   }
   cinch_session_options wanted{};
   if (options != nullptr) {
-    const auto given = read_struct(options, sizeof *options, "options");
+    const auto given =
+        read_struct(options, offsetof(cinch_session_options, largest_names), "options");
     if (!given) return tl::unexpected<CallError>(given.error());
     wanted = *given;
   }
@@ -99,36 +104,72 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
     return status;
   }
+  const cinch_device device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
   std::vector<rt::ListTensor> list;
   for (std::size_t i = 0; i < num_tensors; ++i) {
-    auto tensor = list_tensor(wanted, tensors, i);
-    if (!tensor) {
-      tensor.error().tensor = i;
-      return tl::unexpected<CallError>(std::move(tensor.error()));
-    }
+    auto tensor = list_tensor(device, wanted, tensors, i);
+    if (!tensor) return fail_at(i, std::move(tensor.error()));
     list.push_back(*tensor);
   }
-  if (CallStatus status = open_list(*program, wanted, list, *made); !status) return status;
+  if (device == CINCH_CUDA) {
+    auto on_gpu = GpuList::open(*program, wanted, tensors, list);
+    if (!on_gpu) return tl::unexpected<CallError>(std::move(on_gpu.error()));
+    made->on_gpu = std::move(*on_gpu);
+  } else if (CallStatus status = open_list(*program, wanted, list, *made); !status) {
+    return status;
+  }
   *session = made.release();
   return rt::Ok{};
 }
 
-CallResult<rt::Session*> tensor_of(cinch_session* session, std::size_t tensor) {
+CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
   if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  rt::SessionList& list = *session->list;
-  if (tensor >= list.size()) return tl::unexpected<CallError>(no_tensor(tensor, list.size()));
-  return &list[tensor];
+  if (tensor < session->num_tensors()) return rt::Ok{};
+  return tl::unexpected<CallError>(no_tensor(tensor, session->num_tensors()));
 }
 
-// A call on the states of one tensor.
-template <typename Body>
-cinch_status on_tensor(cinch_session* session, std::size_t tensor, cinch_error* error,
-                       const Body& body) {
-  return guarded(error, [&]() -> CallStatus {
-    const auto found = tensor_of(session, tensor);
-    if (!found) return tl::unexpected<CallError>(found.error());
-    return body(**found);
-  });
+CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
+  CallStatus status = check_tensor(session, tensor);
+  if (!status) return tl::unexpected<CallError>(std::move(status.error()));
+  if (session->on_gpu != nullptr) return session->on_gpu->states(tensor);
+  return (*session->list)[tensor].states_as_bytes();
+}
+
+CallStatus set_states(cinch_session* session, std::size_t tensor,
+                      std::span<const std::uint8_t> bytes) {
+  CallStatus status = check_tensor(session, tensor);
+  if (!status) return status;
+  if (session->on_gpu != nullptr) return session->on_gpu->set_states(tensor, bytes);
+  return done((*session->list)[tensor].set_states(bytes));
+}
+
+CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
+                       std::size_t* size) {
+  const auto bytes = states(session, tensor);
+  if (!bytes) return tl::unexpected<CallError>(bytes.error());
+  if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
+  const std::size_t capacity = std::exchange(*size, bytes->size());
+  if (data == nullptr) return rt::Ok{};
+  if (capacity < bytes->size()) {
+    return fail(CINCH_INVALID_ARGUMENT, "states take " + std::to_string(bytes->size()) +
+                                            " bytes, there are " + std::to_string(capacity));
+  }
+  std::memcpy(data, bytes->data(), bytes->size());
+  return rt::Ok{};
+}
+
+CallStatus save_states_file(const cinch_session* session, std::size_t tensor, const char* path) {
+  const auto bytes = states(session, tensor);
+  if (!bytes) return tl::unexpected<CallError>(bytes.error());
+  if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+  return done(rt::write_file_bytes(path, *bytes));
+}
+
+CallStatus load_states_file(cinch_session* session, std::size_t tensor, const char* path) {
+  if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
+  const auto bytes = rt::read_file_bytes(path);
+  if (!bytes) return fail(bytes.error());
+  return set_states(session, tensor, *bytes);
 }
 
 }  // namespace
@@ -149,11 +190,12 @@ void cinch_session_release(cinch_session* session) {
 }
 
 size_t cinch_session_num_tensors(const cinch_session* session) {
-  return session == nullptr ? 0 : session->list->size();
+  return session == nullptr ? 0 : session->num_tensors();
 }
 
 size_t cinch_session_state_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
+  if (session->on_gpu != nullptr) return session->on_gpu->state_bytes();
   std::size_t total = 0;
   for (std::size_t i = 0; i < session->list->size(); ++i) {
     total += static_cast<std::size_t>((*session->list)[i].state_bytes());
@@ -163,6 +205,9 @@ size_t cinch_session_state_bytes(const cinch_session* session) {
 
 size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
+  if (session->on_gpu != nullptr) {
+    return session->on_gpu->memory_bytes() - session->on_gpu->state_bytes();
+  }
   std::size_t total = 0;
   for (std::size_t i = 0; i < session->list->size(); ++i) {
     total += static_cast<std::size_t>((*session->list)[i].workspace_bytes());
@@ -176,6 +221,7 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
     if (session == nullptr || parameter == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
     }
+    if (session->on_gpu != nullptr) return session->on_gpu->set_parameter(parameter, value);
     return done(session->list->set_parameter(parameter, value));
   });
 }
@@ -186,40 +232,23 @@ void cinch_session_cancel(cinch_session* session) {
 
 cinch_status cinch_states_save(cinch_session* session, size_t tensor, void* data, size_t* size,
                                cinch_error* error) {
-  return on_tensor(session, tensor, error, [&](const rt::Session& found) -> CallStatus {
-    if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
-    const std::vector<std::uint8_t> bytes = found.states_as_bytes();
-    const std::size_t capacity = std::exchange(*size, bytes.size());
-    if (data == nullptr) return rt::Ok{};
-    if (capacity < bytes.size()) {
-      return fail(CINCH_INVALID_ARGUMENT, "states take " + std::to_string(bytes.size()) +
-                                              " bytes, there are " + std::to_string(capacity));
-    }
-    std::memcpy(data, bytes.data(), bytes.size());
-    return rt::Ok{};
-  });
+  return guarded(error, [&] { return save_states(session, tensor, data, size); });
 }
 
 cinch_status cinch_states_load(cinch_session* session, size_t tensor, const void* data, size_t size,
                                cinch_error* error) {
-  return on_tensor(session, tensor, error, [&](rt::Session& found) -> CallStatus {
+  return guarded(error, [&]() -> CallStatus {
     if (data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "data is null");
-    return done(found.set_states({static_cast<const std::uint8_t*>(data), size}));
+    return set_states(session, tensor, {static_cast<const std::uint8_t*>(data), size});
   });
 }
 
 cinch_status cinch_states_save_file(cinch_session* session, size_t tensor, const char* path,
                                     cinch_error* error) {
-  return on_tensor(session, tensor, error, [&](const rt::Session& found) -> CallStatus {
-    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-    return done(found.save_states(path));
-  });
+  return guarded(error, [&] { return save_states_file(session, tensor, path); });
 }
 
 cinch_status cinch_states_load_file(cinch_session* session, size_t tensor, const char* path,
                                     cinch_error* error) {
-  return on_tensor(session, tensor, error, [&](rt::Session& found) -> CallStatus {
-    if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-    return done(found.load_states(path));
-  });
+  return guarded(error, [&] { return load_states_file(session, tensor, path); });
 }

@@ -44,6 +44,11 @@ tl::unexpected<CallError> fail(const rt::Error& error) {
       CallError{status_of(error.kind), error.message, error.native_code});
 }
 
+tl::unexpected<CallError> fail_at(std::size_t place, CallError error) {
+  error.tensor = place;
+  return tl::unexpected<CallError>(std::move(error));
+}
+
 CallStatus done(const rt::Status& status) {
   if (!status) return fail(status.error());
   return rt::Ok{};

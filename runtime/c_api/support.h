@@ -30,6 +30,8 @@ using CallStatus = CallResult<rt::Ok>;
 cinch_status status_of(rt::ErrorKind kind);
 tl::unexpected<CallError> fail(cinch_status status, std::string message);
 tl::unexpected<CallError> fail(const rt::Error& error);
+/// Of the tensor at this place of the call's arrays.
+tl::unexpected<CallError> fail_at(std::size_t place, CallError error);
 CallStatus done(const rt::Status& status);
 
 /// OUT_OF_RANGE: a number of no tensor.

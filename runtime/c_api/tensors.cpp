@@ -66,21 +66,37 @@ CallResult<Shape> shape_of(const cinch_tensor& tensor) {
   return shape;
 }
 
-CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index) {
+CallStatus check_device(const cinch_tensor& tensor, cinch_device device) {
+  if (tensor.device == device) return rt::Ok{};
+  if (tensor.device != CINCH_CPU && tensor.device != CINCH_CUDA) {
+    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(tensor.device));
+  }
+  return fail(CINCH_INVALID_ARGUMENT, device == CINCH_CPU
+                                          ? "a tensor on a GPU, the program is for CPUs"
+                                          : "a tensor on the CPU, the program is for a GPU");
+}
+
+CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
+                                             cinch_device device) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (tensor->device != CINCH_CPU) {
-    return fail(CINCH_UNAVAILABLE, tensor->device == CINCH_CUDA
-                                       ? "CUDA tensors are not in this version"
-                                       : "device " + std::to_string(tensor->device));
+  if (CallStatus status = check_device(*tensor, device); !status) {
+    return tl::unexpected<CallError>(std::move(status.error()));
   }
   const auto dtype = dtype_of(tensor->dtype);
   if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor->dtype));
   const auto shape = shape_of(*tensor);
   if (!shape) return tl::unexpected<CallError>(shape.error());
-  const std::int64_t num_elems = shape->rows * shape->cols;
-  if (tensor->data == nullptr && num_elems > 0) return fail(CINCH_INVALID_ARGUMENT, "data is null");
-  return rt::TensorView(tensor->data, *dtype, num_elems);
+  return DescribedTensor{*tensor, *dtype, shape->rows * shape->cols};
+}
+
+CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index) {
+  const auto tensor = described_tensor(tensors, index, CINCH_CPU);
+  if (!tensor) return tl::unexpected<CallError>(tensor.error());
+  if (tensor->given.data == nullptr && tensor->num_elems > 0) {
+    return fail(CINCH_INVALID_ARGUMENT, "data is null");
+  }
+  return rt::TensorView(tensor->given.data, tensor->dtype, tensor->num_elems);
 }
 
 }  // namespace cinch::c_api

@@ -15,8 +15,21 @@ struct Shape {
 /// Errors: INVALID_ARGUMENT (negative sizes, 2^32 elements or more, strides that are not dense).
 CallResult<Shape> shape_of(const cinch_tensor& tensor);
 
-/// Entry `index` of the caller's array. Errors as above; INVALID_ARGUMENT (null where there are
-/// elements, a type that is none), UNAVAILABLE (a device).
+/// Is it on the program's device? Errors: INVALID_ARGUMENT, UNAVAILABLE (a device that is none).
+CallStatus check_device(const cinch_tensor& tensor, cinch_device device);
+
+/// A tensor whose data is not looked at.
+struct DescribedTensor {
+  cinch_tensor given;
+  DType dtype;
+  std::int64_t num_elems;
+};
+/// Entry `index` of the caller's array, which is on the device. Errors as above; INVALID_ARGUMENT
+/// (a type that is none, another device), UNAVAILABLE (a device that is none).
+CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
+                                             cinch_device device);
+
+/// One in memory. Errors as above; INVALID_ARGUMENT (null where there are elements).
 CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index);
 
 }  // namespace cinch::c_api

@@ -6,6 +6,7 @@
 namespace cinch::testing {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class CApiErrors : public ::testing::Test {
@@ -75,6 +76,33 @@ TEST_F(CApiErrors, ACompilerThatIsNotThereOrOfAnotherKind) {
   EXPECT_EQ(nullptr, none);
 }
 
+TEST_F(CApiErrors, GpusThatAreNotThere) {
+  auto options = sized<cinch_compile_options>();
+  options.program = "onebit";
+  options.device = CINCH_CUDA;
+  options.device_number = 1000;
+  cinch_program* none = nullptr;
+  EXPECT_EQ(CINCH_UNAVAILABLE, cinch_program_compile(&options, &none, &error));
+  EXPECT_THAT(error.message, AnyOf(HasSubstr("no CUDA driver"), HasSubstr("no device")));
+  // No such architecture, or no NVRTC that could say so.
+  for (const char* const arch : {"sm_1", "gfx90"}) {
+    options.arch = arch;
+    EXPECT_THAT(cinch_program_compile(&options, &none, &error),
+                AnyOf(CINCH_INVALID_ARGUMENT, CINCH_UNAVAILABLE));
+    EXPECT_THAT(error.message, HasSubstr("NVRTC"));
+  }
+  options.device = static_cast<cinch_device>(2);
+  EXPECT_EQ(CINCH_UNAVAILABLE, cinch_program_compile(&options, &none, &error));
+  EXPECT_EQ(nullptr, none);
+  // Sessions on the CPU have ended their calls.
+  auto outcome = sized<cinch_outcome>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_collect(session.get(), nullptr, &outcome, 1, &error));
+  EXPECT_THAT(error.message, HasSubstr("on the CPU"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_prepare(session.get(), CINCH_CALL_ENCODE, 0, nullptr, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_collect(nullptr, nullptr, &outcome, 1, nullptr));
+}
+
 TEST_F(CApiErrors, NullsEverywhere) {
   cinch_program* none = nullptr;
   cinch_session* no_session = nullptr;
@@ -121,6 +149,8 @@ TEST_F(CApiErrors, TensorsThatAreNotWhatIsWanted) {
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_with(gradient));
   gradient = tensor.view();
   gradient.device = CINCH_CUDA;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_with(gradient));
+  gradient.device = static_cast<cinch_device>(2);
   EXPECT_EQ(CINCH_UNAVAILABLE, encode_with(gradient));
   gradient = tensor.view();
   gradient.data = nullptr;

@@ -1,9 +1,9 @@
-# libcinch.so needs neither LLVM nor Clang nor the compiler, directly or behind what it links, and
+# libcinch.so needs neither LLVM nor Clang nor the compiler nor anything of NVIDIA's, directly or behind what it links, and
 # shows nothing but cinch_*.
 file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${LIBRARY} RESOLVED_DEPENDENCIES_VAR needed
      UNRESOLVED_DEPENDENCIES_VAR missing)
 foreach(library IN LISTS needed missing)
-  if(library MATCHES "LLVM|clang-cpp|lld|cinch_compiler|cinch_clang")
+  if(library MATCHES "LLVM|clang-cpp|lld|cinch_compiler|cinch_clang|libcuda|libnvrtc")
     message(FATAL_ERROR "${LIBRARY} needs ${library}")
   endif()
 endforeach()

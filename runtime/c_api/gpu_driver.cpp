@@ -1,0 +1,10 @@
+// Of libcinch.so.
+#include "runtime/c_api/gpu_driver.h"
+
+namespace cinch::c_api {
+
+rt::Result<const rt::GpuDriver*> gpu_driver() {
+  return rt::open_cuda_driver();
+}
+
+}  // namespace cinch::c_api

@@ -1,0 +1,11 @@
+// The driver that sessions on a GPU run through.
+#pragma once
+#include "runtime/gpu/driver.h"
+
+namespace cinch::c_api {
+
+/// NVIDIA's. Programs that link the C API statically, tests, define another in its place. Errors:
+/// Unavailable.
+rt::Result<const rt::GpuDriver*> gpu_driver();
+
+}  // namespace cinch::c_api

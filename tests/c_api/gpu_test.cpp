@@ -1,0 +1,385 @@
+// Sessions of the C API on the emulated GPU, whose driver stands here in place of NVIDIA's:
+// payloads and states are a CPU session's, outcomes are told by tensor, misuse is an error.
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "codegen/emulator/driver.h"
+#include "runtime/c_api/gpu_driver.h"
+#include "runtime/gpu/device.h"
+#include "support.h"
+
+namespace cinch::c_api {
+namespace {
+const rt::GpuDriver* emulated = nullptr;  // null: a machine without a driver
+}  // namespace
+
+rt::Result<const rt::GpuDriver*> gpu_driver() {
+  if (emulated != nullptr) return emulated;
+  return rt::fail(rt::ErrorKind::Unavailable, "no CUDA driver: none in this test");
+}
+}  // namespace cinch::c_api
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+
+Program compile_for_gpu(const char* name, const char* text = nullptr,
+                        cinch_error* error = nullptr) {
+  auto options = sized<cinch_compile_options>();
+  options.program = name;
+  options.text = text;
+  options.text_size = text == nullptr ? 0 : std::strlen(text);
+  options.device = CINCH_CUDA;
+  cinch_program* program = nullptr;
+  auto own = sized<cinch_error>();
+  cinch_program_compile(&options, &program, error == nullptr ? &own : error);
+  EXPECT_TRUE(program != nullptr || error != nullptr) << own.message;
+  return Program(program);
+}
+
+// Compiled once: this takes longer than the tests.
+const Program& keeping() {
+  static Program program = compile_for_gpu("keeping.cinch", kKeeping);
+  return program;
+}
+
+class CApiGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    c_api::emulated = &emulator::start_driver();
+    device = *rt::GpuDevice::open(*c_api::emulated);
+  }
+  void TearDown() override { memory.clear(); }
+
+  void* allocate(std::size_t size_bytes) {
+    auto made = rt::GpuMemory::allocate(device, std::max<std::size_t>(size_bytes, 16));
+    EXPECT_TRUE(made);
+    // Callers have pointers of the device. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return reinterpret_cast<void*>(memory.emplace_back(std::move(*made)).address());
+  }
+  void write(void* to, const void* from, std::size_t size_bytes) {
+    const std::span bytes(static_cast<const std::uint8_t*>(from), size_bytes);
+    EXPECT_TRUE(device->write(reinterpret_cast<rt::GpuAddress>(to), bytes, nullptr));
+  }
+  std::string read(const void* from, std::size_t size_bytes) {
+    std::string bytes(size_bytes, '\0');
+    const std::span to(reinterpret_cast<std::uint8_t*>(bytes.data()), size_bytes);
+    EXPECT_TRUE(device->read(to, reinterpret_cast<rt::GpuAddress>(from), nullptr));
+    return bytes;
+  }
+  // The values of a tensor on the device; its shape stays the tensor's.
+  cinch_tensor on_gpu(Tensor& tensor) {
+    cinch_tensor view = tensor.view();
+    const std::size_t size_bytes = tensor.values().size() * sizeof(float);
+    view.data = allocate(size_bytes);
+    view.device = CINCH_CUDA;
+    write(view.data, tensor.values().data(), size_bytes);
+    return view;
+  }
+  Floats values_of(const cinch_tensor& tensor) {
+    const auto n = static_cast<std::size_t>(*tensor.shape);
+    const std::string bytes = read(tensor.data, n * sizeof(float));
+    Floats values(n);
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  // Room for payloads of a session.
+  std::vector<cinch_payload> rooms(const Session& session) {
+    std::vector<std::size_t> bounds(cinch_session_num_tensors(session.get()));
+    EXPECT_EQ(CINCH_OK, cinch_payload_bounds(session.get(), 0, nullptr, bounds.size(),
+                                             bounds.data(), nullptr));
+    std::vector<cinch_payload> payloads;
+    for (const std::size_t bound : bounds) {
+      auto payload = sized<cinch_payload>();
+      payload.data = allocate(bound);
+      payload.capacity = payload.size = bound;
+      payloads.push_back(payload);
+    }
+    return payloads;
+  }
+  static std::vector<cinch_outcome> collect(const Session& session, void* stream = nullptr) {
+    std::vector<cinch_outcome> outcomes(cinch_session_num_tensors(session.get()),
+                                        sized<cinch_outcome>());
+    EXPECT_EQ(CINCH_OK,
+              cinch_collect(session.get(), stream, outcomes.data(), outcomes.size(), nullptr));
+    return outcomes;
+  }
+  // The payloads that a call left on the device, by the sizes that outcomes tell.
+  std::vector<std::string> payloads_of(const Session& session,
+                                       const std::vector<cinch_payload>& payloads) {
+    const auto outcomes = collect(session);
+    std::vector<std::string> bytes;
+    for (std::size_t i = 0; i < payloads.size(); ++i) {
+      EXPECT_EQ(CINCH_OK, outcomes[i].status) << outcomes[i].message;
+      bytes.push_back(read(payloads[i].data, outcomes[i].payload_size));
+    }
+    return bytes;
+  }
+  cinch_status encode_on_gpu(const Session& session, std::uint64_t step,
+                             const std::vector<cinch_tensor>& gradients,
+                             std::vector<cinch_payload>& payloads, cinch_error* error = nullptr) {
+    return cinch_encode(session.get(), step, nullptr, gradients.size(), gradients.data(),
+                        payloads.data(), error);
+  }
+
+  std::shared_ptr<rt::GpuDevice> device;
+  std::vector<rt::GpuMemory> memory;
+};
+
+TEST_F(CApiGpu, AListGivesWhatTheCpuGives) {
+  const Program on_cpu = compile("keeping.cinch", kKeeping);
+  Tensor a(1, 3), b(0), c(1025, 3), d(5000, 3);
+  const std::vector<cinch_tensor> inputs = {a.view(), b.view(), c.view(), d.view()};
+  const std::vector<cinch_tensor> gradients = {on_gpu(a), on_gpu(b), on_gpu(c), on_gpu(d)};
+  auto options = sized<cinch_session_options>();
+  options.world = 2;
+  const Session expected = open(on_cpu, inputs, &options);
+  const Session session = open(keeping(), gradients, &options);
+  auto payloads = rooms(session);
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    ASSERT_EQ(CINCH_OK, encode_on_gpu(session, step, gradients, payloads));
+    ASSERT_EQ(encode(expected, step, inputs), payloads_of(session, payloads)) << step;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_EQ(states_of(expected, i), states_of(session, i));
+  }
+  EXPECT_EQ(cinch_session_state_bytes(expected.get()), cinch_session_state_bytes(session.get()));
+  EXPECT_GT(cinch_session_workspace_bytes(session.get()), 0u);
+
+  // Decoded, added to what was decoded, and averaged over two ranks: the decoded values again.
+  Tensor out_a(1), out_b(0), out_c(1025), out_d(5000), up_a(1), up_b(0), up_c(1025), up_d(5000);
+  const std::vector<cinch_tensor> outputs = {on_gpu(out_a), on_gpu(out_b), on_gpu(out_c),
+                                             on_gpu(out_d)};
+  const std::vector<cinch_tensor> updates = {on_gpu(up_a), on_gpu(up_b), on_gpu(up_c),
+                                             on_gpu(up_d)};
+  const auto outcomes = collect(session);
+  for (std::size_t i = 0; i < 4; ++i) payloads[i].size = outcomes[i].payload_size;
+  ASSERT_EQ(CINCH_OK,
+            cinch_decode(session.get(), 1, nullptr, 4, payloads.data(), outputs.data(), nullptr));
+  const Floats once = values_of(outputs[3]);
+  for (const float value : once) EXPECT_LE(std::abs(value), 1.0f);
+  ASSERT_EQ(CINCH_OK, cinch_decode_add(session.get(), 1, nullptr, 4, payloads.data(),
+                                       outputs.data(), nullptr));
+  EXPECT_EQ(2 * once[77], values_of(outputs[3])[77]);
+  ASSERT_EQ(CINCH_OK,
+            cinch_finish(session.get(), 1, nullptr, 4, outputs.data(), updates.data(), nullptr));
+  EXPECT_EQ(once, values_of(updates[3]));
+  for (const cinch_outcome& outcome : collect(session)) {
+    EXPECT_EQ(CINCH_OK, outcome.status) << outcome.message;
+  }
+}
+
+TEST_F(CApiGpu, FaultsOfOneTensorAreItsOutcome) {
+  Tensor good(300, 3), bad(200, 500), infinite(64);
+  infinite.values()[5] = std::numeric_limits<float>::infinity();
+  const std::vector<cinch_tensor> gradients = {on_gpu(good), on_gpu(bad), on_gpu(infinite)};
+  const Session session = open(keeping(), gradients);
+  const std::string before = states_of(session, 1);
+  auto payloads = rooms(session);
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(session, 0, gradients, payloads));
+  auto outcomes = collect(session);
+  EXPECT_EQ(CINCH_OK, outcomes[0].status);
+  EXPECT_STREQ("", outcomes[0].message);
+  EXPECT_EQ(CINCH_CHECK_FAILED, outcomes[1].status);
+  EXPECT_THAT(outcomes[1].message, HasSubstr("magnitudes stay below 100"));
+  EXPECT_EQ(CINCH_OK, outcomes[2].status);
+  EXPECT_EQ(1, outcomes[2].is_non_finite);
+  EXPECT_EQ(before, states_of(session, 1));
+  EXPECT_NE(before, states_of(session, 0));
+
+  Tensor out_a(300), out_b(200), out_c(64);
+  const std::vector<cinch_tensor> outputs = {on_gpu(out_a), on_gpu(out_b), on_gpu(out_c)};
+  const std::string junk(payloads[1].size, 'x');
+  write(payloads[1].data, junk.data(), junk.size());
+  ASSERT_EQ(CINCH_OK,
+            cinch_decode(session.get(), 0, nullptr, 3, payloads.data(), outputs.data(), nullptr));
+  outcomes = collect(session);
+  EXPECT_EQ(CINCH_OK, outcomes[0].status);
+  EXPECT_EQ(CINCH_CORRUPT_PAYLOAD, outcomes[1].status);
+  EXPECT_NE(std::string(), outcomes[1].message);
+  EXPECT_EQ(out_b.values(), values_of(outputs[1])) << "nothing is written";
+  const float of_infinite = values_of(outputs[2])[0];
+  EXPECT_NE(of_infinite, of_infinite);
+}
+
+TEST_F(CApiGpu, StatesMoveBetweenDevices) {
+  const Program on_cpu = compile("keeping.cinch", kKeeping);
+  Tensor tensor(777, 3);
+  const std::vector<cinch_tensor> gradients = {on_gpu(tensor)};
+  const Session from = open(on_cpu, {tensor.view()}), to = open(keeping(), gradients);
+  encode(from, 0, {tensor.view()});
+  const std::string path = ::testing::TempDir() + "cinch-c-api-gpu.states";
+  ASSERT_EQ(CINCH_OK, cinch_states_save_file(from.get(), 0, path.c_str(), nullptr));
+  ASSERT_EQ(CINCH_OK, cinch_states_load_file(to.get(), 0, path.c_str(), nullptr));
+  EXPECT_EQ(states_of(from, 0), states_of(to, 0));
+  auto payloads = rooms(to);
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(to, 1, gradients, payloads));
+  EXPECT_EQ(encode(from, 1, {tensor.view()}), payloads_of(to, payloads));
+}
+
+TEST_F(CApiGpu, CallsAreCapturedAndReplayedWithParametersOfNow) {
+  const rt::GpuDriver& driver = *c_api::emulated;
+  rt::GpuStream stream = nullptr;
+  ASSERT_EQ(rt::kGpuSuccess, driver.stream_create(&stream, 1));
+  Tensor tensor(1000, 3);
+  std::vector<cinch_tensor> gradients = {on_gpu(tensor)};
+  gradients[0].stream = stream;
+  const Session session = open(keeping(), gradients);
+  auto payloads = rooms(session);
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_prepare(session.get(), CINCH_CALL_DECODE, 0, stream, &error));
+  EXPECT_THAT(error.message, HasSubstr("no call of this kind"));
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(session, 0, gradients, payloads));
+  rt::GpuGraph graph = nullptr;
+  rt::GpuGraphExec replay = nullptr;
+  ASSERT_EQ(rt::kGpuSuccess, driver.capture_begin(stream, 2));
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(session, 0, gradients, payloads, &error)) << error.message;
+  ASSERT_EQ(rt::kGpuSuccess, driver.capture_end(stream, &graph));
+  ASSERT_EQ(rt::kGpuSuccess, driver.graph_instantiate(&replay, graph, 0));
+
+  const Program on_cpu = compile("keeping.cinch", kKeeping);
+  const Session expected = open(on_cpu, {tensor.view()});
+  encode(expected, 0, {tensor.view()});
+  for (const double limit : {0.5, 2.0}) {
+    ASSERT_EQ(CINCH_OK, cinch_session_set(session.get(), "limit", limit, nullptr));
+    ASSERT_EQ(CINCH_OK, cinch_session_set(expected.get(), "limit", limit, nullptr));
+    ASSERT_EQ(CINCH_OK, cinch_prepare(session.get(), CINCH_CALL_ENCODE, 0, stream, nullptr));
+    ASSERT_EQ(rt::kGpuSuccess, driver.graph_launch(replay, stream));
+    const auto outcomes = collect(session, stream);
+    ASSERT_EQ(CINCH_OK, outcomes[0].status);
+    EXPECT_EQ(encode(expected, 0, {tensor.view()})[0],
+              read(payloads[0].data, outcomes[0].payload_size));
+  }
+  driver.graph_exec_destroy(replay);
+  driver.graph_destroy(graph);
+}
+
+TEST_F(CApiGpu, SizesFollowParametersUpToTheLargest) {
+  const Program program = compile_for_gpu("topk");
+  Tensor tensor(2000);
+  const std::vector<cinch_tensor> gradients = {on_gpu(tensor)};
+  const char* const names[] = {"ratio"};
+  const double values[] = {0.25};
+  auto options = sized<cinch_session_options>();
+  options.largest_names = names;
+  options.largest_values = values;
+  options.num_largest = 1;
+  const Session session = open(program, gradients, &options);
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_session_set(session.get(), "ratio", 0.5, &error));
+  EXPECT_THAT(error.message, HasSubstr("ratio"));
+  ASSERT_EQ(CINCH_OK, cinch_session_set(session.get(), "ratio", 0.25, nullptr));
+  auto payloads = rooms(session);
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(session, 0, gradients, payloads));
+  const Session expected = open(compile("topk"), {tensor.view()});
+  ASSERT_EQ(CINCH_OK, cinch_session_set(expected.get(), "ratio", 0.25, nullptr));
+  EXPECT_EQ(encode(expected, 0, {tensor.view()}), payloads_of(session, payloads));
+}
+
+TEST_F(CApiGpu, ImagesGoToFilesAndBack) {
+  const std::string path = ::testing::TempDir() + "cinch-c-api-gpu.image";
+  ASSERT_EQ(CINCH_OK, cinch_program_save(keeping().get(), path.c_str(), nullptr));
+  c_api::emulated = nullptr;  // loading needs no GPU
+  cinch_program* loaded = nullptr;
+  ASSERT_EQ(CINCH_OK, cinch_program_load(path.c_str(), &loaded, nullptr));
+  const Program program(loaded);
+  auto info = sized<cinch_program_info>();
+  ASSERT_EQ(CINCH_OK, cinch_program_get_info(program.get(), &info, nullptr));
+  EXPECT_STREQ("cuda:emulated", info.cpu);
+  EXPECT_EQ(1u, info.num_states);
+  std::remove(path.c_str());
+}
+
+TEST_F(CApiGpu, WithoutADriverSessionsSaySo) {
+  Tensor tensor(100);
+  const std::vector<cinch_tensor> gradients = {on_gpu(tensor)};
+  const Program& program = keeping();
+  cinch_session* none = nullptr;
+  auto error = sized<cinch_error>();
+  cinch_tensor elsewhere = gradients[0];
+  elsewhere.device_number = 7;
+  EXPECT_EQ(CINCH_UNAVAILABLE,
+            cinch_session_open(program.get(), nullptr, &elsewhere, 1, &none, &error));
+  EXPECT_THAT(error.message, HasSubstr("no device 7"));
+  c_api::emulated = nullptr;
+  EXPECT_EQ(CINCH_UNAVAILABLE,
+            cinch_session_open(program.get(), nullptr, gradients.data(), 1, &none, &error));
+  EXPECT_THAT(error.message, HasSubstr("no CUDA driver"));
+  EXPECT_FALSE(compile_for_gpu("onebit", nullptr, &error));
+  EXPECT_EQ(CINCH_UNAVAILABLE, error.status);
+  EXPECT_EQ(nullptr, none);
+}
+
+TEST_F(CApiGpu, WhatCannotBeOpenedIsRefused) {
+  Tensor tensor(100), other(200);
+  const Program on_cpu = compile("keeping.cinch", kKeeping);
+  cinch_tensor on_device = on_gpu(tensor), second = on_gpu(other);
+  auto options = sized<cinch_session_options>();
+  auto error = sized<cinch_error>();
+  cinch_session* none = nullptr;
+  const auto refused = [&](const Program& program, std::vector<cinch_tensor> tensors) {
+    return cinch_session_open(program.get(), &options, tensors.data(), tensors.size(), &none,
+                              &error);
+  };
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(on_cpu, {on_device}));
+  EXPECT_THAT(error.message, HasSubstr("on a GPU"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(keeping(), {on_device, tensor.view()}));
+  EXPECT_EQ(1u, error.tensor);
+  second.dtype = CINCH_F16;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(keeping(), {on_device, second}));
+  EXPECT_EQ(1u, error.tensor);
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(keeping(), {}));
+  options.num_largest = 1;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(keeping(), {on_device}));
+  options.num_largest = 0;
+  auto allocator = sized<cinch_allocator>();
+  options.allocator = &allocator;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, refused(keeping(), {on_device}));
+  EXPECT_EQ(nullptr, none);
+}
+
+TEST_F(CApiGpu, CallsThatCannotBeAreRefused) {
+  Tensor tensor(100), other(200), shorter(99);
+  const cinch_tensor a = on_gpu(tensor), b = on_gpu(other);
+  const Session session = open(keeping(), {a, b});
+  auto payloads = rooms(session);
+  auto error = sized<cinch_error>();
+  const auto refused = [&](const std::vector<cinch_tensor>& gradients, std::size_t place) {
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_on_gpu(session, 0, gradients, payloads, &error));
+    EXPECT_EQ(place, error.tensor) << error.message;
+  };
+  refused({a}, CINCH_NO_TENSOR);
+  refused({a, other.view()}, 1);
+  cinch_tensor changed = b;
+  changed.stream = &changed;
+  refused({a, changed}, 1);
+  changed = b;
+  changed.device_number = 3;
+  refused({a, changed}, 1);
+  changed = b;
+  changed.dtype = CINCH_BF16;
+  refused({a, changed}, 1);
+  refused({on_gpu(shorter), b}, 0);
+  const std::size_t which[] = {0, 1};
+  const cinch_tensor both[] = {a, b};
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_encode(session.get(), 0, which, 2, both, payloads.data(), &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_finish(session.get(), 0, nullptr, 2, both, both, &error));
+  EXPECT_THAT(error.message, HasSubstr("its sum's memory"));
+  payloads[1].capacity = 16;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_on_gpu(session, 0, {a, b}, payloads, &error));
+  EXPECT_THAT(error.message, HasSubstr("room for 16 bytes"));
+  std::vector<cinch_outcome> outcomes(2, sized<cinch_outcome>());
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_collect(session.get(), nullptr, outcomes.data(), 1, nullptr));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_collect(session.get(), nullptr, nullptr, 2, nullptr));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_prepare(session.get(), static_cast<cinch_call>(9), 0, nullptr, nullptr));
+}
+
+}  // namespace
+}  // namespace cinch::testing
