@@ -1,4 +1,4 @@
-"""The same compressors in eager PyTorch operations on the CPU, as collections of compressors for PyTorch are written.
+"""The same compressors in PyTorch operations, on the gradient's device, as collections of compressors for PyTorch are written.
 
 Codes are packed as in Cinch's payloads. Nothing looks for non-finite values, which Cinch's programs all do, and selections
 are not sorted by index: both leave work out on PyTorch's side. Every result is a new tensor, as in eager code.
@@ -12,8 +12,8 @@ from peer import Peer, timed
 
 
 def share_of(ratio, elements, least=1):
-    """In f32, as the language computes sizes."""
-    share = torch.tensor(ratio) * torch.tensor(float(elements))
+    """In f32, as the language computes sizes; on the CPU, so that no device is waited for."""
+    share = torch.tensor(ratio, device="cpu") * torch.tensor(float(elements), device="cpu")
     return min(max(math.ceil(share.item()), least), elements)
 
 
@@ -29,7 +29,7 @@ def pack(codes, bits):
 
 def unpack(packed, bits, elements):
     per_byte, mask = 8 // bits, (1 << bits) - 1
-    codes = torch.empty((packed.numel(), per_byte), dtype=torch.uint8)
+    codes = torch.empty((packed.numel(), per_byte), dtype=torch.uint8, device=packed.device)
     for i in range(per_byte):
         codes[:, i] = (packed >> (bits * i)) & mask
     return codes.view(-1)[:elements]
@@ -45,7 +45,7 @@ def pack_signs(negative):
 
 
 def scatter(index, value, elements):
-    out = torch.zeros(elements)
+    out = torch.zeros(elements, device=value.device)
     out[index] = value
     return out
 
@@ -211,7 +211,7 @@ class Graddrop(Threshold):
     def encode(self, g):
         p = g if self.residual is None else g + self.residual
         samples = share_of(self.sample, g.numel(), min(4096, g.numel()))
-        sampled = p[torch.randint(0, g.numel(), (samples,))].abs()
+        sampled = p[torch.randint(0, g.numel(), (samples,), device=g.device)].abs()
         tau = torch.topk(sampled, share_of(self.ratio, samples), sorted=False).values.min()
         index = (p.abs() >= tau).nonzero().view(-1)[:2 * share_of(self.ratio, g.numel())]
         value = p[index]

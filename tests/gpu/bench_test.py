@@ -51,10 +51,22 @@ def check(lines):
     expect("floor of fp16", fp16["floor_bytes"], 6 * FITS)
 
 
+def check_report(folder, lines):
+    """The page that is made of the figures has a row for each call."""
+    made = subprocess.run([sys.executable, HERE / "report.py", folder], check=True, capture_output=True, text=True).stdout
+    for line in lines:
+        if line["what"] == "call":
+            rows = [row for row in made.splitlines() if row.startswith(f"| `{line['program']}`") and f"| {line['call']} | {line['ms']:.4f}" in row]
+            expect(f"rows of {line['program']} {line['call']}", len(rows), 1)
+    expect("lists in the page", made.count(f"of {TENSORS} tensors"), len(CALLS))
+
+
 def main():
     build, folder = map(pathlib.Path, sys.argv[1:3])
     prepare(build, folder)
-    check(measure(folder))
+    lines = measure(folder)
+    check(lines)
+    check_report(folder, lines)
     print("every line is there")
 
 

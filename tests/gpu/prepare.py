@@ -1,4 +1,4 @@
-"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--sizes N,...] [--check]: the folder that tests/gpu/run takes along to a
+"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--sizes N,...] [--nvcc NVCC] [--check]: the folder that tests/gpu/run takes along to a
 machine with a GPU: programs as images (one for the GPU, one for its CPU side), the programs that run them, the libraries that a bare
 machine lacks, and what the benchmarks need: plain loops, bytes that calls have to move at each size (bench.tsv), a list of tensors, peers.
 With --check, gpu_check runs at once on the emulated GPU (--arch emulated)."""
@@ -19,7 +19,9 @@ from programs import PROGRAMS as MEASURED  # noqa: E402
 MOST_BYTES = 60 << 20
 PROGRAMS = ["gpu_check", "gpu_bench"]
 SIZES = "65536,1048576,16777216,134217728"
-TAKEN = ["tests/gpu/data/bert_large.csv"]
+# As they are in the tree.
+TAKEN = ["tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
+         "tests/bench/torch_peers.py", "tests/bench/peer.py", "tests/bench/programs.py"]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
 
@@ -61,6 +63,9 @@ def take_benchmarks(build, cinch, options, wanted):
     (options.folder / "bench.tsv").write_text("".join(lines))
     for path in TAKEN:
         shutil.copy2(ROOT / path, options.folder / pathlib.Path(path).name)
+    if options.nvcc:
+        subprocess.run([options.nvcc, "-O3", "-std=c++17", f"-arch={options.arch}", *options.nvcc_flags.split(), "-o",
+                        options.folder / "cub_peers", HERE / "cub_peers.cu"], check=True)
 
 
 def main():
@@ -71,6 +76,8 @@ def main():
     parser.add_argument("--cpu", default="x86-64-v3")
     parser.add_argument("--only", default="")
     parser.add_argument("--sizes", default=SIZES, help="elements that benchmarks measure")
+    parser.add_argument("--nvcc", help="also compiles cub_peers.cu, for a machine with a GPU and no nvcc")
+    parser.add_argument("--nvcc-flags", default="")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     build = pathlib.Path(options.build)
