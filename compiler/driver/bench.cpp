@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/bench/floor_timer.h"
+#include "compiler/bench/made_up_gradient.h"
 #include "compiler/bench/program_bench.h"
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
@@ -15,7 +16,6 @@
 #include "compiler/driver/temporary_folder.h"
 #include "compiler/driver/terminal.h"
 #include "compiler/service/compile.h"
-#include "runtime/core/lang.h"
 
 namespace cinch::driver {
 
@@ -23,25 +23,9 @@ namespace {
 
 using nlohmann::json;
 
-// Elements of the made-up gradient before it repeats.
-constexpr std::int64_t kPeriod = 1 << 20;
-constexpr float kDeviation = 0.01f;
-
-// Normal, of standard deviation 0.01, unless files are given.
-rt::NpyArray bench_gradient(const BenchOptions& options) {
-  if (!options.input.empty()) {
-    return repeat_to(read_gradient(options.input, ""), 4 * options.elements);
-  }
-  const std::uint32_t words[lang::kDrawWords] = {1};
-  const lang::DrawStream stream = lang::draw_stream(words, 0, false);
-  std::vector<float> period(static_cast<std::size_t>(std::min(options.elements, kPeriod)));
-  for (std::size_t i = 0; i < period.size(); ++i) {
-    period[i] = kDeviation * lang::normal(stream, static_cast<std::uint32_t>(i));
-  }
-  rt::NpyArray array{kF32, {static_cast<std::int64_t>(period.size())}, {}};
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(period.data());
-  array.bytes.assign(bytes, bytes + 4 * period.size());
-  return repeat_to(array, 4 * options.elements);
+std::vector<float> bench_gradient(const BenchOptions& options) {
+  if (options.input.empty()) return bench::made_up_gradient(options.elements);
+  return to_f32(view_of(repeat_to(read_gradient(options.input, ""), 4 * options.elements)));
 }
 
 struct CompileTimes {
@@ -151,8 +135,7 @@ ExitCode run_bench(const BenchOptions& options) {
   setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
   setenv("CINCH_CACHE", "on", 1);
   unsetenv("CINCH_CACHE_SHARED");
-  const rt::NpyArray gradient = bench_gradient(options);
-  const std::vector<float> elements = to_f32(view_of(gradient));
+  const std::vector<float> elements = bench_gradient(options);
   const std::vector<std::string> programs = programs_or_library(options.programs);
   const double bandwidth = read_bandwidth(elements.size(), options);
   json list = json::array();

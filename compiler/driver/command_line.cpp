@@ -312,6 +312,24 @@ void add_bench(Registry& registry) {
   command->footer("Example: cinch bench onebit topk --elements 67108864");
 }
 
+void add_tune(Registry& registry) {
+  auto options = std::make_shared<TuneOptions>();
+  CLI::App* command =
+      registry.add("tune", "measures how work is best cut up on this machine, for later runs",
+                   run_tune, options);
+  add_execution(command, options->execution);
+  command->add_option("--budget", options->budget, "about so many seconds for all of it")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      ->add_option("--output", options->output,
+                   "the table to write; else the one that later runs use")
+      ->type_name("FILE");
+  add_json(command, options->json);
+  command->footer("Example: cinch tune --device cuda --budget 120");
+}
+
 void add_cache(Registry& registry) {
   CLI::App* cache = registry.app.add_subcommand("cache", "programs that were compiled before");
   cache->require_subcommand(1);
@@ -405,6 +423,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_opt(registry);
   add_list_and_doctor(registry);
   add_bench(registry);
+  add_tune(registry);
   add_cache(registry);
   add_completion(registry);
   add_not_offered(registry);

@@ -17,6 +17,7 @@ ExitCode run_opt(const OptOptions& options);
 ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_bench(const BenchOptions& options);
+ExitCode run_tune(const TuneOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);

@@ -99,6 +99,13 @@ struct BenchOptions {
   bool json = false;
 };
 
+struct TuneOptions {
+  ExecutionOptions execution;
+  double budget = 60;  // seconds, about
+  std::string output;  // empty: the user's table
+  bool json = false;
+};
+
 // cache show, clear and warm.
 struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library

@@ -47,10 +47,12 @@ kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate
 }
 
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
-                                    const codegen::Target& target) {
+                                    const codegen::Target& target,
+                                    std::optional<std::uint32_t> block_warps) {
   const ProgramText text = find_program(request);
   codegen::ImageOptions options;
-  options.block_warps = static_cast<std::uint32_t>(rt::gpu_tuning(target.arch).block_warps);
+  options.block_warps =
+      block_warps.value_or(static_cast<std::uint32_t>(rt::gpu_tuning(target.arch).block_warps));
   const CompileCache cache(text, request.bindings, request.states, target, options.block_warps);
   if (auto kept = cache.find()) return std::move(*kept);
   const ir::Program program = lower_program(front_end, text, request.bindings, true);

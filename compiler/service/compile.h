@@ -16,7 +16,9 @@ kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function);
 // For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
+// `block_warps`, of CUDA: none for the number of the tuning tables.
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
-                                    const codegen::Target& target);
+                                    const codegen::Target& target,
+                                    std::optional<std::uint32_t> block_warps = {});
 
 }  // namespace cinch::service

@@ -105,6 +105,27 @@ Result<TuningTable> load_tuning(const std::string& path) {
   return table;
 }
 
+Result<TuningTable> load_tuning_if_there(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return TuningTable{};
+  return load_tuning(path);
+}
+
+Status put_tuning(const std::string& path, TuningEntry entry) {
+  auto table = load_tuning_if_there(path);
+  if (!table) return tl::unexpected<Error>(table.error());
+  table->put(std::move(entry));
+  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+      return fail(ErrorKind::Io, "cannot make " + folder.string() + ": " + error.message());
+    }
+  }
+  const std::string text = print_tuning(*table);
+  return write_file_bytes(path, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
 const TuningTable& builtin_tuning() {
   static const TuningTable kTable = [] {
     auto table = parse_tuning(kBuiltinTuning, {});

@@ -43,6 +43,11 @@ Result<TuningTable> parse_tuning(std::string_view text, const TuningTable& base)
 std::string print_tuning(const TuningTable& table);
 /// A user's whole file. Errors: those of parse_tuning, Io; all name the file.
 Result<TuningTable> load_tuning(const std::string& path);
+/// The same; an empty table where there is no file.
+Result<TuningTable> load_tuning_if_there(const std::string& path);
+/// Puts the entry into the file's table, with the others that it has; makes file and folder where
+/// there are none. Errors: those of load_tuning; the file is then as it was.
+Status put_tuning(const std::string& path, TuningEntry entry);
 
 const TuningTable& builtin_tuning();
 
