@@ -55,6 +55,7 @@ class Search {
     std::vector<double> logs(contestants.size());
     for (const TuningWorkload<Tuning>& workload : workloads_) {
       std::vector<Contestant> ready;
+      ready.reserve(contestants.size());
       for (const Tuning& numbers : contestants) ready.push_back(workload(numbers));
       const double seconds = options_.seconds / static_cast<double>(num_comparisons_);
       const Rounds rounds = take_turns(ready, {seconds, kLeastRounds, kMostRounds});

@@ -57,7 +57,9 @@ codegen::Target target_of(const BuildOptions& options) {
 
 codegen::KernelSource make_source(const BuildOptions& options, const codegen::Target& target) {
   const kir::KernelProgram kernels = make_kernels(options.program);
-  if (target.kind == codegen::TargetKind::Cuda) return codegen::emit_cuda(kernels, {target.arch});
+  if (target.kind == codegen::TargetKind::Cuda) {
+    return codegen::emit_cuda(kernels, service::tuned_cuda_options(target.arch));
+  }
   return codegen::emit_cpu(kernels, {target.arch});
 }
 

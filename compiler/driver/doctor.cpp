@@ -10,7 +10,10 @@
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/version.h"
+#include "runtime/cache/image_cache.h"
+#include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::driver {
 
@@ -44,6 +47,66 @@ json nvrtc_item() {
   return item("NVRTC", report.is_found, codegen::describe(report), "compiling for CUDA");
 }
 
+// The driver, and for each device what it is and whether it can be opened.
+json driver_item() {
+  constexpr const char* kNeededFor = "running on a GPU";
+  const auto driver = rt::open_cuda_driver();
+  if (!driver) return item("CUDA driver", false, driver.error().message, kNeededFor);
+  int version = 0, count = 0;
+  rt::GpuCode code = (*driver)->init(0);
+  if (code == rt::kGpuSuccess) code = (*driver)->driver_version(&version);
+  if (code == rt::kGpuSuccess) code = (*driver)->device_count(&count);
+  if (const rt::Status status = rt::gpu_status(**driver, code, "asking the driver"); !status) {
+    return item("CUDA driver", false, status.error().message, kNeededFor);
+  }
+  std::string where =
+      fmt::format("for CUDA {}.{}, {} devices", version / 1000, version % 1000 / 10, count);
+  for (int i = 0; i < count; ++i) {
+    const auto device = rt::GpuDevice::open(**driver, i);
+    where += device ? fmt::format("\n  {}: {}, {}, {} multiprocessors", i, (*device)->name(),
+                                  (*device)->arch(), (*device)->multiprocessors())
+                    : fmt::format("\n  {}: {}", i, device.error().message);
+  }
+  return item("CUDA driver", true, where, kNeededFor);
+}
+
+// Of whom the numbers in use are.
+std::string numbers_origin(const rt::TuningTable& table) {
+  std::string text;
+  for (const rt::TuningEntry& entry : table.entries) {
+    if (!entry.measured) continue;
+    text += fmt::format("\n  {}: {}, {}", entry.architecture, entry.measured->date,
+                        entry.measured->machine);
+  }
+  return text;
+}
+
+json tuning_item() {
+  const rt::UserTuning& user = rt::user_tuning();
+  constexpr const char* kNeededFor = "how work is cut up";
+  const std::string builtin =
+      "the built-in numbers are used; measured are:" + numbers_origin(rt::builtin_tuning());
+  if (user.problem)
+    return item("tuning table", false, user.problem->message + "; " + builtin, kNeededFor);
+  if (!user.is_there) {
+    const std::string missing = user.path.empty()
+                                    ? "CINCH_TUNING is off, or there is no HOME"
+                                    : user.path + " is not there (cinch tune writes it)";
+    return item("tuning table", false, missing + "; " + builtin, kNeededFor);
+  }
+  return item("tuning table", true, user.path + numbers_origin(user.table), kNeededFor);
+}
+
+json cache_item() {
+  const rt::CacheSettings settings = rt::cache_settings_from_environment();
+  const bool is_used = settings.is_on && !settings.folder.empty();
+  std::string where = !settings.is_on           ? "off (CINCH_CACHE)"
+                      : settings.folder.empty() ? "no folder (set CINCH_CACHE_DIR or HOME)"
+                                                : settings.folder.string();
+  for (const auto& folder : settings.shared) where += "\n  read only: " + folder.string();
+  return item("cache", is_used, where, "programs compiled before");
+}
+
 json stdlib_item() {
   const std::string folder = stdlib_folder();
   return item("standard library", !folder.empty(),
@@ -56,10 +119,10 @@ ExitCode run_doctor(const DoctorOptions& options) {
   json report = {{"version", kVersion},
                  {"cpu", std::string(rt::host_cpu_arch())},
                  {"threads", std::thread::hardware_concurrency()}};
-  report["items"] = json::array({stdlib_item(), clang_item(), nvrtc_item(),
-                                 library("CUDA driver", "libcuda.so.1", "running on a GPU"),
-                                 library("NCCL", "libnccl.so.2", "ranks on GPUs"),
-                                 library("MPI", "libmpi.so", "ranks on several machines")});
+  report["items"] =
+      json::array({stdlib_item(), clang_item(), nvrtc_item(), driver_item(), tuning_item(),
+                   cache_item(), library("NCCL", "libnccl.so.2", "ranks on GPUs"),
+                   library("MPI", "libmpi.so", "ranks on several machines")});
   if (options.json) {
     fmt::print("{}\n", report.dump());
     return ExitCode::Done;

@@ -13,14 +13,25 @@
 #include "compiler/service/whole_file.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
+#include "runtime/tuning/tuning.h"
 
 namespace cinch::driver {
+
+void warn_of_tuning() {
+  const rt::UserTuning& tuning = rt::user_tuning();
+  static bool is_told = false;
+  if (!tuning.problem || is_told) return;
+  is_told = true;
+  fmt::print(stderr, "warning: {}; the built-in tuning numbers are used\n",
+             tuning.problem->message);
+}
 
 bool is_gpu(const ExecutionOptions& options) {
   return options.device != "cpu";
 }
 
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
+  warn_of_tuning();
   if (options.device == "emulated") return {codegen::TargetKind::Cuda, codegen::kEmulatedArch};
   if (options.device == "cuda") {
     return {codegen::TargetKind::Cuda, open_gpu(options)->arch()};
@@ -35,6 +46,7 @@ codegen::Target find_target(const ExecutionOptions& options, bool must_run) {
 }
 
 codegen::Target parse_target(const std::string& text) {
+  warn_of_tuning();
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
   const std::string arch = colon == std::string::npos ? "" : text.substr(colon + 1);
@@ -71,6 +83,7 @@ std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
   const bool is_file = std::filesystem::is_regular_file(options.program, not_there);
   if (!is_file || !service::is_image(service::read_text_file(options.program))) return std::nullopt;
   rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
+  warn_of_tuning();
   if (is_gpu(execution)) return image;
   const std::string wanted = "cpu:" + find_target(execution, true).arch;
   if (execution.cpu != "native" && image.target != wanted) {

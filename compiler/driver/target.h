@@ -9,6 +9,8 @@
 
 namespace cinch::driver {
 
+// Tells of a user's tuning table that cannot be used, once; the functions below do.
+void warn_of_tuning();
 // Does code run on a GPU, be it an emulated one?
 bool is_gpu(const ExecutionOptions& options);
 // Throws CommandError (Unavailable) for devices and processors that are not here.

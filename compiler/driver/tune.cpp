@@ -48,6 +48,7 @@ std::string processor_name() {
 std::string command_text(const TuneOptions& options) {
   std::string text =
       fmt::format("cinch tune --device {} --budget {}", options.execution.device, options.budget);
+  if (options.execution.cpu != "native") text += " --cpu " + options.execution.cpu;
   if (options.execution.threads != 0)
     text += fmt::format(" --threads {}", options.execution.threads);
   return text;
@@ -81,19 +82,28 @@ json search(const std::vector<bench::TuningWorkload<Tuning>>& workloads, const T
 }
 
 json measure(const TuneOptions& options, rt::TuningEntry& entry) {
-  entry.measured = {"", fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time(nullptr))),
-                    command_text(options)};
+  rt::TuningMeasured measured;
+  measured.date = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time(nullptr)));
+  measured.benchmark = command_text(options);
+  json report;
   if (is_gpu(options.execution)) {
     const auto device = open_gpu(options.execution);
     entry.architecture = device->arch();
-    entry.measured->machine = device->name();
-    return search(gpu_workloads(device), rt::gpu_tuning(entry.architecture), options, entry);
+    measured.machine = device->name();
+    report = search(gpu_workloads(device), rt::gpu_tuning(entry.architecture), options, entry);
+  } else {
+    entry.architecture = find_target(options.execution, true).arch;
+    measured.machine = fmt::format("{}, {} threads", processor_name(),
+                                   rt::TaskRunner(options.execution.threads).threads());
+    report = search(cpu_workloads(options.execution), rt::cpu_tuning(entry.architecture), options,
+                    entry);
   }
-  entry.architecture = find_target(options.execution, true).arch;
-  entry.measured->machine = fmt::format("{}, {} threads", processor_name(),
-                                        rt::TaskRunner(options.execution.threads).threads());
-  return search(cpu_workloads(options.execution), rt::cpu_tuning(entry.architecture), options,
-                entry);
+  report["architecture"] = entry.architecture;
+  report["machine"] = measured.machine;
+  report["date"] = measured.date;
+  report["benchmark"] = measured.benchmark;
+  entry.measured = std::move(measured);
+  return report;
 }
 
 void print_report(const json& report) {
@@ -126,10 +136,6 @@ ExitCode run_tune(const TuneOptions& options) {
   const std::string output = find_output(options);
   rt::TuningEntry entry;
   json report = measure(options, entry);
-  report["architecture"] = entry.architecture;
-  report["machine"] = entry.measured->machine;
-  report["date"] = entry.measured->date;
-  report["benchmark"] = entry.measured->benchmark;
   report["file"] = output;
   if (!output.empty()) value_or_throw(rt::put_tuning(output, std::move(entry)));
   if (options.json) {

@@ -46,13 +46,16 @@ kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate
   return kernels;
 }
 
+codegen::CudaOptions tuned_cuda_options(const std::string& arch) {
+  return {arch, static_cast<std::uint32_t>(rt::gpu_tuning(arch).block_warps)};
+}
+
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps) {
   const ProgramText text = find_program(request);
   codegen::ImageOptions options;
-  options.block_warps =
-      block_warps.value_or(static_cast<std::uint32_t>(rt::gpu_tuning(target.arch).block_warps));
+  options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
   const CompileCache cache(text, request.bindings, request.states, target, options.block_warps);
   if (auto kept = cache.find()) return std::move(*kept);
   const ir::Program program = lower_program(front_end, text, request.bindings, true);

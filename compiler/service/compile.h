@@ -1,5 +1,6 @@
 // The stages joined: from a request to any of them. All throw ServiceError.
 #pragma once
+#include "codegen/emit/cuda.h"
 #include "codegen/emit/kernel_source.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
@@ -15,6 +16,8 @@ kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate
 // How passes evaluate constant functions: by the interpreter.
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function);
+// How CUDA text for an architecture is made: by the numbers of the tuning tables.
+codegen::CudaOptions tuned_cuda_options(const std::string& arch);
 // For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
 // `block_warps`, of CUDA: none for the number of the tuning tables.
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,

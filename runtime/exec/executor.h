@@ -58,6 +58,9 @@ class Executor {
   Executor(const ProgramImage& image, std::vector<KernelFunction> kernels, TaskRunner& runner,
            ExecutorOptions options);
 
+  /// For the runs that follow.
+  void set_tuning(const CpuTuning& tuning) { options_.tuning = tuning; }
+
   /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
   /// for a count). Non-finite is found before a failed check of the same launch.

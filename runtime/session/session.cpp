@@ -110,6 +110,10 @@ const AccessCounts& Session::last_accesses() const {
   return impl_->accesses;
 }
 
+void Session::set_tuning(const CpuTuning& tuning) {
+  impl_->executor.set_tuning(tuning);
+}
+
 Status Session::set_parameter(std::string_view name, double value) {
   return guarded([&] { return impl_->parameters.set(name, value); });
 }

@@ -105,6 +105,9 @@ class Session {
   /// finish whose update is its sum's memory. Errors: InvalidArgument, OutOfMemory, Overflow.
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
 
+  /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
+  void set_tuning(const CpuTuning& tuning);
+
   /// Takes back what the last call, an encode or finish that succeeded, did to the states. Once.
   void take_back();
 
