@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kListProgram = "onebit";
+constexpr std::string_view kSkipped = "skipped", kFailed = "failed";
 
 struct Options {
   fs::path folder, json_file;
@@ -135,10 +136,14 @@ class Report {
     fmt::print("{:>10}  {:<10} {:<6}  {:9.4f} ms  {} tensors: {:.2f} of the time of one\n", n,
                kListProgram, times.call, times.ms, num_tensors, times.ms / times.one_ms);
   }
-  void skipped(const std::string& what, std::int64_t n, const std::string& why) {
-    add({{"what", "skipped"}, {"program", what}, {"elements", n}, {"why", why}});
-    fmt::print("{:>10}  {:<10} skipped: {}\n", n, what, why);
+  /// `how`: "skipped" or "failed".
+  void missing(std::string_view how, const std::string& what, std::int64_t n,
+               const std::string& why) {
+    add({{"what", how}, {"program", what}, {"elements", n}, {"why", why}});
+    fmt::print("{:>10}  {:<10} {}: {}\n", n, what, how, why);
+    num_failed_ += how == kFailed ? 1 : 0;
   }
+  int num_failed() const { return num_failed_; }
 
  private:
   void add(const json& line) {
@@ -146,17 +151,18 @@ class Report {
     std::fflush(stdout);
   }
   std::ofstream file_;
+  int num_failed_ = 0;
 };
 
-// Memory that is lacking skips one thing, and nothing else.
+// Memory that is lacking, and a failure, leave one thing out, and nothing else.
 template <typename F>
 void measure_or_skip(Report& report, const std::string& what, std::int64_t n, F&& measure) {
   try {
     measure();
   } catch (const OutOfMemory& error) {
-    report.skipped(what, n, error.what());
+    report.missing(kSkipped, what, n, error.what());
   } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("{} of {} elements: {}", what, n, error.what()));
+    report.missing(kFailed, what, n, error.what());
   }
 }
 
@@ -185,7 +191,8 @@ void measure_list(const Bench& bench, Report& report, const Options& options,
   });
 }
 
-void run(const Options& options) {
+// How many measurements failed.
+int run(const Options& options) {
   const auto device = open_device(options.device, options.memory_mib << 20);
   Report report(options.json_file);
   report.machine(*device);
@@ -217,6 +224,7 @@ void run(const Options& options) {
     });
   }
   measure_list(bench, report, options, tensors, device);
+  return report.num_failed();
 }
 
 bool parse_value(Options& options, std::string_view name, const std::string& value) {
@@ -261,8 +269,7 @@ int main(int argc, char** argv) {
                  "[--seconds S] [--shrink N] [--memory-mib N]\n");
       return 2;
     }
-    cinch::testing::run(*options);
-    return 0;
+    return cinch::testing::run(*options) > 0 ? 1 : 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "gpu_bench: {}\n", error.what());
     return 3;

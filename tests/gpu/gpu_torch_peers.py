@@ -12,6 +12,7 @@ import json
 import statistics
 import sys
 import time
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -47,7 +48,7 @@ class Compressor:
 
 
 class CpuClock:
-    def graph(self, call):
+    def graph(self, call, owner):
         return None
 
     def ms(self, call, repeats):
@@ -58,8 +59,8 @@ class CpuClock:
 
 
 class CudaClock:
-    def graph(self, call):
-        """The call as a replay of a graph; it was made before."""
+    def graph(self, call, owner):
+        """The call as a replay of a graph; it was made before. What it reads of its owner's states is kept beside it."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -67,10 +68,11 @@ class CudaClock:
                 call()
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
+        states = dict(vars(owner)) if owner else None
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            held = call()
-        return lambda held=held: graph.replay()  # results live as long as the graph
+            result = call()
+        return lambda held=(states, result): graph.replay()
 
     def ms(self, call, repeats):
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -91,16 +93,22 @@ def median_ms(clock, call, seconds):
     return statistics.median(times), len(times)
 
 
-def capture(clock, call, is_capturable):
+def capture(clock, call, owner):
     """A replay of the call, and whether it is one."""
-    replay = clock.graph(call) if is_capturable else None
+    try:
+        replay = clock.graph(call, owner)
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        print(f"not captured: {error}", file=sys.stderr)
+        replay = None
     return (call, False) if replay is None else (replay, True)
 
 
-def measure_call(clock, call, is_capturable, seconds):
-    for _ in range(3):  # states are there, everything is compiled
+def measure_call(clock, call, seconds, is_capturable=True, owner=None):
+    for _ in range(5):  # states are there, everything is compiled
         call()
-    replay, is_graph = capture(clock, call, is_capturable)
+    replay, is_graph = capture(clock, call, owner) if is_capturable else (call, False)
     ms, rounds = median_ms(clock, replay, seconds)
     return {"ms": ms, "graph": is_graph, "rounds": rounds}
 
@@ -111,14 +119,14 @@ def measure_program(clock, measured, gradient, mode, seconds):
     # A compiled call may give memory that the next call takes again.
     calls = {"encode": lambda: compressor.encode(gradient), "decode": lambda: compressor.decode(payload)}
     for name, call in calls.items():
-        figures = measure_call(clock, call, (measured.name, name) not in SYNCHRONISES, seconds)
+        figures = measure_call(clock, call, seconds, (measured.name, name) not in SYNCHRONISES, compressor.compressor)
         yield {"peer": "torch.compile" if mode == "compile" else "torch eager", "program": measured.name, "call": name, **figures}
 
 
 def measure_topk(clock, measured, gradient, seconds):
     count = torch_peers.share_of(measured.settings["ratio"], gradient.numel())
     magnitude = gradient.abs()
-    figures = measure_call(clock, lambda: torch.topk(magnitude, count, sorted=False), True, seconds)
+    figures = measure_call(clock, lambda: torch.topk(magnitude, count, sorted=False), seconds)
     yield {"peer": "torch.topk", "program": measured.name, "call": "encode", **figures}
 
 
@@ -137,7 +145,7 @@ def check_compiled(measured, gradient):
 class Report:
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
-        self.measured = set()
+        self.measured, self.failures = set(), 0
 
     def add(self, line):
         self.file.write(json.dumps(line) + "\n")
@@ -145,6 +153,10 @@ class Report:
         if line["what"] == "peer" and line["ms"] > 0:
             self.measured.add((line["peer"], line["program"], line["call"], line["elements"]))
         print(*line.values(), sep="  ", flush=True)
+
+    def failed(self, measured, elements, why):
+        self.failures += 1
+        self.add({"what": "failed", "program": measured.name, "elements": elements, "why": why})
 
 
 def measure(report, clock, gradient, measured, mode, seconds):
@@ -157,6 +169,9 @@ def measure(report, clock, gradient, measured, mode, seconds):
             report.add({"what": "peer", "elements": gradient.numel(), **line})
     except torch.OutOfMemoryError:
         report.add({"what": "skipped", "program": measured.name, "elements": gradient.numel(), "why": f"{mode}: out of device memory"})
+    except Exception as error:  # the others are measured nevertheless
+        traceback.print_exc()
+        report.failed(measured, gradient.numel(), f"{mode}: {type(error).__name__}")
 
 
 def parse():
@@ -194,6 +209,8 @@ def main():
                     torch.cuda.empty_cache()
     modes, sizes = options.modes.split(","), len(options.elements.split(","))
     expected = sizes * (2 * len(wanted) * len({"eager", "compile"}.intersection(modes)) + ("topk" in modes))
+    if report.failures:
+        sys.exit(f"{report.failures} programs failed")
     if options.expect_all and len(report.measured) != expected:
         sys.exit(f"{len(report.measured)} figures instead of {expected}")
 

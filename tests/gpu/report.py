@@ -113,7 +113,8 @@ def main():
     for elements in sorted({line["elements"] for line in of_kind(lines, "call")}, reverse=True):
         text += size_section(lines, peers, elements)
     text += list_section(lines)
-    text += [f"- left out: {line['program']} of {line['elements']} elements: {line['why']}" for line in of_kind(lines, "skipped")]
+    for what in ("skipped", "failed"):
+        text += [f"- {what}: {line['program']} of {line['elements']} elements: {line['why']}" for line in of_kind(lines, what)]
     print("\n".join(text))
 
 
