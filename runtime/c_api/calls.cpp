@@ -80,7 +80,7 @@ struct Call {
   }
 };
 
-CallStatus ended(cinch_session& session, const rt::ListStatus& status) {
+CallStatus call_ended(cinch_session& session, const rt::ListStatus& status) {
   if (status) return rt::Ok{};
   // The flag is for one call.
   if (status.error().error.kind == rt::ErrorKind::Cancelled) session.cancelled.store(false);
@@ -117,7 +117,7 @@ CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload
       read_all(session.slots, call.count, [&](std::size_t i) { return payload_slot(payloads, i); });
   if (!read) return read;
   CallStatus status =
-      ended(session, session.list->encode(call.of_list(), session.gradients, session.slots));
+      call_ended(session, session.list->encode(call.of_list(), session.gradients, session.slots));
   for (std::size_t i = 0; i < call.count && status; ++i) {
     cinch_payload* const to = entry(payloads, i);
     // Lent to be read; the struct serves both ways.
@@ -184,8 +184,8 @@ cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* w
     if (call.is_on_gpu()) return session->on_gpu->decode(step, payloads, outputs);
     if (CallStatus status = call.read_payloads(payloads); !status) return status;
     if (CallStatus status = call.read_tensors(outputs); !status) return status;
-    return ended(*session,
-                 session->list->decode(call.of_list(), session->payloads, session->tensors));
+    return call_ended(*session,
+                      session->list->decode(call.of_list(), session->payloads, session->tensors));
   });
 }
 
@@ -198,8 +198,8 @@ cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_
     if (CallStatus status = call.read_payloads(payloads); !status) return status;
     CallStatus read = call.read_floats(outputs, "an output of decode-and-add");
     if (!read) return read;
-    return ended(*session,
-                 session->list->decode_add(call.of_list(), session->payloads, session->floats));
+    return call_ended(
+        *session, session->list->decode_add(call.of_list(), session->payloads, session->floats));
   });
 }
 
@@ -211,8 +211,8 @@ cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* w
     if (call.is_on_gpu()) return session->on_gpu->finish(step, sums, updates);
     if (CallStatus status = call.read_floats(sums, "a sum"); !status) return status;
     if (CallStatus status = call.read_tensors(updates); !status) return status;
-    return ended(*session,
-                 session->list->finish(call.of_list(), session->floats, session->tensors));
+    return call_ended(*session,
+                      session->list->finish(call.of_list(), session->floats, session->tensors));
   });
 }
 

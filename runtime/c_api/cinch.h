@@ -292,6 +292,55 @@ CINCH_API cinch_status cinch_finish(cinch_session* session, uint64_t step, const
                                     size_t count, const cinch_tensor* sums,
                                     const cinch_tensor* updates, cinch_error* error);
 
+/* ---- buckets ------------------------------------------------------------------------------- */
+
+/* Tensors in one buffer, as frameworks keep gradients. Those of a call do not overlap. */
+typedef struct cinch_bucket {
+  size_t struct_size;
+  void* data;
+  int64_t num_elements; /* at `data` */
+  const int64_t*
+      offsets; /* in elements, one for each tensor of the call; NULL: one behind the other */
+  cinch_dtype dtype;
+  cinch_device device; /* as cinch_tensor */
+  int32_t device_number;
+  void* stream;
+} cinch_bucket;
+
+/* Payloads in one buffer, one for each tensor of the call. */
+typedef struct cinch_arena {
+  size_t struct_size;
+  void* data;
+  size_t capacity; /* bytes at `data` */
+  size_t size;     /* set by cinch_encode_bucket: bytes in use, from `data` on */
+  /* In bytes: set by cinch_encode_bucket, or as they were received. */
+  size_t* offsets;
+  size_t* sizes;
+} cinch_arena;
+
+/* As the calls above, with their errors; a tensor or payload that does not lie in its buffer is
+ * OUT_OF_RANGE. For cinch_encode_bucket `capacity` is at least the sum of cinch_payload_bounds,
+ * each rounded up to a multiple of 16. On the CPU payloads then stand one behind the other, each at
+ * the next multiple of 16, with zeros between; on a GPU, `data` is at a multiple of 16, each
+ * payload at the place where it would be if all before it were as large as they can be, and `sizes`
+ * are what it may have at most (what it has is told by cinch_collect). */
+CINCH_API cinch_status cinch_encode_bucket(cinch_session* session, uint64_t step,
+                                           const size_t* which, size_t count,
+                                           const cinch_bucket* gradients, cinch_arena* payloads,
+                                           cinch_error* error);
+CINCH_API cinch_status cinch_decode_bucket(cinch_session* session, uint64_t step,
+                                           const size_t* which, size_t count,
+                                           const cinch_arena* payloads, const cinch_bucket* outputs,
+                                           cinch_error* error);
+CINCH_API cinch_status cinch_decode_add_bucket(cinch_session* session, uint64_t step,
+                                               const size_t* which, size_t count,
+                                               const cinch_arena* payloads,
+                                               const cinch_bucket* outputs, cinch_error* error);
+CINCH_API cinch_status cinch_finish_bucket(cinch_session* session, uint64_t step,
+                                           const size_t* which, size_t count,
+                                           const cinch_bucket* sums, const cinch_bucket* updates,
+                                           cinch_error* error);
+
 /* ---- GPUs ---------------------------------------------------------------------------------- */
 
 /* The calls above on a session whose tensors are on a GPU enqueue kernels on the stream that the

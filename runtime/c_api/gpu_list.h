@@ -24,6 +24,7 @@ class GpuList {
                                                    const std::vector<rt::ListTensor>& shapes);
 
   std::size_t size() const { return session_.num_tensors(); }
+  std::int64_t num_elems(std::size_t tensor) const { return session_.num_elems(tensor); }
   std::size_t state_bytes() const { return state_bytes_; }
   std::size_t memory_bytes() const { return session_.memory_bytes(); }
 

@@ -13,6 +13,21 @@
 #include "runtime/session/loaded_program.h"
 #include "runtime/session/session_list.h"
 
+namespace cinch::c_api {
+
+// What calls on buckets make of them; kept, so that calls allocate nothing.
+struct FlatArrays {
+  std::vector<std::int64_t> num_elems;  // the shapes of `tensors` and `others`
+  std::vector<cinch_tensor> tensors, others;
+  std::vector<cinch_payload> payloads;
+  std::vector<rt::TensorView> views;
+  std::vector<rt::PayloadBytes> pieces;
+  std::vector<std::span<std::uint8_t>> rooms;
+  std::vector<std::size_t> bounds;
+};
+
+}  // namespace cinch::c_api
+
 // Named as the C API names them.
 // NOLINTBEGIN(readability-identifier-naming)
 struct cinch_program {
@@ -38,6 +53,9 @@ struct cinch_session {
   std::unique_ptr<cinch::c_api::GpuList> on_gpu;
 
   std::size_t num_tensors() const { return list != nullptr ? list->size() : on_gpu->size(); }
+  std::int64_t num_elems(std::size_t tensor) const {
+    return list != nullptr ? (*list)[tensor].num_elems() : on_gpu->num_elems(tensor);
+  }
 
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::TensorView> tensors;
@@ -45,5 +63,6 @@ struct cinch_session {
   std::vector<std::span<float>> floats;
   std::vector<cinch::rt::PayloadSlot> slots;
   std::vector<cinch::rt::PayloadBytes> payloads;
+  cinch::c_api::FlatArrays flat;
 };
 // NOLINTEND(readability-identifier-naming)

@@ -1,25 +1,11 @@
 // Checks on tensor descriptors; see tensors.h.
 #include "runtime/c_api/tensors.h"
 
-#include <optional>
-
 namespace cinch::c_api {
 namespace {
 
 constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
 constexpr std::int32_t kMaxDims = 64;
-
-std::optional<DType> dtype_of(cinch_dtype type) {
-  switch (type) {
-    case CINCH_F32:
-      return kF32;
-    case CINCH_F16:
-      return kF16;
-    case CINCH_BF16:
-      return kBF16;
-  }
-  return std::nullopt;
-}
 
 // A dimension of one element may have any stride.
 CallStatus check_strides(const cinch_tensor& tensor) {
@@ -36,6 +22,18 @@ CallStatus check_strides(const cinch_tensor& tensor) {
 }
 
 }  // namespace
+
+std::optional<DType> dtype_of(cinch_dtype type) {
+  switch (type) {
+    case CINCH_F32:
+      return kF32;
+    case CINCH_F16:
+      return kF16;
+    case CINCH_BF16:
+      return kBF16;
+  }
+  return std::nullopt;
+}
 
 CallResult<Shape> shape_of(const cinch_tensor& tensor) {
   if (tensor.num_dims < 0 || tensor.num_dims > kMaxDims) {

@@ -1,6 +1,7 @@
 // Descriptors of the C API to what sessions take, with all that is said of them checked.
 #pragma once
 #include <cstddef>
+#include <optional>
 
 #include "runtime/c_api/support.h"
 #include "runtime/session/tensor_view.h"
@@ -14,6 +15,9 @@ struct Shape {
 
 /// Errors: INVALID_ARGUMENT (negative sizes, 2^32 elements or more, strides that are not dense).
 CallResult<Shape> shape_of(const cinch_tensor& tensor);
+
+/// Empty for a type that is none.
+std::optional<DType> dtype_of(cinch_dtype type);
 
 /// Is it on the program's device? Errors: INVALID_ARGUMENT, UNAVAILABLE (a device that is none).
 CallStatus check_device(const cinch_tensor& tensor, cinch_device device);

@@ -2,6 +2,7 @@
 // payloads and states are a CPU session's, outcomes are told by tensor, misuse is an error.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "codegen/emulator/driver.h"
@@ -278,6 +279,43 @@ TEST_F(CApiGpu, SizesFollowParametersUpToTheLargest) {
   const Session expected = open(compile("topk"), {tensor.view()});
   ASSERT_EQ(CINCH_OK, cinch_session_set(expected.get(), "ratio", 0.25, nullptr));
   EXPECT_EQ(encode(expected, 0, {tensor.view()}), payloads_of(session, payloads));
+}
+
+TEST_F(CApiGpu, BucketsLieOnTheDevice) {
+  const Program on_cpu = compile("keeping.cinch", kKeeping);
+  Tensor first(100, 3), second(500, 3), both(600);
+  std::copy_n(first.values().begin(), 100, both.values().begin());
+  std::copy_n(second.values().begin(), 500, both.values().begin() + 100);
+  const cinch_tensor flat = on_gpu(both);
+  const Session session = open(keeping(), {on_gpu(first), on_gpu(second)});
+  auto bucket = sized<cinch_bucket>();
+  bucket.data = flat.data;
+  bucket.num_elements = 600;
+  bucket.device = CINCH_CUDA;
+  std::size_t offsets[2], sizes[2];
+  auto arena = sized<cinch_arena>();
+  arena.capacity = 4000;
+  arena.data = allocate(arena.capacity);
+  arena.offsets = offsets;
+  arena.sizes = sizes;
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_OK, cinch_encode_bucket(session.get(), 0, nullptr, 2, &bucket, &arena, &error))
+      << error.message;
+  const auto expected =
+      encode(open(on_cpu, {first.view(), second.view()}), 0, {first.view(), second.view()});
+  const auto outcomes = collect(session);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(0u, offsets[i] % 16);
+    EXPECT_LE(outcomes[i].payload_size, sizes[i]);
+    const char* const at = static_cast<const char*>(arena.data) + offsets[i];
+    EXPECT_EQ(expected[i], read(at, outcomes[i].payload_size));
+  }
+  ASSERT_EQ(CINCH_OK, cinch_decode_bucket(session.get(), 0, nullptr, 2, &arena, &bucket, &error))
+      << error.message;
+  EXPECT_EQ(CINCH_OK, collect(session)[1].status);
+  const Floats decoded = values_of(flat);
+  EXPECT_NEAR(decoded[0], std::clamp(both.values()[0], -1.0f, 1.0f), 1e-3f);
+  EXPECT_NEAR(decoded[599], std::clamp(both.values()[599], -1.0f, 1.0f), 1e-3f);
 }
 
 TEST_F(CApiGpu, ImagesGoToFilesAndBack) {
