@@ -1,7 +1,10 @@
 // bench_compile: from a program's name to a session that runs, in one process that has the
 // compiler's libraries open: cold, stage by stage, and from the cache. Medians over repetitions.
+// For a GPU it ends with the image, as a session takes a device.
 //
-//   bench_compile [--json FILE] [--reps N] [--cpu LEVEL] [program …]     default: the library
+//   bench_compile [--json FILE] [--reps N] [--cpu LEVEL | --cuda sm_90] [program …]
+//
+// Without programs: the library.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -28,7 +31,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string json_file, cpu = "native";
+  std::string json_file, cpu = "native", cuda;
   int reps = 5;
   std::vector<std::string> programs;
 };
@@ -72,7 +75,8 @@ class Samples {
   std::vector<std::pair<std::string, std::vector<double>>> columns_;
 };
 
-void open_session(rt::ProgramImage image) {
+void open_session(rt::ProgramImage image, const codegen::Target& target) {
+  if (target.kind == codegen::TargetKind::Cuda) return;
   const rt::SessionOptions options{.rows = 4096, .cols = image.info.is_matrix ? 64 : 1};
   service::value_or_throw(rt::Session::open(std::move(image), options));
 }
@@ -91,7 +95,7 @@ void measure_cold(const std::string& program, const codegen::Target& target, Sam
       service::value_or_throw(codegen::make_image(kernels, target, image_options));
   const double open = wall_ms();
   const auto code_bytes = static_cast<double>(image.binary.size());
-  open_session(std::move(image));
+  open_session(std::move(image), target);
   const double end = wall_ms();
   samples.add("cold_ms", end - start);
   samples.add("cold_cpu_ms", cpu_ms() - cpu);
@@ -110,7 +114,7 @@ void measure_hit(const std::string& program, const codegen::Target& target, Samp
   service::FrontEnd front_end;
   rt::ProgramImage image = service::make_program_image(front_end, {program, {}, {}}, target);
   const double open = wall_ms();
-  open_session(std::move(image));
+  open_session(std::move(image), target);
   const double end = wall_ms();
   samples.add("hit_ms", end - start);
   samples.add("hit_open_ms", end - open);
@@ -180,6 +184,8 @@ Options parse(int argc, char** argv) {
       options.reps = std::max(1, std::atoi(argv[++i]));
     } else if (word == "--cpu" && has_value) {
       options.cpu = argv[++i];
+    } else if (word == "--cuda" && has_value) {
+      options.cuda = argv[++i];
     } else {
       options.programs.push_back(word);
     }
@@ -196,7 +202,9 @@ void run(Options options) {
   }
   if (options.programs.empty()) throw std::runtime_error("the standard library was not found");
   const std::string cpu = options.cpu == "native" ? std::string(rt::host_cpu_arch()) : options.cpu;
-  const codegen::Target target{codegen::TargetKind::Cpu, cpu};
+  const codegen::Target target = options.cuda.empty()
+                                     ? codegen::Target{codegen::TargetKind::Cpu, cpu}
+                                     : codegen::Target{codegen::TargetKind::Cuda, options.cuda};
   Samples first;
   measure_cold(options.programs[0], target, first);
   fmt::print("first compilation, with the compiler's libraries opened: {:.0f} ms\n",
@@ -212,7 +220,7 @@ void run(Options options) {
   const json medians = median_row(rows);
   print_row(medians);
   if (options.json_file.empty()) return;
-  std::ofstream(options.json_file) << json{{"cpu", cpu},
+  std::ofstream(options.json_file) << json{{"target", target.arch},
                                            {"reps", options.reps},
                                            {"first", first.medians()},
                                            {"programs", rows},
