@@ -3,11 +3,11 @@
 // that prepare.py made: images, plain.kernels, bench.tsv (what to measure) and a list of tensors.
 //
 //   gpu_bench FOLDER --json FILE [--device cuda|emulated] [--only NAME,…] [--seconds S]
-//             [--shrink N] [--memory-mib N]
+//             [--tensors N] [--shrink N] [--memory-mib N]
 //
 // A line of JSON for each figure goes to FILE, a table to the screen. What the device has no memory
-// for is left out, with a line that says so. --shrink: of the list each tensor has 1/N of its
-// elements; --memory-mib: of the emulated device.
+// for is left out, with a line that says so. For the emulated device, --tensors: of the list
+// only the first; --shrink: each of them has 1/N of its elements; --memory-mib: of its memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +34,7 @@ struct Options {
   std::string device = "cuda";
   std::vector<std::string> only;
   double seconds = 0.5;
+  std::size_t tensors = SIZE_MAX;
   std::int64_t shrink = 1;
   std::size_t memory_mib = 1024;
 };
@@ -63,16 +64,18 @@ std::vector<Case> read_cases(const fs::path& path) {
 }
 
 // The column `numel` of a table of tensors.
-std::vector<std::int64_t> read_sizes(const fs::path& path, std::int64_t shrink) {
+std::vector<std::int64_t> read_sizes(const Options& options) {
+  const fs::path path = options.folder / "bert_large.csv";
   std::ifstream file(path);
   std::vector<std::int64_t> sizes;
   std::string line;
   while (std::getline(file, line)) {
     const std::vector<std::string> cells = comma_separated(line);
     if (line.starts_with("#") || cells.size() < 2 || cells[1] == "numel") continue;
-    sizes.push_back(std::max<std::int64_t>(std::stoll(cells[1]) / shrink, 1));
+    sizes.push_back(std::max<std::int64_t>(std::stoll(cells[1]) / options.shrink, 1));
   }
   if (sizes.empty()) throw std::runtime_error(path.string() + " lists no tensors");
+  sizes.resize(std::min(sizes.size(), options.tensors));
   return sizes;
 }
 
@@ -207,8 +210,7 @@ int run(const Options& options) {
   for (const Case& one : cases) sizes.push_back(one.num_elems);
   std::ranges::sort(sizes);
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
-  const std::vector<std::int64_t> tensors =
-      read_sizes(options.folder / "bert_large.csv", options.shrink);
+  const std::vector<std::int64_t> tensors = read_sizes(options);
   std::vector<std::int64_t> totals = sizes;
   totals.push_back(0);
   for (const std::int64_t n : tensors) totals.back() += n;
@@ -236,6 +238,8 @@ bool parse_value(Options& options, std::string_view name, const std::string& val
     options.only = comma_separated(value);
   } else if (name == "--seconds") {
     options.seconds = std::stod(value);
+  } else if (name == "--tensors") {
+    options.tensors = std::stoull(value);
   } else if (name == "--shrink") {
     options.shrink = std::stoll(value);
   } else if (name == "--memory-mib") {
@@ -253,7 +257,7 @@ std::optional<Options> parse(std::span<char* const> args) {
   for (std::size_t i = 2; i < args.size(); i += 2) {
     if (!parse_value(options, args[i], args[i + 1])) return std::nullopt;
   }
-  if (options.json_file.empty() || options.shrink < 1) return std::nullopt;
+  if (options.json_file.empty() || options.shrink < 1 || options.tensors < 1) return std::nullopt;
   return options;
 }
 
@@ -266,7 +270,7 @@ int main(int argc, char** argv) {
     if (!options) {
       fmt::print(stderr,
                  "gpu_bench FOLDER --json FILE [--device cuda|emulated] [--only NAME,...] "
-                 "[--seconds S] [--shrink N] [--memory-mib N]\n");
+                 "[--seconds S] [--tensors N] [--shrink N] [--memory-mib N]\n");
       return 2;
     }
     return cinch::testing::run(*options) > 0 ? 1 : 0;

@@ -10,7 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "bench"))
 from programs import PROGRAMS  # noqa: E402
 
-FITS, TOO_LARGE, TENSORS = 3000, 1 << 20, 391
+FITS, TOO_LARGE, TENSORS = 3000, 1 << 20, 30
 CALLS = ["decode", "encode"]
 
 
@@ -21,7 +21,7 @@ def prepare(build, folder):
 
 def measure(folder):
     figures = folder / "bench.jsonl"
-    command = [folder / "gpu_bench", folder, "--device", "emulated", "--json", figures, "--shrink", "300000", "--memory-mib", "3",
+    command = [folder / "gpu_bench", folder, "--device", "emulated", "--json", figures, "--tensors", str(TENSORS), "--shrink", "300000", "--memory-mib", "3",
                "--seconds", "0"]
     subprocess.run(command, check=True, env=dict(os.environ, LD_LIBRARY_PATH=str(folder)))
     return [json.loads(line) for line in figures.read_text().splitlines()]
@@ -61,9 +61,15 @@ def check_report(folder, lines):
     expect("lists in the page", made.count(f"of {TENSORS} tensors"), len(CALLS))
 
 
+def check_tensors(folder):
+    rows = [line.split(",") for line in (folder / "bert_large.csv").read_text().splitlines() if not line.startswith("#")]
+    expect("tensors of BERT-large", (len(rows) - 1, sum(int(row[1]) for row in rows[1:])), (391, 334100482))
+
+
 def main():
     build, folder = map(pathlib.Path, sys.argv[1:3])
     prepare(build, folder)
+    check_tensors(folder)
     lines = measure(folder)
     check(lines)
     check_report(folder, lines)
