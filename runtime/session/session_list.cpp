@@ -112,7 +112,7 @@ struct SessionList::Impl {
   TaskRunner runner;
   const std::atomic<bool>* cancelled;
   std::vector<Session> sessions;
-  std::vector<std::size_t> by_size;  // numbers of tensors, the largest first
+  std::vector<std::size_t> order_of;  // by tensor: 0 for the largest
   // Of the call that runs; here, so that calls allocate nothing.
   std::vector<std::size_t> place_of;    // by tensor; kNoPlace: not of the call
   std::vector<std::size_t> chosen;      // tensors of the call, the largest first
@@ -137,13 +137,14 @@ ListStatus SessionList::Impl::open(const std::shared_ptr<const LoadedProgram>& p
     if (!session) return at(i, std::move(session.error()));
     sessions.push_back(std::move(*session));
   }
-  by_size.resize(tensors.size());
-  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::ranges::sort(by_size, {}, [&](std::size_t tensor) {
+  order_of.resize(tensors.size());
+  chosen.resize(tensors.size());
+  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  std::ranges::sort(chosen, {}, [&](std::size_t tensor) {
     return std::pair(-sessions[tensor].num_elems(), tensor);
   });
-  place_of.reserve(tensors.size());
-  chosen.reserve(tensors.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) order_of[chosen[i]] = i;
+  place_of.assign(tensors.size(), kNoPlace);
   succeeded.reserve(tensors.size());
   return Ok{};
 }
@@ -189,7 +190,8 @@ ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_
   if (num_entries[0] != num_entries[1] || (is_told && call.which.size() != num_entries[0])) {
     return refuse(kNoPlace, ErrorKind::InvalidArgument, "arrays of a call differ in length");
   }
-  place_of.assign(sessions.size(), kNoPlace);
+  for (const std::size_t tensor : chosen) place_of[tensor] = kNoPlace;
+  chosen.clear();
   for (std::size_t i = 0; i < num_entries[0]; ++i) {
     const std::size_t tensor = is_told ? call.which[i] : i;
     if (tensor >= sessions.size()) {
@@ -201,10 +203,9 @@ ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_
                     fmt::format("tensor {} stands twice in one call", tensor));
     }
     place_of[tensor] = i;
+    chosen.push_back(tensor);
   }
-  chosen.clear();
-  std::ranges::copy_if(by_size, std::back_inserter(chosen),
-                       [&](std::size_t tensor) { return place_of[tensor] != kNoPlace; });
+  std::ranges::sort(chosen, {}, [&](std::size_t tensor) { return order_of[tensor]; });
   succeeded.assign(num_entries[0], 0);
   return Ok{};
 }

@@ -3,8 +3,8 @@
 
     cpu.py CINCH [--elements N] [--seconds S] [--output FILE]
 
-CINCH is bin/cinch of a build folder with the targets cinch_c and cinch_compiler. Floors come from `cinch bench`, the others from peers.py:
-median times of calls that take turns. Nothing fails on time; the goals stand beside the figures.
+CINCH is bin/cinch of a build folder with the targets cinch_c, cinch_compiler and bench_list. Floors come from `cinch bench`, lists from bench_list,
+the others from peers.py: median times of calls that take turns. Nothing fails on time; the goals stand beside the figures.
 """
 import argparse
 import datetime
@@ -139,6 +139,34 @@ def peers_text(build, elements, seconds):
             *limits_table(tiny, small), ""]
 
 
+TENSORS = ROOT / "tests" / "gpu" / "data" / "bert_large.csv"
+LIST_PROGRAMS = ["onebit", "fp16"]
+
+
+def list_figures(build, seconds):
+    command = [build / "bin" / "bench_list", TENSORS, "--seconds", str(seconds), *LIST_PROGRAMS]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def list_row(report):
+    cells = []
+    for call in ("encode", "decode"):
+        figures = report[call]
+        cells += [f"{figures['list_ms']:.1f}", f"{figures['list_ms'] / figures['one_ms']:.2f}", f"{figures['one_by_one_ms'] / figures['list_ms']:.2f}"]
+    return "| " + " | ".join([f"`{report['program']}`", *cells]) + " |"
+
+
+def list_text(reports):
+    """The part of the page that bench_list fills."""
+    return [f"## A list of tensors: BERT-large's {reports[0]['tensors']}, {reports[0]['elements']} elements", "",
+            "All tensors of the list in one call, in ms, beside one tensor of the same total, and a call for each tensor beside the list: a ratio "
+            "above 1 is what calls one by one cost more. Medians of calls that take turns (`bench_list`, "
+            "[`tests/bench/list_bench.cpp`](../../tests/bench/list_bench.cpp)).", "",
+            "| program | encode ms | list / one tensor | one by one / list | decode ms | list / one tensor | one by one / list |",
+            "| --- | --- | --- | --- | --- | --- | --- |", *map(list_row, reports), ""]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cinch", type=Path)
@@ -148,7 +176,9 @@ def main():
     options = parser.parse_args()
     large, bandwidths, target = table(options.cinch, options.elements, options.seconds)
     small, _, _ = table(options.cinch, IN_CACHE, options.seconds / 4)
-    others = peers_text(options.cinch.resolve().parents[1], options.elements, 3 * options.seconds)
+    build = options.cinch.resolve().parents[1]
+    lists = list_text(list_figures(build, 10 * options.seconds))
+    others = peers_text(build, options.elements, 3 * options.seconds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     text = ["# Speed on a CPU", "",
             f"{processor()}, {peers.cores()} threads, {target}; {datetime.date.today()}; at or after commit {commit}. Plain reading "
@@ -160,7 +190,7 @@ def main():
             "libraries) and from a warm cache, from source to callable.", "",
             f"## {options.elements} elements", "", *large, "", f"## {IN_CACHE} elements: in the caches", "",
             "Arrays stay in the second-level cache, so that instructions set the pace, not memory, and starting threads costs a few microseconds of "
-            "each call.", "", *small, "", *others]
+            "each call.", "", *small, "", *lists, *others]
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text("\n".join(text))
 
