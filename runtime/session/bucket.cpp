@@ -38,7 +38,7 @@ ListStatus bucket_tensors(const Bucket& bucket, std::span<const std::int64_t> nu
     const std::int64_t begin = is_packed ? behind_last : bucket.offsets[i];
     if (begin < 0 || begin > bucket.num_elems || num_elems[i] > bucket.num_elems - begin) {
       return fail_at(i, ErrorKind::OutOfRange,
-                     fmt::format("elements {} to {} of a bucket of {}", begin, begin + num_elems[i],
+                     fmt::format("{} elements from {} on, the bucket has {}", num_elems[i], begin,
                                  bucket.num_elems));
     }
     behind_last = begin + num_elems[i];

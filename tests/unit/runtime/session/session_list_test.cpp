@@ -39,7 +39,7 @@ std::vector<std::int64_t> sizes_of_many() {
   return sizes;
 }
 
-Floats gradient_of(std::int64_t n, std::size_t seed) {
+Floats list_gradient(std::int64_t n, std::size_t seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::normal_distribution<float> normal;
   Floats g(static_cast<std::size_t>(n));
@@ -57,8 +57,8 @@ SessionOptions common(std::uint32_t threads) {
   return options;
 }
 
-SessionList open(const std::vector<std::int64_t>& sizes, const SessionOptions& options,
-                 HandOptions hand = kAll) {
+SessionList open_list(const std::vector<std::int64_t>& sizes, const SessionOptions& options,
+                      HandOptions hand = kAll) {
   std::vector<ListTensor> tensors;
   for (const std::int64_t n : sizes) {
     tensors.push_back({.rows = n, .tensor = static_cast<std::uint32_t>(tensors.size())});
@@ -73,7 +73,7 @@ struct Arrays {
   explicit Arrays(const std::vector<std::int64_t>& sizes, std::size_t seed = 0)
       : slots(sizes.size()) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      gradients.push_back(gradient_of(sizes[i], seed + i));
+      gradients.push_back(list_gradient(sizes[i], seed + i));
       outputs.emplace_back(gradients[i].size(), 77.0f);
     }
   }
@@ -166,14 +166,14 @@ TEST(SessionList, GivesWhatSessionsOfOneTensorGive) {
   const auto sizes = sizes_of_many();
   const Results expected = two_steps_alone(sizes);
   for (const std::uint32_t threads : {1u, 2u, 5u}) {
-    SessionList list = open(sizes, common(threads));
+    SessionList list = open_list(sizes, common(threads));
     EXPECT_TRUE(two_steps(list, sizes) == expected) << threads << " threads";
   }
 }
 
 TEST(SessionList, ACallIsOneParallelRunHoweverManyTensors) {
   const auto regions_of_decode = [](const std::vector<std::int64_t>& sizes) {
-    SessionList list = open(sizes, common(2));
+    SessionList list = open_list(sizes, common(2));
     Arrays arrays(sizes);
     EXPECT_TRUE(list.encode({}, arrays.inputs(), arrays.slots));
     const auto payloads = arrays.payloads();
@@ -191,7 +191,7 @@ TEST(SessionList, ACallIsOneParallelRunHoweverManyTensors) {
 TEST(SessionList, TheFirstEntryThatFailsIsNamedAndNoStateChanges) {
   const auto sizes = sizes_of_many();
   for (const std::uint32_t threads : {1u, 2u, 5u}) {
-    SessionList list = open(sizes, common(threads));
+    SessionList list = open_list(sizes, common(threads));
     Arrays arrays(sizes);
     ASSERT_TRUE(list.encode({}, arrays.inputs(), arrays.slots));
     const auto before = states_of(list);
@@ -212,7 +212,7 @@ TEST(SessionList, TheFirstEntryThatFailsIsNamedAndNoStateChanges) {
 
 TEST(SessionList, PayloadsGoWhereThereIsRoom) {
   const std::vector<std::int64_t> sizes = {500, 30, 2000};
-  SessionList list = open(sizes, common(2)), lending = open(sizes, common(2));
+  SessionList list = open_list(sizes, common(2)), lending = open_list(sizes, common(2));
   Arrays arrays(sizes), lent(sizes);
   ASSERT_TRUE(lending.encode({}, lent.inputs(), lent.slots));
   std::vector<Bytes> rooms = {Bytes(5000), {}, Bytes(16)};
@@ -235,7 +235,7 @@ TEST(SessionList, PayloadsGoWhereThereIsRoom) {
 
 TEST(SessionList, ACorruptPayloadIsNamed) {
   const auto sizes = sizes_of_many();
-  SessionList list = open(sizes, common(5));
+  SessionList list = open_list(sizes, common(5));
   Arrays arrays(sizes);
   ASSERT_TRUE(list.encode({}, arrays.inputs(), arrays.slots));
   const auto payloads = arrays.payloads();
@@ -250,7 +250,7 @@ TEST(SessionList, ACorruptPayloadIsNamed) {
 
 TEST(SessionList, SomeTensorsInAnyOrder) {
   const std::vector<std::int64_t> sizes = {100, 200, 300};
-  SessionList list = open(sizes, common(2)), whole = open(sizes, common(2));
+  SessionList list = open_list(sizes, common(2)), whole = open_list(sizes, common(2));
   Arrays all(sizes), some({300, 100});
   some.gradients = {all.gradients[2], all.gradients[0]};
   const auto before = states_of(list);
@@ -266,7 +266,7 @@ TEST(SessionList, SomeTensorsInAnyOrder) {
 
 TEST(SessionList, WhatIsNoListIsRefused) {
   const std::vector<std::int64_t> sizes = {100, 200};
-  SessionList list = open(sizes, common(2));
+  SessionList list = open_list(sizes, common(2));
   Arrays arrays(sizes);
   const auto refused = [&](std::span<const std::size_t> which, std::size_t count) {
     const auto inputs = arrays.inputs();
@@ -293,7 +293,7 @@ TEST(SessionList, CancellingEndsACallAndChangesNoState) {
   SessionOptions options = common(3);
   options.cancelled = &cancelled;
   cancelled = false;
-  SessionList list = open(sizes, options);
+  SessionList list = open_list(sizes, options);
   Arrays arrays(sizes);
   bool was_stopped = false;
   for (int i = 0; i < 20; ++i) {
@@ -339,7 +339,7 @@ TEST(SessionList, MemoryOfSomebodyIsAskedForByTheCallersThread) {
     Asked asked;
     SessionOptions options = common(5);
     options.memory = {&asked, Asked::allocate, Asked::release};
-    SessionList list = open(sizes, options, hand);
+    SessionList list = open_list(sizes, options, hand);
     Arrays arrays(sizes);
     std::vector<std::vector<std::uint16_t>> halves;
     std::vector<TensorView> targets;
