@@ -88,6 +88,13 @@ GpuCode memory_free(GpuAddress address) {
   g_driver->drain_all();
   return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
 }
+GpuCode pointer_attribute(void* value, int attribute, GpuAddress address) {
+  if (!g_driver->gpu.contains(pointer(address), 1)) return kGpuInvalidValue;
+  constexpr unsigned kDeviceMemory = 2;
+  const bool is_type = attribute == static_cast<int>(rt::GpuPointerAttribute::MemoryType);
+  *static_cast<unsigned*>(value) = is_type ? kDeviceMemory : 0;
+  return kGpuSuccess;
+}
 GpuCode copy_to_device(GpuAddress to, const void* from, std::size_t size_bytes, GpuStream stream) {
   if (GpuCode code; g_driver->fails(code)) return code;
   if (size_bytes > kStagedBytes) {
@@ -260,6 +267,7 @@ rt::GpuDriver make_table() {
   table.memory_info = memory_info;
   table.memory_alloc = memory_alloc;
   table.memory_free = memory_free;
+  table.pointer_attribute = pointer_attribute;
   table.copy_to_device = copy_to_device;
   table.copy_to_host = copy_to_host;
   table.copy_on_device = copy_on_device;

@@ -60,7 +60,7 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
 
 rt::Result<std::vector<std::uint8_t>> make_cuda_binary(const KernelSource& source) {
   if (source.target.arch == kEmulatedArch) return compile_emulated(source);
-  auto binary = compile_cuda(source);
+  auto binary = compile_cuda_to_load(source);
   if (!binary) return tl::unexpected(binary.error());
   return std::move(binary->bytes);
 }

@@ -16,9 +16,9 @@ struct ImageOptions {
 };
 
 /// The image of `program` for a CPU ("native" is resolved to the machine's level) or for CUDA, with
-/// a cubin and the kernels' launches.
+/// a cubin (PTX for an architecture newer than NVRTC) and the kernels' launches.
 /// Errors: Unavailable (no compiler library, or a target that has no images), InvalidArgument (an
-/// architecture that NVRTC does not know).
+/// architecture that NVRTC neither knows nor has PTX for).
 rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
                                         const ImageOptions& options = {});
 

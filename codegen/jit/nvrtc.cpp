@@ -255,6 +255,22 @@ rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& 
   return Compilation(found.api).run(text, compile_options(arch, options), options.output);
 }
 
+std::string ptx_arch_for(const std::string& arch, std::span<const int> known) {
+  const int wanted = arch_number(arch);
+  int highest = 0;
+  for (const int number : known) {
+    if (number == wanted) return {};
+    if (number < wanted) highest = std::max(highest, number);
+  }
+  return highest == 0 ? std::string() : fmt::format("sm_{}", highest);
+}
+
+rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source) {
+  const std::string ptx_arch = ptx_arch_for(source.target.arch, nvrtc_report().archs);
+  if (ptx_arch.empty()) return compile_cuda(source);
+  return compile_cuda(source.text, ptx_arch, {.output = CudaOutput::Ptx});
+}
+
 rt::Result<CudaBinary> compile_cuda(const KernelSource& source, const CudaCompileOptions& options) {
   return compile_cuda(source.text, source.target.arch, options);
 }

@@ -7,6 +7,7 @@
 // the system loader; CUDA_PATH and CUDA_HOME.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ rt::Result<CudaBinary> compile_cuda(const std::string& text, const std::string& 
 /// The architecture is the source's target.
 rt::Result<CudaBinary> compile_cuda(const KernelSource& source,
                                     const CudaCompileOptions& options = {});
+
+/// The architecture whose PTX serves on `arch`: the highest of `known` (75, 80, …) below it. Empty
+/// where `arch` is known itself, is none, or is below all.
+std::string ptx_arch_for(const std::string& arch, std::span<const int> known);
+/// What the driver of a device of the source's target loads: a cubin; for an architecture newer
+/// than this NVRTC the PTX of ptx_arch_for, which the driver compiles then.
+rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source);
 
 struct LibraryAttempt {
   std::string origin;   // "already loaded", "CINCH_NVRTC", "pip wheel", …

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/jit/cubin.h"
+#include "codegen/jit/nvrtc.h"
 #include "codegen/tuning/gpu_limits.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/target.h"
@@ -50,6 +51,14 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
     throw CommandError(ExitCode::Usage, "--device cuda explains a target cuda:sm_NN");
   }
   const rt::ProgramImage image = service::make_program_image(front_end, options.program, target);
+  const auto known = codegen::nvrtc_report().archs;
+  if (const auto other = codegen::ptx_arch_for(target.arch, known); !other.empty()) {
+    throw CommandError(ExitCode::Unavailable,
+                       target.arch +
+                           " is newer than this NVRTC: the driver compiles its kernels "
+                           "from PTX; explain --target cuda:" +
+                           other);
+  }
   const auto resources = value_or_throw(codegen::cubin_resources(image.binary));
   report["arch"] = target.arch;
   report["gpu_kernels"] = json::array();

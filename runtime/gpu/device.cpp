@@ -18,6 +18,7 @@ std::size_t aligned(std::size_t size_bytes) {
 
 Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int ordinal) {
   std::shared_ptr<GpuDevice> device(new GpuDevice(driver));
+  device->ordinal_ = ordinal;
   int major = 0, minor = 0, count = 0;
   char name[256] = {};
   GpuCode code = driver.init(0);
@@ -71,6 +72,40 @@ Status GpuDevice::read(std::span<std::uint8_t> to, GpuAddress from, GpuStream st
   GpuCode code = driver_.copy_to_host(to.data(), from, to.size(), stream);
   if (code == kGpuSuccess) code = driver_.stream_synchronize(stream);
   return status(code, "copying from the device");
+}
+
+Status GpuDevice::check_memory(GpuAddress address) const {
+  const Scope scope(*this);
+  unsigned type = 0, is_managed = 0;
+  int ordinal = 0;
+  const auto ask = [&](GpuPointerAttribute which, void* value) {
+    return driver_.pointer_attribute(value, static_cast<int>(which), address);
+  };
+  GpuCode code = ask(GpuPointerAttribute::MemoryType, &type);
+  if (code == kGpuInvalidValue) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("address {:#x} is no memory of a GPU: it is the host's, or was freed; "
+                            "give memory of device {} ({})",
+                            address, ordinal_, name_),
+                code);
+  }
+  if (code == kGpuSuccess) code = ask(GpuPointerAttribute::IsManaged, &is_managed);
+  if (code == kGpuSuccess) code = ask(GpuPointerAttribute::DeviceOrdinal, &ordinal);
+  if (code != kGpuSuccess) return status(code, "asking whose memory it is");
+  if (is_managed != 0) return Ok{};
+  if (type == kGpuHostMemory) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("address {:#x} is pinned memory of the host; give memory of device {} "
+                            "({})",
+                            address, ordinal_, name_));
+  }
+  if (ordinal != ordinal_) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("address {:#x} is memory of device {}; the session is on device {} "
+                            "({})",
+                            address, ordinal, ordinal_, name_));
+  }
+  return Ok{};
 }
 
 Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,

@@ -25,6 +25,10 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   const std::string& arch() const { return arch_; }  // "sm_90"
   int multiprocessors() const { return multiprocessors_; }
 
+  /// Can kernels of this device work at the address? Managed memory counts as any device's. Errors:
+  /// InvalidArgument (memory of the host, of another device, or of nobody: says which), Device.
+  Status check_memory(GpuAddress address) const;
+
   /// Makes the context current for the caller's thread while it lives.
   class Scope {
    public:
@@ -47,7 +51,7 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
  private:
   explicit GpuDevice(const GpuDriver& driver) : driver_(driver) {}
   const GpuDriver& driver_;
-  int device_ = 0, multiprocessors_ = 0;
+  int ordinal_ = 0, device_ = 0, multiprocessors_ = 0;
   GpuContext context_ = nullptr;
   std::string name_, arch_;
 };

@@ -40,6 +40,7 @@ void find_device_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.memory_info, "cuMemGetInfo_v2");
   symbols.find(driver.memory_alloc, "cuMemAlloc_v2");
   symbols.find(driver.memory_free, "cuMemFree_v2");
+  symbols.find(driver.pointer_attribute, "cuPointerGetAttribute");
   symbols.find(driver.copy_to_device, "cuMemcpyHtoDAsync_v2");
   symbols.find(driver.copy_to_host, "cuMemcpyDtoHAsync_v2");
   symbols.find(driver.copy_on_device, "cuMemcpyDtoDAsync_v2");

@@ -41,6 +41,10 @@ enum class GpuAttribute : int {
   MemoryPools = 115,
 };
 
+// CUpointer_attribute values, and those of CUmemorytype that are told apart.
+enum class GpuPointerAttribute : int { MemoryType = 2, IsManaged = 8, DeviceOrdinal = 9 };
+inline constexpr unsigned kGpuHostMemory = 1;
+
 // CUfunction_attribute values.
 enum class GpuFunctionAttribute : int { SharedBytes = 1, LocalBytes = 3, Registers = 4 };
 
@@ -58,6 +62,7 @@ struct GpuDriver {
   GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
   GpuCode (*memory_alloc)(GpuAddress* address, std::size_t size_bytes);
   GpuCode (*memory_free)(GpuAddress address);
+  GpuCode (*pointer_attribute)(void* value, int attribute, GpuAddress address);
   GpuCode (*copy_to_device)(GpuAddress to, const void* from, std::size_t size_bytes,
                             GpuStream stream);
   GpuCode (*copy_to_host)(void* to, GpuAddress from, std::size_t size_bytes, GpuStream stream);

@@ -18,6 +18,18 @@ Status check_count(std::size_t given, std::size_t wanted, const char* what) {
 
 }  // namespace
 
+Status GpuSession::Impl::check_address(GpuAddress address, GpuAddress& checked, const char* what,
+                                       std::size_t tensor) const {
+  if (address == checked) return Ok{};
+  Status status = device().check_memory(address);
+  if (status) {
+    checked = address;
+  } else {
+    status.error().message = fmt::format("{} {}: {}", what, tensor, status.error().message);
+  }
+  return status;
+}
+
 Status GpuSession::Impl::bind_tensors(EntryKind kind, std::span<const GpuAddress> gradients,
                                       std::span<const GpuAddress> outputs) {
   const bool is_sum = kind == EntryKind::Finish;
@@ -32,7 +44,13 @@ Status GpuSession::Impl::bind_tensors(EntryKind kind, std::span<const GpuAddress
                     fmt::format("tensor {} at address {:#x}: a multiple of {} is needed", t,
                                 given[t], align));
       }
-      GpuTensorEntry entry = call_of(kind).table.entry(t);
+      Call& made = call_of(kind);
+      auto& checked = role == BufferRole::Gradient ? made.checked_gradients : made.checked_outputs;
+      if (facts[t].num_elems() > 0) {
+        const Status status = check_address(given[t], checked[t], "tensor", t);
+        if (!status) return status;
+      }
+      GpuTensorEntry entry = made.table.entry(t);
       const bool goes_through_scratch =
           dtype != kF32 || (kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd));
       if (goes_through_scratch) {
@@ -65,6 +83,8 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
                   fmt::format("payload {} at address {:#x}: a multiple of {} is needed", t,
                               given.address, kPayloadAlignment));
     }
+    GpuAddress& checked = call_of(kind).checked_payloads[t];
+    if (Status status = check_address(given.address, checked, "payload", t); !status) return status;
     const auto bound = payload_bound_layout(info(), env(t, step));
     if (!bound) return tl::unexpected<Error>(bound.error());
     if (is_encode && given.size_bytes < bound->size_bytes) {

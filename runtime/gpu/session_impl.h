@@ -18,9 +18,14 @@ struct GpuSession::Impl {
   // One kind of call: its launches, and what they read.
   struct Call {
     explicit Call(const GpuTensorLayout& layout, std::size_t num_tensors)
-        : table(layout, num_tensors) {}
+        : table(layout, num_tensors),
+          checked_gradients(num_tensors),
+          checked_outputs(num_tensors),
+          checked_payloads(num_tensors) {}
     std::vector<PlannedLaunch> launches;
     GpuTable table;
+    // By tensor: the addresses that were last found to be the device's memory.
+    std::vector<GpuAddress> checked_gradients, checked_outputs, checked_payloads;
     std::vector<GpuPayload> payloads;  // of the last call; where fields lie in them follows sizes
     // The table's sizes are those of these parameters, and of this step where sizes follow it.
     std::optional<std::uint64_t> sizes_version;
@@ -50,6 +55,9 @@ struct GpuSession::Impl {
   Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
 
   // ---- session_calls.cpp ----
+  /// Asks the driver about an address unless it was asked before, and notes it.
+  Status check_address(GpuAddress address, GpuAddress& checked, const char* what,
+                       std::size_t tensor) const;
   Status bind_tensors(EntryKind kind, std::span<const GpuAddress> gradients,
                       std::span<const GpuAddress> outputs);
   Status bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads, std::uint64_t step);

@@ -132,7 +132,8 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  std::vector<std::uint8_t> binary;  // a shared object for cpu targets, a cubin for cuda
+  std::vector<std::uint8_t>
+      binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end
   bool counts_accesses = false;
 };
 

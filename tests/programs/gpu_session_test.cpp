@@ -436,6 +436,90 @@ TEST_F(GpuSessionTest, refuses_memory_that_cannot_be_right) {
   EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
 }
 
+// What a driver says of one address.
+struct Whose {
+  unsigned type = 2, is_managed = 0;
+  int ordinal = 0;
+} g_whose;
+
+rt::GpuCode tell_whose(void* value, int attribute, GpuAddress) {
+  switch (static_cast<rt::GpuPointerAttribute>(attribute)) {
+    case rt::GpuPointerAttribute::MemoryType:
+      *static_cast<unsigned*>(value) = g_whose.type;
+      return rt::kGpuSuccess;
+    case rt::GpuPointerAttribute::IsManaged:
+      *static_cast<unsigned*>(value) = g_whose.is_managed;
+      return rt::kGpuSuccess;
+    case rt::GpuPointerAttribute::DeviceOrdinal:
+      *static_cast<int*>(value) = g_whose.ordinal;
+      return rt::kGpuSuccess;
+  }
+  return rt::kGpuInvalidValue;
+}
+
+TEST_F(GpuSessionTest, says_whose_memory_it_is_that_is_not_the_devices) {
+  static rt::GpuDriver driver;  // outlives the fixture's memory
+  driver = emulator::start_driver();
+  const auto host_device = *rt::GpuDevice::open(driver);
+  device = host_device;
+  auto session = open("onebit", {100});
+  const GpuAddress from = upload(gradient(100));
+  const GpuPayload to = payload_for(session);
+  const auto message = [&](GpuAddress gradient_at, const GpuPayload& payload) {
+    const auto status = session.encode({&gradient_at, 1}, {&payload, 1}, 0, nullptr);
+    if (status) return std::string();
+    EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
+    return status.error().message;
+  };
+  alignas(16) static float on_host[100];
+  const auto host = reinterpret_cast<GpuAddress>(&on_host);
+  const std::string at_host = fmt::format("{:#x}", host);
+  EXPECT_EQ(message(host, to),
+            "tensor 0: address " + at_host +
+                " is no memory of a GPU: it is the host's, or was freed; give memory of device 0 "
+                "(emulated GPU)");
+  EXPECT_EQ(message(from, {host, to.size_bytes}).find("payload 0: address " + at_host), 0u);
+  driver.pointer_attribute = tell_whose;
+  g_whose = {.type = rt::kGpuHostMemory};
+  EXPECT_EQ(message(host, to), "tensor 0: address " + at_host +
+                                   " is pinned memory of the host; give memory of device 0 "
+                                   "(emulated GPU)");
+  g_whose = {.ordinal = 3};
+  EXPECT_EQ(message(host, to), "tensor 0: address " + at_host +
+                                   " is memory of device 3; the session is on device 0 "
+                                   "(emulated GPU)");
+  g_whose.is_managed = 1;
+  EXPECT_TRUE(host_device->check_memory(host));
+  // The session works on, and does not ask again about what it knows.
+  g_whose = {};
+  EXPECT_EQ(message(from, to), "");
+  driver.pointer_attribute = nullptr;
+  EXPECT_EQ(message(from, to), "");
+  EXPECT_TRUE(collect(session).status);
+}
+
+// Of a device newer than NVRTC: PTX goes to the driver as it is, and an old driver refuses it.
+TEST_F(GpuSessionTest, ptx_goes_to_the_driver_and_one_that_is_too_old_says_what_to_do) {
+  static std::string loaded;
+  rt::GpuDriver driver = emulator::start_driver();
+  driver.arch = "sm_999";
+  driver.module_load = [](rt::GpuModuleHandle*, const void* image) {
+    loaded = static_cast<const char*>(image);
+    return rt::kGpuUnsupportedPtx;
+  };
+  rt::ProgramImage image = program("onebit").gpu;
+  image.target = "cuda:sm_999";
+  const std::string ptx = ".version 9.9\n.target sm_120\n";
+  image.binary.assign(ptx.c_str(), ptx.c_str() + ptx.size() + 1);
+  const auto made = rt::GpuProgram::load(*rt::GpuDevice::open(driver), image);
+  EXPECT_EQ(loaded, ptx);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, ErrorKind::Unavailable);
+  EXPECT_EQ(made.error().native_code, 222);
+  EXPECT_NE(made.error().message.find("update the driver, or set CINCH_NVRTC to an older NVRTC"),
+            std::string::npos);
+}
+
 TEST_F(GpuSessionTest, a_destroyed_stream_is_an_error_and_the_session_works_on) {
   auto session = open("onebit", {100});
   rt::GpuStream stream = nullptr;
@@ -447,8 +531,15 @@ TEST_F(GpuSessionTest, a_destroyed_stream_is_an_error_and_the_session_works_on) 
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
   EXPECT_NE(status.error().message.find("stream"), std::string::npos);
-  EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
-  EXPECT_TRUE(collect(session).status);
+  EXPECT_FALSE(session.collect(stream));
+  rt::GpuSessionOptions options;
+  options.tensors = {{100, 1, 0, 0}};
+  EXPECT_FALSE(rt::GpuSession::open(load("onebit"), options, stream));
+  for (const std::uint64_t step : {0, 1}) {
+    EXPECT_TRUE(session.encode({&from, 1}, {&to, 1}, step, nullptr));
+    EXPECT_TRUE(collect(session).status);
+    EXPECT_FALSE(session.prepare(rt::EntryKind::Encode, step + 1, stream));
+  }
 }
 
 TEST_F(GpuSessionTest, says_when_the_device_has_too_little_memory) {

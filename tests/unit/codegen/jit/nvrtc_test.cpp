@@ -74,6 +74,35 @@ TEST(Nvrtc, unknown_architectures_are_refused_by_name) {
   }
 }
 
+TEST(Nvrtc, newer_architectures_take_the_ptx_of_the_highest_below) {
+  const std::vector<int> known = {75, 90, 80, 120};
+  EXPECT_EQ(ptx_arch_for("sm_130", known), "sm_120");
+  EXPECT_EQ(ptx_arch_for("sm_103", known), "sm_90");
+  EXPECT_EQ(ptx_arch_for("sm_90", known), "");
+  EXPECT_EQ(ptx_arch_for("sm_70", known), "");
+  EXPECT_EQ(ptx_arch_for("x86-64", known), "");
+  EXPECT_EQ(ptx_arch_for("sm_130", {}), "");
+}
+
+TEST(Nvrtc, what_is_loaded_on_a_newer_device_is_ptx) {
+  SKIP_WITHOUT_NVRTC();
+  KernelSource source;
+  source.text = kKernel;
+  source.target = {TargetKind::Cuda, "sm_999"};
+  const auto ptx = compile_cuda_to_load(source);
+  ASSERT_TRUE(ptx) << ptx.error().message;
+  const auto& archs = nvrtc_report().archs;
+  const std::string text(ptx->bytes.begin(), ptx->bytes.end());
+  EXPECT_THAT(text, HasSubstr(".target " + ptx_arch_for("sm_999", archs)));
+  EXPECT_EQ(ptx->bytes.back(), 0);
+  source.target.arch = "sm_90";
+  const auto cubin = compile_cuda_to_load(source);
+  ASSERT_TRUE(cubin) << cubin.error().message;
+  EXPECT_EQ(cubin->bytes[0], 0x7f);
+  source.target.arch = "sm_70";
+  EXPECT_FALSE(compile_cuda_to_load(source));
+}
+
 class LibrarySearchTest : public ::testing::Test {
  protected:
   void SetUp() override {
