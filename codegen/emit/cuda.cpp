@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/cuda_steps.h"
 #include "codegen/emit/cuda_wire.h"
 #include "codegen/emit/prelude_text.h"
 #include "codegen/kir/text.h"
@@ -57,19 +58,27 @@ std::string launch_structs(const kir::KernelProgram& program) {
       "  u64 payload_bytes;\n"
       "  u32 flags, failed;\n"
       "}};\n"
+      "struct CinchStep {{\n"
+      "  i64 value;\n"
+      "  u32 kernel, arg0, arg1, is_guarded, num_conditions;\n"
+      "  CinchCondition conditions[{}];\n"
+      "}};\n"
+      "static_assert(sizeof(CinchStep) == {});\n"
       "struct CinchLaunch {{\n"
       "  CinchTensor* tensors;\n"
       "  u32* swapped;\n"
       "  u32* status;\n"
       "  CinchOutcome* outcomes;\n"
       "  const u32* first_block;\n"
-      "  i64 value;\n"
-      "  u32 num_tensors, num_states, service, is_guarded, arg0, arg1, num_conditions;\n"
-      "  CinchCondition conditions[{}];\n"
+      "  u32* counts;\n"
+      "  const CinchStep* steps;\n"
+      "  u32 num_tensors, num_states, num_counts, num_steps, has_block_per_tensor, begins_call;\n"
+      "  CinchStep step;\n"
       "}};\n"
       "static_assert(sizeof(CinchLaunch) == {});\n"
-      "static_assert(__builtin_offsetof(CinchLaunch, conditions) == {});\n",
-      rt::kMaxGpuConditions, sizeof(rt::GpuLaunch), offsetof(rt::GpuLaunch, conditions));
+      "static_assert(__builtin_offsetof(CinchLaunch, step) == {});\n",
+      rt::kMaxGpuConditions, sizeof(rt::GpuStep), sizeof(rt::GpuLaunch),
+      offsetof(rt::GpuLaunch, step));
   const auto constant = [&](const char* name, std::uint32_t value) {
     text += fmt::format("constexpr u32 {} = {}u;\n", name, value);
   };
@@ -79,7 +88,7 @@ std::string launch_structs(const kir::KernelProgram& program) {
   constant("kPayloadFaultBit", rt::kPayloadFaultBit);
   constant("kConditionBit", rt::kConditionBit);
   const auto service = [&](const char* name, rt::GpuService value) {
-    constant(name, static_cast<std::uint32_t>(value));
+    constant(name, rt::kGpuServiceBase + static_cast<std::uint32_t>(value));
   };
   service("kServiceZero", rt::GpuService::Zero);
   service("kServiceCopy", rt::GpuService::Copy);
@@ -91,6 +100,9 @@ std::string launch_structs(const kir::KernelProgram& program) {
   service("kServiceFill", rt::GpuService::Fill);
   service("kServiceAddTo", rt::GpuService::AddTo);
   service("kServiceDivide", rt::GpuService::Divide);
+  service("kServiceSeal", rt::GpuService::Seal);
+  service("kServiceCommit", rt::GpuService::Commit);
+  service("kServiceOpen", rt::GpuService::Open);
   const auto fault = [&](const char* name, rt::PayloadFault value) {
     constant(name, static_cast<std::uint32_t>(value));
   };
@@ -118,6 +130,10 @@ rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel&
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block};
 }
 
+std::uint32_t cuda_steps_threads(const kir::KernelProgram& program, const CudaOptions& options) {
+  return 32 * steps_warps(program, options.block_warps);
+}
+
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options) {
   const kir::KernelProgram program = with_call_sizes(given);
   KernelSource source;
@@ -133,13 +149,9 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   source.text += "\nnamespace cinch {\n\n";
   for (const kir::Kernel& kernel : program.kernels) {
     source.text += CudaKernelEmitter(program, kernel, options.block_warps).emit() + "\n";
-    source.symbols.push_back(kernel.info.symbol);
   }
-  source.text += emit_services(program) + "}  // namespace cinch\n";
-  for (const rt::GpuService kernel :
-       {rt::GpuService::Zero, rt::GpuService::Seal, rt::GpuService::Commit, rt::GpuService::Open}) {
-    source.symbols.emplace_back(rt::gpu_service_symbol(kernel));
-  }
+  source.text += emit_services(program) + emit_kernels(program, options.block_warps, source.symbols);
+  source.text += "}  // namespace cinch\n";
   return source;
 }
 

@@ -25,8 +25,12 @@ struct CudaOptions {
 /// that are floats of counts).
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options = {});
 
-/// How a kernel is to be launched.
+/// How a kernel is to be launched. One that takes a single block is no kernel of its own but a step
+/// of rt::kGpuStepsSymbol.
 rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
                            const CudaOptions& options = {});
+/// Threads of a block of rt::kGpuStepsSymbol.
+std::uint32_t cuda_steps_threads(const kir::KernelProgram& program,
+                                 const CudaOptions& options = {});
 
 }  // namespace cinch::codegen

@@ -34,8 +34,8 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   line(has_one_tile
            ? "{"
            : "for (u64 first_tile = 0; first_tile < (u64(len) + kTileElems - 1) / kTileElems; "
-             "first_tile += Team<" +
-                 std::to_string(shape_.team_warps) + ">::kWarps) {");
+             "first_tile += " +
+                 team_type() + "::kWarps) {");
   if (has_one_tile) line("constexpr u64 first_tile = 0;");
   line(fmt::format("const u64 tile_first = (first_tile{}) * kTileElems;",
                    shape_.team_warps == 1 ? "" : " + warp"));
@@ -46,12 +46,16 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   open_tile(section);
   const bool has_whole = section.instrs.size() <= kTwiceInstrs;
   if (has_whole) {
-    line("if (tile_len == kTileElems) {");
+    line("const bool is_whole = kHasWholeTiles && tile_len == kTileElems;");
+    line("if constexpr (kHasWholeTiles) {");
+    line("if (is_whole) {");
     line(section.instrs.size() <= kUnrolledInstrs ? "#pragma unroll 2" : "#pragma unroll 1");
     line("for (u32 row = 0; row < 8u; ++row) {");
     emit_row(section, "constexpr u32 live = 4u;");
     line("}");
-    line("} else {");
+    line("}");
+    line("}");
+    line("if (!is_whole) {");
   }
   line("#pragma unroll 1");
   line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
@@ -82,7 +86,7 @@ void CudaKernelEmitter::open_reductions(const kir::Section& section) {
     line(fmt::format("TileResults<{}, {}> {};", made.type, shape_.result_levels, results));
     line(fmt::format("{}.clear({});", results, made.empty));
     if (shape_.team_warps > 1) {
-      line(fmt::format("__shared__ {} shared_{}[{}];", made.type, results, shape_.block_warps));
+      share(made.type, results, "[kBlockWarps]");
     }
   }
 }
@@ -108,7 +112,7 @@ void CudaKernelEmitter::close_tile(const kir::Section& section) {
     } else {
       line(
           fmt::format("take_round(team, {0}, {1}, first_tile, (u64(len) + kTileElems - 1) / "
-                      "kTileElems, shared_{0}, {2}, {3});",
+                      "kTileElems, shared.{0}, {2}, {3});",
                       result_name(value), joined, made.empty, made.join));
     }
   }

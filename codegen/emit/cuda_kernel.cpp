@@ -35,17 +35,28 @@ std::string CudaKernelEmitter::emit() {
     shape_.has_look_back ? emit_ordered_groups() : emit_plain_groups();
   }
   emit_tail();
-  return preamble_.take() + out_.take();
+  std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
+  for (const std::string& member : shared_members_) shared += "  " + member + ";\n";
+  return preamble_.take() + shared + "};\n" + out_.take();
+}
+
+std::string CudaKernelEmitter::share(const std::string& type, const std::string& name,
+                                     const std::string& extents) {
+  shared_members_.push_back(type + " " + name + extents);
+  return "shared." + name;
+}
+
+std::string CudaKernelEmitter::team_type() const {
+  return shape_.team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
 }
 
 void CudaKernelEmitter::emit_head() {
-  line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", 32 * shape_.block_warps));
-  line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", kernel_.info.symbol));
-  line("const Place place = find_place(launch);");
+  line("template <u32 kBlockWarps, bool kHasWholeTiles>");
+  line(
+      fmt::format("CINCH_FN void {}(const CinchLaunch& launch, CinchTensor& args, u32* status, "
+                  "Place place, {}<kBlockWarps>& shared) {{",
+                  body_name(kernel_), shared_type()));
   line("const u32 tensor = place.tensor;");
-  line("CinchTensor& args = launch.tensors[place.tensor];");
-  line("u32* const status = launch.status + kStatusWords * place.tensor;");
-  line("if (!takes_part(launch, args, status)) return;");
   line(fmt::format("const u64 launched_groups = args.groups[{}];",
                    &kernel_ - program_.kernels.data()));
   line("if (launched_groups == 0u) return;");
@@ -56,41 +67,46 @@ void CudaKernelEmitter::emit_head() {
   for (const kir::Section& section : kernel_.sections) note(section.instrs);
   for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
   for (rt::BufferIndex b : buffers) {
-    line(fmt::format("u8* const {} = {};", buffer_name(b), buffer_text(program_, b)));
+    line(fmt::format("u8* const {} = in_global({});", buffer_name(b), buffer_text(program_, b)));
   }
   line("const u32 lane = lane_index(), warp = warp_index();");
-  line(fmt::format("const Team<{}> team{{{}}};", shape_.team_warps,
+  line(fmt::format("const {} team{{{}}};", team_type(),
                    shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
   if (uses(kernel_, InstrKind::flag_nonfinite)) line("bool nonfinite = false;");
 }
 
 // Arrays are declared per block; a team takes its own part.
 void CudaKernelEmitter::emit_shared() {
-  const std::uint32_t teams = shape_.block_warps / shape_.team_warps;
+  const char* const teams = shape_.team_warps == 1 ? "[kBlockWarps]" : "[1]";
   for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
     const char* element = c_type(kernel_.locals[i].type);
-    line(fmt::format("__shared__ {} shared_local{}[{}][kTileElems];", element, i, teams));
-    line(fmt::format("{0}* const local{1} = shared_local{1}[{2}];", element, i,
+    const std::string held =
+        share(element, fmt::format("local{}", i), std::string(teams) + "[kTileElems]");
+    line(fmt::format("{}* const local{} = {}[{}];", element, i, held,
                      shape_.team_warps == 1 ? "warp" : "0"));
   }
   if (shape_.stage_bits) {
-    line(fmt::format("__shared__ u32 shared_stage[{}][stage_words({})];", shape_.block_warps,
-                     shape_.stage_bits));
-    line("u32* const stage = shared_stage[warp];");
+    const std::string held =
+        share("u32", "stage", fmt::format("[kBlockWarps][stage_words({})]", shape_.stage_bits));
+    line(fmt::format("u32* const stage = {}[warp];", held));
   }
-  if (shape_.has_look_back) line(fmt::format("__shared__ u64 slots[{}];", shape_.block_warps + 1));
+  if (shape_.has_look_back) {
+    line(fmt::format("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]")));
+  }
   bool has_bins = false;
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
       const std::string bins = fmt::format("bins{}", instr.buffers[0]);
-      line(fmt::format("__shared__ u32 {}[{}];", bins, std::max<std::uint64_t>(instr.bits, 1)));
-      line(fmt::format("for (u32 i = threadIdx.x; i < {}u; i += blockDim.x) {}[i] = 0u;",
-                       instr.bits, bins));
+      const std::string held =
+          share("u32", bins, fmt::format("[{}]", std::max<std::uint64_t>(instr.bits, 1)));
+      line(fmt::format("u32* const {} = {};", bins, held));
+      if (!has_bins) line("const Team<kBlockWarps> block{threadIdx.x};");
+      line(fmt::format("clear_bins(block, {}, {}u);", bins, instr.bits));
       has_bins = true;
     }
   }
-  if (has_bins) line("__syncthreads();");
+  if (has_bins) line("block.sync();");
 }
 
 // How many elements and groups there really are.
@@ -117,12 +133,13 @@ void CudaKernelEmitter::emit_extent() {
 
 // Without look-back: no team waits for another, so each goes its own way.
 void CudaKernelEmitter::emit_plain_groups() {
-  const std::uint64_t per_block = shape_.groups_per_block();
+  const std::string per_block =
+      shape_.team_warps > 1 ? "1u" : fmt::format("(kBlockWarps * {}u)", shape_.multiple);
   const std::string own =
       shape_.team_warps > 1 ? "" : fmt::format(" + u64(warp) * {}u", shape_.multiple);
   line(
-      fmt::format("for (u64 first = u64(place.block) * {0}u{1}; first < num_groups; "
-                  "first += u64(place.num_blocks) * {0}u) {{",
+      fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
+                  "first += u64(place.num_blocks) * {0}) {{",
                   per_block, own));
   if (shape_.multiple > 1) {
     line(fmt::format(
@@ -151,9 +168,10 @@ void CudaKernelEmitter::emit_ordered_groups() {
       fmt::format("const u64 ticket = take_ticket(reinterpret_cast<u64*>({}) + 2u * "
                   "launched_groups, slots);",
                   buffer_name(state)));
-  line(fmt::format("if (ticket * {}u >= num_groups) break;", shape_.groups_per_block()));
-  line(fmt::format("const u64 group = ticket * {}u{};", shape_.groups_per_block(),
-                   shape_.team_warps > 1 ? "" : " + warp"));
+  const bool is_own = shape_.team_warps == 1;
+  line(fmt::format("const u64 first = ticket * {};", is_own ? "kBlockWarps" : "1u"));
+  line("if (first >= num_groups) break;");
+  line(fmt::format("const u64 group = first{};", is_own ? " + warp" : ""));
   line("const bool is_active = group < num_groups;");
   emit_group_body();
   line("}");
@@ -192,9 +210,9 @@ void CudaKernelEmitter::emit_tail() {
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
-      if (!is_synced) line("__syncthreads();");
+      if (!is_synced) line("block.sync();");
       is_synced = true;
-      line(fmt::format("add_bins(reinterpret_cast<u32*>({}), bins{}, {}u);",
+      line(fmt::format("add_bins(block, reinterpret_cast<u32*>({}), bins{}, {}u);",
                        buffer_name(instr.buffers[0]), instr.buffers[0], instr.bits));
     }
   }

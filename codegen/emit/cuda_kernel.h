@@ -1,6 +1,7 @@
 // One kernel of a CUDA program as text. Inside of the CUDA emitter: cuda.h is the door.
 //
-// Shape of the function: buffers, shared memory; the kernel section; streams of draws and
+// Shape of the function, a template over the warps of a block (and over whether whole tiles have a
+// loop of their own): buffers, shared memory; the kernel section; streams of draws and
 // combiners; the loop over this team's groups with their sections in order; what is left for the
 // end (flags, histograms). In an element section every element value is an array of four, one per
 // element that the lane owns in the row at hand, and every instruction a loop over them.
@@ -16,11 +17,17 @@
 
 namespace cinch::codegen {
 
+/// The function that does what a kernel does.
+inline std::string body_name(const kir::Kernel& kernel) {
+  return kernel.info.symbol + "_body";
+}
+
 class CudaKernelEmitter {
  public:
   CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
                     std::uint32_t block_warps);
-  /// Tuples of reductions, and the function.
+  /// Tuples of reductions, the struct of what the function shares in a block, and the function,
+  /// which the kernels of cuda_steps.h call.
   std::string emit();
 
  private:
@@ -109,12 +116,18 @@ class CudaKernelEmitter {
   std::string base_text(ValueId base) const;
   std::string acting(const Instr& instr, std::size_t pred_index) const;
 
+  /// Declares an array that the block shares; gives an expression.
+  std::string share(const std::string& type, const std::string& name, const std::string& extents);
+  std::string shared_type() const { return kernel_.info.symbol + "_shared"; }
+  std::string team_type() const;
+
   void line(const std::string& text) { out_.line(text); }
 
   const kir::KernelProgram& program_;
   const kir::Kernel& kernel_;
   CudaShape shape_;
   SourceWriter preamble_, out_;
+  std::vector<std::string> shared_members_;
   Level level_ = Level::Kernel;
   std::vector<Level> value_levels_;
   std::map<std::string, Item> items_;

@@ -32,9 +32,9 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
     case InstrKind::look_back:
       return define(
           instr,
-          fmt::format("look_back<{}, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
+          fmt::format("look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
                       "{} : {}(0), slots)",
-                      shape_.block_warps, shape_.team_warps == 1, buffer_name(instr.buffers[0]),
+                      shape_.team_warps == 1, buffer_name(instr.buffers[0]),
                       name(instr.operands[0]), c_type(type(instr.operands[0]))));
     case InstrKind::local_scan:
       return emit_local_scan(instr);
@@ -132,18 +132,19 @@ void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
                                          buffer_name(instr.buffers[i]));
     parts.push_back(i == made.types.size() ? "bool(" + load + ")" : load);
   }
-  line(fmt::format("__shared__ {} shared_{}[{}];", made.type, result, shape_.block_warps));
+  const std::string held = share(made.type, result, "[kBlockWarps]");
   if (!made.is_tuple) {
     return line(fmt::format(
         "const {} {} = reduce_partials<{}>(team, at_most(~0ull >> 1, {}), {}, "
-        "shared_{}, {}, {});",
+        "{}, {}, {});",
         made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
-        buffer_name(instr.buffers[0]), result, made.empty, made.join));
+        buffer_name(instr.buffers[0]), held, made.empty, made.join));
   }
-  line(fmt::format(
-      "const {0} {1} = reduce_stored(team, at_most(~0ull >> 1, {2}), shared_{1}, {3}, "
-      "[&](u64 i) {{ return {4}; }}, {5});",
-      made.type, result, name(instr.operands[0]), made.empty, item_of(made, parts), made.join));
+  line(
+      fmt::format("const {} {} = reduce_stored(team, at_most(~0ull >> 1, {}), {}, {}, "
+                  "[&](u64 i) {{ return {}; }}, {});",
+                  made.type, result, name(instr.operands[0]), held, made.empty,
+                  item_of(made, parts), made.join));
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
     line(fmt::format("const {} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
                      item_part(made, result, i)));
@@ -162,7 +163,7 @@ void CudaKernelEmitter::emit_finish_scan(const Instr& instr) {
                           item_part(made, "x", i));
   }
   const std::string len = name(instr.operands[1]);
-  line(fmt::format("__shared__ {} {}[kTileElems];", made.type, ends));
+  line(fmt::format("{}* const {} = {};", made.type, ends, share(made.type, ends, "[kTileElems]")));
   line(fmt::format("for (i64 row = 0; row < {}; ++row) {{", name(instr.operands[0])));
   line(fmt::format("const u64 begin = u64(row) * u64({});", len));
   line(fmt::format("const auto load = [&](u64 i) -> {} {{ return {}; }};", made.type,

@@ -118,15 +118,11 @@ class ServiceEmitter {
   void line(const std::string& text) { out_.line(text); }
   std::size_t num_counts() const { return info_.wire.counts.size(); }
 
-  void open_kernel(rt::GpuService service, bool is_guarded) {
-    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", rt::kGpuServiceThreads));
-    line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{",
-                     rt::gpu_service_symbol(service)));
-    line("const Place place = find_place(launch);");
-    line("CinchTensor& args = launch.tensors[place.tensor];");
-    line("u32* const status = launch.status + kStatusWords * place.tensor;");
-    if (is_guarded) line("if (!takes_part(launch, args, status)) return;");
-    line("const Threads threads = threads_of(place);");
+  void open_function(const char* name) {
+    line(
+        fmt::format("CINCH_FN void {}(const CinchLaunch& launch, const CinchStep& step, "
+                    "CinchTensor& args, u32* status, Place place) {{",
+                    name));
   }
 
   void emit_buffer_of() {
@@ -145,10 +141,10 @@ class ServiceEmitter {
 
   // All services that the wire has no part in.
   void emit_serve() {
-    open_kernel(rt::GpuService::Zero, true);
-    line("u8* const to = buffer_of(launch, args, place.tensor, launch.arg0);");
-    line("u8* const from = buffer_of(launch, args, place.tensor, launch.arg1);");
-    line("serve(launch, args, place.tensor, status, threads, to, from);");
+    open_function("serve_buffers");
+    line("u8* const to = buffer_of(launch, args, place.tensor, step.arg0);");
+    line("u8* const from = buffer_of(launch, args, place.tensor, step.arg1);");
+    line("serve(launch, step, args, status, place, to, from);");
     line("}");
     out_.blank();
   }
@@ -197,7 +193,8 @@ class ServiceEmitter {
   }
 
   void emit_seal() {
-    open_kernel(rt::GpuService::Seal, false);
+    open_function("seal_payload");
+    line("const Threads threads = threads_of(place);");
     line("const bool is_marked = (status[0] & kMarked) != 0u;");
     line("if (threads.rank == 0u) note_outcome(launch.outcomes[place.tensor], status);");
     line("if (status[1] != 0u && !is_marked) return;");
@@ -237,15 +234,16 @@ class ServiceEmitter {
   }
 
   void emit_commit() {
-    open_kernel(rt::GpuService::Commit, false);
+    open_function("commit_states");
+    line("const Threads threads = threads_of(place);");
     line("const bool is_marked = (status[0] & kMarked) != 0u;");
     line(
-        "if (is_marked && launch.arg0 != ~0u) fill_nan(threads, "
-        "static_cast<u8*>(args.buffers[launch.arg0]), num_elems(args));");
+        "if (is_marked && step.arg0 != ~0u) fill_nan(threads, "
+        "static_cast<u8*>(args.buffers[step.arg0]), num_elems(args));");
     line("if (threads.rank != 0u) return;");
     line("note_outcome(launch.outcomes[place.tensor], status);");
     line("if (is_marked || status[1] != 0u) return;");
-    line(fmt::format("if (launch.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
+    line(fmt::format("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
     emit_swaps(rt::EntryKind::Init);
     line("} else {");
     emit_swaps(rt::EntryKind::Finish);
@@ -255,7 +253,8 @@ class ServiceEmitter {
   }
 
   void emit_open() {
-    open_kernel(rt::GpuService::Open, false);
+    open_function("open_payload");
+    line("const Threads threads = threads_of(place);");
     line(fmt::format("i64 bounds[{}] = {{}};", num_counts() + 1));
     for (std::size_t i = 0; i < num_counts(); ++i) {
       line(fmt::format("bounds[{}] = {};", i, formula_.of(info_.wire.counts[i].bound)));

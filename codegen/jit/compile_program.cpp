@@ -78,6 +78,7 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
   }
+  image.gpu_steps_threads = cuda_steps_threads(program, emit_options);
   image.binary = std::move(*binary);
   return image;
 }

@@ -12,6 +12,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/gpu/device.h"
+#include "runtime/image/gpu_abi.h"
 
 namespace cinch::driver {
 
@@ -62,11 +63,15 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   const auto resources = value_or_throw(codegen::cubin_resources(image.binary));
   report["arch"] = target.arch;
   report["gpu_kernels"] = json::array();
-  for (const rt::KernelInfo& info : image.kernels) {
-    const auto found = std::ranges::find(resources, info.symbol, &codegen::KernelResources::symbol);
-    if (found == resources.end()) continue;
-    report["gpu_kernels"].push_back(kernel_report(*found, info.cuda.block_threads, *limits));
-  }
+  const auto add = [&](std::string_view symbol, std::uint32_t threads) {
+    const auto found = std::ranges::find(resources, symbol, &codegen::KernelResources::symbol);
+    if (found == resources.end()) return;
+    report["gpu_kernels"].push_back(kernel_report(*found, threads, *limits));
+  };
+  // Those of a single block are steps of the last.
+  for (const rt::KernelInfo& info : image.kernels) add(info.symbol, info.cuda.block_threads);
+  add(rt::kGpuServeSymbol, rt::kGpuServiceThreads);
+  add(rt::kGpuStepsSymbol, image.gpu_steps_threads);
 }
 
 void print_gpu_report(const json& report) {

@@ -18,8 +18,7 @@ GpuProgram::~GpuProgram() {
 
 Status GpuProgram::find_functions() {
   const GpuDriver& driver = device_->driver();
-  const auto find = [&](const std::string& symbol, std::vector<GpuFunction>& functions) -> Status {
-    GpuFunction& function = functions.emplace_back();
+  const auto find = [&](const std::string& symbol, GpuFunction& function) -> Status {
     const GpuCode code = driver.module_function(&function, module_, symbol.c_str());
     if (code == kGpuNotFound) {
       return fail(ErrorKind::CorruptFile, "image: its binary has no kernel " + symbol);
@@ -27,13 +26,12 @@ Status GpuProgram::find_functions() {
     return device_->status(code, "looking a kernel up");
   };
   for (const KernelInfo& kernel : image_.kernels) {
-    if (Status status = find(kernel.symbol, kernels_); !status) return status;
+    GpuFunction& function = kernels_.emplace_back();
+    if (kernel.cuda.is_single_block) continue;
+    if (Status status = find(kernel.symbol, function); !status) return status;
   }
-  for (std::size_t i = 0; i < kNumGpuServices; ++i) {
-    const Status status = find(gpu_service_symbol(static_cast<GpuService>(i)), services_);
-    if (!status) return status;
-  }
-  return Ok{};
+  Status status = find(kGpuServeSymbol, serve_);
+  return status ? find(kGpuStepsSymbol, steps_) : status;
 }
 
 Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const GpuDevice> device,

@@ -23,10 +23,10 @@ class GpuProgram {
   const ProgramImage& image() const { return image_; }
   const ProgramInfo& info() const { return image_.info; }
   const std::shared_ptr<const GpuDevice>& device() const { return device_; }
+  /// Null for a kernel of a single block, which is a step of steps().
   GpuFunction kernel(std::size_t index) const { return kernels_[index]; }
-  GpuFunction service(GpuService service) const {
-    return services_[static_cast<std::size_t>(service)];
-  }
+  GpuFunction serve() const { return serve_; }  // kGpuServeSymbol
+  GpuFunction steps() const { return steps_; }  // kGpuStepsSymbol
 
  private:
   GpuProgram(std::shared_ptr<const GpuDevice> device, ProgramImage image);
@@ -35,7 +35,8 @@ class GpuProgram {
   std::shared_ptr<const GpuDevice> device_;
   ProgramImage image_;
   GpuModuleHandle module_ = nullptr;
-  std::vector<GpuFunction> kernels_, services_;
+  std::vector<GpuFunction> kernels_;
+  GpuFunction serve_ = nullptr, steps_ = nullptr;
 };
 
 }  // namespace cinch::rt

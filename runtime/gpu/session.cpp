@@ -44,9 +44,7 @@ std::size_t GpuSession::memory_bytes() const {
   return impl_->arena.total_bytes();
 }
 std::size_t GpuSession::num_launches(EntryKind kind) const {
-  if (kind == EntryKind::Init) return impl_->init_launches.size();
-  const auto& call = impl_->calls[static_cast<std::size_t>(kind)];
-  return call ? call->launches.size() : 0;
+  return impl_->plans[static_cast<std::size_t>(kind)].batches.size();
 }
 
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {

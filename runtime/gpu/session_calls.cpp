@@ -226,49 +226,50 @@ Status GpuSession::Impl::call(EntryKind kind, std::uint64_t step, GpuStream stre
 }
 
 Status GpuSession::Impl::enqueue(EntryKind kind, GpuStream stream) {
-  const GpuCode code =
-      device().driver().fill(arena.address(call_words), 0, call_words_bytes, stream);
-  if (Status status = device().status(code, "beginning a call"); !status) return status;
-  const Call& made = call_of(kind);
-  for (const PlannedLaunch& planned : kind == EntryKind::Init ? init_launches : made.launches) {
-    if (Status status = launch(made, planned, stream); !status) return status;
+  const std::vector<GpuBatch>& batches = plan_of(kind).batches;
+  // A call that is one launch begins by itself.
+  const bool is_one = batches.size() == 1 && batches[0].is_narrow;
+  if (!is_one) {
+    const GpuCode code =
+        device().driver().fill(arena.address(call_words), 0, call_words_bytes, stream);
+    if (Status status = device().status(code, "beginning a call"); !status) return status;
+  }
+  for (const GpuBatch& batch : batches) {
+    if (Status status = launch(kind, batch, is_one, stream); !status) return status;
   }
   return Ok{};
 }
 
-Status GpuSession::Impl::launch(const Call& made, const PlannedLaunch& planned, GpuStream stream) {
-  const std::size_t shape = planned.is_service ? image().kernels.size() : planned.index;
-  if (num_blocks[shape] == 0) return Ok{};
+Status GpuSession::Impl::launch(EntryKind kind, const GpuBatch& batch, bool begins_call,
+                                GpuStream stream) {
+  const Plan& plan = plan_of(kind);
+  const PlannedLaunch& first = plan.steps[batch.begin];
+  const std::size_t shape = first.is_service ? image().kernels.size() : first.index;
+  if (!batch.is_narrow && num_blocks[shape] == 0) return Ok{};
   GpuLaunch args;
-  args.tensors = made.table.address();
+  args.tensors = call_of(kind).table.address();
   args.swapped = arena.address(swapped);
   args.status = arena.address(call_words);
   args.outcomes = arena.address(outcomes);
-  if (first_blocks != GpuArena::kNone) {
+  args.counts = arena.address(call_words) + 4 * kStatusWords * num_tensors();
+  if (!batch.is_narrow && first_blocks != GpuArena::kNone) {
     args.first_block = arena.address(first_blocks) + 4 * shape * (num_tensors() + 1);
   }
   args.num_tensors = static_cast<std::uint32_t>(num_tensors());
   args.num_states = static_cast<std::uint32_t>(info().states.size());
-  args.service = planned.index;
-  args.is_guarded = planned.is_guarded ? 1 : 0;
-  args.arg0 = planned.arg0;
-  args.arg1 = planned.arg1;
-  args.value = planned.value;
-  args.num_conditions = static_cast<std::uint32_t>(planned.conditions.size());
-  std::ranges::copy(planned.conditions, args.conditions);
+  args.num_counts = static_cast<std::uint32_t>(info().counts.size());
+  args.num_steps = static_cast<std::uint32_t>(batch.size);
+  args.has_block_per_tensor = batch.is_narrow ? 1 : 0;
+  args.begins_call = begins_call ? 1 : 0;
+  args.step = gpu_step(first);
+  if (batch.size > 1) args.steps = arena.address(plan.table) + sizeof(GpuStep) * batch.begin;
   void* params[] = {&args};
-  const GpuFunction function = planned.is_service
-                                   ? program->service(static_cast<GpuService>(planned.index))
-                                   : program->kernel(planned.index);
-  const std::uint32_t threads =
-      planned.is_service ? kGpuServiceThreads : image().kernels[planned.index].cuda.block_threads;
-  const GpuCode code = device().driver().launch(function, num_blocks[shape], 1, 1, threads, 1, 1, 0,
-                                                stream, params, nullptr);
+  const LaunchedKernel kernel = launched_kernel(*program, first, batch.is_narrow);
+  const std::uint32_t blocks = batch.is_narrow ? args.num_tensors : num_blocks[shape];
+  const GpuCode code = device().driver().launch(kernel.function, blocks, 1, 1, kernel.threads, 1, 1,
+                                                0, stream, params, nullptr);
   if (code == kGpuSuccess) return Ok{};
-  const std::string what = planned.is_service
-                               ? gpu_service_symbol(static_cast<GpuService>(planned.index))
-                               : image().kernels[planned.index].symbol;
-  return device().status(code, ("launching " + what).c_str());
+  return device().status(code, ("launching " + std::string(kernel.symbol)).c_str());
 }
 
 }  // namespace cinch::rt

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session.h"
 #include "runtime/gpu/tables.h"
@@ -15,14 +16,19 @@ namespace cinch::rt {
 struct GpuSession::Impl {
   Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts);
 
-  // One kind of call: its launches, and what they read.
+  // What one kind of call does, in order, and the launches that it does it by.
+  struct Plan {
+    std::vector<PlannedLaunch> steps;
+    std::vector<GpuBatch> batches;
+    GpuArena::Piece table = GpuArena::kNone;  // the steps, as GpuStep
+  };
+  // What the launches of one kind of call read.
   struct Call {
     explicit Call(const GpuTensorLayout& layout, std::size_t num_tensors)
         : table(layout, num_tensors),
           checked_gradients(num_tensors),
           checked_outputs(num_tensors),
           checked_payloads(num_tensors) {}
-    std::vector<PlannedLaunch> launches;
     GpuTable table;
     // By tensor: the addresses that were last found to be the device's memory.
     std::vector<GpuAddress> checked_gradients, checked_outputs, checked_payloads;
@@ -37,19 +43,28 @@ struct GpuSession::Impl {
   Status open(GpuStream stream);
   Status set_parameters();
   Status plan(EntryKind kind);
-  Status plan_encode(Call& call);
-  Status plan_decode(EntryKind kind, Call& call);
-  Status plan_finish(Call& call);
+  Status plan_entry(EntryKind runs, Plan& plan);
+  Status plan_encode(Plan& plan);
+  Status plan_init(Plan& plan);
+  Status plan_decode(EntryKind kind, Plan& plan);
+  Status plan_finish(Plan& plan);
   Result<std::int64_t> most(HostExprId expr) const;
   Status measure();
   Status measure_tensor(std::size_t tensor);
   Status place_memory();
   Status send_constants(GpuStream stream);
-  Status place_blocks(GpuStream stream);
   void place_buffers(EntryKind kind);
   GpuAddress own_address(std::size_t tensor, BufferIndex b) const;
   void note_what_follows_step();
   Status run_init(GpuStream stream);
+
+  // ---- session_blocks.cpp ----
+  Status count_blocks();
+  Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
+  bool is_narrow(const PlannedLaunch& step) const;
+  bool is_narrow_service(const PlannedLaunch& step) const;
+  void batch_steps();
+  Status send_blocks(GpuStream stream);
 
   // ---- session.cpp: states, wherever the device has them now ----
   Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
@@ -69,13 +84,14 @@ struct GpuSession::Impl {
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
   Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
   Status enqueue(EntryKind kind, GpuStream stream);
-  Status launch(const Call& made, const PlannedLaunch& planned, GpuStream stream);
+  Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
 
   const ProgramImage& image() const { return program->image(); }
   const ProgramInfo& info() const { return program->info(); }
   const GpuDevice& device() const { return *program->device(); }
   std::size_t num_tensors() const { return facts.size(); }
+  Plan& plan_of(EntryKind kind) { return plans[static_cast<std::size_t>(kind)]; }
   bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
   // Init shares the table of encode: neither has the other's buffers.
   Call& call_of(EntryKind kind) {
@@ -89,11 +105,12 @@ struct GpuSession::Impl {
 
   std::shared_ptr<const GpuProgram> program;
   GpuSessionOptions options;
+  GpuTuning tuning;
   GpuTensorLayout layout;
   std::vector<TensorFacts> facts;
   ParameterValues parameters, largest;
   std::array<std::unique_ptr<Call>, kNumEntries> calls;  // null: the program cannot
-  std::vector<PlannedLaunch> init_launches;
+  std::array<Plan, kNumEntries> plans;
   std::vector<PlannedBound> bounds;      // of all loops
   std::uint64_t parameters_version = 0;  // counts changes
   bool sizes_follow_step = false;
@@ -109,8 +126,10 @@ struct GpuSession::Impl {
   GpuArena::Piece call_words = 0, swapped = 0, outcomes = 0;
   std::size_t call_words_bytes = 0;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
-  // Blocks by kernel, then those of services; with many tensors, tables of num_tensors + 1 words.
-  std::vector<std::uint32_t> num_blocks;
+  // Blocks by kernel, then those of services; by the same, where those of each tensor begin, as
+  // num_tensors + 1 words; and whether no tensor has more than one.
+  std::vector<std::uint32_t> num_blocks, block_begins;
+  std::vector<bool> is_narrow_kernel;
 };
 
 }  // namespace cinch::rt

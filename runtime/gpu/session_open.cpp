@@ -35,6 +35,7 @@ PlannedLaunch service(GpuService which, std::uint32_t arg0 = kNoIndex,
 GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts)
     : program(std::move(loaded)),
       options(std::move(opts)),
+      tuning(options.tuning ? *options.tuning : gpu_tuning(program->device()->arch())),
       layout(gpu_tensor_layout(program->image())),
       parameters(program->info()),
       largest(program->info()) {
@@ -55,10 +56,12 @@ Status GpuSession::Impl::open(GpuStream stream) {
     if (Status status = plan(kind); !status) return status;
   }
   if (Status status = measure(); !status) return status;
+  if (Status status = count_blocks(); !status) return status;
+  batch_steps();
   const GpuDevice::Scope scope(device());
   if (Status status = place_memory(); !status) return status;
   if (Status status = send_constants(stream); !status) return status;
-  if (Status status = place_blocks(stream); !status) return status;
+  if (Status status = send_blocks(stream); !status) return status;
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
     if (calls[kind]) place_buffers(static_cast<EntryKind>(kind));
   }
@@ -105,77 +108,70 @@ Status GpuSession::Impl::plan(EntryKind kind) {
   if (!is_possible) return Ok{};
   auto& made = calls[static_cast<std::size_t>(kind)];
   made = std::make_unique<Call>(layout, num_tensors());
-  Call& call = *made;
   switch (kind) {
     case EntryKind::Encode:
-      return plan_encode(call);
+      return plan_encode(plan_of(kind));
     case EntryKind::Finish:
-      return plan_finish(call);
+      return plan_finish(plan_of(kind));
     default:
-      return plan_decode(kind, call);
+      return plan_decode(kind, plan_of(kind));
   }
 }
 
-Status GpuSession::Impl::plan_encode(Call& call) {
-  const auto bound = [this](HostExprId expr) { return most(expr); };
+Status GpuSession::Impl::plan_entry(EntryKind runs, Plan& plan) {
+  const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
+  return plan_steps(
+      image(), entry.steps, [this](HostExprId expr) { return most(expr); }, plan.steps, bounds);
+}
+
+Status GpuSession::Impl::plan_encode(Plan& plan) {
   const std::uint32_t type = options.dtype == kF16 ? 1 : 2;
   const BufferIndex gradient = buffer_of(BufferRole::Gradient);
-  if (!is_f32()) call.launches.push_back(service(GpuService::Widen, gradient, type));
-  const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Encode)];
-  if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
-    return status;
-  }
+  if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
+  if (Status status = plan_entry(EntryKind::Encode, plan); !status) return status;
   if (!image().messages.empty()) {
-    call.launches.push_back(service(GpuService::FindNonFinite, gradient));
+    plan.steps.push_back(service(GpuService::FindNonFinite, gradient));
   }
-  call.launches.push_back(service(GpuService::Seal));
-  if (!has(EntryKind::Init)) return Ok{};
-  const Entry& init = image().entries[static_cast<std::size_t>(EntryKind::Init)];
-  if (Status status = plan_steps(image(), init.steps, bound, init_launches, bounds); !status)
-    return status;
-  init_launches.push_back(
+  plan.steps.push_back(service(GpuService::Seal));
+  return has(EntryKind::Init) ? plan_init(plan_of(EntryKind::Init)) : Ok{};
+}
+
+Status GpuSession::Impl::plan_init(Plan& plan) {
+  if (Status status = plan_entry(EntryKind::Init, plan); !status) return status;
+  plan.steps.push_back(
       service(GpuService::Commit, kNoIndex, static_cast<std::uint32_t>(EntryKind::Init)));
   return Ok{};
 }
 
-Status GpuSession::Impl::plan_decode(EntryKind kind, Call& call) {
+Status GpuSession::Impl::plan_decode(EntryKind kind, Plan& plan) {
   const BufferIndex output = buffer_of(BufferRole::Output);
   const bool is_own = kind == EntryKind::Decode || has(EntryKind::DecodeAdd);
-  const EntryKind runs = is_own ? kind : EntryKind::Decode;
-  call.launches.push_back(service(GpuService::Open));
-  const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
-  const auto bound = [this](HostExprId expr) { return most(expr); };
-  if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
-    return status;
-  }
-  call.launches.push_back(service(GpuService::Fill, output));
-  if (!is_own) call.launches.push_back(service(GpuService::AddTo, output));
+  plan.steps.push_back(service(GpuService::Open));
+  if (Status status = plan_entry(is_own ? kind : EntryKind::Decode, plan); !status) return status;
+  plan.steps.push_back(service(GpuService::Fill, output));
+  if (!is_own) plan.steps.push_back(service(GpuService::AddTo, output));
   if (kind == EntryKind::Decode && !is_f32()) {
-    call.launches.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
+    plan.steps.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
   }
   return Ok{};
 }
 
-Status GpuSession::Impl::plan_finish(Call& call) {
+Status GpuSession::Impl::plan_finish(Plan& plan) {
   const BufferIndex sum = buffer_of(BufferRole::Gradient), output = buffer_of(BufferRole::Output);
   if (has(EntryKind::Finish)) {
-    const Entry& entry = image().entries[static_cast<std::size_t>(EntryKind::Finish)];
-    const auto bound = [this](HostExprId expr) { return most(expr); };
-    if (Status status = plan_steps(image(), entry.steps, bound, call.launches, bounds); !status) {
-      return status;
-    }
+    if (Status status = plan_entry(EntryKind::Finish, plan); !status) return status;
     if (!image().messages.empty()) {
-      call.launches.push_back(service(GpuService::FindNonFinite, sum));
+      plan.steps.push_back(service(GpuService::FindNonFinite, sum));
     }
-    call.launches.push_back(
+    plan.steps.push_back(
         service(GpuService::Commit, output, static_cast<std::uint32_t>(EntryKind::Finish)));
   } else {
     PlannedLaunch divide = service(GpuService::Divide, output, sum);
     divide.value = options.world;
-    call.launches.push_back(divide);
+    plan.steps.push_back(divide);
   }
   if (!is_f32()) {
-    call.launches.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
+    plan.steps.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
   }
   return Ok{};
 }
@@ -260,46 +256,6 @@ Status GpuSession::Impl::send_constants(GpuStream stream) {
   return Ok{};
 }
 
-// How many blocks each launch takes, and where those of each tensor begin.
-Status GpuSession::Impl::place_blocks(GpuStream stream) {
-  const std::size_t num_kernels = image().kernels.size();
-  const GpuTuning tuning = options.tuning ? *options.tuning : gpu_tuning(device().arch());
-  std::vector<std::uint32_t> firsts;
-  for (std::size_t k = 0; k <= num_kernels; ++k) {
-    std::uint64_t total = 0;
-    for (const TensorFacts& tensor : facts) {
-      firsts.push_back(static_cast<std::uint32_t>(total));
-      if (tensor.num_elems() == 0 && k < num_kernels) continue;
-      std::int64_t blocks = 1;
-      if (k == num_kernels) {
-        const std::int64_t each = tuning.service_elements;
-        blocks = std::clamp((tensor.num_elems() + each - 1) / each, std::int64_t{1},
-                            tuning.most_service_blocks);
-      } else if (!image().kernels[k].cuda.is_single_block) {
-        const auto per_block = static_cast<std::int64_t>(image().kernels[k].cuda.groups_per_block);
-        for (const ParameterValues* values : {&parameters, &largest}) {
-          const auto groups =
-              info().exprs.eval_int(image().kernels[k].num_groups, host_env(tensor, *values, 0));
-          if (!groups) return tl::unexpected<Error>(groups.error());
-          blocks = std::max(blocks, (*groups + per_block - 1) / per_block);
-        }
-        if (tuning.blocks_per_multiprocessor > 0) {
-          blocks = std::min(blocks, tuning.blocks_per_multiprocessor * device().multiprocessors());
-        }
-      }
-      total += static_cast<std::uint64_t>(blocks);
-    }
-    if (total > INT32_MAX) {
-      return fail(ErrorKind::Unavailable, "more blocks than a launch on a GPU can have");
-    }
-    firsts.push_back(static_cast<std::uint32_t>(total));
-    num_blocks.push_back(static_cast<std::uint32_t>(total));
-  }
-  if (first_blocks == GpuArena::kNone) return Ok{};
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(firsts.data());
-  return device().write(arena.address(first_blocks), {bytes, 4 * firsts.size()}, stream);
-}
-
 GpuAddress GpuSession::Impl::own_address(std::size_t tensor, BufferIndex b) const {
   const BufferInfo& buffer = image().buffers[b];
   if (buffer.role == BufferRole::Constant) return arena.address(constants[buffer.role_index]);
@@ -351,7 +307,7 @@ void GpuSession::Impl::note_what_follows_step() {
 }
 
 Status GpuSession::Impl::run_init(GpuStream stream) {
-  if (init_launches.empty()) return Ok{};
+  if (plan_of(EntryKind::Init).steps.empty()) return Ok{};
   return call(EntryKind::Init, 0, stream);
 }
 

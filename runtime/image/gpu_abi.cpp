@@ -31,17 +31,41 @@ GpuTensorLayout gpu_tensor_layout(const ProgramImage& image) {
                            image.kernels.size());
 }
 
-const char* gpu_service_symbol(GpuService service) {
+bool is_plain_service(GpuService service) {
+  return service != GpuService::Seal && service != GpuService::Commit &&
+         service != GpuService::Open;
+}
+
+const char* gpu_service_name(GpuService service) {
   switch (service) {
+    case GpuService::Zero:
+      return "zero";
+    case GpuService::Copy:
+      return "copy";
+    case GpuService::SetRound:
+      return "round";
+    case GpuService::Widen:
+      return "widen";
+    case GpuService::Narrow:
+      return "narrow";
+    case GpuService::Check:
+      return "check";
+    case GpuService::FindNonFinite:
+      return "find_nonfinite";
     case GpuService::Seal:
-      return "cinch_seal";
+      return "seal";
     case GpuService::Commit:
-      return "cinch_commit";
+      return "commit";
     case GpuService::Open:
-      return "cinch_open";
-    default:
-      return "cinch_serve";
+      return "open";
+    case GpuService::Fill:
+      return "fill";
+    case GpuService::AddTo:
+      return "add_to";
+    case GpuService::Divide:
+      return "divide";
   }
+  return "";
 }
 
 }  // namespace cinch::rt

@@ -28,6 +28,20 @@ struct GpuOutcome {
                                     // cleared it
 };
 
+/// What a launch does to a tensor, or one of the things that it does one after another.
+struct GpuStep {
+  std::int64_t value = 0;
+  std::uint32_t kernel = 0;  // an index of the image's kernels, or kGpuServiceBase + a GpuService
+  std::uint32_t arg0 = kNoIndex, arg1 = kNoIndex;
+  std::uint32_t is_guarded = 0;  // 1: leaves out tensors whose call has failed or is marked
+  std::uint32_t num_conditions = 0;
+  GpuCondition conditions[kMaxGpuConditions];
+};
+inline constexpr std::uint32_t kGpuServiceBase = std::uint32_t{1} << 16;
+
+/// The kernel that takes a list of steps, with a block for each tensor or as many as each step has.
+inline constexpr const char* kGpuStepsSymbol = "cinch_steps";
+
 /// The one parameter of every kernel, by value. Addresses are of the device.
 struct GpuLaunch {
   std::uint64_t tensors = 0;   // entries GpuTensorLayout::size_bytes apart
@@ -36,13 +50,12 @@ struct GpuLaunch {
   std::uint64_t status = 0;    // kStatusWords by tensor, of the call at hand
   std::uint64_t outcomes = 0;  // a GpuOutcome by tensor
   std::uint64_t first_block = 0;  // num_tensors + 1 words; 0: one tensor has all blocks
-  std::int64_t value = 0;
-  std::uint32_t num_tensors = 1, num_states = 0;
-  std::uint32_t service = 0;     // a GpuService, of those that share a kernel
-  std::uint32_t is_guarded = 0;  // 1: leaves out tensors whose call has failed or is marked
-  std::uint32_t arg0 = 0, arg1 = 0;
-  std::uint32_t num_conditions = 0;
-  GpuCondition conditions[kMaxGpuConditions];
+  std::uint64_t counts = 0;       // num_counts words by tensor, of the call at hand
+  std::uint64_t steps = 0;        // num_steps of GpuStep, for kGpuStepsSymbol; 0: `step`
+  std::uint32_t num_tensors = 1, num_states = 0, num_counts = 0, num_steps = 1;
+  std::uint32_t has_block_per_tensor = 0;  // 1: block b is all that tensor b has
+  std::uint32_t begins_call = 0;           // 1: kGpuStepsSymbol zeroes status and counts first
+  GpuStep step;
 };
 
 /// Byte offsets in the table's entry of one tensor, whose lists have the image's lengths:
@@ -62,9 +75,7 @@ GpuTensorLayout gpu_tensor_layout(std::size_t num_buffers, std::size_t num_sizes
                                   std::size_t num_params, std::size_t num_kernels);
 GpuTensorLayout gpu_tensor_layout(const ProgramImage& image);
 
-/// What every GPU image does beside its own kernels: seal, commit and open are kernels, the others
-/// share one. Each takes any number of blocks of kGpuServiceThreads.
-inline constexpr std::uint32_t kGpuServiceThreads = 256;
+/// What every GPU image does beside its own kernels, with any number of blocks.
 enum class GpuService : std::uint8_t {
   Zero,           // buffer arg0
   Copy,           // buffer arg0 from buffer arg1
@@ -83,8 +94,12 @@ enum class GpuService : std::uint8_t {
   Divide,  // buffer arg0 = buffer arg1 / float(value), f32
 };
 inline constexpr std::size_t kNumGpuServices = 13;
-/// The symbol of its kernel.
-const char* gpu_service_symbol(GpuService service);
+/// Those that know nothing of the program have a kernel of their own too, so that moves of much
+/// memory run at its speed: kGpuServeSymbol, in blocks of kGpuServiceThreads.
+inline constexpr const char* kGpuServeSymbol = "cinch_serve";
+inline constexpr std::uint32_t kGpuServiceThreads = 256;
+bool is_plain_service(GpuService service);
+const char* gpu_service_name(GpuService service);
 
 /// On a GPU status[kStatusFailed] also says what is wrong with a payload: kPayloadFaultBit, the
 /// number of the field (or count) from bit 8 on, and one of these.

@@ -132,6 +132,7 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
+  std::uint32_t gpu_steps_threads = 0;  // of a block of kGpuStepsSymbol; 0 where there is none
   std::vector<std::uint8_t>
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end
   bool counts_accesses = false;

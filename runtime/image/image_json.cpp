@@ -90,6 +90,7 @@ void describe(A& a, ProgramImage& x) {
   a("target", x.target)("fingerprint", x.fingerprint)("info", x.info)("buffers", x.buffers);
   a("size_exprs", x.size_exprs)("kernels", x.kernels)("messages", x.messages);
   a("entries", x.entries)("counts_accesses", x.counts_accesses);
+  a("gpu_steps_threads", x.gpu_steps_threads);
 }
 
 // Members are taken by non-const reference so that one `describe` serves both archives; the writer

@@ -132,9 +132,12 @@ class Validator {
     if (kernel.bytes_written.is_valid()) check_int(kernel.bytes_written, place + " bytes written");
   }
 
+  void check_threads(std::uint32_t threads, const std::string& place) {
+    require(threads % 32 == 0 && threads >= 32 && threads <= 1024, place, "threads of a block");
+  }
+
   void check_launch(const CudaLaunch& launch, const std::string& place) {
-    const bool are_warps = launch.block_threads % 32 == 0 && launch.block_threads >= 32;
-    require(are_warps && launch.block_threads <= 1024, place, "threads of a block");
+    check_threads(launch.block_threads, place);
     require(launch.groups_per_block >= 1, place, "groups of a block");
   }
 

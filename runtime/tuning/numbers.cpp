@@ -15,6 +15,9 @@ constexpr std::int64_t kBlocksPerMultiprocessor[] = {0, 2, 4, 8, 16, 32};
 constexpr std::int64_t kServiceElements[] = {1024, 2048, 4096, 8192, 16384};
 constexpr std::int64_t kMostServiceBlocks[] = {256, 1024, 4096, 16384};
 
+constexpr std::int64_t kOneLaunchElements[] = {8 * kKiB, 16 * kKiB, 32 * kKiB, 64 * kKiB,
+                                               128 * kKiB};
+
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 constexpr std::int64_t kManyBlocks = std::int64_t{1} << 20;
 
@@ -36,6 +39,9 @@ constexpr TuningNumber<GpuTuning> kGpuNumbers[] = {
      &GpuTuning::service_elements, 1, kMany, false, kServiceElements},
     {"most_service_blocks", "blocks of such a kernel and tensor, at most",
      &GpuTuning::most_service_blocks, 1, kManyBlocks, false, kMostServiceBlocks},
+    {"one_launch_elements",
+     "a call for tensors that have no more is one launch, with a block for each tensor",
+     &GpuTuning::one_launch_elements, 0, kMany, false, kOneLaunchElements},
 };
 
 }  // namespace

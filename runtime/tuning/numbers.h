@@ -20,6 +20,7 @@ struct GpuTuning {
   std::int64_t blocks_per_multiprocessor = 0;
   std::int64_t service_elements = 4096;
   std::int64_t most_service_blocks = 4096;
+  std::int64_t one_launch_elements = 65536;
   friend bool operator==(const GpuTuning&, const GpuTuning&) = default;
 };
 

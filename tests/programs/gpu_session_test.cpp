@@ -82,6 +82,12 @@ class GpuSessionTest : public ::testing::Test {
     EXPECT_TRUE(session) << (session ? "" : session.error().message);
     return std::move(*session);
   }
+  // As for large tensors.
+  static rt::GpuSessionOptions many_launches() {
+    rt::GpuSessionOptions options;
+    options.tuning = rt::GpuTuning{.one_launch_elements = 0};
+    return options;
+  }
   static rt::Session open_on_cpu(const std::string& name, std::int64_t n,
                                  std::uint32_t number = 0) {
     rt::SessionOptions options;
@@ -205,11 +211,32 @@ TEST_F(GpuSessionTest, capture_needs_a_call_with_the_same_memory_before) {
 
 // ---- lists ----
 
+TEST_F(GpuSessionTest, small_tensors_take_one_launch) {
+  rt::GpuSessionOptions f16;
+  f16.dtype = kF16;
+  for (const char* name : {"onebit", "topk", "dgc", "terngrad", "rounds"}) {
+    for (const rt::GpuSessionOptions& options : {rt::GpuSessionOptions(), f16}) {
+      const auto small = open(name, {65536, 1, 0, 700}, options);
+      const auto large = open(name, {65537, 1, 0, 700}, options);
+      for (const auto kind : {rt::EntryKind::Encode, rt::EntryKind::Decode}) {
+        EXPECT_EQ(small.num_launches(kind), 1u) << name;
+        EXPECT_GT(large.num_launches(kind), 1u) << name;
+      }
+    }
+  }
+}
+
+// Steps that one block does go together where their neighbours do, too.
+TEST_F(GpuSessionTest, finishing_steps_share_launches) {
+  const auto session = open("onebit", {1 << 20});
+  EXPECT_EQ(session.num_launches(rt::EntryKind::Encode), 2u);  // the sweep; scalars and the seal
+}
+
 TEST_F(GpuSessionTest, many_tensors_take_the_launches_of_one) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t i = 0; i < 40; ++i) sizes.push_back(i * i * 7 % 1500);
-  auto list = open("topk", sizes);
-  auto one = open("topk", {1500});
+  auto list = open("topk", sizes, many_launches());
+  auto one = open("topk", {1500}, many_launches());
   for (const auto kind : {rt::EntryKind::Encode, rt::EntryKind::Decode, rt::EntryKind::Finish}) {
     EXPECT_GT(one.num_launches(kind), 0u);
     EXPECT_EQ(list.num_launches(kind), one.num_launches(kind));
@@ -559,7 +586,7 @@ TEST_F(GpuSessionTest, survives_every_failing_call_of_the_driver) {
   auto cpu = open_on_cpu("threshold", 1500);
   const Bytes expected = encode_on_cpu(cpu, gradient(1500), 0);
   for (std::uint64_t i = 0;; ++i) {
-    auto session = open("threshold", {1500});
+    auto session = open("threshold", {1500}, many_launches());
     const GpuAddress from = upload(gradient(1500));
     const GpuPayload to = payload_for(session);
     emulator::fail_call(i, rt::kGpuOutOfMemory);

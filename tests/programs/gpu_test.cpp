@@ -1,5 +1,5 @@
 // Whole programs on the emulated GPU against a CPU session, bit for bit: lists of tensors of the
-// edge sizes in one launch, single tensors, several kinds of data, steps with states between them;
+// edge sizes, each call in one launch and in many, single tensors, several kinds of data, steps with states between them;
 // a non-finite gradient in one tensor leaves the others unharmed. The order of blocks and warps is
 // another one in every test. Random programs run, too. CINCH_LONG=1 runs all sizes and data.
 #include <fmt/format.h>
@@ -65,8 +65,13 @@ class GpuCheck : public ::testing::Test {
     const auto program = rt::GpuProgram::load(*device, std::move(*image));
     ASSERT_TRUE(program) << program.error().message;
     on_gpu_ = *program;
-    for (const std::vector<Case>& list : lists(compiled->oracle.info.is_matrix)) {
-      EXPECT_EQ(run_list(list), "") << describe(list);
+    // The first list both ways; the others in turn.
+    bool has_many = true;
+    const std::vector<std::vector<Case>> all = lists(compiled->oracle.info.is_matrix);
+    for (const std::vector<Case>& list : all) {
+      EXPECT_EQ(run_list(list, has_many), "") << describe(list);
+      if (&list == &all.front()) EXPECT_EQ(run_list(list, !has_many), "") << describe(list);
+      has_many = !has_many;
       if (HasFailure()) break;
     }
     on_gpu_.reset();
@@ -120,7 +125,8 @@ class GpuCheck : public ::testing::Test {
     return make_gradient(kind, one.rows * one.cols, 17 * step + 5);
   }
 
-  std::string run_list(const std::vector<Case>& list) {
+  // Each call in one launch, or in as many as for large tensors.
+  std::string run_list(const std::vector<Case>& list, bool has_many_launches) {
     std::vector<rt::SessionOptions> options;
     std::vector<rt::Session> sessions;
     std::uint64_t steps = 0;
@@ -132,7 +138,9 @@ class GpuCheck : public ::testing::Test {
       steps = std::max(steps, one.steps);
     }
     std::string error;
-    const auto gpu = GpuList::open(on_gpu_, options, error);
+    rt::GpuTuning tuning;
+    if (has_many_launches) tuning.one_launch_elements = 0;
+    const auto gpu = GpuList::open(on_gpu_, options, error, tuning);
     if (!gpu) return "open on the GPU: " + error;
     for (std::uint64_t step = 0; step < steps && error.empty(); ++step) {
       error = run_step_of(list, sessions, *gpu, step);

@@ -9,6 +9,7 @@ struct Place {
 };
 
 CINCH_FN Place find_place(const CinchLaunch& launch) {
+  if (launch.has_block_per_tensor != 0u) return {blockIdx.x, 0u, 1u};
   if (launch.first_block == nullptr) return {0u, blockIdx.x, gridDim.x};
   u32 low = 0, high = launch.num_tensors;  // first_block[low] <= blockIdx.x < first_block[high]
   while (high - low > 1u) {
@@ -21,6 +22,10 @@ CINCH_FN Place find_place(const CinchLaunch& launch) {
   }
   const u32 first = launch.first_block[low];
   return {low, blockIdx.x - first, launch.first_block[low + 1u] - first};
+}
+
+CINCH_FN u32* status_of(const CinchLaunch& launch, Place place) {
+  return launch.status + kStatusWords * place.tensor;
 }
 
 CINCH_FN u64 num_elems(const CinchTensor& args) {
@@ -38,13 +43,13 @@ CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
 
 // The same for all threads of the block. Blocks that run at the same time may set the status, so
 // threads agree on what they saw.
-CINCH_FN bool takes_part(const CinchLaunch& launch, const CinchTensor& args, const u32* status) {
+CINCH_FN bool takes_part(const CinchStep& step, const CinchTensor& args, const u32* status) {
   // Of no elements nothing ran that could have written a condition.
-  bool stays_out = launch.num_conditions != 0u && num_elems(args) == 0u;
-  for (u32 i = 0; i < launch.num_conditions; ++i) {
-    stays_out = stays_out || !holds(args, launch.conditions[i]);
+  bool stays_out = step.num_conditions != 0u && num_elems(args) == 0u;
+  for (u32 i = 0; i < step.num_conditions; ++i) {
+    stays_out = stays_out || !holds(args, step.conditions[i]);
   }
-  if (launch.is_guarded == 0u) return !stays_out;
+  if (step.is_guarded == 0u) return !stays_out;
   const volatile u32* seen = status;
   return __syncthreads_or(int(stays_out || (seen[0] | seen[1]) != 0u)) == 0;
 }
@@ -55,6 +60,20 @@ struct Threads {
 };
 CINCH_FN Threads threads_of(Place place) {
   return {u64(place.block) * blockDim.x + threadIdx.x, u64(place.num_blocks) * blockDim.x};
+}
+
+// The words of a call, zeroed by the block that does all of it.
+CINCH_FN void begin_call(const CinchLaunch& launch, u32* status, Place place) {
+  u32* const counts = launch.counts + u64(launch.num_counts) * place.tensor;
+  for (u32 i = threadIdx.x; i < kStatusWords; i += blockDim.x) status[i] = 0u;
+  for (u32 i = threadIdx.x; i < launch.num_counts; i += blockDim.x) counts[i] = 0u;
+  __syncthreads();
+}
+
+// Addresses come from tables: that they are of global memory is for us to say.
+CINCH_FN u8* in_global(u8* address) {
+  __builtin_assume(__isGlobal(address));
+  return address;
 }
 
 // Have the two buffers of a state changed places?

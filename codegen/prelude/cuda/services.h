@@ -113,43 +113,44 @@ CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
 
 // The services that the wire has no part in (GpuService of runtime/image/gpu_abi.h); `to` and
 // `from` are the buffers that arg0 and arg1 name, or null.
-CINCH_FN void serve(const CinchLaunch& launch, const CinchTensor& args, u32 tensor, u32* status,
-                    Threads threads, u8* to, const u8* from) {
+CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const CinchTensor& args,
+                    u32* status, Place place, u8* to, const u8* from) {
+  const Threads threads = threads_of(place);
   const u64 count = num_elems(args);
   const bool is_first = threads.rank == 0u;
   u8* const outside = static_cast<u8*>(args.tensor);
-  switch (launch.service) {
+  switch (step.kernel) {
     case kServiceZero:
-      return zero_bytes(threads, to, args.bytes[launch.arg0]);
+      return zero_bytes(threads, to, args.bytes[step.arg0]);
     case kServiceCopy:
-      return move_bytes(threads, to, from, args.bytes[launch.arg0]);
+      return move_bytes(threads, to, from, args.bytes[step.arg0]);
     case kServiceSetRound:
       if (is_first) {
-        *reinterpret_cast<i64*>(to) = launch.value + i64(args.sizes[launch.arg1]);
+        *reinterpret_cast<i64*>(to) = step.value + i64(args.sizes[step.arg1]);
       }
       return;
     case kServiceCheck:
-      if (is_first && args.sizes[launch.arg0] == 0u) {
-        fail_call(status, launch.arg1 | kConditionBit);
+      if (is_first && args.sizes[step.arg0] == 0u) {
+        fail_call(status, step.arg1 | kConditionBit);
       }
       return;
     case kServiceWiden:
-      return widen(threads, to, outside, count, launch.arg1);
+      return widen(threads, to, outside, count, step.arg1);
     case kServiceNarrow:
-      if (status[1] == 0u) narrow(threads, outside, to, count, launch.arg1);
+      if (status[1] == 0u) narrow(threads, outside, to, count, step.arg1);
       return;
     case kServiceFindNonFinite:
       if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);
       return;
     case kServiceFill:
       if ((status[0] & 1u) != 0u) fill_nan(threads, to, count);
-      if (is_first) note_outcome(launch.outcomes[tensor], status);
+      if (is_first) note_outcome(launch.outcomes[place.tensor], status);
       return;
     case kServiceAddTo:
       if (status[1] == 0u) add_to(threads, outside, to, count);
       return;
     case kServiceDivide:
-      return divide(threads, to, from, count, f32(launch.value));
+      return divide(threads, to, from, count, f32(step.value));
   }
 }
 

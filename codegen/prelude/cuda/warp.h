@@ -91,9 +91,14 @@ CINCH_FN void fail_call(u32* status, u32 message) {
   }
 }
 
-// A block's own histogram joins the one in memory.
-CINCH_FN void add_bins(u32* to, const u32* own, u32 num_bins) {
-  for (u32 i = threadIdx.x; i < num_bins; i += blockDim.x) {
+// A block's own histogram, cleared, and joining the one in memory.
+template <u32 Warps>
+CINCH_FN void clear_bins(Team<Warps> block, u32* own, u32 num_bins) {
+  for (u32 i = block.rank; i < num_bins; i += Team<Warps>::kThreads) own[i] = 0u;
+}
+template <u32 Warps>
+CINCH_FN void add_bins(Team<Warps> block, u32* to, const u32* own, u32 num_bins) {
+  for (u32 i = block.rank; i < num_bins; i += Team<Warps>::kThreads) {
     if (own[i] != 0u) atomicAdd(to + i, own[i]);
   }
 }

@@ -66,6 +66,9 @@ CINCH_EMULATED_CAS(unsigned short)
 CINCH_EMULATED_CAS(unsigned long long)
 #undef CINCH_EMULATED_CAS
 
+CINCH_EMULATED_FN bool __isGlobal(const void*) {
+  return true;
+}
 CINCH_EMULATED_FN void __threadfence() {
   cinch_emulated_fence(0);
 }

@@ -298,8 +298,11 @@ class BitsRun::Comparison {
     const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
     std::vector<std::uint8_t> value = cuda_args(kernel, groups);
     void* params[] = {value.data()};
-    const auto status = by_cuda_.gpu().launch(
-        cuda_, kernel.info.symbol, static_cast<void**>(params), {blocks}, {shape.block_threads});
+    const std::string symbol = shape.is_single_block ? rt::kGpuStepsSymbol : kernel.info.symbol;
+    const std::uint32_t threads =
+        shape.is_single_block ? cuda_steps_threads(program_) : shape.block_threads;
+    const auto status =
+        by_cuda_.gpu().launch(cuda_, symbol, static_cast<void**>(params), {blocks}, {threads});
     return status ? std::string()
                   : fmt::format("n {}, {} blocks: {}", at_.n, blocks, status.error().message);
   }
@@ -324,6 +327,7 @@ class BitsRun::Comparison {
     launch.tensors = by_cuda_.hold(table_.data(), table_.size());
     launch.swapped = by_cuda_.hold(swapped.data(), 4 * swapped.size());
     launch.status = reinterpret_cast<std::uint64_t>(by_cuda_.status());
+    launch.step.kernel = static_cast<std::uint32_t>(&kernel - program_.kernels.data());
     std::vector<std::uint8_t> bytes(sizeof launch);
     std::memcpy(bytes.data(), &launch, sizeof launch);
     return bytes;

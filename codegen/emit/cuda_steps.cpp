@@ -1,0 +1,166 @@
+// Bodies of cuda_steps.h.
+#include "codegen/emit/cuda_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/c_family.h"
+#include "codegen/emit/cuda_kernel.h"
+#include "runtime/image/gpu_abi.h"
+
+namespace cinch::codegen {
+namespace {
+
+class KernelWriter {
+ public:
+  KernelWriter(const kir::KernelProgram& program, std::uint32_t block_warps,
+               std::vector<std::string>& symbols)
+      : program_(program),
+        block_warps_(block_warps),
+        symbols_(symbols),
+        warps_(steps_warps(program, block_warps)) {}
+
+  std::string emit() {
+    for (const kir::Kernel& kernel : program_.kernels) {
+      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+      if (!shape.is_single_block) emit_own(kernel, shape);
+    }
+    emit_serve();
+    emit_shared();
+    emit_step_functions();
+    emit_run_step();
+    emit_steps();
+    return out_.take();
+  }
+
+ private:
+  void line(const std::string& text) { out_.line(text); }
+
+  // What every kernel begins with.
+  void open_kernel(const std::string& symbol, std::uint32_t threads) {
+    symbols_.push_back(symbol);
+    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", threads));
+    line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", symbol));
+    line("const Place place = find_place(launch);");
+    line("CinchTensor& args = launch.tensors[place.tensor];");
+    line("u32* const status = status_of(launch, place);");
+  }
+
+  void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
+    open_kernel(kernel.info.symbol, 32 * shape.block_warps);
+    line(fmt::format("__shared__ {}_shared<{}u> shared;", kernel.info.symbol, shape.block_warps));
+    line(fmt::format(
+        "if (takes_part(launch.step, args, status)) {}<{}u, true>(launch, args, status, "
+        "place, shared);",
+        body_name(kernel), shape.block_warps));
+    line("}");
+    out_.blank();
+  }
+
+  void emit_serve() {
+    open_kernel(rt::kGpuServeSymbol, rt::kGpuServiceThreads);
+    line(
+        "if (takes_part(launch.step, args, status)) serve_buffers(launch, launch.step, args, "
+        "status, place);");
+    line("}");
+    out_.blank();
+  }
+
+  // Functions of one warp are the first warp's work; they share nothing with the others.
+  std::uint32_t warps_of(const kir::Kernel& kernel) const {
+    return kernel.info.is_sequential ? 1 : warps_;
+  }
+
+  // What the block shares in a step: of one step at a time.
+  void emit_shared() {
+    line("union StepShared {");
+    line("u64 word;");
+    for (const kir::Kernel& kernel : program_.kernels) {
+      line(fmt::format("{0}_shared<{1}u> {0};", kernel.info.symbol, warps_of(kernel)));
+    }
+    line("};");
+    line("static __shared__ StepShared step_shared;");
+    out_.blank();
+  }
+
+  // Each a function of its own: compilers take longer than in proportion to a function's length.
+  void open_step(const std::string& name) {
+    line(
+        fmt::format("static __device__ __noinline__ void {}(const CinchLaunch& launch, const "
+                    "CinchStep& step, CinchTensor& args, u32* status, Place place) {{",
+                    name));
+  }
+
+  void emit_step_functions() {
+    for (const kir::Kernel& kernel : program_.kernels) {
+      open_step(kernel.info.symbol + "_step");
+      line(fmt::format("{}<{}u, false>(launch, args, status, place, step_shared.{});",
+                       body_name(kernel), warps_of(kernel), kernel.info.symbol));
+      line("}");
+    }
+    for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
+      open_step(std::string(service) + "_step");
+      line(fmt::format("{}(launch, step, args, status, place);", service));
+      line("}");
+    }
+    out_.blank();
+  }
+
+  void emit_run_step() {
+    line(
+        "CINCH_FN void run_step(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
+        "args, u32* status, Place place) {");
+    line("switch (step.kernel) {");
+    for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
+      const kir::Kernel& kernel = program_.kernels[k];
+      line(fmt::format("case {}u: {}return {}_step(launch, step, args, status, place);", k,
+                       warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
+                       kernel.info.symbol));
+    }
+    line("case kServiceSeal: return seal_payload_step(launch, step, args, status, place);");
+    line("case kServiceCommit: return commit_states_step(launch, step, args, status, place);");
+    line("case kServiceOpen: return open_payload_step(launch, step, args, status, place);");
+    line("default: return serve_buffers_step(launch, step, args, status, place);");
+    line("}");
+    line("}");
+    out_.blank();
+  }
+
+  // What a step stored, in shared or global memory, the next may read: they are the same block's.
+  void emit_steps() {
+    open_kernel(rt::kGpuStepsSymbol, 32 * warps_);
+    line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
+    line("#pragma unroll 1");
+    line("for (u32 i = 0; i < launch.num_steps; ++i) {");
+    line("const CinchStep& step = launch.steps == nullptr ? launch.step : launch.steps[i];");
+    line("if (takes_part(step, args, status)) run_step(launch, step, args, status, place);");
+    line("__syncthreads();");
+    line("}");
+    line("}");
+  }
+
+  const kir::KernelProgram& program_;
+  const std::uint32_t block_warps_;
+  std::vector<std::string>& symbols_;
+  const std::uint32_t warps_;
+  SourceWriter out_;
+};
+
+}  // namespace
+
+std::string emit_kernels(const kir::KernelProgram& program, std::uint32_t block_warps,
+                         std::vector<std::string>& symbols) {
+  return KernelWriter(program, block_warps, symbols).emit();
+}
+
+std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps) {
+  std::uint32_t warps = block_warps;
+  for (const kir::Kernel& kernel : program.kernels) {
+    if (kernel.info.is_sequential) continue;
+    warps = std::min(warps, cuda_shape(program, kernel, block_warps).block_warps);
+  }
+  return warps;
+}
+
+}  // namespace cinch::codegen
