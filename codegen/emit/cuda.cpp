@@ -150,7 +150,8 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   for (const kir::Kernel& kernel : program.kernels) {
     source.text += CudaKernelEmitter(program, kernel, options.block_warps).emit() + "\n";
   }
-  source.text += emit_services(program) + emit_kernels(program, options.block_warps, source.symbols);
+  source.text +=
+      emit_services(program) + emit_kernels(program, options.block_warps, source.symbols);
   source.text += "}  // namespace cinch\n";
   return source;
 }

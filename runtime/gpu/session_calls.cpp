@@ -251,7 +251,7 @@ Status GpuSession::Impl::launch(EntryKind kind, const GpuBatch& batch, bool begi
   args.swapped = arena.address(swapped);
   args.status = arena.address(call_words);
   args.outcomes = arena.address(outcomes);
-  args.counts = arena.address(call_words) + 4 * kStatusWords * num_tensors();
+  args.counts = arena.address(call_words) + std::size_t{4} * kStatusWords * num_tensors();
   if (!batch.is_narrow && first_blocks != GpuArena::kNone) {
     args.first_block = arena.address(first_blocks) + 4 * shape * (num_tensors() + 1);
   }

@@ -56,7 +56,7 @@ TEST(CudaText, opens_with_the_kernel_ir_and_includes_nothing) {
   EXPECT_THAT(source.text, StartsWith("// program \"sample_compact\""));
   EXPECT_THAT(source.text, Not(HasSubstr("#include")));
   EXPECT_THAT(source.symbols, ::testing::Contains("compact"));
-  EXPECT_THAT(source.symbols, ::testing::Contains("cinch_seal"));
+  EXPECT_THAT(source.symbols, ::testing::Contains("cinch_steps"));
   EXPECT_EQ(source.target.arch, "sm_90");
 }
 
