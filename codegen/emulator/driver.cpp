@@ -51,7 +51,9 @@ GpuCode device_name(char* name, int size, int) {
   return kGpuSuccess;
 }
 GpuCode device_attribute(int* value, int attribute, int) {
-  *value = attribute == static_cast<int>(rt::GpuAttribute::Multiprocessors) ? 1 : 0;
+  const bool is_one = attribute == static_cast<int>(rt::GpuAttribute::Multiprocessors) ||
+                      attribute == static_cast<int>(rt::GpuAttribute::MemoryPools);
+  *value = is_one ? 1 : 0;
   return kGpuSuccess;
 }
 GpuCode context_retain(rt::GpuContext* context, int) {
@@ -78,7 +80,12 @@ GpuCode memory_info(std::size_t* free_bytes, std::size_t* total_bytes) {
 }
 GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
   if (GpuCode code; g_driver->fails(code)) return code;
-  const auto memory = g_driver->gpu.allocate(size_bytes);
+  auto memory = g_driver->gpu.allocate(size_bytes);
+  if (!memory) {
+    // What streams would give back by now.
+    g_driver->drain_all();
+    memory = g_driver->gpu.allocate(size_bytes);
+  }
   if (!memory) return g_driver->code_of(tl::unexpected(memory.error()), kGpuOutOfMemory);
   *address = reinterpret_cast<GpuAddress>(*memory);
   return kGpuSuccess;
@@ -87,6 +94,33 @@ GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
 GpuCode memory_free(GpuAddress address) {
   g_driver->drain_all();
   return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
+}
+// Addresses are known at once; there is memory at them when the stream comes to it.
+GpuCode memory_alloc_async(GpuAddress* address, std::size_t size_bytes, GpuStream stream) {
+  const rt::GpuStreamObject* found = g_driver->find(stream);
+  if (found == nullptr) return kGpuInvalidHandle;
+  if (found->is_capturing) return kGpuInvalidValue;
+  if (const GpuCode code = memory_alloc(address, size_bytes); code != kGpuSuccess) return code;
+  void* const memory = pointer(*address);
+  const GpuCode code =
+      g_driver->code_of(g_driver->gpu.mark_absent(memory, size_bytes), kGpuInvalidValue);
+  if (code != kGpuSuccess) return code;
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.mark_uninitialised(memory, size_bytes),
+                             kGpuInvalidValue);
+  });
+}
+GpuCode memory_free_async(GpuAddress address, GpuStream stream) {
+  const rt::GpuStreamObject* found = g_driver->find(stream);
+  if (found == nullptr) return kGpuInvalidHandle;
+  if (found->is_capturing) return kGpuInvalidValue;
+  return g_driver->enqueue(stream, [=] {
+    return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
+  });
+}
+GpuCode context_synchronize() {
+  g_driver->drain_all();
+  return kGpuSuccess;
 }
 GpuCode pointer_attribute(void* value, int attribute, GpuAddress address) {
   if (!g_driver->gpu.contains(pointer(address), 1)) return kGpuInvalidValue;
@@ -267,6 +301,9 @@ rt::GpuDriver make_table() {
   table.memory_info = memory_info;
   table.memory_alloc = memory_alloc;
   table.memory_free = memory_free;
+  table.memory_alloc_async = memory_alloc_async;
+  table.memory_free_async = memory_free_async;
+  table.context_synchronize = context_synchronize;
   table.pointer_attribute = pointer_attribute;
   table.copy_to_device = copy_to_device;
   table.copy_to_host = copy_to_host;

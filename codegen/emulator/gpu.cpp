@@ -70,6 +70,12 @@ struct Gpu::Device {
   std::uint64_t generation = 0, num_launches = 0;
   std::vector<Finding> findings;
 
+  // Within one allocation that is there already.
+  bool has(const void* p, std::size_t size_bytes) const {
+    if (!arena.contains(p, size_bytes)) return false;
+    return size_bytes == 0 || (arena.state()[arena.offset_of(p)] & kAllocated) != 0;
+  }
+
   rt::Status mark(void* memory, std::size_t size_bytes, std::uint8_t state) const {
     if (!arena.contains(memory, size_bytes)) return outside("memory written by the host");
     std::memset(arena.state() + arena.offset_of(memory), state, size_bytes);
@@ -97,19 +103,19 @@ std::size_t Gpu::memory_bytes() const {
 }
 
 rt::Status Gpu::copy_to(void* device, const void* host, std::size_t size_bytes) {
-  if (!contains(device, size_bytes)) return outside("copy to the device");
+  if (!device_->has(device, size_bytes)) return outside("copy to the device");
   if (size_bytes > 0) std::memcpy(device, host, size_bytes);
   return mark_initialised(device, size_bytes);
 }
 
 rt::Status Gpu::copy_from(void* host, const void* device, std::size_t size_bytes) const {
-  if (!contains(device, size_bytes)) return outside("copy from the device");
+  if (!device_->has(device, size_bytes)) return outside("copy from the device");
   if (size_bytes > 0) std::memcpy(host, device, size_bytes);
   return rt::Ok{};
 }
 
 rt::Status Gpu::copy(void* to, const void* from, std::size_t size_bytes) {
-  if (!contains(to, size_bytes) || !contains(from, size_bytes)) {
+  if (!device_->has(to, size_bytes) || !device_->has(from, size_bytes)) {
     return outside("copy within the device");
   }
   if (size_bytes == 0) return rt::Ok{};
@@ -121,7 +127,7 @@ rt::Status Gpu::copy(void* to, const void* from, std::size_t size_bytes) {
 }
 
 rt::Status Gpu::fill(void* device, std::uint8_t byte, std::size_t size_bytes) {
-  if (!contains(device, size_bytes)) return outside("fill");
+  if (!device_->has(device, size_bytes)) return outside("fill");
   if (size_bytes > 0) std::memset(device, byte, size_bytes);
   return mark_initialised(device, size_bytes);
 }
@@ -132,6 +138,10 @@ rt::Status Gpu::mark_initialised(void* device, std::size_t size_bytes) {
 
 rt::Status Gpu::mark_uninitialised(void* device, std::size_t size_bytes) {
   return device_->mark(device, size_bytes, kAllocated);
+}
+
+rt::Status Gpu::mark_absent(void* device, std::size_t size_bytes) {
+  return device_->mark(device, size_bytes, 0);
 }
 
 bool Gpu::contains(const void* p, std::size_t size_bytes) const {

@@ -53,6 +53,9 @@ class Gpu {
   /// For what the host wrote by itself; and for memory whose contents no longer mean anything.
   rt::Status mark_initialised(void* device, std::size_t size_bytes);
   rt::Status mark_uninitialised(void* device, std::size_t size_bytes);
+  /// For what is allocated but not yet there, until it is marked uninitialised: out of bounds for
+  /// kernels and copies.
+  rt::Status mark_absent(void* device, std::size_t size_bytes);
 
   /// Is the range within one allocation? Were all of its bytes written?
   bool contains(const void* p, std::size_t size_bytes) const;

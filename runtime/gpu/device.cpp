@@ -37,6 +37,7 @@ Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int 
   attribute(GpuAttribute::ComputeMajor, major);
   attribute(GpuAttribute::ComputeMinor, minor);
   attribute(GpuAttribute::Multiprocessors, device->multiprocessors_);
+  attribute(GpuAttribute::MemoryPools, device->has_memory_pools_);
   if (code == kGpuSuccess) code = driver.context_retain(&device->context_, device->device_);
   if (Status status = gpu_status(driver, code, "opening the device"); !status) {
     return tl::unexpected<Error>(status.error());
@@ -108,14 +109,21 @@ Status GpuDevice::check_memory(GpuAddress address) const {
   return Ok{};
 }
 
+namespace {
+
+std::string allocating(std::size_t size_bytes) {
+  return fmt::format("allocating {} bytes on the device", size_bytes);
+}
+
+}  // namespace
+
 Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
                                       std::size_t size_bytes) {
   GpuMemory memory;
   if (size_bytes == 0) return memory;
   const GpuDevice::Scope scope(*device);
   const GpuCode code = device->driver().memory_alloc(&memory.address_, size_bytes);
-  const std::string what = fmt::format("allocating {} bytes on the device", size_bytes);
-  if (Status status = device->status(code, what.c_str()); !status) {
+  if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
     return tl::unexpected<Error>(status.error());
   }
   memory.size_bytes_ = size_bytes;
@@ -123,10 +131,27 @@ Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
   return memory;
 }
 
+Result<GpuMemory> GpuMemory::allocate_on(std::shared_ptr<const GpuDevice> device,
+                                         std::size_t size_bytes, GpuStream stream) {
+  if (!device->has_memory_pools()) return allocate(std::move(device), size_bytes);
+  GpuMemory memory;
+  if (size_bytes == 0) return memory;
+  const GpuDevice::Scope scope(*device);
+  const GpuCode code = device->driver().memory_alloc_async(&memory.address_, size_bytes, stream);
+  if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  memory.size_bytes_ = size_bytes;
+  memory.is_pooled_ = true;
+  memory.device_ = std::move(device);
+  return memory;
+}
+
 GpuMemory::GpuMemory(GpuMemory&& other) noexcept
     : device_(std::move(other.device_)),
       address_(std::exchange(other.address_, 0)),
-      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+      size_bytes_(std::exchange(other.size_bytes_, 0)),
+      is_pooled_(std::exchange(other.is_pooled_, false)) {}
 
 GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   if (this == &other) return *this;
@@ -134,13 +159,20 @@ GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   device_ = std::move(other.device_);
   address_ = std::exchange(other.address_, 0);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
+  is_pooled_ = std::exchange(other.is_pooled_, false);
   return *this;
 }
 
 void GpuMemory::release() {
   if (address_ == 0) return;
   const GpuDevice::Scope scope(*device_);
-  device_->driver().memory_free(address_);
+  const GpuDriver& driver = device_->driver();
+  if (is_pooled_) {
+    driver.context_synchronize();
+    driver.memory_free_async(address_, nullptr);
+  } else {
+    driver.memory_free(address_);
+  }
   address_ = 0;
 }
 
@@ -149,11 +181,11 @@ GpuArena::Piece GpuArena::add(std::size_t size_bytes) {
   return sizes_.size() - 1;
 }
 
-Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device) {
+Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream) {
   addresses_.assign(sizes_.size(), 0);
   for (const std::size_t size : sizes_) total_bytes_ += aligned(size);
   if (!device->driver().allocates_apart) {
-    auto block = GpuMemory::allocate(device, total_bytes_);
+    auto block = GpuMemory::allocate_on(device, total_bytes_, stream);
     if (!block) return tl::unexpected<Error>(block.error());
     GpuAddress at = block->address();
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -164,7 +196,7 @@ Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device) {
     return Ok{};
   }
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    auto block = GpuMemory::allocate(device, sizes_[i]);
+    auto block = GpuMemory::allocate_on(device, sizes_[i], stream);
     if (!block) return tl::unexpected<Error>(block.error());
     addresses_[i] = block->address();
     blocks_.push_back(std::move(*block));

@@ -24,6 +24,8 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   const std::string& name() const { return name_; }  // "NVIDIA H100 80GB HBM3"
   const std::string& arch() const { return arch_; }  // "sm_90"
   int multiprocessors() const { return multiprocessors_; }
+  /// Can memory be allocated in the order of a stream?
+  bool has_memory_pools() const { return has_memory_pools_ != 0; }
 
   /// Can kernels of this device work at the address? Managed memory counts as any device's. Errors:
   /// InvalidArgument (memory of the host, of another device, or of nobody: says which), Device.
@@ -51,7 +53,7 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
  private:
   explicit GpuDevice(const GpuDriver& driver) : driver_(driver) {}
   const GpuDriver& driver_;
-  int ordinal_ = 0, device_ = 0, multiprocessors_ = 0;
+  int ordinal_ = 0, device_ = 0, multiprocessors_ = 0, has_memory_pools_ = 0;
   GpuContext context_ = nullptr;
   std::string name_, arch_;
 };
@@ -62,6 +64,10 @@ class GpuMemory {
   /// Errors: OutOfMemory, Device. Contents are undefined. Of 0 bytes nothing is allocated.
   static Result<GpuMemory> allocate(std::shared_ptr<const GpuDevice> device,
                                     std::size_t size_bytes);
+  /// The same in the order of a stream, without waiting for the device, where it has memory pools:
+  /// work of other streams comes after what the stream has now.
+  static Result<GpuMemory> allocate_on(std::shared_ptr<const GpuDevice> device,
+                                       std::size_t size_bytes, GpuStream stream);
   GpuMemory() = default;
   ~GpuMemory() { release(); }
   GpuMemory(GpuMemory&& other) noexcept;
@@ -71,10 +77,12 @@ class GpuMemory {
   std::size_t size_bytes() const { return size_bytes_; }
 
  private:
+  /// Waits for the device: neither streams nor graphs that used the memory are known.
   void release();
   std::shared_ptr<const GpuDevice> device_;
   GpuAddress address_ = 0;
   std::size_t size_bytes_ = 0;
+  bool is_pooled_ = false;
 };
 
 /// Many pieces of memory that are asked for first and allocated together: in one block, or apart
@@ -85,8 +93,8 @@ class GpuArena {
   static constexpr Piece kNone = SIZE_MAX;
   /// A piece of memory, at a multiple of 256.
   Piece add(std::size_t size_bytes);
-  /// Once. Errors as of GpuMemory::allocate.
-  Status allocate(const std::shared_ptr<const GpuDevice>& device);
+  /// Once, in the order of the stream. Errors as of GpuMemory::allocate.
+  Status allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream);
   /// 0 for kNone and for a piece of no bytes.
   GpuAddress address(Piece piece) const { return piece == kNone ? 0 : addresses_[piece]; }
   std::size_t size_bytes(Piece piece) const { return sizes_[piece]; }

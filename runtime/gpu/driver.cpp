@@ -40,6 +40,9 @@ void find_device_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.memory_info, "cuMemGetInfo_v2");
   symbols.find(driver.memory_alloc, "cuMemAlloc_v2");
   symbols.find(driver.memory_free, "cuMemFree_v2");
+  symbols.find(driver.memory_alloc_async, "cuMemAllocAsync");
+  symbols.find(driver.memory_free_async, "cuMemFreeAsync");
+  symbols.find(driver.context_synchronize, "cuCtxSynchronize");
   symbols.find(driver.pointer_attribute, "cuPointerGetAttribute");
   symbols.find(driver.copy_to_device, "cuMemcpyHtoDAsync_v2");
   symbols.find(driver.copy_to_host, "cuMemcpyDtoHAsync_v2");

@@ -62,6 +62,9 @@ struct GpuDriver {
   GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
   GpuCode (*memory_alloc)(GpuAddress* address, std::size_t size_bytes);
   GpuCode (*memory_free)(GpuAddress address);
+  GpuCode (*memory_alloc_async)(GpuAddress* address, std::size_t size_bytes, GpuStream stream);
+  GpuCode (*memory_free_async)(GpuAddress address, GpuStream stream);
+  GpuCode (*context_synchronize)();
   GpuCode (*pointer_attribute)(void* value, int attribute, GpuAddress address);
   GpuCode (*copy_to_device)(GpuAddress to, const void* from, std::size_t size_bytes,
                             GpuStream stream);

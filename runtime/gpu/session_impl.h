@@ -51,7 +51,7 @@ struct GpuSession::Impl {
   Result<std::int64_t> most(HostExprId expr) const;
   Status measure();
   Status measure_tensor(std::size_t tensor);
-  Status place_memory();
+  Status place_memory(GpuStream stream);
   Status send_constants(GpuStream stream);
   void place_buffers(EntryKind kind);
   GpuAddress own_address(std::size_t tensor, BufferIndex b) const;

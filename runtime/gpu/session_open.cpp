@@ -59,7 +59,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
   if (Status status = count_blocks(); !status) return status;
   batch_steps();
   const GpuDevice::Scope scope(device());
-  if (Status status = place_memory(); !status) return status;
+  if (Status status = place_memory(stream); !status) return status;
   if (Status status = send_constants(stream); !status) return status;
   if (Status status = send_blocks(stream); !status) return status;
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
@@ -225,8 +225,8 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   return Ok{};
 }
 
-Status GpuSession::Impl::place_memory() {
-  if (Status status = arena.allocate(program->device()); !status) return status;
+Status GpuSession::Impl::place_memory(GpuStream stream) {
+  if (Status status = arena.allocate(program->device(), stream); !status) return status;
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
     if (calls[kind]) calls[kind]->table.place(arena.address(table_pieces[kind]));
   }

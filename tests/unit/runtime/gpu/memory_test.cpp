@@ -1,0 +1,98 @@
+// Memory of a device over the emulated driver: in the order of a stream, and at once where the
+// device has no memory pools.
+#include <gtest/gtest.h>
+
+#include "codegen/emulator/driver.h"
+#include "runtime/gpu/device.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kBytes = 1000;
+
+GpuCode no_attributes(int* value, int, int) {
+  *value = 0;
+  return kGpuSuccess;
+}
+
+class GpuMemoryTest : public ::testing::Test {
+ protected:
+  GpuMemoryTest()
+      : driver(emulator::start_driver({.memory_bytes = std::size_t{1} << 20})),
+        device(*GpuDevice::open(driver)) {
+    driver.stream_create(&stream, 0);
+  }
+  GpuCode fill_on(GpuStream where, GpuAddress at) const {
+    const GpuCode code = driver.fill(at, 1, kBytes, where);
+    return code == kGpuSuccess ? driver.stream_synchronize(where) : code;
+  }
+
+  const GpuDriver& driver;
+  std::shared_ptr<const GpuDevice> device;
+  GpuStream stream = nullptr;
+};
+
+TEST_F(GpuMemoryTest, IsThereWhenItsStreamComesToIt) {
+  ASSERT_TRUE(device->has_memory_pools());
+  const auto memory = GpuMemory::allocate_on(device, kBytes, stream);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->size_bytes(), kBytes);
+  // Another stream is too early.
+  EXPECT_NE(fill_on(nullptr, memory->address()), kGpuSuccess);
+  EXPECT_EQ(fill_on(stream, memory->address()), kGpuSuccess);
+  EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
+}
+
+TEST_F(GpuMemoryTest, IsGoneWhenItsStreamComesToThat) {
+  GpuAddress address = 0;
+  ASSERT_EQ(driver.memory_alloc_async(&address, kBytes, stream), kGpuSuccess);
+  ASSERT_EQ(driver.fill(address, 1, kBytes, stream), kGpuSuccess);
+  ASSERT_EQ(driver.memory_free_async(address, stream), kGpuSuccess);
+  ASSERT_EQ(driver.stream_synchronize(stream), kGpuSuccess);
+  EXPECT_NE(fill_on(stream, address), kGpuSuccess);
+  ASSERT_EQ(driver.memory_free_async(address, stream), kGpuSuccess);
+  EXPECT_NE(driver.stream_synchronize(stream), kGpuSuccess);
+}
+
+TEST_F(GpuMemoryTest, IsGivenBackAndFoundAgain) {
+  for (int i = 0; i < 100; ++i) {
+    auto memory = GpuMemory::allocate_on(device, std::size_t{1} << 19, stream);
+    ASSERT_TRUE(memory) << i << ": " << memory.error().message;
+    const GpuMemory moved = std::move(*memory);
+    EXPECT_NE(moved.address(), 0u);
+  }
+  EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+  const auto much = GpuMemory::allocate_on(device, std::size_t{1} << 21, stream);
+  ASSERT_FALSE(much);
+  EXPECT_EQ(much.error().kind, ErrorKind::OutOfMemory);
+}
+
+TEST_F(GpuMemoryTest, NeedsAStreamThatIsThereAndNotCapturing) {
+  ASSERT_EQ(driver.capture_begin(stream, 0), kGpuSuccess);
+  EXPECT_FALSE(GpuMemory::allocate_on(device, kBytes, stream));
+  GpuGraph graph = nullptr;
+  driver.capture_end(stream, &graph);
+  driver.graph_destroy(graph);
+  EXPECT_TRUE(GpuMemory::allocate_on(device, kBytes, stream));
+  driver.stream_destroy(stream);
+  const auto memory = GpuMemory::allocate_on(device, kBytes, stream);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().kind, ErrorKind::InvalidArgument);
+}
+
+TEST_F(GpuMemoryTest, IsThereAtOnceWhereTheDeviceHasNoPools) {
+  static GpuDriver without;  // outlives the device
+  without = driver;
+  without.device_attribute = no_attributes;
+  without.memory_alloc_async = nullptr;
+  without.memory_free_async = nullptr;
+  const auto old = *GpuDevice::open(without);
+  EXPECT_FALSE(old->has_memory_pools());
+  const auto memory = GpuMemory::allocate_on(old, kBytes, stream);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
+}
+
+}  // namespace
+}  // namespace cinch::rt
