@@ -221,7 +221,8 @@ Status GpuSession::Impl::call(EntryKind kind, std::uint64_t step, GpuStream stre
     return fail(ErrorKind::InvalidArgument,
                 "a call can be captured after the same call was made with the same memory");
   }
-  call_of(kind).was_made = true;
+  // Of init no gradient or payload is bound.
+  if (kind != EntryKind::Init) call_of(kind).was_made = true;
   return enqueue(kind, stream);
 }
 

@@ -40,8 +40,21 @@ constexpr const char* kRounds = R"(compressor rounds(times: u32 = 2 in [0, 9]) {
 }
 )";
 
+// A state that begins with another value than zero.
+constexpr const char* kStarted = R"(compressor started {
+  state s: [f32; n] = 2.0
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    s = s + g
+    wire { value: s }
+  }
+  decode(w) { w.value }
+}
+)";
+
 ProgramFile program_file(const std::string& name) {
   if (name == "rounds") return *make_program(name, kRounds);
+  if (name == "started") return *make_program(name, kStarted);
   for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
     if (path.stem() == name) return *read_program(path);
   }
@@ -195,6 +208,15 @@ TEST_F(GpuSessionTest, a_captured_call_is_replayed_with_new_steps_and_parameters
   }
   driver.graph_exec_destroy(exec);
   driver.graph_destroy(graph);
+}
+
+TEST_F(GpuSessionTest, prepares_only_calls_that_were_made) {
+  auto session = open("started", {100});
+  for (const auto kind : {rt::EntryKind::Encode, rt::EntryKind::Decode}) {
+    const auto status = session.prepare(kind, 0, nullptr);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
+  }
 }
 
 TEST_F(GpuSessionTest, capture_needs_a_call_with_the_same_memory_before) {
