@@ -93,6 +93,11 @@ void CudaKernelEmitter::emit_shared() {
   if (shape_.has_look_back) {
     line(fmt::format("u64* const slots = {};", share("u64", "slots", "[kBlockWarps + 1u]")));
   }
+  if (uses(kernel_, InstrKind::argsort_row)) {
+    line(fmt::format("u32* const digits = {}[{}];",
+                     share("u32", "digits", "[kBlockWarps][kSortWords]"),
+                     shape_.team_warps == 1 ? "warp" : "0"));
+  }
   bool has_bins = false;
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {

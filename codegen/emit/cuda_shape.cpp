@@ -13,11 +13,13 @@ using kir::InstrKind;
 
 // What a block may declare without asking the driver for more.
 constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
+// Of a sort, by warp: kSortWords of the prelude.
+constexpr std::uint64_t kSortBytes = std::uint64_t{4} * (256 + 1);
 // Rows up to this length are one warp's work.
 constexpr std::int64_t kWarpRowElems = 4096;
 
 struct Uses {
-  bool running_sum = false, look_back = false;
+  bool running_sum = false, look_back = false, argsort = false;
   std::uint32_t stage_bits = 0;
   std::uint64_t block_bytes = 0;  // shared once per block
   std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
@@ -36,6 +38,9 @@ void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const ki
       return;
     case InstrKind::look_back:
       uses.look_back = true;
+      return;
+    case InstrKind::argsort_row:
+      uses.argsort = true;
       return;
     case InstrKind::store_linear: {
       const rt::BufferInfo& buffer = program.buffers[instr.buffers[0]];
@@ -93,6 +98,7 @@ std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const Cu
   }
   std::uint64_t per_warp = uses.stage_bits ? 4 * (4 * std::uint64_t{uses.stage_bits} + 2) : 0;
   if (shape.team_warps > 1) per_warp += uses.item_bytes;
+  if (uses.argsort) per_warp += kSortBytes;
   const std::uint64_t teams = shape.block_warps / shape.team_warps;
   return uses.block_bytes + teams * per_team + shape.block_warps * per_warp;
 }

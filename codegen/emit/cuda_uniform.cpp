@@ -87,10 +87,10 @@ void CudaKernelEmitter::emit_uniform_memory(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
   if (instr.kind == InstrKind::argsort_row) {
-    return line(fmt::format("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {});",
-                            stored, buffer, buffer_name(instr.buffers[1]),
-                            buffer_name(instr.buffers[2]), name(instr.operands[0]),
-                            name(instr.operands[1]), instr.descending));
+    return line(
+        fmt::format("argsort_row<{}>(team, {}, {}, {}, {}, is_active ? {} : i64(0), {}, digits);",
+                    stored, buffer, buffer_name(instr.buffers[1]), buffer_name(instr.buffers[2]),
+                    name(instr.operands[0]), name(instr.operands[1]), instr.descending));
   }
   const std::string index = name(instr.operands[0]);
   if (instr.kind == InstrKind::store_at) {

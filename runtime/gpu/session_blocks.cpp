@@ -111,6 +111,7 @@ Status GpuSession::Impl::send_blocks(GpuStream stream) {
   };
   for (const Plan& plan : plans) {
     std::vector<GpuStep> steps;
+    steps.reserve(plan.steps.size());
     for (const PlannedLaunch& step : plan.steps) steps.push_back(gpu_step(step));
     Status status = send(plan.table, steps.data(), sizeof(GpuStep) * steps.size());
     if (!status) return status;

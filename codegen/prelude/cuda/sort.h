@@ -1,81 +1,159 @@
 // sort.h: stable order of the elements of a row. Needs storage.h.
 //
-// Merge sort by ranks: runs double in every pass, and each element finds its place by counting, in
-// the run beside its own, what stands before it. Any number of threads; the same result as any
-// other stable sort.
+// Radix sort from the lowest digit up. In a pass each warp of the team counts the digits of its
+// part of the row (parts are in order), one warp makes places of all counts, and each warp moves
+// its part in order, lanes of the same digit one behind the other. Passes whose digit is the same
+// in the whole row move nothing. Any number of threads; the same result as any other stable sort.
 
 namespace cinch {
 
-// Does a stand strictly before b? NaN comes last in either direction; -0 equals +0.
+constexpr u32 kDigitBits = 8, kDigits = 1u << kDigitBits;
+// Shared words of a team, for each of its warps: counts, which become places, and one more.
+constexpr u32 kSortWords = kDigits + 1u;
+
 template <class T>
-CINCH_FN bool sorts_before(T a, T b, bool descending) {
+using SortBits = typename RawOf<sizeof(T) <= 4 ? 32 : 64>::Type;
+
+// Bits that compare, as unsigned numbers, as the elements do. NaN comes last in either direction;
+// -0 equals +0.
+template <class T>
+CINCH_FN SortBits<T> sort_bits(T x, bool descending) {
+  using Bits = SortBits<T>;
+  constexpr Bits kTop = Bits(1) << (8 * sizeof(Bits) - 1);
+  Bits bits = Bits(x);
   if constexpr (lang::kIsFloat<T>) {
-    if (a != a) return false;
-    if (b != b) return true;
+    if (x != x) return ~Bits(0);
+    bits = x == T(0) ? Bits(0) : Bits(lang::bits_of(x));
+    bits = (bits & kTop) != 0u ? ~bits : bits | kTop;
+  } else if constexpr (T(-1) < T(0)) {
+    bits ^= kTop;
   }
-  return descending ? b < a : a < b;
+  return descending ? Bits(~bits) : bits;
 }
 
-// Of the sorted run order[0 .. len): how many elements stand before `key`; with `ties`, equal ones
-// too.
+// A part of the row at hand, as one pass sees it.
 template <class S>
-CINCH_FN u64 count_before(const u8* keys, i64 begin, const u32* order, u64 len,
-                          typename S::Compute key, bool ties, bool descending) {
-  u64 low = 0, high = len;
-  while (low < high) {
-    const u64 middle = low + (high - low) / 2;
-    const auto other = load_one<S>(keys, begin + order[middle]);
-    const bool is_before =
-        ties ? !sorts_before(key, other, descending) : sorts_before(other, key, descending);
-    if (is_before) {
-      low = middle + 1;
-    } else {
-      high = middle;
+struct SortPass {
+  const u8* keys;
+  i64 begin;
+  const u32* from;
+  u32* to;
+  u32 shift;
+  bool descending;
+
+  __device__ __forceinline__ u32 digit(u32 element) const {
+    const auto key = load_one<S>(keys, begin + i64(element));
+    return u32(sort_bits(key, descending) >> shift) & (kDigits - 1u);
+  }
+};
+
+template <class S>
+CINCH_FN void count_digits(const SortPass<S>& pass, u64 first, u64 end, u32* counts) {
+#pragma unroll 1
+  for (u32 d = lane_index(); d < kDigits; d += 32u) counts[d] = 0u;
+  __syncwarp();
+#pragma unroll 1
+  for (u64 i = first + lane_index(); i < end; i += 32u) {
+    atomicAdd(counts + pass.digit(pass.from[i]), 1u);
+  }
+}
+
+// By one warp: the counts of all parts become the places where the elements go. Does one digit have
+// all `len` elements?
+template <u32 Parts>
+CINCH_FN bool place_digits(u32* counts, u64 len) {
+  constexpr u32 kOwn = kDigits / 32u;  // digits of a lane
+  const u32 first = kOwn * lane_index();
+  u32 sum = 0;
+  bool is_one = false;
+#pragma unroll 1
+  for (u32 d = first; d < first + kOwn; ++d) {
+    u32 total = 0;
+    for (u32 part = 0; part < Parts; ++part) total += counts[part * kSortWords + d];
+    is_one = is_one || total == len;
+    sum += total;
+  }
+  u32 upto = sum;
+#pragma unroll
+  for (u32 distance = 1; distance < 32u; distance *= 2) {
+    const u32 other = __shfl_up_sync(kAllLanes, upto, distance);
+    if (lane_index() >= distance) upto += other;
+  }
+  u32 place = upto - sum;
+#pragma unroll 1
+  for (u32 d = first; d < first + kOwn; ++d) {
+    for (u32 part = 0; part < Parts; ++part) {
+      u32& count = counts[part * kSortWords + d];
+      const u32 before = place;
+      place += count;
+      count = before;
     }
   }
-  return low;
+  return __any_sync(kAllLanes, is_one) != 0;
 }
 
-template <class S, u32 Warps>
-CINCH_FN void merge_runs(Team<Warps> team, const u8* keys, i64 begin, u64 len, u64 width,
-                         const u32* from, u32* to, bool descending) {
-  for (u64 i = team.rank; i < len; i += Team<Warps>::kThreads) {
-    const u64 first = i / (2 * width) * (2 * width);
-    const u64 middle = first + width < len ? first + width : len;
-    const u64 end = first + 2 * width < len ? first + 2 * width : len;
-    const auto key = load_one<S>(keys, begin + from[i]);
-    const bool is_left = i < middle;
-    const u64 other = is_left ? middle : first;
-    const u64 other_len = is_left ? end - middle : middle - first;
-    const u64 before =
-        count_before<S>(keys, begin, from + other, other_len, key, !is_left, descending);
-    to[is_left ? i + before : i - (middle - first) + before] = from[i];
+template <class S>
+CINCH_FN void move_part(const SortPass<S>& pass, u64 first, u64 end, u32* places) {
+#pragma unroll 1
+  for (u64 row = first; row < end; row += 128u) {
+    u32 elements[4], digits[4];
+    CINCH_EACH {
+      const u64 i = row + 32u * c + lane_index();
+      elements[c] = i < end ? pass.from[i] : 0u;
+      digits[c] = i < end ? pass.digit(elements[c]) : kDigits;
+    }
+    CINCH_EACH {
+      const u32 peers = __match_any_sync(kAllLanes, digits[c]);
+      const u32 rank = u32(__popc(peers & ((1u << lane_index()) - 1u)));
+      const bool is_there = digits[c] < kDigits;
+      const u32 place = is_there ? places[digits[c]] : 0u;
+      __syncwarp();
+      if (is_there && rank == 0u) places[digits[c]] = place + u32(__popc(peers));
+      __syncwarp();
+      if (is_there) pass.to[place + rank] = elements[c];
+    }
   }
-  team.sync();
 }
 
 // order[begin .. begin + len) becomes the stable order of keys[begin .. begin + len), relative to
-// begin; `scratch` has the same place for as many.
+// begin; `scratch` has the same place for as many. `shared`: kSortWords for each warp of the team.
 template <class S, u32 Warps>
 CINCH_FN void argsort_row(Team<Warps> team, const u8* keys, u8* order_bytes, u8* scratch_bytes,
-                          i64 begin, i64 signed_len, bool descending) {
+                          i64 begin, i64 signed_len, bool descending, u32* shared) {
+  using Bits = SortBits<typename S::Compute>;
   const u64 len = signed_len > 0 ? u64(signed_len) : 0u;
   u32* const order = reinterpret_cast<u32*>(order_bytes) + begin;
   u32* const scratch = reinterpret_cast<u32*>(scratch_bytes) + begin;
-  u32 passes = 0;
-  while ((1ull << passes) < len) ++passes;
-  // Passes alternate between the two; the last one ends in `order`.
-  u32* from = passes % 2 == 0 ? order : scratch;
-  u32* to = passes % 2 == 0 ? scratch : order;
+  const u32 part = Warps == 1 ? 0u : warp_index();
+  const u64 each = (len + 32u * Warps - 1u) / (32u * Warps) * 32u;
+  const u64 first = part * each < len ? part * each : len;
+  const u64 end = first + each < len ? first + each : len;
+  u32* const own = shared + part * kSortWords;
+  u32* const is_sorted = shared + kDigits;  // beside the first part's counts
+  SortPass<S> pass = {keys, begin, order, scratch, 0u, descending};
   team.sync();
-  for (u64 i = team.rank; i < len; i += Team<Warps>::kThreads) from[i] = u32(i);
+  for (u64 i = team.rank; i < len; i += Team<Warps>::kThreads) order[i] = u32(i);
   team.sync();
-  for (u64 width = 1; width < len; width *= 2) {
-    merge_runs<S>(team, keys, begin, len, width, from, to, descending);
-    u32* const swapped = from;
-    from = to;
-    to = swapped;
+#pragma unroll 1
+  for (; len > 1u && pass.shift < 8 * sizeof(Bits); pass.shift += kDigitBits) {
+    count_digits(pass, first, end, own);
+    team.sync();
+    if (part == 0u) {
+      const bool is_one = place_digits<Warps>(shared, len);
+      if (lane_index() == 0u) *is_sorted = is_one ? 1u : 0u;
+    }
+    team.sync();
+    if (*is_sorted != 0u) continue;
+    move_part(pass, first, end, own);
+    team.sync();
+    u32* const moved = pass.to;
+    pass.to = pass.from == order ? order : scratch;
+    pass.from = moved;
   }
+  if (pass.from != order) {
+    for (u64 i = team.rank; i < len; i += Team<Warps>::kThreads) order[i] = pass.from[i];
+  }
+  team.sync();
 }
 
 }  // namespace cinch
