@@ -20,6 +20,7 @@
 #include "runtime/session/session.h"
 #include "tests/gpu/on_device.h"
 #include "tests/programs/harness/gpu_list.h"
+#include "tests/programs/harness/gpu_types.h"
 #include "tests/programs/harness/gradients.h"
 
 namespace cinch::testing {
@@ -70,7 +71,8 @@ StepResult without_messages(StepResult result, bool is_empty) {
 
 // A list of tensors through both devices.
 std::string check_list(const Programs& program, const std::vector<std::int64_t>& sizes,
-                       std::uint64_t seed, std::uint64_t steps) {
+                       std::uint64_t seed, std::uint64_t steps,
+                       const std::optional<rt::GpuTuning>& tuning) {
   std::vector<rt::SessionOptions> options;
   std::vector<rt::Session> sessions;
   for (const std::int64_t n : sizes) {
@@ -81,7 +83,7 @@ std::string check_list(const Programs& program, const std::vector<std::int64_t>&
     sessions.push_back(std::move(*session));
   }
   std::string error;
-  const auto list = GpuList::open(program.gpu, options, error);
+  const auto list = GpuList::open(program.gpu, options, error, tuning);
   if (!list) return "GPU: " + error;
   for (std::uint64_t step = 0; step < steps; ++step) {
     std::vector<std::vector<float>> gradients;
@@ -102,56 +104,21 @@ std::string check_list(const Programs& program, const std::vector<std::int64_t>&
   return {};
 }
 
-// One tensor of f16 or bf16: payload and decoded tensor.
 std::string check_type(const Programs& program, std::int64_t n, DType dtype) {
   rt::SessionOptions options = cpu_options(n, 3, 0);
   shape(options, program.cpu->info().is_matrix);
-  auto cpu = rt::Session::open(program.cpu, options);
-  if (!cpu) return "CPU: " + cpu.error().message;
-  rt::GpuSessionOptions on_gpu;
-  on_gpu.dtype = dtype;
-  on_gpu.seed = 3;
-  on_gpu.tensors = {{options.rows, options.cols, 0, 0}};
-  auto gpu = rt::GpuSession::open(program.gpu, on_gpu);
-  if (!gpu) return "GPU: " + gpu.error().message;
-  // The high halves of f32 are bf16 and, taken as f16, numbers too; infinities are masked away.
-  std::vector<std::uint16_t> values;
-  for (const float x : make_gradient(DataKind::Normal, cpu->num_elems(), 5)) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    values.push_back(static_cast<std::uint16_t>((bits >> 16) & 0xbfff));
-  }
-  Memory memory(program.gpu->device());
-  const rt::GpuAddress from = memory.hold(values.data(), 2 * values.size());
-  const std::int64_t bound = *gpu->payload_bound(0);
-  const rt::GpuPayload to{memory.hold(nullptr, static_cast<std::size_t>(bound)), bound};
-  const auto expected = cpu->encode({values.data(), dtype, cpu->num_elems()}, 1);
-  if (!gpu->encode({&from, 1}, {&to, 1}, 1, nullptr)) return "encode on the GPU";
-  const auto outcome = gpu->collect(nullptr);
-  if (!outcome) return outcome.error().message;
-  if (expected.has_value() != (*outcome)[0].status.has_value()) return "one device fails to encode";
-  if (!expected) return {};
-  const std::vector<std::uint8_t> payload(expected->begin(), expected->end());
-  if (static_cast<std::size_t>((*outcome)[0].payload_bytes) != payload.size() ||
-      memory.read(to.address, payload.size()) != payload) {
-    return "payloads differ";
-  }
-  std::vector<std::uint16_t> decoded(values.size());
-  const rt::GpuAddress out = memory.hold(nullptr, 2 * values.size());
-  if (!cpu->decode(payload, {decoded.data(), dtype, cpu->num_elems()}, 1)) return "decode";
-  if (!gpu->decode({&to, 1}, {&out, 1}, 1, nullptr)) return "decode on the GPU";
-  const std::vector<std::uint8_t> found = memory.read(out, 2 * values.size());
-  const bool is_same = std::memcmp(found.data(), decoded.data(), found.size()) == 0;
-  return is_same ? std::string() : "decoded tensors differ";
+  return compare_types(program.cpu, program.gpu, options, dtype);
 }
 
 // A graph of encode and decode, replayed over steps.
-std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t steps) {
+std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t steps,
+                        const std::optional<rt::GpuTuning>& tuning) {
   rt::SessionOptions options = cpu_options(n, 3, 0);
   shape(options, program.cpu->info().is_matrix);
   auto cpu = rt::Session::open(program.cpu, options);
   rt::GpuSessionOptions on_gpu;
   on_gpu.seed = 3;
+  on_gpu.tuning = tuning;
   on_gpu.tensors = {{options.rows, options.cols, 0, 0}};
   auto gpu = rt::GpuSession::open(program.gpu, on_gpu);
   if (!cpu || !gpu) return "open";
@@ -195,7 +162,7 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
 }
 
 std::string check_huge(const Programs& program) {
-  return check_list(program, {(std::int64_t{1} << 31) + 5}, 3, 1);
+  return check_list(program, {(std::int64_t{1} << 31) + 5}, 3, 1, {});
 }
 
 std::string check(const Programs& program, const Options& options) {
@@ -204,11 +171,15 @@ std::string check(const Programs& program, const Options& options) {
   const std::uint64_t steps = options.quick ? 2 : 10;
   const std::uint64_t seeds = options.quick ? 1 : 3;
   std::string error;
+  // Every size by many launches and by one.
+  const rt::GpuTuning many{.one_launch_elements = 0};
+  const rt::GpuTuning one{.one_launch_elements = INT64_MAX};
   for (std::uint64_t seed = 1; seed <= seeds && error.empty(); ++seed) {
-    error = check_list(program, sizes, seed, steps);
+    error = check_list(program, sizes, seed, steps, many);
   }
+  if (error.empty()) error = check_list(program, sizes, seeds + 1, 2, one);
   for (const std::int64_t n : sizes) {
-    if (error.empty() && !options.quick) error = check_list(program, {n}, 7, 2);
+    if (error.empty() && !options.quick) error = check_list(program, {n}, 7, 2, {});
   }
   for (const DType dtype : {kF16, kBF16}) {
     for (const std::int64_t n : {std::int64_t{1}, std::int64_t{1025}, sizes.back()}) {
@@ -216,7 +187,9 @@ std::string check(const Programs& program, const Options& options) {
       if (!error.empty()) return fmt::format("{}: {}", dtype_name(dtype), error);
     }
   }
-  if (error.empty()) error = check_graph(program, sizes.back(), steps);
+  for (const rt::GpuTuning& tuning : {many, one}) {
+    if (error.empty()) error = check_graph(program, sizes.back(), steps, tuning);
+  }
   return error;
 }
 

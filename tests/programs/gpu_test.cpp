@@ -1,8 +1,8 @@
 // Whole programs on the emulated GPU against a CPU session, bit for bit: lists of tensors of the
 // edge sizes, each call in one launch and in many, single tensors, several kinds of data, steps
-// with states between them; a non-finite gradient in one tensor leaves the others unharmed. The
-// order of blocks and warps is another one in every test. Random programs run, too. CINCH_LONG=1
-// runs all sizes and data.
+// with states between them; a non-finite gradient in one tensor leaves the others unharmed; f16 and
+// bf16. The order of blocks and warps is another one in every test. Random programs run, too.
+// CINCH_LONG=1 runs all sizes and data.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "tests/programs/generator/generator.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_list.h"
+#include "tests/programs/harness/gpu_types.h"
 #include "tests/programs/harness/matrix.h"
 
 namespace cinch::testing {
@@ -73,6 +74,11 @@ class GpuCheck : public ::testing::Test {
       EXPECT_EQ(run_list(list, is_first), "") << describe(list);
       if (is_long_run()) EXPECT_EQ(run_list(list, !is_first), "") << describe(list);
       if (HasFailure()) break;
+    }
+    for (const DType dtype : {kF16, kBF16}) {
+      if (HasFailure() || is_random_) break;
+      const rt::SessionOptions options = options_for(program_, all.back().back(), 1);
+      EXPECT_EQ(compare_types(loaded_, on_gpu_, options, dtype), "") << dtype_name(dtype);
     }
     on_gpu_.reset();
   }
