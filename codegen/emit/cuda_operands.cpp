@@ -90,20 +90,17 @@ const CudaKernelEmitter::Item& CudaKernelEmitter::item(const Instr& instr) {
 
 // A tuple with its shuffles, in front of the function.
 void CudaKernelEmitter::emit_tuple(Item& item) {
-  std::string fields, down, get;
+  std::string fields, shuffled;
   const std::size_t n = item.types.size() + (item.has_flag ? 1 : 0);
   for (std::size_t i = 0; i < n; ++i) {
     const bool is_flag = i == item.types.size();
     const std::string field = is_flag ? "has" : fmt::format("v{}", i);
     fields += fmt::format(" {} {};", is_flag ? "bool" : c_type(item.types[i]), field);
-    down += fmt::format("{}lane_down(x.{}, distance)", i ? ", " : "", field);
-    get += fmt::format("{}lane_get(x.{}, lane)", i ? ", " : "", field);
+    shuffled += fmt::format("{}lane_xor(x.{}, bits)", i ? ", " : "", field);
   }
   preamble_.line(fmt::format("struct {} {{{} }};", item.type, fields));
-  preamble_.line(fmt::format(
-      "CINCH_FN {0} lane_down(const {0}& x, u32 distance) {{ return {{{1}}}; }}", item.type, down));
-  preamble_.line(fmt::format("CINCH_FN {0} lane_get(const {0}& x, u32 lane) {{ return {{{1}}}; }}",
-                             item.type, get));
+  preamble_.line(fmt::format("CINCH_FN {0} lane_xor(const {0}& x, u32 bits) {{ return {{{1}}}; }}",
+                             item.type, shuffled));
 }
 
 std::string CudaKernelEmitter::item_part(const Item& item, const std::string& text,

@@ -11,20 +11,34 @@ CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
   CINCH_EACH columns[c] = empty;
 }
 
-// Column j takes in column j + 64, j + 32, … j + 1: 32 columns apart is eight lanes apart, below
-// four inside a lane. Lanes whose columns are taken in already go on with values that nobody reads.
+// What two lanes, which differ in one bit of their number, make of an item each: the one without
+// the bit comes first. Both get it.
+template <class Item, class Join>
+CINCH_FN Item join_across(Item own, Item other, u32 bit, Join join) {
+  const bool is_second = (lane_index() & bit) != 0u;
+  return join(is_second ? other : own, is_second ? own : other);
+}
+
+// Column j takes in column j + 64, j + 32, … j + 1; 32 columns apart is eight lanes apart. Lanes
+// share the columns out as they go, so that eight shuffles do: after the first step lanes 0 to 15
+// have columns 4l and 4l + 1, the others 4l + 2 and 4l + 3, after the second each has one. All
+// lanes get the result.
 template <class Item, class Join>
 CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
-  Item x[4];
-  CINCH_EACH x[c] = columns[c];
+  const bool has_late = (lane_index() & 16u) != 0u, has_odd = (lane_index() & 8u) != 0u;
+  Item pair[2];
 #pragma unroll
-  for (u32 distance = 16; distance >= 1u; distance /= 2) {
-    CINCH_EACH {
-      const Item other = lane_down(x[c], distance);
-      x[c] = join(x[c], other);
-    }
+  for (u32 c = 0; c < 2u; ++c) {
+    const Item kept = has_late ? columns[c + 2u] : columns[c];
+    const Item given = has_late ? columns[c] : columns[c + 2u];
+    pair[c] = join_across(kept, lane_xor(given, 16u), 16u, join);
   }
-  return lane_get(join(join(x[0], x[2]), join(x[1], x[3])), 0);
+  const Item given = has_odd ? pair[0] : pair[1];
+  Item x = join_across(has_odd ? pair[1] : pair[0], lane_xor(given, 8u), 8u, join);
+  constexpr u32 kBits[] = {4u, 2u, 1u, 16u, 8u};
+#pragma unroll
+  for (u32 i = 0; i < 5u; ++i) x = join_across(x, lane_xor(x, kBits[i]), kBits[i], join);
+  return x;
 }
 
 // The results of tiles of a group longer than one tile, reduced by the same rule as they come,

@@ -35,34 +35,33 @@ CINCH_FN void zero_bytes(Threads threads, u8* to, u64 num_bytes) {
   for (u64 i = done + threads.rank; i < num_bytes; i += threads.count) to[i] = 0u;
 }
 
-template <class To, class From>
-CINCH_FN void convert_elems(Threads threads, u8* to, const u8* from, u64 count) {
-#pragma unroll 1
-  for (u64 first = 4u * threads.rank; first < count; first += 4u * threads.count) {
-    const u32 live = u32(count - first < 4u ? count - first : 4u);
-    f32 values[4];
-    load_four<From>(from, i64(first), live, values);
-    store_four<To>(to, i64(first), live, values);
-  }
-}
-
 using StoredF32 = Stored<Kind::F32, 32, 32>;
-using StoredF16 = Stored<Kind::F16, 16, 16>;
-using StoredBF16 = Stored<Kind::BF16, 16, 16>;
+using StoredHalf = Stored<Kind::UInt, 16, 16>;  // bits of f16 or bf16
 
 // Type 1 is f16, 2 bf16.
 CINCH_FN void widen(Threads threads, u8* to, const u8* from, u64 count, u32 type) {
-  if (type == 1u) {
-    convert_elems<StoredF32, StoredF16>(threads, to, from, count);
-  } else {
-    convert_elems<StoredF32, StoredBF16>(threads, to, from, count);
+#pragma unroll 1
+  for (u64 first = 4u * threads.rank; first < count; first += 4u * threads.count) {
+    const u32 live = u32(count - first < 4u ? count - first : 4u);
+    i32 halves[4];
+    f32 values[4];
+    load_four<StoredHalf>(from, i64(first), live, halves);
+    CINCH_EACH {
+      const u16 bits = u16(halves[c]);
+      values[c] = type == 1u ? lang::from_f16(bits) : lang::from_bf16(bits);
+    }
+    store_four<StoredF32>(to, i64(first), live, values);
   }
 }
 CINCH_FN void narrow(Threads threads, u8* to, const u8* from, u64 count, u32 type) {
-  if (type == 1u) {
-    convert_elems<StoredF16, StoredF32>(threads, to, from, count);
-  } else {
-    convert_elems<StoredBF16, StoredF32>(threads, to, from, count);
+#pragma unroll 1
+  for (u64 first = 4u * threads.rank; first < count; first += 4u * threads.count) {
+    const u32 live = u32(count - first < 4u ? count - first : 4u);
+    i32 halves[4];
+    f32 values[4];
+    load_four<StoredF32>(from, i64(first), live, values);
+    CINCH_EACH halves[c] = i32(type == 1u ? lang::to_f16(values[c]) : lang::to_bf16(values[c]));
+    store_four<StoredHalf>(to, i64(first), live, halves);
   }
 }
 

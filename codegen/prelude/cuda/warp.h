@@ -2,9 +2,8 @@
 // words. Needs scalar_ops.h.
 //
 // A warp of 32 lanes takes a tile of 1024 elements, 8 rows of 128: lane l owns columns 4l … 4l + 3,
-// so that a row is one 16-byte access per lane and the tree over columns (64, 32, … 1 apart) is
-// five shuffles and two steps inside a lane. Every function here is called by all threads of its
-// team.
+// so that a row is one 16-byte access per lane, and the tree over columns (64, 32, … 1 apart) eight
+// shuffles (reduce.h). Every function here is called by all threads of its team.
 
 #define CINCH_FN static __device__ __forceinline__
 // The four neighbouring elements that a lane owns in a row.
@@ -46,18 +45,15 @@ CINCH_FN u32 warp_index() {
 
 // Shuffles of every compute type; emitted tuples add overloads of their own.
 template <class T>
-CINCH_FN T lane_down(T x, u32 distance) {
-  return __shfl_down_sync(kAllLanes, x, distance);
+CINCH_FN T lane_xor(T x, u32 bits) {
+  return __shfl_xor_sync(kAllLanes, x, int(bits));
 }
-CINCH_FN bool lane_down(bool x, u32 distance) {
-  return __shfl_down_sync(kAllLanes, int(x), distance) != 0;
+CINCH_FN bool lane_xor(bool x, u32 bits) {
+  return __shfl_xor_sync(kAllLanes, int(x), int(bits)) != 0;
 }
 template <class T>
 CINCH_FN T lane_get(T x, u32 lane) {
   return __shfl_sync(kAllLanes, x, int(lane));
-}
-CINCH_FN bool lane_get(bool x, u32 lane) {
-  return __shfl_sync(kAllLanes, int(x), int(lane)) != 0;
 }
 
 // The smaller of a bound and a signed number; a negative one counts as 0.
