@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "codegen/emit/cuda_fold.h"
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/emit/cuda_steps.h"
 #include "codegen/emit/cuda_wire.h"
@@ -84,6 +85,8 @@ std::string launch_structs(const kir::KernelProgram& program) {
   };
   constant("kRoundCondition", rt::kRoundCondition);
   constant("kStatusWords", rt::kStatusWords);
+  constant("kStepFolds", static_cast<std::uint32_t>(rt::GpuFold::Folds));
+  constant("kStepIsFolded", static_cast<std::uint32_t>(rt::GpuFold::IsFolded));
   constant("kPayloadVersion", rt::kPayloadFormatVersion);
   constant("kPayloadFaultBit", rt::kPayloadFaultBit);
   constant("kConditionBit", rt::kConditionBit);
@@ -127,7 +130,8 @@ std::string launch_structs(const kir::KernelProgram& program) {
 rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
                            const CudaOptions& options) {
   const CudaShape shape = cuda_shape(program, kernel, options.block_warps);
-  return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block};
+  return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block,
+          is_foldable(program, kernel)};
 }
 
 std::uint32_t cuda_steps_threads(const kir::KernelProgram& program, const CudaOptions& options) {

@@ -53,8 +53,8 @@ std::string CudaKernelEmitter::team_type() const {
 void CudaKernelEmitter::emit_head() {
   line("template <u32 kBlockWarps, bool kHasWholeTiles>");
   line(
-      fmt::format("CINCH_FN void {}(const CinchLaunch& launch, CinchTensor& args, u32* status, "
-                  "Place place, {}<kBlockWarps>& shared) {{",
+      fmt::format("CINCH_FN void {}(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
+                  "args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
                   body_name(kernel_), shared_type()));
   line("const u32 tensor = place.tensor;");
   line(fmt::format("const u64 launched_groups = args.groups[{}];",
@@ -73,6 +73,9 @@ void CudaKernelEmitter::emit_head() {
   line(fmt::format("const {} team{{{}}};", team_type(),
                    shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
   if (uses(kernel_, InstrKind::flag_nonfinite)) line("bool nonfinite = false;");
+  if (uses(kernel_, InstrKind::finish_reduce)) {
+    line("const Folding folding = folding_of(step, place);");
+  }
 }
 
 // Arrays are declared per block; a team takes its own part.

@@ -51,8 +51,8 @@ class KernelWriter {
     open_kernel(kernel.info.symbol, 32 * shape.block_warps);
     line(fmt::format("__shared__ {}_shared<{}u> shared;", kernel.info.symbol, shape.block_warps));
     line(fmt::format(
-        "if (takes_part(launch.step, args, status)) {}<{}u, true>(launch, args, status, "
-        "place, shared);",
+        "if (takes_part(launch.step, args, status)) {}<{}u, true>(launch, launch.step, args, "
+        "status, place, shared);",
         body_name(kernel), shape.block_warps));
     line("}");
     out_.blank();
@@ -95,7 +95,7 @@ class KernelWriter {
   void emit_step_functions() {
     for (const kir::Kernel& kernel : program_.kernels) {
       open_step(kernel.info.symbol + "_step");
-      line(fmt::format("{}<{}u, false>(launch, args, status, place, step_shared.{});",
+      line(fmt::format("{}<{}u, false>(launch, step, args, status, place, step_shared.{});",
                        body_name(kernel), warps_of(kernel), kernel.info.symbol));
       line("}");
     }

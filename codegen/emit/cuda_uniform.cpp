@@ -11,10 +11,13 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-// The condition under which one thread acts: of the launch, or of the group's team.
+// The condition under which one thread acts: of the launch, unless that only folds partials, or of
+// the group's team.
 std::string CudaKernelEmitter::only_once(const std::string& condition) const {
-  return level_ == Level::Kernel ? "if (place.block == 0u && threadIdx.x == 0u" + condition + ") "
-                                 : "if (is_active && team.rank == 0u" + condition + ") ";
+  if (level_ != Level::Kernel) return "if (is_active && team.rank == 0u" + condition + ") ";
+  const char* const unless_fold =
+      uses(kernel_, InstrKind::finish_reduce) ? " && !folding.folds" : "";
+  return fmt::format("if (place.block == 0u && threadIdx.x == 0u{}{}) ", unless_fold, condition);
 }
 
 void CudaKernelEmitter::emit_uniform(const Instr& instr) {
@@ -127,24 +130,27 @@ void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
   const Item& made = item(instr);
   const std::string result = "reduced_" + name(instr.results[0]);
   std::vector<std::string> parts;
+  std::string stores;
   for (std::size_t i = 0; i < instr.buffers.size(); ++i) {
-    const std::string load = fmt::format("load_one<{}>({}, i64(i))", storage(instr.buffers[i]),
-                                         buffer_name(instr.buffers[i]));
+    const std::string stored = storage(instr.buffers[i]), buffer = buffer_name(instr.buffers[i]);
+    const std::string load = fmt::format("load_one<{}>({}, i64(i))", stored, buffer);
     parts.push_back(i == made.types.size() ? "bool(" + load + ")" : load);
+    stores +=
+        fmt::format(" store_one<{}>({}, i64(i), {});", stored, buffer, item_part(made, "x", i));
   }
   const std::string held = share(made.type, result, "[kBlockWarps]");
   if (!made.is_tuple) {
     return line(fmt::format(
-        "const {} {} = reduce_partials<{}>(team, at_most(~0ull >> 1, {}), {}, "
+        "const {} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
         "{}, {}, {});",
         made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
         buffer_name(instr.buffers[0]), held, made.empty, made.join));
   }
   line(
-      fmt::format("const {} {} = reduce_stored(team, at_most(~0ull >> 1, {}), {}, {}, "
-                  "[&](u64 i) {{ return {}; }}, {});",
+      fmt::format("const {} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
+                  "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
                   made.type, result, name(instr.operands[0]), held, made.empty,
-                  item_of(made, parts), made.join));
+                  item_of(made, parts), made.type, stores, made.join));
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
     line(fmt::format("const {} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
                      item_part(made, result, i)));

@@ -30,7 +30,7 @@ struct GpuOutcome {
 
 /// What a launch does to a tensor, or one of the things that it does one after another.
 struct GpuStep {
-  std::int64_t value = 0;
+  std::int64_t value = 0;    // of a service; of a kernel a GpuFold
   std::uint32_t kernel = 0;  // an index of the image's kernels, or kGpuServiceBase + a GpuService
   std::uint32_t arg0 = kNoIndex, arg1 = kNoIndex;
   std::uint32_t is_guarded = 0;  // 1: leaves out tensors whose call has failed or is marked
@@ -38,6 +38,14 @@ struct GpuStep {
   GpuCondition conditions[kMaxGpuConditions];
 };
 inline constexpr std::uint32_t kGpuServiceBase = std::uint32_t{1} << 16;
+
+/// The value of a step that is a kernel: where CudaLaunch::is_foldable, stored partials may be
+/// reduced in part by a step of many blocks before the one that finishes.
+enum class GpuFold : std::uint8_t {
+  None,      // all that the kernel does
+  Folds,     // only puts the result of each tile of 1024 partials in the place of its first
+  IsFolded,  // all that the kernel does, from these results
+};
 
 /// The kernel that takes a list of steps, with a block for each tensor or as many as each step has.
 inline constexpr const char* kGpuStepsSymbol = "cinch_steps";

@@ -51,6 +51,7 @@ struct CudaLaunch {
   std::uint64_t groups_per_block = 0;  // enough blocks: groups / groups_per_block, rounded up, at
                                        // least 1; fewer are right too
   bool is_single_block = false;        // exactly one block
+  bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
 

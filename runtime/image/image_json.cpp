@@ -67,7 +67,7 @@ void describe(A& a, BufferInfo& x) {
 template <typename A>
 void describe(A& a, CudaLaunch& x) {
   a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
-  a("is_single_block", x.is_single_block);
+  a("is_single_block", x.is_single_block)("is_foldable", x.is_foldable);
 }
 template <typename A>
 void describe(A& a, KernelInfo& x) {

@@ -139,6 +139,7 @@ class Validator {
   void check_launch(const CudaLaunch& launch, const std::string& place) {
     check_threads(launch.block_threads, place);
     require(launch.groups_per_block >= 1, place, "groups of a block");
+    require(!launch.is_foldable || launch.is_single_block, place, "a fold before many blocks");
   }
 
   void check_entry(std::size_t index) {

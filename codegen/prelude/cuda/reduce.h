@@ -1,4 +1,4 @@
-// reduce.h: reductions in the language's order. Needs warp.h.
+// reduce.h: reductions in the language's order. Needs launch.h and storage.h.
 //
 // An Item is a scalar or an emitted tuple; `join(a, b)` takes b in behind a, and joining with
 // `empty` gives the other side (the identity of a builtin operation; a tuple whose `has` is false).
@@ -124,38 +124,62 @@ CINCH_FN void take_round(Team<Warps> team, Results& results, Item result, u64 fi
   }
 }
 
-// The ordered reduction of `count` stored partials by a whole block; load(i) gives an item.
-template <u32 Warps, class Item, class Load, class Join>
-CINCH_FN Item reduce_stored(Team<Warps> team, u64 count, Item* shared, Item empty, Load load,
-                            Join join) {
+// A step's part of a reduction of stored partials, by its `value` (GpuFold of
+// runtime/image/gpu_abi.h). One that folds puts the result of each tile of 1024 partials where the
+// tile's first lay, by many blocks: no other warp reads that tile. The one that finishes takes
+// these results instead of all partials. The bits are the same: 1024 results of a level make one of
+// the next, place by place, whether they come one by one (TileResults) or as a tile from memory;
+// and a level that has but one result gives it on as it is, since only `empty` joins it.
+struct Folding {
+  bool folds, is_folded;
+  u32 block, num_blocks;
+};
+CINCH_FN Folding folding_of(const CinchStep& step, Place place) {
+  return {step.value == kStepFolds, step.value == kStepIsFolded, place.block, place.num_blocks};
+}
+
+// The ordered reduction of `count` stored partials by a whole block, or its fold by many;
+// load(i) gives an item, store(i, item) takes one. What a fold returns is no result.
+template <u32 Warps, class Item, class Load, class Store, class Join>
+CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* shared, Item empty,
+                            Load load, Store store, Join join) {
   TileResults<Item, 3> results;
   results.clear(empty);
-  const u64 num_tiles = (count + kTileElems - 1) / kTileElems;
-  for (u64 first = 0; first < num_tiles; first += Warps) {
-    const u64 tile = first + (Warps == 1 ? 0u : warp_index());
+  const u32 level = folding.is_folded ? 10u : 0u;  // items lie 2^level apart
+  const u64 num_items = (count + (1u << level) - 1u) >> level;
+  const u64 num_tiles = (num_items + kTileElems - 1) / kTileElems;
+  const u64 apart = u64(folding.num_blocks) * Warps;
+  for (u64 first = u64(folding.block) * Warps; first < num_tiles; first += apart) {
+    const u64 begin = (first + (Warps == 1 ? 0u : warp_index())) * kTileElems;
+    const u32 len = u32(at_most(kTileElems, i64(num_items - begin)));
     Item columns[4];
     fill_columns(columns, empty);
 #pragma unroll
     for (u32 row = 0; row < 8u; ++row) {
-      const u64 place = tile * kTileElems + row * kRowElems + 4u * lane_index();
+      const u32 place = row * kRowElems + 4u * lane_index();
       CINCH_EACH {
-        if (place + c < count) columns[c] = join(columns[c], load(place + c));
+        if (place + c >= len) continue;
+        columns[c] = join(columns[c], load((begin << level) + ((place + c) << level)));
       }
     }
-    take_round(team, results, join_columns(columns, join), first, num_tiles, shared, empty, join);
+    const Item result = join_columns(columns, join);
+    if (folding.folds) {
+      if (lane_index() == 0u && len != 0u) store(begin, result);
+    } else {
+      take_round(team, results, result, first, num_tiles, shared, empty, join);
+    }
   }
   return results.finish(empty, join);
 }
 
 // The same of scalars in a buffer; compiled once for all kernels that reduce alike.
 template <class S, u32 Warps, class Join>
-static __device__ __noinline__ typename S::Compute reduce_partials(Team<Warps> team, u64 count,
-                                                                   const u8* partials,
-                                                                   typename S::Compute* shared,
-                                                                   typename S::Compute empty,
-                                                                   Join join) {
+static __device__ __noinline__ typename S::Compute reduce_partials(
+    Team<Warps> team, Folding folding, u64 count, u8* partials, typename S::Compute* shared,
+    typename S::Compute empty, Join join) {
   return reduce_stored(
-      team, count, shared, empty, [&](u64 i) { return load_one<S>(partials, i64(i)); }, join);
+      team, folding, count, shared, empty, [&](u64 i) { return load_one<S>(partials, i64(i)); },
+      [&](u64 i, typename S::Compute x) { store_one<S>(partials, i64(i), x); }, join);
 }
 
 }  // namespace cinch

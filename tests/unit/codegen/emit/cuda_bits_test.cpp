@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "codegen/emit/cuda.h"
 #include "tests/environment.h"
 #include "tests/unit/codegen/emit/program_bits.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
@@ -92,6 +93,34 @@ TEST(CudaBits, stored_partials) {
   agree(kir::sample_partials(), {0, 1, 2, 127, 128, 1023, 1024, 1025, 5000});
   if (!is_sample_run()) agree(kir::sample_partials(), {1024 * 1024 + 2100});
 }
+// As many partials as elements: results of a fold are as many as a tile has, and more.
+TEST(CudaBits, folded_partials) {
+  std::vector<std::int64_t> lengths = {0, 1, 2, 1023, 1024, 1025, 5000, 9001};
+  if (!is_sample_run()) lengths.insert(lengths.end(), {1048576, 1048577, 1100000});
+  std::vector<BitsCase> all = cases({lengths.begin(), lengths.begin() + 8});
+  for (const BitsCase& at : cases(lengths)) {
+    if (at.n > 50000) all.push_back(at);
+  }
+  for (BitsCase& at : all) at.num_fold_blocks = at.n % 2 == 0 ? 5 : 1;
+  for (const kir::KernelProgram& program : {kir::sample_folds(), kir::sample_reduce()}) {
+    ASSERT_TRUE(cuda_launch(program, program.kernels[1]).is_foldable);
+    const auto difference = compare_targets(program, rt::EntryKind::Encode, all);
+    ASSERT_TRUE(difference) << difference.error().message.substr(0, 3000);
+    EXPECT_EQ(*difference, "") << program.info.name;
+  }
+}
+
+TEST(CudaBits, a_kernel_trusts_that_partials_are_folded) {
+  std::vector<BitsCase> all = cases({5000});
+  for (BitsCase& at : all) {
+    at.num_fold_blocks = 1;
+    at.is_fold_missing = true;
+  }
+  const auto difference = compare_targets(kir::sample_folds(), rt::EntryKind::Encode, all);
+  ASSERT_TRUE(difference) << difference.error().message.substr(0, 3000);
+  EXPECT_NE(*difference, "");
+}
+
 TEST(CudaBits, draws_histogram_ordered_adds_and_sorts) {
   agree(kir::sample_odds());
 }

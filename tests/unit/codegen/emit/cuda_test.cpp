@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "codegen/jit/nvrtc.h"
 #include "runtime/core/check.h"
 #include "tests/environment.h"
@@ -81,6 +84,49 @@ TEST(CudaLaunchShape, follows_the_groups) {
   // Ordered additions: one warp, all groups in turn.
   EXPECT_EQ(launch(kir::sample_odds(), 2).block_threads, 32u);
   EXPECT_TRUE(launch(kir::sample_odds(), 2).is_single_block);
+}
+
+// Partials are folded in place, before the kernel: not where others look at them, where they are
+// not made anew each time, or where the kernel itself makes what its reductions need.
+TEST(CudaLaunchShape, says_which_partials_may_be_folded) {
+  using kir::Instr;
+  const auto is_foldable = [](const kir::KernelProgram& program) {
+    return cuda_launch(program, program.kernels[1]).is_foldable;
+  };
+  const kir::KernelProgram program = kir::sample_folds();
+  EXPECT_TRUE(is_foldable(program));
+  EXPECT_TRUE(is_foldable(kir::sample_reduce()));
+  EXPECT_FALSE(cuda_launch(program, program.kernels[0]).is_foldable);
+
+  const auto changed = [&](const std::function<void(kir::KernelProgram&)>& change) {
+    kir::KernelProgram other = program;
+    change(other);
+    return is_foldable(other);
+  };
+  const auto steps = [](kir::KernelProgram& p) -> std::vector<rt::Step>& {
+    return p.entries[static_cast<std::size_t>(rt::EntryKind::Encode)].steps;
+  };
+  EXPECT_FALSE(changed([&](auto& p) { steps(p).push_back(steps(p)[1]); })) << "twice";
+  EXPECT_FALSE(changed([&](auto& p) {
+    steps(p).push_back({.kind = rt::StepKind::Copy, .index = 0, .index2 = 1});
+  })) << "copied";
+  EXPECT_FALSE(changed([](auto& p) {
+    p.kernels.push_back(p.kernels[1]);
+    p.kernels.back().info.symbol = "other";
+  })) << "read by another";
+  EXPECT_FALSE(changed([](auto& p) { p.buffers[1].role = rt::BufferRole::Field; }));
+  EXPECT_FALSE(changed([](auto& p) {
+    p.buffers[1].dtype = kF16;
+    p.buffers[1].storage_bits = 16;
+  })) << "rounded";
+  // The flag's comparison reads what the sum made.
+  EXPECT_FALSE(changed([](auto& p) {
+    std::vector<Instr>& instrs = p.kernels[1].sections[0].instrs;
+    const auto sum = std::ranges::find(instrs, kir::InstrKind::finish_reduce, &Instr::kind);
+    for (kir::Combiner& combiner : p.kernels[1].combiners) {
+      for (Instr& instr : combiner.body) instr.operands[0] = sum->results[0];
+    }
+  })) << "a combiner that follows a result";
 }
 
 TEST(CudaLaunchShape, local_arrays_take_warps_from_a_block) {

@@ -294,9 +294,21 @@ class BitsRun::Comparison {
                               by_cpu_.status,     nullptr};
     if (groups > 0) cpu_.find(kernel.info.symbol)(&args, 0, groups);
     if (groups == 0) return {};
+    if (!is_folded(kernel)) return launch_cuda(kernel, groups, rt::GpuFold::None);
+    const std::string error =
+        at_.is_fold_missing ? std::string() : launch_cuda(kernel, groups, rt::GpuFold::Folds);
+    return error.empty() ? launch_cuda(kernel, groups, rt::GpuFold::IsFolded) : error;
+  }
+
+  bool is_folded(const kir::Kernel& kernel) const {
+    return at_.num_fold_blocks > 0 && cuda_launch(program_, kernel).is_foldable;
+  }
+
+  std::string launch_cuda(const kir::Kernel& kernel, std::uint64_t groups, rt::GpuFold fold) {
     const rt::CudaLaunch shape = cuda_launch(program_, kernel);
-    const std::uint32_t blocks = shape.is_single_block ? 1 : at_.num_blocks;
-    std::vector<std::uint8_t> value = cuda_args(kernel, groups);
+    const std::uint32_t own = shape.is_single_block ? 1 : at_.num_blocks;
+    const std::uint32_t blocks = fold == rt::GpuFold::Folds ? at_.num_fold_blocks : own;
+    std::vector<std::uint8_t> value = cuda_args(kernel, groups, fold);
     void* params[] = {value.data()};
     const std::string symbol = shape.is_single_block ? rt::kGpuStepsSymbol : kernel.info.symbol;
     const std::uint32_t threads =
@@ -308,7 +320,8 @@ class BitsRun::Comparison {
   }
 
   // The table of one tensor and the launch that points to it.
-  std::vector<std::uint8_t> cuda_args(const kir::Kernel& kernel, std::uint64_t groups) {
+  std::vector<std::uint8_t> cuda_args(const kir::Kernel& kernel, std::uint64_t groups,
+                                      rt::GpuFold fold) {
     const rt::GpuTensorLayout layout =
         rt::gpu_tensor_layout(program_.buffers.size(), program_.size_exprs.size(),
                               program_.info.params.size(), program_.kernels.size());
@@ -327,19 +340,24 @@ class BitsRun::Comparison {
     launch.tensors = by_cuda_.hold(table_.data(), table_.size());
     launch.swapped = by_cuda_.hold(swapped.data(), 4 * swapped.size());
     launch.status = reinterpret_cast<std::uint64_t>(by_cuda_.status());
+    launch.step.value = static_cast<std::int64_t>(fold);
     launch.step.kernel = static_cast<std::uint32_t>(&kernel - program_.kernels.data());
     std::vector<std::uint8_t> bytes(sizeof launch);
     std::memcpy(bytes.data(), &launch, sizeof launch);
     return bytes;
   }
 
-  // Look-back states and scratch of a sort are the target's own.
+  // Look-back states, scratch of a sort and partials once they are folded are the target's own.
   bool is_private(std::size_t buffer) const {
     for (const kir::Kernel& kernel : program_.kernels) {
       for (const kir::Section& section : kernel.sections) {
         for (const kir::Instr& instr : section.instrs) {
           if (instr.kind == kir::InstrKind::look_back && instr.buffers[0] == buffer) return true;
           if (instr.kind == kir::InstrKind::argsort_row && instr.buffers[2] == buffer) return true;
+          if (instr.kind == kir::InstrKind::finish_reduce && is_folded(kernel) &&
+              std::ranges::find(instr.buffers, buffer) != instr.buffers.end()) {
+            return true;
+          }
         }
       }
     }

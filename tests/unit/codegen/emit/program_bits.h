@@ -18,6 +18,10 @@ struct BitsCase {
   std::vector<HostValue> host_params;  // the same for host formulas, where they ask
   std::vector<std::uint8_t> input;     // bytes that fill buffers which hold input, over and over
   std::uint32_t num_blocks = 3;
+  // Where it is not 0, partials that may be folded are, by so many blocks, before a kernel
+  // finishes; or the kernel is told so and nobody did.
+  std::uint32_t num_fold_blocks = 0;
+  bool is_fold_missing = false;
   std::int64_t step = 77, world = 1;
   // Entries are a session's: what they have not written they may not read of workspaces, new
   // states, or outputs. Else every buffer is an input.

@@ -250,6 +250,10 @@ TEST(CompileProgram, MakesCudaImagesThatComeBackFromTheirFile) {
   }
   read->kernels[0].cuda.block_threads = 48;
   EXPECT_FALSE(rt::validate_image(*read));
+  read->kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1};
+  EXPECT_TRUE(rt::validate_image(*read));
+  read->kernels[0].cuda.is_foldable = true;
+  EXPECT_FALSE(rt::validate_image(*read));
   const auto unknown = make_image(program, {TargetKind::Cuda, "sm_1"});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, rt::ErrorKind::InvalidArgument);

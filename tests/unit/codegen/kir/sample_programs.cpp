@@ -53,10 +53,10 @@ std::uint32_t argmax_combiner(KernelBuilder& b) {
   });
 }
 
-void reduce_finish(KernelProgram& program, BufferIndex sums, BufferIndex best,
-                   BufferIndex best_index, BufferIndex has, BufferIndex result) {
+void reduce_finish(KernelProgram& program, HostExprId num_partials, BufferIndex sums,
+                   BufferIndex best, BufferIndex best_index, BufferIndex has, BufferIndex result) {
   KernelBuilder b(program, "finish_sums", GroupKind::Single, rt::KernelRole::Finish);
-  const ValueId count = b.host_size(tiles(program));
+  const ValueId count = b.host_size(num_partials);
   const auto sum = b.finish_reduce(count, {sums}, b.combiner(ScalarOp::add));
   const auto top = b.finish_reduce(count, {best, best_index, has}, argmax_combiner(b));
   const ValueId mean = b.scalar(ScalarOp::divide_or_zero,
@@ -95,7 +95,7 @@ KernelProgram sample_reduce() {
   b.store_at(has, b.group_index(), top[2]);
   b.kernel().info.fused = {"map", "reduce", "pack"};
   b.finish();
-  reduce_finish(program, sums, best, best_index, has, result);
+  reduce_finish(program, tiles(program), sums, best, best_index, has, result);
   launch_in_order(program);
   return program;
 }
@@ -323,6 +323,30 @@ KernelProgram sample_partials() {
   return program;
 }
 
+KernelProgram sample_folds() {
+  KernelProgram program = start("sample_folds");
+  const BufferIndex g = gradient(program);
+  const BufferIndex sums = add_workspace(program, "sums", kF32, n(program));
+  const BufferIndex best = add_workspace(program, "best", kF32, n(program));
+  const BufferIndex places = add_workspace(program, "places", kU32, n(program));
+  const BufferIndex has = add_workspace(program, "has", kBool, n(program));
+  const BufferIndex result =
+      add_workspace(program, "result", kF32, program.info.exprs.const_int(2));
+  KernelBuilder b(program, "put_partials", GroupKind::Tile);
+  b.set_extent(n(program));
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(g, base);
+  b.store_linear(sums, x, base);
+  b.store_linear(best, x, base);
+  b.store_linear(places, b.element(), base);
+  b.store_linear(has, b.lt(b.const_f32(0), x), base);
+  b.finish();
+  reduce_finish(program, n(program), sums, best, places, has, result);
+  launch_in_order(program);
+  return program;
+}
+
 std::vector<KernelProgram> all_samples() {
   std::vector<KernelProgram> out;
   out.push_back(sample_reduce());
@@ -333,6 +357,7 @@ std::vector<KernelProgram> all_samples() {
   out.push_back(sample_scan());
   out.push_back(sample_odds());
   out.push_back(sample_partials());
+  out.push_back(sample_folds());
   out.push_back(sample_copy(kF16, 16));
   out.push_back(sample_copy(*make_uint(11), 11));
   return out;

@@ -20,6 +20,8 @@ KernelProgram sample_scan();
 KernelProgram sample_odds();
 /// Finish kernels over n stored values: a sum, an arg-max, a float-order scan in place.
 KernelProgram sample_partials();
+/// Partials put down by a sweep, one per element, that nothing but their reductions reads.
+KernelProgram sample_folds();
 /// One tile kernel that loads a buffer of `dtype` in `storage_bits` and stores it to another of the
 /// same kind.
 KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits);
