@@ -34,11 +34,11 @@ GpuStep gpu_step(const PlannedLaunch& planned) {
 LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& first,
                                bool is_narrow) {
   const ProgramImage& image = program.image();
-  if (!is_narrow && !first.is_service) {
+  if (!is_narrow && !first.is_service && !first.is_fold()) {
     const KernelInfo& kernel = image.kernels[first.index];
     return {program.kernel(first.index), kernel.symbol, kernel.cuda.block_threads};
   }
-  if (!is_narrow && is_plain_service(static_cast<GpuService>(first.index))) {
+  if (!is_narrow && first.is_service && is_plain_service(static_cast<GpuService>(first.index))) {
     return {program.serve(), kGpuServeSymbol, kGpuServiceThreads};
   }
   return {program.steps(), kGpuStepsSymbol, image.gpu_steps_threads};

@@ -15,8 +15,8 @@ constexpr std::size_t kMaxLaunches = 65536;
 class Planner {
  public:
   Planner(const ProgramImage& image, const std::function<Result<std::int64_t>(HostExprId)>& most,
-          std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds)
-      : image_(image), most_(most), out_(out), bounds_(bounds) {}
+          bool folds, std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds)
+      : image_(image), most_(most), folds_(folds), out_(out), bounds_(bounds) {}
 
   Status add(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -29,7 +29,7 @@ class Planner {
   Status add(const Step& step) {
     switch (step.kind) {
       case StepKind::Launch:
-        return launch({.index = step.index});
+        return kernel(step.index);
       case StepKind::Zero:
         return service(GpuService::Zero, step.index);
       case StepKind::Copy:
@@ -58,6 +58,15 @@ class Planner {
     made.conditions = conditions_;
     out_.push_back(std::move(made));
     return Ok{};
+  }
+
+  Status kernel(std::uint32_t index) {
+    if (!folds_ || !image_.kernels[index].cuda.is_foldable) return launch({.index = index});
+    const auto step = [&](GpuFold part) {
+      return launch({.index = index, .value = static_cast<std::int64_t>(part)});
+    };
+    Status status = step(GpuFold::Folds);
+    return status ? step(GpuFold::IsFolded) : status;
   }
 
   Status service(GpuService which, std::uint32_t arg0, std::uint32_t arg1 = kNoIndex,
@@ -130,6 +139,7 @@ class Planner {
 
   const ProgramImage& image_;
   const std::function<Result<std::int64_t>(HostExprId)>& most_;
+  const bool folds_;
   std::vector<PlannedLaunch>& out_;
   std::vector<PlannedBound>& bounds_;
   std::vector<GpuCondition> conditions_;
@@ -138,9 +148,9 @@ class Planner {
 }  // namespace
 
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
-                  const std::function<Result<std::int64_t>(HostExprId)>& most,
+                  const std::function<Result<std::int64_t>(HostExprId)>& most, bool folds,
                   std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds) {
-  return Planner(image, most, out, bounds).add(steps);
+  return Planner(image, most, folds, out, bounds).add(steps);
 }
 
 }  // namespace cinch::rt

@@ -23,14 +23,17 @@ struct PlannedLaunch {
   std::int64_t value = 0;
   std::vector<GpuCondition> conditions;
   bool is_guarded = true;
+  /// Reduces stored partials in part, by many blocks.
+  bool is_fold() const { return !is_service && value == static_cast<std::int64_t>(GpuFold::Folds); }
 };
 
 /// Appends the launches of `steps`. most(expr): the most that a loop's bound can be, over all
-/// tensors; what it gave is appended to `bounds`. Host conditions outside of branches and loops are
-/// not among them: the host checks them before it enqueues anything. Errors: Unavailable (more
-/// launches, or branches in one another, than a call can have).
+/// tensors; what it gave is appended to `bounds`. `folds`: before every kernel of one block whose
+/// partials may be folded comes a launch that does, under the same conditions. Host conditions
+/// outside of branches and loops are not among them: the host checks them before it enqueues
+/// anything. Errors: Unavailable (more launches, or branches in one another, than a call can have).
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
-                  const std::function<Result<std::int64_t>(HostExprId)>& most,
+                  const std::function<Result<std::int64_t>(HostExprId)>& most, bool folds,
                   std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds);
 
 }  // namespace cinch::rt

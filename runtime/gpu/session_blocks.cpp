@@ -10,13 +10,25 @@ namespace {
 // What one block clears or copies in the time that a launch takes.
 constexpr std::int64_t kNarrowBytes = 65536;
 
-std::int64_t service_blocks(const TensorFacts& tensor, const GpuTuning& tuning) {
-  const std::int64_t each = tuning.service_elements;
-  return std::clamp((tensor.num_elems() + each - 1) / each, std::int64_t{1},
-                    tuning.most_service_blocks);
+constexpr std::int64_t kTileElems = 1024;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
 }
 
 }  // namespace
+
+std::size_t GpuSession::Impl::shape_of(const PlannedLaunch& step) const {
+  const std::size_t num_kernels = image().kernels.size();
+  if (step.is_fold()) return num_kernels + 1;
+  return step.is_service ? num_kernels : step.index;
+}
+
+Result<std::int64_t> GpuSession::Impl::blocks_of(std::size_t shape, std::size_t tensor) const {
+  const std::size_t num_kernels = image().kernels.size();
+  if (shape < num_kernels) return kernel_blocks(shape, facts[tensor]);
+  return shape == num_kernels ? service_blocks(facts[tensor]) : fold_blocks(facts[tensor]);
+}
 
 // The most that a kernel can use on a tensor.
 Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
@@ -29,21 +41,34 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   for (const ParameterValues* values : {&parameters, &largest}) {
     const auto groups = info().exprs.eval_int(info_of.num_groups, host_env(tensor, *values, 0));
     if (!groups) return groups;
-    blocks = std::max(blocks, (*groups + per_block - 1) / per_block);
+    blocks = std::max(blocks, ceil_div(*groups, per_block));
   }
+  return that_fit(blocks);
+}
+
+std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks) const {
   const std::int64_t fit = tuning.blocks_per_multiprocessor * device().multiprocessors();
   return fit > 0 ? std::min(blocks, fit) : blocks;
 }
 
+std::int64_t GpuSession::Impl::service_blocks(const TensorFacts& tensor) const {
+  return std::clamp(ceil_div(tensor.num_elems(), tuning.service_elements), std::int64_t{1},
+                    tuning.most_service_blocks);
+}
+
+// A warp for each tile of the partials that a sweep over the tensor stores.
+std::int64_t GpuSession::Impl::fold_blocks(const TensorFacts& tensor) const {
+  const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
+  return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32));
+}
+
 Status GpuSession::Impl::count_blocks() {
-  const std::size_t num_kernels = image().kernels.size();
-  for (std::size_t k = 0; k <= num_kernels; ++k) {
+  for (std::size_t shape = 0; shape < num_shapes(); ++shape) {
     std::uint64_t total = 0;
     bool is_one = true;
-    for (const TensorFacts& tensor : facts) {
+    for (std::size_t t = 0; t < num_tensors(); ++t) {
       block_begins.push_back(static_cast<std::uint32_t>(total));
-      const auto blocks = k == num_kernels ? Result<std::int64_t>(service_blocks(tensor, tuning))
-                                           : kernel_blocks(k, tensor);
+      const auto blocks = blocks_of(shape, t);
       if (!blocks) return tl::unexpected<Error>(blocks.error());
       is_one = is_one && *blocks <= 1;
       total += static_cast<std::uint64_t>(*blocks);
@@ -53,7 +78,7 @@ Status GpuSession::Impl::count_blocks() {
     }
     block_begins.push_back(static_cast<std::uint32_t>(total));
     num_blocks.push_back(static_cast<std::uint32_t>(total));
-    is_narrow_kernel.push_back(is_one);
+    is_narrow_shape.push_back(is_one);
   }
   return Ok{};
 }
@@ -63,17 +88,20 @@ bool GpuSession::Impl::is_narrow(const PlannedLaunch& step) const {
     return tensor.num_elems() <= tuning.one_launch_elements;
   };
   if (std::ranges::all_of(facts, is_small)) return true;
-  return step.is_service ? is_narrow_service(step) : bool{is_narrow_kernel[step.index]};
+  return step.is_service ? is_narrow_service(step) : bool{is_narrow_shape[shape_of(step)]};
 }
 
-bool GpuSession::Impl::is_narrow_service(const PlannedLaunch& step) const {
-  // Fields that encode puts in their place and decode reads there are neither moved nor looked
-  // through.
-  const auto is_in_place = [this](const FieldInfo& field) {
+// Fields that encode puts in their place and decode reads there are neither moved nor looked
+// through.
+bool GpuSession::Impl::are_fields_in_place() const {
+  return std::ranges::all_of(info().wire.fields, [this](const FieldInfo& field) {
     const auto index = static_cast<std::uint32_t>(&field - info().wire.fields.data());
     return has_fixed_offset(info(), index) && has_fixed_size(info(), index) && !field.ascending &&
            !field.index_limit;
-  };
+  });
+}
+
+bool GpuSession::Impl::is_narrow_service(const PlannedLaunch& step) const {
   switch (static_cast<GpuService>(step.index)) {
     case GpuService::SetRound:
     case GpuService::Check:
@@ -85,11 +113,11 @@ bool GpuSession::Impl::is_narrow_service(const PlannedLaunch& step) const {
       });
     case GpuService::Seal:
     case GpuService::Open:
-      return std::ranges::all_of(info().wire.fields, is_in_place);
+      return are_fields_in_place();
     case GpuService::Commit:
       return step.arg0 == kNoIndex;
     default:
-      return is_narrow_kernel.back();
+      return is_narrow_shape[shape_of(step)];
   }
 }
 

@@ -245,7 +245,7 @@ Status GpuSession::Impl::launch(EntryKind kind, const GpuBatch& batch, bool begi
                                 GpuStream stream) {
   const Plan& plan = plan_of(kind);
   const PlannedLaunch& first = plan.steps[batch.begin];
-  const std::size_t shape = first.is_service ? image().kernels.size() : first.index;
+  const std::size_t shape = shape_of(first);
   if (!batch.is_narrow && num_blocks[shape] == 0) return Ok{};
   GpuLaunch args;
   args.tensors = call_of(kind).table.address();

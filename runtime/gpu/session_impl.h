@@ -60,7 +60,15 @@ struct GpuSession::Impl {
 
   // ---- session_blocks.cpp ----
   Status count_blocks();
+  /// Launches that take the same blocks: of a kernel, then of services and folds.
+  std::size_t num_shapes() const { return image().kernels.size() + 2; }
+  std::size_t shape_of(const PlannedLaunch& step) const;
+  Result<std::int64_t> blocks_of(std::size_t shape, std::size_t tensor) const;
   Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
+  std::int64_t that_fit(std::int64_t blocks) const;
+  std::int64_t service_blocks(const TensorFacts& tensor) const;
+  std::int64_t fold_blocks(const TensorFacts& tensor) const;
+  bool are_fields_in_place() const;
   bool is_narrow(const PlannedLaunch& step) const;
   bool is_narrow_service(const PlannedLaunch& step) const;
   void batch_steps();
@@ -126,10 +134,10 @@ struct GpuSession::Impl {
   GpuArena::Piece call_words = 0, swapped = 0, outcomes = 0;
   std::size_t call_words_bytes = 0;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
-  // Blocks by kernel, then those of services; by the same, where those of each tensor begin, as
-  // num_tensors + 1 words; and whether no tensor has more than one.
+  // By shape: blocks; where those of each tensor begin, as num_tensors + 1 words; and whether no
+  // tensor has more than one.
   std::vector<std::uint32_t> num_blocks, block_begins;
-  std::vector<bool> is_narrow_kernel;
+  std::vector<bool> is_narrow_shape;
 };
 
 }  // namespace cinch::rt

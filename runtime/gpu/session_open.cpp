@@ -120,8 +120,12 @@ Status GpuSession::Impl::plan(EntryKind kind) {
 
 Status GpuSession::Impl::plan_entry(EntryKind runs, Plan& plan) {
   const Entry& entry = image().entries[static_cast<std::size_t>(runs)];
+  const bool folds = std::ranges::any_of(facts, [this](const TensorFacts& tensor) {
+    return tensor.num_elems() > tuning.fold_elements;
+  });
   return plan_steps(
-      image(), entry.steps, [this](HostExprId expr) { return most(expr); }, plan.steps, bounds);
+      image(), entry.steps, [this](HostExprId expr) { return most(expr); }, folds, plan.steps,
+      bounds);
 }
 
 Status GpuSession::Impl::plan_encode(Plan& plan) {
@@ -195,7 +199,7 @@ Status GpuSession::Impl::measure() {
   swapped = arena.add(4 * std::max<std::size_t>(info().states.size() * num_tensors(), 1));
   outcomes = arena.add(sizeof(GpuOutcome) * num_tensors());
   if (num_tensors() > 1) {
-    first_blocks = arena.add(4 * (image().kernels.size() + 1) * (num_tensors() + 1));
+    first_blocks = arena.add(4 * num_shapes() * (num_tensors() + 1));
   }
   return Ok{};
 }

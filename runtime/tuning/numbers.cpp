@@ -17,6 +17,7 @@ constexpr std::int64_t kMostServiceBlocks[] = {256, 1024, 4096, 16384};
 
 constexpr std::int64_t kOneLaunchElements[] = {8 * kKiB, 16 * kKiB, 32 * kKiB, 64 * kKiB,
                                                128 * kKiB};
+constexpr std::int64_t kFoldElements[] = {4 * kMiB, 8 * kMiB, 16 * kMiB, 32 * kMiB, 64 * kMiB};
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 constexpr std::int64_t kManyBlocks = std::int64_t{1} << 20;
@@ -42,6 +43,10 @@ constexpr TuningNumber<GpuTuning> kGpuNumbers[] = {
     {"one_launch_elements",
      "a call for tensors that have no more is one launch, with a block for each tensor",
      &GpuTuning::one_launch_elements, 0, kMany, false, kOneLaunchElements},
+    {"fold_elements",
+     "a call for tensors of which one has more folds partial results by many blocks, by one more "
+     "launch for each sweep that reduces",
+     &GpuTuning::fold_elements, 0, kMany, false, kFoldElements},
 };
 
 }  // namespace

@@ -171,8 +171,8 @@ std::string check(const Programs& program, const Options& options) {
   const std::uint64_t steps = options.quick ? 2 : 10;
   const std::uint64_t seeds = options.quick ? 1 : 3;
   std::string error;
-  // Every size by many launches and by one.
-  const rt::GpuTuning many{.one_launch_elements = 0};
+  // Every size by many launches, with partials folded, and by one.
+  const rt::GpuTuning many{.one_launch_elements = 0, .fold_elements = 0};
   const rt::GpuTuning one{.one_launch_elements = INT64_MAX};
   for (std::uint64_t seed = 1; seed <= seeds && error.empty(); ++seed) {
     error = check_list(program, sizes, seed, steps, many);

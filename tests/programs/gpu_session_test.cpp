@@ -255,6 +255,25 @@ TEST_F(GpuSessionTest, finishing_steps_share_launches) {
   EXPECT_LE(open("topk", {1 << 20}).num_launches(rt::EntryKind::Encode), 26u);
 }
 
+// One launch more for a sweep that reduces, from the largest tensor on, and none where one block
+// would do it: onebit's encode is then the sweep, the fold, and scalars with the seal.
+TEST_F(GpuSessionTest, partials_of_large_tensors_are_folded) {
+  constexpr std::int64_t kMost = rt::GpuTuning{}.fold_elements;
+  const auto launches = [&](const std::vector<std::int64_t>& sizes,
+                            const rt::GpuSessionOptions& options = {}) {
+    return open("onebit", sizes, options).num_launches(rt::EntryKind::Encode);
+  };
+  EXPECT_EQ(launches({kMost}), 2u);
+  EXPECT_EQ(launches({kMost + 1}), 3u);
+  EXPECT_EQ(launches({0, 1, kMost + 1, 1025}), 3u);
+  EXPECT_EQ(launches({kMost + 1}, many_launches()), 3u);
+  rt::GpuSessionOptions always;
+  always.tuning = rt::GpuTuning{.fold_elements = 0};
+  EXPECT_EQ(launches({std::int64_t{1} << 23}, always), 2u);  // 8192 partials are one block's
+  EXPECT_EQ(launches({(std::int64_t{1} << 23) + 1}, always), 3u);
+  EXPECT_EQ(launches({3000}, always), 1u);
+}
+
 TEST_F(GpuSessionTest, many_tensors_take_the_launches_of_one) {
   std::vector<std::int64_t> sizes;
   for (std::int64_t i = 0; i < 40; ++i) sizes.push_back(i * i * 7 % 1500);

@@ -1,11 +1,12 @@
 // Whole programs on the emulated GPU against a CPU session, bit for bit: lists of tensors of the
-// edge sizes, each call in one launch and in many, single tensors, several kinds of data, steps
-// with states between them; a non-finite gradient in one tensor leaves the others unharmed; f16 and
-// bf16. The order of blocks and warps is another one in every test. Random programs run, too.
-// CINCH_LONG=1 runs all sizes and data.
+// edge sizes, each call in one launch and in many (then with folds), single tensors, several kinds
+// of data, steps with states between them; a non-finite gradient in one tensor leaves the others
+// unharmed; f16 and bf16. The order of blocks and warps is another one in every test. Random
+// programs run, too. CINCH_LONG=1 runs all sizes and data.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "codegen/emit/c_family.h"
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/compile_program.h"
 #include "tests/environment.h"
@@ -64,6 +65,7 @@ class GpuCheck : public ::testing::Test {
     auto image =
         codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
     ASSERT_TRUE(image) << image.error().message;
+    expect_folds(compiled->kernels, *image);
     const auto program = rt::GpuProgram::load(*device, std::move(*image));
     ASSERT_TRUE(program) << program.error().message;
     on_gpu_ = *program;
@@ -84,6 +86,14 @@ class GpuCheck : public ::testing::Test {
   }
 
  private:
+  // All partials that kernelize makes may be folded.
+  static void expect_folds(const kir::KernelProgram& kernels, const rt::ProgramImage& image) {
+    for (std::size_t k = 0; k < kernels.kernels.size(); ++k) {
+      const bool reduces = codegen::uses(kernels.kernels[k], kir::InstrKind::finish_reduce);
+      EXPECT_EQ(image.kernels[k].cuda.is_foldable, reduces) << image.kernels[k].symbol;
+    }
+  }
+
   std::vector<std::vector<Case>> lists(bool is_matrix) const {
     // Of random programs there are many: few cases each.
     if (is_random_) {
@@ -131,7 +141,7 @@ class GpuCheck : public ::testing::Test {
     return make_gradient(kind, one.rows * one.cols, 17 * step + 5);
   }
 
-  // Each call in one launch, or in as many as for large tensors.
+  // Each call in one launch, or in as many as for large tensors, whose partials are folded.
   std::string run_list(const std::vector<Case>& list, bool has_many_launches) {
     std::vector<rt::SessionOptions> options;
     std::vector<rt::Session> sessions;
@@ -145,7 +155,7 @@ class GpuCheck : public ::testing::Test {
     }
     std::string error;
     rt::GpuTuning tuning;
-    if (has_many_launches) tuning.one_launch_elements = 0;
+    if (has_many_launches) tuning.one_launch_elements = tuning.fold_elements = 0;
     const auto gpu = GpuList::open(on_gpu_, options, error, tuning);
     if (!gpu) return "open on the GPU: " + error;
     for (std::uint64_t step = 0; step < steps && error.empty(); ++step) {

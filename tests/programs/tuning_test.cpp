@@ -41,7 +41,7 @@ class TuningBits : public ::testing::TestWithParam<const char*> {
     const auto made = load_for(kernels, architectures().present.back());
     ASSERT_TRUE(made) << made.error();
     loaded = *made;
-    for (const std::int64_t rows : {700, 1025, 4500, 40000}) {
+    for (const std::int64_t rows : sizes) {
       rt::SessionOptions& tensor = all_tensors.emplace_back();
       tensor.rows = rows;
       tensor.seed = 3;
@@ -109,6 +109,7 @@ class TuningBits : public ::testing::TestWithParam<const char*> {
     }
   }
 
+  std::vector<std::int64_t> sizes = {700, 1025, 4500, 40000};
   kir::KernelProgram kernels;
   std::shared_ptr<const rt::LoadedProgram> loaded;
   std::vector<rt::SessionOptions> all_tensors;
@@ -133,14 +134,32 @@ TEST_P(TuningBits, do_not_follow_the_numbers_of_a_cpu) {
 }
 
 TEST_P(TuningBits, do_not_follow_the_numbers_of_a_gpu) {
-  std::vector<rt::GpuTuning> extremes = {{2, 1, 1, 1}, {16, 1, kMany, kManyBlocks}};
-  if (is_long_run()) extremes.push_back({4, kManyBlocks, 64, kManyBlocks});
+  std::vector<rt::GpuTuning> extremes = {{2, 1, 1, 1, 0, 0},
+                                         {16, 1, kMany, kManyBlocks, kMany, kMany}};
+  if (is_long_run()) extremes.push_back({4, kManyBlocks, 64, kManyBlocks, kMany, 0});
   for (const rt::GpuTuning& tuning : extremes) {
-    expect_same(on_gpu(tuning),
-                fmt::format("{} {} {} {}", tuning.block_warps, tuning.blocks_per_multiprocessor,
-                            tuning.service_elements, tuning.most_service_blocks));
+    expect_same(on_gpu(tuning), fmt::format("{} {} {} {} {} {}", tuning.block_warps,
+                                            tuning.blocks_per_multiprocessor,
+                                            tuning.service_elements, tuning.most_service_blocks,
+                                            tuning.one_launch_elements, tuning.fold_elements));
   }
 }
+
+// Partials of more tiles than a block of two warps takes at once, beside tensors of few and of one.
+class FoldBits : public TuningBits {
+ protected:
+  FoldBits() { sizes = {1, 1024, 1025, 2 * 1024 * 1024 + 1, 700}; }
+};
+
+TEST_P(FoldBits, are_those_of_one_block) {
+  if (is_sample_run() && GetParam() != std::string("onebit")) GTEST_SKIP() << "takes long";
+  const rt::GpuTuning folds{.block_warps = 2, .fold_elements = 0};
+  expect_same(on_gpu(folds), "folded");
+}
+
+// Two sums and two numbers counted; every reduction that there is.
+INSTANTIATE_TEST_SUITE_P(Programs, FoldBits, ::testing::Values("onebit", "reductions"),
+                         [](const auto& info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Programs, TuningBits, ::testing::ValuesIn(kPrograms),
                          [](const auto& info) { return std::string(info.param); });
