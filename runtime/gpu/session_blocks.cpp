@@ -10,6 +10,12 @@ namespace {
 // What one block clears or copies in the time that a launch takes.
 constexpr std::int64_t kNarrowBytes = 65536;
 
+// A marked payload is zeroed when the call ends. That is rare, so one block does it along with its
+// neighbours until it takes much longer than a launch that every call would have to make; then as
+// many as the memory needs, few enough to cost no more than that launch.
+constexpr std::int64_t kNarrowSealBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kSealBlockBytes = std::int64_t{1} << 20;
+
 constexpr std::int64_t kTileElems = 1024;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -21,13 +27,15 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 std::size_t GpuSession::Impl::shape_of(const PlannedLaunch& step) const {
   const std::size_t num_kernels = image().kernels.size();
   if (step.is_fold()) return num_kernels + 1;
-  return step.is_service ? num_kernels : step.index;
+  if (!step.is_service) return step.index;
+  return static_cast<GpuService>(step.index) == GpuService::Seal ? num_kernels + 2 : num_kernels;
 }
 
 Result<std::int64_t> GpuSession::Impl::blocks_of(std::size_t shape, std::size_t tensor) const {
   const std::size_t num_kernels = image().kernels.size();
   if (shape < num_kernels) return kernel_blocks(shape, facts[tensor]);
-  return shape == num_kernels ? service_blocks(facts[tensor]) : fold_blocks(facts[tensor]);
+  if (shape == num_kernels) return service_blocks(facts[tensor]);
+  return shape == num_kernels + 1 ? fold_blocks(facts[tensor]) : seal_blocks(tensor);
 }
 
 // The most that a kernel can use on a tensor.
@@ -60,6 +68,16 @@ std::int64_t GpuSession::Impl::service_blocks(const TensorFacts& tensor) const {
 std::int64_t GpuSession::Impl::fold_blocks(const TensorFacts& tensor) const {
   const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
   return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32));
+}
+
+std::int64_t GpuSession::Impl::seal_blocks(std::size_t tensor) const {
+  if (!are_fields_in_place()) return service_blocks(facts[tensor]);
+  std::int64_t bytes = 0;
+  for (std::uint32_t i = 0; i < info().wire.fields.size(); ++i) {
+    bytes += capacities[tensor][buffer_of(BufferRole::Field, i)];
+  }
+  if (bytes <= kNarrowSealBytes) return 1;
+  return std::min(ceil_div(bytes, kSealBlockBytes), tuning.most_service_blocks);
 }
 
 Status GpuSession::Impl::count_blocks() {
@@ -112,6 +130,7 @@ bool GpuSession::Impl::is_narrow_service(const PlannedLaunch& step) const {
         return bytes[step.arg0] <= kNarrowBytes;
       });
     case GpuService::Seal:
+      return are_fields_in_place() && is_narrow_shape[shape_of(step)];
     case GpuService::Open:
       return are_fields_in_place();
     case GpuService::Commit:

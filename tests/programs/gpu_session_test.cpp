@@ -52,9 +52,21 @@ constexpr const char* kStarted = R"(compressor started {
 }
 )";
 
+// Payloads of 36000 bytes for each element, by a sweep that reduces.
+constexpr const char* kBulky = R"(compressor bulky {
+  wire { value: [f32; 9000 * n], top: f32 }
+  encode(g: [f32; n]) {
+    let value = fill(sum(g), 9000 * n)
+    wire { value, top: max(value) }
+  }
+  decode(w) { fill(w.top, n) }
+}
+)";
+
 ProgramFile program_file(const std::string& name) {
   if (name == "rounds") return *make_program(name, kRounds);
   if (name == "started") return *make_program(name, kStarted);
+  if (name == "bulky") return *make_program(name, kBulky);
   for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
     if (path.stem() == name) return *read_program(path);
   }
@@ -272,6 +284,23 @@ TEST_F(GpuSessionTest, partials_of_large_tensors_are_folded) {
   EXPECT_EQ(launches({std::int64_t{1} << 23}, always), 2u);  // 8192 partials are one block's
   EXPECT_EQ(launches({(std::int64_t{1} << 23) + 1}, always), 3u);
   EXPECT_EQ(launches({3000}, always), 1u);
+}
+
+// One block zeroes a marked payload, along with its neighbours, up to 32 MiB; more have a launch.
+TEST_F(GpuSessionTest, many_blocks_zero_a_large_marked_payload) {
+  const auto narrow = open("bulky", {900}, many_launches());
+  auto session = open("bulky", {1000}, many_launches());
+  EXPECT_EQ(session.num_launches(rt::EntryKind::Encode),
+            narrow.num_launches(rt::EntryKind::Encode) + 1);
+  std::vector<float> values = gradient(1000);
+  values[77] = INFINITY;
+  const GpuAddress from = upload(values);
+  const auto bound = static_cast<std::size_t>(*session.payload_bound(0));
+  const GpuPayload to{upload(Bytes(bound, 0xff)), static_cast<std::int64_t>(bound)};
+  ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 0, nullptr));
+  EXPECT_TRUE(collect(session).non_finite);
+  auto cpu = open_on_cpu("bulky", 1000);
+  EXPECT_TRUE(download<std::uint8_t>(to.address, bound) == encode_on_cpu(cpu, values, 0));
 }
 
 TEST_F(GpuSessionTest, many_tensors_take_the_launches_of_one) {
