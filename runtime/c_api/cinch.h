@@ -82,6 +82,13 @@ typedef struct cinch_error {
   char message[1024];  /* UTF-8, cut where it is longer, always ended by a zero byte */
 } cinch_error;
 
+/* Can the user's table of tuning numbers be used? OK also where there is none. It is the file that
+ * CINCH_TUNING names, else ~/.config/cinch/tuning.json, and is read once per process. Where
+ * CINCH_TUNING names one that cannot be used, cinch_session_open fails with this error, too, and
+ * cinch_program_compile for CINCH_CUDA; else the built-in numbers serve, and only this call tells.
+ * Errors: CORRUPT_FILE, VERSION_MISMATCH, IO. */
+CINCH_API cinch_status cinch_check_tuning(cinch_error* error);
+
 /* ---- programs ------------------------------------------------------------------------------ */
 
 /* A compiled compressor. Immutable; counted: each handle made is released once. */
@@ -122,7 +129,8 @@ typedef struct cinch_compile_options {
  * compiler is a library of its own that is opened by the first such call. Errors: PROGRAM,
  * UNAVAILABLE (no compiler, `cpu` is beyond this machine, no such GPU, no NVRTC, memory ran out
  * within the compiler in an earlier call), IO, INVALID_ARGUMENT (also: an unknown `arch`),
- * OUT_OF_MEMORY (also: less than 384 MiB of address space). */
+ * OUT_OF_MEMORY (also: less than 384 MiB of address space); for CINCH_CUDA those of
+ * cinch_check_tuning. */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
 /* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler,
@@ -242,8 +250,9 @@ typedef struct cinch_session_options {
 /* Opens a session for tensors of these shapes (pointers are not looked at, on the CPU types
  * neither) and gives states their first values. All are on the program's device; on a GPU, on one
  * and of one type. `options` may be NULL; a session on a GPU has no use for threads, and takes no
- * allocator. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CHECK_FAILED; on a GPU also UNAVAILABLE (no
- * driver, no such GPU, a program for another architecture) and DEVICE. */
+ * allocator. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CHECK_FAILED, those of cinch_check_tuning; on
+ * a GPU also UNAVAILABLE (no driver, no such GPU, a program for another architecture) and DEVICE.
+ */
 CINCH_API cinch_status cinch_session_open(const cinch_program* program,
                                           const cinch_session_options* options,
                                           const cinch_tensor* tensors, size_t num_tensors,

@@ -5,6 +5,7 @@
 #include "runtime/c_api/compiler_door.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
+#include "runtime/c_api/tuning.h"
 #include "runtime/core/param_range.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
@@ -82,6 +83,10 @@ CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   }
   if (options.device != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
+  }
+  // A number of the table is part of code for a GPU.
+  if (CallStatus status = check_named_tuning(); !status) {
+    return tl::unexpected<CallError>(std::move(status.error()));
   }
   if (options.arch != nullptr && options.arch[0] != '\0') return CompileTarget{{}, options.arch};
   const auto device = open_gpu(options.device_number);

@@ -4,6 +4,7 @@
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tensors.h"
+#include "runtime/c_api/tuning.h"
 #include "runtime/image/file_bytes.h"
 
 namespace cinch::c_api {
@@ -100,6 +101,7 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
     if (!given) return tl::unexpected<CallError>(given.error());
     wanted = *given;
   }
+  if (CallStatus status = check_named_tuning(); !status) return status;
   auto made = std::make_unique<cinch_session>();
   if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
     return status;

@@ -29,8 +29,8 @@ UserTuning read_user_tuning() {
   UserTuning user;
   user.path = user_tuning_path();
   std::error_code error;
-  const bool is_named = !variable("CINCH_TUNING").empty();
-  if (user.path.empty() || (!is_named && !fs::exists(user.path, error))) return user;
+  user.is_named = !user.path.empty() && !variable("CINCH_TUNING").empty();
+  if (user.path.empty() || (!user.is_named && !fs::exists(user.path, error))) return user;
   auto table = load_tuning(user.path);
   if (!table) {
     user.problem = table.error();

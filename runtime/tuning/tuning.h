@@ -58,6 +58,7 @@ std::string user_tuning_path();
 
 struct UserTuning {
   std::string path;              // as user_tuning_path
+  bool is_named = false;         // by CINCH_TUNING
   bool is_there = false;         // a table was read
   TuningTable table;             // empty where none was
   std::optional<Error> problem;  // a table that cannot be used: then the built-in one serves alone
