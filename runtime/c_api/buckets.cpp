@@ -127,6 +127,20 @@ cinch_status run_bucket_call(const BucketCall& call, cinch_error* error, const P
   return status == CINCH_OK ? run(call.session->flat) : status;
 }
 
+// `decode`: cinch_decode or cinch_decode_add.
+cinch_status decode_bucket(const BucketCall& call, const cinch_arena* payloads,
+                           const cinch_bucket* outputs, cinch_error* error,
+                           decltype(cinch_decode)* decode) {
+  const auto prepare = [&]() -> CallStatus {
+    CallStatus described = describe(call, outputs, call.session->flat.tensors);
+    return described ? find_payloads(call, payloads) : described;
+  };
+  return run_bucket_call(call, error, prepare, [&](FlatArrays& flat) {
+    return decode(call.session, call.step, call.which, call.count, flat.payloads.data(),
+                  flat.tensors.data(), error);
+  });
+}
+
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -163,29 +177,13 @@ cinch_status cinch_encode_bucket(cinch_session* session, uint64_t step, const si
 cinch_status cinch_decode_bucket(cinch_session* session, uint64_t step, const size_t* which,
                                  size_t count, const cinch_arena* payloads,
                                  const cinch_bucket* outputs, cinch_error* error) {
-  const BucketCall call{session, step, which, count};
-  const auto prepare = [&]() -> CallStatus {
-    CallStatus described = describe(call, outputs, session->flat.tensors);
-    return described ? find_payloads(call, payloads) : described;
-  };
-  return run_bucket_call(call, error, prepare, [&](FlatArrays& flat) {
-    return cinch_decode(session, step, which, count, flat.payloads.data(), flat.tensors.data(),
-                        error);
-  });
+  return decode_bucket({session, step, which, count}, payloads, outputs, error, cinch_decode);
 }
 
 cinch_status cinch_decode_add_bucket(cinch_session* session, uint64_t step, const size_t* which,
                                      size_t count, const cinch_arena* payloads,
                                      const cinch_bucket* outputs, cinch_error* error) {
-  const BucketCall call{session, step, which, count};
-  const auto prepare = [&]() -> CallStatus {
-    CallStatus described = describe(call, outputs, session->flat.tensors);
-    return described ? find_payloads(call, payloads) : described;
-  };
-  return run_bucket_call(call, error, prepare, [&](FlatArrays& flat) {
-    return cinch_decode_add(session, step, which, count, flat.payloads.data(), flat.tensors.data(),
-                            error);
-  });
+  return decode_bucket({session, step, which, count}, payloads, outputs, error, cinch_decode_add);
 }
 
 cinch_status cinch_finish_bucket(cinch_session* session, uint64_t step, const size_t* which,
