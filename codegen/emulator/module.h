@@ -2,14 +2,15 @@
 // codegen::compile_emulated made. No compiler is involved.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/emulator/hooks.h"
 #include "runtime/core/error.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::emulator {
 
@@ -18,10 +19,6 @@ class Module {
   /// Errors: CorruptFile (not a shared object of compile_emulated, or one of another version), Io
   /// (no memory file).
   static rt::Result<Module> load(std::span<const std::uint8_t> shared_object);
-
-  Module(Module&&) noexcept;
-  Module& operator=(Module&&) noexcept;
-  ~Module();
 
   std::vector<std::string> kernels() const;
   bool has_checks() const { return info_->has_checks != 0; }
@@ -32,10 +29,10 @@ class Module {
   std::string line(std::uint32_t number) const;
 
  private:
-  Module() = default;
-  void* handle_ = nullptr;
-  int file_ = -1;
-  const ModuleInfo* info_ = nullptr;
+  Module(rt::SharedObject object, const ModuleInfo* info)
+      : object_(std::move(object)), info_(info) {}
+  rt::SharedObject object_;
+  const ModuleInfo* info_;
 };
 
 }  // namespace cinch::emulator

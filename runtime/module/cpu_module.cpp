@@ -1,16 +1,7 @@
-// Loading through a memory file: the dynamic loader wants a path, /proc/self/fd gives one without
-// touching a disk.
+// What this machine runs, and the kernels of images for it.
 #include "runtime/module/cpu_module.h"
 
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
-
-#include "runtime/core/sanitizer.h"
 
 namespace cinch::rt {
 namespace {
@@ -26,17 +17,6 @@ bool has_v4() {
   return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vl");
-}
-
-bool write_all(int fd, std::span<const std::uint8_t> bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t wrote = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    done += static_cast<std::size_t>(wrote);
-  }
-  return true;
 }
 
 constexpr std::string_view kCpuPrefix = "cpu:";
@@ -56,30 +36,9 @@ bool host_supports(std::string_view arch) {
 }
 
 Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {
-  const int fd = ::memfd_create("cinch-kernels", MFD_CLOEXEC);
-  if (fd < 0) {
-    return fail(ErrorKind::Io, std::string("no memory file: ") + std::strerror(errno), errno);
-  }
-  if (!write_all(fd, shared_object)) {
-    const int code = errno;
-    ::close(fd);
-    return fail(ErrorKind::Io, std::string("memory file: ") + std::strerror(code), code);
-  }
-  // A sanitizer's symbolizer is a process of its own: it opens the module by the same path.
-  const std::string process = kAddressSanitizer ? std::to_string(::getpid()) : "self";
-  const std::string path = "/proc/" + process + "/fd/" + std::to_string(fd);
-  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* message = handle ? nullptr : ::dlerror();
-  if (!handle) {
-    ::close(fd);
-    return fail(ErrorKind::CorruptFile,
-                std::string("kernels cannot be loaded: ") + (message ? message : "unknown reason"));
-  }
-  CpuModule module;
-  module.handle_ = handle;
-  // The loader knows modules by their path: while this one lives, no other may get the same number.
-  module.file_ = fd;
-  return module;
+  Result<SharedObject> object = SharedObject::load(shared_object, "kernels");
+  if (!object) return tl::unexpected<Error>(std::move(object.error()));
+  return CpuModule(std::move(*object));
 }
 
 Result<CpuModule> CpuModule::load(const ProgramImage& image) {
@@ -101,25 +60,8 @@ Result<CpuModule> CpuModule::load(const ProgramImage& image) {
   return module;
 }
 
-CpuModule::CpuModule(CpuModule&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)),
-      file_(std::exchange(other.file_, -1)),
-      kernels_(std::move(other.kernels_)) {}
-
-CpuModule& CpuModule::operator=(CpuModule&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(file_, other.file_);
-  std::swap(kernels_, other.kernels_);
-  return *this;
-}
-
-CpuModule::~CpuModule() {
-  if (handle_) ::dlclose(handle_);
-  if (file_ >= 0) ::close(file_);
-}
-
 KernelFunction CpuModule::find(const std::string& symbol) const {
-  return reinterpret_cast<KernelFunction>(::dlsym(handle_, symbol.c_str()));
+  return reinterpret_cast<KernelFunction>(object_.find(symbol.c_str()));
 }
 
 }  // namespace cinch::rt

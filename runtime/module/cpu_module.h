@@ -1,15 +1,16 @@
-// CpuModule: the kernels of a CPU image, loaded from the bytes of a shared object (an anonymous
-// memory file and dlopen). No compiler is involved. Also: which x86-64 level this machine has.
+// CpuModule: the kernels of a CPU image, loaded from the bytes of a shared object. No compiler
+// is involved. Also: which x86-64 level this machine has.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/error.h"
 #include "runtime/image/image.h"
+#include "runtime/module/shared_object.h"
 
 namespace cinch::rt {
 
@@ -27,19 +28,14 @@ class CpuModule {
   /// CorruptFile (a kernel's symbol is missing).
   static Result<CpuModule> load(const ProgramImage& image);
 
-  CpuModule(CpuModule&&) noexcept;
-  CpuModule& operator=(CpuModule&&) noexcept;
-  ~CpuModule();
-
   /// Null where there is no such symbol.
   KernelFunction find(const std::string& symbol) const;
   /// Kernel `index` of the image that the module was loaded from.
   KernelFunction kernel(std::size_t index) const { return kernels_[index]; }
 
  private:
-  CpuModule() = default;
-  void* handle_ = nullptr;
-  int file_ = -1;
+  explicit CpuModule(SharedObject object) : object_(std::move(object)) {}
+  SharedObject object_;
   std::vector<KernelFunction> kernels_;
 };
 
