@@ -2,6 +2,7 @@
 #include "compiler/service/compile.h"
 
 #include "codegen/jit/compile_program.h"
+#include "codegen/jit/nvrtc.h"
 #include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
@@ -33,6 +34,21 @@ ir::Program lower_program(FrontEnd& front_end, const ProgramText& text,
   return program;
 }
 
+// Kept code with blocks of any size: results are the same, and without NVRTC there will be no
+// other.
+std::optional<rt::ProgramImage> find_other_blocks(const ProgramRequest& request,
+                                                  const ProgramText& text,
+                                                  const codegen::Target& target) {
+  const bool needs_nvrtc =
+      target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
+  if (!needs_nvrtc || codegen::nvrtc_report().is_found) return std::nullopt;
+  for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
+    const CompileCache cache(text, request.bindings, request.states, target, warps);
+    if (auto kept = cache.find()) return kept;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes) {
@@ -58,6 +74,9 @@ rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& r
   options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
   const CompileCache cache(text, request.bindings, request.states, target, options.block_warps);
   if (auto kept = cache.find()) return std::move(*kept);
+  if (!block_warps) {
+    if (auto kept = find_other_blocks(request, text, target)) return std::move(*kept);
+  }
   const ir::Program program = lower_program(front_end, text, request.bindings, true);
   rt::ProgramImage image =
       value_or_throw(codegen::make_image(make_kernels(program, request.states), target, options));
