@@ -2,7 +2,8 @@
 // edge sizes, each call in one launch and in many (then with folds), single tensors, several kinds
 // of data, steps with states between them; a non-finite gradient in one tensor leaves the others
 // unharmed; f16 and bf16. The order of blocks and warps is another one in every test. Random
-// programs run, too. CINCH_LONG=1 runs all sizes and data.
+// programs run, too. CINCH_LONG=1 runs all sizes and data, and several such orders for each
+// program.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -58,40 +59,67 @@ class GpuCheck : public ::testing::Test {
     const auto loaded = load_for(compiled->kernels, architectures().present.back());
     ASSERT_TRUE(loaded) << loaded.error();
     loaded_ = *loaded;
-    emulator::GpuOptions gpu;
-    gpu.schedule_seed = std::hash<std::string>()(program_.name);
-    const auto device = rt::GpuDevice::open(emulator::start_driver(gpu));
-    ASSERT_TRUE(device) << device.error().message;
-    auto image =
+    const auto image =
         codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
     ASSERT_TRUE(image) << image.error().message;
     expect_folds(compiled->kernels, *image);
-    const auto program = rt::GpuProgram::load(*device, std::move(*image));
-    ASSERT_TRUE(program) << program.error().message;
-    on_gpu_ = *program;
-    // The list of all shapes by many launches, the others by one; a long run does all both ways.
+    const std::uint64_t seed = std::hash<std::string>()(program_.name);
+    ASSERT_EQ(load_on_gpu(*image, seed), "");
     const std::vector<std::vector<Case>> all = lists(compiled->oracle.info.is_matrix);
+    run_lists(all);
+    run_types(all.back().back());
+    for (std::uint64_t i = 1; i <= kMoreSchedules; ++i) {
+      if (!is_long_run() || is_random_ || HasFailure()) break;
+      ASSERT_EQ(load_on_gpu(*image, seed + i), "");
+      EXPECT_EQ(run_list(list_of_blocks(compiled->oracle.info.is_matrix), true), "")
+          << "schedule " << seed + i;
+    }
+    on_gpu_.reset();
+  }
+
+ private:
+  static constexpr std::uint64_t kMoreSchedules = 4;
+
+  // With a GPU whose blocks and warps come in the order of this seed.
+  std::string load_on_gpu(const rt::ProgramImage& image, std::uint64_t seed) {
+    emulator::GpuOptions gpu;
+    gpu.schedule_seed = seed;
+    const auto device = rt::GpuDevice::open(emulator::start_driver(gpu));
+    if (!device) return device.error().message;
+    const auto program = rt::GpuProgram::load(*device, image);
+    if (!program) return program.error().message;
+    on_gpu_ = *program;
+    return {};
+  }
+
+  // The list of all shapes by many launches, the others by one; a long run does all both ways.
+  void run_lists(const std::vector<std::vector<Case>>& all) {
     for (const std::vector<Case>& list : all) {
       const bool is_first = &list == &all.front();
       EXPECT_EQ(run_list(list, is_first), "") << describe(list);
       if (is_long_run()) EXPECT_EQ(run_list(list, !is_first), "") << describe(list);
       if (HasFailure()) break;
     }
-    for (const DType dtype : {kF16, kBF16}) {
-      if (HasFailure() || is_random_) break;
-      const rt::SessionOptions options = options_for(program_, all.back().back(), 1);
-      EXPECT_EQ(compare_types(loaded_, on_gpu_, options, dtype), "") << dtype_name(dtype);
-    }
-    on_gpu_.reset();
   }
 
- private:
-  // All partials that kernelize makes may be folded.
-  static void expect_folds(const kir::KernelProgram& kernels, const rt::ProgramImage& image) {
-    for (std::size_t k = 0; k < kernels.kernels.size(); ++k) {
-      const bool reduces = codegen::uses(kernels.kernels[k], kir::InstrKind::finish_reduce);
-      EXPECT_EQ(image.kernels[k].cuda.is_foldable, reduces) << image.kernels[k].symbol;
+  expect_folds(compiled->kernels, *image);
+  void run_types(const Case& one_case) {
+    for (const DType dtype : {kF16, kBF16}) {
+      if (HasFailure() || is_random_) break;
+      const rt::SessionOptions options = options_for(program_, one_case, 1);
+      EXPECT_EQ(compare_types(loaded_, on_gpu_, options, dtype), "") << dtype_name(dtype);
     }
+  }
+
+  // Two tensors whose kernels have several blocks each, where the program takes vectors of any
+  // size.
+  std::vector<Case> list_of_blocks(bool is_matrix) const {
+    if (!program_.shapes.empty() || is_matrix) {
+      const Case last = cases_for(program_, is_matrix, false).back();
+      return {{last.rows, last.cols, DataKind::Normal, 2},
+              {last.rows, last.cols, DataKind::HeavyTailed, 2}};
+    }
+    return {{20011, 1, DataKind::Normal, 2}, {9001, 1, DataKind::HeavyTailed, 2}};
   }
 
   std::vector<std::vector<Case>> lists(bool is_matrix) const {
