@@ -1,5 +1,7 @@
 // Workloads of `cinch tune`. On a CPU all contestants of a workload share one session: where memory
-// lies makes a larger difference than most numbers. On a GPU each has its own.
+// lies makes a larger difference than most numbers. On a GPU they share the caller's memory; each
+// has a session of its own, as launches are planned and code is compiled for its numbers, but
+// states and workspace lie at the same offsets of its one allocation.
 #include "compiler/driver/tune_workloads.h"
 
 #include <algorithm>
@@ -82,29 +84,44 @@ class GpuPrograms {
   std::map<std::int64_t, std::shared_ptr<const rt::GpuProgram>> programs_;
 };
 
-class GpuCalls {
+// What a caller holds on the device: gradient, payload and output of one tensor.
+class GpuTensors {
  public:
-  GpuCalls(const std::shared_ptr<const rt::GpuProgram>& program,
-           const rt::GpuSessionOptions& options, const std::vector<float>& gradient, int num_calls)
-      : session_(value_or_throw(rt::GpuSession::open(program, options))),
-        timer_(value_or_throw(rt::GpuTimer::create(program->device()))),
-        num_calls_(num_calls) {
-    const std::size_t size_bytes = 4 * gradient.size();
-    const std::int64_t bound = value_or_throw(session_.payload_bound(0));
-    for (const std::size_t bytes : {size_bytes, static_cast<std::size_t>(bound), size_bytes}) {
-      memory_.push_back(value_or_throw(rt::GpuMemory::allocate(program->device(), bytes)));
-    }
+  GpuTensors(const std::shared_ptr<const rt::GpuDevice>& device, std::span<const float> gradient,
+             std::int64_t payload_bound)
+      : gradient_(value_or_throw(rt::GpuMemory::allocate(device, gradient.size_bytes()))),
+        payload_(value_or_throw(
+            rt::GpuMemory::allocate(device, static_cast<std::size_t>(payload_bound)))),
+        output_(value_or_throw(rt::GpuMemory::allocate(device, gradient.size_bytes()))) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(gradient.data());
-    value_or_throw(program->device()->write(memory_[0].address(), {bytes, size_bytes}, nullptr));
-    payload_ = {memory_[1].address(), bound};
+    value_or_throw(device->write(gradient_.address(), {bytes, gradient.size_bytes()}, nullptr));
+  }
+  rt::GpuAddress gradient() const { return gradient_.address(); }
+  rt::GpuAddress output() const { return output_.address(); }
+  rt::GpuPayload payload() const {
+    return {payload_.address(), static_cast<std::int64_t>(payload_.size_bytes())};
   }
 
+ private:
+  rt::GpuMemory gradient_, payload_, output_;
+};
+
+class GpuCalls {
+ public:
+  GpuCalls(rt::GpuSession session, const std::shared_ptr<const rt::GpuDevice>& device,
+           std::shared_ptr<const GpuTensors> tensors, int num_calls)
+      : session_(std::move(session)),
+        timer_(value_or_throw(rt::GpuTimer::create(device))),
+        tensors_(std::move(tensors)),
+        num_calls_(num_calls) {}
+
   double run() {
-    const rt::GpuAddress from = memory_[0].address(), to = memory_[2].address();
+    const rt::GpuAddress from = tensors_->gradient(), to = tensors_->output();
+    const rt::GpuPayload payload = tensors_->payload();
     value_or_throw(timer_.start(nullptr));
     for (int i = 0; i < num_calls_; ++i) {
-      value_or_throw(session_.encode({&from, 1}, {&payload_, 1}, 0, nullptr));
-      value_or_throw(session_.decode({&payload_, 1}, {&to, 1}, 0, nullptr));
+      value_or_throw(session_.encode({&from, 1}, {&payload, 1}, 0, nullptr));
+      value_or_throw(session_.decode({&payload, 1}, {&to, 1}, 0, nullptr));
     }
     value_or_throw(timer_.stop(nullptr));
     const double ms = value_or_throw(timer_.milliseconds());
@@ -115,9 +132,40 @@ class GpuCalls {
  private:
   rt::GpuSession session_;
   rt::GpuTimer timer_;
+  std::shared_ptr<const GpuTensors> tensors_;
   int num_calls_;
-  std::vector<rt::GpuMemory> memory_;  // gradient, payload, output
-  rt::GpuPayload payload_;
+};
+
+// A program and a size. Contestants share a caller's memory as long as there is one of them.
+class GpuWorkload {
+ public:
+  GpuWorkload(std::shared_ptr<GpuPrograms> programs, std::int64_t num_elems, int num_calls)
+      : programs_(std::move(programs)),
+        gradient_(bench::made_up_gradient(num_elems)),
+        num_calls_(num_calls) {}
+
+  bench::Contestant contestant(const rt::GpuTuning& tuning) {
+    rt::GpuSessionOptions options;
+    options.tensors = {{.rows = static_cast<std::int64_t>(gradient_.size())}};
+    options.tuning = tuning;
+    const auto program = programs_->with_warps(tuning.block_warps);
+    auto session = value_or_throw(rt::GpuSession::open(program, options));
+    auto tensors = tensors_.lock();
+    if (tensors == nullptr) {
+      tensors = std::make_shared<const GpuTensors>(program->device(), gradient_,
+                                                   value_or_throw(session.payload_bound(0)));
+      tensors_ = tensors;
+    }
+    const auto calls = std::make_shared<GpuCalls>(std::move(session), program->device(),
+                                                  std::move(tensors), num_calls_);
+    return [calls] { return calls->run(); };
+  }
+
+ private:
+  std::shared_ptr<GpuPrograms> programs_;
+  std::vector<float> gradient_;
+  int num_calls_;
+  std::weak_ptr<const GpuTensors> tensors_;
 };
 
 }  // namespace
@@ -151,17 +199,10 @@ std::vector<bench::TuningWorkload<rt::GpuTuning>> gpu_workloads(
   for (const char* name : std::span(kPrograms).first(is_emulated ? 1 : std::size(kPrograms))) {
     const auto programs = std::make_shared<GpuPrograms>(name, device);
     for (const std::int64_t num_elems : sizes) {
+      const auto workload = std::make_shared<GpuWorkload>(
+          programs, num_elems, is_emulated ? 1 : calls_per_turn(num_elems));
       workloads.emplace_back(
-          [=, gradient = std::make_shared<const std::vector<float>>(
-                  bench::made_up_gradient(num_elems))](const rt::GpuTuning& tuning) {
-            rt::GpuSessionOptions session;
-            session.tensors = {{.rows = num_elems}};
-            session.tuning = tuning;
-            const auto calls =
-                std::make_shared<GpuCalls>(programs->with_warps(tuning.block_warps), session,
-                                           *gradient, is_emulated ? 1 : calls_per_turn(num_elems));
-            return [calls] { return calls->run(); };
-          });
+          [workload](const rt::GpuTuning& tuning) { return workload->contestant(tuning); });
     }
   }
   return workloads;
