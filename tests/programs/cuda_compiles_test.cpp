@@ -1,5 +1,5 @@
-// NVRTC compiles the CUDA text of whole programs without a word; with CINCH_LONG=1 for the oldest
-// and the newest architecture too.
+// NVRTC compiles the CUDA text of whole programs without a word; with CINCH_LONG=1 for other
+// architectures too, from the oldest to the newest.
 #include <gtest/gtest.h>
 
 #include "codegen/emit/cuda.h"
@@ -20,7 +20,7 @@ class NvrtcCheck : public ::testing::Test {
     const auto compiled = compile(program_);
     ASSERT_TRUE(compiled) << compiled.error();
     std::vector<std::string> archs = {"sm_90"};
-    if (is_long_run()) archs = {"sm_75", "sm_90", "sm_120"};
+    if (is_long_run()) archs = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
     for (const std::string& arch : archs) {
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
       const auto binary = codegen::compile_cuda(source);
