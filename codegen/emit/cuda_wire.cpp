@@ -170,6 +170,9 @@ class ServiceEmitter {
     return field.type.rank == 0 ? "i64(1)" : formula_.of(field.type.dims[field.type.rank - 1]);
   }
 
+  // A check may fail because of a non-finite value: that counts first.
+  void emit_failed() { line("const u32 failed = is_marked ? 0u : status[1];"); }
+
   // elems_i, offset_i, bytes_i of each field, and `end`.
   void emit_layout() {
     line(fmt::format("u64 end = kHeaderBytes + {}u;", 4 * num_counts()));
@@ -196,8 +199,9 @@ class ServiceEmitter {
     open_function("seal_payload");
     line("const Threads threads = threads_of(place);");
     line("const bool is_marked = (status[0] & kMarked) != 0u;");
-    line("if (threads.rank == 0u) note_outcome(launch.outcomes[place.tensor], status);");
-    line("if (status[1] != 0u && !is_marked) return;");
+    emit_failed();
+    line("if (threads.rank == 0u) note_outcome(launch.outcomes[place.tensor], status[0], failed);");
+    line("if (failed != 0u) return;");
     line("u8* const payload = static_cast<u8*>(args.payload);");
     line(fmt::format("u32 counts[{}] = {{}};", num_counts() + 1));
     line("if (num_elems(args) == 0u) {");
@@ -241,8 +245,9 @@ class ServiceEmitter {
         "if (is_marked && step.arg0 != ~0u) fill_nan(threads, "
         "static_cast<u8*>(args.buffers[step.arg0]), num_elems(args));");
     line("if (threads.rank != 0u) return;");
-    line("note_outcome(launch.outcomes[place.tensor], status);");
-    line("if (is_marked || status[1] != 0u) return;");
+    emit_failed();
+    line("note_outcome(launch.outcomes[place.tensor], status[0], failed);");
+    line("if (is_marked || failed != 0u) return;");
     line(fmt::format("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
     emit_swaps(rt::EntryKind::Init);
     line("} else {");

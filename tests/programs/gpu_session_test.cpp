@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 #include <random>
 
 #include "codegen/emulator/driver.h"
@@ -452,6 +453,23 @@ TEST_F(GpuSessionTest, refuses_the_payloads_that_a_cpu_refuses) {
       EXPECT_EQ(bits(download<float>(out, kElems)), bits(decoded)) << name << " byte " << at;
     }
   }
+}
+
+TEST_F(GpuSessionTest, a_refused_payload_of_a_non_finite_gradient_leaves_the_output) {
+  constexpr std::int64_t kElems = 90;
+  auto session = open("threshold", {kElems});
+  auto cpu = open_on_cpu("threshold", kElems);
+  std::vector<float> values = gradient(kElems);
+  values[5] = std::numeric_limits<float>::infinity();
+  Bytes bad = encode_on_cpu(cpu, values, 0);
+  bad[70] = 1;  // between the count and the first field
+  std::vector<float> out(kElems, -7.0f);
+  ASSERT_FALSE(cpu.decode(bad, out, 0));
+  const GpuPayload from{upload(bad), static_cast<std::int64_t>(bad.size())};
+  const GpuAddress to = upload(out);
+  ASSERT_TRUE(session.decode({&from, 1}, {&to, 1}, 0, nullptr));
+  EXPECT_FALSE(collect(session).status);
+  EXPECT_EQ(download<float>(to, kElems), out);
 }
 
 TEST_F(GpuSessionTest, one_corrupt_payload_leaves_the_others_unharmed) {

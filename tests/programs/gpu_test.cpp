@@ -146,9 +146,12 @@ class GpuCheck : public ::testing::Test {
     std::vector<std::vector<Case>> lists = {shapes};
     for (const DataKind kind : {DataKind::HeavyTailed, DataKind::Zeros, DataKind::NaN}) {
       const Case other = {shapes[shapes.size() / 2].rows, shapes[shapes.size() / 2].cols, kind, 3};
-      // The non-finite gradient has company.
+      // Non-finite gradients have company.
       lists.push_back(kind == DataKind::NaN
-                          ? std::vector<Case>{shapes.back(), other, shapes[shapes.size() / 2]}
+                          ? std::vector<Case>{shapes.back(),
+                                              other,
+                                              {other.rows, other.cols, DataKind::Infinity, 3},
+                                              shapes[shapes.size() / 2]}
                           : std::vector<Case>{other});
       if (is_sample_run()) break;
     }

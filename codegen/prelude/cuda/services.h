@@ -81,9 +81,9 @@ CINCH_FN bool holds_nonfinite(Threads threads, const u8* values, u64 count) {
 }
 
 // The end of a call, by one thread: what the host will read.
-CINCH_FN void note_outcome(CinchOutcome& outcome, const u32* status) {
-  outcome.flags = status[0];
-  if (outcome.failed == 0u) outcome.failed = status[1];
+CINCH_FN void note_outcome(CinchOutcome& outcome, u32 flags, u32 failed) {
+  outcome.flags = flags;
+  if (outcome.failed == 0u) outcome.failed = failed;
 }
 
 // to[i] += addends[i], as f32.
@@ -142,8 +142,9 @@ CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const Cinc
       if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);
       return;
     case kServiceFill:
-      if ((status[0] & 1u) != 0u) fill_nan(threads, to, count);
-      if (is_first) note_outcome(launch.outcomes[place.tensor], status);
+      // A marked payload may be refused for its padding.
+      if ((status[0] & 1u) != 0u && status[1] == 0u) fill_nan(threads, to, count);
+      if (is_first) note_outcome(launch.outcomes[place.tensor], status[0], status[1]);
       return;
     case kServiceAddTo:
       if (status[1] == 0u) add_to(threads, outside, to, count);
