@@ -131,11 +131,13 @@ rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel&
                            const CudaOptions& options) {
   const CudaShape shape = cuda_shape(program, kernel, options.block_warps);
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block,
-          is_foldable(program, kernel)};
+          shape.shared_bytes, is_foldable(program, kernel)};
 }
 
-std::uint32_t cuda_steps_threads(const kir::KernelProgram& program, const CudaOptions& options) {
-  return 32 * steps_warps(program, options.block_warps);
+rt::CudaLaunch cuda_steps_launch(const kir::KernelProgram& program, const CudaOptions& options) {
+  return {.block_threads = 32 * steps_warps(program, options.block_warps),
+          .groups_per_block = 1,
+          .shared_bytes = steps_shared_bytes(program, options.block_warps)};
 }
 
 KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& options) {

@@ -29,8 +29,8 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
 /// of rt::kGpuStepsSymbol.
 rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
                            const CudaOptions& options = {});
-/// Threads of a block of rt::kGpuStepsSymbol.
-std::uint32_t cuda_steps_threads(const kir::KernelProgram& program,
+/// How rt::kGpuStepsSymbol is to be launched, but for its blocks.
+rt::CudaLaunch cuda_steps_launch(const kir::KernelProgram& program,
                                  const CudaOptions& options = {});
 
 }  // namespace cinch::codegen

@@ -2,6 +2,8 @@
 // a tile; a lane holds four elements of a row, of which the first `live` exist.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
@@ -12,10 +14,6 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 namespace {
-// Bodies up to the first size take two rows at a time, so that more loads are on their way; up to
-// the second they are printed once more for whole tiles, without masks.
-constexpr std::size_t kUnrolledInstrs = 24, kTwiceInstrs = 64;
-
 std::string result_name(const std::string& value) {
   return "results_" + value;
 }
@@ -24,6 +22,9 @@ std::string columns_name(const std::string& value) {
 }
 std::string carry_name(const std::string& value) {
   return "carry_" + value;
+}
+std::string rows_name(const std::string& value) {
+  return "rows_" + value;
 }
 }  // namespace
 
@@ -44,22 +45,20 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
       "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "
       "tile_first)));");
   open_tile(section);
-  const bool has_whole = section.instrs.size() <= kTwiceInstrs;
-  if (has_whole) {
-    line("const bool is_whole = kHasWholeTiles && tile_len == kTileElems;");
-    line("if constexpr (kHasWholeTiles) {");
-    line("if (is_whole) {");
-    line(section.instrs.size() <= kUnrolledInstrs ? "#pragma unroll 2" : "#pragma unroll 1");
-    line("for (u32 row = 0; row < 8u; ++row) {");
-    emit_row(section, "constexpr u32 live = 4u;");
-    line("}");
-    line("}");
-    line("}");
-    line("if (!is_whole) {");
-  }
+  const bool draws =
+      std::ranges::any_of(section.instrs, [](const Instr& instr) { return is_draw(instr.kind); });
+  // Bodies that draw are long, and keep a multiprocessor busy with one row as it is.
+  const bool has_whole = section.instrs.size() <= kTwiceInstrs && !draws;
+  if (has_whole) emit_whole_rows(section);
+  // Of a whole tensor's tiles only the last has a rest.
+  const bool is_rest = has_whole && kernel_.group_kind == kir::GroupKind::Tile;
+  line(fmt::format("constexpr Access access = Access::{};", is_rest ? "Rest" : "Apart"));
   line("#pragma unroll 1");
   line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
-  emit_row(section, "const u32 live = live_elems(lane_first, tile_len);");
+  line("const u32 lane_first = row * kRowElems + 4u * lane;");
+  line("const u32 live = live_elems(lane_first, tile_len);");
+  line("const u32 j = tile_begin + lane_first;");
+  for (const Instr& instr : section.instrs) emit_element(instr);
   line("}");
   if (has_whole) line("}");
   close_tile(section);
@@ -67,11 +66,85 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   close_reductions(section);
 }
 
-void CudaKernelEmitter::emit_row(const kir::Section& section, const char* live) {
-  line("const u32 lane_first = row * kRowElems + 4u * lane;");
-  line(live);
-  line("const u32 j = tile_begin + lane_first;");
+// A load or store of neighbours whose number is the row's alone.
+bool CudaKernelEmitter::is_row_access(const Instr& instr) {
+  if (instr.kind == InstrKind::load_linear) return !optional_operand(instr, 1);
+  return instr.kind == InstrKind::store_linear && !optional_operand(instr, 2);
+}
+
+// Are all rows whole, at addresses that suit what is loaded and stored?
+std::string CudaKernelEmitter::whole_rows_condition(const kir::Section& section) const {
+  std::string condition = "tile_len % kRowElems == 0u";
+  std::set<std::string> asked;
+  for (const Instr& instr : section.instrs) {
+    if (!is_row_access(instr)) continue;
+    const std::size_t base = instr.kind == InstrKind::load_linear ? 0 : 1;
+    const std::string test =
+        fmt::format(" && holds_rows<{}>({}, {}i64(tile_begin))", storage(instr.buffers[0]),
+                    buffer_name(instr.buffers[0]), base_text(optional_operand(instr, base)));
+    if (asked.insert(test).second) condition += test;
+  }
+  return condition;
+}
+
+// Tiles of whole rows, without masks; opens a block for the others.
+void CudaKernelEmitter::emit_whole_rows(const kir::Section& section) {
+  const auto num_loads = std::ranges::count(section.instrs, InstrKind::load_linear, &Instr::kind);
+  const int num_rows = num_loads == 1 && section.instrs.size() <= kTwoRowsInstrs ? 2 : 1;
+  line(fmt::format("const bool is_whole = {};", whole_rows_condition(section)));
+  line("if (is_whole) {");
+  line("constexpr Access access = Access::Whole;");
+  line("constexpr u32 live = 4u;");
+  line("#pragma unroll 1");
+  line(
+      fmt::format("for (u32 first_row = 0; is_whole && first_row * kRowElems < tile_len; "
+                  "first_row += {}u) {{",
+                  num_rows));
+  ahead_ = emit_loads_ahead(section, num_rows);
+  open_turn(num_rows);
   for (const Instr& instr : section.instrs) emit_element(instr);
+  ahead_.clear();
+  line("}");
+  line("}");
+  line("}");
+  line("} else {");
+}
+
+// One of the rows at hand.
+void CudaKernelEmitter::open_turn(int num_rows) {
+  line("#pragma unroll");
+  line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
+  line("const u32 row = first_row + turn;");
+  line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
+  line("if (row * kRowElems < tile_len) {");
+}
+
+// The loads of several rows; not of what an earlier instruction of the row stores.
+std::set<std::size_t> CudaKernelEmitter::emit_loads_ahead(const kir::Section& section,
+                                                          int num_rows) {
+  std::set<std::size_t> ahead;
+  std::set<rt::BufferIndex> stored;
+  std::string loads;
+  for (const Instr& instr : section.instrs) {
+    if (instr.kind != InstrKind::load_linear) {
+      stored.insert(instr.buffers.begin(), instr.buffers.end());
+      continue;
+    }
+    if (!is_row_access(instr) || stored.contains(instr.buffers[0])) continue;
+    const ValueId value = instr.results[0];
+    const std::string rows = rows_name(name(value));
+    line(fmt::format("{} {}[{}][4];", c_type(type(value)), rows, num_rows));
+    loads += fmt::format("load_four<{}, access>({}, {}i64(j), live, {}[turn]);\n",
+                         storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
+                         base_text(optional_operand(instr, 0)), rows);
+    ahead.insert(value.index());
+  }
+  if (ahead.empty()) return ahead;
+  open_turn(num_rows);
+  out_.raw(loads);
+  line("}");
+  line("}");
+  return ahead;
 }
 
 void CudaKernelEmitter::open_reductions(const kir::Section& section) {
@@ -203,10 +276,20 @@ void CudaKernelEmitter::emit_load(const Instr& instr) {
                   fmt::format("{} ? load_one<{}>({}, i64({})) : {}(0)", acting(instr, 1), stored,
                               buffer, operand(instr.operands[0]), c_type(type(instr.results[0]))));
   }
+  const std::string made = name(instr.results[0]);
+  if (ahead_.contains(instr.results[0].index())) {
+    return line(fmt::format("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
+                            rows_name(made)));
+  }
   define_quad(instr.results[0]);
-  line(fmt::format("load_four<{}>({}, {}i64(j), {}, {});", stored, buffer,
+  line(fmt::format("load_four<{}, {}>({}, {}i64(j), {}, {});", stored, access_of(instr), buffer,
                    base_text(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
-                   name(instr.results[0])));
+                   made));
+}
+
+// How it goes to memory: a number of neighbours of its own is not known to be four.
+const char* CudaKernelEmitter::access_of(const Instr& instr) {
+  return is_row_access(instr) ? "access" : "limited(access)";
 }
 
 void CudaKernelEmitter::emit_store_linear(const Instr& instr) {
@@ -216,11 +299,11 @@ void CudaKernelEmitter::emit_store_linear(const Instr& instr) {
   const std::string live = limited_live(optional_operand(instr, 2));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program_.buffers[instr.buffers[0]])) {
-    return line(
-        fmt::format("store_four<{}>({}, {}i64(j), {}, {});", stored, buffer, base, live, value));
+    return line(fmt::format("store_four<{}, {}>({}, {}i64(j), {}, {});", stored, access_of(instr),
+                            buffer, base, live, value));
   }
-  line(fmt::format("pack_four<{}>({}, {}i64(tile_begin + row * kRowElems), {}, {}, stage);", stored,
-                   buffer, base, live, value));
+  line(fmt::format("pack_four<{}, {}>({}, {}i64(tile_begin + row * kRowElems), {}, {}, stage);",
+                   stored, access_of(instr), buffer, base, live, value));
 }
 
 void CudaKernelEmitter::emit_store_at(const Instr& instr) {

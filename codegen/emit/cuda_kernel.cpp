@@ -51,7 +51,7 @@ std::string CudaKernelEmitter::team_type() const {
 }
 
 void CudaKernelEmitter::emit_head() {
-  line("template <u32 kBlockWarps, bool kHasWholeTiles>");
+  line("template <u32 kBlockWarps>");
   line(
       fmt::format("CINCH_FN void {}(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
                   "args, u32* status, Place place, {}<kBlockWarps>& shared) {{",

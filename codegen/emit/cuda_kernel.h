@@ -1,10 +1,10 @@
 // One kernel of a CUDA program as text. Inside of the CUDA emitter: cuda.h is the door.
 //
-// Shape of the function, a template over the warps of a block (and over whether whole tiles have a
-// loop of their own): buffers, shared memory; the kernel section; streams of draws and
-// combiners; the loop over this team's groups with their sections in order; what is left for the
-// end (flags, histograms). In an element section every element value is an array of four, one per
-// element that the lane owns in the row at hand, and every instruction a loop over them.
+// Shape of the function, a template over the warps of a block: buffers, shared memory; the kernel
+// section; streams of draws and combiners; the loop over this team's groups with their sections in
+// order; what is left for the end (flags, histograms). In an element section every element value is
+// an array of four, one per element that the lane owns in the row at hand, and every instruction a
+// loop over them.
 #pragma once
 #include <map>
 #include <set>
@@ -90,6 +90,7 @@ class CudaKernelEmitter {
   void emit_leaf(const Instr& instr);
   void emit_uniform_memory(const Instr& instr);
   void emit_uniform_draw(const Instr& instr);
+  void emit_look_back(const Instr& instr);
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);
@@ -97,7 +98,12 @@ class CudaKernelEmitter {
 
   // ---- cuda_elements.cpp: element sections ----
   void emit_elements(const kir::Section& section);
-  void emit_row(const kir::Section& section, const char* live);
+  static bool is_row_access(const Instr& instr);
+  static const char* access_of(const Instr& instr);
+  std::string whole_rows_condition(const kir::Section& section) const;
+  void emit_whole_rows(const kir::Section& section);
+  void open_turn(int num_rows);
+  std::set<std::size_t> emit_loads_ahead(const kir::Section& section, int num_rows);
   void open_reductions(const kir::Section& section);
   void open_tile(const kir::Section& section);
   void close_tile(const kir::Section& section);
@@ -132,6 +138,7 @@ class CudaKernelEmitter {
   std::vector<Level> value_levels_;
   std::map<std::string, Item> items_;
   std::set<std::string> joins_done_, streams_done_;
+  std::set<std::size_t> ahead_;  // values that the loop at hand has loaded for several rows
   int num_quads_ = 0;
 };
 

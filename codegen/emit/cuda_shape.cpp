@@ -11,6 +11,7 @@ namespace {
 
 using kir::InstrKind;
 
+constexpr std::uint32_t kMultiprocessorRegisters = 65536;
 // What a block may declare without asking the driver for more.
 constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
 // Of a sort, by warp: kSortWords of the prelude.
@@ -24,6 +25,11 @@ struct Uses {
   std::uint64_t block_bytes = 0;  // shared once per block
   std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
 };
+
+// The alignment of what a block shares.
+std::uint64_t whole_words(std::uint64_t num_bytes) {
+  return (num_bytes + 7) / 8 * 8;
+}
 
 // At most: every part as wide as the widest, and the flag.
 std::uint64_t tuple_bytes(const std::vector<kir::ComputeType>& types) {
@@ -50,7 +56,7 @@ void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const ki
       return;
     }
     case InstrKind::hist_add:
-      if (instr.bits <= kSharedBins) uses.block_bytes += 4 * instr.bits;
+      if (instr.bits <= kSharedBins) uses.block_bytes += whole_words(4 * instr.bits + 4);
       return;
     case InstrKind::reduce:
     case InstrKind::finish_reduce:
@@ -69,7 +75,6 @@ Uses find_uses(const kir::KernelProgram& program, const kir::Kernel& kernel) {
   for (const kir::Section& section : kernel.sections) {
     for (const kir::Instr& instr : section.instrs) note(program, kernel, instr, uses);
   }
-  uses.block_bytes += 128;  // slots of tickets and look-back
   return uses;
 }
 
@@ -100,7 +105,22 @@ std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const Cu
   if (shape.team_warps > 1) per_warp += uses.item_bytes;
   if (uses.argsort) per_warp += kSortBytes;
   const std::uint64_t teams = shape.block_warps / shape.team_warps;
-  return uses.block_bytes + teams * per_team + shape.block_warps * per_warp;
+  const std::uint64_t slots = uses.look_back ? 8 * (shape.block_warps + std::uint64_t{1}) : 0;
+  return uses.block_bytes + slots + teams * per_team + whole_words(shape.block_warps * per_warp);
+}
+
+// Registers of a thread, by how much a kernel has to hold at a time: as many threads as fill
+// memory's pipe where little is computed, and no spills where much is.
+std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
+  constexpr std::size_t kReduceInstrs = 8;  // which a reduction's columns take as many as
+  std::size_t most = 0;
+  for (const kir::Section& section : kernel.sections) {
+    const auto num_reduces = static_cast<std::size_t>(
+        std::ranges::count(section.instrs, InstrKind::reduce, &kir::Instr::kind));
+    most = std::max(most, section.instrs.size() + kReduceInstrs * num_reduces);
+  }
+  if (uses.look_back || most > kTwiceInstrs) return 128;
+  return most <= kTwoRowsInstrs ? 64 : 80;
 }
 
 }  // namespace
@@ -148,6 +168,12 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   if (shared_bytes(kernel, uses, shape) > kSharedBytes) {
     CINCH_LIMITATION("kernel " + kernel.info.symbol + " needs more shared memory than a block has");
+  }
+  shape.shared_bytes = static_cast<std::uint32_t>(shared_bytes(kernel, uses, shape));
+  if (!shape.is_single_block) {
+    const std::uint32_t threads = 32 * shape.block_warps;
+    shape.resident_blocks =
+        std::max(kMultiprocessorRegisters / (thread_registers(kernel, uses) * threads), 1u);
   }
   if (shape.has_look_back && (shape.multiple > 1 || kernel.info.is_sequential)) {
     CINCH_LIMITATION("kernel " + kernel.info.symbol +

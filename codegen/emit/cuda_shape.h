@@ -16,6 +16,10 @@ struct CudaShape {
   std::uint32_t stage_bits = 0;  // widest packed store; 0 if there is none
   bool is_single_block = false;
   bool has_look_back = false;
+  std::uint32_t shared_bytes = 0;  // of a block, at least what it declares
+  // Blocks that a multiprocessor is to hold: by that compilers choose how many registers a thread
+  // gets. 1 where the kernel is a step only.
+  std::uint32_t resident_blocks = 1;
   std::uint64_t groups_per_block() const {
     return team_warps > 1 ? 1 : std::uint64_t{block_warps} * multiple;
   }
@@ -24,6 +28,10 @@ struct CudaShape {
 /// `block_warps`: of a block where nothing asks for fewer; a power of two, at least 2.
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps);
+
+/// Element sections of up to the first size with a single load take two rows at a time, so that two
+/// loads are on their way; up to the second they are printed once more for whole rows.
+inline constexpr std::size_t kTwoRowsInstrs = 24, kTwiceInstrs = 64;
 
 /// Histograms of at most this many bins are counted in shared memory first.
 inline constexpr std::uint64_t kSharedBins = 4096;

@@ -22,13 +22,15 @@ class KernelWriter {
         warps_(steps_warps(program, block_warps)) {}
 
   std::string emit() {
+    line("// What the running function shares in its block.");
+    line("extern __shared__ u64 block_memory[];");
+    out_.blank();
+    emit_step_functions();
     for (const kir::Kernel& kernel : program_.kernels) {
       const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
       if (!shape.is_single_block) emit_own(kernel, shape);
     }
     emit_serve();
-    emit_shared();
-    emit_step_functions();
     emit_run_step();
     emit_steps();
     return out_.take();
@@ -37,34 +39,37 @@ class KernelWriter {
  private:
   void line(const std::string& text) { out_.line(text); }
 
-  // What every kernel begins with.
-  void open_kernel(const std::string& symbol, std::uint32_t threads) {
+  // What every kernel begins with. `bounds`: threads of a block, and blocks on a multiprocessor.
+  void open_kernel(const std::string& symbol, const std::string& bounds) {
     symbols_.push_back(symbol);
-    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", threads));
+    line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", bounds));
     line(fmt::format("{}(const __grid_constant__ CinchLaunch launch) {{", symbol));
     line("const Place place = find_place(launch);");
     line("CinchTensor& args = launch.tensors[place.tensor];");
     line("u32* const status = status_of(launch, place);");
   }
 
-  void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
-    open_kernel(kernel.info.symbol, 32 * shape.block_warps);
-    line(fmt::format("__shared__ {}_shared<{}u> shared;", kernel.info.symbol, shape.block_warps));
-    line(fmt::format(
-        "if (takes_part(launch.step, args, status)) {}<{}u, true>(launch, launch.step, args, "
-        "status, place, shared);",
-        body_name(kernel), shape.block_warps));
+  // A kernel that does one step.
+  void emit_kernel_of(const std::string& symbol, const std::string& bounds,
+                      const std::string& function) {
+    open_kernel(symbol, bounds);
+    line(
+        fmt::format("if (takes_part(launch.step, args, status)) {}(launch, launch.step, args, "
+                    "status, place);",
+                    function));
     line("}");
     out_.blank();
   }
 
+  void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
+    emit_kernel_of(kernel.info.symbol,
+                   fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks),
+                   step_name(kernel, shape.block_warps));
+  }
+
   void emit_serve() {
-    open_kernel(rt::kGpuServeSymbol, rt::kGpuServiceThreads);
-    line(
-        "if (takes_part(launch.step, args, status)) serve_buffers(launch, launch.step, args, "
-        "status, place);");
-    line("}");
-    out_.blank();
+    emit_kernel_of(rt::kGpuServeSymbol, fmt::format("{}", rt::kGpuServiceThreads),
+                   "serve_buffers_step");
   }
 
   // Functions of one warp are the first warp's work; they share nothing with the others.
@@ -72,19 +77,13 @@ class KernelWriter {
     return kernel.info.is_sequential ? 1 : warps_;
   }
 
-  // What the block shares in a step: of one step at a time.
-  void emit_shared() {
-    line("union StepShared {");
-    line("u64 word;");
-    for (const kir::Kernel& kernel : program_.kernels) {
-      line(fmt::format("{0}_shared<{1}u> {0};", kernel.info.symbol, warps_of(kernel)));
-    }
-    line("};");
-    line("static __shared__ StepShared step_shared;");
-    out_.blank();
+  static std::string step_name(const kir::Kernel& kernel, std::uint32_t warps) {
+    return fmt::format("{}_step_{}", kernel.info.symbol, warps);
   }
 
-  // Each a function of its own: compilers take longer than in proportion to a function's length.
+  // Each a function of its own, called by its kernel and by that of steps: compiled once, and
+  // compilers take longer than in proportion to a function's length. What it costs is a call per
+  // launch; functions take no more registers than the least that a kernel calling them may.
   void open_step(const std::string& name) {
     line(
         fmt::format("static __device__ __noinline__ void {}(const CinchLaunch& launch, const "
@@ -92,12 +91,26 @@ class KernelWriter {
                     name));
   }
 
+  void emit_step_function(const kir::Kernel& kernel, std::uint32_t warps) {
+    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+    const std::string shared = fmt::format("{}_shared<{}u>", kernel.info.symbol, warps);
+    open_step(step_name(kernel, warps));
+    if (shape.shared_bytes > 0) {
+      line(fmt::format("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes));
+    }
+    line(fmt::format(
+        "{}<{}u>(launch, step, args, status, place, *reinterpret_cast<{}*>(block_memory));",
+        body_name(kernel), warps, shared));
+    line("}");
+  }
+
   void emit_step_functions() {
     for (const kir::Kernel& kernel : program_.kernels) {
-      open_step(kernel.info.symbol + "_step");
-      line(fmt::format("{}<{}u, false>(launch, step, args, status, place, step_shared.{});",
-                       body_name(kernel), warps_of(kernel), kernel.info.symbol));
-      line("}");
+      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+      emit_step_function(kernel, warps_of(kernel));
+      if (!shape.is_single_block && shape.block_warps != warps_) {
+        emit_step_function(kernel, shape.block_warps);
+      }
     }
     for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
       open_step(std::string(service) + "_step");
@@ -114,9 +127,9 @@ class KernelWriter {
     line("switch (step.kernel) {");
     for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
       const kir::Kernel& kernel = program_.kernels[k];
-      line(fmt::format("case {}u: {}return {}_step(launch, step, args, status, place);", k,
+      line(fmt::format("case {}u: {}return {}(launch, step, args, status, place);", k,
                        warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
-                       kernel.info.symbol));
+                       step_name(kernel, warps_of(kernel))));
     }
     line("case kServiceSeal: return seal_payload_step(launch, step, args, status, place);");
     line("case kServiceCommit: return commit_states_step(launch, step, args, status, place);");
@@ -129,7 +142,7 @@ class KernelWriter {
 
   // What a step stored, in shared or global memory, the next may read: they are the same block's.
   void emit_steps() {
-    open_kernel(rt::kGpuStepsSymbol, 32 * warps_);
+    open_kernel(rt::kGpuStepsSymbol, fmt::format("{}", 32 * warps_));
     line("if (launch.begins_call != 0u) begin_call(launch, status, place);");
     line("#pragma unroll 1");
     line("for (u32 i = 0; i < launch.num_steps; ++i) {");
@@ -161,6 +174,14 @@ std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block
     warps = std::min(warps, cuda_shape(program, kernel, block_warps).block_warps);
   }
   return warps;
+}
+
+std::uint32_t steps_shared_bytes(const kir::KernelProgram& program, std::uint32_t block_warps) {
+  std::uint32_t bytes = 0;
+  for (const kir::Kernel& kernel : program.kernels) {
+    bytes = std::max(bytes, cuda_shape(program, kernel, block_warps).shared_bytes);
+  }
+  return bytes;
 }
 
 }  // namespace cinch::codegen

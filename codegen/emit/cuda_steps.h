@@ -17,5 +17,7 @@ std::string emit_kernels(const kir::KernelProgram& program, std::uint32_t block_
 
 /// Warps of a block of rt::kGpuStepsSymbol: as many as every function can do with.
 std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps);
+/// Bytes that such a block shares: as many as the function that shares most.
+std::uint32_t steps_shared_bytes(const kir::KernelProgram& program, std::uint32_t block_warps);
 
 }  // namespace cinch::codegen

@@ -33,12 +33,7 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
     case InstrKind::argsort_row:
       return emit_uniform_memory(instr);
     case InstrKind::look_back:
-      return define(
-          instr,
-          fmt::format("look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
-                      "{} : {}(0), slots)",
-                      shape_.team_warps == 1, buffer_name(instr.buffers[0]),
-                      name(instr.operands[0]), c_type(type(instr.operands[0]))));
+      return emit_look_back(instr);
     case InstrKind::local_scan:
       return emit_local_scan(instr);
     case InstrKind::local_last:
@@ -124,6 +119,14 @@ void CudaKernelEmitter::emit_uniform_draw(const Instr& instr) {
       return define(
           instr, fmt::format("lang::{}({}, {})", kir::instr_info(instr.kind).name, stream, first));
   }
+}
+
+void CudaKernelEmitter::emit_look_back(const Instr& instr) {
+  define(instr, fmt::format(
+                    "{}(look_back<kBlockWarps, {}>(reinterpret_cast<u64*>({}), ticket, is_active ? "
+                    "u64({}) : 0u, slots))",
+                    c_type(type(instr.results[0])), shape_.team_warps == 1,
+                    buffer_name(instr.buffers[0]), name(instr.operands[0])));
 }
 
 void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {

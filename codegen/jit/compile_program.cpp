@@ -78,7 +78,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
   }
-  image.gpu_steps_threads = cuda_steps_threads(program, emit_options);
+  const rt::CudaLaunch steps = cuda_steps_launch(program, emit_options);
+  image.gpu_steps_threads = steps.block_threads;
+  image.gpu_steps_shared_bytes = steps.shared_bytes;
   image.binary = std::move(*binary);
   return image;
 }

@@ -31,13 +31,14 @@ codegen::Target gpu_target(const ExplainOptions& options) {
 }
 
 json kernel_report(const codegen::KernelResources& kernel, std::uint32_t block_threads,
-                   const codegen::GpuLimits& limits) {
+                   std::uint32_t dynamic_bytes, const codegen::GpuLimits& limits) {
+  const std::uint32_t shared_bytes = kernel.shared_bytes + dynamic_bytes;
   const codegen::Occupancy fits =
-      codegen::occupancy(limits, {block_threads, kernel.registers, kernel.shared_bytes});
+      codegen::occupancy(limits, {block_threads, kernel.registers, shared_bytes});
   return {{"name", kernel.symbol},
           {"threads", block_threads},
           {"registers", kernel.registers},
-          {"shared_bytes", kernel.shared_bytes},
+          {"shared_bytes", shared_bytes},
           {"stack_bytes", kernel.stack_bytes},
           {"blocks", fits.blocks},
           {"occupancy", fits.share}};
@@ -63,15 +64,17 @@ void add_gpu_report(FrontEnd& front_end, const ExplainOptions& options, json& re
   const auto resources = value_or_throw(codegen::cubin_resources(image.binary));
   report["arch"] = target.arch;
   report["gpu_kernels"] = json::array();
-  const auto add = [&](std::string_view symbol, std::uint32_t threads) {
+  const auto add = [&](std::string_view symbol, std::uint32_t threads, std::uint32_t shared_bytes) {
     const auto found = std::ranges::find(resources, symbol, &codegen::KernelResources::symbol);
     if (found == resources.end()) return;
-    report["gpu_kernels"].push_back(kernel_report(*found, threads, *limits));
+    report["gpu_kernels"].push_back(kernel_report(*found, threads, shared_bytes, *limits));
   };
   // Those of a single block are steps of the last.
-  for (const rt::KernelInfo& info : image.kernels) add(info.symbol, info.cuda.block_threads);
-  add(rt::kGpuServeSymbol, rt::kGpuServiceThreads);
-  add(rt::kGpuStepsSymbol, image.gpu_steps_threads);
+  for (const rt::KernelInfo& info : image.kernels) {
+    add(info.symbol, info.cuda.block_threads, info.cuda.shared_bytes);
+  }
+  add(rt::kGpuServeSymbol, rt::kGpuServiceThreads, 0);
+  add(rt::kGpuStepsSymbol, image.gpu_steps_threads, image.gpu_steps_shared_bytes);
 }
 
 void print_gpu_report(const json& report) {

@@ -36,12 +36,13 @@ LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& f
   const ProgramImage& image = program.image();
   if (!is_narrow && !first.is_service && !first.is_fold()) {
     const KernelInfo& kernel = image.kernels[first.index];
-    return {program.kernel(first.index), kernel.symbol, kernel.cuda.block_threads};
+    return {program.kernel(first.index), kernel.symbol, kernel.cuda.block_threads,
+            kernel.cuda.shared_bytes};
   }
   if (!is_narrow && first.is_service && is_plain_service(static_cast<GpuService>(first.index))) {
-    return {program.serve(), kGpuServeSymbol, kGpuServiceThreads};
+    return {program.serve(), kGpuServeSymbol, kGpuServiceThreads, 0};
   }
-  return {program.steps(), kGpuStepsSymbol, image.gpu_steps_threads};
+  return {program.steps(), kGpuStepsSymbol, image.gpu_steps_threads, image.gpu_steps_shared_bytes};
 }
 
 }  // namespace cinch::rt

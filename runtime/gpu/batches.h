@@ -27,7 +27,7 @@ GpuStep gpu_step(const PlannedLaunch& planned);
 struct LaunchedKernel {
   GpuFunction function = nullptr;
   std::string_view symbol;
-  std::uint32_t threads = 0;  // of a block
+  std::uint32_t threads = 0, shared_bytes = 0;  // of a block
 };
 /// By what a batch that begins with `first` is launched.
 LaunchedKernel launched_kernel(const GpuProgram& program, const PlannedLaunch& first,

@@ -268,7 +268,7 @@ Status GpuSession::Impl::launch(EntryKind kind, const GpuBatch& batch, bool begi
   const LaunchedKernel kernel = launched_kernel(*program, first, batch.is_narrow);
   const std::uint32_t blocks = batch.is_narrow ? args.num_tensors : num_blocks[shape];
   const GpuCode code = device().driver().launch(kernel.function, blocks, 1, 1, kernel.threads, 1, 1,
-                                                0, stream, params, nullptr);
+                                                kernel.shared_bytes, stream, params, nullptr);
   if (code == kGpuSuccess) return Ok{};
   return device().status(code, ("launching " + std::string(kernel.symbol)).c_str());
 }

@@ -51,6 +51,7 @@ struct CudaLaunch {
   std::uint64_t groups_per_block = 0;  // enough blocks: groups / groups_per_block, rounded up, at
                                        // least 1; fewer are right too
   bool is_single_block = false;        // exactly one block
+  std::uint32_t shared_bytes = 0;      // dynamic shared memory of a block
   bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
@@ -133,7 +134,8 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  std::uint32_t gpu_steps_threads = 0;  // of a block of kGpuStepsSymbol; 0 where there is none
+  // Of a block of kGpuStepsSymbol; 0 where there is none.
+  std::uint32_t gpu_steps_threads = 0, gpu_steps_shared_bytes = 0;
   std::vector<std::uint8_t>
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end
   bool counts_accesses = false;

@@ -67,7 +67,8 @@ void describe(A& a, BufferInfo& x) {
 template <typename A>
 void describe(A& a, CudaLaunch& x) {
   a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
-  a("is_single_block", x.is_single_block)("is_foldable", x.is_foldable);
+  a("is_single_block", x.is_single_block)("shared_bytes", x.shared_bytes);
+  a("is_foldable", x.is_foldable);
 }
 template <typename A>
 void describe(A& a, KernelInfo& x) {
@@ -91,6 +92,7 @@ void describe(A& a, ProgramImage& x) {
   a("size_exprs", x.size_exprs)("kernels", x.kernels)("messages", x.messages);
   a("entries", x.entries)("counts_accesses", x.counts_accesses);
   a("gpu_steps_threads", x.gpu_steps_threads);
+  a("gpu_steps_shared_bytes", x.gpu_steps_shared_bytes);
 }
 
 // Members are taken by non-const reference so that one `describe` serves both archives; the writer

@@ -8,7 +8,7 @@ struct Place {
   u32 tensor, block, num_blocks;
 };
 
-CINCH_FN Place find_place(const CinchLaunch& launch) {
+static __device__ __noinline__ Place find_place(const CinchLaunch& launch) {
   if (launch.has_block_per_tensor != 0u) return {blockIdx.x, 0u, 1u};
   if (launch.first_block == nullptr) return {0u, blockIdx.x, gridDim.x};
   u32 low = 0, high = launch.num_tensors;  // first_block[low] <= blockIdx.x < first_block[high]
@@ -42,8 +42,10 @@ CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
 }
 
 // The same for all threads of the block. Blocks that run at the same time may set the status, so
-// threads agree on what they saw.
-CINCH_FN bool takes_part(const CinchStep& step, const CinchTensor& args, const u32* status) {
+// threads agree on what they saw. A function of its own, as find_place is: every kernel begins
+// with both.
+static __device__ __noinline__ bool takes_part(const CinchStep& step, const CinchTensor& args,
+                                               const u32* status) {
   // Of no elements nothing ran that could have written a condition.
   bool stays_out = step.num_conditions != 0u && num_elems(args) == 0u;
   for (u32 i = 0; i < step.num_conditions; ++i) {

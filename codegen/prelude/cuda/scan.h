@@ -20,7 +20,7 @@ CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T
     own[c] = exclusive ? before : sum;
   }
   T upto = sum;
-#pragma unroll
+#pragma unroll 1
   for (u32 distance = 1; distance < 32u; distance *= 2) {
     const T other = __shfl_up_sync(kAllLanes, upto, distance);
     if (lane_index() >= distance) upto = wrapping_add(other, upto);
@@ -161,7 +161,7 @@ CINCH_FN u64 sum_before(volatile u64* state, u64 ticket, u64 total) {
     const u32 complete = __ballot_sync(kAllLanes, status == kSumUpToEnd);
     const u32 last = complete ? u32(__ffs(int(complete))) - 1u : 31u;
     u64 part = lane <= last ? sum : 0u;
-#pragma unroll
+#pragma unroll 1
     for (u32 distance = 16; distance >= 1u; distance /= 2) {
       part += __shfl_xor_sync(kAllLanes, part, int(distance));
     }
@@ -173,23 +173,26 @@ CINCH_FN u64 sum_before(volatile u64* state, u64 ticket, u64 total) {
 }
 
 // The sum of the totals of all groups before this warp's (PerWarp: one group per warp, in order) or
-// this block's. `slots` is shared memory of Warps + 1 words. All threads of the block call.
-template <u32 Warps, bool PerWarp, class T>
-CINCH_FN T look_back(u64* state, u64 ticket, T total, u64* slots) {
+// this block's. `slots` is shared memory of Warps + 1 words. All threads of the block call. A
+// function of its own, one for all kernels: it is called once for many elements.
+template <u32 Warps, bool PerWarp>
+static __device__ __noinline__ u64 look_back(u64* state, u64 ticket, u64 total, u64* slots) {
   const u32 warp = warp_index();
-  if (lane_index() == 0u) slots[warp] = PerWarp || warp == 0u ? u64(total) : 0u;
+  if (lane_index() == 0u) slots[warp] = PerWarp || warp == 0u ? total : 0u;
   __syncthreads();
   if (warp == 0u) {
     u64 sum = 0;
+#pragma unroll 1
     for (u32 i = 0; i < Warps; ++i) sum += slots[i];
     const u64 before = sum_before(state, ticket, sum);
     if (lane_index() == 0u) slots[Warps] = before;
   }
   __syncthreads();
   u64 result = slots[Warps];
+#pragma unroll 1
   for (u32 i = 0; PerWarp && i < warp; ++i) result += slots[i];
   __syncthreads();
-  return T(result);
+  return result;
 }
 
 // The next ticket, the same for all threads of the block.

@@ -91,15 +91,15 @@ struct Stored {
   }
 };
 
-// The element at a bit position: touches only bytes that hold some of its bits.
-template <int Bits>
-CINCH_FN u64 read_bits(const u8* bytes, u64 position) {
+// `bits` bits (at most Most) from a bit position on: touches only bytes that hold some of them.
+template <int Most>
+CINCH_FN u64 read_bits(const u8* bytes, u64 position, u32 bits) {
   const u64 first = position >> 3;
   const u32 shift = u32(position & 7u);
-  const u32 count = (shift + u32(Bits) + 7u) >> 3;
+  const u32 count = bits == 0u ? 0u : (shift + bits + 7u) >> 3;
   u64 low = 0, high = 0;
 #pragma unroll
-  for (u32 i = 0; i < (Bits + 14) / 8; ++i) {
+  for (u32 i = 0; i < (Most + 14) / 8; ++i) {
     if (i < count) {
       const u64 byte = bytes[first + i];
       if (i < 8) {
@@ -110,8 +110,8 @@ CINCH_FN u64 read_bits(const u8* bytes, u64 position) {
     }
   }
   u64 value = low >> shift;
-  if (Bits + 7 > 64 && shift != 0) value |= high << (64u - shift);
-  return value & (~0ull >> (64 - Bits));
+  if (Most + 7 > 64 && shift != 0) value |= high << (64u - shift);
+  return bits == 0u ? 0u : value & (~0ull >> (64u - bits));
 }
 
 template <class S>
@@ -119,7 +119,7 @@ CINCH_FN auto load_one(const u8* buffer, i64 index) {
   if constexpr (S::kIsWhole) {
     return S::decode(reinterpret_cast<const typename S::Raw*>(buffer)[index]);
   } else {
-    return S::decode(read_bits<S::kBits>(buffer, u64(index) * S::kBits));
+    return S::decode(read_bits<S::kBits>(buffer, u64(index) * S::kBits, u32(S::kBits)));
   }
 }
 
@@ -129,59 +129,148 @@ CINCH_FN void store_one(u8* buffer, i64 index, typename S::Compute x) {
   reinterpret_cast<typename S::Raw*>(buffer)[index] = S::encode(x);
 }
 
-// Elements index … index + 3 of a buffer, as many as are live; the others become 0.
+// Four whole elements travel as one or two of these.
+template <class Raw>
+constexpr int kSpanElems = sizeof(Raw) == 8 ? 2 : 4;
+template <class Raw>
+using Span = Pack<Raw, kSpanElems<Raw>>;
+
+// Four elements of so many bits lie within a word.
+template <int Bits>
+static __device__ constexpr bool kIsNibbles = Bits == 1 || Bits == 2 || Bits == 4;
+
+// Can rows of four elements for each lane be moved from `index` on as Access::Whole?
 template <class S>
-CINCH_FN void load_four(const u8* buffer, i64 index, u32 live, typename S::Compute (&out)[4]) {
-  using Raw = typename S::Raw;
+CINCH_FN bool holds_rows(const u8* buffer, i64 index) {
   if constexpr (S::kIsWhole) {
-    constexpr int kSpan = sizeof(Raw) == 8 ? 2 : 4;
-    using Span = Pack<Raw, kSpan>;
-    const Raw* at = reinterpret_cast<const Raw*>(buffer) + index;
-    if (live == 4u && (reinterpret_cast<u64>(at) & (sizeof(Span) - 1)) == 0) {
-#pragma unroll
-      for (int part = 0; part < 4 / kSpan; ++part) {
-        const Span span = reinterpret_cast<const Span*>(at)[part];
-#pragma unroll
-        for (int i = 0; i < kSpan; ++i) out[part * kSpan + i] = S::decode(span.at[i]);
-      }
-      return;
-    }
-  } else if constexpr (S::kBits == 1) {
-    // Four neighbours from a multiple of four on share a byte.
-    if (live == 4u && (index & 3) == 0) {
-      const u32 nibble = u32(buffer[index >> 3]) >> u32(index & 7);
-      CINCH_EACH out[c] = S::decode(nibble >> c & 1u);
-      return;
-    }
+    using Raw = typename S::Raw;
+    const u64 at = reinterpret_cast<u64>(reinterpret_cast<const Raw*>(buffer) + index);
+    return (at & (sizeof(Span<Raw>) - 1)) == 0;
+  } else if constexpr (kIsNibbles<S::kBits>) {
+    // Rows make whole words, at addresses of words.
+    const u64 first_bit = u64(index) * S::kBits;
+    return (first_bit & 7u) == 0u && ((reinterpret_cast<u64>(buffer) + first_bit / 8u) & 3u) == 0u;
+  } else {
+    return true;
   }
+}
+
+template <class Raw>
+struct Quad {
+  Raw at[4];
+};
+template <class Raw>
+CINCH_FN Quad<Raw> load_span(const Raw* at) {
+  constexpr int kElems = kSpanElems<Raw>;
+  Quad<Raw> quad;
+#pragma unroll
+  for (int part = 0; part < 4 / kElems; ++part) {
+    const Span<Raw> span = reinterpret_cast<const Span<Raw>*>(at)[part];
+#pragma unroll
+    for (int i = 0; i < kElems; ++i) quad.at[part * kElems + i] = span.at[i];
+  }
+  return quad;
+}
+template <class Raw>
+CINCH_FN void store_span(Raw* at, const Quad<Raw>& quad) {
+  constexpr int kElems = kSpanElems<Raw>;
+#pragma unroll
+  for (int part = 0; part < 4 / kElems; ++part) {
+    Span<Raw> span;
+#pragma unroll
+    for (int i = 0; i < kElems; ++i) span.at[i] = quad.at[part * kElems + i];
+    reinterpret_cast<Span<Raw>*>(at)[part] = span;
+  }
+}
+
+// How a lane's four neighbours are moved. One by one is rare, and a function of its own (one for
+// all kernels) where it is not all there is to a function.
+enum class Access {
+  Whole,  // all are live, and holds_rows() has said yes
+  Any,    // at once where that can be done, else one by one
+  Apart,  // the same, where one by one is a function of its own
+  Rest    // one by one, by that function
+};
+// Where not all need be live.
+static __device__ constexpr Access limited(Access access) {
+  return access == Access::Whole ? Access::Any : access;
+}
+
+template <class Raw>
+CINCH_FN Quad<Raw> load_part(const Raw* at, u32 live) {
+  Quad<Raw> quad = {};
   CINCH_EACH {
-    if (c < live) {
-      out[c] = load_one<S>(buffer, index + c);
-    } else {
-      out[c] = typename S::Compute(0);
+    if (c < live) quad.at[c] = at[c];
+  }
+  return quad;
+}
+template <class Raw>
+static __device__ __noinline__ Quad<Raw> load_part_apart(const Raw* at, u32 live) {
+  return load_part(at, live);
+}
+template <class Raw>
+CINCH_FN void store_part(Raw* at, u32 live, const Quad<Raw>& quad) {
+  CINCH_EACH {
+    if (c < live) at[c] = quad.at[c];
+  }
+}
+template <class Raw>
+static __device__ __noinline__ void store_part_apart(Raw* at, u32 live, Quad<Raw> quad) {
+  store_part(at, live, quad);
+}
+
+// Whole elements.
+template <Access A, class Raw>
+CINCH_FN Quad<Raw> load_raw(const Raw* at, bool is_aligned, u32 live) {
+  if constexpr (A == Access::Whole) return load_span(at);
+  if constexpr (A == Access::Any || A == Access::Apart) {
+    if (live == 4u && is_aligned) return load_span(at);
+  }
+  return A == Access::Any ? load_part(at, live) : load_part_apart(at, live);
+}
+
+// Elements index … index + 3 of a buffer, as many as are live; the others become 0.
+template <class S, Access A>
+CINCH_FN void load_four(const u8* buffer, i64 index, u32 live, typename S::Compute (&out)[4]) {
+  if constexpr (S::kIsWhole) {
+    const auto* at = reinterpret_cast<const typename S::Raw*>(buffer) + index;
+    const auto quad = load_raw<A>(at, holds_rows<S>(buffer, index), live);
+    CINCH_EACH out[c] = S::decode(quad.at[c]);
+  } else if constexpr (A == Access::Whole && kIsNibbles<S::kBits>) {
+    // Four make 4, 8 or 16 bits, which lie within one unit of memory.
+    using Unit = typename RawOf<S::kBits == 4 ? 16 : 8>::Type;
+    const u64 first_bit = u64(index) * S::kBits;
+    const Unit unit = *reinterpret_cast<const Unit*>(buffer + (first_bit >> 3));
+    const u32 run = u32(unit) >> u32(first_bit & 7u);
+    CINCH_EACH out[c] = S::decode(run >> (c * S::kBits) & ((1u << S::kBits) - 1u));
+  } else if constexpr (S::kBits <= 16) {
+    const u64 run = read_bits<4 * S::kBits>(buffer, u64(index) * S::kBits, live * S::kBits);
+    CINCH_EACH out[c] = S::decode(run >> (c * S::kBits) & (~0ull >> (64 - S::kBits)));
+  } else {
+    CINCH_EACH {
+      if (c < live) {
+        out[c] = load_one<S>(buffer, index + c);
+      } else {
+        out[c] = typename S::Compute(0);
+      }
     }
   }
 }
 
 // The counterpart for whole elements: each lane for itself.
-template <class S>
+template <class S, Access A>
 CINCH_FN void store_four(u8* buffer, i64 index, u32 live, const typename S::Compute (&x)[4]) {
-  using Raw = typename S::Raw;
-  constexpr int kSpan = sizeof(Raw) == 8 ? 2 : 4;
-  using Span = Pack<Raw, kSpan>;
-  Raw* at = reinterpret_cast<Raw*>(buffer) + index;
-  if (live == 4u && (reinterpret_cast<u64>(at) & (sizeof(Span) - 1)) == 0) {
-#pragma unroll
-    for (int part = 0; part < 4 / kSpan; ++part) {
-      Span span;
-#pragma unroll
-      for (int i = 0; i < kSpan; ++i) span.at[i] = S::encode(x[part * kSpan + i]);
-      reinterpret_cast<Span*>(at)[part] = span;
-    }
-    return;
+  Quad<typename S::Raw> quad;
+  CINCH_EACH quad.at[c] = S::encode(x[c]);
+  auto* at = reinterpret_cast<typename S::Raw*>(buffer) + index;
+  if constexpr (A == Access::Whole) return store_span(at, quad);
+  if constexpr (A == Access::Any || A == Access::Apart) {
+    if (live == 4u && holds_rows<S>(buffer, index)) return store_span(at, quad);
   }
-  CINCH_EACH {
-    if (c < live) at[c] = S::encode(x[c]);
+  if constexpr (A == Access::Any) {
+    store_part(at, live, quad);
+  } else {
+    store_part_apart(at, live, quad);
   }
 }
 
@@ -218,43 +307,56 @@ CINCH_FN void store_word(u8* to, u32 word, u32 num_bytes) {
   }
 }
 
-// A row of single bits that starts at a byte: eight lanes make a word.
-CINCH_FN void pack_row_of_bits(u8* to, u32 nibble, u32 num_live) {
-  const u32 lane = lane_index();
-  u32 word = nibble << (4u * (lane & 7u));
+// The word that this lane's run of 4 * Bits bits (1, 2 or 4 bits an element) is a part of; each
+// lane of the word's gets it.
+template <int Bits>
+CINCH_FN u32 join_runs(u32 run) {
+  constexpr u32 kLanes = 8u / Bits;
+  u32 word = run << (4u * Bits * (lane_index() & (kLanes - 1u)));
 #pragma unroll
-  for (u32 distance = 1; distance < 8u; distance *= 2) {
+  for (u32 distance = 1; distance < kLanes; distance *= 2) {
     word |= __shfl_xor_sync(kAllLanes, word, int(distance));
   }
-  const u32 before = 4u * (lane & ~7u);
-  if ((lane & 7u) == 0u && before < num_live) {
-    store_word(to + before / 8u, word, (num_live - before + 7u) / 8u);
-  }
-  __syncwarp();
+  return word;
+}
+template <class S>
+CINCH_FN u32 run_of(const typename S::Compute (&x)[4], u32 live) {
+  u32 run = 0;
+  CINCH_EACH run |= c < live ? u32(S::encode(x[c])) << (c * S::kBits) : 0u;
+  return run;
 }
 
 // Packs a row of the tile: lane l holds elements row_begin + 4l … + 3, of which `live` exist; live
 // elements form a prefix of the row. Bits in front of the row's first byte boundary belong to an
 // earlier store of the same warp and stay; bits behind the last element become 0. `stage` is this
 // warp's shared memory of stage_words(bits).
-template <class S>
+template <class S, Access A>
 CINCH_FN void pack_four(u8* buffer, i64 row_begin, u32 live, const typename S::Compute (&x)[4],
                         u32* stage) {
   constexpr u32 kBits = S::kBits;
   const u32 lane = lane_index();
+  if constexpr (A == Access::Whole && kIsNibbles<S::kBits>) {
+    constexpr u32 kLanes = 8u / kBits;
+    const u32 word = join_runs<S::kBits>(run_of<S>(x, 4u));
+    u32* const words = reinterpret_cast<u32*>(buffer + u64(row_begin) * kBits / 8u);
+    if (lane % kLanes == 0u) words[lane / kLanes] = word;
+    return;
+  }
   const u64 first_bit = u64(row_begin) * kBits;
   const u32 phase = u32(first_bit & 7u);
   u8* const to = buffer + (first_bit >> 3);
   const u32 num_live = row_live(live);
   if (num_live == 0u) return;
-  if constexpr (kBits == 1u) {
+  const u32 num_bytes = (phase + num_live * kBits + 7u) >> 3;
+  if constexpr (kIsNibbles<S::kBits>) {
     if (phase == 0u) {
-      u32 nibble = 0;
-      CINCH_EACH nibble |= c < live ? u32(S::encode(x[c])) << c : 0u;
-      return pack_row_of_bits(to, nibble, num_live);
+      const u32 word = join_runs<S::kBits>(run_of<S>(x, live));
+      constexpr u32 kLanes = 8u / kBits;
+      const u32 first = lane / kLanes * 4u;
+      if (lane % kLanes == 0u && first < num_bytes) store_word(to + first, word, num_bytes - first);
+      return __syncwarp();
     }
   }
-  const u32 num_bytes = (phase + num_live * kBits + 7u) >> 3;
   __syncwarp();
   for (u32 i = lane; i < stage_words(kBits); i += 32u) stage[i] = 0u;
   __syncwarp();

@@ -174,36 +174,60 @@ CINCH_LANG_FN U random_half(const DrawStream& stream, u32 plane, U index) {
 #else
 #define CINCH_LANG_TIE_FN CINCH_LANG_FN
 #endif
+// One element's; `missing` is Rounding's.
+template <class E>
+CINCH_LANG_FN bool tie_goes_up(E missing, const DrawStream& stream, u32 index) {
+  return E(random_half(stream, kTiePlane, index)) < missing * E(65536);
+}
 template <class F>
 CINCH_LANG_TIE_FN Mask<F> break_ties(Mask<F> up, Mask<F> tie, F missing, const DrawStream& stream,
                                      Like<F, u32> index) {
-  using E = Element<F>;
-  const F rest = missing * splat<F>(E(65536));
   for (int i = 0; i < kLanes<F>; ++i) {
     if (!lane(tie, i)) continue;
-    const u32 more = random_half(stream, kTiePlane, lane(index, i));
-    if (E(more) < lane(rest, i)) set_lane(up, i, Element<Mask<F>>(-1));
+    if (tie_goes_up(lane(missing, i), stream, lane(index, i))) {
+      set_lane(up, i, Element<Mask<F>>(-1));
+    }
   }
   return up;
 }
 #undef CINCH_LANG_TIE_FN
+
+// What the first 16 bits decide.
+template <class F>
+struct Rounding {
+  F whole;    // floor of the magnitude
+  F missing;  // by how much the draw falls short, in units of 2^-16: rounding keeps it on its side
+              // of 0 and of 1
+  Mask<F> up, tie;
+};
+template <class F>
+CINCH_LANG_FN Rounding<F> begin_rounding(F x, Like<F, u32> half) {
+  using E = Element<F>;
+  const F magnitude = float_abs(x);
+  const F whole = floor(magnitude);
+  const F fraction = magnitude - whole;
+  const F missing = fraction * splat<F>(E(65536)) - convert<E>(as_signed(half));
+  const Mask<F> up = missing >= splat<F>(1);
+  const Mask<F> tie = (missing > splat<F>(0)) ^ up;
+  return {whole, missing, up, tie};
+}
+template <class F>
+CINCH_LANG_FN F end_rounding(F x, F whole, Mask<F> up) {
+  const F rounded = select(up, whole + splat<F>(1), whole);
+  return float_of_bits<F>(bits_of(rounded) | (bits_of(x) & sign_bit<F>()));
+}
 
 // stochastic_round with the element's first 16 bits already drawn (0..65535 in each lane): away
 // from zero when u < |x| - floor(|x|). Only where these bits tie are 16 more drawn.
 template <class F>
 CINCH_LANG_FN F stochastic_round_with(F x, Like<F, u32> half, const DrawStream& stream,
                                       Like<F, u32> index) {
-  using E = Element<F>;
-  const F magnitude = float_abs(x);
-  const F whole = floor(magnitude);
-  const F fraction = magnitude - whole;
-  // By how much the draw falls short: rounding keeps it on its side of 0 and of 1.
-  const F missing = fraction * splat<F>(E(65536)) - convert<E>(as_signed(half));
-  Mask<F> up = missing >= splat<F>(1);
-  const Mask<F> tie = (missing > splat<F>(0)) ^ up;
-  if (__builtin_expect(any(tie), 0)) up = break_ties<F>(up, tie, missing, stream, index);
-  const F rounded = select(up, whole + splat<F>(1), whole);
-  return float_of_bits<F>(bits_of(rounded) | (bits_of(x) & sign_bit<F>()));
+  const Rounding<F> first = begin_rounding(x, half);
+  Mask<F> up = first.up;
+  if (__builtin_expect(any(first.tie), 0)) {
+    up = break_ties<F>(up, first.tie, first.missing, stream, index);
+  }
+  return end_rounding(x, first.whole, up);
 }
 template <class F>
 CINCH_LANG_FN F stochastic_round(F x, const DrawStream& stream, Like<F, u32> index) {

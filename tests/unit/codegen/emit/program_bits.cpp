@@ -311,10 +311,9 @@ class BitsRun::Comparison {
     std::vector<std::uint8_t> value = cuda_args(kernel, groups, fold);
     void* params[] = {value.data()};
     const std::string symbol = shape.is_single_block ? rt::kGpuStepsSymbol : kernel.info.symbol;
-    const std::uint32_t threads =
-        shape.is_single_block ? cuda_steps_threads(program_) : shape.block_threads;
-    const auto status =
-        by_cuda_.gpu().launch(cuda_, symbol, static_cast<void**>(params), {blocks}, {threads});
+    const rt::CudaLaunch made = shape.is_single_block ? cuda_steps_launch(program_) : shape;
+    const auto status = by_cuda_.gpu().launch(cuda_, symbol, static_cast<void**>(params), {blocks},
+                                              {made.block_threads}, made.shared_bytes);
     return status ? std::string()
                   : fmt::format("n {}, {} blocks: {}", at_.n, blocks, status.error().message);
   }
