@@ -52,7 +52,7 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   if (has_whole) emit_whole_rows(section);
   // Of a whole tensor's tiles only the last has a rest.
   const bool is_rest = has_whole && kernel_.group_kind == kir::GroupKind::Tile;
-  line(fmt::format("constexpr Access access = Access::{};", is_rest ? "Rest" : "Apart"));
+  line(fmt::format("constexpr Access access = Access::{};", is_rest ? "Rest" : "Any"));
   line("#pragma unroll 1");
   line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
   line("const u32 lane_first = row * kRowElems + 4u * lane;");
@@ -72,9 +72,10 @@ bool CudaKernelEmitter::is_row_access(const Instr& instr) {
   return instr.kind == InstrKind::store_linear && !optional_operand(instr, 2);
 }
 
-// Are all rows whole, at addresses that suit what is loaded and stored?
-std::string CudaKernelEmitter::whole_rows_condition(const kir::Section& section) const {
-  std::string condition = "tile_len % kRowElems == 0u";
+// Is the tile whole rows, so many at a time, at addresses that suit what is loaded and stored?
+std::string CudaKernelEmitter::whole_rows_condition(const kir::Section& section,
+                                                    int num_rows) const {
+  std::string condition = fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows);
   std::set<std::string> asked;
   for (const Instr& instr : section.instrs) {
     if (!is_row_access(instr)) continue;
@@ -91,20 +92,19 @@ std::string CudaKernelEmitter::whole_rows_condition(const kir::Section& section)
 void CudaKernelEmitter::emit_whole_rows(const kir::Section& section) {
   const auto num_loads = std::ranges::count(section.instrs, InstrKind::load_linear, &Instr::kind);
   const int num_rows = num_loads == 1 && section.instrs.size() <= kTwoRowsInstrs ? 2 : 1;
-  line(fmt::format("const bool is_whole = {};", whole_rows_condition(section)));
+  line(fmt::format("const bool is_whole = {};", whole_rows_condition(section, num_rows)));
   line("if (is_whole) {");
   line("constexpr Access access = Access::Whole;");
   line("constexpr u32 live = 4u;");
   line("#pragma unroll 1");
   line(
-      fmt::format("for (u32 first_row = 0; is_whole && first_row * kRowElems < tile_len; "
+      fmt::format("for (u32 first_row = 0; first_row * kRowElems < tile_len; "
                   "first_row += {}u) {{",
                   num_rows));
   ahead_ = emit_loads_ahead(section, num_rows);
   open_turn(num_rows);
   for (const Instr& instr : section.instrs) emit_element(instr);
   ahead_.clear();
-  line("}");
   line("}");
   line("}");
   line("} else {");
@@ -116,7 +116,6 @@ void CudaKernelEmitter::open_turn(int num_rows) {
   line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
   line("const u32 row = first_row + turn;");
   line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
-  line("if (row * kRowElems < tile_len) {");
 }
 
 // The loads of several rows; not of what an earlier instruction of the row stores.
@@ -142,7 +141,6 @@ std::set<std::size_t> CudaKernelEmitter::emit_loads_ahead(const kir::Section& se
   if (ahead.empty()) return ahead;
   open_turn(num_rows);
   out_.raw(loads);
-  line("}");
   line("}");
   return ahead;
 }

@@ -100,7 +100,7 @@ class CudaKernelEmitter {
   void emit_elements(const kir::Section& section);
   static bool is_row_access(const Instr& instr);
   static const char* access_of(const Instr& instr);
-  std::string whole_rows_condition(const kir::Section& section) const;
+  std::string whole_rows_condition(const kir::Section& section, int num_rows) const;
   void emit_whole_rows(const kir::Section& section);
   void open_turn(int num_rows);
   std::set<std::size_t> emit_loads_ahead(const kir::Section& section, int num_rows);

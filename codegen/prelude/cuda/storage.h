@@ -183,21 +183,20 @@ CINCH_FN void store_span(Raw* at, const Quad<Raw>& quad) {
   }
 }
 
-// How a lane's four neighbours are moved. One by one is rare, and a function of its own (one for
-// all kernels) where it is not all there is to a function.
+// How a lane's four neighbours are moved.
 enum class Access {
   Whole,  // all are live, and holds_rows() has said yes
   Any,    // at once where that can be done, else one by one
-  Apart,  // the same, where one by one is a function of its own
-  Rest    // one by one, by that function
+  Rest    // one by one
 };
 // Where not all need be live.
 static __device__ constexpr Access limited(Access access) {
   return access == Access::Whole ? Access::Any : access;
 }
 
+// One by one is rare, so a function of its own: one for all kernels.
 template <class Raw>
-CINCH_FN Quad<Raw> load_part(const Raw* at, u32 live) {
+static __device__ __noinline__ Quad<Raw> load_part(const Raw* at, u32 live) {
   Quad<Raw> quad = {};
   CINCH_EACH {
     if (c < live) quad.at[c] = at[c];
@@ -205,28 +204,20 @@ CINCH_FN Quad<Raw> load_part(const Raw* at, u32 live) {
   return quad;
 }
 template <class Raw>
-static __device__ __noinline__ Quad<Raw> load_part_apart(const Raw* at, u32 live) {
-  return load_part(at, live);
-}
-template <class Raw>
-CINCH_FN void store_part(Raw* at, u32 live, const Quad<Raw>& quad) {
+static __device__ __noinline__ void store_part(Raw* at, u32 live, Quad<Raw> quad) {
   CINCH_EACH {
     if (c < live) at[c] = quad.at[c];
   }
-}
-template <class Raw>
-static __device__ __noinline__ void store_part_apart(Raw* at, u32 live, Quad<Raw> quad) {
-  store_part(at, live, quad);
 }
 
 // Whole elements.
 template <Access A, class Raw>
 CINCH_FN Quad<Raw> load_raw(const Raw* at, bool is_aligned, u32 live) {
   if constexpr (A == Access::Whole) return load_span(at);
-  if constexpr (A == Access::Any || A == Access::Apart) {
+  if constexpr (A == Access::Any) {
     if (live == 4u && is_aligned) return load_span(at);
   }
-  return A == Access::Any ? load_part(at, live) : load_part_apart(at, live);
+  return load_part(at, live);
 }
 
 // Elements index … index + 3 of a buffer, as many as are live; the others become 0.
@@ -264,14 +255,10 @@ CINCH_FN void store_four(u8* buffer, i64 index, u32 live, const typename S::Comp
   CINCH_EACH quad.at[c] = S::encode(x[c]);
   auto* at = reinterpret_cast<typename S::Raw*>(buffer) + index;
   if constexpr (A == Access::Whole) return store_span(at, quad);
-  if constexpr (A == Access::Any || A == Access::Apart) {
+  if constexpr (A == Access::Any) {
     if (live == 4u && holds_rows<S>(buffer, index)) return store_span(at, quad);
   }
-  if constexpr (A == Access::Any) {
-    store_part(at, live, quad);
-  } else {
-    store_part_apart(at, live, quad);
-  }
+  store_part(at, live, quad);
 }
 
 // Words of shared memory that a warp needs to pack a row of elements: 128 elements and a shifted

@@ -48,7 +48,9 @@ GpuAddress GpuList::memory(std::size_t size_bytes) {
 
 GpuAddress GpuList::memory_of(const std::vector<float>& values) {
   const std::size_t size_bytes = values.size() * sizeof(float);
-  const GpuAddress address = memory(size_bytes);
+  // Callers' tensors lie at any multiple of their elements.
+  const std::size_t shift = sizeof(float) * (num_tensors_placed_++ % 4);
+  const GpuAddress address = memory(size_bytes + shift) + shift;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
   CINCH_CHECK(program_->device()->write(address, {bytes, size_bytes}, nullptr), "copying");
   return address;

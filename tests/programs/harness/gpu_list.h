@@ -39,6 +39,7 @@ class GpuList {
   std::shared_ptr<const rt::GpuProgram> program_;
   rt::GpuSession session_;
   std::vector<rt::GpuMemory> held_;  // of the step at hand
+  std::size_t num_tensors_placed_ = 0;
 };
 
 }  // namespace cinch::testing

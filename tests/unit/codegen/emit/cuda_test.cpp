@@ -69,6 +69,21 @@ TEST(CudaText, ordered_kernels_take_tickets) {
   EXPECT_THAT(emit_cuda(kir::sample_reduce()).text, Not(HasSubstr("= take_ticket(")));
 }
 
+// Of a row's 16 bytes per lane each is moved at once, and the second row's are on their way before
+// the first row's are looked at.
+TEST(CudaText, whole_rows_are_vectors_two_at_a_time) {
+  SKIP_WITHOUT_NVRTC();
+  const auto ptx = compile_cuda(emit_cuda(kir::sample_copy(kF32, 32)), {.output = CudaOutput::Ptx});
+  ASSERT_TRUE(ptx) << ptx.error().message;
+  const std::string text(ptx->bytes.begin(), ptx->bytes.end());
+  const std::size_t first = text.find("ld.global.v4"),
+                    second = text.find("ld.global.v4", first + 1);
+  const std::size_t stored = text.find("st.global.v4");
+  ASSERT_NE(stored, std::string::npos);
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, stored);
+}
+
 TEST(CudaLaunchShape, follows_the_groups) {
   const auto launch = [](const kir::KernelProgram& program, std::size_t kernel) {
     return cuda_launch(program, program.kernels[kernel]);
