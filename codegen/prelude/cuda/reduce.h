@@ -41,6 +41,25 @@ CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   return x;
 }
 
+// The same as a function of its own, for where it is called once for many elements; of joins that
+// remember something there would be one for each place anyway.
+template <class Item>
+struct Columns {
+  Item at[4];
+};
+template <class Item, class Join>
+static __device__ __noinline__ Item join_few(Columns<Item> columns, Join join) {
+  return join_columns(columns.at, join);
+}
+template <class Item, class Join>
+CINCH_FN Item join_columns_apart(const Item (&columns)[4], Join join) {
+  if constexpr (__is_empty(Join)) {
+    return join_few(Columns<Item>{{columns[0], columns[1], columns[2], columns[3]}}, join);
+  } else {
+    return join_columns(columns, join);
+  }
+}
+
 // The results of tiles of a group longer than one tile, reduced by the same rule as they come,
 // level over level: 1024 results of a level make one of the next. All lanes of the warp hold the
 // same results; lane l keeps columns 4l … 4l + 3 of each level. Levels: 0 for groups of up to 1024
@@ -102,7 +121,7 @@ struct TileResults {
 
   template <class Join>
   __device__ __forceinline__ void hand_up(int level, Item empty, Join join) {
-    handed = join_columns(columns[level], join);
+    handed = join_columns_apart(columns[level], join);
     fill_columns(columns[level], empty);
   }
 };
@@ -154,7 +173,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* 
     const u32 len = u32(at_most(kTileElems, i64(num_items - begin)));
     Item columns[4];
     fill_columns(columns, empty);
-#pragma unroll
+#pragma unroll 4
     for (u32 row = 0; row < 8u; ++row) {
       const u32 place = row * kRowElems + 4u * lane_index();
       CINCH_EACH {
@@ -162,7 +181,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* 
         columns[c] = join(columns[c], load((begin << level) + ((place + c) << level)));
       }
     }
-    const Item result = join_columns(columns, join);
+    const Item result = join_columns_apart(columns, join);
     if (folding.folds) {
       if (lane_index() == 0u && len != 0u) store(begin, result);
     } else {
