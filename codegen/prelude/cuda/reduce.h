@@ -173,7 +173,7 @@ CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* 
     const u32 len = u32(at_most(kTileElems, i64(num_items - begin)));
     Item columns[4];
     fill_columns(columns, empty);
-#pragma unroll 4
+#pragma unroll(sizeof(Item) > 8u ? 1 : 4)
     for (u32 row = 0; row < 8u; ++row) {
       const u32 place = row * kRowElems + 4u * lane_index();
       CINCH_EACH {
