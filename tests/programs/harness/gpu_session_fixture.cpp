@@ -1,0 +1,73 @@
+// Bodies of gpu_session_fixture.h.
+#include "tests/programs/harness/gpu_session_fixture.h"
+
+#include <map>
+#include <stdexcept>
+
+#include "codegen/jit/compile_program.h"
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gradients.h"
+
+namespace cinch::testing {
+namespace {
+
+// A loop whose rounds a parameter decides.
+constexpr const char* kRounds = R"(compressor rounds(times: u32 = 2 in [0, 9]) {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    let mut x = g
+    for i in 0..times { x = x * 1.5 + 1.0 }
+    wire { value: x }
+  }
+  decode(w) { w.value }
+}
+)";
+
+// A state that begins with another value than zero.
+constexpr const char* kStarted = R"(compressor started {
+  state s: [f32; n] = 2.0
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    s = s + g
+    wire { value: s }
+  }
+  decode(w) { w.value }
+}
+)";
+
+// Payloads of 36000 bytes for each element, by a sweep that reduces.
+constexpr const char* kBulky = R"(compressor bulky {
+  wire { value: [f32; 9000 * n], top: f32 }
+  encode(g: [f32; n]) {
+    let value = fill(sum(g), 9000 * n)
+    wire { value, top: max(value) }
+  }
+  decode(w) { fill(w.top, n) }
+}
+)";
+
+ProgramFile program_file(const std::string& name) {
+  if (name == "rounds") return *make_program(name, kRounds);
+  if (name == "started") return *make_program(name, kStarted);
+  if (name == "bulky") return *make_program(name, kBulky);
+  for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
+    if (path.stem() == name) return *read_program(path);
+  }
+  throw std::runtime_error("no program " + name);
+}
+
+}  // namespace
+
+const Both& program_for_both(const std::string& name) {
+  static std::map<std::string, Both> made;
+  const auto found = made.find(name);
+  if (found != made.end()) return found->second;
+  const auto compiled = compile(program_file(name));
+  if (!compiled) throw std::runtime_error(compiled.error());
+  const auto loaded = load_for(compiled->kernels, "x86-64");
+  auto image =
+      codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
+  return made.emplace(name, Both{*loaded, std::move(*image)}).first->second;
+}
+
+}  // namespace cinch::testing
