@@ -50,9 +50,7 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   // Bodies that draw are long, and keep a multiprocessor busy with one row as it is.
   const bool has_whole = section.instrs.size() <= kTwiceInstrs && !draws;
   if (has_whole) emit_whole_rows(section);
-  // Of a whole tensor's tiles only the last has a rest.
-  const bool is_rest = has_whole && kernel_.group_kind == kir::GroupKind::Tile;
-  line(fmt::format("constexpr Access access = Access::{};", is_rest ? "Rest" : "Any"));
+  line("constexpr Access access = Access::Any;");
   line("#pragma unroll 1");
   line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
   line("const u32 lane_first = row * kRowElems + 4u * lane;");
@@ -287,7 +285,7 @@ void CudaKernelEmitter::emit_load(const Instr& instr) {
 
 // How it goes to memory: a number of neighbours of its own is not known to be four.
 const char* CudaKernelEmitter::access_of(const Instr& instr) {
-  return is_row_access(instr) ? "access" : "limited(access)";
+  return is_row_access(instr) ? "access" : "Access::Any";
 }
 
 void CudaKernelEmitter::emit_store_linear(const Instr& instr) {

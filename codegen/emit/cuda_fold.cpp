@@ -30,6 +30,7 @@ class FoldCheck {
 
   bool holds() {
     if (kernel_.group_kind != kir::GroupKind::Single || kernel_.info.is_sequential) return false;
+    if (kernel_.sections.size() > 1) return false;
     return take_partials() && !depends_on_itself() && are_the_sweeps() &&
            std::ranges::all_of(program_.entries, [this](const rt::Entry& entry) {
              return follows_its_sweep(entry.steps);
@@ -65,7 +66,8 @@ class FoldCheck {
            info.storage_bits == kir::whole_element_bits(info.dtype);
   }
 
-  // Do counts or combiners follow what the kernel itself computes, in values or through memory?
+  // Do counts, combiners or what is read follow what the kernel itself computes, in values or
+  // through memory?
   bool depends_on_itself() const {
     std::set<BufferIndex> stored;
     each_instr(kernel_, [&](const Instr& instr) {
@@ -81,7 +83,8 @@ class FoldCheck {
     for (const kir::Section& section : kernel_.sections) {
       for (const Instr& instr : section.instrs) {
         const bool is_reduction = instr.kind == InstrKind::finish_reduce;
-        does = does || (is_reduction && follows(instr));
+        const bool is_read = instr.kind == InstrKind::load_at;
+        does = does || ((is_reduction || is_read) && follows(instr));
         if (is_reduction || follows(instr)) made.insert(instr.results.begin(), instr.results.end());
       }
     }

@@ -11,7 +11,9 @@ namespace {
 
 using kir::InstrKind;
 
-constexpr std::uint32_t kMultiprocessorRegisters = 65536;
+// Of a multiprocessor: what every architecture has, but for shared memory, of which sm_75 has less.
+constexpr std::uint32_t kMultiprocessorRegisters = 65536, kMultiprocessorBlocks = 16;
+constexpr std::uint32_t kMultiprocessorShared = 100 * 1024;
 // What a block may declare without asking the driver for more.
 constexpr std::uint64_t kSharedBytes = std::uint64_t{47} * 1024;
 // Of a sort, by warp: kSortWords of the prelude.
@@ -171,9 +173,11 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   shape.shared_bytes = static_cast<std::uint32_t>(shared_bytes(kernel, uses, shape));
   if (!shape.is_single_block) {
-    const std::uint32_t threads = 32 * shape.block_warps;
+    const std::uint32_t by_registers =
+        kMultiprocessorRegisters / (thread_registers(kernel, uses) * 32 * shape.block_warps);
+    const std::uint32_t by_memory = kMultiprocessorShared / std::max(shape.shared_bytes, 1u);
     shape.resident_blocks =
-        std::max(kMultiprocessorRegisters / (thread_registers(kernel, uses) * threads), 1u);
+        std::clamp(std::min(by_registers, by_memory), 1u, kMultiprocessorBlocks);
   }
   if (shape.has_look_back && (shape.multiple > 1 || kernel.info.is_sequential)) {
     CINCH_LIMITATION("kernel " + kernel.info.symbol +

@@ -16,7 +16,7 @@ struct CudaShape {
   std::uint32_t stage_bits = 0;  // widest packed store; 0 if there is none
   bool is_single_block = false;
   bool has_look_back = false;
-  std::uint32_t shared_bytes = 0;  // of a block, at least what it declares
+  std::uint32_t shared_bytes = 0;  // of a block's launch: room for all that the function shares
   // Blocks that a multiprocessor is to hold: by that compilers choose how many registers a thread
   // gets. 1 where the kernel is a step only.
   std::uint32_t resident_blocks = 1;

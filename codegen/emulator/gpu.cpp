@@ -14,7 +14,8 @@ namespace {
 using rt::ErrorKind;
 
 constexpr std::uint64_t kMaxBlockThreads = 1024;
-constexpr std::uint64_t kMaxSharedBytes = 232448;  // of a block on sm_90
+// Of a block whose kernel asked for no more.
+constexpr std::uint64_t kMaxSharedBytes = 48 * 1024;
 
 rt::Status outside(const char* what) {
   return rt::fail(ErrorKind::InvalidArgument,

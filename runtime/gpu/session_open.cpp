@@ -175,7 +175,9 @@ Status GpuSession::Impl::plan_finish(Plan& plan) {
     plan.steps.push_back(divide);
   }
   if (!is_f32()) {
-    plan.steps.push_back(service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2));
+    PlannedLaunch narrow = service(GpuService::Narrow, output, options.dtype == kF16 ? 1 : 2);
+    narrow.value = 1;
+    plan.steps.push_back(narrow);
   }
   return Ok{};
 }

@@ -47,6 +47,9 @@ enum class GpuFold : std::uint8_t {
   IsFolded,  // all that the kernel does, from these results
 };
 
+/// Shared memory of a block that a launch may ask for without more ado, on every device.
+inline constexpr std::uint32_t kMaxGpuSharedBytes = 48 * 1024;
+
 /// The kernel that takes a list of steps, with a block for each tensor or as many as each step has.
 inline constexpr const char* kGpuStepsSymbol = "cinch_steps";
 
@@ -89,7 +92,8 @@ enum class GpuService : std::uint8_t {
   Copy,           // buffer arg0 from buffer arg1
   SetRound,       // i64 of buffer arg0 = value + the size of slot arg1
   Widen,          // buffer arg0 (f32) from `tensor`, whose type is arg1: 1 f16, 2 bf16
-  Narrow,         // the reverse, at the end of decode and finish
+  Narrow,         // the reverse, at the end of decode and finish; not where the call failed, but
+                  // with a value other than 0 where the tensor is marked
   Check,          // message arg1 where the size of slot arg0, a bool, is false
   FindNonFinite,  // where a check has failed: marks the tensor if buffer arg0 holds a non-finite
                   // value

@@ -134,7 +134,7 @@ struct ProgramImage {
   std::vector<std::string> messages;  // of checks
   std::vector<std::vector<std::uint8_t>> constants;
   std::array<Entry, kNumEntries> entries;
-  // Of a block of kGpuStepsSymbol; 0 where there is none.
+  // Of a block of kGpuStepsSymbol; 0 in images for CPUs.
   std::uint32_t gpu_steps_threads = 0, gpu_steps_shared_bytes = 0;
   std::vector<std::uint8_t>
       binary;  // a shared object for cpu targets; for cuda a cubin, or PTX with a zero at its end

@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "runtime/image/gpu_abi.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -19,6 +21,7 @@ class Validator {
     for (std::size_t i = 0; i < image_.size_exprs.size(); ++i) {
       check_formula(image_.size_exprs[i], fmt::format("size {}", i));
     }
+    if (image_.target.starts_with("cuda:")) check_steps_kernel();
     for (std::size_t i = 0; i < image_.kernels.size(); ++i) check_kernel(i);
     for (std::size_t i = 0; i < kNumEntries; ++i) check_entry(i);
     if (!fault_.empty()) return fail(ErrorKind::CorruptFile, "image: " + fault_);
@@ -136,8 +139,17 @@ class Validator {
     require(threads % 32 == 0 && threads >= 32 && threads <= 1024, place, "threads of a block");
   }
 
+  void check_steps_kernel() {
+    const std::string place = kGpuStepsSymbol;
+    check_threads(image_.gpu_steps_threads, place);
+    require(image_.gpu_steps_shared_bytes <= kMaxGpuSharedBytes, place, "shared memory of a block");
+  }
+
+  // Every kernel is a step, too.
   void check_launch(const CudaLaunch& launch, const std::string& place) {
     check_threads(launch.block_threads, place);
+    require(launch.shared_bytes <= image_.gpu_steps_shared_bytes, place,
+            "shared memory of a block");
     require(launch.groups_per_block >= 1, place, "groups of a block");
     require(!launch.is_foldable || launch.is_single_block, place, "a fold before many blocks");
   }

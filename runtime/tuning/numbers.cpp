@@ -17,7 +17,8 @@ constexpr std::int64_t kMostServiceBlocks[] = {256, 1024, 4096, 16384};
 
 constexpr std::int64_t kOneLaunchElements[] = {8 * kKiB, 16 * kKiB, 32 * kKiB, 64 * kKiB,
                                                128 * kKiB};
-constexpr std::int64_t kFoldElements[] = {4 * kMiB, 8 * kMiB, 16 * kMiB, 32 * kMiB, 64 * kMiB};
+// No more than the largest tensor that is measured: beyond it all would be the same.
+constexpr std::int64_t kFoldElements[] = {4 * kMiB, 8 * kMiB, 16 * kMiB};
 
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
 constexpr std::int64_t kManyBlocks = std::int64_t{1} << 20;

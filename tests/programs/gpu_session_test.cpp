@@ -223,6 +223,25 @@ TEST_F(GpuSessionTest, takes_and_gives_f16_and_bf16) {
   }
 }
 
+// An infinity also fails the check of the program's finish; the result is NaN, as on a CPU.
+TEST_F(GpuSessionTest, a_non_finite_sum_of_halves_is_finished_as_nan) {
+  constexpr std::int64_t kElems = 300;
+  for (const bool is_infinite : {false, true}) {
+    rt::GpuSessionOptions options;
+    options.dtype = kF16;
+    auto session = open("bounded", {kElems}, options);
+    auto cpu = open_on_cpu("bounded", kElems);
+    std::vector<float> sum(kElems, 1.5f);
+    if (is_infinite) sum[17] = std::numeric_limits<float>::infinity();
+    std::vector<std::uint16_t> expected(kElems, 7);
+    ASSERT_TRUE(cpu.finish(sum, {expected.data(), kF16, kElems}, 0));
+    const GpuAddress from = upload(sum), to = upload(std::vector<std::uint16_t>(kElems, 7));
+    ASSERT_TRUE(session.finish({&from, 1}, {&to, 1}, 0, nullptr));
+    EXPECT_TRUE(collect(session).status);
+    EXPECT_EQ(download<std::uint16_t>(to, kElems), expected) << is_infinite;
+  }
+}
+
 TEST_F(GpuSessionTest, adds_decoded_payloads) {
   // The first has a decode-add of its own, the second goes through scratch memory.
   for (const char* name : {"topk", "dgc", "qsgd", "onebit"}) {

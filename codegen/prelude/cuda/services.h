@@ -136,7 +136,10 @@ CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const Cinc
     case kServiceWiden:
       return widen(threads, to, outside, count, step.arg1);
     case kServiceNarrow:
-      if (status[1] == 0u) narrow(threads, outside, to, count, step.arg1);
+      // A marked payload may be refused: decode leaves the output. A marked finish is all NaN.
+      if (status[1] == 0u || (step.value != 0 && (status[0] & 1u) != 0u)) {
+        narrow(threads, outside, to, count, step.arg1);
+      }
       return;
     case kServiceFindNonFinite:
       if (status[1] != 0u && holds_nonfinite(threads, to, count)) flag_nonfinite(status);

@@ -186,13 +186,8 @@ CINCH_FN void store_span(Raw* at, const Quad<Raw>& quad) {
 // How a lane's four neighbours are moved.
 enum class Access {
   Whole,  // all are live, and holds_rows() has said yes
-  Any,    // at once where that can be done, else one by one
-  Rest    // one by one
+  Any     // at once where that can be done, else one by one
 };
-// Where not all need be live.
-static __device__ constexpr Access limited(Access access) {
-  return access == Access::Whole ? Access::Any : access;
-}
 
 // One by one is rare, so a function of its own: one for all kernels.
 template <class Raw>
@@ -214,10 +209,7 @@ static __device__ __noinline__ void store_part(Raw* at, u32 live, Quad<Raw> quad
 template <Access A, class Raw>
 CINCH_FN Quad<Raw> load_raw(const Raw* at, bool is_aligned, u32 live) {
   if constexpr (A == Access::Whole) return load_span(at);
-  if constexpr (A == Access::Any) {
-    if (live == 4u && is_aligned) return load_span(at);
-  }
-  return load_part(at, live);
+  return live == 4u && is_aligned ? load_span(at) : load_part(at, live);
 }
 
 // Elements index … index + 3 of a buffer, as many as are live; the others become 0.
@@ -255,9 +247,7 @@ CINCH_FN void store_four(u8* buffer, i64 index, u32 live, const typename S::Comp
   CINCH_EACH quad.at[c] = S::encode(x[c]);
   auto* at = reinterpret_cast<typename S::Raw*>(buffer) + index;
   if constexpr (A == Access::Whole) return store_span(at, quad);
-  if constexpr (A == Access::Any) {
-    if (live == 4u && holds_rows<S>(buffer, index)) return store_span(at, quad);
-  }
+  if (live == 4u && holds_rows<S>(buffer, index)) return store_span(at, quad);
   store_part(at, live, quad);
 }
 

@@ -118,8 +118,7 @@ CINCH_FN void refuse(Opened<Counts>& opened, bool is_bad, u32 fault, u32 part = 
   }
 }
 
-// `bounds`: the most that each count can be. `is_empty`: a tensor of no elements, whose payload is
-// the header alone.
+// `bounds`: the most that each count can be.
 template <u32 Counts>
 CINCH_FN Opened<Counts> open_frame(const CinchTensor& args, const i64 (&bounds)[Counts + 1u]) {
   Opened<Counts> opened;

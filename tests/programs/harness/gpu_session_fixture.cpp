@@ -46,10 +46,23 @@ constexpr const char* kBulky = R"(compressor bulky {
 }
 )";
 
+// A check that infinities fail, in a finish that doubles.
+constexpr const char* kBounded = R"(compressor bounded {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: g } }
+  decode(w) { w.value }
+  finish(sum) {
+    assert max(abs(sum)) < 1e30, "small"
+    sum * 2.0
+  }
+}
+)";
+
 ProgramFile program_file(const std::string& name) {
   if (name == "rounds") return *make_program(name, kRounds);
   if (name == "started") return *make_program(name, kStarted);
   if (name == "bulky") return *make_program(name, kBulky);
+  if (name == "bounded") return *make_program(name, kBounded);
   for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
     if (path.stem() == name) return *read_program(path);
   }

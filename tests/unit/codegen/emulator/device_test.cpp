@@ -131,7 +131,7 @@ extern "C" __global__ void named(int* out, const int* from) {
 
 TEST(EmulatedDevice, RefusesShapes) {
   const Module* module = compile(R"(
-extern "C" __global__ void k() { __shared__ char a[200000]; a[0] = 1; })",
+extern "C" __global__ void k() { __shared__ char a[40000]; a[0] = 1; })",
                                  {"k"});
   ASSERT_TRUE(module);
   Gpu gpu;
@@ -142,7 +142,8 @@ extern "C" __global__ void k() { __shared__ char a[200000]; a[0] = 1; })",
   EXPECT_EQ(launch("k", {0}, {1}, 0), ErrorKind::InvalidArgument);
   EXPECT_EQ(launch("k", {1}, {32, 33}, 0), ErrorKind::InvalidArgument);
   EXPECT_EQ(launch("k", {1, 1u << 31, 1u << 31}, {1}, 0), ErrorKind::InvalidArgument);
-  EXPECT_EQ(launch("k", {1}, {1}, 40000), ErrorKind::InvalidArgument);
+  EXPECT_EQ(launch("k", {1}, {1}, 9153), ErrorKind::InvalidArgument);
+  EXPECT_TRUE(gpu.launch(*module, "k", nullptr, {1}, {1}, 9152));
   EXPECT_TRUE(gpu.launch(*module, "k", nullptr, {2}, {1}));
 }
 

@@ -254,6 +254,18 @@ TEST(CompileProgram, MakesCudaImagesThatComeBackFromTheirFile) {
   EXPECT_TRUE(rt::validate_image(*read));
   read->kernels[0].cuda.is_foldable = true;
   EXPECT_FALSE(rt::validate_image(*read));
+  read->kernels[0].cuda.is_foldable = false;
+  for (const std::uint32_t threads : {0u, 16u, 2048u}) {
+    rt::ProgramImage other = *read;
+    other.gpu_steps_threads = threads;
+    EXPECT_FALSE(rt::validate_image(other)) << threads;
+  }
+  read->gpu_steps_shared_bytes = 50000;
+  EXPECT_FALSE(rt::validate_image(*read));
+  read->gpu_steps_shared_bytes = 48 * 1024;
+  EXPECT_TRUE(rt::validate_image(*read));
+  read->kernels[0].cuda.shared_bytes = 48 * 1024 + 1;
+  EXPECT_FALSE(rt::validate_image(*read));
   const auto unknown = make_image(program, {TargetKind::Cuda, "sm_1"});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, rt::ErrorKind::InvalidArgument);

@@ -372,6 +372,7 @@ TEST(Session, OpensOnlyWhatItCanRun) {
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::CorruptFile);
   image = hand_image();
   image.target = "cuda:sm_90";
+  image.gpu_steps_threads = 32;
   for (KernelInfo& kernel : image.kernels)
     kernel.cuda = {.block_threads = 32, .groups_per_block = 1};
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::Unavailable);
