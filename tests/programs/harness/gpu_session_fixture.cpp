@@ -46,14 +46,14 @@ constexpr const char* kBulky = R"(compressor bulky {
 }
 )";
 
-// A check that infinities fail, in a finish that doubles.
+// A check that infinities fail, in the sweep that sees them.
 constexpr const char* kBounded = R"(compressor bounded {
   wire { value: [f32; n] }
   encode(g: [f32; n]) { wire { value: g } }
   decode(w) { w.value }
   finish(sum) {
-    assert max(abs(sum)) < 1e30, "small"
-    sum * 2.0
+    let table = iota(100)
+    sum + table[abs(sum) as u32] as f32
   }
 }
 )";
