@@ -83,10 +83,10 @@ typedef struct cinch_error {
 } cinch_error;
 
 /* Can the user's table of tuning numbers be used? OK also where there is none. It is the file that
- * CINCH_TUNING names, else cinch/tuning.json in $XDG_CONFIG_HOME or ~/.config, and is read once per process. Where
- * CINCH_TUNING names one that cannot be used, cinch_session_open fails with this error, too, and
- * cinch_program_compile for CINCH_CUDA; else the built-in numbers serve, and only this call tells.
- * Errors: CORRUPT_FILE, VERSION_MISMATCH, IO. */
+ * CINCH_TUNING names, else cinch/tuning.json in $XDG_CONFIG_HOME or ~/.config, and is read once per
+ * process. Where CINCH_TUNING names one that cannot be used, cinch_session_open fails with this
+ * error, too, and cinch_program_compile for CINCH_CUDA; else the built-in numbers serve, and only
+ * this call tells. Errors: CORRUPT_FILE, VERSION_MISMATCH, IO. */
 CINCH_API cinch_status cinch_check_tuning(cinch_error* error);
 
 /* ---- programs ------------------------------------------------------------------------------ */
