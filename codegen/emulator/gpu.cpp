@@ -15,7 +15,7 @@ using rt::ErrorKind;
 
 constexpr std::uint64_t kMaxBlockThreads = 1024;
 // Of a block whose kernel asked for no more.
-constexpr std::uint64_t kMaxSharedBytes = 48 * 1024;
+constexpr std::uint64_t kMaxSharedBytes = std::uint64_t{48} * 1024;
 
 rt::Status outside(const char* what) {
   return rt::fail(ErrorKind::InvalidArgument,

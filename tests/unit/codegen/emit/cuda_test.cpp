@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include <algorithm>
 #include <functional>
 
 #include "codegen/jit/nvrtc.h"
