@@ -115,6 +115,13 @@ class Golden {
     EXPECT_TRUE(status) << (status ? "" : status.error().message);
     return out;
   }
+  // The update that a sum of decoded payloads gives.
+  std::vector<float> finished(const std::vector<float>& sum, std::uint64_t step = 0) {
+    std::vector<float> update(sum.size());
+    const auto status = session_->finish(sum, update, step);
+    EXPECT_TRUE(status) << (status ? "" : status.error().message);
+    return update;
+  }
   std::vector<float> state(std::uint32_t index) const {
     const auto raw = session_->state(index);
     std::vector<float> values(raw.size() / 4);
@@ -298,6 +305,20 @@ TEST(GoldenVectors, MomentumOfErrorFeedbackOfTopTwo) {
     EXPECT_EQ(golden.integers(0), indices[step]);
     EXPECT_EQ(golden.floats(1), values[step]);
   }
+}
+
+TEST(GoldenVectors, SignSgd) {
+  Golden golden("signsgd", library_text("sign/signsgd.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.bytes(0), ElementsAre(0x4a, 0x55));
+  std::vector<float> votes(kV.size(), 2.0f), majority(kV.size(), 1.0f);
+  votes[1] = majority[1] = -1;
+  votes[2] = 0;
+  votes[3] = -0.0f;
+  EXPECT_EQ(golden.finished(votes), majority);
+  Golden ternary("vote", "import std.sign\ncompressor vote = signsgd(tie_is_zero: true)\n");
+  majority[2] = majority[3] = 0;
+  EXPECT_EQ(ternary.finished(votes), majority);
 }
 
 }  // namespace
