@@ -321,5 +321,23 @@ TEST(GoldenVectors, SignSgd) {
   EXPECT_EQ(ternary.finished(votes), majority);
 }
 
+// By frexp and rounding in f64. The second: beyond 448 scales, ties of normals and of subnormals.
+TEST(GoldenVectors, MxFp8) {
+  Golden golden("mxfp8", library_text("quantize/mxfp8.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.bytes(0), ElementsAre(0x79));
+  std::vector<int> codes = {0x68, 0xf0, 0x60, 0xd8, 0x74, 0x00, 0xd0, 0x72,
+                            0xec, 0x64, 0xc8, 0x78, 0xf6, 0x5c, 0xe6, 0x54};
+  codes.resize(32);
+  EXPECT_THAT(golden.bytes(1), ElementsAreArray(codes));
+  EXPECT_EQ(golden.decoded(), kV);
+  const float tiny = 0x1p-17f;
+  golden.encode(1, {1.96875f, -1.9f, 1.1875f, 1.0625f, -1, tiny, 0.5f * tiny, 0.75f * tiny,
+                    1.5f * tiny, 2.5f * tiny, -1e-40f, 0, 0, 0, 0, 0});
+  EXPECT_THAT(golden.decoded(1),
+              ElementsAreArray({1.75f, -1.75f, 1.25f, 1.0f, -1.0f, tiny, 0.0f, tiny, 2 * tiny,
+                                2 * tiny, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}));
+}
+
 }  // namespace
 }  // namespace cinch::testing
