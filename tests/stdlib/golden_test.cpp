@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "runtime/payload/payload.h"
@@ -337,6 +338,29 @@ TEST(GoldenVectors, MxFp8) {
   EXPECT_THAT(golden.decoded(1),
               ElementsAreArray({1.75f, -1.75f, 1.25f, 1.0f, -1.0f, tiny, 0.0f, tiny, 2 * tiny,
                                 2 * tiny, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f}));
+}
+
+// By a search of the 256 sorted codes in f64.
+TEST(GoldenVectors, Dynamic8) {
+  Golden golden("dynamic8", library_text("quantize/dynamic8.cinch"), {{"block", 16}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(golden.integers(1),
+              ElementsAre(201, 35, 192, 77, 237, 127, 88, 228, 44, 197, 93, 255, 8, 188, 55, 172));
+  golden.encode(1, {1, -1, 0.99f, 5.5e-7f, -5.5e-7f, 3.25e-6f, 7.75e-6f, 2.125e-5f, -4.375e-5f,
+                    6.625e-5f, 0.96484375f, 0.97890625f, 0.99296875f, 2.7e-7f, 2.8e-7f, 0});
+  const float expected[] = {1,           -0.99296875f,
+                            0.99296875f, 5.5e-7f,
+                            -5.5e-7f,    3.25e-6f,
+                            7.75e-6f,    2.125e-5f,
+                            -4.375e-5f,  6.625e-5f,
+                            0.96484375f, 0.97890625f,
+                            0.99296875f, 0,
+                            5.5e-7f,     0};
+  const auto out = golden.decoded(1);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    EXPECT_NEAR(out[i], expected[i], 2e-7f * std::abs(expected[i])) << i;
+  }
 }
 
 }  // namespace
