@@ -363,5 +363,15 @@ TEST(GoldenVectors, Dynamic8) {
   }
 }
 
+// Six elements exceed the mean 1.289, three the middle between it and 4.
+TEST(GoldenVectors, RedSync) {
+  Golden golden("redsync", library_text("sparsify/redsync.cinch"), {{"ratio", 0.125}});
+  golden.encode();
+  EXPECT_THAT(golden.integers(0), ElementsAre(4, 11, 12));
+  EXPECT_THAT(golden.floats(1), ElementsAre(3.0f, 4.0f, -3.5f));
+  golden.encode(1, std::vector<float>(kV.size(), -2.0f));
+  EXPECT_THAT(golden.integers(0), ElementsAre(0, 1, 2, 3)) << "equal elements: the cap";
+}
+
 }  // namespace
 }  // namespace cinch::testing
