@@ -373,5 +373,19 @@ TEST(GoldenVectors, RedSync) {
   EXPECT_THAT(golden.integers(0), ElementsAre(0, 1, 2, 3)) << "equal elements: the cap";
 }
 
+TEST(GoldenVectors, AdaComp) {
+  Golden golden("adacomp", library_text("sparsify/adacomp.cinch"), {{"bin", 8}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(3.5f));
+  EXPECT_THAT(golden.integers(1), ElementsAre(1, 4, 7, 11, 12));
+  EXPECT_THAT(golden.bytes(2), ElementsAre(0x11));
+  EXPECT_THAT(golden.state(0),
+              ElementsAreArray({1.0f, 1.5f, 0.5f, -0.25f, -0.5f, 0.0f, -0.125f, -1.0f, -1.5f, 0.75f,
+                                -0.0625f, 0.5f, 0.0f, 0.375f, -0.875f, 0.1875f}));
+  golden.encode(1);
+  EXPECT_THAT(golden.integers(1), ElementsAre(0, 1, 4, 7, 8, 11, 12));
+  EXPECT_THAT(golden.bytes(2), ElementsAre(0x52));
+}
+
 }  // namespace
 }  // namespace cinch::testing
