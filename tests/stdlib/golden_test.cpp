@@ -48,11 +48,12 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
 }
 
-// A program on kV; payload's parts by field.
+// A program on kV (or another gradient); payload's parts by field.
 class Golden {
  public:
   Golden(const std::string& name, const std::string& text,
-         std::vector<std::pair<std::string, double>> bindings = {}) {
+         std::vector<std::pair<std::string, double>> bindings = {},
+         std::size_t num_elems = kV.size()) {
     auto program = make_program(name, text);
     program->bindings = std::move(bindings);
     const auto compiled = compile(*program);
@@ -62,7 +63,7 @@ class Golden {
     EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
     if (!loaded) return;
     rt::SessionOptions options;
-    options.rows = static_cast<std::int64_t>(kV.size());
+    options.rows = static_cast<std::int64_t>(num_elems);
     auto opened = rt::Session::open(*loaded, options);
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     if (opened) session_ = std::make_unique<rt::Session>(std::move(*opened));
@@ -77,7 +78,7 @@ class Golden {
     payload_.assign(payload->begin(), payload->end());
     const rt::ProgramInfo& info = session_->info();
     HostEnv env;
-    env.n = env.rows = static_cast<std::int64_t>(kV.size());
+    env.n = env.rows = static_cast<std::int64_t>(gradient.size());
     const rt::ParameterValues parameters(info);
     env.params = parameters.host_values();
     std::vector<std::uint32_t> counts(info.wire.counts.size());
@@ -385,6 +386,41 @@ TEST(GoldenVectors, AdaComp) {
   golden.encode(1);
   EXPECT_THAT(golden.integers(1), ElementsAre(0, 1, 4, 7, 8, 11, 12));
   EXPECT_THAT(golden.bytes(2), ElementsAre(0x52));
+}
+
+// n = 10000, quantiles of the exponential distribution, of a Pareto and of a Weibull one: how many
+// a reference in f64 keeps, by fit and stages; at most twice the wanted number here.
+TEST(GoldenVectors, SidCo) {
+  struct Case {
+    double (*quantile)(double);
+    double ratio;
+    std::size_t kept[2][3];
+  };
+  const Case cases[] = {
+      {[](double rest) { return -std::log(rest); }, 0.1, {{1000, 1000, 1000}, {1000, 1000, 999}}},
+      {[](double rest) { return 4 * (std::pow(rest, -0.25) - 1); },
+       0.01,
+       {{200, 119, 71}, {103, 101, 98}}},
+      {[](double rest) { return std::log(rest) * std::log(rest); },
+       0.001,
+       {{20, 20, 11}, {13, 10, 11}}}};
+  for (const Case& sample : cases) {
+    std::vector<float> gradient(10000);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const double a = sample.quantile(1 - (static_cast<double>(i) + 0.5) / 10000);
+      gradient[i] = static_cast<float>(i % 2 == 0 ? a : -a);
+    }
+    for (int fit : {0, 1}) {
+      for (int stages : {1, 2, 3}) {
+        Golden golden("sidco", library_text("sparsify/sidco.cinch"),
+                      {{"ratio", sample.ratio}, {"fit", 2 * fit}, {"stages", stages}},
+                      gradient.size());
+        golden.encode(0, gradient);
+        EXPECT_EQ(golden.floats(1).size(), sample.kept[fit][stages - 1])
+            << sample.ratio << " fit " << 2 * fit << " stages " << stages;
+      }
+    }
+  }
 }
 
 }  // namespace
