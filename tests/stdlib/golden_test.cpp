@@ -423,5 +423,22 @@ TEST(GoldenVectors, SidCo) {
   }
 }
 
+// One element stands alone in a cell of each row.
+TEST(GoldenVectors, CountSketchOfOneElement) {
+  Golden golden("count_sketch", library_text("sparsify/count_sketch.cinch"),
+                {{"columns", 0.2}, {"ratio", 0.0625}});
+  std::vector<float> gradient(kV.size());
+  gradient[5] = -2.5f;
+  golden.encode(0, gradient);
+  const auto table = golden.floats(0);
+  ASSERT_EQ(table.size(), 5u * 4u);
+  for (std::size_t row = 0; row < 5; ++row) {
+    float sum = 0;
+    for (std::size_t i = 0; i < 4; ++i) sum += std::abs(table[4 * row + i]);
+    EXPECT_EQ(sum, 2.5f) << row;
+  }
+  EXPECT_EQ(golden.decoded(), gradient);
+}
+
 }  // namespace
 }  // namespace cinch::testing
