@@ -440,5 +440,23 @@ TEST(GoldenVectors, CountSketchOfOneElement) {
   EXPECT_EQ(golden.decoded(), gradient);
 }
 
+// A constant gradient is reached from below, two elements a step; the update is all of it so far.
+TEST(GoldenVectors, Ef21OfTopTwo) {
+  Golden golden("sent",
+                "import std.wrap\nimport std.sparsify\n"
+                "compressor sent = ef21(topk(ratio: 0.125))\n");
+  const std::vector<int> indices[] = {{11, 12}, {4, 7}, {1, 8}};
+  std::vector<float> estimate(kV.size());
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    golden.encode(step);
+    EXPECT_EQ(golden.integers(0), indices[step]);
+    for (const int index : indices[step]) {
+      estimate[static_cast<std::size_t>(index)] = kV[static_cast<std::size_t>(index)];
+    }
+    EXPECT_EQ(golden.state(0), estimate);
+    EXPECT_EQ(golden.finished(golden.decoded(step), step), estimate);
+  }
+}
+
 }  // namespace
 }  // namespace cinch::testing
