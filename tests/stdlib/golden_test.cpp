@@ -458,5 +458,19 @@ TEST(GoldenVectors, Ef21OfTopTwo) {
   }
 }
 
+TEST(GoldenVectors, ClipOfTopOne) {
+  const std::string inner =
+      "import std.wrap\nimport std.sparsify\ncompressor sent = clip(topk(ratio: 0.0625)";
+  Golden clipped("sent", inner + ", norm: 0.5)\n");
+  clipped.encode();
+  EXPECT_THAT(clipped.integers(0), ElementsAre(11));
+  EXPECT_NEAR(clipped.floats(1).at(0), 0.5 * 4 / 7.251616199165535, 1e-7);
+  clipped.encode(1, std::vector<float>(kV.size(), 3e38f));
+  EXPECT_NEAR(clipped.floats(1).at(0), 0.125, 1e-6) << "squares overflow";
+  Golden whole("sent", inner + ", norm: 7.3)\n");
+  whole.encode();
+  EXPECT_THAT(whole.floats(1), ElementsAre(4.0f));
+}
+
 }  // namespace
 }  // namespace cinch::testing
