@@ -472,5 +472,14 @@ TEST(GoldenVectors, ClipOfTopOne) {
   EXPECT_THAT(whole.floats(1), ElementsAre(4.0f));
 }
 
+TEST(GoldenVectors, ScaledTopOne) {
+  Golden golden("sent",
+                "import std.wrap\nimport std.sparsify\n"
+                "compressor sent = scaled(topk(ratio: 0.0625), factor: 16)\n");
+  golden.encode();
+  EXPECT_THAT(golden.floats(1), ElementsAre(4.0f));
+  EXPECT_EQ(golden.decoded()[11], 64.0f);
+}
+
 }  // namespace
 }  // namespace cinch::testing
