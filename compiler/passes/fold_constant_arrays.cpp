@@ -1,7 +1,16 @@
-// fold_constant_arrays: array ops on constant tables become tables, by running them once.
+// fold_constant_arrays: array ops on constants become tables, by running them once: those on
+// tables, and those that cost more than a read of the table.
 //
 //   before:  %1: [f32; 4] = const_array {index=0}      after:  %2: f32 = const_scalar {value=10}
 //            %2: f32 = reduce %1, %0 {combiner=add}
+//
+//   before:  %1: [u32; 64] = iota                      after:  %3: [f32; 64] = const_array
+//   {index=0}
+//            %2: [f32; 64] = convert %1
+//            %3: [f32; 64] = map.cos %2
+#include <algorithm>
+#include <unordered_map>
+
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/ir/scalar_eval.h"
@@ -25,6 +34,39 @@ bool is_foldable(const ir::Op& op) {
   return is_array_op && op.results.size() == 1 && !ir::is_draw(op.kind);
 }
 
+// Cheap functions of an index, which are left where they are used.
+bool is_pulled(OpKind kind) {
+  switch (kind) {
+    case OpKind::map:
+    case OpKind::convert:
+    case OpKind::bitcast:
+    case OpKind::reshape:
+    case OpKind::transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Arithmetic that takes longer than a read of its result.
+bool is_costly(const ir::Op& op) {
+  if (op.kind != OpKind::map) return op.kind == OpKind::reduce || op.kind == OpKind::scan;
+  switch (op.attrs.scalar_op) {
+    case ScalarOp::exp:
+    case ScalarOp::exp2:
+    case ScalarOp::log:
+    case ScalarOp::log2:
+    case ScalarOp::pow:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::sqrt:
+    case ScalarOp::rsqrt:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
   std::int64_t count = 1;
   for (int d = 0; d < type.rank; ++d) {
@@ -39,17 +81,18 @@ class Fold {
  public:
   Fold(ir::Builder& builder, ir::Op op) : b_(builder), op_(std::move(op)) {}
 
-  // At least one table among operands that are all constants, and a result of constant size.
+  // Operands that are all constants, a table among them or a costly op, and a result of constant
+  // size.
   bool is_possible() {
     if (!is_foldable(op_) || !is_small_constant(b_.exprs(), b_.type(op_.results[0]))) return false;
     const bool reads_size = ir::uses_attr(op_.kind, ir::AttrUse::Size);
     if (reads_size && !ir::constant_size(b_.exprs(), op_.attrs.size)) return false;
-    bool has_table = false;
+    bool is_worth_it = is_costly(op_) && b_.type(op_.operands[0]).rank > 0;
     for (ir::ValueId operand : op_.operands) {
       if (!is_constant(operand)) return false;
-      has_table |= ir::defining_op(b_.function(), operand).kind == OpKind::const_array;
+      is_worth_it |= ir::defining_op(b_.function(), operand).kind == OpKind::const_array;
     }
-    return has_table && is_combiner_closed();
+    return is_worth_it && is_combiner_closed(op_);
   }
 
   // A function of its own that computes the result.
@@ -79,18 +122,25 @@ class Fold {
 
  private:
   bool is_constant(ir::ValueId value) {
+    const auto [known, is_new] = is_constant_.try_emplace(value, false);
+    if (!is_new) return known->second;
+    const bool found = find_constant(value);
+    return is_constant_[value] = found;
+  }
+
+  bool find_constant(ir::ValueId value) {
     const ir::Op& def = ir::defining_op(b_.function(), value);
     if (!is_small_constant(b_.exprs(), b_.type(value))) return false;
-    if (def.kind == OpKind::fill) {
-      return is_leaf(ir::defining_op(b_.function(), def.operands[0]).kind);
-    }
-    return is_leaf(def.kind) || def.kind == OpKind::iota;
+    if (is_leaf(def.kind) || def.kind == OpKind::iota) return true;
+    if (!is_pulled(def.kind) && def.kind != OpKind::fill) return false;
+    return std::all_of(def.operands.begin(), def.operands.end(),
+                       [&](ir::ValueId operand) { return is_constant(operand); });
   }
 
   // A combiner that reads values around it is not a constant.
-  bool is_combiner_closed() {
-    if (!ir::uses_attr(op_.kind, ir::AttrUse::Combiner)) return true;
-    return b_.function().combiners[op_.attrs.combiner.index()].op.has_value();
+  bool is_combiner_closed(const ir::Op& op) {
+    if (!ir::uses_attr(op.kind, ir::AttrUse::Combiner)) return true;
+    return b_.function().combiners[op.attrs.combiner.index()].op.has_value();
   }
 
   static void copy_operand(ir::Function& copy, ir::ValueId value, ir::RegionId body,
@@ -104,6 +154,7 @@ class Fold {
 
   ir::Builder& b_;
   const ir::Op op_;
+  std::unordered_map<ir::ValueId, bool> is_constant_;
 };
 
 }  // namespace

@@ -130,14 +130,10 @@ Value Elaborator::gather_flat(const Value& base, const Value& index, Span span) 
   return result;
 }
 
-// x[i] with a matrix of column numbers, one row of them per row of x: element [j, k] is
-// x[j, i[j, k]], read from the flat array at j * cols + i[j, k].
-Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) {
-  if (!sizes_.proves_equal(base.type.dims[0], index.type.dims[0])) {
-    return cannot_combine("[]", base, index, span);
-  }
-  const HostExprId cols = base.type.dims[1], width = index.type.dims[1];
-  const HostExprId count = num_elems(index.type);
+// Of column numbers, a row of them for each row of a matrix of `cols` columns: the places in the
+// flat array, j * cols + i[j, k].
+Value Elaborator::places_in_rows(const Value& index, HostExprId cols, Span span) {
+  const HostExprId width = index.type.dims[1], count = num_elems(index.type);
   const Value number =
       builtin(BuiltinId::iota, vector(kU32, count), {}, span, [&](Expr& e) { e.size = count; });
   const Value row = scalar_op(ScalarOp::div, {number, coerce(host(width, span), kU32)}, span, "/");
@@ -145,7 +141,22 @@ Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) 
   const Value flat = reshaped(convert(index, kU32, span), vector(kU32, count), span);
   Value at = scalar_op(ScalarOp::add, {begin, flat}, span, "+");
   if (at.is_error()) return at;
-  if (is_in_bounds(index, cols)) at.facts.limit = num_elems(base.type);
+  at.facts = {};
+  if (is_in_bounds(index, cols)) {
+    at.facts.limit = pool().mul(index.type.dims[0], cols);
+    at.facts.unique = index.facts.unique_in_rows;
+  }
+  return at;
+}
+
+// x[i] with a matrix of column numbers, one row of them per row of x: element [j, k] is
+// x[j, i[j, k]].
+Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) {
+  if (!sizes_.proves_equal(base.type.dims[0], index.type.dims[0])) {
+    return cannot_combine("[]", base, index, span);
+  }
+  Value at = places_in_rows(index, base.type.dims[1], span);
+  if (at.is_error()) return at;
   const Value all = reshaped(base, vector(base.type.dtype, num_elems(base.type)), span);
   const Value found = gather(all, at, span);
   Type type = index.type;

@@ -119,6 +119,7 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   const Value at = as_index(operand(at_arg->second->value));
   const auto size = named_size(args, "size");
   if (v.is_error() || at.is_error() || !size) return error(args.span);
+  if (at.type.rank == 2) return scatter_rows(id, v, at, *size, args.span);
   if (at.type.rank != 1) {
     reporter_.report<DiagKind::NeedsVector>(at.span, "at:", describe(at));
     return error(args.span);
@@ -126,20 +127,42 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   if (v.type.rank > 0 && !sizes_.proves_equal(v.type.dims[0], at.type.dims[0])) {
     return cannot_combine(args.name, v, at, args.span);
   }
+  return scatter_at(id, v, at, *size, args.span);
+}
+
+Value Elaborator::scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size,
+                             Span span) {
   const bool adds = id == BuiltinId::scatter_add;
   if (!adds && !at.facts.unique) {
     reporter_.report<DiagKind::IndexMayRepeat>(at.span).note(
         "`scatter_add` takes indices that repeat");
-    return error(args.span);
+    return error(span);
   }
   const Value values = adds ? arithmetic(v) : v;
-  Type type = vector(values.type.dtype, *size);
-  if (v.type.rank == 2) type = matrix(values.type.dtype, *size, v.type.dims[1]);
-  return builtin(id, type, {values.expr, at.expr}, args.span, [&](Expr& e) {
-    e.size = *size;
+  Type type = vector(values.type.dtype, size);
+  if (v.type.rank == 2) type = matrix(values.type.dtype, size, v.type.dims[1]);
+  return builtin(id, type, {values.expr, at.expr}, span, [&](Expr& e) {
+    e.size = size;
     e.proved_unique = at.facts.unique;
-    e.proved_in_bounds = is_in_bounds(at, *size);
+    e.proved_in_bounds = is_in_bounds(at, size);
   });
+}
+
+// A matrix of column numbers: each row of values goes into a row of `size` elements of its own.
+Value Elaborator::scatter_rows(BuiltinId id, const Value& v, const Value& at, HostExprId size,
+                               Span span) {
+  const bool fits = v.type.rank == 0 ||
+                    (v.type.rank == 2 && sizes_.proves_equal(v.type.dims[0], at.type.dims[0]) &&
+                     sizes_.proves_equal(v.type.dims[1], at.type.dims[1]));
+  if (!fits) return cannot_combine(builtin_info(id).name, v, at, span);
+  const HostExprId rows = at.type.dims[0];
+  Value place = places_in_rows(at, size, span);
+  if (place.is_error()) return place;
+  place.span = at.span;
+  const Value values =
+      v.type.rank == 0 ? v : reshaped(v, vector(v.type.dtype, num_elems(v.type)), span);
+  const Value flat = scatter_at(id, values, place, pool().mul(rows, size), span);
+  return flat.is_error() ? flat : reshaped(flat, matrix(flat.type.dtype, rows, size), span);
 }
 
 // The same elements in another shape; the numbers of elements are known to agree.
@@ -175,6 +198,7 @@ Value Elaborator::reshape_call(const CallArgs& args) {
   }
   Value result = builtin(BuiltinId::reshape, type, {x.expr}, args.span);
   result.facts = x.facts;
+  result.facts.unique_in_rows = x.facts.unique_in_rows && same_shape(x.type, type);
   return result;
 }
 

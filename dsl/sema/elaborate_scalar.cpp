@@ -270,6 +270,37 @@ std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span
   return shape;
 }
 
+// What bounds the results of integer arithmetic, whatever the values are.
+IndexFacts Elaborator::facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type) {
+  if (args.size() != 2 || !args[1].is_host() || pool().type(args[1].host) != HostType::Int)
+    return {};
+  if (!is_int(type) || type.bits > 32) return {};
+  const HostExprId b = args[1].host, one = pool().const_int(1);
+  const bool is_unsigned = is_unsigned_int(type);
+  IndexFacts facts;
+  switch (op) {
+    case ScalarOp::mod:
+      if (is_unsigned && sizes_.proves_less_equal(one, b)) facts.limit = b;
+      return facts;
+    case ScalarOp::min:
+      if (is_unsigned && sizes_.proves_nonnegative(b)) facts.limit = pool().add(b, one);
+      return facts;
+    case ScalarOp::bit_and:
+      if ((is_unsigned || sizes_.constant(b)) && sizes_.proves_nonnegative(b)) {
+        facts.limit = pool().add(b, one);
+      }
+      return facts;
+    case ScalarOp::shr: {
+      const auto by = sizes_.constant(b);
+      const bool is_plain = is_unsigned && by && *by >= 0 && *by < type.bits;
+      if (is_plain) facts.limit = pool().const_int(std::int64_t{1} << (type.bits - *by));
+      return facts;
+    }
+    default:
+      return facts;
+  }
+}
+
 Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span,
                                   std::string_view name) {
   if (op == ScalarOp::select) {
@@ -307,6 +338,7 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
     made.args.push_back(arg.expr);
   }
   Value value = typed(std::move(made));
+  value.facts = facts_of_op(op, args, *type);
   value.is_exact = is_exact && !is_comparison(op) && *type == kI64;
   return value;
 }

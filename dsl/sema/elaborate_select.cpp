@@ -108,8 +108,10 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
     type.dtype = kU32;
     if (type.rank == 1) facts = {true, false, x.type.dims[0]};
     if (type.rank == 2) facts.limit = x.type.dims[*along];
+    facts.unique_in_rows = type.rank == 2 && *along == 1;
   } else if (id == BuiltinId::sort) {
     facts = x.facts;
+    facts.unique_in_rows = facts.unique_in_rows && *along == 1;
   } else {
     Value values = array_operand(args.positional[1], args.name);
     if (values.is_error()) return values;
@@ -118,6 +120,7 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
     type = values.type;
     facts = values.facts;
     facts.ascending = false;
+    facts.unique_in_rows = facts.unique_in_rows && *along == 1;
   }
   const bool is_descending = flag(args, "descending");
   if (id == BuiltinId::sort) facts.ascending = facts.unique && !is_descending;
@@ -155,6 +158,7 @@ Value Elaborator::top_k_call(BuiltinId id, const CallArgs& args) {
   if (id == BuiltinId::top_k) {
     result.facts.limit = len;
     result.facts.unique = result.facts.ascending = x.type.rank == 1;
+    result.facts.unique_in_rows = x.type.rank == 2;
   }
   return result;
 }

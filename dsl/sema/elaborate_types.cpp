@@ -314,6 +314,7 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
   result = typed(std::move(expr));
   if (widens_losslessly(value.type.dtype, to)) {
     result.facts = value.facts;
+    if (is_int(to)) result.facts.limit = index_limit(value);
   }
   return result;
 }

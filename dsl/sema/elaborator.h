@@ -152,6 +152,7 @@ class Elaborator {
   Value binary(const ast::Binary& node, Span span);
   void warn_of_chain(const ast::Binary& node, Span span);
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
+  IndexFacts facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type);
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
@@ -175,6 +176,7 @@ class Elaborator {
   Value gather(const Value& base, const Value& index, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);
+  Value places_in_rows(const Value& index, HostExprId cols, Span span);
   Value slice(const Value& base, const ast::Range& range, Span span);
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
@@ -240,6 +242,8 @@ class Elaborator {
   Value concat_call(const CallArgs& args);
   Value slice_call(const CallArgs& args);
   Value scatter_call(BuiltinId id, const CallArgs& args);
+  Value scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span);
+  Value scatter_rows(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span);
   Value reshape_call(const CallArgs& args);
   Value transpose_call(const CallArgs& args);
   Value chunk_call(BuiltinId id, const CallArgs& args);

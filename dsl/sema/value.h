@@ -17,9 +17,10 @@ struct Instance;
 
 /// What is known of an array (or scalar) of indices.
 struct IndexFacts {
-  bool unique = false;     // no value stands twice
-  bool ascending = false;  // strictly
-  HostExprId limit;        // every value is in [0, limit), where valid
+  bool unique = false;          // no value stands twice
+  bool ascending = false;       // strictly
+  HostExprId limit;             // every value is in [0, limit), where valid
+  bool unique_in_rows = false;  // of a matrix: no value stands twice in a row
 };
 
 enum class ValueKind : std::uint8_t {
