@@ -13,6 +13,10 @@ constexpr std::uint32_t kFirstGenericSize = 1u << 22;
 
 }  // namespace
 
+HostExprId Elaborator::opaque_number(HostType type) {
+  return pool().param(kFirstGenericSize + next_generic_++, type);
+}
+
 std::optional<HostValue> Elaborator::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
   Environment env{&unit, nullptr, {Scope{}}};
   std::optional<HostValue> value;
@@ -42,7 +46,7 @@ void Elaborator::declare_generic_sizes(const ast::Param& param) {
       continue;
     }
     if (env_->scopes.front().contains(name->name.text)) continue;
-    const HostExprId leaf = pool().param(kFirstGenericSize + next_generic_++, HostType::Int);
+    const HostExprId leaf = opaque_number(HostType::Int);
     sizes_.set_nonnegative(leaf);
     size_names_.try_emplace(leaf, name->name.text, name->name.span);
     Symbol symbol;
@@ -75,7 +79,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
         symbol.value = read_var(add_var(param.name.text, *type, false, symbol.span), symbol.span);
         // Whole numbers may stand in sizes.
         if (type->rank == 0 && is_int(type->dtype)) {
-          const HostExprId leaf = pool().param(kFirstGenericSize + next_generic_++, HostType::Int);
+          const HostExprId leaf = opaque_number(HostType::Int);
           size_names_.try_emplace(leaf, param.name.text, param.name.span);
           symbol.value = host(leaf, symbol.span);
           symbol.value.declared = type->dtype;

@@ -48,6 +48,7 @@ bool Elaborator::run(Spec& spec, const std::string& name, const std::vector<Bind
   out_.info.is_matrix = takes_matrix(spec);
   sizes_.set_matrix(out_.info.is_matrix);
   Instance* root = add_instance(spec, "");
+  if (root != nullptr) elaborate_items(*root);
   if (root != nullptr && reporter_.num_errors() == errors) elaborate_bodies(*root);
   return reporter_.num_errors() == errors;
 }
@@ -83,7 +84,6 @@ Instance* Elaborator::add_instance(Spec& spec, const std::string& prefix) {
   with_environment(env, [&] {
     find_shape(instance);
     check_items(instance);
-    elaborate_items(instance);
   });
   return &instance;
 }
@@ -206,23 +206,36 @@ void Elaborator::declare_item(Instance& instance, const ast::Name& name, Symbol 
       .note(at->second.span, "first declared here");
 }
 
+// Sizes first, as what is wrapped is told by `set` may be made of them; then what is wrapped, since
+// a wire may be its wire.
 void Elaborator::elaborate_items(Instance& instance) {
   const auto each = [&](auto&& handle) {
     for (ast::ItemId id : tree().list(instance.spec->node->items)) handle(tree()[id]);
   };
-  each([&](const ast::Item& item) {
-    if (const auto* node = std::get_if<ast::Const>(&item.node)) elaborate_const(instance, *node);
-    if (const auto* node = std::get_if<ast::SizeItem>(&item.node)) elaborate_size(instance, *node);
+  Environment env = environment_of(instance);
+  with_environment(env, [&] {
+    each([&](const ast::Item& item) {
+      if (const auto* node = std::get_if<ast::Const>(&item.node)) elaborate_const(instance, *node);
+      if (const auto* node = std::get_if<ast::SizeItem>(&item.node)) {
+        elaborate_size(instance, *node);
+      }
+    });
+    each([&](const ast::Item& item) {
+      if (const auto* node = std::get_if<ast::SetItem>(&item.node)) elaborate_set(instance, *node);
+    });
   });
-  each([&](const ast::Item& item) {
-    if (const auto* node = std::get_if<ast::StateItem>(&item.node)) {
-      elaborate_state(instance, *node);
-    }
-    if (const auto* node = std::get_if<ast::Claims>(&item.node)) {
-      if (instance.prefix.empty()) elaborate_claims(*node);
-    }
+  for (const auto& [slot, inner] : instance.inner) elaborate_items(*inner);
+  with_environment(env, [&] {
+    each([&](const ast::Item& item) {
+      if (const auto* node = std::get_if<ast::StateItem>(&item.node)) {
+        elaborate_state(instance, *node);
+      }
+      if (const auto* node = std::get_if<ast::Claims>(&item.node)) {
+        if (instance.prefix.empty()) elaborate_claims(*node);
+      }
+    });
+    elaborate_wire(instance);
   });
-  elaborate_wire(instance);
 }
 
 void Elaborator::elaborate_const(Instance& instance, const ast::Const& node) {

@@ -163,6 +163,7 @@ void Elaborator::elaborate_encode(Instance& instance) {
   const Span span = instance.gradient_span;
   Value wire;
   out_.encode = body_of(BodyKind::Encode, instance, [&] {
+    check_set_values();
     check_wire_sizes(instance);
     wire = encode_value(instance, gradient_value(instance, span), span);
     return wire;
@@ -191,6 +192,7 @@ void Elaborator::elaborate_decode(Instance& instance) {
   payload.span = out_.vars.back().span;
   payload_facts_[payload.var.index()] = field_facts_;
   Body body = body_of(BodyKind::Decode, instance, [&] {
+    check_set_values();
     check_wire_sizes(instance);
     return program_result(decode_value(instance, payload, payload.span));
   });
@@ -232,6 +234,7 @@ void Elaborator::elaborate_bodies(Instance& instance) {
   out_.info.has_finish = has_finish(instance);
   if (!out_.info.has_finish) return;
   out_.finish = body_of(BodyKind::Finish, instance, [&] {
+    check_set_values();
     return program_result(finish_value(instance, gradient_value(instance, span), span));
   });
 }

@@ -102,9 +102,10 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
         reporter_.report<DiagKind::StateInit>(name.span, "a run-time parameter");
         return error(name.span);
       }
+      if (symbol.leaf && !in_host_) return coerce(host(symbol.leaf, name.span), dtype);
       if (in_host_) {
         const HostType type = host_type_of(dtype);
-        const HostExprId leaf = pool().param(symbol.index, type);
+        const HostExprId leaf = symbol.leaf ? symbol.leaf : pool().param(symbol.index, type);
         return host(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F32), name.span);
       }
       Expr read{ExprKind::Param, scalar(dtype), name.span};
@@ -181,11 +182,13 @@ Value Elaborator::field_expr(const ast::FieldRef& node, Span span) {
       return error(span);
     }
     if (symbol != nullptr && symbol->kind == SymbolKind::Inner) {
+      if (in_set_) return inner_param_value(node);
       reporter_.report<DiagKind::NotAValue>(span, name->name.text + "." + node.field.text,
                                             "a member of a wrapped compressor");
       return error(span);
     }
   }
+  if (in_set_) return inner_param_value(node);
   const Value value = expr(node.base);
   if (value.is_error()) return error(span);
   if (value.kind != ValueKind::Payload) {

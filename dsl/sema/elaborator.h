@@ -295,6 +295,20 @@ class Elaborator {
   void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
   void elaborate_items(Instance& instance);
   void elaborate_const(Instance& instance, const ast::Const& node);
+  // elaborate_set.cpp: values that wrappers give to parameters of what they wrap
+  struct InnerParam {
+    Instance* owner;
+    const ast::Param* param;
+  };
+  void elaborate_set(Instance& instance, const ast::SetItem& node);
+  std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
+  std::optional<InnerParam> search_param(Instance& inner, std::string_view name);
+  Value inner_param_value(const ast::FieldRef& node);
+  HostExprId set_value(const Value& value, DType dtype);
+  void require_set_value(const ast::SetItem& node, const InnerParam& target, HostExprId value);
+  void check_set_values();
+  /// A host expression of which nothing is known.
+  HostExprId opaque_number(HostType type);
   void elaborate_size(Instance& instance, const ast::SizeItem& node);
   void elaborate_state(Instance& instance, const ast::StateItem& node);
   void check_state_size(const ast::StateItem& node, const Type& type);
@@ -347,6 +361,7 @@ class Elaborator {
   std::vector<StmtId>* stmts_ = nullptr;
   BodyKind body_ = BodyKind::Host;
   bool in_host_ = false;      // parameters are host values: sizes, loop bounds
+  bool in_set_ = false;       // parameters of what is wrapped are seen
   bool in_leaves_ = false;    // loop variables are leaves of host expressions
   bool is_check_ = false;     // nothing will be compiled
   bool in_constant_ = false;  // nothing but constants can be seen
@@ -365,6 +380,14 @@ class Elaborator {
   std::uint32_t epoch_ = 0;
   std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;  // by wire literal
+  // What the values of `set` must fulfil, checked before launch.
+  struct SetCheck {
+    HostExprId holds;
+    std::string text;
+    Span span;
+  };
+  std::vector<SetCheck> set_checks_;
+  std::map<std::pair<const Instance*, const Symbol*>, Span> set_spans_;
   std::map<std::string, double> bindings_;
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable

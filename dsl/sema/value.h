@@ -69,7 +69,8 @@ struct Symbol {
   std::uint32_t index = 0;
   Instance* inner = nullptr;
   int lambda_depth = 0;  // lambdas open where it was declared
-  HostExprId leaf;       // loop variables: what stands for them in host expressions
+  HostExprId leaf;       // loop variables: what stands for them in host expressions; Param: the
+                         // value that a wrapper sets
 };
 
 using Scope = std::map<std::string, Symbol, std::less<>>;

@@ -339,6 +339,12 @@ struct SizeItem {
   ExprId value;
 };
 
+/// `set inner.ratio = value`: path holds `inner`, `ratio`.
+struct SetItem {
+  std::vector<Name> path;
+  ExprId value;
+};
+
 /// `state s: type = initial`.
 struct StateItem {
   Name name;
@@ -396,7 +402,7 @@ struct Claims {
 struct Item {
   Span span;
   std::string doc;
-  std::variant<Const, SizeItem, StateItem, WireItem, Method, Claims> node;
+  std::variant<Const, SizeItem, SetItem, StateItem, WireItem, Method, Claims> node;
 };
 
 /// `import std.sparsify` (path holds `std`, `sparsify`) or `import "mine.cinch"` (file holds the

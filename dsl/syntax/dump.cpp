@@ -102,6 +102,11 @@ class Dumper {
 
   void item(const ast::Const& node) { decl(node); }
   void item(const ast::SizeItem& node) { line("size " + node.name.text + ' ' + expr(node.value)); }
+  void item(const ast::SetItem& node) {
+    std::string text = "set";
+    for (const ast::Name& name : node.path) text += ' ' + name.text;
+    line(text + " = " + expr(node.value));
+  }
   void item(const ast::StateItem& node) {
     line("state " + node.name.text + ": " + type(node.type) + " = " + expr(node.initial));
   }

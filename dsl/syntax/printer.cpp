@@ -88,7 +88,11 @@ class Printer {
     take("import");
     space();
     take();
-    for (std::size_t i = 1; i < node.path.size(); ++i) {
+    path(node.path.size());
+  }
+  // Names between points; the first is printed.
+  void path(std::size_t length) {
+    for (std::size_t i = 1; i < length; ++i) {
       take(".");
       take();
     }
@@ -208,6 +212,13 @@ class Printer {
     take("size");
     space();
     take();
+    value(node.value);
+  }
+  void item(const ast::SetItem& node) {
+    take("set");
+    space();
+    take();
+    path(node.path.size());
     value(node.value);
   }
   void item(const ast::StateItem& node) {

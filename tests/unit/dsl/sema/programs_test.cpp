@@ -55,9 +55,10 @@ TEST(SemaPrograms, StandardLibrary) {
 
 TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
   for (const char* inner :
-       {"onebit",  "ef_sign", "tbq",       "terngrad", "minmax",  "fp16",  "bf16",
-        "qsgd",    "natural", "threshold", "topk",     "randomk", "dgc",   "graddrop",
-        "signsgd", "mxfp8",   "dynamic8",  "redsync",  "adacomp", "sidco", "count_sketch"}) {
+       {"onebit",  "ef_sign",  "tbq",          "terngrad",   "minmax",   "fp16",
+        "bf16",    "qsgd",     "natural",      "threshold",  "topk",     "randomk",
+        "dgc",     "graddrop", "signsgd",      "mxfp8",      "dynamic8", "redsync",
+        "adacomp", "sidco",    "count_sketch", "dgc_sampled"}) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
         "compressor both = error_feedback(error_feedback(" +
@@ -81,6 +82,26 @@ TEST(SemaPrograms, NamesOfOpenParameters) {
   };
   EXPECT_EQ(names(checked.program("twice")), "decay inner.decay ratio ");
   EXPECT_EQ(names(checked.program("fixed")), "decay ratio ");
+}
+
+// A composition fixes it, or it stays open: what a wrapper sets is made of either.
+TEST(SemaPrograms, ParametersThatWrappersSet) {
+  Checked checked = check(
+      "import std.sparsify\nimport std.wrap\n"
+      "compressor open = warmup(error_feedback(topk), epochs: 4, epoch: 10)\n"
+      "compressor fixed = open(ratio: 0.25)\n");
+  ASSERT_EQ(checked.all_lines(), "");
+  const auto sizes_at = [&](const char* name, std::int64_t step) {
+    const CheckedProgram program = checked.program(name);
+    const HostValue params[] = {HostValue::from_f32(0.25f), HostValue::from_f32(0.25f)};
+    HostEnv env{.n = 1000, .rows = 1000, .step = step, .params = params};
+    return program.info.exprs.eval_int(program.info.sizes.at(0).value, env).value();
+  };
+  for (const char* name : {"open", "fixed"}) {
+    EXPECT_EQ(sizes_at(name, 0), 758) << name;  // 0.25 to the power of a fifth
+    EXPECT_EQ(sizes_at(name, 39), 330) << name;
+    EXPECT_EQ(sizes_at(name, 40), 250) << name;
+  }
 }
 
 TEST(SemaPrograms, FieldsThatAscendAreFoundInEncode) {

@@ -1,0 +1,175 @@
+// `set inner.ratio = e`: a wrapper's word on a run-time parameter of what it wraps, computed on the
+// host before each call. In `e`, `inner.ratio` is the value that the parameter has without it.
+#include <algorithm>
+#include <cmath>
+
+#include "dsl/sema/elaborator.h"
+#include "runtime/core/param_range.h"
+#include "runtime/core/param_value.h"
+
+namespace cinch::sema {
+
+using dsl::DiagKind;
+
+namespace {
+
+bool has_stand_in(const Spec& spec) {
+  return spec.is_stand_in || std::any_of(spec.inner.begin(), spec.inner.end(), [](const auto& e) {
+           return e.second != nullptr && has_stand_in(*e.second);
+         });
+}
+
+// The names before the points of `inner.a.b`, outermost first; nothing where it is something else.
+std::vector<ast::Name> path_of(const ast::Module& tree, const ast::FieldRef& node) {
+  const ast::Expr& base = tree[node.base];
+  std::vector<ast::Name> path;
+  if (const auto* name = std::get_if<ast::NameRef>(&base.node)) path = {name->name};
+  if (const auto* field = std::get_if<ast::FieldRef>(&base.node)) path = path_of(tree, *field);
+  if (!path.empty()) path.push_back(node.field);
+  return path;
+}
+
+}  // namespace
+
+// The compressor's own parameter, else that of what it wraps: as compositions name them.
+std::optional<Elaborator::InnerParam> Elaborator::search_param(Instance& inner,
+                                                               std::string_view name) {
+  const ast::Module& tree = inner.tree();
+  for (ast::ParamId id : tree.list(inner.spec->node->params)) {
+    const bool is_slot = inner.inner.contains(tree[id].name.text);
+    if (!is_slot && tree[id].name.text == name) return InnerParam{&inner, &tree[id]};
+  }
+  for (const auto& [slot, wrapped] : inner.inner) {
+    if (const auto found = search_param(*wrapped, name)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Elaborator::InnerParam> Elaborator::find_inner_param(
+    Instance& from, std::span<const ast::Name> path) {
+  Instance* inner = &from;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const auto at = inner->inner.find(path[i].text);
+    if (at == inner->inner.end()) {
+      if (!inner->spec->is_stand_in) {
+        reporter_.report<DiagKind::NotACompressor>(path[i].span, path[i].text);
+      }
+      return std::nullopt;
+    }
+    inner = at->second;
+  }
+  const ast::Name& name = path.back();
+  const auto found = search_param(*inner, name.text);
+  if (!found && !has_stand_in(*inner->spec)) {
+    std::vector<std::string_view> names;
+    const ast::Module& tree = inner->tree();
+    for (ast::ParamId id : tree.list(inner->spec->node->params)) {
+      names.push_back(tree[id].name.text);
+    }
+    reporter_.report<DiagKind::UnknownParameter>(name.span, inner->name(), name.text)
+        .suggest(name.span, std::string(dsl::nearest_name(name.text, names)));
+  }
+  return found;
+}
+
+Value Elaborator::inner_param_value(const ast::FieldRef& node) {
+  const std::vector<ast::Name> path = path_of(tree(), node);
+  const Span span = node.field.span;
+  if (path.empty()) {
+    reporter_.report<DiagKind::BadType>(span, "a parameter of a wrapped compressor", "a field");
+    return error(span);
+  }
+  const std::size_t errors = reporter_.num_errors();
+  const auto found = find_inner_param(*env_->instance, path);
+  if (found) return symbol_value(found->owner->names.at(found->param->name.text), node.field);
+  if (reporter_.num_errors() != errors) return error(span);
+  // The wrapper is checked alone: the parameter of whatever it will wrap.
+  return host(opaque_number(HostType::F32), span);
+}
+
+// A value as a parameter of the type has it; invalid where it cannot be one.
+HostExprId Elaborator::set_value(const Value& value, DType dtype) {
+  const bool is_truth = pool().type(value.host) == HostType::Bool;
+  if (is_truth != is_bool(dtype)) {
+    reporter_.report<DiagKind::BadType>(value.span, dtype_name(dtype), describe(value));
+    return {};
+  }
+  return pool().cast(value.host, host_type_of(dtype));
+}
+
+void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
+  const auto target = find_inner_param(instance, node.path);
+  const bool outer_host = std::exchange(in_host_, true), outer_set = std::exchange(in_set_, true);
+  const std::size_t errors = reporter_.num_errors();
+  const Value value = expr(node.value);
+  in_host_ = outer_host;
+  in_set_ = outer_set;
+  const bool is_number = value.is_host() && !value.is_big;
+  if (!is_number && reporter_.num_errors() == errors) {
+    reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");
+  }
+  if (!target || !is_number) return;
+  const ast::Name& name = node.path.back();
+  if (target->param->is_const) {
+    reporter_.report<DiagKind::SetOfConstant>(name.span, name.text, target->owner->name())
+        .note(target->param->name.span, "declared here");
+    return;
+  }
+  Symbol& symbol = target->owner->names.at(name.text);
+  const auto [first, is_new] = set_spans_.try_emplace({&instance, &symbol}, name.span);
+  if (!is_new) {
+    reporter_.report<DiagKind::DuplicateName>(name.span, name.text)
+        .note(first->second, "first set here");
+    return;
+  }
+  Environment env = environment_of(*target->owner);
+  std::optional<DType> dtype;
+  with_environment(env, [&] { dtype = dtype_of(target->param->type); });
+  if (!dtype) return;
+  const HostExprId made = set_value(value, *dtype);
+  if (!made) return;
+  require_set_value(node, *target, made);
+  symbol.kind = SymbolKind::Param;
+  symbol.value = Value();
+  symbol.value.type = scalar(*dtype);
+  symbol.leaf = made;
+}
+
+// In the parameter's range, and integers in that of its type: a check before launch.
+void Elaborator::require_set_value(const ast::SetItem& node, const InnerParam& target,
+                                   HostExprId value) {
+  Environment env = environment_of(*target.owner);
+  std::optional<rt::ParamRange> range;
+  std::optional<DType> dtype;
+  with_environment(env, [&] {
+    range = param_range(*target.param);
+    dtype = dtype_of(target.param->type);
+  });
+  if (!dtype || is_bool(*dtype)) return;
+  rt::ParamRange wanted = range.value_or(rt::ParamRange{});
+  if (is_int(*dtype)) {
+    const bool is_wide = dtype->bits >= 63;
+    const double most = is_wide ? 9.0e18 : std::ldexp(1.0, dtype->bits - is_signed_int(*dtype)) - 1;
+    const double least = is_signed_int(*dtype) ? -most : 0.0;
+    if (!wanted.low || *wanted.low < least) wanted.low = least;
+    if (!wanted.high || *wanted.high > most) wanted.high = most;
+  }
+  const HostType type = pool().type(value);
+  const auto number = [&](double x) { return pool().cast(pool().const_f64(x), type); };
+  HostExprId holds = pool().const_bool(true);
+  const auto add = [&](HostOp op, double bound) {
+    holds = pool().make(HostOp::And, holds, pool().make(op, value, number(bound)));
+  };
+  if (wanted.low) add(wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
+  if (wanted.high) add(wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
+  std::string path;
+  for (const ast::Name& name : node.path) path += (path.empty() ? "" : ".") + name.text;
+  set_checks_.push_back(
+      {holds, "`" + path + "` is in " + rt::range_text(wanted), node.path.back().span});
+}
+
+void Elaborator::check_set_values() {
+  for (const SetCheck& check : set_checks_) require(check.holds, check.text, check.span);
+}
+
+}  // namespace cinch::sema
