@@ -1,0 +1,119 @@
+// A program on one small gradient, its payload read by field: for tests against known vectors.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/payload_assembly.h"
+#include "runtime/session/session.h"
+#include "tests/programs/harness/compile.h"
+
+namespace cinch::testing {
+
+inline const std::vector<float> kV = {1,       -2,     0.5f,    -0.25f, 3,        0,
+                                      -0.125f, 2.5f,   -1.5f,   0.75f,  -0.0625f, 4,
+                                      -3.5f,   0.375f, -0.875f, 0.1875f};
+
+inline std::string library_text(const std::string& path) {
+  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/" + path);
+  EXPECT_TRUE(program) << path;
+  return program ? program->text : std::string();
+}
+
+// A program on kV (or another gradient); payload's parts by field.
+class Golden {
+ public:
+  Golden(const std::string& name, const std::string& text,
+         std::vector<std::pair<std::string, double>> bindings = {},
+         std::size_t num_elems = kV.size()) {
+    auto program = make_program(name, text);
+    program->bindings = std::move(bindings);
+    const auto compiled = compile(*program);
+    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
+    if (!compiled) return;
+    const auto loaded = load_for(compiled->kernels, architectures().present.back());
+    EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
+    if (!loaded) return;
+    rt::SessionOptions options;
+    options.rows = static_cast<std::int64_t>(num_elems);
+    auto opened = rt::Session::open(*loaded, options);
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    if (opened) session_ = std::make_unique<rt::Session>(std::move(*opened));
+  }
+
+  // The payload's fields begin at the multiples of 16 that follow from their sizes: read through
+  // its layout.
+  void encode(std::uint64_t step = 0, const std::vector<float>& gradient = kV) {
+    ASSERT_NE(session_, nullptr);
+    const auto payload = session_->encode(gradient, step);
+    ASSERT_TRUE(payload) << payload.error().message;
+    payload_.assign(payload->begin(), payload->end());
+    const rt::ProgramInfo& info = session_->info();
+    HostEnv env;
+    env.n = env.rows = static_cast<std::int64_t>(gradient.size());
+    env.step = static_cast<std::int64_t>(step);
+    const rt::ParameterValues parameters(info);
+    env.params = parameters.host_values();
+    std::vector<std::uint32_t> counts(info.wire.counts.size());
+    if (!counts.empty()) std::memcpy(counts.data(), payload_.data() + 64, 4 * counts.size());
+    const auto layout = rt::payload_layout(info, env, counts);
+    ASSERT_TRUE(layout);
+    layout_ = *layout;
+  }
+
+  std::vector<std::uint8_t> bytes(std::size_t field) const {
+    if (field >= layout_.fields.size()) return {};
+    const rt::FieldPlace& place = layout_.fields[field];
+    return {payload_.begin() + place.offset, payload_.begin() + place.offset + place.size_bytes};
+  }
+  std::vector<float> floats(std::size_t field) const {
+    const auto raw = bytes(field);
+    std::vector<float> values(raw.size() / 4);
+    std::memcpy(values.data(), raw.data(), 4 * values.size());
+    return values;
+  }
+  // Integers of any width, sign-extended where the type is signed.
+  std::vector<int> integers(std::size_t field) const {
+    if (field >= layout_.fields.size()) return {};
+    const DType dtype = session_->info().wire.fields[field].type.dtype;
+    std::vector<int> values;
+    for (std::uint64_t raw :
+         rt::unpack_elements(dtype, bytes(field), layout_.fields[field].num_elems)) {
+      const int shift = is_signed_int(dtype) ? 64 - dtype.bits : 0;
+      values.push_back(static_cast<int>(static_cast<std::int64_t>(raw << shift) >> shift));
+    }
+    return values;
+  }
+  std::vector<float> decoded(std::uint64_t step = 0) {
+    std::vector<float> out(session_->num_elems());
+    const auto status = session_->decode(payload_, out, step);
+    EXPECT_TRUE(status) << (status ? "" : status.error().message);
+    return out;
+  }
+  // The update that a sum of decoded payloads gives.
+  std::vector<float> finished(const std::vector<float>& sum, std::uint64_t step = 0) {
+    std::vector<float> update(sum.size());
+    const auto status = session_->finish(sum, update, step);
+    EXPECT_TRUE(status) << (status ? "" : status.error().message);
+    return update;
+  }
+  std::vector<float> state(std::uint32_t index) const {
+    const auto raw = session_->state(index);
+    std::vector<float> values(raw.size() / 4);
+    std::memcpy(values.data(), raw.data(), 4 * values.size());
+    return values;
+  }
+
+ private:
+  std::unique_ptr<rt::Session> session_;
+  std::vector<std::uint8_t> payload_;
+  rt::PayloadLayout layout_;
+};
+
+}  // namespace cinch::testing
