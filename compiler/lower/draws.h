@@ -10,7 +10,8 @@ namespace cinch::lower {
 
 // Draws that are numbered together; sites of one space differ in the low half only.
 inline std::uint32_t draw_space(const sema::Expr& draw) {
-  return (draw.site >> 16) << 1 | (draw.shared ? 1 : 0);
+  const bool is_owners = (draw.site & 0xe000) == sema::kOwnerSites;
+  return (draw.site >> 16) << 2 | (is_owners ? 2 : 0) | (draw.shared ? 1 : 0);
 }
 
 }  // namespace cinch::lower

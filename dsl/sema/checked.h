@@ -76,7 +76,8 @@ struct Expr {
   std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i: stands in the place of site
   // random: instance << 16 | number of the call site, counted in source order per compressor
   // instance, shared draws apart from others and anew in each method inlined; lowering adds what
-  // loop iterations drew. finish counts from 0x8000, state inits from 0xc000.
+  // loop iterations drew. finish counts from 0x8000, state inits from 0xc000; an encode inlined in
+  // finish counts the draws that it shares there only from kOwnerSites.
   std::uint32_t site = 0;
   // What is known about an index array, so that stores and gathers need no check
   bool proved_unique = false;     // Builtin scatter, scatter_add etc.: indices free of repeats
@@ -125,6 +126,7 @@ struct Stmt {
   bool proved_unique = false, proved_in_bounds = false;
 };
 
+inline constexpr std::uint32_t kOwnerSites = 0xa000;
 inline constexpr std::uint32_t kNoCount = 0xffffffffu;
 
 struct Var {

@@ -297,6 +297,7 @@ void Elaborator::elaborate_state(Instance& instance, const ast::StateItem& node)
   wanted_ = nullptr;
   body_ = outer;
   symbol.kind = SymbolKind::State;
+  instance.has_states = true;
   symbol.index = static_cast<std::uint32_t>(out_.info.states.size());
   out_.info.states.push_back({instance.prefix + node.name.text, *type});
   out_.state_inits.push_back(init.expr);

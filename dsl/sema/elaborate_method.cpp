@@ -93,6 +93,7 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
 }
 
 Value Elaborator::encode_value(Instance& instance, const Value& g, Span span) {
+  instance.encodes_on_ranks |= body_ == BodyKind::Encode;
   if (instance.method(ast::MethodKind::Encode) == nullptr) {
     Instance* inner = instance.only_inner();
     if (inner == nullptr) return error(span);

@@ -52,6 +52,10 @@ Value Elaborator::builtin_name(const ast::Name& name) {
       reporter_.report<DiagKind::NotInDecode>(name.span, "`worker`");
       return error(name.span);
     }
+    if (encodes_in_finish_) {
+      reporter_.report<DiagKind::NotInFinish>(name.span, "an encode that sees `worker`");
+      return error(name.span);
+    }
     if (in_host_ || body_ == BodyKind::StateInit) {
       reporter_.report<DiagKind::NotKnownOnHost>(name.span, "a size")
           .note("`worker` differs from rank to rank");

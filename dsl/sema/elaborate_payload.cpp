@@ -16,7 +16,8 @@ const Instance* Elaborator::wire_owner(const Instance& instance) const {
 
 Value Elaborator::wire_literal(const ast::WireLiteral& node, Span span) {
   Instance* instance = env_->instance;
-  if (instance == nullptr || body_ != BodyKind::Encode || lambda_depth_ > 0) {
+  const bool is_in_encode = body_ == BodyKind::Encode || encodes_in_finish_;
+  if (instance == nullptr || !is_in_encode || lambda_depth_ > 0) {
     reporter_.report<DiagKind::BadType>(span, "a value", "a payload");
     return error(span);
   }
@@ -233,6 +234,28 @@ Value Elaborator::inner_argument(const Value& value, Instance& inner, Span span)
   return error(span);
 }
 
+// On every rank alike: draws leave the worker out, and what one rank's encode changes is not seen.
+Value Elaborator::encode_in_finish(Instance& inner, const Value& g, Span span) {
+  if (const Instance* stateful = rank_states(inner)) {
+    reporter_.report<DiagKind::NotInFinish>(
+        span, "the encode of `" + stateful->name() + "`, whose states are those of one rank");
+    return error(span);
+  }
+  const bool outer = std::exchange(encodes_in_finish_, true);
+  const Value wire = encode_value(inner, g, span);
+  encodes_in_finish_ = outer;
+  return wire;
+}
+
+// The compressor, or one that it wraps, that has states and encodes in encode.
+const Instance* Elaborator::rank_states(const Instance& instance) const {
+  if (instance.encodes_on_ranks && instance.has_states) return &instance;
+  for (const auto& [slot, inner] : instance.inner) {
+    if (const Instance* found = rank_states(*inner)) return found;
+  }
+  return nullptr;
+}
+
 Value Elaborator::outer_result(const Value& value) {
   if (value.is_error() || env_->instance == nullptr) return value;
   return reshaped(value, gradient_type(*env_->instance), value.span);
@@ -269,12 +292,14 @@ Value Elaborator::call_member(const ast::Call& node, const ast::FieldRef& member
     return error(span);
   }
   if (what == "encode") {
-    if (body_ == BodyKind::Decode || body_ == BodyKind::Finish) {
+    if (body_ == BodyKind::Decode) {
       reporter_.report<DiagKind::NotInDecode>(span, "`" + args.name + "`");
       return error(span);
     }
     const Value g = inner_argument(arg, inner, span);
-    return g.is_error() ? g : encode_value(inner, g, span);
+    if (g.is_error()) return error(span);
+    return body_ == BodyKind::Finish ? encode_in_finish(inner, g, span)
+                                     : encode_value(inner, g, span);
   }
   if (what == "finish") {
     const Value sum = inner_argument(arg, inner, span);

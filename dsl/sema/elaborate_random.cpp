@@ -11,7 +11,7 @@ namespace {
 
 // Numbers of call sites in one compressor: encode and decode count from 0, the others from where
 // they cannot meet them.
-constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x4000;
+constexpr std::uint32_t kFinishSites = 0x8000, kInitSites = 0xc000, kSitesOfOne = 0x2000;
 constexpr std::uint32_t kStreams = 0x80000000u;
 
 std::uint32_t first_site(BodyKind body) {
@@ -22,7 +22,11 @@ std::uint32_t first_site(BodyKind body) {
 }  // namespace
 
 void Elaborator::number_draw(Expr& made, const CallArgs& args) {
-  made.shared = flag(args, "shared");
+  // An encode in finish draws alike on all ranks; what it shares in any case has the numbers by
+  // which its decode draws the same.
+  const bool is_written_shared = flag(args, "shared");
+  const bool is_owners = encodes_in_finish_ && !is_written_shared;
+  made.shared = is_written_shared || is_owners;
   if (body_ == BodyKind::Decode && !made.shared) {
     reporter_.report<DiagKind::DrawNotShared>(args.span);
   }
@@ -39,20 +43,20 @@ void Elaborator::number_draw(Expr& made, const CallArgs& args) {
   }
   Instance* const instance = env_->draw_instance;
   std::uint32_t unowned = 0;
-  const bool counts_shared = made.shared && body_ != BodyKind::StateInit;
+  const bool counts_shared = is_written_shared && body_ != BodyKind::StateInit;
   std::uint32_t& next = counts_shared         ? env_->shared_draws
                         : instance != nullptr ? instance->own_draws
                                               : unowned;
-  const std::uint32_t limit =
-      body_ == BodyKind::Encode || body_ == BodyKind::Decode || body_ == BodyKind::Sync
-          ? kFinishSites
-          : kSitesOfOne;
+  const bool is_early = body_ == BodyKind::Encode || body_ == BodyKind::Decode ||
+                        body_ == BodyKind::Sync || (encodes_in_finish_ && is_written_shared);
+  const std::uint32_t limit = is_early ? kFinishSites : kSitesOfOne;
   if (next >= limit) {
     reporter_.report<DiagKind::TooMany>(args.span, std::to_string(limit),
                                         "draws in one compressor");
   }
   const std::uint32_t number = instance == nullptr ? 0 : instance->number;
-  made.site = (number << 16) + first_site(body_) + next++;
+  const std::uint32_t first = is_early ? 0 : is_owners ? kOwnerSites : first_site(body_);
+  made.site = (number << 16) + first + next++;
 }
 
 Value Elaborator::random_call(BuiltinId id, const CallArgs& args) {

@@ -334,6 +334,8 @@ class Elaborator {
   Value encode_value(Instance& instance, const Value& g, Span span);
   Value decode_value(Instance& instance, const Value& payload, Span span);
   Value finish_value(Instance& instance, const Value& sum, Span span);
+  Value encode_in_finish(Instance& inner, const Value& g, Span span);
+  const Instance* rank_states(const Instance& instance) const;
   bool has_finish(const Instance& instance) const;
   Value method_block(Instance& instance, ast::MethodKind kind, const Value& arg, Span span,
                      const std::function<Value(Value)>& finish);
@@ -360,11 +362,12 @@ class Elaborator {
   Environment* env_ = nullptr;
   std::vector<StmtId>* stmts_ = nullptr;
   BodyKind body_ = BodyKind::Host;
-  bool in_host_ = false;      // parameters are host values: sizes, loop bounds
-  bool in_set_ = false;       // parameters of what is wrapped are seen
-  bool in_leaves_ = false;    // loop variables are leaves of host expressions
-  bool is_check_ = false;     // nothing will be compiled
-  bool in_constant_ = false;  // nothing but constants can be seen
+  bool in_host_ = false;            // parameters are host values: sizes, loop bounds
+  bool encodes_in_finish_ = false;  // an encode inlined in finish
+  bool in_set_ = false;             // parameters of what is wrapped are seen
+  bool in_leaves_ = false;          // loop variables are leaves of host expressions
+  bool is_check_ = false;           // nothing will be compiled
+  bool in_constant_ = false;        // nothing but constants can be seen
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
   bool was_too_large_ = false;

@@ -117,7 +117,9 @@ struct Instance {
   Span gradient_span;
   std::vector<WireField> fields;
   std::vector<WireCount> counts;
-  std::uint32_t own_draws = 0;  // draws that are not shared, in the function that is elaborated
+  bool has_states = false;
+  bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
+  std::uint32_t own_draws = 0;    // draws that are not shared, in the function that is elaborated
 
   const FileUnit& unit() const { return *spec->decl.unit; }
   const ast::Module& tree() const { return unit().tree; }
