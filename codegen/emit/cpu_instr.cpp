@@ -168,6 +168,9 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
       return emit_local(instr);
     case InstrKind::local_scan:
       return emit_local_scan(instr);
+    case InstrKind::local_butterflies:
+    case InstrKind::local_product:
+      return emit_local_transform(instr);
     case InstrKind::finish_reduce:
       return emit_finish_reduce(instr);
     case InstrKind::finish_scan:

@@ -151,6 +151,7 @@ class CpuKernelEmitter {
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);
+  void emit_local_transform(const Instr& instr);
   void emit_parts(const Instr& instr, const std::string& part);
   /// A tuple (or with `is_part` a Part, its last buffer being `has`) of W stored partials.
   std::string stored_tuple(const Instr& instr, const std::string& place, bool is_part) const;

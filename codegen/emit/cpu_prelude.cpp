@@ -19,8 +19,8 @@ constexpr std::array<std::string_view, 9> kLangParts = {"base.h",    "rounding.h
 
 struct Needs {
   std::string_view last_lang_part = "convert.h";
-  bool packed = false, reduce = false, tuples = false, sums = false, scan = false, sort = false,
-       draws = false;
+  bool packed = false, reduce = false, tuples = false, sums = false, scan = false, rows = false,
+       sort = false, draws = false;
 
   void lang_through(std::string_view part) {
     const auto place = [](std::string_view name) {
@@ -65,6 +65,10 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
     case InstrKind::local_previous:
     case InstrKind::finish_scan:
       needs.reduce = needs.tuples = needs.scan = true;
+      return;
+    case InstrKind::local_butterflies:
+    case InstrKind::local_product:
+      needs.rows = true;
       return;
     case InstrKind::argsort_row:
       needs.sort = true;
@@ -127,6 +131,7 @@ std::string cpu_prelude(const kir::KernelProgram& program,
   add(needs.tuples, "cpu/tuples.h");
   add(needs.sums, "cpu/sums.h");
   add(needs.scan, "cpu/scan.h");
+  add(needs.rows, "cpu/rows.h");
   add(true, "cpu/ordered.h");
   add(needs.sort, "cpu/sort.h");
   add(needs.draws, "cpu/draws.h");

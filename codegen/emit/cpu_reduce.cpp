@@ -346,4 +346,13 @@ void CpuKernelEmitter::emit_local_scan(const Instr& instr) {
   line(fmt::format("scan_local({}, LocalArrays<{}>{{{}}}, len);", join, element_list(types), refs));
 }
 
+void CpuKernelEmitter::emit_local_transform(const Instr& instr) {
+  const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
+  if (instr.kind == InstrKind::local_butterflies) {
+    return line(fmt::format("butterflies_of_row<{}>({});", len, local(instr.index)));
+  }
+  line(fmt::format("multiply_row<{}>({}, b{}, {});", len, local(instr.index), instr.buffers[0],
+                   local(instr.index + 1)));
+}
+
 }  // namespace cinch::codegen

@@ -148,7 +148,7 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   source.text += lang::source_text();
   source.text += prelude_text("scalar_ops.h");
   source.text += launch_structs(program);
-  for (const char* part : {"warp", "launch", "storage", "reduce", "scan", "sort", "draw",
+  for (const char* part : {"warp", "launch", "storage", "reduce", "scan", "rows", "sort", "draw",
                            "services", "hash", "wire"}) {
     source.text += prelude_text(fmt::format("cuda/{}.h", part));
   }

@@ -94,6 +94,7 @@ class CudaKernelEmitter {
   void emit_finish_reduce(const Instr& instr);
   void emit_finish_scan(const Instr& instr);
   void emit_local_scan(const Instr& instr);
+  void emit_local_transform(const Instr& instr);
   std::string only_once(const std::string& condition) const;
 
   // ---- cuda_elements.cpp: element sections ----

@@ -36,6 +36,9 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
       return emit_look_back(instr);
     case InstrKind::local_scan:
       return emit_local_scan(instr);
+    case InstrKind::local_butterflies:
+    case InstrKind::local_product:
+      return emit_local_transform(instr);
     case InstrKind::local_last:
       return define(instr, fmt::format("len > 0u ? local{0}[len - 1u] : {1}(0)", instr.index,
                                        c_type(type(instr.results[0]))));
@@ -181,6 +184,16 @@ void CudaKernelEmitter::emit_finish_scan(const Instr& instr) {
   line(fmt::format("scan_stored_row(team, at_most(~0ull >> 1, {}), {}, {}, load, store, {});", len,
                    ends, made.empty, made.join));
   line("}");
+}
+
+void CudaKernelEmitter::emit_local_transform(const Instr& instr) {
+  const std::int64_t len = program_.info.exprs.const_value(kernel_.group_len).as_int();
+  if (instr.kind == InstrKind::local_butterflies) {
+    return line(fmt::format("if (is_active) butterflies_of_row<{}>(local{});", len, instr.index));
+  }
+  line(fmt::format("if (is_active) multiply_row<{}, {}>(local{}, {}, local{});", len,
+                   storage(instr.buffers[0]), instr.index, buffer_name(instr.buffers[0]),
+                   instr.index + 1));
 }
 
 void CudaKernelEmitter::emit_local_scan(const Instr& instr) {

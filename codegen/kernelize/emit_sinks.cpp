@@ -95,6 +95,24 @@ void KernelEmitter::keep_row_results(int id) {
   }
 }
 
+// --- rows on chip
+// -----------------------------------------------------------------------------------------------------
+
+void KernelEmitter::emit_row_transform(int id) {
+  const auto& op = cx_.op(plan_.sinks[id].op);
+  const auto value = pull(op.operands[0], domain_place());
+  const auto local = b_.add_local(b_.type(value));
+  if (op.kind == OpKind::matmul) b_.add_local(b_.type(value));
+  b_.local_store(local, value);
+  rows_on_chip_[id] = local;
+}
+
+void KernelEmitter::finish_row_transform(int id) {
+  auto& local = rows_on_chip_.at(id);
+  if (cx_.op(plan_.sinks[id].op).kind == OpKind::butterflies) return b_.local_butterflies(local);
+  b_.local_product(local++, plan_.sinks[id].buffer);
+}
+
 // --- positions
 // --------------------------------------------------------------------------------------------------------
 

@@ -110,6 +110,9 @@ void KernelEmitter::emit_element_sinks(int phase) {
       case SinkKind::RowReduce:
         emit_row_reduce(id);
         break;
+      case SinkKind::RowTransform:
+        emit_row_transform(id);
+        break;
       case SinkKind::RunningSum:
         emit_running_sum(id);
         break;
@@ -145,6 +148,7 @@ void KernelEmitter::after_elements(int phase) {
     current_ = id;
     if (s.kind == SinkKind::Reduce) store_partials(id);
     if (s.kind == SinkKind::RowReduce) keep_row_results(id);
+    if (s.kind == SinkKind::RowTransform) finish_row_transform(id);
     if (s.kind == SinkKind::RunningSum || s.kind == SinkKind::Nonzero) {
       auto& p = positions_[id];
       p.prefix = b_.look_back(p.total, p.state);

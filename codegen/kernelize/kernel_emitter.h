@@ -54,6 +54,8 @@ class KernelEmitter {
   void emit_row_store(const Sink& s);
   void emit_reduce(int id);
   void emit_row_reduce(int id);
+  void emit_row_transform(int id);
+  void finish_row_transform(int id);
   void emit_running_sum(int id);
   void emit_nonzero(int id);
   void emit_scatter(const Sink& s);
@@ -74,6 +76,7 @@ class KernelEmitter {
   kir::ValueId pull_scalar(ir::ValueId v) { return pull(v, uniform_place(b_.const_i64(0), false)); }
   kir::ValueId pull_now(ir::ValueId v, const Place& place);
   std::optional<kir::ValueId> pull_on_chip(ir::ValueId v, const Place& place);
+  std::optional<kir::ValueId> pull_row_on_chip(int id, const Place& place);
   std::optional<rt::BufferIndex> buffer_of(ir::ValueId v) const;
   kir::ValueId load(rt::BufferIndex buffer, const ir::Type& type, const Place& place);
   kir::ValueId pull_op(const ir::Op& op, ir::ValueId v, const Place& place);
@@ -143,6 +146,7 @@ class KernelEmitter {
   std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
   std::map<int, std::vector<kir::ValueId>> reduced_;      // RowReduce, Reduce: group results
   std::map<int, std::vector<rt::BufferIndex>> partials_;  // Reduce
+  std::map<int, std::uint32_t> rows_on_chip_;             // RowTransform: local array
   struct Position {
     kir::ValueId prefix, total, rank, pred;  // rank and pred: of the current phase
     rt::BufferIndex state = 0;

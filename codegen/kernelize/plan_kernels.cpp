@@ -44,9 +44,11 @@ KernelPlan* Planner::find_kernel(int level, const Domain& domain) {
 bool Planner::is_flat_view(HostExprId extent, const Domain& rows) const {
   if (pc_.exprs().mul(rows.rows, rows.cols) == extent) return true;
   for (const auto& op : cx_.fn.ops) {
-    if (op.kind != OpKind::chunk) continue;
-    const auto& t = type(op.results[0]);
-    if (t.dims[0] == rows.rows && t.dims[1] == rows.cols && type(op.operands[0]).dims[0] == extent)
+    if (op.kind != OpKind::chunk && op.kind != OpKind::unchunk) continue;
+    const bool makes_rows = op.kind == OpKind::chunk;
+    const auto& matrix = type(makes_rows ? op.results[0] : op.operands[0]);
+    const auto& vector = type(makes_rows ? op.operands[0] : op.results[0]);
+    if (matrix.dims[0] == rows.rows && matrix.dims[1] == rows.cols && vector.dims[0] == extent)
       return true;
   }
   return false;

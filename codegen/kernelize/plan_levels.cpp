@@ -9,7 +9,8 @@ using ir::OpKind;
 using ir::ValueId;
 
 bool is_store_of_barrier_possible(SinkKind kind) {
-  return kind == SinkKind::RowReduce || kind == SinkKind::RunningSum || kind == SinkKind::Nonzero;
+  return kind == SinkKind::RowReduce || kind == SinkKind::RowTransform ||
+         kind == SinkKind::RunningSum || kind == SinkKind::Nonzero;
 }
 
 bool stands_alone(SinkKind kind) {
@@ -41,6 +42,8 @@ bool Planner::can_share_kernel(const Sink& s, const Dep& d) const {
       if (d.align == Align::Row) return can_feed_rows(t) && can_run_in_rows(s, t.domain);
       return d.align == Align::Flat && s.kind == SinkKind::Store && s.compaction < 0 &&
              !pc_.is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
+    case SinkKind::RowTransform:
+      return d.align == Align::Flat && can_run_in_rows(s, t.domain);
     case SinkKind::RunningSum:
       return d.align == Align::Flat && kernel_domain(s) == t.domain && !stands_alone(s.kind);
     case SinkKind::Nonzero:
@@ -51,7 +54,8 @@ bool Planner::can_share_kernel(const Sink& s, const Dep& d) const {
       if (t.is_row_level) return d.align == Align::Row && can_run_in_rows(s, t.domain);
       return d.align == Align::Flat && !stands_alone(s.kind) &&
              (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
-              (s.kind == SinkKind::RowReduce && can_repeat_in_rows(t, s.domain)));
+              ((s.kind == SinkKind::RowReduce || s.kind == SinkKind::RowTransform) &&
+               can_repeat_in_rows(t, s.domain)));
     default:
       return false;
   }
@@ -64,6 +68,7 @@ bool Planner::can_feed_rows(const Sink& t) const {
 
 bool Planner::can_run_in_rows(const Sink& s, const Domain& rows) const {
   if (s.kind == SinkKind::RowReduce) return s.domain == rows && can_feed_rows(s);
+  if (s.kind == SinkKind::RowTransform) return s.domain == rows;
   return s.kind == SinkKind::Store && s.compaction < 0 &&
          (s.domain == rows || is_flat_view(s.domain.extent, rows));
 }

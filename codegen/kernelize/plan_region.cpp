@@ -171,6 +171,7 @@ bool is_barrier(OpKind kind) {
     case OpKind::top_k:
     case OpKind::kth_largest:
     case OpKind::orthonormalize:
+    case OpKind::butterflies:
     case OpKind::hadamard:
     case OpKind::all_reduce:
     case OpKind::all_gather:

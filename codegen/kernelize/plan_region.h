@@ -16,12 +16,13 @@
 namespace cinch::codegen {
 
 enum class SinkKind {
-  Store,       // value to a buffer
-  Reduce,      // whole array to scalars (partials per tile, then a finishing kernel)
-  RowReduce,   // along axis 1 or 0, or a matrix product: one result per row
-  RunningSum,  // integer sum scan of a vector, by look-back
-  Scan,        // any other scan, by tiles of 1024
-  Nonzero,     // selection: positions by look-back
+  Store,         // value to a buffer
+  Reduce,        // whole array to scalars (partials per tile, then a finishing kernel)
+  RowReduce,     // along axis 1 or 0, or a matrix product: one result per row
+  RowTransform,  // rows, on chip, become butterflies of theirs or products with a square matrix
+  RunningSum,    // integer sum scan of a vector, by look-back
+  Scan,          // any other scan, by tiles of 1024
+  Nonzero,       // selection: positions by look-back
   Scatter,
   ScatterAdd,
   Histogram,

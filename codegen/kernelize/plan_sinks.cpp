@@ -1,6 +1,7 @@
 // Planner: the sinks of each kind of operator, and of stores.
 #include "codegen/kernelize/planner.h"
 #include "codegen/kernelize/walk_pulls.h"
+#include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -14,7 +15,9 @@ void Planner::add_barrier(ir::OpId op_id) {
     case OpKind::reduce:
       return op.attrs.axis == ir::kAll ? add_reduce(op_id) : add_row_reduce(op_id);
     case OpKind::matmul:
-      return add_row_reduce(op_id);
+      return is_row_product(op) ? add_row_transform(op_id) : add_row_reduce(op_id);
+    case OpKind::butterflies:
+      return add_row_transform(op_id);
     case OpKind::scan:
       return add_scan(op_id);
     case OpKind::nonzero:
@@ -77,6 +80,36 @@ void Planner::add_row_reduce(ir::OpId op_id) {
     s.domain = row(t.dims[1], t.dims[0]);
   }
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, align));
+}
+
+bool Planner::is_row_product(const ir::Op& op) const {
+  const auto& matrix = type(op.operands[1]);
+  const auto size = pc_.const_int(matrix.dims[0]);
+  return size && *size >= 1 && *size <= kir::kTileElems && pc_.is_const(matrix.dims[1], *size);
+}
+
+rt::BufferIndex Planner::stored_matrix(ValueId v) {
+  const auto& op = cx_.def(v);
+  if (op.kind == OpKind::const_array) return pc_.table(op.attrs.index);
+  const auto in_buffer = cx_.in_buffer.find(v.index());
+  if (in_buffer != cx_.in_buffer.end()) return in_buffer->second;
+  const auto stored = plan_.stored.find(v.index());
+  if (stored != plan_.stored.end()) return plan_.sinks[stored->second].buffer;
+  const auto buffer = pc_.add_workspace(name(v, "matrix"), type(v).dtype, pc_.num_elems(type(v)));
+  add_store({v, buffer, false});
+  return buffer;
+}
+
+void Planner::add_row_transform(ir::OpId op_id) {
+  const auto op = cx_.op(op_id);
+  const auto& t = type(op.operands[0]);
+  Sink s{.kind = SinkKind::RowTransform, .op = op_id, .domain = row(t.dims[0], t.dims[1])};
+  std::vector<std::pair<ValueId, Align>> pulled = {{op.operands[0], Align::Flat}};
+  if (op.kind == OpKind::matmul) {
+    s.buffer = stored_matrix(op.operands[1]);
+    pulled.emplace_back(op.operands[1], Align::None);
+  }
+  plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
 }
 
 void Planner::add_scan(ir::OpId op_id) {

@@ -38,6 +38,11 @@ class Planner {
   std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const;
   void add_reduce(ir::OpId op_id);
   void add_row_reduce(ir::OpId op_id);
+  // A product of rows on chip: with a square matrix of a constant size.
+  bool is_row_product(const ir::Op& op) const;
+  void add_row_transform(ir::OpId op_id);
+  // The buffer of a matrix; stored first where it is not in memory as it is.
+  rt::BufferIndex stored_matrix(ValueId v);
   void add_scan(ir::OpId op_id);
   void add_nonzero(ir::OpId op_id);
   void add_scatter_add(ir::OpId op_id);

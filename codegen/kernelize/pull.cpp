@@ -106,6 +106,7 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
                                               !is_element_level(place)) {
     return reduced->second[cx_.value(v).result_index];
   }
+  if (plan_.sinks[id].kind == SinkKind::RowTransform) return pull_row_on_chip(id, place);
   const auto position = positions_.find(id);
   if (position == positions_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
   if (plan_.sinks[id].kind == SinkKind::Nonzero) {
@@ -118,6 +119,21 @@ std::optional<KirValue> KernelEmitter::pull_on_chip(ir::ValueId v, const Place& 
   if (!is_domain_place(place)) return std::nullopt;
   place_running_sum(id);
   return position->second.rank;
+}
+
+// Elements of the row at hand, once it is transformed.
+std::optional<KirValue> KernelEmitter::pull_row_on_chip(int id, const Place& place) {
+  const auto local = rows_on_chip_.find(id);
+  if (local == rows_on_chip_.end() || plan_.sinks[id].phase >= phase_) return std::nullopt;
+  const bool is_in_row = place.row && place.row->kind == Index::Kind::Uniform &&
+                         place.row->value == b_.group_index() && place.col &&
+                         place.col->kind == Index::Kind::Linear && !place.col->value.is_valid();
+  if (!is_domain_place(place) && !is_in_row) return std::nullopt;
+  const auto value = b_.local_load(local->second);
+  const auto limit = (place.flat ? place.flat : place.col).value_or(Index{}).limit;
+  if (!limit.is_valid()) return value;
+  const auto is_there = b_.lt(b_.convert(b_.column(), ComputeType::I64), limit);
+  return b_.select(is_there, value, b_.zero(b_.type(value)));
 }
 
 KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Place& place) {

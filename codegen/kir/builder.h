@@ -181,6 +181,9 @@ class KernelBuilder {
   ValueId local_load(std::uint32_t local);
   /// Scans locals first … first + N - 1, which must be consecutive.
   void local_scan(std::uint32_t first, std::uint32_t combiner);
+  void local_butterflies(std::uint32_t local);
+  /// Local `from` times a matrix, into local from + 1.
+  void local_product(std::uint32_t from, BufferIndex matrix);
   ValueId local_last(std::uint32_t local);
   ValueId local_previous(std::uint32_t local, ValueId before_first);
 

@@ -143,6 +143,14 @@ void KernelBuilder::local_scan(std::uint32_t first, std::uint32_t combiner) {
   emit({.kind = InstrKind::local_scan, .index = first, .combiner = combiner});
 }
 
+void KernelBuilder::local_butterflies(std::uint32_t local) {
+  emit({.kind = InstrKind::local_butterflies, .index = local});
+}
+
+void KernelBuilder::local_product(std::uint32_t from, BufferIndex matrix) {
+  emit({.kind = InstrKind::local_product, .index = from, .buffers = {matrix}});
+}
+
 ValueId KernelBuilder::local_last(std::uint32_t local) {
   return emit({.kind = InstrKind::local_last, .index = local}, kernel_.locals.at(local).type);
 }

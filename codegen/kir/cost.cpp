@@ -127,6 +127,9 @@ class CostCounter {
       case InstrKind::finish_reduce:
       case InstrKind::finish_scan:
         return finish(instr);
+      case InstrKind::local_product:  // the matrix lies in a cache from the first row on
+        return read_.add(program_.buffers[instr.buffers[0]].storage_bits,
+                         program_.buffers[instr.buffers[0]].num_elems, pool_.const_int(0));
       case InstrKind::argsort_row:
         add(read_, instr.buffers[0], {kernel_.extent, true});
         return add(written_, instr.buffers[1], {kernel_.extent, true});

@@ -280,6 +280,24 @@ void InstrVerifier::local_scan(const Instr& instr) {
   tuple(*c, types);
 }
 
+void InstrVerifier::local_transform(const Instr& instr) {
+  const bool is_product = instr.kind == InstrKind::local_product;
+  if (!counts(instr, 0, 0, 0) || !buffers(instr, is_product ? 1 : 0)) return;
+  const std::size_t last = instr.index + (is_product ? 1 : 0);
+  if (!need(last < kernel_.locals.size(), "no such local arrays")) return;
+  const ComputeType element = kernel_.locals[instr.index].type;
+  need(element == ComputeType::F32 || element == ComputeType::F64, "elements are not f32 or f64");
+  need(kernel_.locals[last].type == element, "local arrays of different elements");
+  if (is_product) {
+    need(program_.buffers[instr.buffers[0]].dtype == dtype_of(element), "another type of elements");
+  }
+  const HostExprPool& pool = program_.info.exprs;
+  const bool is_row = kernel_.group_kind == GroupKind::Row && pool.is_const(kernel_.group_len);
+  if (!need(is_row, "outside of rows of a constant length")) return;
+  const std::int64_t len = pool.const_value(kernel_.group_len).as_int();
+  need(is_product || (len > 0 && (len & (len - 1)) == 0), "a length that is no power of two");
+}
+
 void InstrVerifier::finish(const Instr& instr) {
   const Combiner* c = combiner(instr);
   const bool is_reduce = instr.kind == InstrKind::finish_reduce;
@@ -389,6 +407,10 @@ std::string InstrVerifier::check(const Instr& instr) {
       break;
     case InstrKind::local_scan:
       local_scan(instr);
+      break;
+    case InstrKind::local_butterflies:
+    case InstrKind::local_product:
+      local_transform(instr);
       break;
     case InstrKind::finish_reduce:
     case InstrKind::finish_scan:

@@ -48,6 +48,7 @@ class InstrVerifier {
   void look_back(const Instr& instr);
   void local(const Instr& instr);
   void local_scan(const Instr& instr);
+  void local_transform(const Instr& instr);
   void finish(const Instr& instr);
   void argsort(const Instr& instr);
   void draw(const Instr& instr);

@@ -103,6 +103,7 @@ class Walk {
       case OpKind::transpose:
       case OpKind::chunk:
       case OpKind::unchunk:
+      case OpKind::butterflies:
       case OpKind::hadamard:
         return in(op, 0);
       case OpKind::concat:

@@ -90,8 +90,8 @@ void Evaluator::eval_orthonormalize(const Op& op) {
   out(op) = std::move(result);
 }
 
-// Butterflies at distances 1, 2, 4, …, then one multiplication by 1 / sqrt(length).
-void Evaluator::eval_hadamard(const Op& op) {
+// At distances 1, 2, 4, ….
+void Evaluator::eval_butterflies(const Op& op) {
   Array result = in(op, 0);
   const DType dtype = result.dtype;
   const auto length = static_cast<std::size_t>(result.cols());
@@ -106,9 +106,17 @@ void Evaluator::eval_hadamard(const Op& op) {
       result.bits[i + distance] = apply(ScalarOp::sub, dtype, a, b);
     }
   }
+  out(op) = std::move(result);
+}
+
+// Butterflies, then one multiplication by 1 / sqrt(length).
+void Evaluator::eval_hadamard(const Op& op) {
+  eval_butterflies(op);
+  Array& result = out(op);
+  const DType dtype = result.dtype;
+  const auto length = static_cast<std::size_t>(result.cols());
   const Element scale = apply(ScalarOp::rsqrt, dtype, ir::convert_element(kU64, dtype, length));
   for (Element& x : result.bits) x = apply(ScalarOp::mul, dtype, x, scale);
-  out(op) = std::move(result);
 }
 
 }  // namespace cinch::interp

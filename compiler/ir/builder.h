@@ -148,6 +148,7 @@ class Builder {
   // Matrix.
   ValueId matmul(ValueId a, ValueId b);
   ValueId orthonormalize(ValueId x);
+  ValueId butterflies(ValueId x);
   ValueId hadamard(ValueId x);
 
   // Checks.

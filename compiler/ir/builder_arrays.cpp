@@ -302,6 +302,10 @@ ValueId Builder::orthonormalize(ValueId x) {
   return add_one(OpKind::orthonormalize, {x}, type(x));
 }
 
+ValueId Builder::butterflies(ValueId x) {
+  return add_one(OpKind::butterflies, {x}, type(x));
+}
+
 ValueId Builder::hadamard(ValueId x) {
   return add_one(OpKind::hadamard, {x}, type(x));
 }

@@ -324,7 +324,8 @@ class Rules {
     require_rank(in(0), 2, "the operand");
     require_out(in(0));
   }
-  void hadamard() const {
+  void hadamard() const { butterflies(); }
+  void butterflies() const {
     orthonormalize();
     const auto width = constant_size(exprs(), in(0).dims[1]);
     require(!width || (*width > 0 && (*width & (*width - 1)) == 0),

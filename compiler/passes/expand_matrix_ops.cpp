@@ -1,12 +1,20 @@
-// expand_matrix_ops: orthonormalize as a loop over columns, hadamard as butterfly stages.
+// expand_matrix_ops: orthonormalize as a loop over columns, hadamard as butterflies and one
+// multiplication.
 //
 //   before:  %1 = orthonormalize %0
 //   after:   %1 = for_loop %0 {begin=0, end=cols} (%i, %m) { column i made of length 1, and taken
 //                 out of the later columns }
 //
 //   before:  %1 = hadamard %0
-//   after:   for each distance 1, 2, 4 …: %p = gather_along %x, (column ^ distance)
-//            %x' = select((column & distance) == 0, %x + %p, %p - %x); at last %x * 1/sqrt(length)
+//   after:   %2 = butterflies %0; %1 = map.mul %2, 1/sqrt(length)
+//
+// Rows longer than a tile: butterflies of their pieces of 1024, then of the elements that stand
+// 1024 apart, made rows of their own. Rows that are too short for a kernel's groups, and such whose
+// length only the host knows, go stage by stage:
+//            for each distance 1, 2, 4 …: %p = gather_along %x, (column ^ distance)
+//            %x' = select((column & distance) == 0, %x + %p, %p - %x)
+#include <bit>
+
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
@@ -57,7 +65,54 @@ ValueId butterfly(ir::Builder& b, ValueId x, ValueId distance) {
   return b.select(is_left, b.map(ScalarOp::add, x, p), b.map(ScalarOp::sub, p, x));
 }
 
-ValueId constant_stages(ir::Builder& b, ValueId x, std::int64_t length) {
+constexpr std::int64_t kShortest = 8, kPiece = 1024;
+
+// The elements of `x` in another order, given by a function of their numbers, in rows.
+template <typename Source>
+ValueId reorder(ir::Builder& b, ValueId x, const ir::Type& rows, const Source& source) {
+  HostExprPool& exprs = b.exprs();
+  const HostExprId count = exprs.mul(rows.dims[0], rows.dims[1]);
+  const ValueId flat = b.reshape(x, ir::vector_type(rows.dtype, count));
+  return b.reshape(b.gather(flat, source(b.iota(count))), rows);
+}
+
+// (i >> shift) & mask, moved up.
+ValueId digits(ir::Builder& b, ValueId i, std::int64_t shift, std::int64_t mask, std::int64_t up) {
+  const ValueId low = b.map(ScalarOp::bit_and, b.map(ScalarOp::shr, i, b.constant_int(kU32, shift)),
+                            b.constant_int(kU32, mask));
+  return b.map(ScalarOp::shl, low, b.constant_int(kU32, up));
+}
+
+ValueId constant_butterflies(ir::Builder& b, ValueId x, std::int64_t length);
+
+ValueId long_butterflies(ir::Builder& b, ValueId x, std::int64_t length) {
+  HostExprPool& exprs = b.exprs();
+  const ir::Type whole = b.type(x);
+  const std::int64_t pieces = length / kPiece;
+  const std::int64_t piece_bits = std::countr_zero(static_cast<std::uint64_t>(kPiece));
+  const std::int64_t bits = std::countr_zero(static_cast<std::uint64_t>(pieces));
+  const auto rows_of = [&](std::int64_t number, std::int64_t each) {
+    return ir::matrix_type(whole.dtype, exprs.mul(whole.dims[0], exprs.const_int(number)),
+                           exprs.const_int(each));
+  };
+  const ValueId row_begin_mask = b.constant_int(kU32, 0xffffffff - (length - 1));
+  const auto swapped = [&](std::int64_t low_bits, std::int64_t high_bits) {
+    return [&b, row_begin_mask, low_bits, high_bits](ValueId i) {
+      const ValueId low = digits(b, i, 0, (std::int64_t{1} << low_bits) - 1, high_bits);
+      const ValueId high = digits(b, i, low_bits, (std::int64_t{1} << high_bits) - 1, 0);
+      return b.map(ScalarOp::bit_or, b.map(ScalarOp::bit_and, i, row_begin_mask),
+                   b.map(ScalarOp::bit_or, low, high));
+    };
+  };
+  x = b.butterflies(b.reshape(x, rows_of(pieces, kPiece)));
+  x = reorder(b, x, rows_of(kPiece, pieces), swapped(bits, piece_bits));
+  x = constant_butterflies(b, x, pieces);
+  return reorder(b, x, whole, swapped(piece_bits, bits));
+}
+
+ValueId constant_butterflies(ir::Builder& b, ValueId x, std::int64_t length) {
+  if (length > kPiece) return long_butterflies(b, x, length);
+  if (length >= kShortest) return b.butterflies(x);
   for (std::int64_t distance = 1; distance < length; distance *= 2) {
     x = butterfly(b, x, b.constant_int(kU32, distance));
   }
@@ -82,7 +137,8 @@ ValueId looped_stages(ir::Builder& b, ValueId x, HostExprId length) {
 ValueId hadamard(ir::Builder& b, ValueId x) {
   const HostExprId length = b.type(x).dims[1];
   const auto constant = ir::constant_size(b.exprs(), length);
-  const ValueId turned = constant ? constant_stages(b, x, *constant) : looped_stages(b, x, length);
+  const ValueId turned =
+      constant ? constant_butterflies(b, x, *constant) : looped_stages(b, x, length);
   const ValueId scale = b.map(ScalarOp::rsqrt, b.host_size(length, b.dtype(x)));
   return b.map(ScalarOp::mul, turned, scale);
 }

@@ -19,7 +19,7 @@ void fold_constant_arrays(ir::Program& program, PassContext& context);
 void convert_if_to_select(ir::Program& program, PassContext& context);
 /// top_k and kth_largest become histograms of digits, or sorts along rows.
 void expand_selection(ir::Program& program, PassContext& context);
-/// orthonormalize and hadamard become loops and stages of element-wise ops and reductions.
+/// orthonormalize becomes a loop over columns, hadamard butterflies of rows that fit a tile.
 void expand_matrix_ops(ir::Program& program, PassContext& context);
 
 /// Sets ProgramInfo::aggregation: may payloads be added up field by field?

@@ -20,7 +20,7 @@ constexpr Pass kPasses[] = {
     {"expand_selection", passes::expand_selection,
      "turns top_k and kth_largest into histograms of digits"},
     {"expand_matrix_ops", passes::expand_matrix_ops,
-     "turns orthonormalize and hadamard into loops and stages"},
+     "turns orthonormalize into a loop, hadamard into butterflies of short rows"},
 };
 
 // A program is first made small, then its big operators are opened, then what that brought in is

@@ -44,6 +44,35 @@ TEST(Fusion, fuses_what_is_computed_from_a_row_result_and_stored_with_its_row) {
   s.expect_sweeps(1);
 }
 
+TEST(Fusion, transforms_rows_between_their_norms_and_their_codes) {
+  Sample s;
+  const auto x = s.b.chunk(s.g, s.pool().const_int(1024));
+  const auto largest = s.b.reduce(ScalarOp::max, s.b.map(ScalarOp::abs, x), 1);
+  const auto turned = s.b.butterflies(s.b.map(ScalarOp::divide_or_zero, x, largest));
+  const auto after = s.b.reduce(ScalarOp::max, turned, 1);
+  s.add_field("largest", largest);
+  s.add_field("codes", s.b.map(ScalarOp::sub, turned, after));
+  s.expect_sweeps(1);
+}
+
+TEST(Fusion, multiplies_rows_by_a_table_and_stores_the_vector_they_make) {
+  Sample s;
+  const auto sixteen = s.pool().const_int(16);
+  const auto x = s.b.chunk(s.g, sixteen);
+  ir::Table table{ir::matrix_type(kF32, sixteen, sixteen), {}};
+  table.bits.assign(256, 0);
+  const auto product = s.b.matmul(x, s.b.const_array(table));
+  s.add_field("product", s.b.unchunk(s.b.map(ScalarOp::add, product, product), s.pool().n()));
+  s.expect_sweeps(1);
+}
+
+TEST(Fusion, stores_transformed_rows_for_what_reads_them_in_another_order) {
+  Sample s;
+  const auto turned = s.b.butterflies(s.b.chunk(s.g, s.pool().const_int(64)));
+  s.add_field("across", s.b.reduce(ScalarOp::add, turned, 0));
+  s.expect_sweeps(2);
+}
+
 TEST(Fusion, fuses_selection_with_the_gather_of_what_is_selected) {
   Sample s;
   const auto bound = s.pool().n();

@@ -176,6 +176,17 @@ TEST(Verifier, attributes) {
                           k.group_len = p.info.exprs.const_int(2048);
                         }),
               HasSubstr("local arrays need tiles"));
+  const auto scan_becomes = [](InstrKind kind) {
+    return complaint(sample_scan(), 0, [&](KernelProgram& p, Kernel& k) {
+      k.group_kind = GroupKind::Row;
+      k.group_len = p.info.exprs.const_int(24);
+      Instr& scan = find(k, InstrKind::local_scan);
+      scan.kind = kind;
+      scan.buffers.assign(kind == InstrKind::local_product ? 1 : 0, 0);
+    });
+  };
+  EXPECT_THAT(scan_becomes(InstrKind::local_butterflies), HasSubstr("no power of two"));
+  EXPECT_THAT(scan_becomes(InstrKind::local_product), HasSubstr("no such local arrays"));
 }
 
 TEST(Verifier, kernels_and_steps) {

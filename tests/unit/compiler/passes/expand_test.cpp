@@ -101,12 +101,30 @@ TEST(ExpandMatrixOps, OrthonormalizeBecomesALoop) {
   EXPECT_THAT(text, Not(HasSubstr("orthonormalize")));
 }
 
-TEST(ExpandMatrixOps, HadamardBecomesStages) {
-  const std::string text = expanded(
-      "%5: [f32; ceil_div(n, 16), 16] = chunk %0 %6: [f32; ceil_div(n, 16), 16] = hadamard %5 %9: "
-      "[f32; n] = unchunk %6",
+std::string expanded_hadamard(int length) {
+  const std::string cols = std::to_string(length);
+  const std::string rows = "[f32; ceil_div(n, " + cols + "), " + cols + "]";
+  return expanded(
+      "%5: " + rows + " = chunk %0 %6: " + rows + " = hadamard %5 %9: [f32; n] = unchunk %6",
       {expand_matrix_ops});
-  EXPECT_EQ(count_of(text, "gather_along"), 4);
+}
+
+TEST(ExpandMatrixOps, HadamardBecomesButterflies) {
+  for (int length : {8, 16, 1024}) {
+    EXPECT_EQ(count_of(expanded_hadamard(length), "= butterflies"), 1) << length;
+    EXPECT_EQ(count_of(expanded_hadamard(length), "gather"), 0) << length;
+  }
+}
+
+TEST(ExpandMatrixOps, LongRowsGoByPieces) {
+  EXPECT_EQ(count_of(expanded_hadamard(2048), "= butterflies"), 1);
+  EXPECT_EQ(count_of(expanded_hadamard(2048), "gather_along"), 1);
+  EXPECT_EQ(count_of(expanded_hadamard(65536), "= butterflies"), 2);
+  EXPECT_EQ(count_of(expanded_hadamard(1 << 22), "= butterflies"), 2);
+}
+
+TEST(ExpandMatrixOps, ShortRowsGoByStages) {
+  EXPECT_EQ(count_of(expanded_hadamard(4), "gather_along"), 2);
 }
 
 TEST(ExpandMatrixOps, HadamardOfOneIsItself) {

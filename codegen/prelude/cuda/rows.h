@@ -1,0 +1,74 @@
+// rows.h: transforms of a row that a warp shares: butterflies, products with a matrix. Needs
+// warp.h.
+
+namespace cinch {
+
+// In place: distances below 32 by shuffles, the others in each lane's registers.
+template <u32 Len, class E>
+CINCH_FN void butterflies_of_row(E* row) {
+  constexpr u32 kEach = Len < 32u ? 1u : Len / 32u;
+  const u32 lane = lane_index();
+  const bool is_there = lane < Len;
+  E x[kEach];
+#pragma unroll
+  for (u32 i = 0; i < kEach; ++i) x[i] = is_there ? row[32u * i + lane] : E(0);
+#pragma unroll
+  for (u32 distance = 1; distance < 32u && distance < Len; distance *= 2) {
+    const bool is_left = (lane & distance) == 0u;
+#pragma unroll
+    for (u32 i = 0; i < kEach; ++i) {
+      const E other = lane_xor(x[i], distance);
+      x[i] = is_left ? lang::add(x[i], other) : lang::sub(other, x[i]);
+    }
+  }
+#pragma unroll
+  for (u32 distance = 1; distance < kEach; distance *= 2) {
+#pragma unroll
+    for (u32 i = 0; i < kEach; ++i) {
+      if ((i & distance) != 0u) continue;
+      const E a = x[i], b = x[i + distance];
+      x[i] = lang::add(a, b);
+      x[i + distance] = lang::sub(a, b);
+    }
+  }
+#pragma unroll
+  for (u32 i = 0; i < kEach; ++i) {
+    if (is_there) row[32u * i + lane] = x[i];
+  }
+}
+
+// What column `Column` of a tile's columns has taken in when those `Distance` and more apart were
+// joined: product(k) for all k.
+template <u32 Len, u32 Column, u32 Distance, class Product>
+CINCH_FN auto column_of_products(const Product& product) {
+  constexpr u32 kColumns = 128;
+  if constexpr (Distance == kColumns) {
+    auto sum = product(Column);
+    if constexpr (Column + kColumns < Len) {
+#pragma unroll 1
+      for (u32 k = Column + kColumns; k < Len; k += kColumns) sum = lang::add(sum, product(k));
+    }
+    return sum;
+  } else {
+    const auto sum = column_of_products<Len, Column, 2 * Distance>(product);
+    if constexpr (Column + Distance < (Len < kColumns ? Len : kColumns)) {
+      return lang::add(sum, column_of_products<Len, Column + Distance, 2 * Distance>(product));
+    } else {
+      return sum;
+    }
+  }
+}
+
+// The row times a matrix of Len columns, row by row in memory.
+template <u32 Len, class S, class E>
+CINCH_FN void multiply_row(const E* row, const u8* matrix, E* to) {
+#pragma unroll 1
+  for (u32 j = lane_index(); j < Len; j += 32u) {
+    const auto product = [&](u32 k) {
+      return lang::mul(row[k], load_one<S>(matrix, i64(k * Len + j)));
+    };
+    to[j] = lang::add(E(0), column_of_products<Len, 0, 1>(product));
+  }
+}
+
+}  // namespace cinch
