@@ -64,6 +64,7 @@ Instance* Elaborator::add_instance(Spec& spec, const std::string& prefix) {
   instance.spec = &spec;
   instance.prefix = prefix;
   instance.number = static_cast<std::uint32_t>(instances_.size() - 1);
+  instance.elements = pool().n();
   Environment env{&instance.unit(), &instance, {Scope{}}};
   env.draw_instance = &instance;
   collect_items(instance);
@@ -224,7 +225,10 @@ void Elaborator::elaborate_items(Instance& instance) {
       if (const auto* node = std::get_if<ast::SetItem>(&item.node)) elaborate_set(instance, *node);
     });
   });
-  for (const auto& [slot, inner] : instance.inner) elaborate_items(*inner);
+  for (const auto& [slot, inner] : instance.inner) {
+    if (!inner->has_set_elements) inner->elements = instance.elements;
+    elaborate_items(*inner);
+  }
   with_environment(env, [&] {
     each([&](const ast::Item& item) {
       if (const auto* node = std::get_if<ast::StateItem>(&item.node)) {

@@ -16,7 +16,8 @@ Environment Elaborator::environment_of(Instance& instance) {
 }
 
 Type Elaborator::gradient_type(const Instance& instance) {
-  return instance.is_matrix ? matrix(kF32, pool().rows(), pool().cols()) : vector(kF32, pool().n());
+  return instance.is_matrix ? matrix(kF32, pool().rows(), pool().cols())
+                            : vector(kF32, instance.elements);
 }
 
 // The input of the program as the outermost compressor takes it.
@@ -73,9 +74,11 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
       declare(param->name, symbol);
       if (arg.kind == ValueKind::Payload) {
         const Var& var = out_.vars[arg.var.index()];
-        for (std::size_t i = 0; i < instance.counts.size() && i < var.count_sizes.size(); ++i) {
+        for (std::size_t i = 0; i < instance.counts.size(); ++i) {
+          const std::size_t at = arg.first_count + i;
+          if (at >= var.count_sizes.size()) break;
           Symbol count;
-          count.value = host(var.count_sizes[i], instance.counts[i].span);
+          count.value = host(var.count_sizes[at], instance.counts[i].span);
           count.span = instance.counts[i].span;
           env_->scopes.back().try_emplace(instance.counts[i].name, count);
         }

@@ -44,7 +44,7 @@ Value Elaborator::builtin_name(const ast::Name& name) {
     reporter_.report<DiagKind::NotConstant>(name.span);
     return error(name.span);
   }
-  if (text == "n") return host(pool().n(), name.span);
+  if (text == "n") return host(instance == nullptr ? pool().n() : instance->elements, name.span);
   if (text == "world") return host(pool().world(), name.span);
   if (text == "step") return host(pool().step(), name.span);
   if (text == "worker") {
@@ -204,6 +204,15 @@ Value Elaborator::field_expr(const ast::FieldRef& node, Span span) {
 }
 
 Value Elaborator::payload_field(const Value& payload, const ast::Name& field, Span span) {
+  for (const WirePart& part : payload.owner->parts) {
+    if (part.name != field.text) continue;
+    Value view = payload;
+    view.span = span;
+    view.owner = part.inner;
+    view.first_field += part.first_field;
+    view.first_count += part.first_count;
+    return view;
+  }
   const std::vector<WireField>& fields = payload.owner->fields;
   const auto at = std::find_if(fields.begin(), fields.end(),
                                [&](const WireField& f) { return f.name == field.text; });
@@ -216,7 +225,11 @@ Value Elaborator::payload_field(const Value& payload, const ast::Name& field, Sp
         .suggest(field.span, std::string(dsl::nearest_name(field.text, names)));
     return error(span);
   }
-  const auto index = static_cast<std::uint32_t>(at - fields.begin());
+  return payload_field_at(payload, static_cast<std::uint32_t>(at - fields.begin()), span);
+}
+
+Value Elaborator::payload_field_at(const Value& payload, std::uint32_t index, Span span) {
+  index += payload.first_field;
   const std::vector<Type>& types = out_.vars[payload.var.index()].field_types;
   if (index >= types.size()) return error(span);
   Expr read{ExprKind::Field, types[index], span};

@@ -28,6 +28,13 @@ Value Elaborator::wire_literal(const ast::WireLiteral& node, Span span) {
     const ast::FieldInit& init =
         tree().field_inits.nodes[tree().field_inits.pool[node.fields.first + i].value];
     const Value value = expr(init.value);
+    const auto part =
+        std::find_if(instance->parts.begin(), instance->parts.end(),
+                     [&](const WirePart& each) { return each.name == init.name.text; });
+    if (part != instance->parts.end()) {
+      is_good &= fill_wire_part(*part, value, init.name.span, values, is_given);
+      continue;
+    }
     const auto same = [&](const WireField& f) { return f.name == init.name.text; };
     const auto at = std::find_if(instance->fields.begin(), instance->fields.end(), same);
     if (at == instance->fields.end()) {
@@ -48,6 +55,12 @@ Value Elaborator::wire_literal(const ast::WireLiteral& node, Span span) {
     values[index] = value;
     is_good &= !value.is_error();
   }
+  for (const WirePart& part : instance->parts) {
+    if (part.inner->fields.empty() || is_given[part.first_field]) continue;
+    reporter_.report<DiagKind::MissingField>(span, part.name).note(part.span, "declared here");
+    std::fill_n(is_given.begin() + part.first_field, part.inner->fields.size(), true);
+    is_good = false;
+  }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (is_given[i]) continue;
     reporter_.report<DiagKind::MissingField>(span, instance->fields[i].name)
@@ -55,6 +68,30 @@ Value Elaborator::wire_literal(const ast::WireLiteral& node, Span span) {
     is_good = false;
   }
   return is_good ? make_wire(*instance, values, span) : error(span);
+}
+
+// All fields that `part: inner.wire` stands for, from a payload of that compressor.
+bool Elaborator::fill_wire_part(const WirePart& part, Value given, Span span,
+                                std::vector<Value>& values, std::vector<bool>& is_given) {
+  const auto begin = is_given.begin() + part.first_field;
+  const auto end = begin + static_cast<std::ptrdiff_t>(part.inner->fields.size());
+  const bool is_repeated = std::find(begin, end, true) != end;
+  std::fill(begin, end, true);
+  if (is_repeated) reporter_.report<DiagKind::DuplicateName>(span, part.name);
+  if (given.is_error() || is_repeated) return false;
+  const bool is_payload = given.kind == ValueKind::Wire || given.kind == ValueKind::Payload;
+  if (!is_payload || wire_owner(*given.owner) != wire_owner(*part.inner)) {
+    reporter_
+        .report<DiagKind::FieldMismatch>(given.span, part.name, "a payload of what is wrapped",
+                                         describe(given))
+        .note(part.span, "declared here");
+    return false;
+  }
+  if (given.kind == ValueKind::Wire) given = payload_of(*given.owner, given, part.name, span);
+  for (std::uint32_t i = 0; i < part.inner->fields.size(); ++i) {
+    values[part.first_field + i] = payload_field_at(given, i, span);
+  }
+  return true;
 }
 
 // A count is the length of the first field whose type names it; its bound must be proved.
@@ -160,8 +197,8 @@ Value Elaborator::as_wire(const Value& value, Instance& instance, Span span) {
   }
   std::vector<Value> fields;
   fields.reserve(instance.fields.size());
-  for (const WireField& field : instance.fields) {
-    fields.push_back(payload_field(value, {field.name, span}, span));
+  for (std::uint32_t i = 0; i < instance.fields.size(); ++i) {
+    fields.push_back(payload_field_at(value, i, span));
   }
   return make_wire(instance, fields, span);
 }
@@ -256,8 +293,12 @@ const Instance* Elaborator::rank_states(const Instance& instance) const {
   return nullptr;
 }
 
-Value Elaborator::outer_result(const Value& value) {
+Value Elaborator::outer_result(Value value, const Instance& inner, Span span) {
   if (value.is_error() || env_->instance == nullptr) return value;
+  if (inner.has_set_elements) {
+    value.span = span;
+    return value;
+  }
   return reshaped(value, gradient_type(*env_->instance), value.span);
 }
 
@@ -303,7 +344,7 @@ Value Elaborator::call_member(const ast::Call& node, const ast::FieldRef& member
   }
   if (what == "finish") {
     const Value sum = inner_argument(arg, inner, span);
-    return sum.is_error() ? sum : outer_result(finish_value(inner, sum, span));
+    return sum.is_error() ? sum : outer_result(finish_value(inner, sum, span), inner, span);
   }
   if (arg.kind == ValueKind::Wire) arg = payload_of(*arg.owner, arg, "w", span);
   if (arg.kind != ValueKind::Payload || wire_owner(*arg.owner) != wire_owner(inner)) {
@@ -311,7 +352,7 @@ Value Elaborator::call_member(const ast::Call& node, const ast::FieldRef& member
     return error(span);
   }
   arg.owner = &inner;
-  return outer_result(decode_value(inner, arg, span));
+  return outer_result(decode_value(inner, arg, span), inner, span);
 }
 
 }  // namespace cinch::sema

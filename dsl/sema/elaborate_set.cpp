@@ -45,8 +45,8 @@ std::optional<Elaborator::InnerParam> Elaborator::search_param(Instance& inner,
   return std::nullopt;
 }
 
-std::optional<Elaborator::InnerParam> Elaborator::find_inner_param(
-    Instance& from, std::span<const ast::Name> path) {
+// The wrapped compressor that the names before the last one lead to.
+Instance* Elaborator::find_inner(Instance& from, std::span<const ast::Name> path) {
   Instance* inner = &from;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
     const auto at = inner->inner.find(path[i].text);
@@ -54,10 +54,17 @@ std::optional<Elaborator::InnerParam> Elaborator::find_inner_param(
       if (!inner->spec->is_stand_in) {
         reporter_.report<DiagKind::NotACompressor>(path[i].span, path[i].text);
       }
-      return std::nullopt;
+      return nullptr;
     }
     inner = at->second;
   }
+  return inner;
+}
+
+std::optional<Elaborator::InnerParam> Elaborator::find_inner_param(
+    Instance& from, std::span<const ast::Name> path) {
+  Instance* inner = find_inner(from, path);
+  if (inner == nullptr) return std::nullopt;
   const ast::Name& name = path.back();
   const auto found = search_param(*inner, name.text);
   if (!found && !has_stand_in(*inner->spec)) {
@@ -98,7 +105,8 @@ HostExprId Elaborator::set_value(const Value& value, DType dtype) {
 }
 
 void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
-  const auto target = find_inner_param(instance, node.path);
+  const bool is_size = node.path.back().text == "n";
+  const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
   const bool outer_host = std::exchange(in_host_, true), outer_set = std::exchange(in_set_, true);
   const std::size_t errors = reporter_.num_errors();
   const Value value = expr(node.value);
@@ -108,6 +116,7 @@ void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
   if (!is_number && reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");
   }
+  if (is_size && is_number) set_elements(instance, node, value);
   if (!target || !is_number) return;
   const ast::Name& name = node.path.back();
   if (target->param->is_const) {
@@ -133,6 +142,34 @@ void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
   symbol.value = Value();
   symbol.value.type = scalar(*dtype);
   symbol.leaf = made;
+}
+
+// `set inner.n = e`: the wrapped compressor works on that many elements, as on a tensor of its own.
+void Elaborator::set_elements(Instance& instance, const ast::SetItem& node, const Value& value) {
+  Instance* inner = find_inner(instance, node.path);
+  if (inner == nullptr) return;
+  const Span span = node.path.back().span;
+  if (inner->is_matrix || pool().type(value.host) == HostType::Bool) {
+    reporter_.report<DiagKind::BadType>(
+        inner->is_matrix ? span : value.span,
+        inner->is_matrix ? "a compressor of vectors" : "a number of elements",
+        inner->is_matrix ? "one of matrices" : "bool");
+    return;
+  }
+  if (inner->has_set_elements) {
+    reporter_.report<DiagKind::DuplicateName>(span, "n");
+    return;
+  }
+  inner->has_set_elements = true;
+  inner->elements = sizes_.canonical(to_int(value.host));
+  const HostExprId zero = pool().const_int(0), most = instance.elements;
+  if (sizes_.proves_nonnegative(inner->elements) &&
+      sizes_.proves_less_equal(inner->elements, most)) {
+    return;
+  }
+  const HostExprId holds = pool().make(HostOp::And, pool().make(HostOp::Ge, inner->elements, zero),
+                                       pool().make(HostOp::Le, inner->elements, most));
+  set_checks_.push_back({holds, "`" + inner->prefix + "n` is between 0 and n", span});
 }
 
 // In the parameter's range, and integers in that of its type: a check before launch.

@@ -12,15 +12,10 @@ void Elaborator::elaborate_wire(Instance& instance) {
   if (is_inherited) {
     const Instance* inner = instance.only_inner();
     if (instance.wire_item != nullptr) {
-      const ast::Name& name = instance.wire_item->inherited;
-      const Symbol* symbol = find_symbol(name.text);
-      if (symbol == nullptr || symbol->kind != SymbolKind::Inner) {
-        reporter_.report<DiagKind::NotACompressor>(name.span, name.text);
-        return;
-      }
-      inner = symbol->inner;
+      inner = inner_named(instance.wire_item->inherited);
     }
     if (inner == nullptr) return;
+    instance.parts = inner->parts;
     instance.fields = inner->fields;
     instance.counts = inner->counts;
     return;
@@ -31,14 +26,58 @@ void Elaborator::elaborate_wire(Instance& instance) {
     if (const auto* count = std::get_if<ast::WireCount>(&entry.node)) {
       elaborate_wire_count(instance, *count);
     }
+    const auto* field = std::get_if<ast::WireField>(&entry.node);
+    if (field != nullptr && !field->inner.text.empty()) begin_wire_part(instance, *field);
   }
   for (ast::WireEntryId id : tree().list(instance.wire_item->entries)) {
     const ast::WireEntry& entry = tree()[id];
     if (const auto* field = std::get_if<ast::WireField>(&entry.node)) {
-      elaborate_wire_field(instance, *field);
+      if (field->inner.text.empty()) {
+        elaborate_wire_field(instance, *field);
+      } else {
+        add_part_fields(instance, *field);
+      }
     }
   }
   env_->scopes.pop_back();
+}
+
+Instance* Elaborator::inner_named(const ast::Name& name) {
+  const Symbol* symbol = find_symbol(name.text);
+  if (symbol != nullptr && symbol->kind == SymbolKind::Inner) return symbol->inner;
+  reporter_.report<DiagKind::NotACompressor>(name.span, name.text);
+  return nullptr;
+}
+
+// The counts of `part: inner.wire`, under placeholders of their own: a wire may hold that of one
+// compressor twice.
+void Elaborator::begin_wire_part(Instance& instance, const ast::WireField& node) {
+  Instance* inner = inner_named(node.inner);
+  if (inner == nullptr) return;
+  WirePart part{node.name.text, node.name.span, inner};
+  part.first_count = static_cast<std::uint32_t>(instance.counts.size());
+  for (const WireCount& count : inner->counts) {
+    WireCount own{part.name + "." + count.name, count.span, {}, count.bound};
+    own.placeholder = pool().count(next_placeholder_++, count.bound);
+    size_names_.try_emplace(own.placeholder, own.name, own.span);
+    instance.counts.push_back(std::move(own));
+  }
+  instance.parts.push_back(std::move(part));
+}
+
+void Elaborator::add_part_fields(Instance& instance, const ast::WireField& node) {
+  const auto part = std::find_if(instance.parts.begin(), instance.parts.end(),
+                                 [&](const WirePart& p) { return p.span == node.name.span; });
+  if (part == instance.parts.end()) return;
+  part->first_field = static_cast<std::uint32_t>(instance.fields.size());
+  std::map<HostExprId, HostExprId> own;
+  for (std::size_t i = 0; i < part->inner->counts.size(); ++i) {
+    own[part->inner->counts[i].placeholder] = instance.counts[part->first_count + i].placeholder;
+  }
+  for (const WireField& field : part->inner->fields) {
+    instance.fields.push_back(
+        {part->name + "." + field.name, field.span, with_counts(field.type, own), field.sum});
+  }
 }
 
 void Elaborator::elaborate_wire_count(Instance& instance, const ast::WireCount& node) {

@@ -148,6 +148,7 @@ class Elaborator {
   void unknown_name(const ast::Name& name);
   Value field_expr(const ast::FieldRef& node, Span span);
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
+  Value payload_field_at(const Value& payload, std::uint32_t index, Span span);
   Value unary(const ast::Unary& node, Span span);
   Value binary(const ast::Binary& node, Span span);
   void warn_of_chain(const ast::Binary& node, Span span);
@@ -304,6 +305,8 @@ class Elaborator {
   std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
   std::optional<InnerParam> search_param(Instance& inner, std::string_view name);
   Value inner_param_value(const ast::FieldRef& node);
+  void set_elements(Instance& instance, const ast::SetItem& node, const Value& value);
+  Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   HostExprId set_value(const Value& value, DType dtype);
   void require_set_value(const ast::SetItem& node, const InnerParam& target, HostExprId value);
   void check_set_values();
@@ -316,6 +319,9 @@ class Elaborator {
   void elaborate_wire(Instance& instance);
   void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
   void elaborate_wire_field(Instance& instance, const ast::WireField& node);
+  void begin_wire_part(Instance& instance, const ast::WireField& node);
+  void add_part_fields(Instance& instance, const ast::WireField& node);
+  Instance* inner_named(const ast::Name& name);
   void publish_wire(Instance& instance);
   Environment environment_of(Instance& instance);
   void with_environment(Environment& env, const std::function<void()>& body);
@@ -341,7 +347,9 @@ class Elaborator {
                      const std::function<Value(Value)>& finish);
   const ast::Param* method_param(Instance& instance, ast::MethodKind kind);
   Value inner_argument(const Value& value, Instance& inner, Span span);
-  Value outer_result(const Value& value);
+  Value outer_result(Value value, const Instance& inner, Span span);
+  bool fill_wire_part(const WirePart& part, Value given, Span span, std::vector<Value>& values,
+                      std::vector<bool>& is_given);
   Value reshaped(const Value& value, const Type& type, Span span);
   const Instance* wire_owner(const Instance& instance) const;
   Value as_wire(const Value& value, Instance& instance, Span span);

@@ -48,6 +48,8 @@ struct Value {
   IndexFacts facts;               // Typed
   VarId var;                      // Payload
   Instance* owner = nullptr;      // Payload, Wire: whose wire it has
+  // Payload: where that wire begins among the fields and counts of `var`, of which it may be a part
+  std::uint32_t first_field = 0, first_count = 0;
 
   bool is_error() const { return kind == ValueKind::Error; }
   bool is_host() const { return kind == ValueKind::Host; }
@@ -103,6 +105,14 @@ struct WireCount {
   HostExprId bound;
 };
 
+/// `part: inner.wire` among a wire's fields: all fields and counts of that wire, from these on.
+struct WirePart {
+  std::string name;
+  Span span;
+  Instance* inner = nullptr;
+  std::uint32_t first_field = 0, first_count = 0;
+};
+
 /// One compressor of the program that is elaborated: the outermost, or a wrapped one.
 struct Instance {
   const Spec* spec = nullptr;
@@ -117,6 +127,9 @@ struct Instance {
   Span gradient_span;
   std::vector<WireField> fields;
   std::vector<WireCount> counts;
+  std::vector<WirePart> parts;
+  HostExprId elements;  // of its gradient: n, or what a wrapper sets
+  bool has_set_elements = false;
   bool has_states = false;
   bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
   std::uint32_t own_draws = 0;    // draws that are not shared, in the function that is elaborated

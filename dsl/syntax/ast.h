@@ -361,10 +361,12 @@ struct WireCount {
 /// How the fields of several payloads add up.
 enum class Aggregation : std::uint8_t { None, Sum, Min, Max };
 
-/// `field: type`, `field: type by sum`.
+/// `field: type`, `field: type by sum`; `part: inner.wire`: then `inner` is the name before the
+/// point and there is no type.
 struct WireField {
   Name name;
   TypeId type;
+  Name inner;
   Aggregation aggregation = Aggregation::None;
 };
 

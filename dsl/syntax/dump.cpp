@@ -132,6 +132,9 @@ class Dumper {
     line("count " + node.name.text + " <= " + expr(node.bound));
   }
   void entry(const ast::WireField& node) {
+    if (!node.inner.text.empty()) {
+      return line("field " + node.name.text + ": " + node.inner.text + ".wire");
+    }
     std::string text = "field " + node.name.text + ": " + type(node.type);
     if (node.aggregation != ast::Aggregation::None) {
       text += " by " + std::string(spelling(node.aggregation));

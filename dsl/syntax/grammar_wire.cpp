@@ -1,4 +1,4 @@
-// Grammar of `wire { count m <= e, field: T by sum, … }` and `wire inner.wire`.
+// Grammar of `wire { count m <= e, field: T by sum, part: inner.wire, … }` and `wire inner.wire`.
 #include "dsl/syntax/grammar.h"
 
 namespace cinch::dsl::grammar {
@@ -29,8 +29,11 @@ const auto count_def = (&(word("count") >> tok::Name) >> word("count")) >
 const auto aggregation = word("sum")[aggregate<ast::Aggregation::Sum>] |
                          word("min")[aggregate<ast::Aggregation::Min>] |
                          word("max")[aggregate<ast::Aggregation::Max>];
+const auto inner_wire = &(tok::Name >> tok::Dot) >>
+                        (x3::eps > tok::Name[set_name<&ast::WireField::inner>] > tok::Dot >
+                         tok::KwWire);
 const auto field_def = (tok::Name[set_name<&ast::WireField::name>] > tok::Colon >
-                        type[set<&ast::WireField::type>]) >>
+                        (inner_wire | type[set<&ast::WireField::type>])) >>
                        -(word("by") > named("`sum`, `min` or `max`")[aggregation]);
 const auto end = named("`,` or `}`")[&one_of(TokenKind::Comma, TokenKind::RBrace)];
 const auto entry_def = node[(count[set_entry_node] | field[set_entry_node]) > end];

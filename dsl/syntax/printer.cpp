@@ -268,6 +268,13 @@ class Printer {
   }
   void entry(const ast::WireField& node) {
     take();
+    if (!node.inner.text.empty()) {
+      take(":");
+      space();
+      take();
+      take(".");
+      return take("wire");
+    }
     typed(node.type);
     if (node.aggregation == ast::Aggregation::None) return;
     space();

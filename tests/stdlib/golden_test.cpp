@@ -379,5 +379,23 @@ TEST(GoldenVectors, ScaledTopOne) {
   EXPECT_EQ(golden.decoded()[11], 64.0f);
 }
 
+// Sixteen elements are few or many: all of them, or the two largest and none beside them.
+TEST(GoldenVectors, ExactBelowOfTopTwo) {
+  const std::string inner =
+      "import std.wrap\nimport std.sparsify\ncompressor sent = exact_below(topk(ratio: 0.125)";
+  Golden small("sent", inner + ", elements: 17)\n");
+  small.encode();
+  EXPECT_TRUE(small.integers(0).empty());
+  EXPECT_EQ(small.floats(2), kV);
+  EXPECT_EQ(small.decoded(), kV);
+  Golden large("sent", inner + ", elements: 16)\n");
+  large.encode();
+  EXPECT_THAT(large.integers(0), ElementsAre(11, 12));
+  EXPECT_THAT(large.floats(1), ElementsAre(4.0f, -3.5f));
+  EXPECT_TRUE(large.floats(2).empty());
+  EXPECT_EQ(large.decoded()[11], 4.0f);
+  EXPECT_EQ(large.decoded()[4], 0.0f);
+}
+
 }  // namespace
 }  // namespace cinch::testing
