@@ -109,8 +109,11 @@ void KernelEmitter::emit_row_transform(int id) {
 
 void KernelEmitter::finish_row_transform(int id) {
   auto& local = rows_on_chip_.at(id);
-  if (cx_.op(plan_.sinks[id].op).kind == OpKind::butterflies) return b_.local_butterflies(local);
-  b_.local_product(local++, plan_.sinks[id].buffer);
+  const auto& op = cx_.op(plan_.sinks[id].op);
+  if (op.kind == OpKind::butterflies) return b_.local_butterflies(local);
+  const bool is_stored = plan_.sinks[id].buffer != rt::kNoIndex;
+  b_.local_product(
+      local++, is_stored ? plan_.sinks[id].buffer : pc_.table(cx_.def(op.operands[1]).attrs.index));
 }
 
 // --- positions

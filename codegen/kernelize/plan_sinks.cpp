@@ -89,8 +89,7 @@ bool Planner::is_row_product(const ir::Op& op) const {
 }
 
 rt::BufferIndex Planner::stored_matrix(ValueId v) {
-  const auto& op = cx_.def(v);
-  if (op.kind == OpKind::const_array) return pc_.table(op.attrs.index);
+  if (cx_.def(v).kind == OpKind::const_array) return rt::kNoIndex;
   const auto in_buffer = cx_.in_buffer.find(v.index());
   if (in_buffer != cx_.in_buffer.end()) return in_buffer->second;
   const auto stored = plan_.stored.find(v.index());

@@ -41,7 +41,8 @@ class Planner {
   // A product of rows on chip: with a square matrix of a constant size.
   bool is_row_product(const ir::Op& op) const;
   void add_row_transform(ir::OpId op_id);
-  // The buffer of a matrix; stored first where it is not in memory as it is.
+  // The buffer of a matrix; stored first where it is not in memory as it is. None for a table: its
+  // buffer is made when kernels are emitted, as plans come and go.
   rt::BufferIndex stored_matrix(ValueId v);
   void add_scan(ir::OpId op_id);
   void add_nonzero(ir::OpId op_id);

@@ -12,8 +12,11 @@
 namespace cinch::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
 
 // u = 1/2 in every draw: away from zero where the fraction exceeds a half.
 constexpr const char* kHalfRounding = R"(
@@ -395,6 +398,66 @@ TEST(GoldenVectors, ExactBelowOfTopTwo) {
   EXPECT_TRUE(large.floats(2).empty());
   EXPECT_EQ(large.decoded()[11], 4.0f);
   EXPECT_EQ(large.decoded()[4], 0.0f);
+}
+
+// algorithms.md, section 14: the orthonormal DCT-II of (1, 2, 3, 4).
+TEST(GoldenVectors, CosineTransformOfFour) {
+  Golden golden(
+      "dct4",
+      "compressor dct4 {\n"
+      "  const dct = reshape(map(iota(16), |i| cos(pi / 4 * ((i % 4) as f32 + 0.5) * (i / "
+      "4) as f32) * sqrt(select(i < 4, 1.0, 2.0) / 4)), 4, 4)\n"
+      "  size rows = ceil_div(n, 4)\n"
+      "  wire { all: [f32; rows, 4] }\n"
+      "  encode(g: [f32; n]) { wire { all: chunk(g, 4) @ transpose(dct) } }\n"
+      "  decode(w) { unchunk(w.all @ dct, n) }\n"
+      "}\n",
+      {}, 4);
+  golden.encode(0, {1, 2, 3, 4});
+  EXPECT_THAT(golden.floats(0), Pointwise(FloatNear(1e-6f), {5.0f, -2.230442f, 0.0f, -0.158513f}));
+  EXPECT_THAT(golden.decoded(), Pointwise(FloatNear(2e-6f), {1.0f, 2.0f, 3.0f, 4.0f}));
+}
+
+// The coefficients of highest magnitude of a chunk of 64 leave the momentum; with no more than
+// `kept` of them in the gradient, all of it does.
+TEST(GoldenVectors, Demo) {
+  Golden golden("demo", library_text("sparsify/demo.cinch"), {{"kept", 2}}, 70);
+  std::vector<float> gradient(70);
+  const double pi = std::acos(-1.0);
+  for (int j = 0; j < 64; ++j) {
+    gradient[j] = static_cast<float>(3 * std::sqrt(2.0 / 64) * std::cos(pi / 64 * (j + 0.5) * 5) -
+                                     2 * std::sqrt(1.0 / 64));
+  }
+  golden.encode(0, gradient);
+  const auto index = golden.integers(0);
+  const auto value = golden.floats(1);
+  ASSERT_EQ(value.size(), 4u);
+  EXPECT_THAT(index, ElementsAre(0, 5, 0, 1));
+  EXPECT_NEAR(value[0], -2, 1e-5);
+  EXPECT_NEAR(value[1], 3, 1e-5);
+  for (float left : golden.state(0)) EXPECT_NEAR(left, 0, 2e-6);
+  EXPECT_THAT(golden.decoded(), Pointwise(FloatNear(2e-6f), gradient));
+  EXPECT_THAT(golden.finished(std::vector<float>(70, -0.5f)), Each(-1.0f));
+}
+
+// What is not sent stays: coefficients of one element are cosines, and all 64 give it back.
+TEST(GoldenVectors, DemoKeepsTheRest) {
+  std::vector<float> gradient(128);
+  gradient[69] = 1;
+  Golden all("demo", library_text("sparsify/demo.cinch"), {{"kept", 64}}, 128);
+  all.encode(0, gradient);
+  EXPECT_THAT(all.decoded(), Pointwise(FloatNear(1e-6f), gradient));
+  Golden some("demo", library_text("sparsify/demo.cinch"), {{"kept", 8}}, 128);
+  some.encode(0, gradient);
+  const auto sent = some.decoded(), left = some.state(0);
+  float squares = 0;
+  for (std::size_t i = 0; i < 128; ++i) {
+    EXPECT_NEAR(sent[i] + left[i], gradient[i], 1e-6);
+    squares += left[i] * left[i];
+  }
+  // 8 of 64 coefficients of at most 1 / 32 of the squares each.
+  EXPECT_GT(squares, 0.75f);
+  EXPECT_LT(squares, 0.8f);
 }
 
 }  // namespace

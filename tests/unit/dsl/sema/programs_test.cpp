@@ -58,7 +58,7 @@ TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
        {"onebit",  "ef_sign",  "tbq",          "terngrad",   "minmax",   "fp16",
         "bf16",    "qsgd",     "natural",      "threshold",  "topk",     "randomk",
         "dgc",     "graddrop", "signsgd",      "mxfp8",      "dynamic8", "redsync",
-        "adacomp", "sidco",    "count_sketch", "dgc_sampled"}) {
+        "adacomp", "sidco",    "count_sketch", "dgc_sampled", "demo"}) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
         "compressor both = error_feedback(error_feedback(" +
