@@ -33,7 +33,7 @@ const auto inner_wire = &(tok::Name >> tok::Dot) >>
                         (x3::eps > tok::Name[set_name<&ast::WireField::inner>] > tok::Dot >
                          tok::KwWire);
 const auto field_def = (tok::Name[set_name<&ast::WireField::name>] > tok::Colon >
-                        (inner_wire | type[set<&ast::WireField::type>])) >>
+                        named("a type")[inner_wire | type[set<&ast::WireField::type>]]) >>
                        -(word("by") > named("`sum`, `min` or `max`")[aggregation]);
 const auto end = named("`,` or `}`")[&one_of(TokenKind::Comma, TokenKind::RBrace)];
 const auto entry_def = node[(count[set_entry_node] | field[set_entry_node]) > end];
