@@ -251,7 +251,9 @@ class ServiceEmitter {
     line(fmt::format("if (step.arg1 == {}u) {{", static_cast<int>(rt::EntryKind::Init)));
     emit_swaps(rt::EntryKind::Init);
     line("} else {");
+    // A program has one of the two.
     emit_swaps(rt::EntryKind::Finish);
+    emit_swaps(rt::EntryKind::Sync);
     line("}");
     line("}");
     out_.blank();

@@ -22,6 +22,33 @@ void append(Steps& to, Steps from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+rt::RankReduction reduction_of(const ir::Function& fn, const ir::Op& op) {
+  switch (*fn.combiners[op.attrs.combiner.index()].op) {
+    case ScalarOp::min:
+      return rt::RankReduction::Min;
+    case ScalarOp::max:
+      return rt::RankReduction::Max;
+    default:
+      return op.attrs.mean ? rt::RankReduction::Mean : rt::RankReduction::Sum;
+  }
+}
+
+rt::CollectiveInfo collective_of(const ir::Function& fn, const ir::Op& op) {
+  switch (op.kind) {
+    case OpKind::all_reduce:
+      return {rt::CollectiveKind::AllReduce, reduction_of(fn, op)};
+    case OpKind::all_gather:
+      return {rt::CollectiveKind::AllGather};
+    case OpKind::all_to_all:
+      return {rt::CollectiveKind::AllToAll};
+    case OpKind::reduce_scatter:
+      return {rt::CollectiveKind::ReduceScatter, reduction_of(fn, op)};
+    default:
+      return {.kind = rt::CollectiveKind::Broadcast,
+              .root = static_cast<std::uint32_t>(op.attrs.index)};
+  }
+}
+
 class RegionEmitter {
  public:
   RegionEmitter(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
@@ -48,6 +75,9 @@ class RegionEmitter {
         case SinkKind::Argsort:
           append(steps, emit_argsort(cx_, plan_, first));
           break;
+        case SinkKind::Collective:
+          append(steps, emit_collective(first));
+          break;
         default:
           append(steps, KernelEmitter(cx_, plan_, kernel).emit());
       }
@@ -61,6 +91,14 @@ class RegionEmitter {
     return {{.kind = rt::StepKind::CheckHost,
              .index = cx_.program.message(op.attrs.text),
              .expr = op.attrs.size}};
+  }
+
+  Steps emit_collective(int sink) {
+    const auto& s = plan_.sinks[sink];
+    return {{.kind = rt::StepKind::Collective,
+             .index = s.results[1],
+             .index2 = s.results[0],
+             .collective = collective_of(cx_.fn, cx_.op(s.op))}};
   }
 
   // The context in which regions of a control operator see outer values.
@@ -223,7 +261,7 @@ void touch(const kir::KernelProgram& program, const Steps& steps,
       }
     } else if (step.kind != rt::StepKind::CheckHost) {
       buffers.insert(step.index);
-      if (step.kind == rt::StepKind::Copy) buffers.insert(step.index2);
+      if (step.has_source()) buffers.insert(step.index2);
     }
     touch(program, step.cond, buffers);
     touch(program, step.body, buffers);
@@ -268,6 +306,11 @@ void emit_entries(ProgramContext& pc) {
     std::vector<StoreRequest> requests = {{fn->results.output, pc.output(), false}};
     add_state_requests(pc, *fn, requests);
     set_entry(pc, rt::EntryKind::Finish, emit_function(pc, *fn, requests, true));
+  }
+  if (const auto* fn = program.find(ir::FunctionKind::Sync)) {
+    std::vector<StoreRequest> requests = {{fn->results.output, pc.output(), false}};
+    add_state_requests(pc, *fn, requests);
+    set_entry(pc, rt::EntryKind::Sync, emit_function(pc, *fn, requests, true));
   }
 }
 

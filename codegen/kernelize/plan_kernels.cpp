@@ -133,6 +133,8 @@ void Planner::host_nonfinite(int id) {
   auto& s = plan_.sinks[id];
   const auto extent = s.domain.extent;
   for (auto& k : plan_.kernels) {
+    const auto& first = plan_.sinks[k.sinks.front()];
+    if (first.op.is_valid() && has_collective(cx_.fn, first.op)) break;
     const bool fits =
         k.domain == s.domain || (k.domain.kind == kir::GroupKind::Row &&
                                  is_flat_view(extent, k.domain) && can_feed_rows_kernel(k));

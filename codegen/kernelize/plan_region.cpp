@@ -2,11 +2,13 @@
 // stores.
 #include "codegen/kernelize/plan_region.h"
 
+#include <algorithm>
 #include <map>
 
 #include "codegen/kernelize/choose_stores.h"
 #include "codegen/kernelize/planner.h"
 #include "codegen/kernelize/walk_pulls.h"
+#include "compiler/ir/ops.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -182,6 +184,15 @@ bool is_barrier(OpKind kind) {
     default:
       return false;
   }
+}
+
+bool has_collective(const ir::Function& fn, ir::OpId op) {
+  const ir::Op& held = fn.ops[op.index()];
+  if (ir::is_collective(held.kind)) return true;
+  return std::ranges::any_of(held.regions, [&](ir::RegionId region) {
+    return std::ranges::any_of(fn.regions[region.index()].ops,
+                               [&](ir::OpId inner) { return has_collective(fn, inner); });
+  });
 }
 
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,

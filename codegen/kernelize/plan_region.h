@@ -33,6 +33,7 @@ enum class SinkKind {
   CheckUnique,
   NonFinite,  // flags a non-finite gradient
   Control,    // if, for, while
+  Collective,  // with all ranks: `results` are what is sent and what is received
 };
 
 // What a sink sweeps over.
@@ -114,6 +115,8 @@ struct FunctionContext {
 };
 
 bool is_barrier(ir::OpKind kind);
+// Is the operator a collective, or does one stand in its regions?
+bool has_collective(const ir::Function& fn, ir::OpId op);
 
 // Plans a region; `requests` are what must come out of it, `flag_nonfinite` adds the check of the
 // gradient.

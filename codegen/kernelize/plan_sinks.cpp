@@ -42,6 +42,12 @@ void Planner::add_barrier(ir::OpId op_id) {
     case OpKind::for_loop:
     case OpKind::while_loop:
       return add_control(op_id);
+    case OpKind::all_reduce:
+    case OpKind::all_gather:
+    case OpKind::all_to_all:
+    case OpKind::reduce_scatter:
+    case OpKind::broadcast:
+      return add_collective(op_id);
     default:
       CINCH_LIMITATION("no kernel yet for " + std::string(ir::op_info(op.kind).name));
   }
@@ -215,6 +221,22 @@ void Planner::add_control(ir::OpId op_id) {
   std::vector<std::pair<ValueId, Align>> pulled;
   for_each_used_value(cx_.fn, op_id, [&](ValueId v) { pulled.emplace_back(v, Align::None); });
   plan_.sink_of_op[op_id.index()] = add(std::move(s), pulled);
+}
+
+void Planner::add_collective(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto sent = op.operands[0], received = op.results[0];
+  const auto from = pc_.add_workspace(name(sent, "sent"), type(sent).dtype,
+                                      pc_.num_elems(type(sent)));
+  const int store = add_store({sent, from, false});
+  Sink s{.kind = SinkKind::Collective, .op = op_id};
+  s.buffer = pc_.add_workspace(name(received, "received"), type(received).dtype,
+                               pc_.num_elems(type(received)));
+  s.results = {from, s.buffer};
+  cx_.in_buffer[received.index()] = s.buffer;
+  const int id = add(std::move(s), {});
+  raise_level(id, plan_.sinks[store].level + 1);
+  plan_.sink_of_op[op_id.index()] = id;
 }
 
 Domain Planner::store_domain(const StoreRequest& r) const {

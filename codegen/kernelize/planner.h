@@ -53,6 +53,7 @@ class Planner {
   void add_check_unique(ir::OpId op_id);
   void add_check_host(ir::OpId op_id);
   void add_control(ir::OpId op_id);
+  void add_collective(ir::OpId op_id);
   // A scalar that is stored in less than a byte takes a kernel with elements.
   Domain store_domain(const StoreRequest& r) const;
   int add_store(const StoreRequest& r, bool is_read_later = true);
@@ -105,7 +106,8 @@ class Planner {
   bool only_stores_vectors(const KernelPlan& kernel) const;
   // The kernel that `stores` may join, or none.
   KernelPlan* first_reader(const KernelPlan& stores);
-  // The non-finite check rides on the first kernel that sweeps the gradient.
+  // The non-finite check rides on the first kernel that sweeps the gradient; where ranks meet, on
+  // one before they first do, so that none meets another with a result of such a gradient.
   void host_nonfinite(int id);
   bool can_feed_rows_kernel(const KernelPlan& k) const;
 

@@ -79,7 +79,7 @@ class InPlace {
       if (s.kind == rt::StepKind::Launch) {
         for_each_instr(s.index, [&](const Instr& instr) { found |= uses(instr, buffer); });
       } else if (s.kind != rt::StepKind::CheckHost) {
-        found |= s.index == buffer || (s.kind == rt::StepKind::Copy && s.index2 == buffer);
+        found |= s.index == buffer || (s.has_source() && s.index2 == buffer);
       }
     });
     return found;

@@ -211,6 +211,7 @@ class EntryCounter {
       case rt::StepKind::Launch:
         return launch(s.index);
       case rt::StepKind::Copy:
+      case rt::StepKind::Collective:
         return move(size_of(s.index2), size_of(s.index));
       case rt::StepKind::Zero:
         return move(zero, size_of(s.index));

@@ -30,6 +30,9 @@ void count_steps(const KernelProgram& program, const std::vector<rt::Step>& step
         break;
       case rt::StepKind::CheckHost:
         break;
+      case rt::StepKind::Collective:
+        ++out.collectives;
+        break;
       case rt::StepKind::If:
         ++out.branches;
         break;
@@ -71,6 +74,7 @@ std::string describe_structure(const KernelProgram& program, rt::EntryKind entry
   append(counts, s.copies, "copy", "copies");
   append(counts, s.loops, "loop", "loops");
   append(counts, s.branches, "branch", "branches");
+  append(counts, s.collectives, "collective", "collectives");
   return fmt::format("{}: {}", entry_name(entry), counts.empty() ? "nothing" : counts);
 }
 

@@ -14,6 +14,7 @@ struct EntryStructure {
   int copies = 0;                      // buffer copies
   int loops = 0;                       // While and For steps
   int branches = 0;                    // If steps
+  int collectives = 0;                 // exchanges with the other ranks
   std::vector<std::uint32_t> kernels;  // launched kernels in order of their first launch
 };
 
@@ -21,7 +22,7 @@ struct EntryStructure {
 EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry);
 /// "encode: 1 sweep, 1 finish, 1 zero": for tests and explain. Empty for an absent entry.
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
-/// "init", "encode", "decode", "decode_add", "finish".
+/// "init", "encode", "decode", "decode_add", "finish", "sync".
 const char* entry_name(rt::EntryKind entry);
 
 }  // namespace cinch::kir

@@ -2,6 +2,7 @@
 // text_parser_kernel.cpp.
 #include "codegen/kir/text_parser.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/kir/text.h"
@@ -316,6 +317,18 @@ rt::Step StepParser::step(int depth) {
     lexer_.expect("to");
     step.expr2 = exprs_.parse();
     step.body = block(depth + 1);
+  } else if (const auto kind = std::ranges::find(kCollectiveNames, word);
+             kind != kCollectiveNames.end()) {
+    step.kind = rt::StepKind::Collective;
+    rt::CollectiveInfo& collective = step.collective.emplace();
+    collective.kind = static_cast<rt::CollectiveKind>(kind - kCollectiveNames.begin());
+    step.index = buffer();
+    lexer_.expect("from");
+    step.index2 = buffer();
+    lexer_.expect("by");
+    collective.reduction = static_cast<rt::RankReduction>(expect_name(lexer_, kReductionNames));
+    lexer_.expect("root");
+    collective.root = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
   } else {
     lexer_.fail("unknown step '" + word + "'");
   }

@@ -278,6 +278,12 @@ class Printer {
         line("for @{} {} to {} {{", s.index, expr(s.expr), expr(s.expr2));
         steps(s.body, indent + 1);
         return line("{:{}}}}", "", indent);
+      case rt::StepKind::Collective: {
+        const rt::CollectiveInfo& c = *s.collective;
+        return line("{} @{} from @{} by {} root {}",
+                    kCollectiveNames[static_cast<std::size_t>(c.kind)], s.index, s.index2,
+                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root);
+      }
     }
   }
 

@@ -239,6 +239,10 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
     case rt::StepKind::Zero:
       return has_buffer(program, step.index) ? "" : "a zero of no buffer";
     case rt::StepKind::Copy:
+    case rt::StepKind::Collective:
+      if (step.collective.has_value() != (step.kind == rt::StepKind::Collective)) {
+        return "a collective that is none";
+      }
       return has_buffer(program, step.index) && has_buffer(program, step.index2)
                  ? ""
                  : "a copy of no buffer";

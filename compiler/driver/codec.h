@@ -12,6 +12,7 @@
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
 #include "dsl/sema/sema.h"
+#include "runtime/collective/rank_exchange.h"
 #include "runtime/core/program_info.h"
 #include "runtime/gpu/program.h"
 #include "runtime/session/loaded_program.h"
@@ -27,6 +28,9 @@ class Codec {
                       std::uint64_t step) = 0;
   // In place: from the sum over ranks to the update.
   virtual void finish(std::span<float> sum, std::uint64_t step) = 0;
+  // All ranks at once, each from a thread of its own: the update.
+  virtual void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
+                    rt::RankExchange& ranks) = 0;
   virtual std::int64_t payload_bound(std::uint64_t step) = 0;
   virtual void load_states(const std::string& path) = 0;
   virtual void save_states(const std::string& path) = 0;
@@ -41,6 +45,9 @@ class CodecFactory {
   const rt::ProgramInfo& info() const { return *info_; }
   std::string fingerprint() const;  // 32 hexadecimal digits
   std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;
+  // One payload that stands for those of all ranks (payload_sum.h).
+  std::vector<std::uint8_t> sum_payloads(
+      Shape shape, std::span<const std::vector<std::uint8_t>> payloads, std::uint64_t step) const;
 
  private:
   const RunOptions& options_;

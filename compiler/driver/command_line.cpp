@@ -198,6 +198,8 @@ void add_run(Registry& registry) {
       ->type_name("X.npy");
   add_states(command, *options);
   command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
+  command->add_flag("--sum-payloads", options->sum_payloads,
+                    "with --ranks: payloads are added field by field and decoded once");
   command
       ->add_option("--repeat-to", options->repeat_to_bytes,
                    "repeats the gradient up to this many bytes")

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <mutex>
 
 #include "codegen/emulator/driver.h"
 #include "compiler/driver/exit_code.h"
@@ -32,6 +33,41 @@ class DeviceBuffer {
  private:
   std::shared_ptr<const rt::GpuDevice> device_;
   rt::GpuMemory memory_;
+};
+
+// Ranks of one process share the device, one at a time: an emulated one runs on one thread.
+class Turn {
+ public:
+  Turn() : lock_(mutex()) {}
+  template <typename Call>
+  auto given_up_for(const Call& call) {
+    lock_.unlock();
+    auto result = call();
+    lock_.lock();
+    return result;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::unique_lock<std::mutex> lock_;
+};
+
+class TurnsOverRanks : public rt::RankExchange {
+ public:
+  TurnsOverRanks(rt::RankExchange& ranks, Turn& turn) : ranks_(ranks), turn_(turn) {}
+  rt::Result<rt::RankStatus> exchange(const rt::CollectiveCall& call) override {
+    return turn_.given_up_for([&] { return ranks_.exchange(call); });
+  }
+  rt::Result<rt::RankStatus> agree(rt::RankStatus own) override {
+    return turn_.given_up_for([&] { return ranks_.agree(own); });
+  }
+
+ private:
+  rt::RankExchange& ranks_;
+  Turn& turn_;
 };
 
 class GpuCodec : public Codec {
@@ -75,6 +111,18 @@ class GpuCodec : public Codec {
     timed([&] { return session_.finish({&from, 1}, {&to, 1}, step, nullptr); });
     collect();
     download(to, sum);
+  }
+
+  void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
+            rt::RankExchange& ranks) override {
+    Turn turn;
+    TurnsOverRanks turns(ranks, turn);
+    const std::vector<float> values = to_f32(gradient);
+    const rt::GpuAddress from = upload(tensor_, values);
+    const rt::GpuAddress to = other_.reserve(update.size_bytes());
+    timed([&] { return session_.sync({&from, 1}, {&to, 1}, step, nullptr, turns); });
+    collect();
+    download(to, update);
   }
 
   std::int64_t payload_bound(std::uint64_t step) override {

@@ -2,6 +2,8 @@
 // --interpret).
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
@@ -24,6 +26,37 @@ void extend_signs(DType dtype, std::vector<std::uint64_t>& elements) {
     x = static_cast<std::uint64_t>(static_cast<std::int64_t>(x << unused) >> unused);
   }
 }
+
+// Every collective of the interpreter is all ranks' arrays, gathered.
+class MeetingOverRanks : public interp::Meeting {
+ public:
+  MeetingOverRanks(rt::RankExchange& ranks, std::uint32_t world) : ranks_(ranks), world_(world) {}
+
+  std::vector<interp::Array> meet(std::size_t, interp::Array array) override {
+    const std::size_t elements = array.bits.size();
+    std::vector<std::uint64_t> gathered(elements * world_);
+    const auto all = ranks_.exchange(
+        {{.kind = rt::CollectiveKind::AllGather}, kU64, bytes_of(array.bits), bytes_of(gathered)});
+    is_over_ = !all || *all != rt::RankStatus::Good;
+    if (is_over_) return {};
+    std::vector<interp::Array> ranks(world_, array);
+    for (std::size_t w = 0; w < world_; ++w) {
+      const auto begin = gathered.begin() + static_cast<std::ptrdiff_t>(w * elements);
+      ranks[w].bits.assign(begin, begin + static_cast<std::ptrdiff_t>(elements));
+    }
+    return ranks;
+  }
+  bool is_over() const { return is_over_; }
+
+ private:
+  static std::span<std::uint8_t> bytes_of(std::vector<std::uint64_t>& words) {
+    return {reinterpret_cast<std::uint8_t*>(words.data()), words.size() * sizeof(std::uint64_t)};
+  }
+
+  rt::RankExchange& ranks_;
+  std::uint32_t world_;
+  bool is_over_ = false;
+};
 
 class InterpreterCodec : public Codec {
  public:
@@ -80,6 +113,28 @@ class InterpreterCodec : public Codec {
         *program_, ir::FunctionKind::Finish, inputs_of(rt::ConstTensorView(sum), step)));
     states_ = out.states;
     take_output(out, sum);
+  }
+
+  void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
+            rt::RankExchange& ranks) override {
+    if (update.empty()) return;
+    const interp::Inputs inputs = inputs_of(gradient, step);
+    const bool is_finite = std::ranges::all_of(inputs.gradient, [](float x) { return std::isfinite(x); });
+    if (value_or_throw(ranks.agree(is_finite ? rt::RankStatus::Good : rt::RankStatus::NonFinite)) !=
+        rt::RankStatus::Good) {
+      std::ranges::fill(update, std::numeric_limits<float>::quiet_NaN());
+      return;
+    }
+    MeetingOverRanks meeting(ranks, inputs.world);
+    const auto out = interp::run(*program_, ir::FunctionKind::Sync, inputs, &meeting);
+    const rt::RankStatus own = out ? rt::RankStatus::Good : rt::RankStatus::Failed;
+    const auto all = meeting.is_over() ? own : value_or_throw(ranks.agree(own));
+    value_or_throw(out);
+    if (all != rt::RankStatus::Good) {
+      value_or_throw(rt::Status(rt::fail(rt::ErrorKind::CheckFailed, "another rank failed")));
+    }
+    states_ = out->states;
+    take_output(*out, update);
   }
 
   std::int64_t payload_bound(std::uint64_t step) override {

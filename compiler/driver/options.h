@@ -53,6 +53,7 @@ struct RunOptions {
   std::uint32_t worker = 0, world = 1;
   std::string state_in, state_out;
   bool ranks = false;                // the inputs are the ranks of one step
+  bool sum_payloads = false;         // of ranks: joined field by field, decoded once
   std::int64_t repeat_to_bytes = 0;  // the gradient is repeated up to this size, for timing
   bool interpret = false;            // through the IR's interpreter, for tests
   bool json = false;

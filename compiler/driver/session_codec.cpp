@@ -9,7 +9,9 @@
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/image/fingerprint.h"
+#include "runtime/session/payload_sum.h"
 #include "runtime/session/session.h"
+#include "runtime/session/tensor_facts.h"
 
 namespace cinch::driver {
 
@@ -38,6 +40,10 @@ class SessionCodec : public Codec {
   void finish(std::span<float> sum, std::uint64_t step) override {
     const Cancellable scope;
     value_or_throw(session_.finish(sum, rt::TensorView(sum), step));
+  }
+  void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
+            rt::RankExchange& ranks) override {
+    value_or_throw(session_.sync(gradient, rt::TensorView(update), step, ranks));
   }
   std::int64_t payload_bound(std::uint64_t step) override {
     return value_or_throw(session_.payload_bound(step));
@@ -93,16 +99,26 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
       info_ = &loaded_->info();
     }
   }
-  if (info_->has_sync) {
-    throw CommandError(ExitCode::Unavailable, info_->name +
-                                                  " synchronises by a `sync` body, which "
-                                                  "this version checks but does not run");
-  }
 }
 
 std::string CodecFactory::fingerprint() const {
   const std::array<std::uint64_t, 2> words = rt::fingerprint(info());
   return fmt::format("{:016x}{:016x}", words[1], words[0]);
+}
+
+std::vector<std::uint8_t> CodecFactory::sum_payloads(
+    Shape shape, std::span<const std::vector<std::uint8_t>> payloads, std::uint64_t step) const {
+  rt::ParameterValues parameters(info());
+  for (const sema::Binding& binding : bindings_) {
+    value_or_throw(parameters.set(binding.name, binding.value), "--set");
+  }
+  rt::TensorFacts facts = rt::facts_for(info(), {shape.rows, shape.cols});
+  facts.world = static_cast<std::uint32_t>(payloads.size());
+  const rt::PayloadHeader header = value_or_throw(rt::read_payload_header(payloads.front()));
+  const rt::PayloadExpectation expected{&info(), rt::fingerprint(info()), header.decode_hash,
+                                        rt::host_env(facts, parameters, step)};
+  const std::vector<std::span<const std::uint8_t>> views(payloads.begin(), payloads.end());
+  return value_or_throw(rt::sum_payloads(expected, views));
 }
 
 std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,

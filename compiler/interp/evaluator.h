@@ -45,7 +45,7 @@ class CallContext {
 class Evaluator {
  public:
   /// `exchange` may be null: then world is 1.
-  Evaluator(CallContext& context, const ir::Function& function, Exchange* exchange)
+  Evaluator(CallContext& context, const ir::Function& function, Meeting* exchange)
       : call_(context), function_(function), exchange_(exchange), values_(function.values.size()) {}
 
   void run() { run_region(function_.body); }
@@ -105,7 +105,7 @@ class Evaluator {
 
   CallContext& call_;
   const ir::Function& function_;
-  Exchange* exchange_;
+  Meeting* exchange_;
   std::vector<Array> values_;
 };
 

@@ -10,13 +10,24 @@
 namespace cinch::interp {
 
 /// Ranks call `meet` the same number of times in the same order, each from a thread of its own.
-class Exchange {
+class Meeting {
  public:
-  explicit Exchange(std::size_t num_ranks) : arrived_(num_ranks), num_left_(num_ranks) {}
+  Meeting() = default;
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  virtual ~Meeting() = default;
 
   /// Gives all ranks' arrays in rank order once every rank has come. Empty where a rank has left:
   /// the others can never meet again.
-  std::vector<Array> meet(std::size_t rank, Array array);
+  virtual std::vector<Array> meet(std::size_t rank, Array array) = 0;
+};
+
+/// Of ranks that are threads.
+class Exchange : public Meeting {
+ public:
+  explicit Exchange(std::size_t num_ranks) : arrived_(num_ranks), num_left_(num_ranks) {}
+
+  std::vector<Array> meet(std::size_t rank, Array array) override;
   /// The rank will not come any more (it has ended or failed).
   void leave();
 

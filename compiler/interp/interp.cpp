@@ -85,7 +85,7 @@ Array stored(Array array) {
 }
 
 Outputs run_function(const ir::Program& program, FunctionKind kind, const Inputs& inputs,
-                     Exchange* exchange) {
+                     Meeting* exchange) {
   const ir::Function& function = find(program, kind);
   CallContext call(program, inputs);
   Evaluator evaluator(call, function, exchange);
@@ -119,11 +119,12 @@ Inputs inputs_for(std::span<const float> gradient) {
   return inputs;
 }
 
-rt::Result<Outputs> run(const ir::Program& program, FunctionKind kind, const Inputs& inputs) {
+rt::Result<Outputs> run(const ir::Program& program, FunctionKind kind, const Inputs& inputs,
+                        Meeting* meeting) {
   return guarded([&] {
     const Inputs all = complete(program, kind, inputs);
     if (is_non_finite(kind, all)) return non_finite_outputs(program, kind, all);
-    return run_function(program, kind, all, nullptr);
+    return run_function(program, kind, all, meeting);
   });
 }
 

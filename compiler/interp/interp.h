@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/interp/array.h"
+#include "compiler/interp/exchange.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
 
@@ -56,8 +57,9 @@ Inputs inputs_for(std::span<const float> gradient);
 
 /// Runs one function. Errors: CheckFailed (a check or assert; names its message), InvalidArgument
 /// (inputs that do not fit), OutOfRange, Overflow (sizes). An index out of bounds that no check
-/// stopped is Internal. With world > 1, a `sync` needs run_ranks.
-rt::Result<Outputs> run(const ir::Program& program, ir::FunctionKind kind, const Inputs& inputs);
+/// stopped is Internal. With world > 1, a `sync` needs `meeting` or run_ranks.
+rt::Result<Outputs> run(const ir::Program& program, ir::FunctionKind kind, const Inputs& inputs,
+                        Meeting* meeting = nullptr);
 
 /// Runs sync (or any function) on several ranks in lock step: collectives meet in rank order.
 /// `ranks[w]` gets worker w and world ranks.size(). When one rank's gradient holds a non-finite

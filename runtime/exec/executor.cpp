@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/exec/float_environment.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -91,6 +93,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
         return run_while(step);
       case StepKind::For:
         return run_for(step);
+      case StepKind::Collective:
+        return meet(step);
     }
     return fail(ErrorKind::Internal, "a step of no kind");
   }
@@ -218,6 +222,19 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return move_chunks(size_bytes, [to, from](std::int64_t begin, std::int64_t bytes) {
       std::memcpy(to + begin, from + begin, static_cast<std::size_t>(bytes));
     });
+  }
+
+  Result<Next> meet(const Step& step) const {
+    if (inputs_.ranks == nullptr) return fail(ErrorKind::Internal, "a collective without ranks");
+    const DefaultFloatEnvironment environment;
+    const auto status = inputs_.ranks->exchange(
+        {*step.collective,
+         image_.buffers[step.index].dtype,
+         {bytes_of(step.index2), static_cast<std::size_t>(size_of(step.index2))},
+         {bytes_of(step.index), static_cast<std::size_t>(size_of(step.index))}});
+    if (!status) return tl::unexpected<Error>(status.error());
+    if (*status == RankStatus::Failed) return fail(ErrorKind::CheckFailed, "another rank failed");
+    return *status == RankStatus::Good ? Next::Go : Next::Stop;
   }
 
   Result<Next> check_host(const Step& step) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/task_runner.h"
 #include "runtime/image/image.h"
@@ -44,10 +45,11 @@ struct CallInputs {
   DrawWords draw{};
   std::span<void* const> buffers;  // by BufferIndex; null where the entry does not touch it
   std::span<const std::int64_t> buffer_bytes;  // by BufferIndex
+  RankExchange* ranks = nullptr;               // of Sync; outlives the call
 };
 
 struct CallOutcome {
-  /// A non-finite gradient value was seen; the steps after that launch did not run.
+  /// A non-finite gradient value was seen, by any of the ranks; the steps after that did not run.
   bool non_finite = false;
   AccessCounts accesses;
 };
@@ -63,7 +65,8 @@ class Executor {
 
   /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
-  /// for a count). Non-finite is found before a failed check of the same launch.
+  /// for a count); of a collective also those of RankExchange, and CheckFailed where another rank has
+  /// failed. Non-finite is found before a failed check of the same launch.
   Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs) const;
 
  private:

@@ -57,6 +57,7 @@ Status gpu_fault(const ProgramImage& image, std::uint32_t failed) {
     const std::uint32_t word = failed & ~kPayloadFaultBit;
     return payload_fault(image.info, static_cast<PayloadFault>(word & 0xff), word >> 8);
   }
+  if ((failed & kRankFaultBit) != 0) return fail(ErrorKind::CheckFailed, "another rank failed");
   if ((failed & kConditionBit) != 0) {
     const Status named = gpu_fault(image, failed & ~kConditionBit);
     return fail(named.error().kind, "this does not hold: " + named.error().message);

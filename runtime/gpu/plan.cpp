@@ -45,6 +45,11 @@ class Planner {
         return add_while(step);
       case StepKind::For:
         return add_for(step);
+      case StepKind::Collective:
+        return launch({.arg0 = step.index,
+                       .arg1 = step.index2,
+                       .meeting = PlannedMeeting::Exchange,
+                       .collective = *step.collective});
     }
     CINCH_BUG("a step of no kind");
   }

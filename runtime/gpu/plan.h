@@ -1,5 +1,5 @@
-// From the steps of an entry to a list of launches that needs no host in between: branches and
-// rounds become conditions that kernels look at on the device.
+// From the steps of an entry to a list of launches that needs no host in between, but where ranks
+// meet: branches and rounds become conditions that kernels look at on the device.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,6 +16,13 @@ struct PlannedBound {
   std::int64_t most = 0;
 };
 
+// What the host does with the other ranks between launches.
+enum class PlannedMeeting : std::uint8_t {
+  None,
+  Exchange,  // `collective`: to buffer arg0 from buffer arg1
+  Agree,     // that all have come to the end
+};
+
 struct PlannedLaunch {
   bool is_service = false;
   std::uint32_t index = 0;  // of the image's kernel, or a GpuService
@@ -23,6 +30,8 @@ struct PlannedLaunch {
   std::int64_t value = 0;
   std::vector<GpuCondition> conditions;
   bool is_guarded = true;
+  PlannedMeeting meeting = PlannedMeeting::None;
+  CollectiveInfo collective;
   /// Reduces stored partials in part, by many blocks.
   bool is_fold() const { return !is_service && value == static_cast<std::int64_t>(GpuFold::Folds); }
 };

@@ -143,6 +143,17 @@ Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuA
   });
 }
 
+Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
+                        std::uint64_t step, GpuStream stream, RankExchange& ranks) {
+  return guarded([&]() -> Status {
+    constexpr EntryKind kKind = EntryKind::Sync;
+    if (!impl_->has(kKind)) return no_entry(info(), "sync");
+    if (Status status = check_step(step); !status) return status;
+    if (Status status = impl_->bind_tensors(kKind, gradients, updates); !status) return status;
+    return impl_->sync(step, stream, ranks, updates);
+  });
+}
+
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/gpu/program.h"
 #include "runtime/tuning/numbers.h"
@@ -97,6 +98,13 @@ class GpuSession {
   /// From sums over ranks (f32) to updates, as Session::finish; different memory.
   Status finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                 std::uint64_t step, GpuStream stream);
+
+  /// The program's `sync`, on all ranks at once: from gradients to updates, in different memory.
+  /// Waits for the stream wherever ranks meet; tensors meet one after another. Errors: those of
+  /// encode and of RankExchange, InvalidArgument (in a capture). Where another rank failed at a
+  /// tensor, that tensor's states stay and collect() says so.
+  Status sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
+              std::uint64_t step, GpuStream stream, RankExchange& ranks);
 
   /// Sends step and parameters of now for the next replay of a captured call of the kind; its
   /// memory stays as captured. Errors: InvalidArgument (no such call was made), Device.

@@ -142,8 +142,9 @@ bool GpuSession::Impl::is_narrow_service(const PlannedLaunch& step) const {
 
 void GpuSession::Impl::batch_steps() {
   for (Plan& plan : plans) {
-    plan.batches =
-        batch_launches(plan.steps, [this](const PlannedLaunch& step) { return is_narrow(step); });
+    plan.batches = batch_launches(plan.steps, [this](const PlannedLaunch& step) {
+      return step.meeting == PlannedMeeting::None && is_narrow(step);
+    });
     const bool has_lists =
         std::ranges::any_of(plan.batches, [](const GpuBatch& batch) { return batch.size > 1; });
     if (has_lists) plan.table = arena.add(sizeof(GpuStep) * plan.steps.size());

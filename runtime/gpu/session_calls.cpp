@@ -61,11 +61,13 @@ Status GpuSession::Impl::bind_tensors(EntryKind kind, std::span<const GpuAddress
     }
     return Ok{};
   };
-  if (kind == EntryKind::Encode || is_sum) {
-    const Status status = bind(gradients, BufferRole::Gradient, is_sum ? kF32 : options.dtype);
-    if (!status || !is_sum) return status;
+  // Of what goes through scratch a table has one place, at first the gradient's.
+  if (kind != EntryKind::Encode) {
+    const DType dtype = kind == EntryKind::DecodeAdd ? kF32 : options.dtype;
+    if (Status status = bind(outputs, BufferRole::Output, dtype); !status) return status;
   }
-  return bind(outputs, BufferRole::Output, kind == EntryKind::DecodeAdd ? kF32 : options.dtype);
+  if (!takes_gradient(kind) && !is_sum) return Ok{};
+  return bind(gradients, BufferRole::Gradient, is_sum ? kF32 : options.dtype);
 }
 
 // Where fields lie in the caller's payloads while every count stands for its bound.

@@ -48,6 +48,7 @@ struct GpuSession::Impl {
   Status plan_init(Plan& plan);
   Status plan_decode(EntryKind kind, Plan& plan);
   Status plan_finish(Plan& plan);
+  Status plan_sync(Plan& plan);
   Result<std::int64_t> most(HostExprId expr) const;
   Status measure();
   Status measure_tensor(std::size_t tensor);
@@ -96,15 +97,28 @@ struct GpuSession::Impl {
   Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
 
+  // ---- session_sync.cpp ----
+  class Meetings;
+  Status sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
+              std::span<const GpuAddress> updates);
+  Status begin_sync(std::uint64_t step, GpuStream stream);
+  /// As kernels look at them. Errors: those of formulas, Device.
+  Result<bool> hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
+                    std::uint64_t step, GpuStream stream) const;
+
   const ProgramImage& image() const { return program->image(); }
   const ProgramInfo& info() const { return program->info(); }
   const GpuDevice& device() const { return *program->device(); }
   std::size_t num_tensors() const { return facts.size(); }
   Plan& plan_of(EntryKind kind) { return plans[static_cast<std::size_t>(kind)]; }
   bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
-  // Init shares the table of encode: neither has the other's buffers.
+  static bool takes_gradient(EntryKind kind) {
+    return kind == EntryKind::Encode || kind == EntryKind::Sync;
+  }
+  // Init shares the table of what takes the gradient: neither has the other's buffers.
   Call& call_of(EntryKind kind) {
-    return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? EntryKind::Encode : kind)];
+    const EntryKind first = has(EntryKind::Sync) ? EntryKind::Sync : EntryKind::Encode;
+    return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? first : kind)];
   }
   HostEnv env(std::size_t tensor, std::uint64_t step) const {
     return host_env(facts[tensor], parameters, step);

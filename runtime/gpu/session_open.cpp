@@ -52,7 +52,8 @@ Status GpuSession::Impl::open(GpuStream stream) {
   }
   if (Status status = set_parameters(); !status) return status;
   for (const EntryKind kind :
-       {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd, EntryKind::Finish}) {
+       {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd, EntryKind::Finish,
+        EntryKind::Sync}) {
     if (Status status = plan(kind); !status) return status;
   }
   if (Status status = measure(); !status) return status;
@@ -113,6 +114,8 @@ Status GpuSession::Impl::plan(EntryKind kind) {
       return plan_encode(plan_of(kind));
     case EntryKind::Finish:
       return plan_finish(plan_of(kind));
+    case EntryKind::Sync:
+      return plan_sync(plan_of(kind));
     default:
       return plan_decode(kind, plan_of(kind));
   }
@@ -137,6 +140,31 @@ Status GpuSession::Impl::plan_encode(Plan& plan) {
     plan.steps.push_back(service(GpuService::FindNonFinite, gradient));
   }
   plan.steps.push_back(service(GpuService::Seal));
+  return has(EntryKind::Init) ? plan_init(plan_of(EntryKind::Init)) : Ok{};
+}
+
+Status GpuSession::Impl::plan_sync(Plan& plan) {
+  const BufferIndex gradient = buffer_of(BufferRole::Gradient),
+                    output = buffer_of(BufferRole::Output);
+  const std::uint32_t type = options.dtype == kF16 ? 1 : 2;
+  if (!is_f32()) plan.steps.push_back(service(GpuService::Widen, gradient, type));
+  Plan entry;
+  if (Status status = plan_entry(EntryKind::Sync, entry); !status) return status;
+  entry.steps.push_back({.meeting = PlannedMeeting::Agree});
+  for (PlannedLaunch& step : entry.steps) {
+    // A rank tells the others which it is: failed, or non-finite.
+    if (step.meeting != PlannedMeeting::None && !image().messages.empty()) {
+      plan.steps.push_back(service(GpuService::FindNonFinite, gradient));
+    }
+    plan.steps.push_back(std::move(step));
+  }
+  plan.steps.push_back(
+      service(GpuService::Commit, output, static_cast<std::uint32_t>(EntryKind::Sync)));
+  if (!is_f32()) {
+    PlannedLaunch narrow = service(GpuService::Narrow, output, type);
+    narrow.value = 1;
+    plan.steps.push_back(narrow);
+  }
   return has(EntryKind::Init) ? plan_init(plan_of(EntryKind::Init)) : Ok{};
 }
 
@@ -284,7 +312,7 @@ void GpuSession::Impl::place_buffers(EntryKind kind) {
       entry.set_buffer(b, own_address(t, b));
     }
     const bool adds_apart = kind == EntryKind::DecodeAdd && !has(EntryKind::DecodeAdd);
-    if (scratch_in[t] != GpuArena::kNone && kind == EntryKind::Encode) {
+    if (scratch_in[t] != GpuArena::kNone && takes_gradient(kind)) {
       entry.set_buffer(buffer_of(BufferRole::Gradient), arena.address(scratch_in[t]));
     }
     if (scratch_out[t] != GpuArena::kNone &&

@@ -118,6 +118,8 @@ const char* gpu_service_name(GpuService service);
 inline constexpr std::uint32_t kPayloadFaultBit = std::uint32_t{1} << 31;
 /// Set beside the number of a message that names a condition which does not hold.
 inline constexpr std::uint32_t kConditionBit = std::uint32_t{1} << 30;
+/// Written by the host, at a tensor where another rank failed.
+inline constexpr std::uint32_t kRankFaultBit = std::uint32_t{1} << 29;
 enum class PayloadFault : std::uint32_t {
   Magic = 1,
   Version,

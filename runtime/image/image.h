@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@ using BufferIndex = std::uint32_t;
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
 enum class BufferRole : std::uint8_t {
-  Gradient,  // encode's (finish's) input, f32, n elements
-  Output,    // decode's (finish's) output, f32, n elements
+  Gradient,  // encode's, finish's or sync's input, f32, n elements
+  Output,    // decode's, finish's or sync's output, f32, n elements
   Field,     // wire field role_index
   Count,  // one u32: ProgramInfo::counts entry role_index (wire counts of decode are filled by the
           // executor)
@@ -80,17 +81,32 @@ enum class StepKind : std::uint8_t {
   While,  // at most `expr` times: run `cond`, stop unless buffer `index` (u8) element 0 is nonzero,
           // run `body`
   For,    // i from `expr` to `expr2`: write i (i64) to buffer `index`, run `body`
+  Collective,  // with all ranks: buffer `index` from buffer index2, as `collective` says
+};
+
+enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, AllToAll, ReduceScatter, Broadcast };
+// Element by element, in rank order; the mean is the sum divided by the number of ranks.
+enum class RankReduction : std::uint8_t { None, Sum, Mean, Min, Max };
+
+struct CollectiveInfo {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  RankReduction reduction = RankReduction::None;
+  std::uint32_t root = 0;  // of Broadcast
+  friend bool operator==(const CollectiveInfo&, const CollectiveInfo&) = default;
 };
 
 struct Step {
   StepKind kind = StepKind::Launch;
   std::uint32_t index = kNoIndex, index2 = kNoIndex;
   HostExprId expr, expr2;
+  std::optional<CollectiveInfo> collective;
   std::vector<Step> cond, body, orelse;
+  // Does `index2` name a buffer that is read?
+  bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
 };
 
-enum class EntryKind : std::uint8_t { Init, Encode, Decode, DecodeAdd, Finish };
-inline constexpr std::size_t kNumEntries = 5;
+enum class EntryKind : std::uint8_t { Init, Encode, Decode, DecodeAdd, Finish, Sync };
+inline constexpr std::size_t kNumEntries = 6;
 
 struct Entry {
   bool present = false;

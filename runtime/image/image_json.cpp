@@ -78,9 +78,13 @@ void describe(A& a, KernelInfo& x) {
   a("bytes_read", x.bytes_read)("bytes_written", x.bytes_written)("cuda", x.cuda);
 }
 template <typename A>
+void describe(A& a, CollectiveInfo& x) {
+  a("kind", x.kind)("reduction", x.reduction)("root", x.root);
+}
+template <typename A>
 void describe(A& a, Step& x) {
   a("kind", x.kind)("index", x.index)("index2", x.index2)("expr", x.expr)("expr2", x.expr2);
-  a("cond", x.cond)("body", x.body)("orelse", x.orelse);
+  a("collective", x.collective)("cond", x.cond)("body", x.body)("orelse", x.orelse);
 }
 template <typename A>
 void describe(A& a, Entry& x) {

@@ -179,6 +179,8 @@ class Validator {
         step.kind == StepKind::If || step.kind == StepKind::While || step.kind == StepKind::For;
     require(is_control || (step.cond.empty() && step.body.empty() && step.orelse.empty()), place,
             "a plain step with steps inside");
+    require(step.collective.has_value() == (step.kind == StepKind::Collective), place,
+            "a collective where none is due");
     switch (step.kind) {
       case StepKind::Launch:
         return require(step.index < image_.kernels.size(), place, "no such kernel");
@@ -206,8 +208,29 @@ class Validator {
         check_int(step.expr, place);
         check_int(step.expr2, place);
         return check_steps(step.body, place + " body", depth + 1);
+      case StepKind::Collective:
+        check_step_buffer(step.index, place, 0);
+        check_step_buffer(step.index2, place, 0);
+        if (step.collective) check_collective(step, place);
+        return;
     }
     fault(place + ": no such kind of step");
+  }
+
+  void check_collective(const Step& step, const std::string& place) {
+    const CollectiveInfo& collective = *step.collective;
+    const bool joins = collective.kind == CollectiveKind::AllReduce ||
+                       collective.kind == CollectiveKind::ReduceScatter;
+    require(collective.kind <= CollectiveKind::Broadcast, place, "no such collective");
+    require(collective.reduction <= RankReduction::Max &&
+                joins == (collective.reduction != RankReduction::None),
+            place, "no such reduction");
+    if (!fault_.empty()) return;
+    const BufferInfo &to = image_.buffers[step.index], &from = image_.buffers[step.index2];
+    require(to.dtype == from.dtype && to.storage_bits == from.storage_bits &&
+                to.storage_bits % 8 == 0,
+            place, "a collective between types");
+    require(step.index != step.index2, place, "a collective in place");
   }
 
   // storage_bits 0: any.

@@ -161,6 +161,15 @@ Status Session::finish(std::span<const float> sum, TensorView update, std::uint6
   });
 }
 
+Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
+                     RankExchange& ranks) {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    impl_->committed.reset();
+    return impl_->sync(gradient, update, step, ranks);
+  });
+}
+
 Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;

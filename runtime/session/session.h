@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/memory_source.h"
@@ -100,6 +101,13 @@ class Session {
   /// throughout and leaves the states. `update` may be `sum`'s memory.
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
+  /// The program's `sync`, on all ranks at once: from this rank's gradient to the update, the same
+  /// on all. Where the gradient of one rank holds a non-finite value, the updates of all are NaN
+  /// throughout and no states advance. `update` may be the gradient's memory. Errors: those of
+  /// encode and of RankExchange; CheckFailed also where another rank failed; the states of all ranks
+  /// are then as before. A rank that gets another error has not met the others: they wait.
+  Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
+
   /// Makes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
   /// this type takes from `options().memory`, so that the call itself takes none; `is_in_place`: a
   /// finish whose update is its sum's memory. Errors: InvalidArgument, OutOfMemory, Overflow.
@@ -108,7 +116,7 @@ class Session {
   /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
   void set_tuning(const CpuTuning& tuning);
 
-  /// Takes back what the last call, an encode or finish that succeeded, did to the states. Once.
+  /// Takes back what the last call, an encode, finish or sync that succeeded, did to the states. Once.
   void take_back();
 
   /// The stored bytes of a state, by index of ProgramInfo::states.

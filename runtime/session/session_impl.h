@@ -23,6 +23,9 @@ struct Session::Impl {
   Status decode_add(std::span<const std::uint8_t> bytes, std::span<float> out, std::uint64_t step);
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
+  Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
+              RankExchange& ranks);
+
   const ProgramInfo& info() const { return program->info(); }
   bool has(EntryKind kind) const {
     return program->image().entries[static_cast<std::size_t>(kind)].present;
@@ -40,7 +43,7 @@ struct Session::Impl {
   bool needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const;
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
-  Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
+  Result<CallOutcome> run(EntryKind kind, std::uint64_t step, RankExchange* ranks = nullptr);
   /// The new values of states become theirs: the last thing that a call does.
   void commit(EntryKind kind);
   /// The elements as f32: the tensor itself, or a converted copy.
@@ -57,6 +60,10 @@ struct Session::Impl {
   Status bind_fields_for_decode(const PayloadView& view);
   Status run_finish(std::span<const float> sum, float* update, bool& non_finite,
                     std::uint64_t step);
+  /// True where the gradient of some rank holds a non-finite value.
+  Result<bool> run_sync(const float* gradient, float* update, std::uint64_t step,
+                        RankExchange& ranks);
+  Result<RankStatus> own_status(const Result<CallOutcome>& outcome, const float* gradient);
 
   std::shared_ptr<const LoadedProgram> program;
   SessionOptions options;

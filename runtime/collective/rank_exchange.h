@@ -1,0 +1,48 @@
+// How one rank of a `sync` reaches the others: every collective of the program is one exchange, and
+// one last agreement ends the call. With each of them travels how the rank's own call goes, so that
+// no rank waits for one that has stopped, and none takes a step that another one does not.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/error.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+/// How a rank's call goes; the worst of all ranks' is what counts: a non-finite gradient before a
+/// failed check, since the one may be why the other failed.
+enum class RankStatus : std::uint8_t { Good, Failed, NonFinite };
+
+struct CollectiveCall {
+  CollectiveInfo collective;
+  DType dtype;                          // of the elements; stored in 8, 16, 32 or 64 bits
+  std::span<const std::uint8_t> input;  // the same number of bytes on all ranks
+  std::span<std::uint8_t> output;       // written only where all ranks are Good
+};
+
+/// Each rank makes the same calls in the same order; after a status other than Good, or an error, no
+/// more of the same synchronisation. The floating-point environment is the default one.
+class RankExchange {
+ public:
+  RankExchange() = default;
+  RankExchange(const RankExchange&) = delete;
+  RankExchange& operator=(const RankExchange&) = delete;
+  virtual ~RankExchange() = default;
+
+  /// By a rank that is Good. Sums, minima and maxima are joined in rank order.
+  /// Errors: Cancelled (another rank has left), Internal (ranks that are not at the same collective).
+  virtual Result<RankStatus> exchange(const CollectiveCall& call) = 0;
+  /// By a rank that has come to the end (Good) or cannot go on. Errors: as above.
+  virtual Result<RankStatus> agree(RankStatus own) = 0;
+};
+
+/// A world of one rank.
+class LoneRank : public RankExchange {
+ public:
+  Result<RankStatus> exchange(const CollectiveCall& call) override;
+  Result<RankStatus> agree(RankStatus own) override;
+};
+
+}  // namespace cinch::rt

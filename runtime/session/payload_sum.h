@@ -1,0 +1,24 @@
+// Payloads of all ranks joined field by field, without decoding: for wires whose every field says
+// how it adds up.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/core/program_info.h"
+#include "runtime/payload/payload.h"
+
+namespace cinch::rt {
+
+/// Does every field have a `by`, and is none counted?
+bool has_summable_wire(const ProgramInfo& info);
+
+/// One payload that stands for those of all ranks, by rank: floats added in f32 (f64) in rank order
+/// and rounded once to the field's type, integers exactly; marked where any of them is. Errors:
+/// InvalidArgument (a wire that is not summable, no payload), Overflow (a sum of integers that its
+/// field's type does not hold), those of read_payload.
+Result<std::vector<std::uint8_t>> sum_payloads(
+    const PayloadExpectation& expected, std::span<const std::span<const std::uint8_t>> payloads);
+
+}  // namespace cinch::rt
