@@ -89,17 +89,15 @@ void print_entry(const std::string& name, const json& entry) {
 }
 
 void print_protocol(const json& collectives) {
-  fmt::print("protocol  {} collectives; the kernels between them are not planned in this version\n",
-             collectives.size());
+  fmt::print("protocol  {} collectives\n", collectives.size());
   for (const json& each : collectives) {
     fmt::print("  {:<15} {}, {} bytes\n", each["name"].get<std::string>(),
                each["type"].get<std::string>(), each["bytes"].get<std::int64_t>());
   }
 }
 
-void print_exchange(const json& report) {
-  print_payload(report["payload"]);
-  for (const char* name : {"encode", "decode", "decode_add", "finish"}) {
+void print_entries(const json& report) {
+  for (const char* name : {"encode", "decode", "decode_add", "finish", "sync"}) {
     if (report.contains(name)) print_entry(name, report[name]);
   }
   fmt::print("workspace {} bytes: {}\n", report["workspace_bytes"].get<std::int64_t>(),
@@ -112,8 +110,9 @@ void print_explanation(const json& report) {
   if (report.contains("collectives")) {
     print_protocol(report["collectives"]);
   } else {
-    print_exchange(report);
+    print_payload(report["payload"]);
   }
+  print_entries(report);
   for (const json& state : report["states"]) {
     fmt::print("state     {}: {}, {} bytes, {}\n", state["name"].get<std::string>(),
                state["type"].get<std::string>(), state["bytes"].get<std::int64_t>(),

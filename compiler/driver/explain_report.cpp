@@ -77,9 +77,10 @@ class Report {
     report["safety"] = safety();
     if (info_.has_sync) {
       report["collectives"] = collectives();
-      return report;
+    } else {
+      report["payload"] = payload();
+      report["aggregation"] = aggregation_text(info_.aggregation);
     }
-    report["payload"] = payload();
     for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
       const auto kind = static_cast<rt::EntryKind>(i);
       if (kernels_.entries[i].present && kind != rt::EntryKind::Init) {
@@ -89,7 +90,6 @@ class Report {
     const HostExprId workspace = workspace_bytes();
     report["workspace"] = text(workspace);
     report["workspace_bytes"] = value(workspace);
-    report["aggregation"] = aggregation_text(info_.aggregation);
     return report;
   }
 
@@ -165,6 +165,7 @@ class Report {
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode   ? ir::FunctionKind::Encode
                        : kind == rt::EntryKind::Finish ? ir::FunctionKind::Finish
+                       : kind == rt::EntryKind::Sync   ? ir::FunctionKind::Sync
                                                        : ir::FunctionKind::Decode;
     request.adds_output = kind == rt::EntryKind::DecodeAdd;
     request.env = env_;

@@ -9,6 +9,7 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/service/whole_file.h"
+#include "runtime/collective/rank_threads.h"
 #include "runtime/gpu/session.h"
 
 namespace cinch::driver {
@@ -36,39 +37,10 @@ class DeviceBuffer {
 };
 
 // Ranks of one process share the device, one at a time: an emulated one runs on one thread.
-class Turn {
- public:
-  Turn() : lock_(mutex()) {}
-  template <typename Call>
-  auto given_up_for(const Call& call) {
-    lock_.unlock();
-    auto result = call();
-    lock_.lock();
-    return result;
-  }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex one;
-    return one;
-  }
-  std::unique_lock<std::mutex> lock_;
-};
-
-class TurnsOverRanks : public rt::RankExchange {
- public:
-  TurnsOverRanks(rt::RankExchange& ranks, Turn& turn) : ranks_(ranks), turn_(turn) {}
-  rt::Result<rt::RankStatus> exchange(const rt::CollectiveCall& call) override {
-    return turn_.given_up_for([&] { return ranks_.exchange(call); });
-  }
-  rt::Result<rt::RankStatus> agree(rt::RankStatus own) override {
-    return turn_.given_up_for([&] { return ranks_.agree(own); });
-  }
-
- private:
-  rt::RankExchange& ranks_;
-  Turn& turn_;
-};
+std::mutex& device_turns() {
+  static std::mutex one;
+  return one;
+}
 
 class GpuCodec : public Codec {
  public:
@@ -115,12 +87,11 @@ class GpuCodec : public Codec {
 
   void sync(rt::ConstTensorView gradient, std::span<float> update, std::uint64_t step,
             rt::RankExchange& ranks) override {
-    Turn turn;
-    TurnsOverRanks turns(ranks, turn);
+    rt::RankTurn turn(ranks, device_turns());
     const std::vector<float> values = to_f32(gradient);
     const rt::GpuAddress from = upload(tensor_, values);
     const rt::GpuAddress to = other_.reserve(update.size_bytes());
-    timed([&] { return session_.sync({&from, 1}, {&to, 1}, step, nullptr, turns); });
+    timed([&] { return session_.sync({&from, 1}, {&to, 1}, step, nullptr, turn); });
     collect();
     download(to, update);
   }

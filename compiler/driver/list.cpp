@@ -30,7 +30,9 @@ std::string paper_of(const std::string& doc) {
   return paper.substr(std::min(paper.find_first_not_of(' '), paper.size()));
 }
 
+// Null where there is no payload.
 json payload_bits(const rt::ProgramInfo& info) {
+  if (info.has_sync) return {};
   const rt::ParameterValues parameters(info);
   HostEnv env;
   env.n = env.rows = kElements;

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <thread>
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
-#include "runtime/collective/rank_meeting.h"
+#include "runtime/collective/rank_threads.h"
 
 namespace cinch::driver {
 
@@ -66,26 +65,20 @@ RankGroup::RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t wor
 std::vector<std::vector<float>> RankGroup::sync(std::span<const rt::ConstTensorView> gradients,
                                                 std::uint64_t step) {
   const Cancellable scope;
-  rt::RankMeeting meeting(world(), Cancellable::flag());
   std::vector<std::vector<float>> updates(codecs_.size());
   std::vector<RankOutcome> outcomes(codecs_.size());
-  std::vector<std::thread> threads;
-  threads.reserve(codecs_.size());
-  for (std::uint32_t rank = 0; rank < world(); ++rank) {
-    threads.emplace_back([&, rank] {
-      CountingExchange ranks(meeting.door(rank));
-      try {
-        updates[rank].resize(static_cast<std::size_t>(gradients[rank].num_elems));
-        codecs_[rank]->sync(gradients[rank], updates[rank], step, ranks);
-      } catch (...) {
-        outcomes[rank].error = std::current_exception();
-        outcomes[rank].is_own_fault = !ranks.others_failed();
-      }
-      outcomes[rank].sent_bytes = ranks.sent_bytes();
-      meeting.leave();
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto run = [&](std::uint32_t rank, rt::RankExchange& door) {
+    CountingExchange ranks(door);
+    try {
+      updates[rank].resize(static_cast<std::size_t>(gradients[rank].num_elems));
+      codecs_[rank]->sync(gradients[rank], updates[rank], step, ranks);
+    } catch (...) {
+      outcomes[rank].error = std::current_exception();
+      outcomes[rank].is_own_fault = !ranks.others_failed();
+    }
+    outcomes[rank].sent_bytes = ranks.sent_bytes();
+  };
+  rt::run_rank_threads(world(), Cancellable::flag(), run);
   sent_bytes_ = 0;
   for (const RankOutcome& outcome : outcomes) {
     sent_bytes_ = std::max(sent_bytes_, outcome.sent_bytes);

@@ -52,8 +52,8 @@ void compile(const cinch_compiler_request& request) {
       make_program_image(front_end, program_of(request), target_of(request));
   if (image.info.has_sync) {
     throw ServiceError(Fault::Unavailable, image.info.name +
-                                               " synchronises by a `sync` body, which this "
-                                               "version checks but does not run");
+                                               " synchronises by a `sync` body, which "
+                                               "the C API does not run in this version");
   }
   const std::vector<std::uint8_t> bytes = rt::write_image(image);
   request.give_image(request.context, bytes.data(), bytes.size());

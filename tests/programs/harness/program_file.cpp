@@ -84,6 +84,10 @@ bool is_wrapper(const ProgramFile& program) {
          program.text.find("compressor " + program.name + " =") == std::string::npos;
 }
 
+bool is_protocol(const ProgramFile& program) {
+  return program.text.find("\n  sync(") != std::string::npos;
+}
+
 std::vector<ProgramFile> library_compositions() {
   std::vector<ProgramFile> programs;
   for (const ProgramFile& inner : compressors_of(CINCH_STDLIB_DIR)) {
@@ -107,13 +111,26 @@ std::vector<ProgramFile> library_compositions() {
   return programs;
 }
 
-std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder) {
+namespace {
+
+std::vector<ProgramFile> readable_programs(const std::filesystem::path& folder, bool are_protocols) {
   std::vector<ProgramFile> programs;
   for (const auto& path : find_programs(folder)) {
     auto program = read_program(path);
-    if (program && !is_wrapper(*program)) programs.push_back(std::move(*program));
+    if (program && !is_wrapper(*program) && is_protocol(*program) == are_protocols) {
+      programs.push_back(std::move(*program));
+    }
   }
   return programs;
+}
+
+}  // namespace
+
+std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder) {
+  return readable_programs(folder, false);
+}
+std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder) {
+  return readable_programs(folder, true);
 }
 
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs) {
@@ -125,6 +142,9 @@ std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs) {
 
 std::vector<ProgramFile> programs_for_cuda(bool is_long) {
   std::vector<ProgramFile> programs = compressors_of(CINCH_STDLIB_DIR);
+  for (ProgramFile& program : protocols_of(CINCH_STDLIB_DIR)) {
+    programs.push_back(std::move(program));
+  }
   for (ProgramFile& program : library_compositions()) {
     const bool is_short = program.name == "ef_of_onebit" || program.name == "momentum_of_qsgd";
     if (is_long || is_short) programs.push_back(std::move(program));

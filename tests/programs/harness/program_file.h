@@ -32,17 +32,21 @@ std::optional<ProgramFile> make_program(std::string name, std::string text);
 /// A file that defines a wrapper and no compressor to run.
 bool is_wrapper(const ProgramFile& program);
 
+/// A file whose compressor has a `sync` body: it runs over ranks.
+bool is_protocol(const ProgramFile& program);
+
 /// error_feedback around every compressor of the standard library and momentum around some, as
 /// programs of their own.
 std::vector<ProgramFile> library_compositions();
 
-/// The programs of a folder that can be read and are no wrappers.
+/// The programs of a folder that can be read and are neither wrappers nor protocols.
 std::vector<ProgramFile> compressors_of(const std::filesystem::path& folder);
+std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder);
 
 /// All of them; in a sample run the first, the fourth and so on.
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
 
-/// What CUDA text is tested with: the standard library and each wrapper around one of it; in a long
+/// What CUDA text is tested with: the standard library, protocols too, and each wrapper around one of it; in a long
 /// run all library_compositions and the programs of tests/programs; a sample_of in a sample run.
 std::vector<ProgramFile> programs_for_cuda(bool is_long);
 
