@@ -31,8 +31,8 @@ enum class SinkKind {
   CheckIndex,
   CheckHost,
   CheckUnique,
-  NonFinite,  // flags a non-finite gradient
-  Control,    // if, for, while
+  NonFinite,   // flags a non-finite gradient
+  Control,     // if, for, while
   Collective,  // with all ranks: `results` are what is sent and what is received
 };
 

@@ -226,8 +226,8 @@ void Planner::add_control(ir::OpId op_id) {
 void Planner::add_collective(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   const auto sent = op.operands[0], received = op.results[0];
-  const auto from = pc_.add_workspace(name(sent, "sent"), type(sent).dtype,
-                                      pc_.num_elems(type(sent)));
+  const auto from =
+      pc_.add_workspace(name(sent, "sent"), type(sent).dtype, pc_.num_elems(type(sent)));
   const int store = add_store({sent, from, false});
   Sink s{.kind = SinkKind::Collective, .op = op_id};
   s.buffer = pc_.add_workspace(name(received, "received"), type(received).dtype,

@@ -14,7 +14,8 @@ inline constexpr std::array<std::string_view, rt::kNumEntries> kEntryNames = {
     "init", "encode", "decode", "decode_add", "finish", "sync"};
 inline constexpr std::array<std::string_view, 5> kCollectiveNames = {
     "all_reduce", "all_gather", "all_to_all", "reduce_scatter", "broadcast"};
-inline constexpr std::array<std::string_view, 5> kReductionNames = {"none", "sum", "mean", "min", "max"};
+inline constexpr std::array<std::string_view, 5> kReductionNames = {"none", "sum", "mean", "min",
+                                                                    "max"};
 inline constexpr std::array<std::string_view, 4> kFieldSumNames = {"none", "sum", "min", "max"};
 inline constexpr std::array<std::string_view, 3> kGroupKindNames = {"tile", "row", "single"};
 inline constexpr std::array<std::string_view, 2> kKernelRoleNames = {"sweep", "finish"};

@@ -46,8 +46,9 @@ class CodecFactory {
   std::string fingerprint() const;  // 32 hexadecimal digits
   std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;
   // One payload that stands for those of all ranks (payload_sum.h).
-  std::vector<std::uint8_t> sum_payloads(
-      Shape shape, std::span<const std::vector<std::uint8_t>> payloads, std::uint64_t step) const;
+  std::vector<std::uint8_t> sum_payloads(Shape shape,
+                                         std::span<const std::vector<std::uint8_t>> payloads,
+                                         std::uint64_t step) const;
 
  private:
   const RunOptions& options_;

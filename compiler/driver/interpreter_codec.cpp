@@ -119,7 +119,8 @@ class InterpreterCodec : public Codec {
             rt::RankExchange& ranks) override {
     if (update.empty()) return;
     const interp::Inputs inputs = inputs_of(gradient, step);
-    const bool is_finite = std::ranges::all_of(inputs.gradient, [](float x) { return std::isfinite(x); });
+    const bool is_finite =
+        std::ranges::all_of(inputs.gradient, [](float x) { return std::isfinite(x); });
     if (value_or_throw(ranks.agree(is_finite ? rt::RankStatus::Good : rt::RankStatus::NonFinite)) !=
         rt::RankStatus::Good) {
       std::ranges::fill(update, std::numeric_limits<float>::quiet_NaN());

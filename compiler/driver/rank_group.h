@@ -13,8 +13,8 @@ class RankGroup {
  public:
   RankGroup(const CodecFactory& factory, Shape shape, std::uint32_t world);
 
-  /// One step of a program with a `sync`; gradients and updates by rank. Throws CommandError: of the
-  /// lowest rank that failed by itself.
+  /// One step of a program with a `sync`; gradients and updates by rank. Throws CommandError: of
+  /// the lowest rank that failed by itself.
   std::vector<std::vector<float>> sync(std::span<const rt::ConstTensorView> gradients,
                                        std::uint64_t step);
   /// Bytes that each rank handed to collectives in the last step: the most of all ranks.

@@ -263,8 +263,9 @@ void check_protocol(const rt::ProgramInfo& info, const RunOptions& options) {
   }
   if (!options.ranks && options.world != 1) {
     throw CommandError(ExitCode::Usage,
-                       info.name + " synchronises by a `sync` body: its ranks run together, with "
-                                   "--ranks and an input for each");
+                       info.name +
+                           " synchronises by a `sync` body: its ranks run together, with "
+                           "--ranks and an input for each");
   }
 }
 

@@ -22,8 +22,8 @@ struct CollectiveCall {
   std::span<std::uint8_t> output;       // written only where all ranks are Good
 };
 
-/// Each rank makes the same calls in the same order; after a status other than Good, or an error, no
-/// more of the same synchronisation. The floating-point environment is the default one.
+/// Each rank makes the same calls in the same order; after a status other than Good, or an error,
+/// no more of the same synchronisation. The floating-point environment is the default one.
 class RankExchange {
  public:
   RankExchange() = default;
@@ -32,7 +32,8 @@ class RankExchange {
   virtual ~RankExchange() = default;
 
   /// By a rank that is Good. Sums, minima and maxima are joined in rank order.
-  /// Errors: Cancelled (another rank has left), Internal (ranks that are not at the same collective).
+  /// Errors: Cancelled (another rank has left), Internal (ranks that are not at the same
+  /// collective).
   virtual Result<RankStatus> exchange(const CollectiveCall& call) = 0;
   /// By a rank that has come to the end (Good) or cannot go on. Errors: as above.
   virtual Result<RankStatus> agree(RankStatus own) = 0;

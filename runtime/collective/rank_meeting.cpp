@@ -80,8 +80,8 @@ Status RankMeeting::check_same_call() const {
   const CollectiveCall* first = arrivals_.front().call;
   for (std::size_t rank = 1; rank < arrivals_.size(); ++rank) {
     const CollectiveCall* other = arrivals_[rank].call;
-    const bool is_same = first == nullptr || other == nullptr ? first == other
-                                                              : are_same(*first, *other);
+    const bool is_same =
+        first == nullptr || other == nullptr ? first == other : are_same(*first, *other);
     if (!is_same) {
       return fail(ErrorKind::Internal,
                   fmt::format("ranks 0 and {} are at different collectives", rank));

@@ -65,8 +65,8 @@ class Executor {
 
   /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
-  /// for a count); of a collective also those of RankExchange, and CheckFailed where another rank has
-  /// failed. Non-finite is found before a failed check of the same launch.
+  /// for a count); of a collective also those of RankExchange, and CheckFailed where another rank
+  /// has failed. Non-finite is found before a failed check of the same launch.
   Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs) const;
 
  private:

@@ -51,9 +51,8 @@ Status GpuSession::Impl::open(GpuStream stream) {
         fmt::format("tensors of {}: f32, f16 and bf16 are taken", dtype_name(options.dtype)));
   }
   if (Status status = set_parameters(); !status) return status;
-  for (const EntryKind kind :
-       {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd, EntryKind::Finish,
-        EntryKind::Sync}) {
+  for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd,
+                               EntryKind::Finish, EntryKind::Sync}) {
     if (Status status = plan(kind); !status) return status;
   }
   if (Status status = measure(); !status) return status;

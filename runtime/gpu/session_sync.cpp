@@ -120,9 +120,8 @@ class GpuSession::Impl::Meetings {
   std::vector<bool> is_over_;  // by tensor: a status other than Good is known to all
 };
 
-Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions,
-                                    std::size_t tensor, std::uint64_t step,
-                                    GpuStream stream) const {
+Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
+                                    std::uint64_t step, GpuStream stream) const {
   const HostEnv at = env(tensor, step);
   const auto size = [&](std::uint32_t slot) -> Result<std::int64_t> {
     if (slot == kNoIndex) return 0;

@@ -84,7 +84,13 @@ enum class StepKind : std::uint8_t {
   Collective,  // with all ranks: buffer `index` from buffer index2, as `collective` says
 };
 
-enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, AllToAll, ReduceScatter, Broadcast };
+enum class CollectiveKind : std::uint8_t {
+  AllReduce,
+  AllGather,
+  AllToAll,
+  ReduceScatter,
+  Broadcast
+};
 // Element by element, in rank order; the mean is the sum divided by the number of ranks.
 enum class RankReduction : std::uint8_t { None, Sum, Mean, Min, Max };
 

@@ -227,9 +227,9 @@ class Validator {
             place, "no such reduction");
     if (!fault_.empty()) return;
     const BufferInfo &to = image_.buffers[step.index], &from = image_.buffers[step.index2];
-    require(to.dtype == from.dtype && to.storage_bits == from.storage_bits &&
-                to.storage_bits % 8 == 0,
-            place, "a collective between types");
+    require(
+        to.dtype == from.dtype && to.storage_bits == from.storage_bits && to.storage_bits % 8 == 0,
+        place, "a collective between types");
     require(step.index != step.index2, place, "a collective in place");
   }
 

@@ -92,7 +92,8 @@ std::optional<std::uint64_t> join_integers(FieldSum how, DType dtype, std::span<
 }
 
 Result<std::vector<std::uint8_t>> join_field(const FieldInfo& field, std::int64_t num_elems,
-                                             std::span<const PayloadView> ranks, std::size_t index) {
+                                             std::span<const PayloadView> ranks,
+                                             std::size_t index) {
   std::vector<Words> words;
   words.reserve(ranks.size());
   for (const PayloadView& rank : ranks) {
@@ -145,8 +146,7 @@ Result<std::vector<std::uint8_t>> sum_payloads(
       std::memset(to, 0, static_cast<std::size_t>(place.size_bytes));
       continue;
     }
-    const auto bytes =
-        join_field(expected.info->wire.fields[i], place.num_elems, ranks, i);
+    const auto bytes = join_field(expected.info->wire.fields[i], place.num_elems, ranks, i);
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     std::copy(bytes->begin(), bytes->end(), to);
   }

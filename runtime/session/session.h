@@ -104,8 +104,8 @@ class Session {
   /// The program's `sync`, on all ranks at once: from this rank's gradient to the update, the same
   /// on all. Where the gradient of one rank holds a non-finite value, the updates of all are NaN
   /// throughout and no states advance. `update` may be the gradient's memory. Errors: those of
-  /// encode and of RankExchange; CheckFailed also where another rank failed; the states of all ranks
-  /// are then as before. A rank that gets another error has not met the others: they wait.
+  /// encode and of RankExchange; CheckFailed also where another rank failed; the states of all
+  /// ranks are then as before. A rank that gets another error has not met the others: they wait.
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
   /// Makes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
@@ -116,7 +116,8 @@ class Session {
   /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
   void set_tuning(const CpuTuning& tuning);
 
-  /// Takes back what the last call, an encode, finish or sync that succeeded, did to the states. Once.
+  /// Takes back what the last call, an encode, finish or sync that succeeded, did to the states.
+  /// Once.
   void take_back();
 
   /// The stored bytes of a state, by index of ProgramInfo::states.

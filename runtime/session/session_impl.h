@@ -23,8 +23,7 @@ struct Session::Impl {
   Status decode_add(std::span<const std::uint8_t> bytes, std::span<float> out, std::uint64_t step);
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
-  Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
-              RankExchange& ranks);
+  Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
   const ProgramInfo& info() const { return program->info(); }
   bool has(EntryKind kind) const {

@@ -106,8 +106,8 @@ void register_folder(const std::filesystem::path& folder) {
       register_check("Unreadable", broken, [](const ProgramFile&, const Built&) {});
       continue;
     }
-    // A wrapper alone is no program; programs of tests/programs compose it. Protocols run over ranks:
-    // protocols_test.
+    // A wrapper alone is no program; programs of tests/programs compose it. Protocols run over
+    // ranks: protocols_test.
     if (is_wrapper(*program) || is_protocol(*program)) continue;
     register_check("Agree", *program, agree);
     register_check("Bounds", *program, keep_bounds);

@@ -1,6 +1,6 @@
-// Programs with a `sync` body, of the standard library and of this folder: interpreter, CPU sessions
-// with several numbers of threads, and the emulated GPU agree bit for bit, for several numbers of
-// ranks, several steps and a step in which one rank's gradient is not finite.
+// Programs with a `sync` body, of the standard library and of this folder: interpreter, CPU
+// sessions with several numbers of threads, and the emulated GPU agree bit for bit, for several
+// numbers of ranks, several steps and a step in which one rank's gradient is not finite.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -113,7 +113,8 @@ std::vector<ProgramFile> library_compositions() {
 
 namespace {
 
-std::vector<ProgramFile> readable_programs(const std::filesystem::path& folder, bool are_protocols) {
+std::vector<ProgramFile> readable_programs(const std::filesystem::path& folder,
+                                           bool are_protocols) {
   std::vector<ProgramFile> programs;
   for (const auto& path : find_programs(folder)) {
     auto program = read_program(path);

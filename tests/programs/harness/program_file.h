@@ -46,8 +46,9 @@ std::vector<ProgramFile> protocols_of(const std::filesystem::path& folder);
 /// All of them; in a sample run the first, the fourth and so on.
 std::vector<ProgramFile> sample_of(std::vector<ProgramFile> programs);
 
-/// What CUDA text is tested with: the standard library, protocols too, and each wrapper around one of it; in a long
-/// run all library_compositions and the programs of tests/programs; a sample_of in a sample run.
+/// What CUDA text is tested with: the standard library, protocols too, and each wrapper around one
+/// of it; in a long run all library_compositions and the programs of tests/programs; a sample_of in
+/// a sample run.
 std::vector<ProgramFile> programs_for_cuda(bool is_long);
 
 /// All `.cinch` files below a folder, by path.

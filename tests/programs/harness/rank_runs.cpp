@@ -54,8 +54,7 @@ RankResults interpret_ranks(const ir::Program& program, const RankCase& one_case
   const std::uint32_t world = one_case.options.world;
   std::vector<std::vector<interp::Array>> states(world);
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    states[rank] =
-        interp::initial_states(program, inputs_of(one_case.options, rank, 0)).value();
+    states[rank] = interp::initial_states(program, inputs_of(one_case.options, rank, 0)).value();
   }
   RankResults results;
   for (std::uint64_t step = 0; step < one_case.gradients.size(); ++step) {
@@ -115,7 +114,8 @@ class GpuRank {
  public:
   GpuRank(const std::shared_ptr<const rt::GpuProgram>& program, const rt::SessionOptions& options)
       : device_(program->device()), session_(open(program, options)) {
-    const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(session_.num_elems(0), 1)) * 4;
+    const auto bytes =
+        static_cast<std::size_t>(std::max<std::int64_t>(session_.num_elems(0), 1)) * 4;
     gradient_ = rt::GpuMemory::allocate(device_, bytes).value();
     update_ = rt::GpuMemory::allocate(device_, bytes).value();
   }

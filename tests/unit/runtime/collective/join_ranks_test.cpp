@@ -24,7 +24,8 @@ std::vector<T> give(CollectiveInfo collective, DType dtype,
   std::vector<T> out(num_out);
   std::vector<std::span<const std::uint8_t>> inputs;
   for (const auto& each : ranks) inputs.push_back(bytes(each));
-  const std::span<std::uint8_t> to(reinterpret_cast<std::uint8_t*>(out.data()), num_out * sizeof(T));
+  const std::span<std::uint8_t> to(reinterpret_cast<std::uint8_t*>(out.data()),
+                                   num_out * sizeof(T));
   const Status status = give_part({collective, dtype, inputs[rank], to}, inputs, rank);
   EXPECT_TRUE(status) << status.error().message;
   return out;
@@ -64,15 +65,18 @@ TEST(JoinRanks, MinimaAndMaximaAreTheLanguages) {
 
 TEST(JoinRanks, IntegersWrapAtTheirWidth) {
   constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
-  EXPECT_EQ(give(all_reduce(RankReduction::Sum), kI32, std::vector<std::vector<std::int32_t>>{{kMost}, {1}}, 0, 1),
+  EXPECT_EQ(give(all_reduce(RankReduction::Sum), kI32,
+                 std::vector<std::vector<std::int32_t>>{{kMost}, {1}}, 0, 1),
             (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min()}));
-  EXPECT_EQ(give(all_reduce(RankReduction::Max), kU32, std::vector<std::vector<std::uint32_t>>{{1}, {0xffffffffu}}, 0, 1),
+  EXPECT_EQ(give(all_reduce(RankReduction::Max), kU32,
+                 std::vector<std::vector<std::uint32_t>>{{1}, {0xffffffffu}}, 0, 1),
             (std::vector<std::uint32_t>{0xffffffffu}));
   // 40 bits stand sign-extended in 64.
   const std::vector<std::vector<std::int64_t>> wide = {{(std::int64_t{1} << 39) - 1}, {1}};
   EXPECT_EQ(give(all_reduce(RankReduction::Sum), *make_int(40), wide, 0, 1),
             (std::vector<std::int64_t>{-(std::int64_t{1} << 39)}));
-  const std::vector<std::vector<std::uint64_t>> unsigned_wide = {{(std::uint64_t{1} << 40) - 1}, {2}};
+  const std::vector<std::vector<std::uint64_t>> unsigned_wide = {{(std::uint64_t{1} << 40) - 1},
+                                                                 {2}};
   EXPECT_EQ(give(all_reduce(RankReduction::Sum), *make_uint(40), unsigned_wide, 0, 1),
             (std::vector<std::uint64_t>{1}));
 }
@@ -95,10 +99,10 @@ TEST(JoinRanks, RefusesWhatNoCheckedProgramHas) {
   std::vector<std::uint8_t> out(6);
   EXPECT_FALSE(give_part({all_reduce(RankReduction::Sum), kF16, inputs[0], out}, inputs, 0));
   EXPECT_FALSE(give_part({{CollectiveKind::AllGather}, kU16, inputs[0], out}, inputs, 0));
-  EXPECT_FALSE(give_part({{CollectiveKind::AllToAll}, kU8, inputs[0].first(5),
-                          std::span(out).first(5)}, inputs, 0));
-  EXPECT_FALSE(give_part({{.kind = CollectiveKind::Broadcast, .root = 2}, kU16, inputs[0], out},
-                         inputs, 0));
+  EXPECT_FALSE(give_part(
+      {{CollectiveKind::AllToAll}, kU8, inputs[0].first(5), std::span(out).first(5)}, inputs, 0));
+  EXPECT_FALSE(
+      give_part({{.kind = CollectiveKind::Broadcast, .root = 2}, kU16, inputs[0], out}, inputs, 0));
 }
 
 }  // namespace

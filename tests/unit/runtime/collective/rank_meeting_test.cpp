@@ -83,11 +83,11 @@ TEST(RankMeeting, DifferentCollectivesAreAnErrorOfAll) {
   run_rank_threads(2, nullptr, [&](std::uint32_t rank, RankExchange& ranks) {
     const double wide = 1;
     double total = 0;
-    const auto all =
-        rank == 0 ? sum(ranks, 1, *reinterpret_cast<float*>(&total))
-                  : ranks.exchange({kSum, kF64,
-                                    {reinterpret_cast<const std::uint8_t*>(&wide), 8},
-                                    {reinterpret_cast<std::uint8_t*>(&total), 8}});
+    const auto all = rank == 0 ? sum(ranks, 1, *reinterpret_cast<float*>(&total))
+                               : ranks.exchange({kSum,
+                                                 kF64,
+                                                 {reinterpret_cast<const std::uint8_t*>(&wide), 8},
+                                                 {reinterpret_cast<std::uint8_t*>(&total), 8}});
     failed[rank] = !all && all.error().kind == ErrorKind::Internal;
   });
   EXPECT_TRUE(failed[0]);
