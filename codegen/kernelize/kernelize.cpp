@@ -23,14 +23,10 @@ void append(Steps& to, Steps from) {
 }
 
 rt::RankReduction reduction_of(const ir::Function& fn, const ir::Op& op) {
-  switch (*fn.combiners[op.attrs.combiner.index()].op) {
-    case ScalarOp::min:
-      return rt::RankReduction::Min;
-    case ScalarOp::max:
-      return rt::RankReduction::Max;
-    default:
-      return op.attrs.mean ? rt::RankReduction::Mean : rt::RankReduction::Sum;
-  }
+  const auto& joined = fn.combiners[op.attrs.combiner.index()].op;
+  if (joined == ScalarOp::min) return rt::RankReduction::Min;
+  if (joined == ScalarOp::max) return rt::RankReduction::Max;
+  return op.attrs.mean ? rt::RankReduction::Mean : rt::RankReduction::Sum;
 }
 
 rt::CollectiveInfo collective_of(const ir::Function& fn, const ir::Op& op) {

@@ -320,7 +320,7 @@ rt::Step StepParser::step(int depth) {
   } else if (const auto kind = std::ranges::find(kCollectiveNames, word);
              kind != kCollectiveNames.end()) {
     step.kind = rt::StepKind::Collective;
-    rt::CollectiveInfo& collective = step.collective.emplace();
+    rt::CollectiveInfo& collective = step.collective;
     collective.kind = static_cast<rt::CollectiveKind>(kind - kCollectiveNames.begin());
     step.index = buffer();
     lexer_.expect("from");

@@ -279,7 +279,7 @@ class Printer {
         steps(s.body, indent + 1);
         return line("{:{}}}}", "", indent);
       case rt::StepKind::Collective: {
-        const rt::CollectiveInfo& c = *s.collective;
+        const rt::CollectiveInfo& c = s.collective;
         return line("{} @{} from @{} by {} root {}",
                     kCollectiveNames[static_cast<std::size_t>(c.kind)], s.index, s.index2,
                     kReductionNames[static_cast<std::size_t>(c.reduction)], c.root);

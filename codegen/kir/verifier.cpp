@@ -240,7 +240,8 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
       return has_buffer(program, step.index) ? "" : "a zero of no buffer";
     case rt::StepKind::Copy:
     case rt::StepKind::Collective:
-      if (step.collective.has_value() != (step.kind == rt::StepKind::Collective)) {
+      if ((step.collective.kind != rt::CollectiveKind::None) !=
+          (step.kind == rt::StepKind::Collective)) {
         return "a collective that is none";
       }
       return has_buffer(program, step.index) && has_buffer(program, step.index2)

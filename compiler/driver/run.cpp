@@ -114,6 +114,7 @@ Outcome run_sync(const CodecFactory& factory, const RunOptions& options,
                  const std::vector<rt::NpyArray>& inputs, Shape shape) {
   Outcome outcome;
   std::vector<rt::ConstTensorView> views;
+  views.reserve(inputs.size());
   for (const rt::NpyArray& input : inputs) views.push_back(view_of(input));
   RankGroup group(factory, shape, options.ranks ? static_cast<std::uint32_t>(inputs.size()) : 1);
   if (!options.state_in.empty()) group.codec(0).load_states(options.state_in);

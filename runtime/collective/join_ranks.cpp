@@ -104,6 +104,8 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
     return fail(ErrorKind::Internal, "a collective whose result has another size");
   }
   switch (call.collective.kind) {
+    case CollectiveKind::None:
+      break;
     case CollectiveKind::AllReduce:
       return join_all(call, inputs, 0);
     case CollectiveKind::ReduceScatter:

@@ -228,7 +228,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     if (inputs_.ranks == nullptr) return fail(ErrorKind::Internal, "a collective without ranks");
     const DefaultFloatEnvironment environment;
     const auto status = inputs_.ranks->exchange(
-        {*step.collective,
+        {step.collective,
          image_.buffers[step.index].dtype,
          {bytes_of(step.index2), static_cast<std::size_t>(size_of(step.index2))},
          {bytes_of(step.index), static_cast<std::size_t>(size_of(step.index))}});

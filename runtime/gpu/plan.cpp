@@ -49,7 +49,7 @@ class Planner {
         return launch({.arg0 = step.index,
                        .arg1 = step.index2,
                        .meeting = PlannedMeeting::Exchange,
-                       .collective = *step.collective});
+                       .collective = step.collective});
     }
     CINCH_BUG("a step of no kind");
   }

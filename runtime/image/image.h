@@ -4,7 +4,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +84,7 @@ enum class StepKind : std::uint8_t {
 };
 
 enum class CollectiveKind : std::uint8_t {
+  None,
   AllReduce,
   AllGather,
   AllToAll,
@@ -95,7 +95,7 @@ enum class CollectiveKind : std::uint8_t {
 enum class RankReduction : std::uint8_t { None, Sum, Mean, Min, Max };
 
 struct CollectiveInfo {
-  CollectiveKind kind = CollectiveKind::AllReduce;
+  CollectiveKind kind = CollectiveKind::None;
   RankReduction reduction = RankReduction::None;
   std::uint32_t root = 0;  // of Broadcast
   friend bool operator==(const CollectiveInfo&, const CollectiveInfo&) = default;
@@ -105,7 +105,7 @@ struct Step {
   StepKind kind = StepKind::Launch;
   std::uint32_t index = kNoIndex, index2 = kNoIndex;
   HostExprId expr, expr2;
-  std::optional<CollectiveInfo> collective;
+  CollectiveInfo collective;
   std::vector<Step> cond, body, orelse;
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }

@@ -179,8 +179,8 @@ class Validator {
         step.kind == StepKind::If || step.kind == StepKind::While || step.kind == StepKind::For;
     require(is_control || (step.cond.empty() && step.body.empty() && step.orelse.empty()), place,
             "a plain step with steps inside");
-    require(step.collective.has_value() == (step.kind == StepKind::Collective), place,
-            "a collective where none is due");
+    require((step.collective.kind != CollectiveKind::None) == (step.kind == StepKind::Collective),
+            place, "a collective where none is due");
     switch (step.kind) {
       case StepKind::Launch:
         return require(step.index < image_.kernels.size(), place, "no such kernel");
@@ -211,14 +211,13 @@ class Validator {
       case StepKind::Collective:
         check_step_buffer(step.index, place, 0);
         check_step_buffer(step.index2, place, 0);
-        if (step.collective) check_collective(step, place);
-        return;
+        return check_collective(step, place);
     }
     fault(place + ": no such kind of step");
   }
 
   void check_collective(const Step& step, const std::string& place) {
-    const CollectiveInfo& collective = *step.collective;
+    const CollectiveInfo& collective = step.collective;
     const bool joins = collective.kind == CollectiveKind::AllReduce ||
                        collective.kind == CollectiveKind::ReduceScatter;
     require(collective.kind <= CollectiveKind::Broadcast, place, "no such collective");

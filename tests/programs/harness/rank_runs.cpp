@@ -181,7 +181,7 @@ std::string compare(const RankResults& expected, const RankResults& found) {
       const RankResult &a = expected[step][rank], &b = found[step][rank];
       const std::string place = fmt::format("step {}, rank {}: ", step, rank);
       if (a.error.empty() != b.error.empty()) {
-        return fmt::format("{}error \"{}\" and \"{}\"", place, a.error, b.error);
+        return fmt::format("{}error '{}' and '{}'", place, a.error, b.error);
       }
       if (!same_floats(a.update, b.update)) return place + "another update";
       if (a.states != b.states) return place + "other states";
