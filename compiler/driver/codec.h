@@ -34,6 +34,8 @@ class Codec {
   virtual std::int64_t payload_bound(std::uint64_t step) = 0;
   virtual void load_states(const std::string& path) = 0;
   virtual void save_states(const std::string& path) = 0;
+  // What save_states writes.
+  virtual std::vector<std::uint8_t> states_as_bytes() = 0;
   // How long the last call took on the device; none where all of it ran here.
   virtual std::optional<double> device_ms() const { return std::nullopt; }
 };

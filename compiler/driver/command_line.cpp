@@ -293,6 +293,32 @@ void add_list_and_doctor(Registry& registry) {
   command->footer("Example: cinch doctor");
 }
 
+void add_verify(Registry& registry) {
+  auto options = std::make_shared<VerifyOptions>();
+  CLI::App* command =
+      registry.add("verify", "tries the laws that a program must keep and those that it claims",
+                   run_verify, options);
+  add_program(command, options->program);
+  add_execution(command, options->execution);
+  command->add_option("--input", options->inputs, "gradients to try beside those made up")
+      ->type_name("G.npy");
+  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+      ->check(CLI::IsMember({"bf16"}));
+  command->add_option("--seed", options->seed, "of random draws")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--budget", options->budget, "about so many seconds for all laws")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      ->add_option("--counterexample", options->counterexample,
+                   "where the input goes that breaks a law; else COMPRESSOR-LAW.npy")
+      ->type_name("X.npy");
+  add_json(command, options->json);
+  command->footer("Example: cinch verify topk --set ratio=0.05 --budget 10");
+}
+
 void add_bench(Registry& registry) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = registry.add(
@@ -372,7 +398,7 @@ void add_completion(Registry& registry) {
 }
 
 void add_not_offered(Registry& registry) {
-  for (const char* name : {"verify", "sync"}) {
+  for (const char* name : {"sync"}) {
     CLI::App* command = registry.app.add_subcommand(name, "not in this version");
     command->group("");
     command->allow_extras();
@@ -424,6 +450,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_build(registry);
   add_opt(registry);
   add_list_and_doctor(registry);
+  add_verify(registry);
   add_bench(registry);
   add_tune(registry);
   add_cache(registry);

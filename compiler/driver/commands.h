@@ -18,10 +18,11 @@ ExitCode run_list(const ListOptions& options);
 ExitCode run_doctor(const DoctorOptions& options);
 ExitCode run_bench(const BenchOptions& options);
 ExitCode run_tune(const TuneOptions& options);
+ExitCode run_verify(const VerifyOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
-// verify, sync: names that this version does not offer yet.
+// sync: a name that this version does not offer yet.
 ExitCode run_not_offered(const std::string& command);
 
 }  // namespace cinch::driver

@@ -31,7 +31,7 @@ ExitCode exit_code_of(rt::ErrorKind kind) {
 
 void throw_error(const rt::Error& error, const std::string& context) {
   const std::string place = context.empty() ? "" : context + ": ";
-  throw CommandError(exit_code_of(error.kind), place + error.message);
+  throw CommandError(exit_code_of(error.kind), place + error.message, error.kind);
 }
 
 }  // namespace cinch::driver

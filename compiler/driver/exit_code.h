@@ -3,6 +3,7 @@
 // Faults of Cinch itself are InternalError.
 #pragma once
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,13 +23,17 @@ enum class ExitCode : int {
 class CommandError : public std::exception {
  public:
   // `message` without "error: "; empty where diagnostics were printed already.
-  CommandError(ExitCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  CommandError(ExitCode code, std::string message, std::optional<rt::ErrorKind> kind = std::nullopt)
+      : code_(code), message_(std::move(message)), kind_(kind) {}
   ExitCode code() const { return code_; }
+  // Of an error of the runtime.
+  std::optional<rt::ErrorKind> kind() const { return kind_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   ExitCode code_;
   std::string message_;
+  std::optional<rt::ErrorKind> kind_;
 };
 
 // The codes that errors of the runtime and of the service end with.

@@ -107,6 +107,9 @@ class GpuCodec : public Codec {
   void save_states(const std::string& path) override {
     write_file(path, value_or_throw(session_.states_as_bytes(0, nullptr), path));
   }
+  std::vector<std::uint8_t> states_as_bytes() override {
+    return value_or_throw(session_.states_as_bytes(0, nullptr));
+  }
   std::optional<double> device_ms() const override { return device_ms_; }
 
  private:

@@ -107,6 +107,17 @@ struct TuneOptions {
   bool json = false;
 };
 
+struct VerifyOptions {
+  ProgramOptions program;
+  ExecutionOptions execution;
+  std::vector<std::string> inputs;  // beside those that are made up
+  std::string dtype;
+  std::uint64_t seed = 0;
+  double budget = 30;          // seconds, about
+  std::string counterexample;  // of the first law that does not hold; empty: named after it
+  bool json = false;
+};
+
 // cache show, clear and warm.
 struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsl/sema/builtins.h"
+#include "dsl/sema/claims.h"
 #include "dsl/source/source.h"
 #include "runtime/core/ids.h"
 #include "runtime/core/program_info.h"
@@ -157,7 +158,7 @@ struct CheckedProgram {
   std::optional<Body> encode, decode, finish, sync;
   std::vector<ExprId>
       state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
-  std::vector<std::string> claims;  // `claims` of the outermost compressor, as written
+  std::vector<Claim> claims;  // of the outermost compressor
   Span name_span;
 };
 

@@ -58,7 +58,7 @@ class Dumper {
       const auto& s = p_.info.states[i];
       line(1, "state " + s.name + ": " + type(s.type) + " = " + expr(p_.state_inits[i]));
     }
-    for (const std::string& claim : p_.claims) line(1, "claims " + claim);
+    for (const Claim& claim : p_.claims) line(1, "claims " + claim.text);
     if (!p_.encode) return;
     line(1, "wire");
     for (const auto& c : p_.info.wire.counts) {

@@ -110,7 +110,8 @@ Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span sp
   if (all_bool) return host(args.front(), span);
   const bool make_ints = is_bounding(op) && has_size;
   const bool make_floats =
-      !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real);
+      !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real ||
+                     (in_claim_ && op == ScalarOp::div));
   const bool narrow = has_f32 || !all_const;
   for (HostExprId& arg : args) {
     if (!make_floats) {

@@ -48,7 +48,10 @@ bool Elaborator::run(Spec& spec, const std::string& name, const std::vector<Bind
   out_.info.is_matrix = takes_matrix(spec);
   sizes_.set_matrix(out_.info.is_matrix);
   Instance* root = add_instance(spec, "");
-  if (root != nullptr) elaborate_items(*root);
+  if (root != nullptr) {
+    elaborate_items(*root);
+    out_.claims = root->claims;
+  }
   if (root != nullptr && reporter_.num_errors() == errors) elaborate_bodies(*root);
   return reporter_.num_errors() == errors;
 }
@@ -234,11 +237,12 @@ void Elaborator::elaborate_items(Instance& instance) {
       if (const auto* node = std::get_if<ast::StateItem>(&item.node)) {
         elaborate_state(instance, *node);
       }
-      if (const auto* node = std::get_if<ast::Claims>(&item.node)) {
-        if (instance.prefix.empty()) elaborate_claims(*node);
-      }
     });
     elaborate_wire(instance);
+    each([&](const ast::Item& item) {
+      const auto* node = std::get_if<ast::Claims>(&item.node);
+      if (node != nullptr) elaborate_claims(instance, *node);
+    });
   });
 }
 
@@ -306,22 +310,6 @@ void Elaborator::elaborate_state(Instance& instance, const ast::StateItem& node)
   out_.info.states.push_back({instance.prefix + node.name.text, *type});
   out_.state_inits.push_back(init.expr);
   declare_item(instance, node.name, std::move(symbol));
-}
-
-void Elaborator::elaborate_claims(const ast::Claims& node) {
-  static const std::vector<std::string_view> kClaims = {"unbiased", "contraction", "linear",
-                                                        "idempotent"};
-  for (ast::ExprId id : tree().list(node.claims)) {
-    const ast::Expr* claim = &tree()[id];
-    if (const auto* call = std::get_if<ast::Call>(&claim->node)) claim = &tree()[call->callee];
-    const auto* name = std::get_if<ast::NameRef>(&claim->node);
-    const std::string text = name == nullptr ? "" : name->name.text;
-    if (std::find(kClaims.begin(), kClaims.end(), text) == kClaims.end()) {
-      reporter_.report<DiagKind::UnknownClaim>(claim->span, text)
-          .suggest(claim->span, std::string(dsl::nearest_name(text, kClaims)));
-    }
-    out_.claims.emplace_back(env_->unit->source->text(tree()[id].span));
-  }
 }
 
 }  // namespace cinch::sema

@@ -315,7 +315,14 @@ class Elaborator {
   void elaborate_size(Instance& instance, const ast::SizeItem& node);
   void elaborate_state(Instance& instance, const ast::StateItem& node);
   void check_state_size(const ast::StateItem& node, const Type& type);
-  void elaborate_claims(const ast::Claims& node);
+  // elaborate_claims.cpp
+  void elaborate_claims(Instance& instance, const ast::Claims& node);
+  void elaborate_claim(Instance& instance, ast::ExprId id);
+  void inherit_claim(Instance& instance, const ast::Expr& claim, const ast::FieldRef& member);
+  void add_claim(Instance& instance, Claim claim);
+  const ClaimInfo* find_claim(Span span, const std::string& name);
+  bool read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim);
+  std::optional<HostExprId> claimed_number(ast::ExprId id);
   void elaborate_wire(Instance& instance);
   void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
   void elaborate_wire_field(Instance& instance, const ast::WireField& node);
@@ -375,6 +382,7 @@ class Elaborator {
   bool in_set_ = false;             // parameters of what is wrapped are seen
   bool in_leaves_ = false;          // loop variables are leaves of host expressions
   bool is_check_ = false;           // nothing will be compiled
+  bool in_claim_ = false;           // whole numbers divide exactly
   bool in_constant_ = false;        // nothing but constants can be seen
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls

@@ -130,6 +130,7 @@ struct Instance {
   std::vector<WirePart> parts;
   HostExprId elements;  // of its gradient: n, or what a wrapper sets
   bool has_set_elements = false;
+  std::vector<Claim> claims;
   bool has_states = false;
   bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
   std::uint32_t own_draws = 0;    // draws that are not shared, in the function that is elaborated

@@ -35,6 +35,7 @@ LAYERS = {
     "compiler/interp": DSL + ["compiler/ir", "compiler/lower", "compiler/analysis", "compiler/passes", "compiler/pipeline"],
     "compiler/service": ["runtime", "dsl", "compiler", "codegen"],
     "compiler/bench": ["compiler/ir", "compiler/analysis", "runtime"],
+    "compiler/verify": DSL + ["compiler/ir", "compiler/interp", "runtime"],
     "compiler/driver": ["runtime", "dsl", "compiler", "codegen"],
     "codegen/kir": RUNTIME,
     "codegen/tuning": RUNTIME,

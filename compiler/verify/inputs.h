@@ -1,0 +1,50 @@
+// The gradients that laws are tried on: seven families, at sizes that meet the edges of words,
+// tiles and buckets. The same always.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/verify/subject.h"
+
+namespace cinch::verify {
+
+enum class Family : std::uint8_t {
+  Normal,  // of deviation 0.01, as are the next ones but for their tails
+  Laplace,
+  HeavyTailed,  // Student's t with 4 degrees of freedom
+  Sparse,       // one element in 50 is not 0, and at least one
+  Constant,
+  Outlier,  // normal, one element 10000 times as large
+  Zeros,
+};
+inline constexpr Family kFamilies[] = {Family::Normal, Family::Laplace,  Family::HeavyTailed,
+                                       Family::Sparse, Family::Constant, Family::Outlier,
+                                       Family::Zeros};
+const char* family_name(Family family);
+
+struct Input {
+  std::string name;  // "normal", or a file's
+  Shape shape;
+  std::vector<float> values;
+  bool is_ordinary = false;  // spread as gradients are, neither constant nor mostly zeros
+};
+
+/// "normal, 33 elements" or "normal, 7 x 3".
+std::string describe(const Input& input);
+
+/// `variant` numbers gradients of one family and shape: steps, ranks.
+Input make_input(Family family, Shape shape, std::uint32_t variant = 0);
+/// The same values in another draw; a file's own, moved along by `variant` elements.
+Input variant_of(const Input& input, std::uint32_t variant);
+
+/// Variants 0, 1 … of it.
+std::vector<Input> variants_of(const Input& input, std::uint32_t count);
+
+/// Small shapes that are not multiples of anything, and some that are.
+std::vector<Shape> edge_shapes(bool is_matrix);
+/// Every family at every shape.
+std::vector<Input> made_up_inputs(std::span<const Shape> shapes);
+
+}  // namespace cinch::verify

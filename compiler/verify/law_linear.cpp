@@ -1,0 +1,243 @@
+// Payloads that add up: the payloads of 1, 2, 3 and 8 ranks are summed field by field, then decoded
+// once. That is the sum of what they decode to, or it is the payload of the sum of the gradients.
+// The sum is decoded by the interpreter, whose integers have room for it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/interp/interp.h"
+#include "compiler/ir/scalar_eval.h"
+#include "compiler/verify/laws.h"
+#include "compiler/verify/samples.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/payload_assembly.h"
+
+namespace cinch::verify {
+
+namespace {
+
+using Fields = std::vector<interp::Array>;
+
+constexpr std::uint32_t kWorlds[] = {1, 2, 3, 8};
+
+HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
+  HostEnv env;
+  env.n = shape.num_elems();
+  env.rows = shape.rows;
+  env.cols = shape.cols;
+  env.world = world;
+  env.params = parameters.host_values();
+  return env;
+}
+
+rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
+                             const HostEnv& env) {
+  const auto layout = rt::payload_layout(info, env, {});
+  if (!layout) return tl::unexpected(layout.error());
+  Fields fields;
+  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
+    const rt::FieldPlace& place = layout->fields[i];
+    const rt::ArrayType& type = info.wire.fields[i].type;
+    interp::Array array{type.dtype, type.rank, {1, 1}, {}};
+    if (type.rank > 0) array.dims[type.rank - 1] = place.row_elems;
+    if (type.rank == 2)
+      array.dims[0] = place.num_elems / std::max<std::int64_t>(place.row_elems, 1);
+    const auto bytes = std::span(payload).subspan(static_cast<std::size_t>(place.offset),
+                                                  static_cast<std::size_t>(place.size_bytes));
+    array.bits = rt::unpack_elements(type.dtype, bytes, place.num_elems);
+    for (std::uint64_t& x : array.bits) x = ir::encode_bits(type.dtype, x);
+    fields.push_back(std::move(array));
+  }
+  return fields;
+}
+
+// Integers keep all 64 bits; floats are rounded to the field's type at every rank.
+std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t b) {
+  const DType dtype = field.type.dtype;
+  const std::uint64_t operands[] = {a, b};
+  if (field.sum == rt::FieldSum::Sum && !is_float(dtype)) return a + b;
+  const ScalarOp op = field.sum == rt::FieldSum::Min   ? ScalarOp::min
+                      : field.sum == rt::FieldSum::Max ? ScalarOp::max
+                                                       : ScalarOp::add;
+  if (!is_narrow_float(dtype)) return ir::evaluate_scalar(op, dtype, operands);
+  const std::uint64_t wide[] = {ir::convert_element(dtype, kF32, a),
+                                ir::convert_element(dtype, kF32, b)};
+  return ir::convert_element(kF32, dtype, ir::evaluate_scalar(op, kF32, wide));
+}
+
+void join(const rt::ProgramInfo& info, Fields& sum, const Fields& more) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    for (std::size_t j = 0; j < sum[i].bits.size(); ++j) {
+      sum[i].bits[j] = joined(info.wire.fields[i], sum[i].bits[j], more[i].bits[j]);
+    }
+  }
+}
+
+double value_of(DType dtype, std::uint64_t element) {
+  return ir::f64_of(ir::convert_element(dtype, kF64, element));
+}
+
+// Relative to what was added.
+double field_distance(const Fields& a, const Fields& b) {
+  double squares = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].bits.size(); ++j) {
+      const double x = value_of(a[i].dtype, a[i].bits[j]), y = value_of(b[i].dtype, b[i].bits[j]);
+      squares += (x - y) * (x - y);
+      norm += x * x;
+    }
+  }
+  return squares == 0 ? 0 : std::sqrt(squares / norm);
+}
+
+// What rounding may add: of the coarsest float that is summed.
+double tolerance_of(const rt::ProgramInfo& info, std::uint32_t world) {
+  int digits = 24;
+  for (const rt::FieldInfo& field : info.wire.fields) {
+    if (is_float(field.type.dtype)) {
+      digits = std::min(digits, significand_digits(field.type.dtype));
+    }
+  }
+  return 4 * world * std::ldexp(1.0, -digits);
+}
+
+struct Ranks {
+  Fields sum;                       // of the payloads
+  std::vector<double> sum_decoded;  // of what each decodes to
+  std::vector<float> sum_gradients;
+  double magnitude = 0;  // of what was decoded, to compare with
+};
+
+rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
+                            std::uint32_t world, const std::vector<float>& gradient,
+                            std::vector<float>* decoded) {
+  TensorRequest request = trial.request(shape);
+  request.worker = rank;
+  request.world = world;
+  auto tensor = trial.subject.main->open(request);
+  if (!tensor) return tl::unexpected(tensor.error());
+  rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
+  if (!payload || decoded == nullptr) return payload;
+  decoded->resize(gradient.size());
+  const rt::Status status = (*tensor)->decode(*payload, *decoded, 0);
+  if (!status) return tl::unexpected(status.error());
+  return payload;
+}
+
+rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_t world,
+                            const HostEnv& env) {
+  Ranks ranks;
+  ranks.sum_decoded.resize(input.values.size());
+  ranks.sum_gradients.resize(input.values.size());
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    const std::vector<float> gradient = variant_of(input, rank).values;
+    std::vector<float> decoded;
+    const auto payload = encode_on(trial, input.shape, rank, world, gradient, &decoded);
+    if (!payload) return tl::unexpected(payload.error());
+    auto fields = fields_of(trial.subject.info(), *payload, env);
+    if (!fields) return tl::unexpected(fields.error());
+    if (rank == 0) {
+      ranks.sum = std::move(*fields);
+    } else {
+      join(trial.subject.info(), ranks.sum, *fields);
+    }
+    for (std::size_t i = 0; i < decoded.size(); ++i) {
+      ranks.sum_decoded[i] += decoded[i];
+      ranks.sum_gradients[i] += gradient[i];
+    }
+    ranks.magnitude += std::sqrt(norm_squared(decoded));
+  }
+  return ranks;
+}
+
+// How far decode of the sum is from the sum of the decodes.
+rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
+                                   const Ranks& ranks) {
+  interp::Inputs inputs;
+  inputs.rows = shape.rows;
+  inputs.cols = shape.cols;
+  inputs.world = world;
+  inputs.draw.seed = trial.seed;
+  inputs.fields = ranks.sum;
+  const auto out = interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs);
+  if (!out) return tl::unexpected(out.error());
+  const std::optional<interp::Array>& output = out->output;
+  if (!output) return rt::fail(rt::ErrorKind::Internal, "decode gave nothing");
+  const std::vector<float> decoded = interp::to_floats(*output);
+  double squares = 0;
+  for (std::size_t i = 0; i < decoded.size(); ++i) {
+    const double d = decoded[i] - ranks.sum_decoded[i];
+    squares += d * d;
+  }
+  return squares == 0 ? 0 : std::sqrt(squares) / ranks.magnitude;
+}
+
+// How far the sum is from the payload of the summed gradients.
+rt::Result<double> encode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
+                                   const Ranks& ranks, const HostEnv& env) {
+  const auto payload = encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr);
+  if (!payload) return tl::unexpected(payload.error());
+  const auto fields = fields_of(trial.subject.info(), *payload, env);
+  if (!fields) return tl::unexpected(fields.error());
+  return field_distance(ranks.sum, *fields);
+}
+
+rt::Result<double> distance_of(const Trial& trial, const Input& input, std::uint32_t world) {
+  const rt::ParameterValues parameters(trial.subject.info());
+  const HostEnv env = env_of(input.shape, world, parameters);
+  const auto ranks = run_ranks(trial, input, world, env);
+  if (!ranks) return tl::unexpected(ranks.error());
+  auto decoded = decode_distance(trial, input.shape, world, *ranks);
+  if (!decoded || *decoded <= tolerance_of(trial.subject.info(), world)) return decoded;
+  auto encoded = encode_distance(trial, input.shape, world, *ranks, env);
+  if (!encoded) return encoded;
+  return std::min(*decoded, *encoded);
+}
+
+}  // namespace
+
+Finding linear(const Trial& trial) {
+  Finding finding{.law = "linear"};
+  if (trial.subject.info().aggregation == rt::Aggregation::Gather) {
+    finding.holds = false;
+    finding.figure = 1;
+    finding.detail =
+        "payloads do not add up: a field is not declared `by sum`, or its length is counted";
+    return finding;
+  }
+  const std::vector<Input> inputs = trial.usual_inputs();
+  Sweep sweep(trial, inputs.size() * std::size(kWorlds));
+  double worst = -1;
+  while (sweep.goes_on() && finding.holds) {
+    const Input& input = inputs[(sweep.done() - 1) / std::size(kWorlds)];
+    const std::uint32_t world = kWorlds[(sweep.done() - 1) % std::size(kWorlds)];
+    const auto distance = distance_of(trial, input, world);
+    if (!distance) return failed_call(finding.law, trial, input, distance.error());
+    const double bound = tolerance_of(trial.subject.info(), world);
+    if (*distance / bound <= worst) continue;
+    worst = *distance / bound;
+    finding.figure = *distance;
+    finding.bound = bound;
+    finding.detail = fmt::format("relative distance of the summed payload's, {} rank{}: {}", world,
+                                 world == 1 ? "" : "s", describe(input));
+    if (*distance <= bound) continue;
+    finding.holds = false;
+    finding.counterexample = Counterexample{
+        {},
+        {},
+        true,
+        trial.seed,
+        0,
+        {""},
+        "the sum over ranks of what is decoded is not what the summed payload decodes to"};
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      finding.counterexample->inputs.push_back(variant_of(input, rank));
+    }
+  }
+  if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
+  return finding;
+}
+
+}  // namespace cinch::verify

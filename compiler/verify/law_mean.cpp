@@ -1,0 +1,115 @@
+// Unbiased: the mean over seeds is the gradient. Each element is looked at, and a few sums of all
+// of them, where small biases of many elements add up.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/verify/laws.h"
+#include "compiler/verify/samples.h"
+#include "runtime/core/lang.h"
+
+namespace cinch::verify {
+
+namespace {
+
+constexpr std::size_t kSamples = 2000;
+constexpr std::size_t kDirections = 4;
+
+// Signs to sum the elements with: all alike, the gradient's own (where what shrinks adds up),
+// drawn.
+std::vector<std::vector<float>> directions_of(const Input& input) {
+  std::vector<std::vector<float>> directions(kDirections, input.values);
+  for (std::size_t d = 0; d < kDirections; ++d) {
+    const std::uint32_t words[lang::kDrawWords] = {1, static_cast<std::uint32_t>(d)};
+    const lang::DrawStream stream = lang::draw_stream(words, 0, false);
+    for (std::uint32_t i = 0; i < input.values.size(); ++i) {
+      const bool is_negative =
+          d == 1 ? input.values[i] < 0 : d > 1 && (lang::random_bits(stream, i) & 1) != 0;
+      directions[d][i] = is_negative ? -1.0f : 1.0f;
+    }
+  }
+  return directions;
+}
+
+class MeanOf {
+ public:
+  explicit MeanOf(const Input& input)
+      : input_(input), directions_(directions_of(input)), elements_(input.values.size()) {}
+
+  void add(const std::vector<float>& decoded) {
+    double sums[kDirections] = {};
+    for (std::size_t i = 0; i < decoded.size(); ++i) {
+      const double error = static_cast<double>(decoded[i]) - input_.values[i];
+      elements_[i].add(error);
+      largest_ = std::max(largest_, std::abs(static_cast<double>(decoded[i])));
+      for (std::size_t d = 0; d < kDirections; ++d) sums[d] += directions_[d][i] * error;
+    }
+    for (std::size_t d = 0; d < kDirections; ++d) sums_[d].add(sums[d]);
+  }
+
+  // The worst, in standard errors; of elements less what the largest of so many chances adds.
+  double standard_errors() const {
+    const auto n = static_cast<double>(std::max<std::size_t>(elements_.size(), 1));
+    const double granted = std::sqrt(kStandardErrors * kStandardErrors + 2 * std::log(n));
+    double worst = 0;
+    for (const Moments& element : elements_) {
+      const double found = std::abs(verify::standard_errors(element, 0, largest_));
+      worst = std::max(worst, found * kStandardErrors / granted);
+    }
+    for (const Moments& sum : sums_) {
+      worst = std::max(worst, std::abs(verify::standard_errors(sum, 0, largest_)));
+    }
+    return worst;
+  }
+
+ private:
+  const Input& input_;
+  std::vector<std::vector<float>> directions_;
+  std::vector<Moments> elements_;
+  Moments sums_[kDirections];
+  double largest_ = 0;
+};
+
+}  // namespace
+
+Finding unbiased(const Trial& trial, const sema::Claim&) {
+  Finding finding{.law = "unbiased", .bound = kStandardErrors};
+  const std::vector<Input> inputs = trial.usual_inputs();
+  // What draws nothing decodes to the same for every seed.
+  const bool is_random = draws_random_numbers(*trial.subject.ir);
+  const std::size_t wanted = is_random ? kSamples : 1;
+  std::size_t fewest = wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    MeanOf mean(input);
+    const auto taken = sample_seeds(trial, input, wanted, share_of_time(trial, i, inputs.size()),
+                                    [&](const std::vector<float>& decoded) {
+                                      for (std::size_t j = is_random ? 1 : kSamples; j > 0; --j) {
+                                        mean.add(decoded);
+                                      }
+                                    });
+    if (!taken) return failed_call(finding.law, trial, input, taken.error());
+    fewest = std::min(fewest, *taken);
+    const double found = mean.standard_errors();
+    if (found < finding.figure && !finding.detail.empty()) continue;
+    finding.figure = found;
+    finding.detail = "standard errors of the mean, at most: " + describe(input);
+    if (found <= kStandardErrors) continue;
+    finding.holds = false;
+    finding.counterexample = Counterexample{
+        {input},
+        {},
+        false,
+        trial.seed,
+        0,
+        {""},
+        is_random ? fmt::format("the mean of the outputs over --seed {} to {} is not the input",
+                                trial.seed, trial.seed + *taken - 1)
+                  : "the output, the same for every seed, is not the input"};
+  }
+  if (fewest < wanted) finding.cut = fmt::format("{} of {} seeds", fewest, wanted);
+  return finding;
+}
+
+}  // namespace cinch::verify

@@ -1,0 +1,167 @@
+// Promise 4 of the language: the same bits with any number of threads, at any width of vectors, on
+// every device, and on all ranks.
+#include <fmt/format.h>
+
+#include "compiler/verify/laws.h"
+#include "compiler/verify/trace.h"
+
+namespace cinch::verify {
+
+namespace {
+
+constexpr std::uint32_t kSteps = 3;
+constexpr std::uint32_t kRanks = 3;
+// Enough for several tasks of a launch.
+constexpr std::int64_t kManyElements = (1 << 18) + 3;
+
+std::string names_of(const Targets& targets) {
+  std::string names;
+  for (const auto& target : targets) names += (names.empty() ? "" : ", ") + target->name;
+  return names;
+}
+
+// What differs of one input, or nothing.
+std::optional<std::string> compare(const Trace& expected, const Target& target, const Trial& trial,
+                                   const std::vector<Input>& steps) {
+  const rt::Result<Trace> found = trace_of(target, trial.request(steps.front().shape), steps);
+  if (!found) return "the call fails: " + found.error().message;
+  return find_difference(expected, *found);
+}
+
+Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets,
+                     const std::vector<Input>& inputs) {
+  Finding finding{.law = std::move(law)};
+  const Target& main = *trial.subject.main;
+  Sweep sweep(trial, inputs.size());
+  bool left_out = false;
+  while (!targets.empty() && sweep.goes_on()) {
+    const Input& input = inputs[sweep.done() - 1];
+    const std::vector<Input> steps = variants_of(input, kSteps);
+    const rt::Result<Trace> expected = trace_of(main, trial.request(input.shape), steps);
+    if (!expected) return failed_call(finding.law, trial, input, expected.error());
+    for (const auto& target : targets) {
+      if (target->most_elements > 0 && input.shape.num_elems() > target->most_elements) {
+        left_out = true;
+        continue;
+      }
+      const auto difference = compare(*expected, *target, trial, steps);
+      if (!difference) continue;
+      finding.figure += 1;
+      if (!finding.holds) continue;
+      finding.holds = false;
+      finding.detail = fmt::format("{}: {} differs on {} and {}", describe(input), *difference,
+                                   main.name, target->name);
+      finding.counterexample = Counterexample{steps,
+                                              {},
+                                              false,
+                                              trial.seed,
+                                              0,
+                                              {main.arguments, target->arguments},
+                                              *difference + " differs between the two runs"};
+    }
+  }
+  if (targets.empty()) {
+    finding.detail = "nothing to compare " + main.name + " with";
+    return finding;
+  }
+  if (finding.holds) {
+    finding.detail = fmt::format("differences, {} inputs of {} steps: {}, {}", sweep.done(), kSteps,
+                                 main.name, names_of(targets));
+  }
+  finding.cut = sweep.cut();
+  if (left_out)
+    finding.cut +=
+        finding.cut.empty() ? "large inputs on slow devices" : ", large inputs on slow devices";
+  return finding;
+}
+
+// A large one first: there work is cut into tasks.
+std::vector<Input> with_a_large_one(const Trial& trial) {
+  const bool is_matrix = trial.subject.info().is_matrix;
+  const Shape large = is_matrix ? Shape{1025, kManyElements / 1025} : Shape{kManyElements};
+  std::vector<Input> inputs = {make_input(Family::Normal, large)};
+  const std::vector<Input> small = trial.inputs(edge_shapes(is_matrix));
+  inputs.insert(inputs.end(), small.begin(), small.end());
+  return inputs;
+}
+
+// One rank's view of a step: all payloads decoded, added in rank order, and finished.
+rt::Result<std::vector<float>> update_of(Tensor& rank, const std::vector<Bytes>& payloads,
+                                         std::size_t elements) {
+  std::vector<float> sum(elements), decoded(elements);
+  for (const Bytes& payload : payloads) {
+    const rt::Status status = rank.decode(payload, decoded, 0);
+    if (!status) return tl::unexpected(status.error());
+    for (std::size_t i = 0; i < elements; ++i) sum[i] += decoded[i];
+  }
+  const rt::Status status = rank.finish(sum, 0);
+  if (!status) return tl::unexpected(status.error());
+  return sum;
+}
+
+rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
+                                                             const std::vector<Input>& gradients) {
+  std::vector<std::unique_ptr<Tensor>> ranks;
+  std::vector<Bytes> payloads;
+  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+    TensorRequest request = trial.request(gradients[rank].shape);
+    request.worker = rank;
+    request.world = kRanks;
+    auto tensor = trial.subject.main->open(request);
+    if (!tensor) return tl::unexpected(tensor.error());
+    rt::Result<Bytes> payload = (*tensor)->encode(gradients[rank].values, 0);
+    if (!payload) return tl::unexpected(payload.error());
+    ranks.push_back(std::move(*tensor));
+    payloads.push_back(std::move(*payload));
+  }
+  std::vector<std::vector<float>> updates;
+  for (const auto& rank : ranks) {
+    auto update = update_of(*rank, payloads, gradients[0].values.size());
+    if (!update) return tl::unexpected(update.error());
+    updates.push_back(std::move(*update));
+  }
+  return updates;
+}
+
+}  // namespace
+
+Finding threads(const Trial& trial) {
+  return same_bits_on("threads", trial, trial.subject.threads, with_a_large_one(trial));
+}
+
+Finding vector_widths(const Trial& trial) {
+  return same_bits_on("vector_widths", trial, trial.subject.vector_widths, with_a_large_one(trial));
+}
+
+Finding devices(const Trial& trial) {
+  return same_bits_on("devices", trial, trial.subject.devices,
+                      trial.inputs(edge_shapes(trial.subject.info().is_matrix)));
+}
+
+Finding ranks(const Trial& trial) {
+  Finding finding{.law = "ranks"};
+  const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
+  Sweep sweep(trial, inputs.size());
+  while (sweep.goes_on()) {
+    const Input& input = inputs[sweep.done() - 1];
+    const std::vector<Input> gradients = variants_of(input, kRanks);
+    const auto updates = updates_of_ranks(trial, gradients);
+    if (!updates) return failed_call(finding.law, trial, input, updates.error());
+    for (std::size_t rank = 1; rank < updates->size(); ++rank) {
+      if (same_bits((*updates)[0], (*updates)[rank])) continue;
+      finding.figure += 1;
+      if (!finding.holds) continue;
+      finding.holds = false;
+      finding.detail = fmt::format("{}: ranks 0 and {} end with other bits", describe(input), rank);
+      finding.counterexample = Counterexample{
+          gradients, {}, true, trial.seed, 0, {""}, "what rank 0 gets is not what others get"};
+    }
+  }
+  if (finding.holds) {
+    finding.detail = fmt::format("updates that differ, {} ranks, {} inputs", kRanks, sweep.done());
+  }
+  finding.cut = sweep.cut();
+  return finding;
+}
+
+}  // namespace cinch::verify

@@ -1,0 +1,37 @@
+// The laws, in groups of one file each. Those that every program must keep take a trial; those that
+// test a claim take it, too.
+#pragma once
+#include "compiler/verify/trial.h"
+
+namespace cinch::verify {
+
+// law_round_trip.cpp
+Finding round_trip(const Trial& trial);
+Finding size_bound(const Trial& trial);
+// law_same_bits.cpp
+Finding threads(const Trial& trial);
+Finding vector_widths(const Trial& trial);
+Finding devices(const Trial& trial);
+Finding ranks(const Trial& trial);
+// law_non_finite.cpp
+Finding non_finite(const Trial& trial);
+// law_hostile.cpp
+Finding hostile_payloads(const Trial& trial);
+// law_mean.cpp
+Finding unbiased(const Trial& trial, const sema::Claim& claim);
+// law_error.cpp
+Finding variance(const Trial& trial, const sema::Claim& claim);
+Finding contraction(const Trial& trial, const sema::Claim& claim);
+Finding absolute_error(const Trial& trial, const sema::Claim& claim);
+// law_conserves.cpp
+Finding conserves(const Trial& trial, const sema::Claim& claim);
+// law_equivariance.cpp
+Finding scale_equivariant(const Trial& trial, const sema::Claim& claim);
+Finding sign_equivariant(const Trial& trial, const sema::Claim& claim);
+Finding idempotent(const Trial& trial, const sema::Claim& claim);
+// law_linear.cpp: of programs whose payloads are summed field by field, claimed or not.
+Finding linear(const Trial& trial);
+// law_density.cpp
+Finding density(const Trial& trial, const sema::Claim& claim);
+
+}  // namespace cinch::verify

@@ -1,0 +1,65 @@
+// What is verified, as the laws see it: a program that can be run on several targets, and what it
+// claims. Who makes a Subject decides what runs behind it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/ir.h"
+#include "dsl/sema/checked.h"
+#include "runtime/core/error.h"
+
+namespace cinch::verify {
+
+/// Rows and columns of a tensor; a vector of n elements is [n, 1].
+struct Shape {
+  std::int64_t rows = 0, cols = 1;
+  std::int64_t num_elems() const { return rows * cols; }
+};
+
+struct TensorRequest {
+  Shape shape;
+  std::uint64_t seed = 0;
+  std::uint32_t worker = 0, world = 1;
+};
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// One tensor of one rank; errors as of rt::Session.
+class Tensor {
+ public:
+  virtual ~Tensor() = default;
+  virtual rt::Result<Bytes> encode(std::span<const float> gradient, std::uint64_t step) = 0;
+  virtual rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
+                            std::uint64_t step) = 0;
+  /// In place: from the sum over ranks to the update.
+  virtual rt::Status finish(std::span<float> sum, std::uint64_t step) = 0;
+  virtual rt::Result<std::int64_t> payload_bound(std::uint64_t step) = 0;
+  /// The stored bytes of each state, by index of ProgramInfo::states.
+  virtual std::vector<Bytes> states() = 0;
+};
+
+/// Where the program runs.
+struct Target {
+  virtual ~Target() = default;
+  virtual rt::Result<std::unique_ptr<Tensor>> open(const TensorRequest& request) const = 0;
+  std::string name;                // "cpu x86-64-v3", for people
+  std::string arguments;           // of `cinch run`, that ask for it: "--cpu x86-64-v3"
+  std::int64_t most_elements = 0;  // beyond it takes too long; 0: no limit
+};
+
+using Targets = std::vector<std::unique_ptr<const Target>>;
+
+struct Subject {
+  const sema::CheckedProgram* checked = nullptr;
+  const ir::Program* ir = nullptr;
+  std::unique_ptr<const Target> main;       // where all laws run
+  Targets threads, vector_widths, devices;  // what must give the same bits as `main`
+
+  const rt::ProgramInfo& info() const { return checked->info; }
+  const sema::Claim* find_claim(sema::ClaimKind kind) const;
+};
+
+}  // namespace cinch::verify

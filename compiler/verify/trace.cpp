@@ -1,0 +1,66 @@
+#include "compiler/verify/trace.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace cinch::verify {
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
+                                             std::uint64_t step) {
+  const rt::Result<Bytes> payload = tensor.encode(gradient, step);
+  if (!payload) return tl::unexpected(payload.error());
+  std::vector<float> out(gradient.size());
+  const rt::Status decoded = tensor.decode(*payload, out, step);
+  if (!decoded) return tl::unexpected(decoded.error());
+  return out;
+}
+
+rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
+                                             std::span<const float> gradient) {
+  auto tensor = target.open(request);
+  if (!tensor) return tl::unexpected(tensor.error());
+  return round_trip_of(**tensor, gradient, 0);
+}
+
+rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
+                           std::span<const Input> steps) {
+  auto tensor = target.open(request);
+  if (!tensor) return tl::unexpected(tensor.error());
+  Trace trace;
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    rt::Result<Bytes> payload = (*tensor)->encode(steps[step].values, step);
+    if (!payload) return tl::unexpected(payload.error());
+    std::vector<float> out(steps[step].values.size());
+    rt::Status status = (*tensor)->decode(*payload, out, step);
+    if (!status) return tl::unexpected(status.error());
+    trace.payloads.push_back(std::move(*payload));
+    trace.decoded.push_back(out);
+    status = (*tensor)->finish(out, step);
+    if (!status) return tl::unexpected(status.error());
+    trace.updates.push_back(std::move(out));
+  }
+  trace.states = (*tensor)->states();
+  return trace;
+}
+
+std::optional<std::string> find_difference(const Trace& a, const Trace& b) {
+  for (std::size_t step = 0; step < a.payloads.size(); ++step) {
+    const char* what = a.payloads[step] != b.payloads[step]           ? "the payload"
+                       : !same_bits(a.decoded[step], b.decoded[step]) ? "what is decoded"
+                       : !same_bits(a.updates[step], b.updates[step]) ? "the update"
+                                                                      : nullptr;
+    if (what != nullptr) return fmt::format("{} of step {}", what, step);
+  }
+  for (std::size_t i = 0; i < a.states.size(); ++i) {
+    if (a.states[i] != b.states[i]) return fmt::format("state {} after the last step", i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cinch::verify

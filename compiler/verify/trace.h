@@ -1,0 +1,34 @@
+// All that a program gives in a few steps, to be compared bit by bit.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/verify/inputs.h"
+#include "compiler/verify/subject.h"
+
+namespace cinch::verify {
+
+struct Trace {
+  std::vector<Bytes> payloads;
+  std::vector<std::vector<float>> decoded, updates;  // one of each for every step
+  std::vector<Bytes> states;                         // after the last step
+};
+
+bool same_bits(std::span<const float> a, std::span<const float> b);
+
+/// Steps 0, 1 … of a new tensor: encode, decode and finish.
+rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
+                           std::span<const Input> steps);
+/// "the payload of step 1", or nothing.
+std::optional<std::string> find_difference(const Trace& a, const Trace& b);
+
+/// decode(encode(gradient)), as a new vector.
+rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
+                                             std::uint64_t step);
+/// The same of a tensor that is opened for it.
+rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
+                                             std::span<const float> gradient);
+
+}  // namespace cinch::verify

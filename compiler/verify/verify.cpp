@@ -1,0 +1,92 @@
+#include "compiler/verify/verify.h"
+
+#include <algorithm>
+
+#include "compiler/verify/laws.h"
+
+namespace cinch::verify {
+
+namespace {
+
+using Claim = sema::Claim;
+using sema::ClaimKind;
+
+struct Law {
+  std::string name;
+  double weight;  // of its share of the time
+  std::function<Finding(const Trial&)> run;
+};
+
+struct ClaimedLaw {
+  ClaimKind kind;
+  double weight;
+  Finding (*run)(const Trial&, const Claim&);
+};
+
+Finding linear_as_claimed(const Trial& trial, const Claim&) {
+  return linear(trial);
+}
+
+constexpr ClaimedLaw kClaimedLaws[] = {
+    {ClaimKind::Unbiased, 6, unbiased},
+    {ClaimKind::Variance, 4, variance},
+    {ClaimKind::Contraction, 4, contraction},
+    {ClaimKind::AbsoluteError, 2, absolute_error},
+    {ClaimKind::Conserves, 2, conserves},
+    {ClaimKind::ScaleEquivariant, 1, scale_equivariant},
+    {ClaimKind::SignEquivariant, 1, sign_equivariant},
+    {ClaimKind::Idempotent, 1, idempotent},
+    {ClaimKind::Linear, 2, linear_as_claimed},
+    {ClaimKind::Density, 3, density},
+};
+
+std::vector<Law> laws_of(const Subject& subject, Report& report) {
+  std::vector<Law> laws = {
+      {"round_trip", 1, round_trip}, {"size_bound", 1, size_bound},
+      {"threads", 2, threads},       {"vector_widths", 2, vector_widths},
+      {"devices", 4, devices},       {"ranks", 1, ranks},
+      {"non_finite", 1, non_finite}, {"hostile_payloads", 4, hostile_payloads}};
+  const bool is_summed = subject.info().aggregation != rt::Aggregation::Gather;
+  for (const ClaimedLaw& law : kClaimedLaws) {
+    const std::string name(sema::claim_info(law.kind).name);
+    const Claim* claim = subject.find_claim(law.kind);
+    if (claim != nullptr) {
+      laws.push_back(
+          {name, law.weight, [&law, claim](const Trial& t) { return law.run(t, *claim); }});
+    } else if (law.kind == ClaimKind::Linear && is_summed) {
+      laws.push_back({name, law.weight, linear});
+    } else {
+      report.not_claimed.push_back(name);
+    }
+  }
+  return laws;
+}
+
+}  // namespace
+
+bool Report::all_hold() const {
+  return std::ranges::all_of(findings, &Finding::holds);
+}
+
+Report verify(const Subject& subject, const Options& options, const BeforeLaw& before) {
+  Report report;
+  const std::vector<Law> laws = laws_of(subject, report);
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(options.seconds));
+  double weight_left = 0;
+  for (const Law& law : laws) weight_left += law.weight;
+  Trial trial{subject, options.more_inputs, options.seed, end};
+  for (const Law& law : laws) {
+    if (!before(law.name, report.findings.size(), laws.size())) break;
+    // What earlier laws did not need is shared by those that are left.
+    const Clock::time_point now = Clock::now();
+    const std::chrono::duration<double> left = std::max(end - now, Clock::duration{});
+    trial.deadline =
+        now + std::chrono::duration_cast<Clock::duration>(left * law.weight / weight_left);
+    weight_left -= law.weight;
+    report.findings.push_back(law.run(trial));
+  }
+  return report;
+}
+
+}  // namespace cinch::verify
