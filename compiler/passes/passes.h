@@ -21,6 +21,8 @@ void convert_if_to_select(ir::Program& program, PassContext& context);
 void expand_selection(ir::Program& program, PassContext& context);
 /// orthonormalize becomes a loop over columns, hadamard butterflies of rows that fit a tile.
 void expand_matrix_ops(ir::Program& program, PassContext& context);
+/// Matrix products with a thin factor become reductions in one sweep, or sums of a few terms.
+void expand_thin_products(ir::Program& program, PassContext& context);
 
 /// Sets ProgramInfo::aggregation: may payloads be added up field by field?
 void prove_aggregation(ir::Program& program, PassContext& context);

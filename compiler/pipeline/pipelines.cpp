@@ -21,6 +21,8 @@ constexpr Pass kPasses[] = {
      "turns top_k and kth_largest into histograms of digits"},
     {"expand_matrix_ops", passes::expand_matrix_ops,
      "turns orthonormalize into a loop, hadamard into butterflies of short rows"},
+    {"expand_thin_products", passes::expand_thin_products,
+     "turns matrix products with a thin factor into few sweeps"},
 };
 
 // A program is first made small, then its big operators are opened, then what that brought in is
@@ -33,6 +35,7 @@ constexpr std::string_view kStandardOrder[] = {
     "prove_aggregation",      // before expansion: a whole operator is easier to see through
     "eliminate_dead_values",  // before expansion: no work on what nobody reads
     "expand_matrix_ops",
+    "expand_thin_products",
     "expand_selection",
     "simplify",
     "eliminate_common_values",  // two selections of one array share its keys
