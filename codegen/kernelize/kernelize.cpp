@@ -71,6 +71,8 @@ class RegionEmitter {
         case SinkKind::Argsort:
           append(steps, emit_argsort(cx_, plan_, first));
           break;
+        case SinkKind::Kept:
+          break;
         case SinkKind::Collective:
           append(steps, emit_collective(first));
           break;

@@ -16,7 +16,7 @@ bool is_store_of_barrier_possible(SinkKind kind) {
 bool stands_alone(SinkKind kind) {
   return kind == SinkKind::Scan || kind == SinkKind::ScatterAdd || kind == SinkKind::Argsort ||
          kind == SinkKind::CheckHost || kind == SinkKind::CheckUnique ||
-         kind == SinkKind::Control || kind == SinkKind::Collective;
+         kind == SinkKind::Control || kind == SinkKind::Collective || kind == SinkKind::Kept;
 }
 
 void Planner::raise_level(int id, int level) {

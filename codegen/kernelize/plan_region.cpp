@@ -180,6 +180,7 @@ bool is_barrier(OpKind kind) {
     case OpKind::all_to_all:
     case OpKind::reduce_scatter:
     case OpKind::broadcast:
+    case OpKind::keep:
       return true;
     default:
       return false;

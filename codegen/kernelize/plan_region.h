@@ -33,6 +33,7 @@ enum class SinkKind {
   CheckUnique,
   NonFinite,   // flags a non-finite gradient
   Control,     // if, for, while
+  Kept,        // nothing by itself: its operand is stored in `results`
   Collective,  // with all ranks: `results` are what is sent and what is received
 };
 

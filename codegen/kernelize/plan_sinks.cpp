@@ -1,4 +1,6 @@
 // Planner: the sinks of each kind of operator, and of stores.
+#include <algorithm>
+
 #include "codegen/kernelize/planner.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "codegen/kir/builder.h"
@@ -48,6 +50,8 @@ void Planner::add_barrier(ir::OpId op_id) {
     case OpKind::reduce_scatter:
     case OpKind::broadcast:
       return add_collective(op_id);
+    case OpKind::keep:
+      return add_kept(op_id);
     default:
       CINCH_LIMITATION("no kernel yet for " + std::string(ir::op_info(op.kind).name));
   }
@@ -239,7 +243,47 @@ void Planner::add_collective(ir::OpId op_id) {
   plan_.sink_of_op[op_id.index()] = id;
 }
 
+void Planner::add_kept(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto kept = op.results[0];
+  const auto buffer =
+      pc_.add_workspace(name(kept, "kept"), type(kept).dtype, pc_.num_elems(type(kept)));
+  const int store = add_store({op.operands[0], buffer, false});
+  Sink s{.kind = SinkKind::Kept, .op = op_id};
+  s.results = {buffer};
+  cx_.in_buffer[kept.index()] = buffer;
+  const int id = add(std::move(s), {});
+  raise_level(id, plan_.sinks[store].level + 1);
+  plan_.sink_of_op[op_id.index()] = id;
+}
+
+bool Planner::wants_rows(ValueId v) const {
+  const auto& t = type(v);
+  if (t.rank != 2 || cx_.in_buffer.contains(v.index())) return false;
+  const auto& op = cx_.def(v);
+  switch (op.kind) {
+    case OpKind::gather:
+    case OpKind::transpose:
+      return true;
+    case OpKind::map:
+    case OpKind::convert:
+    case OpKind::fill:
+      return std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId operand) {
+        const auto& from = type(operand);
+        return from.rank == 2 &&
+               (!(from.dims[0] == t.dims[0] && from.dims[1] == t.dims[1]) || wants_rows(operand));
+      });
+    default:
+      return false;
+  }
+}
+
 Domain Planner::store_domain(const StoreRequest& r) const {
+  const auto& t = type(r.value);
+  if (t.rank == 2 && !pc_.is_packed(r.buffer) && !pc_.const_int(t.dims[1]) &&
+      !pc_.is_const(t.dims[0], 1) && wants_rows(r.value)) {
+    return row(t.dims[0], t.dims[1]);
+  }
   return pc_.is_packed(r.buffer) ? tile(pc_.num_elems(type(r.value))) : domain_of(type(r.value));
 }
 

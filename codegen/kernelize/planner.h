@@ -54,6 +54,10 @@ class Planner {
   void add_check_host(ir::OpId op_id);
   void add_control(ir::OpId op_id);
   void add_collective(ir::OpId op_id);
+  void add_kept(ir::OpId op_id);
+  // Does the value of a matrix depend on row and column each by itself, so that a kernel over rows
+  // spares each element a division? Of rows of constant length kernels over tiles do.
+  bool wants_rows(ValueId v) const;
   // A scalar that is stored in less than a byte takes a kernel with elements.
   Domain store_domain(const StoreRequest& r) const;
   int add_store(const StoreRequest& r, bool is_read_later = true);

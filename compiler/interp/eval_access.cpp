@@ -85,6 +85,10 @@ void Evaluator::eval_reshape(const Op& op) {
   out(op) = std::move(result);
 }
 
+void Evaluator::eval_keep(const Op& op) {
+  out(op) = in(op, 0);
+}
+
 void Evaluator::eval_transpose(const Op& op) {
   const Array& x = in(op, 0);
   Array result = make_matrix(x.dtype, x.dims[1], x.dims[0]);

@@ -104,6 +104,7 @@ class Builder {
   /// The value itself where the shape is the same already. `shape`'s dtype is not read.
   ValueId reshape(ValueId x, Type shape, bool proved = false);
   ValueId transpose(ValueId x);
+  ValueId keep(ValueId x);
   ValueId chunk(ValueId x, HostExprId width);
   ValueId unchunk(ValueId x, HostExprId size);
   /// ceil(elements * bits / 8) bytes.

@@ -158,6 +158,10 @@ ValueId Builder::unpack(ValueId bytes, int bits, HostExprId size) {
 
 // Reductions and scans.
 
+ValueId Builder::keep(ValueId x) {
+  return add_one(OpKind::keep, {x}, type(x));
+}
+
 ValueId Builder::identity(ScalarOp op, DType dtype) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   switch (op) {

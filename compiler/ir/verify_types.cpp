@@ -222,6 +222,7 @@ class Rules {
             fmt::format("{} and {} differ in size", print_type(c_.info, in(0)),
                         print_type(c_.info, out())));
   }
+  void keep() const { require_out(in(0)); }
   void transpose() const {
     require_rank(in(0), 2, "the operand");
     require_out(matrix_type(in(0).dtype, in(0).dims[1], in(0).dims[0]));

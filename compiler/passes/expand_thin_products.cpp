@@ -47,6 +47,7 @@ ValueId ordered_sum(ir::Builder& b, std::vector<ValueId> terms) {
 
 ValueId sum_of_terms(ir::Builder& b, ValueId left, ValueId right, std::int64_t num_terms) {
   std::vector<ValueId> terms;
+  terms.reserve(static_cast<std::size_t>(num_terms));
   for (std::int64_t i = 0; i < num_terms; ++i) {
     terms.push_back(b.map(ScalarOp::mul, column_of(b, left, i), row_of(b, right, i)));
   }
@@ -57,8 +58,7 @@ ValueId sum_of_terms(ir::Builder& b, ValueId left, ValueId right, std::int64_t n
 ValueId column_of_product(ir::Builder& b, ValueId left, ValueId right, std::int64_t column) {
   const ir::Op& made_by = b.function().ops[b.function().values[left.index()].def.index()];
   if (made_by.kind == ir::OpKind::transpose) {
-    const ValueId product =
-        b.map(ScalarOp::mul, made_by.operands[0], column_of(b, right, column));
+    const ValueId product = b.map(ScalarOp::mul, made_by.operands[0], column_of(b, right, column));
     return b.transpose(b.reduce(ScalarOp::add, product, 0));
   }
   const ValueId factor = row_of(b, b.transpose(right), column);
@@ -66,8 +66,8 @@ ValueId column_of_product(ir::Builder& b, ValueId left, ValueId right, std::int6
 }
 
 ValueId columns_side_by_side(ir::Builder& b, const std::vector<ValueId>& columns, ir::Type type) {
-  const ValueId number = b.reshape(
-      b.iota(type.dims[1]), ir::matrix_type(kU32, b.exprs().const_int(1), type.dims[1]));
+  const ValueId number =
+      b.reshape(b.iota(type.dims[1]), ir::matrix_type(kU32, b.exprs().const_int(1), type.dims[1]));
   ValueId result = b.fill(columns[0], type);
   for (std::size_t j = 1; j < columns.size(); ++j) {
     const ValueId is_here =
@@ -78,9 +78,9 @@ ValueId columns_side_by_side(ir::Builder& b, const std::vector<ValueId>& columns
 }
 
 ValueId product_by_columns(ir::Builder& b, ValueId left, ValueId right, std::int64_t num_columns) {
-  const ir::Type type =
-      ir::matrix_type(b.dtype(left), b.type(left).dims[0], b.type(right).dims[1]);
+  const ir::Type type = ir::matrix_type(b.dtype(left), b.type(left).dims[0], b.type(right).dims[1]);
   std::vector<ValueId> columns;
+  columns.reserve(static_cast<std::size_t>(num_columns));
   for (std::int64_t j = 0; j < num_columns; ++j) {
     columns.push_back(column_of_product(b, left, right, j));
   }

@@ -23,6 +23,8 @@ void expand_selection(ir::Program& program, PassContext& context);
 void expand_matrix_ops(ir::Program& program, PassContext& context);
 /// Matrix products with a thin factor become reductions in one sweep, or sums of a few terms.
 void expand_thin_products(ir::Program& program, PassContext& context);
+/// Sums along the columns of long matrices become sums of whole rows.
+void expand_column_sums(ir::Program& program, PassContext& context);
 
 /// Sets ProgramInfo::aggregation: may payloads be added up field by field?
 void prove_aggregation(ir::Program& program, PassContext& context);

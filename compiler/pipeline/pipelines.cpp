@@ -23,6 +23,8 @@ constexpr Pass kPasses[] = {
      "turns orthonormalize into a loop, hadamard into butterflies of short rows"},
     {"expand_thin_products", passes::expand_thin_products,
      "turns matrix products with a thin factor into few sweeps"},
+    {"expand_column_sums", passes::expand_column_sums,
+     "turns sums along columns into sums of whole rows"},
 };
 
 // A program is first made small, then its big operators are opened, then what that brought in is
@@ -36,6 +38,7 @@ constexpr std::string_view kStandardOrder[] = {
     "eliminate_dead_values",  // before expansion: no work on what nobody reads
     "expand_matrix_ops",
     "expand_thin_products",
+    "expand_column_sums",  // after the products: their columns are summed
     "expand_selection",
     "simplify",
     "eliminate_common_values",  // two selections of one array share its keys

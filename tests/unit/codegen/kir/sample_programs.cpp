@@ -199,6 +199,34 @@ void join_tiles(KernelProgram& program, BufferIndex ends, BufferIndex out) {
 
 }  // namespace
 
+KernelProgram sample_row_transforms() {
+  constexpr std::int64_t kLength = 8;
+  KernelProgram program = start("sample_row_transforms");
+  HostExprPool& pool = program.info.exprs;
+  const HostExprId len = pool.const_int(kLength);
+  const HostExprId rows = pool.ceil_div(pool.n(), len);
+  const BufferIndex g = gradient(program);
+  const BufferIndex matrix = add_workspace(program, "matrix", kF32, pool.mul(len, len));
+  const BufferIndex out = add_workspace(program, "out", kF32, pool.mul(rows, len));
+  KernelBuilder b(program, "transform_rows", GroupKind::Row);
+  b.set_rows(rows, len);
+  const ValueId base = b.group_base();
+  const std::uint32_t from = b.add_local(ComputeType::F32);
+  const std::uint32_t to = b.add_local(ComputeType::F32);
+  b.group();
+  const ValueId limit = b.named(b.sub(b.host_size(pool.n()), base), "limit");
+  b.elements();
+  b.local_store(from, b.load_linear(g, base, limit));
+  b.group();
+  b.local_butterflies(from);
+  b.local_product(from, matrix);
+  b.elements();
+  b.store_linear(out, b.local_load(to), base);
+  b.finish();
+  launch_in_order(program, {matrix});
+  return program;
+}
+
 KernelProgram sample_scan() {
   KernelProgram program = start("sample_scan");
   const BufferIndex g = gradient(program);
@@ -355,6 +383,7 @@ std::vector<KernelProgram> all_samples() {
   out.push_back(sample_rows(5, 3));
   out.push_back(sample_rows(100000, 6));
   out.push_back(sample_scan());
+  out.push_back(sample_row_transforms());
   out.push_back(sample_odds());
   out.push_back(sample_partials());
   out.push_back(sample_folds());
