@@ -14,8 +14,9 @@ KernelProgram sample_reduce();
 KernelProgram sample_compact();
 /// Rows of `bucket` elements with norm, stochastic rounding and packing into codes of `bits` bits.
 KernelProgram sample_rows(std::int64_t bucket, int bits);
-/// Float scan by tiles: local arrays, tile ends, finish_scan, the join on the left.
+/// Butterflies and a product with a matrix on the elements of a row.
 KernelProgram sample_row_transforms();
+/// Float scan by tiles: local arrays, tile ends, finish_scan, the join on the left.
 KernelProgram sample_scan();
 /// Histogram, ordered adds, argsort of rows, all random draws, checks and bit casts.
 KernelProgram sample_odds();
