@@ -92,6 +92,9 @@ Value Elaborator::call_builtin(const ast::Call& node, BuiltinId id, const ast::N
   const Form form = form_of(id);
   const CallArgs args = sort_args(node, name.text, span, form.labels, form.min, form.max);
   if (args.is_bad) return error(span);
+  if (is_by_rows() && !in_host_ && !has_row_form(id)) {
+    return not_by_rows("`" + name.text + "`", span);
+  }
   switch (builtin_info(id).group) {
     case BuiltinGroup::Map:
       if (id == BuiltinId::map) return map_call(args);
@@ -180,7 +183,7 @@ std::optional<HostExprId> Elaborator::named_size(const CallArgs& args, std::stri
 // -1: no axis was asked for; nothing: a mistake was reported.
 std::optional<int> Elaborator::axis(const CallArgs& args, const Value& x) {
   const auto at = args.named.find("axis");
-  if (at == args.named.end()) return -1;
+  if (at == args.named.end()) return is_by_rows() && x.type.rank == 2 ? 1 : -1;
   const auto value = constant_int(at->second->value);
   if (!value) return std::nullopt;
   if (*value != 0 && *value != 1) {

@@ -153,6 +153,9 @@ Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Cal
   for (ast::ExprId id : args.positional) {
     values.push_back(expr(id));
     if (values.back().is_error()) return error(span);
+    if (is_by_rows() && values.back().is_typed() && values.back().type.rank == 2) {
+      return not_by_rows("a call of `" + fn.name.text + "`", span);
+    }
   }
   if (std::find(open_fns_.begin(), open_fns_.end(), decl) != open_fns_.end()) {
     reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");

@@ -18,6 +18,9 @@ Value Elaborator::index_expr(const ast::Index& node, Span span) {
     return error(span);
   }
   for (ast::ExprId index : indices) {
+    const bool is_matrix = is_by_rows() && rank == 2;
+    const bool is_range = std::holds_alternative<ast::Range>(tree()[index].node);
+    if (is_matrix && (is_range || indices.size() > 1)) return not_by_rows("a slice", span);
     base = index_value(base, index, span);
     if (base.is_error()) return base;
   }
@@ -83,6 +86,9 @@ void Elaborator::check_host_index(const Value& index, HostExprId size, Span span
 }
 
 Value Elaborator::gather(const Value& base, const Value& index, Span span) {
+  if (is_by_rows() && base.type.rank == 2 && index.type.rank != 2) {
+    return not_by_rows("an index of all rows", span);
+  }
   const Value at = as_index(index);
   if (at.is_error() || base.is_error()) return error(span);
   const bool is_host_index = index.is_host() && pool().type(index.host) == HostType::Int;

@@ -227,9 +227,14 @@ void Elaborator::elaborate_items(Instance& instance) {
     each([&](const ast::Item& item) {
       if (const auto* node = std::get_if<ast::SetItem>(&item.node)) elaborate_set(instance, *node);
     });
+    check_set_elements(instance);
   });
   for (const auto& [slot, inner] : instance.inner) {
     if (!inner->has_set_elements) inner->elements = instance.elements;
+    if (!inner->rows) {
+      inner->rows = instance.rows;
+      inner->rows_span = instance.rows_span;
+    }
     elaborate_items(*inner);
   }
   with_environment(env, [&] {
@@ -287,7 +292,8 @@ void Elaborator::check_state_size(const ast::StateItem& node, const Type& type) 
 void Elaborator::elaborate_state(Instance& instance, const ast::StateItem& node) {
   Symbol symbol;
   symbol.span = node.name.span;
-  const auto type = type_of(node.type);
+  auto type = type_of(node.type);
+  if (type && is_by_rows()) type = by_rows(*type, tree()[node.type].span);
   if (!type) {
     declare_item(instance, node.name, std::move(symbol));
     return;

@@ -16,6 +16,7 @@ Environment Elaborator::environment_of(Instance& instance) {
 }
 
 Type Elaborator::gradient_type(const Instance& instance) {
+  if (instance.rows) return matrix(kF32, instance.rows, instance.elements);
   return instance.is_matrix ? matrix(kF32, pool().rows(), pool().cols())
                             : vector(kF32, instance.elements);
 }

@@ -119,7 +119,11 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   const Value at = as_index(operand(at_arg->second->value));
   const auto size = named_size(args, "size");
   if (v.is_error() || at.is_error() || !size) return error(args.span);
-  if (at.type.rank == 2) return scatter_rows(id, v, at, *size, args.span);
+  if (at.type.rank == 2) {
+    // Of a payload nothing says that a row's indices are free of repeats.
+    const bool may_repeat = is_by_rows() && !at.facts.unique_in_rows;
+    return scatter_rows(may_repeat ? BuiltinId::scatter_add : id, v, at, *size, args.span);
+  }
   if (at.type.rank != 1) {
     reporter_.report<DiagKind::NeedsVector>(at.span, "at:", describe(at));
     return error(args.span);
@@ -242,7 +246,8 @@ Value Elaborator::iota_call(const CallArgs& args) {
   Value result = builtin(BuiltinId::iota, vector(kU32, *size), {}, args.span,
                          [&](Expr& e) { e.size = *size; });
   result.facts = {true, true, *size};
-  return result;
+  if (!is_by_rows()) return result;
+  return reshaped(result, matrix(kU32, pool().const_int(1), *size), args.span);
 }
 
 Value Elaborator::histogram_call(const CallArgs& args) {

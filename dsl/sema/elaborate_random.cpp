@@ -69,6 +69,10 @@ Value Elaborator::random_call(BuiltinId id, const CallArgs& args) {
     if (!given) return error(args.span);
     size = *given;
     type = vector(dtype, size);
+    if (is_by_rows()) {
+      type = matrix(dtype, env_->instance->rows, size);
+      size = num_elems(type);
+    }
   } else if (wanted_ != nullptr && wanted_->rank > 0) {
     type = *wanted_;
     type.dtype = dtype;

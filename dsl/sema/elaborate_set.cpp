@@ -105,7 +105,7 @@ HostExprId Elaborator::set_value(const Value& value, DType dtype) {
 }
 
 void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
-  const bool is_size = node.path.back().text == "n";
+  const bool is_size = is_builtin_name(node.path.back().text);
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
   const bool outer_host = std::exchange(in_host_, true), outer_set = std::exchange(in_set_, true);
   const std::size_t errors = reporter_.num_errors();
@@ -116,7 +116,7 @@ void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
   if (!is_number && reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::NotKnownOnHost>(value.span, "the value of a parameter");
   }
-  if (is_size && is_number) set_elements(instance, node, value);
+  if (is_size && is_number) return set_elements(instance, node, value);
   if (!target || !is_number) return;
   const ast::Name& name = node.path.back();
   if (target->param->is_const) {
@@ -156,20 +156,36 @@ void Elaborator::set_elements(Instance& instance, const ast::SetItem& node, cons
         inner->is_matrix ? "one of matrices" : "bool");
     return;
   }
+  const std::string& name = node.path.back().text;
+  if (name == "r") return set_rows(*inner, instance, to_int(value.host), span);
+  if (name != "n") {
+    reporter_.report<DiagKind::UnknownParameter>(span, inner->name(), name);
+    return;
+  }
   if (inner->has_set_elements) {
     reporter_.report<DiagKind::DuplicateName>(span, "n");
     return;
   }
   inner->has_set_elements = true;
   inner->elements = sizes_.canonical(to_int(value.host));
-  const HostExprId zero = pool().const_int(0), most = instance.elements;
-  if (sizes_.proves_nonnegative(inner->elements) &&
-      sizes_.proves_less_equal(inner->elements, most)) {
-    return;
+  inner->elements_span = span;
+}
+
+// Of a part there are no more elements than of the whole; a last row may be filled up.
+void Elaborator::check_set_elements(const Instance& instance) {
+  for (const auto& [slot, inner] : instance.inner) {
+    if (!inner->has_set_elements) continue;
+    const HostExprId zero = pool().const_int(0), least = inner->elements;
+    HostExprId holds = pool().make(HostOp::Ge, least, zero);
+    bool is_proved = sizes_.proves_nonnegative(least);
+    if (!inner->rows) {
+      is_proved = is_proved && sizes_.proves_less_equal(least, instance.elements);
+      holds = pool().make(HostOp::And, holds, pool().make(HostOp::Le, least, instance.elements));
+    }
+    if (is_proved) continue;
+    const std::string most = inner->rows ? "not negative" : "between 0 and n";
+    set_checks_.push_back({holds, "`" + inner->prefix + "n` is " + most, inner->elements_span});
   }
-  const HostExprId holds = pool().make(HostOp::And, pool().make(HostOp::Ge, inner->elements, zero),
-                                       pool().make(HostOp::Le, inner->elements, most));
-  set_checks_.push_back({holds, "`" + inner->prefix + "n` is between 0 and n", span});
 }
 
 // In the parameter's range, and integers in that of its type: a check before launch.

@@ -83,6 +83,10 @@ void Elaborator::add_part_fields(Instance& instance, const ast::WireField& node)
 void Elaborator::elaborate_wire_count(Instance& instance, const ast::WireCount& node) {
   Symbol symbol;
   symbol.span = node.name.span;
+  if (is_by_rows()) {
+    not_by_rows("a count", node.name.span);
+    return declare(node.name, std::move(symbol));
+  }
   if (const auto bound = host_size(node.bound, "the bound of a count")) {
     if (pool().has_count(*bound)) {
       reporter_.report<DiagKind::NotKnownOnHost>(tree()[node.bound].span, "the bound of a count");
@@ -108,7 +112,8 @@ void Elaborator::elaborate_wire_field(Instance& instance, const ast::WireField& 
         .note(old->span, "first declared here");
     return;
   }
-  const auto type = type_of(node.type);
+  auto type = type_of(node.type);
+  if (type && is_by_rows()) type = by_rows(*type, tree()[node.type].span);
   if (!type) return;
   for (int i = 0; i < type->rank; ++i) {
     if (sizes_.has_bound_in_n(type->dims[i])) continue;

@@ -305,7 +305,16 @@ class Elaborator {
   std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
   std::optional<InnerParam> search_param(Instance& inner, std::string_view name);
   Value inner_param_value(const ast::FieldRef& node);
+  // elaborate_rows.cpp: bodies for vectors on every row of a matrix
+  bool is_by_rows() const { return env_->instance != nullptr && env_->instance->rows.is_valid(); }
+  /// Reports what has no such form.
+  Value not_by_rows(std::string_view what, Span span);
+  bool has_row_form(BuiltinId id) const;
+  /// A declared type, for all rows; reports and gives nothing where it is a matrix already.
+  std::optional<Type> by_rows(const Type& type, Span span);
   void set_elements(Instance& instance, const ast::SetItem& node, const Value& value);
+  void set_rows(Instance& inner, const Instance& outer, HostExprId rows, Span span);
+  void check_set_elements(const Instance& instance);
   Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   HostExprId set_value(const Value& value, DType dtype);
   void require_set_value(const ast::SetItem& node, const InnerParam& target, HostExprId value);

@@ -278,6 +278,13 @@ bool SizeProver::find_bound_in_n(HostExprId id) {
       return arg(0) || arg(1);
     case HostOp::Select:
       return arg(1) && arg(2);
+    case HostOp::Cast: {
+      // Where n is a constant, `clamp(ceil(ratio * n), 1, n)` is made of floats.
+      const HostExprNode cast = pool_.node(node.args[0]);
+      if (cast.op == HostOp::Clamp && pool_.is_const(cast.args[2])) return true;
+      return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&
+             !pool_.depends_on(id, HostOp::World) && !pool_.has_count(id);
+    }
     default:
       return !pool_.depends_on(id, HostOp::Param) && !pool_.depends_on(id, HostOp::Step) &&
              !pool_.depends_on(id, HostOp::World) && !pool_.has_count(id);

@@ -131,6 +131,8 @@ struct Instance {
   HostExprId elements;  // of its gradient: n, or what a wrapper sets
   bool has_set_elements = false;
   std::vector<Claim> claims;
+  HostExprId rows;  // where valid: it works on each of so many rows
+  Span rows_span, elements_span;
   bool has_states = false;
   bool encodes_on_ranks = false;  // its encode is inlined in the program's encode
   std::uint32_t own_draws = 0;    // draws that are not shared, in the function that is elaborated

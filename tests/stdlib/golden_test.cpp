@@ -460,5 +460,22 @@ TEST(GoldenVectors, DemoKeepsTheRest) {
   EXPECT_LT(squares, 0.8f);
 }
 
+// Two chunks of eight: the largest of each; each one's own scale.
+TEST(GoldenVectors, ChunkedTopOneAndScaledSigns) {
+  Golden largest("sent",
+                 "import std.wrap\nimport std.sparsify\n"
+                 "compressor sent = chunked(topk(ratio: 0.125), size: 8)\n");
+  largest.encode();
+  EXPECT_THAT(largest.integers(0), ElementsAre(4, 3));
+  EXPECT_THAT(largest.floats(1), ElementsAre(3.0f, 4.0f));
+  EXPECT_THAT(largest.decoded(), ElementsAre(0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0));
+  Golden signs("sent",
+               "import std.wrap\nimport std.sign\n"
+               "compressor sent = chunked(ef_sign, size: 8)\n");
+  signs.encode();
+  EXPECT_THAT(signs.floats(0), ElementsAre(1.171875f, 1.40625f));
+  EXPECT_THAT(signs.bytes(1), ElementsAre(0x4a, 0x55));
+}
+
 }  // namespace
 }  // namespace cinch::testing

@@ -55,9 +55,9 @@ TEST(SemaPrograms, StandardLibrary) {
 
 TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
   for (const char* inner :
-       {"onebit",  "ef_sign",  "tbq",          "terngrad",   "minmax",   "fp16",
-        "bf16",    "qsgd",     "natural",      "threshold",  "topk",     "randomk",
-        "dgc",     "graddrop", "signsgd",      "mxfp8",      "dynamic8", "redsync",
+       {"onebit",  "ef_sign",  "tbq",          "terngrad",    "minmax",   "fp16",
+        "bf16",    "qsgd",     "natural",      "threshold",   "topk",     "randomk",
+        "dgc",     "graddrop", "signsgd",      "mxfp8",       "dynamic8", "redsync",
         "adacomp", "sidco",    "count_sketch", "dgc_sampled", "demo"}) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
