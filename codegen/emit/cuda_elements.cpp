@@ -308,11 +308,18 @@ void CudaKernelEmitter::emit_store_at(const Instr& instr) {
                    operand(instr.operands[0]), operand(instr.operands[1])));
 }
 
-// Lane by lane: elements add in order.
+// Lane by lane: elements add in order. Of integers any order will do.
 void CudaKernelEmitter::emit_add_at(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
   const std::string index = operand(instr.operands[0]);
+  if (is_any_order(program_.buffers[instr.buffers[0]])) {
+    const bool is_wide = program_.buffers[instr.buffers[0]].dtype.bits == 64;
+    return line(fmt::format(
+        "CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",
+        acting(instr, 2), is_wide ? "unsigned long long" : "u32", buffer, index,
+        operand(instr.operands[1])));
+  }
   Instr add{.kind = InstrKind::scalar};
   add.dtype = program_.buffers[instr.buffers[0]].dtype;
   const ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};

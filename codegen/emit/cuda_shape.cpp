@@ -87,9 +87,9 @@ std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel&
   return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
 }
 
-std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
-                         std::uint32_t block_warps) {
-  if (kernel.info.is_sequential) return 1;
+std::uint32_t team_warps(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                         const Uses& uses, std::int64_t longest, std::uint32_t block_warps) {
+  if (goes_in_order(program, kernel)) return 1;
   if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
   // A running sum goes through its group in order; rows that share bytes are packed in order.
   const bool needs_warp =
@@ -152,18 +152,36 @@ std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
   return types;
 }
 
+bool is_any_order(const rt::BufferInfo& buffer) {
+  return is_whole_element(buffer) && is_int(buffer.dtype) && buffer.dtype.bits >= 32;
+}
+
+bool goes_in_order(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  if (!kernel.info.is_sequential) return false;
+  for (const kir::Section& section : kernel.sections) {
+    for (const kir::Instr& instr : section.instrs) {
+      if (instr.kind == kir::InstrKind::add_at &&
+          !is_any_order(program.buffers[instr.buffers[0]])) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps) {
   const Uses uses = find_uses(program, kernel);
   const std::int64_t longest = longest_group(program, kernel);
+  const bool in_order = goes_in_order(program, kernel);
   CudaShape shape;
-  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
-  shape.block_warps = kernel.info.is_sequential ? 1 : block_warps;
+  shape.team_warps = team_warps(program, kernel, uses, longest, block_warps);
+  shape.block_warps = in_order ? 1 : block_warps;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
   shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
   shape.stage_bits = uses.stage_bits;
   shape.has_look_back = uses.look_back;
-  shape.is_single_block = kernel.info.is_sequential || kernel.group_kind == kir::GroupKind::Single;
+  shape.is_single_block = in_order || kernel.group_kind == kir::GroupKind::Single;
   while (shared_bytes(kernel, uses, shape) > kSharedBytes && shape.team_warps == 1 &&
          shape.block_warps > 1) {
     shape.block_warps /= 2;
@@ -179,7 +197,7 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
     shape.resident_blocks =
         std::clamp(std::min(by_registers, by_memory), 1u, kMultiprocessorBlocks);
   }
-  if (shape.has_look_back && (shape.multiple > 1 || kernel.info.is_sequential)) {
+  if (shape.has_look_back && (shape.multiple > 1 || in_order)) {
     CINCH_LIMITATION("kernel " + kernel.info.symbol +
                      ": a look-back over groups that go in order anyway");
   }

@@ -134,6 +134,10 @@ class ProgramParser {
       lexer_.expect('=');
       field.index_limit = exprs_.parse();
     }
+    if (lexer_.accept("packs")) {
+      lexer_.expect('=');
+      field.packing = lexer_.expect_string();
+    }
     program_.info.wire.fields.push_back(std::move(field));
   }
 

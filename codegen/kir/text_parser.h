@@ -4,7 +4,7 @@
 //   program  = `program` STRING item*
 //   item     = `param` STRING dtype | `count` STRING expr | `wire_count` STRING expr | `state`
 //   STRING array
-//            | `field` STRING array [`by` = sum] [`ascending`] [`limit` = expr]
+//            | `field` STRING array [`by` = sum] [`ascending`] [`limit` = expr] [`packs` = STRING]
 //            | `size` N = expr | `message` N = STRING | `constant` N = STRING
 //            | `buffer` @N STRING dtype `bits`=N `role`=role `index`=N `elems`=expr `bytes`=expr |
 //            kernel | entry

@@ -191,6 +191,7 @@ class Printer {
     }
     if (f.ascending) rest += " ascending";
     if (f.index_limit) rest += " limit=" + expr(*f.index_limit);
+    if (!f.packing.empty()) rest += " packs=" + quoted(f.packing);
     line("field {} {}{}", quoted(f.name), array(f.type), rest);
   }
 

@@ -17,6 +17,12 @@ namespace {
 
 using nlohmann::json;
 
+// Of a packed field what it is to the program, and the words that it becomes.
+std::string field_type(const json& field) {
+  const auto type = field["type"].get<std::string>();
+  return field["packs"].is_null() ? type : field["packs"].get<std::string>() + ", in " + type;
+}
+
 void print_payload(const json& payload) {
   fmt::print("payload   {} bytes at most: {}\n", payload["bound_bytes"].get<std::int64_t>(),
              payload["bound"].get<std::string>());
@@ -27,7 +33,7 @@ void print_payload(const json& payload) {
   }
   for (const json& field : payload["fields"]) {
     fmt::print("  field   {}: {}  {} bytes at {}{}\n", field["name"].get<std::string>(),
-               field["type"].get<std::string>(), field["bytes"].get<std::int64_t>(),
+               field_type(field), field["bytes"].get<std::int64_t>(),
                field["offset"].get<std::int64_t>(),
                field["by"].is_null() ? "" : ", by " + field["by"].get<std::string>());
   }

@@ -127,6 +127,7 @@ class Report {
                         {"offset", place.offset},
                         {"bytes", place.size_bytes},
                         {"ascending", field.ascending},
+                        {"packs", field.packing.empty() ? json() : json(field.packing)},
                         {"by", field.sum == rt::FieldSum::None ? json() : sum_name(field.sum)}});
     }
     json counts = json::array();

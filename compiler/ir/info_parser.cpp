@@ -111,6 +111,7 @@ class InfoParser {
     }
     field.ascending = lexer_.accept("ascending");
     if (lexer_.accept("below")) field.index_limit = host_.parse_expr();
+    if (lexer_.accept("packs")) field.packing = lexer_.expect_text("what is packed");
     return field;
   }
 

@@ -35,6 +35,7 @@ std::string wire_block(const rt::ProgramInfo& info, const HostPrinter& host) {
     text += fmt::format("  {}: {}{}{}", name_text(field.name), print_type(info, field.type),
                         kSums[static_cast<int>(field.sum)], field.ascending ? " ascending" : "");
     if (field.index_limit) text += " below " + host.print(*field.index_limit);
+    if (!field.packing.empty()) text += " packs " + quote(field.packing);
     text += '\n';
   }
   return text + "}\n";

@@ -63,11 +63,32 @@ class BodyLowering {
   void enter_states();
   Type output_type();
   void hand_out_states();
-  void hand_out_counts();
+  void hand_out_counts(const std::vector<ValueId>& fields);
+  ValueId length_under(std::uint32_t count, const Type& type, ValueId value);
   std::vector<ValueId> lower_payload(ExprId id);      // a Block ending in a WireLiteral: its fields
   ValueId host_scalar(HostExprId size, DType dtype);  // also of expressions with counts
   ValueId device_host_expr(HostExprId size);
   ValueId count_value(std::uint32_t count);
+
+  // ---- lower_packing.cpp
+  // Packed numbers (docs/payload.md): the first part of each code in unary, then fields of some
+  // width for every number in turn, section after section.
+  struct Section {
+    ValueId value, width;  // u32; width: for each, or a scalar
+  };
+  struct Words;  // of a payload, while they are read
+  ValueId pack_field(std::size_t field, ValueId values);
+  ValueId unpack_field(std::size_t field, ValueId words);
+  ValueId pack_codes(ValueId zeros, const std::vector<Section>& sections,
+                     const sema::CheckedField& field, const std::string& name);
+  std::vector<Section> elias_sections(ValueId values, ValueId& zeros);
+  ValueId gaps_of(ValueId index);
+  ValueId rice_width(HostExprId num, HostExprId below);
+  Words open_words(ValueId words, const sema::CheckedField& field, const std::string& name);
+  ValueId read_section(Words& words, ValueId width);
+  ValueId unpack_rice(Words& words, const sema::CheckedField& field);
+  ValueId unpack_elias(Words& words, const sema::CheckedField& field);
+  ValueId accept_words(const Words& words, ValueId holds, const sema::CheckedField& field);
 
   // ---- lower_expression.cpp
   Lowered value(ExprId id);

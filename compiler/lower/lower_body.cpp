@@ -19,18 +19,23 @@ BodyLowering::BodyLowering(const Input& input, ir::Program& out, ir::Function& f
 void BodyLowering::lower_encode(const sema::Body& body) {
   enter_gradient();
   enter_states();
-  const std::vector<ValueId> fields = lower_payload(body.root);
+  std::vector<ValueId> fields = lower_payload(body.root);
   const rt::WireInfo& wire = out_.info.wire;
   CINCH_CHECK(fields.size() == wire.fields.size(), "one value per wire field");
   for (std::size_t i = 0; i < fields.size(); ++i) {
     // Of the field's type the sizes stand in the wire's counts; here the array's own stand.
-    const ValueId stored = emit_.convert(fields[i], wire.fields[i].type.dtype);
-    const bool is_repeated = emit_.type(stored).rank == 0 && wire.fields[i].type.rank > 0;
-    function_.results.fields.push_back(is_repeated ? emit_.spread(stored, wire.fields[i].type)
-                                                   : stored);
+    const Type& type = checked_.fields[i].type;
+    const ValueId stored = emit_.convert(fields[i], type.dtype);
+    const bool is_repeated = emit_.type(stored).rank == 0 && type.rank > 0;
+    fields[i] = is_repeated ? emit_.spread(stored, type) : stored;
     emit_.name(stored, wire.fields[i].name);
   }
-  hand_out_counts();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const sema::CheckedField& field = checked_.fields[i];
+    const bool is_packed = field.code != sema::FieldCode::Plain;
+    function_.results.fields.push_back(is_packed ? pack_field(i, fields[i]) : fields[i]);
+  }
+  hand_out_counts(fields);
   hand_out_states();
   emit_.yield({});
 }
@@ -40,6 +45,9 @@ void BodyLowering::lower_decode(const sema::Body& body) {
   for (std::size_t i = 0; i < out_.info.wire.fields.size(); ++i) {
     fields.push_back(emit_.field(static_cast<std::uint32_t>(i)));
     emit_.name(fields.back(), out_.info.wire.fields[i].name);
+    if (checked_.fields[i].code != sema::FieldCode::Plain) {
+      fields.back() = unpack_field(i, fields.back());
+    }
   }
   payloads_[body.payload] = std::move(fields);
   function_.results.output = emit_.fit(value(body.root).id, output_type());
@@ -82,22 +90,29 @@ void BodyLowering::hand_out_states() {
   function_.results.states = states_;
 }
 
-// A wire count is the length of the arrays that are stored under it.
-void BodyLowering::hand_out_counts() {
+// A wire count is the length of the arrays that are stored under it, or of what packing them made.
+void BodyLowering::hand_out_counts(const std::vector<ValueId>& fields) {
   const rt::WireInfo& wire = out_.info.wire;
   for (std::uint32_t count = 0; count < wire.counts.size(); ++count) {
     ValueId found;
     for (std::size_t i = 0; i < wire.fields.size() && !found; ++i) {
-      const Type& type = wire.fields[i].type;
-      for (int d = 0; d < type.rank && !found; ++d) {
-        const HostExprNode& node = emit_.exprs().node(type.dims[d]);
-        if (node.op != HostOp::Count || node.payload != count) continue;
-        found = host_scalar(emit_.type(function_.results.fields[i]).dims[d], kU32);
-      }
+      found = length_under(count, checked_.fields[i].type, fields[i]);
+      if (found) break;
+      found = length_under(count, wire.fields[i].type, function_.results.fields[i]);
     }
     CINCH_CHECK(found.is_valid(), "no field has the wire count " + wire.counts[count].name);
     function_.results.counts.push_back(found);
   }
+}
+
+// The length of the dimension that a field's type says is `count`; invalid where none is.
+ValueId BodyLowering::length_under(std::uint32_t count, const Type& type, ValueId value) {
+  for (int d = 0; d < type.rank; ++d) {
+    const HostExprNode& node = emit_.exprs().node(type.dims[d]);
+    if (node.op != HostOp::Count || node.payload != count) continue;
+    return host_scalar(emit_.type(value).dims[d], kU32);
+  }
+  return {};
 }
 
 std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {

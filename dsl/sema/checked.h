@@ -143,6 +143,25 @@ struct Var {
   Span span;
 };
 
+// How a field's numbers are packed into words, see docs/payload.md.
+enum class FieldCode : std::uint8_t {
+  Plain,           // not packed: elements of the field's type
+  Ascending,       // Rice codes of the gaps between ascending indices
+  Elias,           // Elias delta codes
+  EliasAscending,  // Elias delta codes of the gaps
+};
+
+// A wire field as the program sees it. Where it is packed, ProgramInfo's field of the same number
+// holds words, and `words` is the count of the wire that says how many.
+struct CheckedField {
+  Type type;
+  FieldCode code = FieldCode::Plain;
+  HostExprId below;       // packed: all numbers are below this
+  HostExprId most;        // packed: so many at most, in a size without counts
+  HostExprId most_unary;  // packed: bits that the unary parts of all codes take at most
+  std::uint32_t words = 0;
+};
+
 // One body. Encode ends in a WireLiteral (through blocks); decode, finish and sync in an array.
 struct Body {
   ExprId root;     // a Block
@@ -155,6 +174,7 @@ struct CheckedProgram {
   std::vector<Expr> exprs;
   std::vector<Stmt> stmts;
   std::vector<Var> vars;
+  std::vector<CheckedField> fields;  // one for each of the wire's
   std::optional<Body> encode, decode, finish, sync;
   std::vector<ExprId>
       state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws

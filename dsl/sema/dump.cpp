@@ -69,6 +69,7 @@ class Dumper {
       std::string text = f.name + ": " + type(f.type) + kSums[static_cast<std::size_t>(f.sum)];
       if (f.ascending) text += " ascending";
       if (f.index_limit) text += " below " + size(*f.index_limit);
+      if (!f.packing.empty()) text += " packs " + f.packing;
       line(2, text);
     }
   }

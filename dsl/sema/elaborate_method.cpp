@@ -184,7 +184,7 @@ void Elaborator::elaborate_decode(Instance& instance) {
   var.name = param == nullptr ? "w" : param->name.text;
   var.is_payload = true;
   var.span = param == nullptr ? instance.spec->node->name.span : param->name.span;
-  for (const rt::FieldInfo& field : out_.info.wire.fields) var.field_types.push_back(field.type);
+  for (const CheckedField& field : out_.fields) var.field_types.push_back(field.type);
   for (std::uint32_t i = 0; i < out_.info.wire.counts.size(); ++i) {
     var.field_counts.push_back(i);
     var.count_sizes.push_back(pool().count(i, out_.info.wire.counts[i].bound));

@@ -134,6 +134,19 @@ bool Elaborator::bind_counts(Instance& owner, const std::vector<Value>& values,
   return is_good;
 }
 
+// Indices that are packed as ascending are known to be so; other numbers are checked when they are
+// packed.
+bool Elaborator::check_packed(const WireField& field, const Value& value) {
+  if (!field.is_ascending()) return true;
+  const IndexFacts& facts = value.facts;
+  if (facts.ascending && facts.limit && sizes_.proves_less_equal(facts.limit, field.below)) {
+    return true;
+  }
+  reporter_.report<DiagKind::NotAscending>(value.span, field.name, size_text(field.below))
+      .note(field.span, "declared here");
+  return false;
+}
+
 Value Elaborator::make_wire(Instance& owner, const std::vector<Value>& given, Span span) {
   std::vector<Value> values;
   bool is_good = true;
@@ -162,6 +175,7 @@ Value Elaborator::make_wire(Instance& owner, const std::vector<Value>& given, Sp
     const Type wanted = with_counts(field.type, bound);
     made.args.push_back(values[i].expr);
     facts.push_back(values[i].facts);
+    is_good &= check_packed(field, values[i]);
     if (same_shape(values[i].type, wanted)) continue;
     auto& diag = reporter_.report<DiagKind::FieldMismatch>(
         values[i].span, field.name, type_text(field.type), describe(values[i]));
@@ -245,6 +259,11 @@ void Elaborator::note_field_facts(const Value& wire) {
     IndexFacts& facts = field_facts_[i];
     rt::FieldInfo& field = out_.info.wire.fields[i];
     const bool is_vector = field.type.rank == 1;
+    if (const CheckedField& packed = out_.fields[i]; packed.code != FieldCode::Plain) {
+      const bool ascends = packed.code != FieldCode::Elias;
+      facts = {ascends, ascends, packed.below};
+      continue;
+    }
     facts.ascending = facts.ascending && facts.unique && is_vector;
     facts.unique = facts.ascending;
     if (facts.limit && pool().has_count(facts.limit)) facts.limit = {};

@@ -338,6 +338,11 @@ class Elaborator {
   void begin_wire_part(Instance& instance, const ast::WireField& node);
   void add_part_fields(Instance& instance, const ast::WireField& node);
   Instance* inner_named(const ast::Name& name);
+  bool elaborate_packing(WireField& field, const ast::WireField& node);
+  HostExprId log2_of(HostExprId x);
+  HostExprId most_unary_bits(const WireField& field, HostExprId len);
+  HostExprId most_words(const WireField& field, HostExprId most);
+  void publish_packed(const WireField& field, rt::FieldInfo& info);
   void publish_wire(Instance& instance);
   Environment environment_of(Instance& instance);
   void with_environment(Environment& env, const std::function<void()>& body);
@@ -371,6 +376,7 @@ class Elaborator {
   Value as_wire(const Value& value, Instance& instance, Span span);
   Value wire_literal(const ast::WireLiteral& node, Span span);
   Value make_wire(Instance& owner, const std::vector<Value>& given, Span span);
+  bool check_packed(const WireField& field, const Value& value);
   bool bind_counts(Instance& owner, const std::vector<Value>& values,
                    std::map<HostExprId, HostExprId>& bound);
   Type with_counts(Type type, const std::map<HostExprId, HostExprId>& bound);

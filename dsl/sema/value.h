@@ -94,6 +94,12 @@ struct WireField {
   Span span;
   Type type;
   rt::FieldSum sum = rt::FieldSum::None;
+  FieldCode code = FieldCode::Plain;
+  HostExprId below;  // packed: all numbers are below this
+
+  bool is_ascending() const {
+    return code == FieldCode::Ascending || code == FieldCode::EliasAscending;
+  }
 };
 
 /// One `count m <= bound`; `placeholder` is a host expression Count(2^20 and up) that stands for m

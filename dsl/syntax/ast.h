@@ -361,11 +361,13 @@ struct WireCount {
 /// How the fields of several payloads add up.
 enum class Aggregation : std::uint8_t { None, Sum, Min, Max };
 
-/// `field: type`, `field: type by sum`; `part: inner.wire`: then `inner` is the name before the
-/// point and there is no type.
+/// `field: type`, `field: type ascending below limit`, `field: type by sum`; `part: inner.wire`:
+/// then `inner` is the name before the point and there is no type.
 struct WireField {
   Name name;
   TypeId type;
+  bool is_elias = false, is_ascending = false;
+  ExprId below;  // of a packed field
   Name inner;
   Aggregation aggregation = Aggregation::None;
 };

@@ -136,6 +136,9 @@ class Dumper {
       return line("field " + node.name.text + ": " + node.inner.text + ".wire");
     }
     std::string text = "field " + node.name.text + ": " + type(node.type);
+    if (node.is_elias) text += " elias";
+    if (node.is_ascending) text += " ascending";
+    if (node.below) text += " below " + expr(node.below);
     if (node.aggregation != ast::Aggregation::None) {
       text += " by " + std::string(spelling(node.aggregation));
     }

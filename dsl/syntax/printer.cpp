@@ -276,11 +276,27 @@ class Printer {
       return take("wire");
     }
     typed(node.type);
+    if (node.below) packing(node);
     if (node.aggregation == ast::Aggregation::None) return;
     space();
     take("by");
     space();
     take();
+  }
+
+  void packing(const ast::WireField& node) {
+    space();
+    if (node.is_elias) {
+      take("elias");
+      space();
+    }
+    if (node.is_ascending) {
+      take("ascending");
+      space();
+    }
+    take("below");
+    space();
+    expr(node.below);
   }
 
   // ---- blocks

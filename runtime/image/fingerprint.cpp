@@ -35,6 +35,7 @@ class Fingerprinter {
     for (int i = 0; i < field.type.rank; ++i) hasher_.add(formula(field.type.dims[i]));
     hasher_.add(static_cast<std::uint64_t>(field.sum)).add(std::uint64_t{field.ascending});
     hasher_.add(field.index_limit ? formula(*field.index_limit) : std::string());
+    if (!field.packing.empty()) hasher_.add(field.packing);
   }
 
   std::string formula(HostExprId id) const {

@@ -45,7 +45,7 @@ void describe(A& a, ParamInfo& x) {
 template <typename A>
 void describe(A& a, FieldInfo& x) {
   a("name", x.name)("type", x.type)("sum", x.sum)("ascending", x.ascending);
-  a("index_limit", x.index_limit);
+  a("index_limit", x.index_limit)("packing", x.packing);
 }
 template <typename A>
 void describe(A& a, WireInfo& x) {

@@ -67,6 +67,8 @@ class Golden {
     layout_ = *layout;
   }
 
+  rt::Session& session() { return *session_; }
+  const std::vector<std::uint8_t>& payload() const { return payload_; }
   std::vector<std::uint8_t> bytes(std::size_t field) const {
     if (field >= layout_.fields.size()) return {};
     const rt::FieldPlace& place = layout_.fields[field];

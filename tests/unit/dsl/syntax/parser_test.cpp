@@ -100,6 +100,15 @@ TEST(ParserTest, WordsAreNamesWhereTheyAreNotExpected) {
             "    field by: f32 by sum\n");
 }
 
+TEST(ParserTest, ReadsPackedFields) {
+  EXPECT_EQ(
+      dump_of("compressor c { wire { ascending: [u32; k] ascending below n + 1,\n"
+              "  elias: [u32; k] elias below 7, below: [u32; k] elias ascending below n } }\n"),
+      "compressor c\n  wire\n    field ascending: [u32; k] ascending below (+ n 1)\n"
+      "    field elias: [u32; k] elias below 7\n"
+      "    field below: [u32; k] elias ascending below n\n");
+}
+
 TEST(ParserTest, FieldsMayBeReservedWords) {
   EXPECT_EQ(expr_dump("w.in + w.if + inner.wire"),
             "(+ (+ (field w in) (field w if)) (field inner wire))");

@@ -1,0 +1,256 @@
+// Packed fields of a payload bit by bit: Rice codes of gaps, Elias delta codes with the lengths
+// that the literature gives them, and words that a sender made up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "tests/stdlib/golden.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using Bytes = std::vector<std::uint8_t>;
+using Words = std::vector<std::uint32_t>;
+
+constexpr const char* kIndices = R"(
+compressor indices {
+  wire { count m <= n, index: [u32; m] CODE below n }
+  encode(g: [f32; n]) { wire { index: nonzero(g != 0) } }
+  decode(w) { scatter((w.index + 1) as f32, at: w.index, size: n) }
+}
+)";
+constexpr const char* kNumbers = R"(
+compressor numbers {
+  wire { number: [u32; n] elias below 0xffffffff }
+  encode(g: [f32; n]) { wire { number: g as u32 } }
+  decode(w) { w.number as f32 }
+}
+)";
+
+std::string text_of(const std::string& code) {
+  std::string text = kIndices;
+  return text.replace(text.find("CODE"), 4, code);
+}
+
+std::vector<float> mask_of(std::size_t size, const std::vector<std::size_t>& places) {
+  std::vector<float> mask(size);
+  for (std::size_t place : places) mask[place] = 1;
+  return mask;
+}
+
+Words words_of(const Bytes& bytes) {
+  Words words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
+bool bit_of(const Words& words, std::size_t bit) {
+  return ((words[bit / 32] >> bit % 32) & 1) != 0;
+}
+
+// Gaps 3, 16, 0, 38 of indices below 64 have 4 low bits: 0, 1, 0 and 2 zeros before the ones, then
+// the low bits 3, 0, 0, 6 from bit 7 on.
+TEST(PackedFields, RiceCodesToTheBit) {
+  Golden program("indices", text_of("ascending"), {}, 64);
+  program.encode(0, mask_of(64, {3, 20, 21, 60}));
+  EXPECT_THAT(words_of(program.bytes(0)), ElementsAre(0b1001101u | 3u << 7 | 6u << 19));
+}
+
+// The codes that the field's bits stand for, as they are written down: of each number the unary
+// part, then the bits of its length, then its own, highest first.
+std::vector<std::string> elias_codes(const Words& words, std::size_t num) {
+  std::vector<std::size_t> zeros(num), width(num);
+  std::vector<std::string> codes(num);
+  std::size_t bit = 0;
+  for (std::size_t i = 0; i < num; ++i) {
+    for (; !bit_of(words, bit); ++bit) ++zeros[i];
+    codes[i] = std::string(zeros[i], '0') + '1';
+    ++bit;
+  }
+  const auto append = [&](std::size_t i, std::size_t count) {
+    std::size_t value = 1;
+    for (std::size_t b = count; b-- > 0;) {
+      codes[i] += bit_of(words, bit + b) ? '1' : '0';
+      value = 2 * value + (bit_of(words, bit + b) ? 1 : 0);
+    }
+    bit += count;
+    return value;
+  };
+  for (std::size_t i = 0; i < num; ++i) width[i] = append(i, zeros[i]) - 1;
+  for (std::size_t i = 0; i < num; ++i) append(i, width[i]);
+  EXPECT_EQ(words.size(), (bit + 31) / 32);
+  return codes;
+}
+
+TEST(PackedFields, EliasDeltaCodes) {
+  Golden program("numbers", kNumbers, {}, 9);
+  program.encode(0, {0, 1, 2, 3, 4, 7, 15, 16, 99});
+  EXPECT_THAT(elias_codes(words_of(program.bytes(0)), 9),
+              ElementsAre("1", "0100", "0101", "01100", "01101", "00100000", "001010000",
+                          "001010001", "00111100100"));
+}
+
+TEST(PackedFields, LargeNumbers) {
+  Golden program("numbers", kNumbers, {}, 3);
+  program.encode(0, {4294967040.0f, 0, 2147483648.0f});
+  EXPECT_THAT(program.decoded(), ElementsAre(4294967040.0f, 0, 2147483648.0f));
+}
+
+TEST(PackedFields, ANumberAtTheLimitFailsTheCall) {
+  std::string text = kNumbers;
+  text.replace(text.find("0xffffffff"), 10, "7");
+  Golden program("numbers", text, {}, 2);
+  program.encode(0, {6, 0});
+  const auto refused = program.session().encode(std::vector<float>{7, 0}, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, rt::ErrorKind::CheckFailed);
+  EXPECT_EQ(refused.error().message, "field number: a number is not below its limit");
+}
+
+std::vector<std::vector<float>> masks(std::size_t size) {
+  std::mt19937 random(static_cast<unsigned>(size));
+  std::vector<std::vector<float>> all{mask_of(size, {}), std::vector<float>(size, 1),
+                                      mask_of(size, {0}), mask_of(size, {size - 1})};
+  for (double density : {0.001, 0.01, 0.1, 0.3, 0.5, 0.9}) {
+    std::bernoulli_distribution is_set(density);
+    all.emplace_back(size);
+    for (float& x : all.back()) x = is_set(random) ? 1.0f : 0.0f;
+  }
+  all.emplace_back(size);  // a run, then nothing
+  std::fill_n(all.back().begin(), size / 3, 1.0f);
+  return all;
+}
+
+// Every payload stays within the bound, decodes to its indices, and has the expected size.
+TEST(PackedFields, AnyIndices) {
+  for (const char* code : {"ascending", "elias ascending"}) {
+    for (std::size_t size : {1, 33, 5000}) {
+      Golden program("indices", text_of(code), {}, size);
+      for (const std::vector<float>& mask : masks(size)) {
+        program.encode(0, mask);
+        const std::vector<float> decoded = program.decoded();
+        for (std::size_t i = 0; i < size; ++i) {
+          ASSERT_EQ(decoded[i], mask[i] == 0 ? 0.0f : static_cast<float>(i + 1)) << code << size;
+        }
+      }
+    }
+  }
+}
+
+// A thousandth of the elements at random: log2 of the number of ways is 11.41 bits per index.
+TEST(PackedFields, NearTheEntropy) {
+  constexpr std::size_t kSize = 1 << 20, kNum = kSize / 1000;
+  std::mt19937_64 random(3);
+  std::vector<float> mask(kSize);
+  std::size_t left = kNum;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    if (random() % (kSize - i) >= left) continue;
+    mask[i] = 1;
+    --left;
+  }
+  Golden program("indices", text_of("ascending"), {}, kSize);
+  program.encode(0, mask);
+  const double bits = 8.0 * static_cast<double>(program.bytes(0).size()) / double{kNum};
+  EXPECT_LT(bits, 11.6);
+  EXPECT_GT(bits, 11.41);
+}
+
+// Words that are changed are refused before anything is written, or are the codes of what they
+// decode to: each index list has one form.
+class HostileWords {
+ public:
+  HostileWords(const std::string& code, std::size_t size)
+      : program_("indices", text_of(code), {}, size), size_(size) {}
+
+  void start(const std::vector<float>& mask) {
+    program_.encode(0, mask);
+    good_ = program_.payload();
+    words_ = words_of(program_.bytes(0));
+  }
+  const Words& words() const { return words_; }
+  int accepted() const { return accepted_; }
+
+  void attack(const Words& words) {
+    const Bytes payload = with(words);
+    std::vector<float> out(size_, -7.0f);
+    const auto status = program_.session().decode(payload, out, 0);
+    if (!status) {
+      ASSERT_FALSE(status.error().message.empty());
+      ASSERT_TRUE(std::all_of(out.begin(), out.end(), [](float x) { return x == -7.0f; }));
+      return;
+    }
+    ++accepted_;
+    for (std::size_t i = 0; i < size_; ++i) {
+      ASSERT_TRUE(out[i] == 0 || out[i] == static_cast<float>(i + 1));
+    }
+    const auto again = program_.session().encode(out, 0);
+    ASSERT_TRUE(again);
+    ASSERT_EQ(Bytes(again->begin(), again->end()), payload);
+  }
+
+ private:
+  // The good payload with other words, and a header that says so.
+  Bytes with(const Words& words) const {
+    Bytes payload(good_.begin(), good_.begin() + 80);
+    const auto num = static_cast<std::uint32_t>(words.size());
+    const std::uint64_t size = 80 + 4 * words.size();
+    std::memcpy(payload.data() + 56, &size, 8);
+    std::memcpy(payload.data() + 68, &num, 4);
+    payload.resize(size);
+    if (!words.empty()) std::memcpy(payload.data() + 80, words.data(), 4 * words.size());
+    const std::uint32_t check = rt::payload_check_word(payload, 2);
+    std::memcpy(payload.data() + rt::kPayloadCheckOffset, &check, 4);
+    return payload;
+  }
+
+  Golden program_;
+  std::size_t size_;
+  Bytes good_;
+  Words words_;
+  int accepted_ = 0;
+};
+
+TEST(PackedFields, HostileWords) {
+  for (const char* code : {"ascending", "elias ascending"}) {
+    SCOPED_TRACE(code);
+    HostileWords victim(code, 1000);
+    std::mt19937 random(11);
+    for (const std::vector<float>& mask : masks(1000)) {
+      victim.start(mask);
+      const Words good = victim.words();
+      victim.attack(good);
+      for (std::size_t bit = 0; bit < 32 * good.size(); bit += 1 + good.size() / 4) {
+        Words words = good;
+        words[bit / 32] ^= 1u << bit % 32;
+        victim.attack(words);
+        words[random() % words.size()] ^= 1u << random() % 32;
+        victim.attack(words);
+      }
+      for (std::uint32_t fill : {0u, 1u, 0x80000000u, 0xffffffffu}) {
+        victim.attack(Words(good.size(), fill));
+      }
+      Words longer = good, shorter = good;
+      longer.push_back(0);
+      victim.attack(longer);
+      longer.back() = 1;
+      victim.attack(longer);
+      if (!shorter.empty()) shorter.pop_back();
+      victim.attack(shorter);
+      victim.attack({});
+      for (int round = 0; round < 50; ++round) {
+        Words drawn(good.size());
+        for (std::uint32_t& word : drawn) word = random();
+        victim.attack(drawn);
+      }
+    }
+    EXPECT_GT(victim.accepted(), 100);  // some changes make other indices
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
