@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/programs/harness/gradients.h"
 #include "tests/stdlib/golden.h"
 
 namespace cinch::testing {
@@ -249,6 +250,40 @@ TEST(PackedFields, HostileWords) {
       }
     }
     EXPECT_GT(victim.accepted(), 100);  // some changes make other indices
+  }
+}
+
+Golden library(const std::string& name, std::vector<std::pair<std::string, double>> bindings,
+               std::size_t num_elems) {
+  return {name, library_text("quantize/" + name + ".cinch"), std::move(bindings), num_elems};
+}
+
+// The same levels from the same draws, whatever they travel in.
+TEST(QsgdElias, DecodesToWhatQsgdDecodesTo) {
+  constexpr std::size_t kSize = 1500;
+  Golden codes = library("qsgd_elias", {{"levels", 7}}, kSize);
+  Golden fixed = library("qsgd", {{"bits", 4}}, kSize);
+  for (const DataKind kind : {DataKind::Normal, DataKind::Sparse, DataKind::Zeros}) {
+    const std::vector<float> g = make_gradient(kind, kSize, 4);
+    codes.encode(0, g);
+    fixed.encode(0, g);
+    EXPECT_EQ(codes.decoded(), fixed.decoded());
+  }
+}
+
+// The paper's bound on the expected bits of a bucket of B elements in s levels (theorem 3.2),
+// without its o(1).
+TEST(QsgdElias, TakesNoMoreThanThePaperExpects) {
+  constexpr std::size_t kBuckets = 64, kBucket = 512;
+  const std::vector<float> g = make_gradient(DataKind::Normal, kBuckets * kBucket, 9);
+  for (double s : {1.0, 4.0, 22.0}) {
+    Golden program = library("qsgd_elias", {{"levels", s}}, g.size());
+    program.encode(0, g);
+    std::size_t bytes = 0;
+    for (std::size_t field = 0; field < 4; ++field) bytes += program.bytes(field).size();
+    const double root = std::sqrt(double{kBucket}), sent = s * (s + root);
+    const double each = 3 + 1.5 * std::log2(2 * (s * s + kBucket) / sent);
+    EXPECT_LT(8.0 * static_cast<double>(bytes), kBuckets * (each * sent + 32)) << s;
   }
 }
 
