@@ -64,11 +64,11 @@ struct FieldInfo {
   ArrayType type;  // dims may be Count(i) with i < WireInfo::counts.size()
   FieldSum sum = FieldSum::None;
   bool ascending = false;  // strictly ascending indices: the reader of a payload checks it
-  // Of words that hold packed numbers: what they are to the program, as it says so. The element
-  // type above is that of the words.
-  std::string packing;
   std::optional<HostExprId>
       index_limit;  // decode uses it as an index below this: the reader checks it
+  // Of words that hold packed numbers: what they are to the program, as it says so. The element
+  // type above is that of the words.
+  std::string packing = {};
 };
 
 struct WireInfo {

@@ -105,8 +105,8 @@ struct Step {
   StepKind kind = StepKind::Launch;
   std::uint32_t index = kNoIndex, index2 = kNoIndex;
   HostExprId expr, expr2;
-  CollectiveInfo collective;
   std::vector<Step> cond, body, orelse;
+  CollectiveInfo collective = {};  // of Collective
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
 };

@@ -122,6 +122,7 @@ encode {
   %75: i64 = host_size {size=k}
   %76: u32 = count_value {index=1}
   %77: [f32; ceil_div(n, 8), 8] = butterflies %46
+  %78: [f32; ceil_div(n, 8), 8] = keep %77
   yield
   results fields(%8, %12, %44) counts(%9) states(%34, %75)
 }

@@ -28,7 +28,7 @@ rt::Result<interp::Outputs> run(const MakeBody& make_body, const std::vector<flo
   const VarId w = t.wire_of_values();
   const ExprId root = make_body(t, t.value_field(w));
   t.program.decode = Body{root, w, {}};
-  const ir::Program program = lower::lower(t.program);
+  const ir::Program program = lower::lower(t.complete());
   EXPECT_EQ(ir::find_fault(program), std::nullopt) << ir::print(program);
   interp::Inputs inputs;
   inputs.rows = static_cast<std::int64_t>(values.size());

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::string lowered(TreeBuilder& t) {
-  const ir::Program program = lower::lower(t.program);
+  const ir::Program program = lower::lower(t.complete());
   const std::string text = ir::print(program);
   EXPECT_EQ(ir::find_fault(program), std::nullopt) << text;
   return text;
@@ -271,7 +271,7 @@ TEST(LowerFilter, TheWireCountIsWhatNonzeroFound) {
   t.at(values).proved_in_bounds = true;
   const ExprId wire = t.make(ExprKind::WireLiteral, {}, {t.use(index), values});
   t.program.encode = Body{t.block({t.let(index, found)}, wire), {}, {}};
-  const ir::Program program = lower::lower(t.program);
+  const ir::Program program = lower::lower(t.complete());
   EXPECT_EQ(ir::find_fault(program), std::nullopt) << ir::print(program);
   const ir::Function& encode = *program.find(ir::FunctionKind::Encode);
   const ir::Value& count = encode.values[encode.results.counts.at(0).index()];

@@ -13,6 +13,15 @@ class TreeBuilder {
  public:
   CheckedProgram program;
 
+  // With what the checker notes of fields, where a test has not: they are not packed.
+  const CheckedProgram& complete() {
+    for (const auto& field : program.info.wire.fields) {
+      if (program.fields.size() >= program.info.wire.fields.size()) break;
+      program.fields.push_back({.type = field.type});
+    }
+    return program;
+  }
+
   HostExprPool& sizes() { return program.info.exprs; }
   HostExprId n() { return sizes().n(); }
   Type scalar(DType dtype) { return {dtype, 0, {}}; }

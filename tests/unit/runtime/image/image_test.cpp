@@ -42,7 +42,7 @@ ProgramImage full_image() {
   info.counts = {{"m", n}, {"inner", k}};
   info.wire.counts = {{"m", n}};
   info.wire.fields = {
-      {"index", {kU32, 1, {m}}, FieldSum::None, true, "[u32; m] of words", n},
+      {"index", {kU32, 1, {m}}, FieldSum::None, true, n, "[u32; m] of words"},
       {"code", {DType{DTypeKind::Int, 4}, 2, {k, pool.const_int(2)}}, FieldSum::Sum}};
   info.decode_draws = true;
   info.decode_world = true;
