@@ -70,7 +70,7 @@ std::vector<int> best_table(int grid, int bits, double exceeded) {
     const double sum = least[half - 1][i] + cost(i, grid - i);
     if (sum < best) best = sum, last = i;
   }
-  std::vector<int> table(2 * half);
+  std::vector<int> table(2 * static_cast<std::size_t>(half));
   for (int z = half - 1; z >= 0; last = from[z--][last]) {
     table[z] = last;
     table[2 * half - 1 - z] = grid - last;
