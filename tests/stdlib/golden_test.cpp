@@ -400,7 +400,7 @@ TEST(GoldenVectors, ExactBelowOfTopTwo) {
   EXPECT_EQ(large.decoded()[4], 0.0f);
 }
 
-// algorithms.md, section 14: the orthonormal DCT-II of (1, 2, 3, 4).
+// The orthonormal DCT-II of (1, 2, 3, 4).
 TEST(GoldenVectors, CosineTransformOfFour) {
   Golden golden(
       "dct4",

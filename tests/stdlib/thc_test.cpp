@@ -78,7 +78,7 @@ std::vector<int> best_table(int grid, int bits, double exceeded) {
   return table;
 }
 
-// algorithms.md, section 8.2: what the paper's authors ship.
+// What the authors of THC (arXiv 2302.08545) ship with their program.
 TEST(Thc, TablesAreOptimal) {
   EXPECT_NEAR(clipped_at(1.0 / 32), 2.153875, 1e-6);
   EXPECT_THAT(best_table(16, 3, 1.0 / 32), ElementsAreArray({0, 3, 5, 7, 9, 11, 13, 16}));
