@@ -13,15 +13,16 @@
 
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
+#include "runtime/core/ordered_reduce.h"
 
 namespace cinch::passes {
 namespace {
 
 using ir::ValueId;
 
-// A tile as docs/language_bits.md has it, and how its halving tree is cut in two.
-constexpr int kTileRows = 8, kTileColumns = 128;
-constexpr int kFirstHalves = 16, kLastHalves = 8;
+// How the halving tree of a tile is cut in two.
+constexpr std::int64_t kFirstHalves = 16, kLastHalves = 8;
+static_assert(kFirstHalves * kLastHalves == kTileColumns);
 
 // Groups of rows of one matrix, each group added to one row of another.
 struct Step {
@@ -29,11 +30,10 @@ struct Step {
   bool by_halves;
 };
 constexpr Step kSteps[] = {
-    {std::int64_t{kTileRows} * kTileColumns, kTileColumns, false},
+    {kTileElems, kTileColumns, false},
     {kTileColumns, kLastHalves, true},
     {kLastHalves, 1, true},
 };
-static_assert(kTileColumns == kFirstHalves * kLastHalves);
 
 ValueId add_in_order(ir::Builder& b, const Step& step, std::vector<ValueId> terms) {
   if (!step.by_halves) {
@@ -104,7 +104,7 @@ void expand_column_sums(ir::Program& program, PassContext& context) {
     if (ir::constant_size(exprs, type.dims[1]) || ir::constant_size(exprs, type.dims[0])) {
       return std::nullopt;
     }
-    const HostExprId tile = exprs.const_int(std::int64_t{kTileRows} * kTileColumns);
+    const HostExprId tile = exprs.const_int(kTileElems);
     const HostExprId num_tiles = exprs.ceil_div(type.dims[0], tile);
     for (const Step& step : kSteps) x = add_rows(b, x, step, num_tiles);
     return ir::ValueIds{b.reduce({x}, {op.operands[1]}, op.attrs.combiner, 0).front()};

@@ -12,6 +12,7 @@
 
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
+#include "runtime/core/ordered_reduce.h"
 
 namespace cinch::passes {
 namespace {
@@ -22,8 +23,6 @@ using ir::ValueId;
 // compile.
 constexpr std::int64_t kMostColumns = 8;
 constexpr std::int64_t kMostTerms = 16;
-// Columns of a tile: the first distance of its halving tree is half of that.
-constexpr std::size_t kTileColumns = 128;
 
 // [1, cols]
 ValueId row_of(ir::Builder& b, ValueId matrix, std::int64_t row) {
