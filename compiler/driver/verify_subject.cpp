@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/rank_group.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/core/check.h"
@@ -33,6 +36,34 @@ auto as_result(const Call& call) -> rt::Result<decltype(call())> {
   }
 }
 
+std::vector<verify::Bytes> states_of(const rt::ProgramInfo& info,
+                                     const verify::TensorRequest& request, Codec& codec) {
+  const verify::Bytes file = codec.states_as_bytes();
+  const rt::ParameterValues parameters(info);
+  HostEnv env;
+  env.n = request.shape.num_elems();
+  env.rows = request.shape.rows;
+  env.cols = request.shape.cols;
+  env.world = request.world;
+  env.params = parameters.host_values();
+  std::vector<rt::StateView> expected;
+  for (const rt::StateInfo& state : info.states) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < state.type.rank; ++d) {
+      elements *= value_or_throw(info.exprs.eval_int(state.type.dims[d], env));
+    }
+    // Only the length of an expected state is looked at; the file holds more than that.
+    const auto size_bytes = static_cast<std::size_t>(packed_bytes(state.type.dtype, elements));
+    expected.push_back({state.name, dtype_name(state.type.dtype), {file.data(), size_bytes}});
+  }
+  const rt::StateFileKey key{rt::fingerprint(info), request.shape.rows, request.shape.cols};
+  std::vector<verify::Bytes> states;
+  for (const auto bytes : value_or_throw(rt::read_states(file, key, expected))) {
+    states.emplace_back(bytes.begin(), bytes.end());
+  }
+  return states;
+}
+
 class CodecTensor : public verify::Tensor {
  public:
   CodecTensor(const rt::ProgramInfo& info, const verify::TensorRequest& request,
@@ -58,37 +89,66 @@ class CodecTensor : public verify::Tensor {
   rt::Result<std::int64_t> payload_bound(std::uint64_t step) override {
     return as_result([&] { return codec_->payload_bound(step); });
   }
-  std::vector<verify::Bytes> states() override {
-    const verify::Bytes file = codec_->states_as_bytes();
-    const rt::ParameterValues parameters(info_);
-    HostEnv env;
-    env.n = request_.shape.num_elems();
-    env.rows = request_.shape.rows;
-    env.cols = request_.shape.cols;
-    env.world = request_.world;
-    env.params = parameters.host_values();
-    std::vector<rt::StateView> expected;
-    for (const rt::StateInfo& state : info_.states) {
-      std::int64_t elements = 1;
-      for (int d = 0; d < state.type.rank; ++d) {
-        elements *= value_or_throw(info_.exprs.eval_int(state.type.dims[d], env));
-      }
-      // Only the length of an expected state is looked at; the file holds more than that.
-      const auto size_bytes = static_cast<std::size_t>(packed_bytes(state.type.dtype, elements));
-      expected.push_back({state.name, dtype_name(state.type.dtype), {file.data(), size_bytes}});
-    }
-    const rt::StateFileKey key{rt::fingerprint(info_), request_.shape.rows, request_.shape.cols};
-    std::vector<verify::Bytes> states;
-    for (const auto bytes : value_or_throw(rt::read_states(file, key, expected))) {
-      states.emplace_back(bytes.begin(), bytes.end());
-    }
-    return states;
-  }
+  std::vector<verify::Bytes> states() override { return states_of(info_, request_, *codec_); }
+
+ protected:
+  Codec& codec() { return *codec_; }
 
  private:
   const rt::ProgramInfo& info_;
   verify::TensorRequest request_;
   std::unique_ptr<Codec> codec_;
+};
+
+// A program with a `sync` body in a world of one: its update stands for a payload.
+class LoneTensor : public CodecTensor {
+ public:
+  using CodecTensor::CodecTensor;
+
+  rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
+    return as_result([&] {
+      std::vector<float> update(gradient.size());
+      rt::LoneRank ranks;
+      codec().sync(rt::ConstTensorView(gradient), update, step, ranks);
+      verify::Bytes bytes(update.size() * sizeof(float));
+      if (!bytes.empty()) std::memcpy(bytes.data(), update.data(), bytes.size());
+      return bytes;
+    });
+  }
+  rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
+                    std::uint64_t) override {
+    if (!payload.empty()) std::memcpy(out.data(), payload.data(), payload.size());
+    return rt::Ok{};
+  }
+  rt::Status finish(std::span<float>, std::uint64_t) override { return rt::Ok{}; }
+};
+
+class CodecRanks : public verify::Ranks {
+ public:
+  CodecRanks(const rt::ProgramInfo& info, const verify::TensorRequest& request,
+             const CodecFactory& factory)
+      : info_(info),
+        request_(request),
+        group_(factory, {request.shape.rows, request.shape.cols}, request.world) {}
+
+  rt::Result<std::vector<std::vector<float>>> sync(std::span<const std::vector<float>> gradients,
+                                                   std::uint64_t step) override {
+    const std::vector<rt::ConstTensorView> views(gradients.begin(), gradients.end());
+    return as_result([&] { return group_.sync(views, step); });
+  }
+  std::vector<std::vector<verify::Bytes>> states() override {
+    std::vector<std::vector<verify::Bytes>> all;
+    all.reserve(group_.world());
+    for (std::uint32_t rank = 0; rank < group_.world(); ++rank) {
+      all.push_back(states_of(info_, request_, group_.codec(rank)));
+    }
+    return all;
+  }
+
+ private:
+  const rt::ProgramInfo& info_;
+  verify::TensorRequest request_;
+  RankGroup group_;
 };
 
 // A compiled program and the options that its factory reads when it opens a codec.
@@ -109,9 +169,21 @@ class CodecTarget : public verify::Target {
     machine_->options.execution.threads = threads_;
     return as_result([&]() -> std::unique_ptr<verify::Tensor> {
       const Shape shape{request.shape.rows, request.shape.cols};
-      return std::make_unique<CodecTensor>(
-          machine_->factory.info(), request,
-          machine_->factory.open(shape, request.worker, request.world));
+      const CodecFactory& factory = machine_->factory;
+      auto codec = factory.open(shape, request.worker, request.world);
+      if (factory.info().has_sync) {
+        return std::make_unique<LoneTensor>(factory.info(), request, std::move(codec));
+      }
+      return std::make_unique<CodecTensor>(factory.info(), request, std::move(codec));
+    });
+  }
+
+  rt::Result<std::unique_ptr<verify::Ranks>> open_ranks(
+      const verify::TensorRequest& request) const override {
+    machine_->options.seed = request.seed;
+    machine_->options.execution.threads = threads_;
+    return as_result([&]() -> std::unique_ptr<verify::Ranks> {
+      return std::make_unique<CodecRanks>(machine_->factory.info(), request, machine_->factory);
     });
   }
 
@@ -176,15 +248,7 @@ void add_devices(const VerifyOptions& options, verify::Subject& subject) {
 
 sema::CheckedProgram check(const ProgramOptions& program) {
   FrontEnd front_end;
-  sema::CheckedProgram checked =
-      service::check_program(front_end, service::find_program(program), program.bindings);
-  if (checked.info.has_sync) {
-    throw CommandError(ExitCode::Unavailable,
-                       checked.info.name +
-                           " synchronises by a `sync` body, which this version runs but does not "
-                           "verify");
-  }
-  return checked;
+  return service::check_program(front_end, service::find_program(program), program.bindings);
 }
 
 ir::Program lower(const ProgramOptions& program) {

@@ -15,6 +15,9 @@ Finding devices(const Trial& trial);
 Finding ranks(const Trial& trial);
 // law_non_finite.cpp
 Finding non_finite(const Trial& trial);
+// law_protocol.cpp: of programs with a `sync` body, in place of `ranks` and `non_finite`.
+Finding protocol_ranks(const Trial& trial);
+Finding protocol_non_finite(const Trial& trial);
 // law_hostile.cpp
 Finding hostile_payloads(const Trial& trial);
 // law_mean.cpp

@@ -41,10 +41,26 @@ class Tensor {
   virtual std::vector<Bytes> states() = 0;
 };
 
+/// The ranks of one tensor of a program with a `sync` body.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+  /// Gradients and updates by rank. Errors: as of rt::Session::sync, of the first rank to blame.
+  virtual rt::Result<std::vector<std::vector<float>>> sync(
+      std::span<const std::vector<float>> gradients, std::uint64_t step) = 0;
+  /// By rank, then by index of ProgramInfo::states.
+  virtual std::vector<std::vector<Bytes>> states() = 0;
+};
+
 /// Where the program runs.
 struct Target {
   virtual ~Target() = default;
+  /// Of a program with a `sync` body: a world of one, whose update stands for its payload.
   virtual rt::Result<std::unique_ptr<Tensor>> open(const TensorRequest& request) const = 0;
+  /// As many ranks as the request's world; of programs with a `sync` body alone.
+  virtual rt::Result<std::unique_ptr<Ranks>> open_ranks(const TensorRequest&) const {
+    return rt::fail(rt::ErrorKind::InvalidArgument, "no ranks");
+  }
   std::string name;                // "cpu x86-64-v3", for people
   std::string arguments;           // of `cinch run`, that ask for it: "--cpu x86-64-v3"
   std::int64_t most_elements = 0;  // beyond it takes too long; 0: no limit

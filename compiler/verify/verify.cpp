@@ -42,11 +42,18 @@ constexpr ClaimedLaw kClaimedLaws[] = {
 
 std::vector<Law> laws_of(const Subject& subject, Report& report) {
   std::vector<Law> laws = {
-      {"round_trip", 1, round_trip}, {"size_bound", 1, size_bound},
-      {"threads", 2, threads},       {"vector_widths", 2, vector_widths},
-      {"devices", 4, devices},       {"ranks", 1, ranks},
-      {"non_finite", 1, non_finite}, {"hostile_payloads", 4, hostile_payloads}};
-  const bool is_summed = subject.info().aggregation != rt::Aggregation::Gather;
+      {"threads", 2, threads}, {"vector_widths", 2, vector_widths}, {"devices", 4, devices}};
+  if (subject.info().has_sync) {
+    laws.push_back({"ranks", 3, protocol_ranks});
+    laws.push_back({"non_finite", 1, protocol_non_finite});
+  } else {
+    laws.insert(laws.begin(), {{"round_trip", 1, round_trip}, {"size_bound", 1, size_bound}});
+    laws.push_back({"ranks", 1, ranks});
+    laws.push_back({"non_finite", 1, non_finite});
+    laws.push_back({"hostile_payloads", 4, hostile_payloads});
+  }
+  const bool is_summed =
+      !subject.info().has_sync && subject.info().aggregation != rt::Aggregation::Gather;
   for (const ClaimedLaw& law : kClaimedLaws) {
     const std::string name(sema::claim_info(law.kind).name);
     const Claim* claim = subject.find_claim(law.kind);

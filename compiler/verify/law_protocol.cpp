@@ -1,0 +1,135 @@
+// Programs with a `sync` body: any number of ranks end with the same bits, and a gradient that is
+// not finite on one of them gives NaN on all and changes no state.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "compiler/verify/laws.h"
+
+namespace cinch::verify {
+
+namespace {
+
+constexpr std::uint32_t kWorlds[] = {1, 2, 3, 8};
+constexpr std::uint64_t kSteps = 2;
+
+using Gradients = std::vector<std::vector<float>>;
+
+Gradients values_of(const std::vector<Input>& inputs) {
+  Gradients values;
+  values.reserve(inputs.size());
+  for (const Input& input : inputs) values.push_back(input.values);
+  return values;
+}
+
+rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& shape,
+                                              std::uint32_t world) {
+  TensorRequest request = trial.request(shape);
+  request.world = world;
+  return trial.subject.main->open_ranks(request);
+}
+
+bool are_same_bits(const Gradients& updates) {
+  return std::ranges::all_of(updates, [&](const std::vector<float>& update) {
+    return update.size() == updates[0].size() &&
+           (update.empty() ||
+            std::memcmp(update.data(), updates[0].data(), update.size() * sizeof(float)) == 0);
+  });
+}
+
+// Do the updates of some step differ from rank to rank?
+rt::Result<bool> do_ranks_differ(Ranks& ranks, const Gradients& gradients) {
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    const auto updates = ranks.sync(gradients, step);
+    if (!updates) return tl::unexpected(updates.error());
+    if (!are_same_bits(*updates)) return true;
+  }
+  return false;
+}
+
+// What is wrong with a step in which the gradient of one rank is not finite, or "".
+rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
+  if (const auto first = ranks.sync(gradients, 0); !first) return tl::unexpected(first.error());
+  const auto before = ranks.states();
+  gradients[gradients.size() / 2].back() = std::numeric_limits<float>::quiet_NaN();
+  const auto updates = ranks.sync(gradients, 1);
+  if (!updates) return tl::unexpected(updates.error());
+  if (ranks.states() != before) return std::string("a state has changed");
+  const auto is_marked = [](const std::vector<float>& update) {
+    return std::ranges::all_of(update, [](float x) { return std::isnan(x); });
+  };
+  if (!std::ranges::all_of(*updates, is_marked)) return std::string("an update is not all NaN");
+  return std::string();
+}
+
+Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::string shows) {
+  return {std::move(inputs), {}, true, trial.seed, 0, {""}, std::move(shows)};
+}
+
+}  // namespace
+
+Finding protocol_ranks(const Trial& trial) {
+  Finding finding{.law = "ranks"};
+  const std::vector<Input> inputs = trial.inputs(edge_shapes(trial.subject.info().is_matrix));
+  Sweep sweep(trial, inputs.size());
+  while (sweep.goes_on()) {
+    const Input& input = inputs[sweep.done() - 1];
+    for (const std::uint32_t world : kWorlds) {
+      const std::vector<Input> gradients = variants_of(input, world);
+      auto ranks = open_ranks(trial, input.shape, world);
+      if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
+      const auto differ = do_ranks_differ(**ranks, values_of(gradients));
+      if (!differ) return failed_call(finding.law, trial, input, differ.error());
+      if (!*differ) continue;
+      finding.figure += 1;
+      if (!finding.holds) continue;
+      finding.holds = false;
+      finding.detail = fmt::format("{} ranks, {}", world, describe(input));
+      finding.counterexample = ranks_of(trial, gradients, "updates differ from rank to rank");
+    }
+  }
+  if (finding.holds) {
+    finding.detail =
+        fmt::format("updates that differ, 1, 2, 3 and 8 ranks, {} inputs", sweep.done());
+  }
+  finding.cut = sweep.cut();
+  return finding;
+}
+
+Finding protocol_non_finite(const Trial& trial) {
+  Finding finding{.law = "non_finite"};
+  const std::vector<Shape> shapes = edge_shapes(trial.subject.info().is_matrix);
+  Sweep sweep(trial, shapes.size());
+  while (sweep.goes_on()) {
+    const Input first = make_input(Family::Normal, shapes[sweep.done() - 1]);
+    for (const std::uint32_t world : kWorlds) {
+      const std::vector<Input> gradients = variants_of(first, world);
+      auto ranks = open_ranks(trial, first.shape, world);
+      if (!ranks) return failed_call(finding.law, trial, first, ranks.error());
+      const auto wrong = wrong_with(**ranks, values_of(gradients));
+      if (!wrong) return failed_call(finding.law, trial, first, wrong.error());
+      if (wrong->empty()) continue;
+      finding.figure += 1;
+      if (!finding.holds) continue;
+      finding.holds = false;
+      finding.detail =
+          fmt::format("NaN on one of {} ranks, {}: {}", world, describe(first), *wrong);
+      std::vector<Input> poisoned = gradients;
+      poisoned[world / 2].values.back() = std::numeric_limits<float>::quiet_NaN();
+      finding.counterexample = ranks_of(trial, poisoned, *wrong);
+    }
+  }
+  if (finding.holds) {
+    finding.detail = fmt::format(
+        "steps with NaN on one of 1, 2, 3 and 8 ranks, {} shapes, that are "
+        "not told apart",
+        sweep.done());
+  }
+  finding.cut = sweep.cut("shapes");
+  return finding;
+}
+
+}  // namespace cinch::verify
