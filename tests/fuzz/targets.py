@@ -1,4 +1,5 @@
 """The fuzz targets: what run.py runs and seeds.py writes first inputs for."""
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -6,9 +7,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CORPUS = HERE / "corpus"
 
+
+def has_decoder(path):
+    """Is it a compressor (wrappers need one to wrap) that decodes (programs with a `sync` body do not)?"""
+    return path.parent.name != "wrap" and re.search(r"^  decode\b", path.read_text(), re.MULTILINE)
+
+
 # Programs whose decoder is a target: the library's compressors (None: by name) and wrappers around one of them, which
 # tests/programs/harness/program_file.cpp composes in the same way.
-PROGRAMS = {path.stem: None for path in sorted((ROOT / "stdlib").glob("*/*.cinch")) if path.parent.name != "wrap"}
+PROGRAMS = {path.stem: None for path in sorted((ROOT / "stdlib").glob("*/*.cinch")) if has_decoder(path)}
 PROGRAMS["ef_of_onebit"] = "import std.wrap\nimport std.sign\ncompressor ef_of_onebit = error_feedback(onebit)\n"
 PROGRAMS["momentum_of_qsgd"] = "import std.wrap\nimport std.quantize\ncompressor momentum_of_qsgd = momentum(qsgd, nesterov: true)\n"
 

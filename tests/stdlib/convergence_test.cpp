@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <random>
 
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {
@@ -65,9 +65,7 @@ class Ranks {
     for (const auto& session : sessions_) {
       for (std::uint32_t i = 0; i < session->info().states.size(); ++i) {
         if (!session->info().states[i].name.ends_with(name)) continue;
-        const auto bytes = session->state(i);
-        std::vector<float> values(bytes.size() / 4);
-        std::memcpy(values.data(), bytes.data(), bytes.size());
+        const auto values = values_of<float>(session->state(i));
         sum.resize(values.size());
         for (std::size_t k = 0; k < values.size(); ++k) sum[k] += values[k];
       }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {
@@ -70,10 +70,7 @@ bool is_finite(float x) {
 // All states of the library are f32.
 bool has_finite_states(const rt::Session& session) {
   for (std::uint32_t s = 0; s < session.info().states.size(); ++s) {
-    const auto bytes = session.state(s);
-    std::vector<float> values(bytes.size() / 4);
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    if (!std::ranges::all_of(values, is_finite)) return false;
+    if (!std::ranges::all_of(values_of<float>(session.state(s)), is_finite)) return false;
   }
   return true;
 }

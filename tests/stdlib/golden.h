@@ -13,6 +13,7 @@
 #include "runtime/session/payload_assembly.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 
@@ -74,12 +75,7 @@ class Golden {
     const rt::FieldPlace& place = layout_.fields[field];
     return {payload_.begin() + place.offset, payload_.begin() + place.offset + place.size_bytes};
   }
-  std::vector<float> floats(std::size_t field) const {
-    const auto raw = bytes(field);
-    std::vector<float> values(raw.size() / 4);
-    std::memcpy(values.data(), raw.data(), 4 * values.size());
-    return values;
-  }
+  std::vector<float> floats(std::size_t field) const { return values_of<float>(bytes(field)); }
   // Integers of any width, sign-extended where the type is signed.
   std::vector<int> integers(std::size_t field) const {
     if (field >= layout_.fields.size()) return {};
@@ -106,10 +102,7 @@ class Golden {
     return update;
   }
   std::vector<float> state(std::uint32_t index) const {
-    const auto raw = session_->state(index);
-    std::vector<float> values(raw.size() / 4);
-    std::memcpy(values.data(), raw.data(), 4 * values.size());
-    return values;
+    return values_of<float>(session_->state(index));
   }
 
  private:

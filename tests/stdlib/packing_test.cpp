@@ -44,12 +44,6 @@ std::vector<float> mask_of(std::size_t size, const std::vector<std::size_t>& pla
   return mask;
 }
 
-Words words_of(const Bytes& bytes) {
-  Words words(bytes.size() / 4);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  return words;
-}
-
 bool bit_of(const Words& words, std::size_t bit) {
   return ((words[bit / 32] >> bit % 32) & 1) != 0;
 }
@@ -59,7 +53,8 @@ bool bit_of(const Words& words, std::size_t bit) {
 TEST(PackedFields, RiceCodesToTheBit) {
   Golden program("indices", text_of("ascending"), {}, 64);
   program.encode(0, mask_of(64, {3, 20, 21, 60}));
-  EXPECT_THAT(words_of(program.bytes(0)), ElementsAre(0b1001101u | 3u << 7 | 6u << 19));
+  EXPECT_THAT(values_of<std::uint32_t>(program.bytes(0)),
+              ElementsAre(0b1001101u | 3u << 7 | 6u << 19));
 }
 
 // The codes that the field's bits stand for, as they are written down: of each number the unary
@@ -91,7 +86,7 @@ std::vector<std::string> elias_codes(const Words& words, std::size_t num) {
 TEST(PackedFields, EliasDeltaCodes) {
   Golden program("numbers", kNumbers, {}, 9);
   program.encode(0, {0, 1, 2, 3, 4, 7, 15, 16, 99});
-  EXPECT_THAT(elias_codes(words_of(program.bytes(0)), 9),
+  EXPECT_THAT(elias_codes(values_of<std::uint32_t>(program.bytes(0)), 9),
               ElementsAre("1", "0100", "0101", "01100", "01101", "00100000", "001010000",
                           "001010001", "00111100100"));
 }
@@ -171,7 +166,7 @@ class HostileWords {
   void start(const std::vector<float>& mask) {
     program_.encode(0, mask);
     good_ = program_.payload();
-    words_ = words_of(program_.bytes(0));
+    words_ = values_of<std::uint32_t>(program_.bytes(0));
   }
   const Words& words() const { return words_; }
   int accepted() const { return accepted_; }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "runtime/payload/npy.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {
@@ -33,9 +33,7 @@ std::vector<float> real_gradient() {
   const auto array =
       rt::read_npy(std::string(CINCH_STDLIB_DIR) + "/../examples/data/resnet-step40.npy");
   EXPECT_TRUE(array) << (array ? "" : array.error().message);
-  std::vector<float> values(array ? array->bytes.size() / 4 : 0);
-  if (array) std::memcpy(values.data(), array->bytes.data(), 4 * values.size());
-  return values;
+  return array ? values_of<float>(array->bytes) : std::vector<float>();
 }
 
 struct Data {
@@ -104,12 +102,9 @@ rt::Session open(const Loaded& loaded, std::size_t num_elems, unsigned threads) 
 
 std::vector<std::uint32_t> words_of(const std::vector<std::uint8_t>& payload, std::size_t offset,
                                     std::size_t count) {
-  std::vector<std::uint32_t> words(count);
   EXPECT_LE(offset + 4 * count, payload.size());
-  if (offset + 4 * count <= payload.size()) {
-    std::memcpy(words.data(), payload.data() + offset, 4 * count);
-  }
-  return words;
+  if (offset + 4 * count > payload.size()) return std::vector<std::uint32_t>(count);
+  return values_of<std::uint32_t>(std::span(payload).subspan(offset, 4 * count));
 }
 
 constexpr float kRatios[] = {0.0001f, 0.001f, 0.01f, 0.04f, 0.1f, 0.5f, 1.0f};

@@ -1,0 +1,19 @@
+// Bytes as a session or a payload gives them, read as values.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace cinch::testing {
+
+template <class T>
+std::vector<T> values_of(std::span<const std::uint8_t> bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  // No bytes may have no address, which memcpy refuses.
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace cinch::testing
