@@ -32,8 +32,7 @@ int Planner::stored_form(int sink, std::uint32_t result) {
   if (const auto it = plan_.stored.find(v.index()); it != plan_.stored.end()) {
     return it->second;
   }
-  return add_store(
-      {v, pc_.add_workspace(name(v, "kept"), type(v).dtype, pc_.num_elems(type(v))), false});
+  return add_store({v, add_room(v, "kept"), false});
 }
 
 bool Planner::can_share_kernel(const Sink& s, const Dep& d) const {

@@ -146,9 +146,7 @@ void Planner::add_requested_stores(ValueId v) {
 void Planner::add_chosen_store(ValueId v) {
   if (plan_.stored.contains(v.index())) return;
   const auto scatter = scatter_onto(v);
-  const auto buffer =
-      scatter ? scatter_destination(*scatter)
-              : pc_.add_workspace(name(v, "shared"), type(v).dtype, pc_.num_elems(type(v)));
+  const auto buffer = scatter ? scatter_destination(*scatter) : add_room(v, "shared");
   const int store = add_store({v, buffer, false});
   if (scatter) base_stores_[scatter->index()] = store;
 }

@@ -42,8 +42,7 @@ rt::BufferIndex Planner::scatter_destination(ir::OpId op_id) {
     if (u.kind == OpKind::scatter && u.operands[0] == result && is_last_use(result, user))
       return scatter_destination(user);
   }
-  return pc_.add_workspace(name(result, "scattered"), type(result).dtype,
-                           pc_.num_elems(type(result)));
+  return add_room(result, "scattered");
 }
 
 bool Planner::is_last_use(ValueId v, ir::OpId op_id) const {

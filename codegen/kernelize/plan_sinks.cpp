@@ -64,6 +64,18 @@ std::vector<std::pair<ValueId, Align>> Planner::operands(const ir::Op& op, Align
   return out;
 }
 
+rt::BufferIndex Planner::add_room(ValueId v, const char* otherwise) {
+  return pc_.add_workspace(name(v, otherwise), type(v).dtype, pc_.num_elems(type(v)));
+}
+
+void Planner::add_behind_store(ValueId v, rt::BufferIndex buffer, Sink sink) {
+  const auto op_id = sink.op;
+  const int store = add_store({v, buffer, false});
+  const int id = add(std::move(sink), {});
+  raise_level(id, plan_.sinks[store].level + 1);
+  plan_.sink_of_op[op_id.index()] = id;
+}
+
 void Planner::add_reduce(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   Sink s{
@@ -104,7 +116,7 @@ rt::BufferIndex Planner::stored_matrix(ValueId v) {
   if (in_buffer != cx_.in_buffer.end()) return in_buffer->second;
   const auto stored = plan_.stored.find(v.index());
   if (stored != plan_.stored.end()) return plan_.sinks[stored->second].buffer;
-  const auto buffer = pc_.add_workspace(name(v, "matrix"), type(v).dtype, pc_.num_elems(type(v)));
+  const auto buffer = add_room(v, "matrix");
   add_store({v, buffer, false});
   return buffer;
 }
@@ -132,8 +144,7 @@ void Planner::add_scan(ir::OpId op_id) {
     s.domain = tile(t.dims[0]);
   } else {
     for (const auto r : op.results) {
-      s.results.push_back(
-          pc_.add_workspace(name(r, "scanned"), type(r).dtype, pc_.num_elems(type(r))));
+      s.results.push_back(add_room(r, "scanned"));
       cx_.in_buffer[r.index()] = s.results.back();
     }
   }
@@ -158,9 +169,7 @@ void Planner::add_scatter_add(ir::OpId op_id) {
          .zero_first = true,
          .domain = tile(pc_.num_elems(type(op.operands[0])))};
   const auto r = whole_request(result);
-  s.buffer =
-      r ? r->buffer
-        : pc_.add_workspace(name(result, "added"), type(result).dtype, pc_.num_elems(type(result)));
+  s.buffer = r ? r->buffer : add_room(result, "added");
   satisfied_.insert({result.index(), s.buffer});
   cx_.in_buffer[result.index()] = s.buffer;
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
@@ -181,16 +190,13 @@ void Planner::add_histogram(ir::OpId op_id) {
 void Planner::add_argsort(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
   const auto result = op.results[0], keys = op.operands[0];
-  const auto stored =
-      pc_.add_workspace(name(keys, "keys"), type(keys).dtype, pc_.num_elems(type(keys)));
-  const int store = add_store({keys, stored, false});
-  Sink s{.kind = SinkKind::Argsort, .op = op_id};
-  s.results = {stored, pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(type(keys)))};
-  s.buffer = pc_.add_workspace(name(result, "order"), kU32, pc_.num_elems(type(result)));
-  cx_.in_buffer[result.index()] = s.buffer;
-  const int id = add(std::move(s), {});
-  raise_level(id, plan_.sinks[store].level + 1);
-  plan_.sink_of_op[op_id.index()] = id;
+  const auto stored = add_room(keys, "keys");
+  const auto scratch = pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(type(keys)));
+  const auto order = add_room(result, "order");
+  cx_.in_buffer[result.index()] = order;
+  add_behind_store(
+      keys, stored,
+      {.kind = SinkKind::Argsort, .op = op_id, .buffer = order, .results = {stored, scratch}});
 }
 
 void Planner::add_check(ir::OpId op_id, SinkKind kind) {
@@ -216,9 +222,7 @@ void Planner::add_control(ir::OpId op_id) {
   for (const auto r : op.results) {
     // Branches store where the result is wanted; what a loop carries is read while it runs.
     const auto request = op.kind == OpKind::if_else ? whole_request(r) : std::nullopt;
-    s.results.push_back(
-        request ? request->buffer
-                : pc_.add_workspace(name(r, "carried"), type(r).dtype, pc_.num_elems(type(r))));
+    s.results.push_back(request ? request->buffer : add_room(r, "carried"));
     satisfied_.insert({r.index(), s.results.back()});
     cx_.in_buffer[r.index()] = s.results.back();
   }
@@ -229,53 +233,50 @@ void Planner::add_control(ir::OpId op_id) {
 
 void Planner::add_collective(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
-  const auto sent = op.operands[0], received = op.results[0];
-  const auto from =
-      pc_.add_workspace(name(sent, "sent"), type(sent).dtype, pc_.num_elems(type(sent)));
-  const int store = add_store({sent, from, false});
-  Sink s{.kind = SinkKind::Collective, .op = op_id};
-  s.buffer = pc_.add_workspace(name(received, "received"), type(received).dtype,
-                               pc_.num_elems(type(received)));
-  s.results = {from, s.buffer};
-  cx_.in_buffer[received.index()] = s.buffer;
-  const int id = add(std::move(s), {});
-  raise_level(id, plan_.sinks[store].level + 1);
-  plan_.sink_of_op[op_id.index()] = id;
+  const auto sent = add_room(op.operands[0], "sent");
+  const auto received = add_room(op.results[0], "received");
+  cx_.in_buffer[op.results[0].index()] = received;
+  add_behind_store(
+      op.operands[0], sent,
+      {.kind = SinkKind::Collective, .op = op_id, .buffer = received, .results = {sent, received}});
 }
 
 void Planner::add_kept(ir::OpId op_id) {
   const auto& op = cx_.op(op_id);
-  const auto kept = op.results[0];
-  const auto buffer =
-      pc_.add_workspace(name(kept, "kept"), type(kept).dtype, pc_.num_elems(type(kept)));
-  const int store = add_store({op.operands[0], buffer, false});
-  Sink s{.kind = SinkKind::Kept, .op = op_id};
-  s.results = {buffer};
-  cx_.in_buffer[kept.index()] = buffer;
-  const int id = add(std::move(s), {});
-  raise_level(id, plan_.sinks[store].level + 1);
-  plan_.sink_of_op[op_id.index()] = id;
+  const auto kept = add_room(op.results[0], "kept");
+  cx_.in_buffer[op.results[0].index()] = kept;
+  add_behind_store(op.operands[0], kept, {.kind = SinkKind::Kept, .op = op_id, .results = {kept}});
 }
 
 bool Planner::wants_rows(ValueId v) const {
-  const auto& t = type(v);
-  if (t.rank != 2 || cx_.in_buffer.contains(v.index())) return false;
-  const auto& op = cx_.def(v);
-  switch (op.kind) {
-    case OpKind::gather:
-    case OpKind::transpose:
-      return true;
-    case OpKind::map:
-    case OpKind::convert:
-    case OpKind::fill:
-      return std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId operand) {
-        const auto& from = type(operand);
-        return from.rank == 2 &&
-               (!(from.dims[0] == t.dims[0] && from.dims[1] == t.dims[1]) || wants_rows(operand));
-      });
-    default:
-      return false;
+  std::vector<ValueId> work = {v};
+  std::set<std::uint32_t> seen;
+  while (!work.empty()) {
+    const auto value = work.back();
+    work.pop_back();
+    const auto& t = type(value);
+    if (t.rank != 2 || cx_.in_buffer.contains(value.index())) continue;
+    if (!seen.insert(value.index()).second) continue;
+    const auto& op = cx_.def(value);
+    switch (op.kind) {
+      case OpKind::gather:
+      case OpKind::transpose:
+        return true;
+      case OpKind::map:
+      case OpKind::convert:
+      case OpKind::fill:
+        for (const auto operand : op.operands) {
+          const auto& from = type(operand);
+          if (from.rank != 2) continue;
+          if (!(from.dims[0] == t.dims[0] && from.dims[1] == t.dims[1])) return true;
+          work.push_back(operand);
+        }
+        break;
+      default:
+        break;
+    }
   }
+  return false;
 }
 
 Domain Planner::store_domain(const StoreRequest& r) const {

@@ -36,6 +36,10 @@ class Planner {
   // --- sinks (plan_sinks.cpp) ---
   void add_barrier(ir::OpId op_id);
   std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const;
+  // Workspace for the value, by its name or `otherwise`.
+  rt::BufferIndex add_room(ValueId v, const char* otherwise);
+  // A sink that stands alone and works on `v` in `buffer`: stored there first.
+  void add_behind_store(ValueId v, rt::BufferIndex buffer, Sink sink);
   void add_reduce(ir::OpId op_id);
   void add_row_reduce(ir::OpId op_id);
   // A product of rows on chip: with a square matrix of a constant size.

@@ -206,5 +206,14 @@ TEST(Fusion, reduces_rows_of_what_it_stores) {
   s.expect_sweeps(1);
 }
 
+// Each value is used twice: whoever walks all paths instead of all values takes 2^120 steps.
+TEST(Fusion, plans_long_chains_over_matrices_at_once) {
+  Sample s;
+  auto x = s.b.reshape(s.g, ir::matrix_type(kF32, s.pool().rows(), s.pool().cols()));
+  for (int i = 0; i < 60; ++i) x = s.b.map(ScalarOp::add, s.b.map(ScalarOp::mul, x, x), x);
+  s.add_field("x", x);
+  s.expect_sweeps(2);  // one looks at the vector alone, for what is not finite
+}
+
 }  // namespace
 }  // namespace cinch::codegen
