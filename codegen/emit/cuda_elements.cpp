@@ -7,6 +7,7 @@
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -313,7 +314,7 @@ void CudaKernelEmitter::emit_add_at(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
   const std::string index = operand(instr.operands[0]);
-  if (is_any_order(program_.buffers[instr.buffers[0]])) {
+  if (kir::adds_in_any_order(program_.buffers[instr.buffers[0]])) {
     const bool is_wide = program_.buffers[instr.buffers[0]].dtype.bits == 64;
     return line(fmt::format(
         "CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -89,7 +90,7 @@ std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel&
 
 std::uint32_t team_warps(const kir::KernelProgram& program, const kir::Kernel& kernel,
                          const Uses& uses, std::int64_t longest, std::uint32_t block_warps) {
-  if (goes_in_order(program, kernel)) return 1;
+  if (kir::goes_in_order(program, kernel)) return 1;
   if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
   // A running sum goes through its group in order; rows that share bytes are packed in order.
   const bool needs_warp =
@@ -152,28 +153,11 @@ std::vector<kir::ComputeType> combined_types(const kir::KernelProgram& program,
   return types;
 }
 
-bool is_any_order(const rt::BufferInfo& buffer) {
-  return is_whole_element(buffer) && is_int(buffer.dtype) && buffer.dtype.bits >= 32;
-}
-
-bool goes_in_order(const kir::KernelProgram& program, const kir::Kernel& kernel) {
-  if (!kernel.info.is_sequential) return false;
-  for (const kir::Section& section : kernel.sections) {
-    for (const kir::Instr& instr : section.instrs) {
-      if (instr.kind == kir::InstrKind::add_at &&
-          !is_any_order(program.buffers[instr.buffers[0]])) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps) {
   const Uses uses = find_uses(program, kernel);
   const std::int64_t longest = longest_group(program, kernel);
-  const bool in_order = goes_in_order(program, kernel);
+  const bool in_order = kir::goes_in_order(program, kernel);
   CudaShape shape;
   shape.team_warps = team_warps(program, kernel, uses, longest, block_warps);
   shape.block_warps = in_order ? 1 : block_warps;

@@ -29,11 +29,6 @@ struct CudaShape {
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps);
 
-/// Sums into a buffer of integers of 32 or 64 bits: any order gives the same bits.
-bool is_any_order(const rt::BufferInfo& buffer);
-/// Do the kernel's groups go one after another? On a CPU all with `is_sequential` do.
-bool goes_in_order(const kir::KernelProgram& program, const kir::Kernel& kernel);
-
 /// Element sections of up to the first size with a single load take two rows at a time, so that two
 /// loads are on their way; up to the second they are printed once more for whole rows.
 inline constexpr std::size_t kTwoRowsInstrs = 24, kTwiceInstrs = 64;

@@ -230,7 +230,6 @@ void KernelEmitter::emit_scatter(const Sink& s) {
 void KernelEmitter::emit_scatter_add(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(op.results[0])));
-  b_.kernel().info.is_sequential = true;
   b_.add_at(s.buffer, at.value, pull(op.operands[1], domain_place()), at.pred);
   before_.push_back({.kind = rt::StepKind::Zero, .index = s.buffer});
 }

@@ -200,7 +200,6 @@ class UniqueEmitter {
     k.b_.elements();
     const Index at = k.index_at(op.operands[0], k.domain_place(), op.attrs.size);
     k.b_.add_at(s.buffer, at.value, k.b_.const_u32(1), at.pred);
-    k.b_.kernel().info.is_sequential = true;
     k.b_.kernel().info.fused.emplace_back("count uses");
     steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
     const KernelPlan cells{{kir::GroupKind::Tile, op.attrs.size, {}, {}}, 0, {}};
