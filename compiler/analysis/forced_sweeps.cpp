@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/analysis/sweep_rules.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
@@ -18,9 +19,6 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-// Digits that an exact selection looks at before it knows its threshold.
-constexpr std::size_t kSelectionSweeps = 2;
-
 // What a sweep ends with: a value that is computed from arrays and, unless it is a reduction's,
 // stored.
 struct Sink {
@@ -28,6 +26,7 @@ struct Sink {
   std::size_t sweep = 0;
   std::optional<Stream> store;
   std::optional<std::uint32_t> state;  // the state that it replaces
+  bool is_awaited = false;             // a later sweep or another rank reads what is stored
 };
 
 class Floor {
@@ -68,14 +67,7 @@ class Floor {
     for (int d = 0; d < type.rank; ++d) elements *= evaluated(type.dims[d]);
     return elements;
   }
-  // Small arrays (tables, histograms) are finished on chip.
-  bool is_array(ValueId value) const {
-    const ir::Type& t = type(value);
-    for (int d = 0; d < t.rank; ++d) {
-      if (!exprs_.is_const(t.dims[d])) return true;
-    }
-    return false;
-  }
+  bool is_array(ValueId value) const { return lies_in_memory(program_, type(value)); }
   std::int64_t size_bytes(ValueId value, std::int64_t elements) const {
     return packed_bytes(type(value).dtype, elements);
   }
@@ -87,10 +79,37 @@ class Floor {
       const Op& op = function_.ops[id.index()];
       for (const ir::RegionId held : op.regions) visit(held);
       const std::size_t from = operands_ready(op);
-      const std::size_t more = forced_by(op);
+      if (ir::is_collective(op.kind)) {
+        hand_over(op, from);
+        continue;
+      }
+      const std::size_t more = sweeps_forced_by(program_, function_, op);
       for (std::size_t i = 0; i < more; ++i) add_reduction_sinks(op, from + i);
+      if (more > 0 && is_made_whole(op.kind)) keep(op.results[0], from);
       for (const ValueId result : op.results) ready_[result.index()] = from + more;
     }
+  }
+
+  // A result of a forced sweep that later ones read from memory.
+  void keep(ValueId value, std::size_t sweep) {
+    if (!is_array(value)) return;
+    const Stream store{place_of(value), Stream::Use::Write,
+                       size_bytes(value, num_elems(type(value)))};
+    sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true});
+  }
+
+  // What a collective takes lies in memory, and so does what it gives: in the same place, where no
+  // other rank has anything to add.
+  void hand_over(const Op& op, std::size_t from) {
+    const ValueId sent = op.operands[0], received = op.results[0];
+    if (is_array(sent) && !was_stored(sent, from)) keep(sent, from++);
+    ready_[received.index()] = from;
+    places_[received] = place_of(sent);
+  }
+  std::string place_of(ValueId value) const {
+    const auto place = places_.find(value);
+    if (place != places_.end()) return place->second;
+    return function_.values[value.index()].name + "%" + std::to_string(value.index());
   }
 
   std::size_t operands_ready(const Op& op) const {
@@ -104,26 +123,6 @@ class Floor {
   }
   const std::vector<ValueId>& yielded(ir::RegionId region) const {
     return function_.ops[function_.regions[region.index()].ops.back().index()].operands;
-  }
-
-  // Sweeps after which the op's result is known; 0: as soon as its operands are.
-  std::size_t forced_by(const Op& op) const {
-    if (op.operands.empty() || !is_array(op.operands[0])) return 0;
-    switch (op.kind) {
-      case OpKind::reduce:
-        return op.attrs.axis == 1 ? 0 : 1;
-      case OpKind::top_k:
-      case OpKind::kth_largest:
-        return op.attrs.axis == 1 ? 0 : kSelectionSweeps;
-      case OpKind::argsort:
-      case OpKind::histogram:
-      case OpKind::scatter_add:
-      case OpKind::matmul:
-      case OpKind::orthonormalize:
-        return 1;
-      default:
-        return 0;
-    }
   }
 
   void add_reduction_sinks(const Op& op, std::size_t sweep) {
@@ -175,6 +174,7 @@ class Floor {
     if (!is_array(value)) return;
     const Op& def = ir::defining_op(function_, value);
     const std::int64_t elements = num_elems(type(value));
+    if (use == Stream::Use::Write && store_where_made(value, name)) return;
     if (def.kind != OpKind::scatter) {
       add_sink(value, Stream{name, use, size_bytes(value, elements)});
       return;
@@ -187,26 +187,58 @@ class Floor {
     sinks_.back().sweep = std::max(sinks_.back().sweep, ready_[def.operands[1].index()]);
   }
 
+  // What a forced sweep makes lies at once where it ends.
+  bool store_where_made(ValueId value, const std::string& name) {
+    const Op& def = ir::defining_op(function_, value);
+    if (def.kind == OpKind::concat) {
+      const auto is_made = [&](ValueId part) { return kept(part) != nullptr; };
+      if (!std::ranges::all_of(def.operands, is_made)) return false;
+      for (const ValueId part : def.operands) store_where_made(part, name + "%" + place_of(part));
+      return true;
+    }
+    Sink* sink = kept(value);
+    if (sink == nullptr) return false;
+    sink->store->name = places_[value] = name;
+    return true;
+  }
+  // The sink that makes it, if a forced sweep does and nothing else has its place.
+  Sink* kept(ValueId value) {
+    const auto sink = std::ranges::find_if(sinks_, [&](const Sink& each) {
+      return each.is_awaited && each.value == value && !places_.contains(value);
+    });
+    return sink == sinks_.end() ? nullptr : &*sink;
+  }
+
   void add_sink(ValueId value, std::optional<Stream> store) {
     sinks_.push_back({value, ready_[value.index()], std::move(store), std::nullopt});
   }
 
-  // A field may be stored later than it could be, where what it reads is read then anyway.
+  // A field may be stored later than it could be, where what it reads is read then anyway: with
+  // the others of its sweep, which read the same, or alone.
   void delay_stores() {
     std::size_t last = 0;
-    for (const Sink& sink : sinks_) last = std::max(last, sink.sweep);
+    std::map<std::size_t, std::vector<Sink*>> by_sweep;
     for (Sink& sink : sinks_) {
-      if (!sink.store || sink.state) continue;
-      std::int64_t least = total(gathered());
-      const std::size_t first = sink.sweep;
-      std::size_t best = first;
-      for (std::size_t sweep = first + 1; sweep <= last; ++sweep) {
-        sink.sweep = sweep;
-        const std::int64_t bytes = total(gathered());
-        if (bytes < least) least = bytes, best = sweep;
-      }
-      sink.sweep = best;
+      last = std::max(last, sink.sweep);
+      if (sink.store && !sink.state && !sink.is_awaited) by_sweep[sink.sweep].push_back(&sink);
     }
+    for (const auto& [sweep, group] : by_sweep) delay(group, sweep, last);
+    for (const auto& [sweep, group] : by_sweep) {
+      for (Sink* sink : group) delay({sink}, sink->sweep, last);
+    }
+  }
+  void delay(const std::vector<Sink*>& group, std::size_t first, std::size_t last) {
+    const auto move_to = [&](std::size_t sweep) {
+      for (Sink* sink : group) sink->sweep = sweep;
+    };
+    std::int64_t least = total(gathered());
+    std::size_t best = first;
+    for (std::size_t sweep = first + 1; sweep <= last; ++sweep) {
+      move_to(sweep);
+      const std::int64_t bytes = total(gathered());
+      if (bytes < least) least = bytes, best = sweep;
+    }
+    move_to(best);
   }
   static std::int64_t total(const ForcedSweeps& sweeps) {
     const SweepBytes bytes = sweeps.bytes();
@@ -259,7 +291,7 @@ class Floor {
       case OpKind::field:
         return program_.info.wire.fields[op.attrs.index].name;
       default:
-        return function_.values[value.index()].name;
+        return place_of(value);
     }
   }
 
@@ -295,25 +327,9 @@ class Floor {
     walk(value, of_result ? std::min(whole, *of_result) : whole, sweep, reads);
   }
 
-  // Does an element of the result need no more than one of each operand?
-  static bool is_place_wise(OpKind kind) {
-    switch (kind) {
-      case OpKind::map:
-      case OpKind::convert:
-      case OpKind::bitcast:
-      case OpKind::stochastic_round:
-      case OpKind::fill:
-      case OpKind::reshape:
-      case OpKind::transpose:
-      case OpKind::chunk:
-      case OpKind::unchunk:
-        return true;
-      default:
-        return false;
-    }
-  }
   static bool is_leaf(OpKind kind) {
-    return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field;
+    return kind == OpKind::gradient || kind == OpKind::state || kind == OpKind::field ||
+           ir::is_collective(kind);
   }
   // Reading a stored copy costs one array; making the value again may cost several.
   bool was_stored(ValueId value, std::size_t sweep) const {
@@ -339,6 +355,7 @@ class Floor {
   HostExprPool exprs_;  // a copy: bounds are formulas of their own
   std::vector<std::size_t> ready_;
   std::vector<Sink> sinks_;
+  std::map<ValueId, std::string> places_;  // of what lies where something else is, too
   std::map<ValueId, std::int64_t> drawn_;
 };
 

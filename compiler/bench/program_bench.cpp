@@ -32,6 +32,29 @@ class FirstError {
   std::optional<rt::Error> error_;
 };
 
+// A world of one, which knows how much it was handed.
+class MeasuredRank : public rt::LoneRank {
+ public:
+  Result<rt::RankStatus> exchange(const rt::CollectiveCall& call) override {
+    sent_bytes += static_cast<std::int64_t>(call.input.size());
+    return LoneRank::exchange(call);
+  }
+  std::int64_t sent_bytes = 0;
+};
+
+const char* name_of(rt::EntryKind kind) {
+  switch (kind) {
+    case rt::EntryKind::Encode:
+      return "encode";
+    case rt::EntryKind::Decode:
+      return "decode";
+    case rt::EntryKind::DecodeAdd:
+      return "decode_add";
+    default:
+      return "sync";
+  }
+}
+
 class ProgramBench {
  public:
   ProgramBench(rt::Session session, const ir::Program& lowered, std::span<const float> gradient,
@@ -45,10 +68,8 @@ class ProgramBench {
         out_(gradient.size()) {}
 
   Result<ProgramFigures> run() {
-    if (auto status = take_payload(); !status) return tl::unexpected(status.error());
-    using rt::EntryKind;
-    for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd}) {
-      if (auto status = add(kind); !status) return tl::unexpected(status.error());
+    if (auto status = lowered_.info.has_sync ? add_sync() : add_codec(); !status) {
+      return tl::unexpected(status.error());
     }
     figures_.workspace_bytes = session_.workspace_bytes();
     figures_.state_bytes = session_.state_bytes();
@@ -56,6 +77,22 @@ class ProgramBench {
   }
 
  private:
+  Status add_codec() {
+    if (auto status = take_payload(); !status) return status;
+    using rt::EntryKind;
+    for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd}) {
+      if (auto status = add(kind); !status) return status;
+    }
+    return rt::Ok{};
+  }
+
+  Status add_sync() {
+    call(rt::EntryKind::Sync);
+    figures_.payload_bytes = rank_.sent_bytes;
+    if (auto status = error_.status(); !status) return status;
+    return add(rt::EntryKind::Sync);
+  }
+
   // One payload that all decoding works on, and the counts that it holds.
   Status take_payload() {
     const auto payload = session_.encode(rt::ConstTensorView(gradient_), step_);
@@ -73,10 +110,13 @@ class ProgramBench {
 
   analysis::ForcedSweeps floor_of(rt::EntryKind kind) const {
     analysis::FloorRequest request;
-    request.function =
-        kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode : ir::FunctionKind::Decode;
+    request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
+                       : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
+                                                     : ir::FunctionKind::Decode;
     request.adds_output = kind == rt::EntryKind::DecodeAdd;
-    request.env.n = request.env.rows = static_cast<std::int64_t>(gradient_.size());
+    request.env.n = static_cast<std::int64_t>(gradient_.size());
+    request.env.cols = options_.columns;
+    request.env.rows = request.env.n / options_.columns;
     request.env.params = parameters_.host_values();
     request.env.counts = counts_;
     return analysis::find_forced_sweeps(lowered_, request);
@@ -90,6 +130,9 @@ class ProgramBench {
         return error_.note(session_.decode(payload_, rt::TensorView(std::span(out_)), 0));
       case rt::EntryKind::DecodeAdd:
         return error_.note(session_.decode_add(payload_, out_, 0));
+      case rt::EntryKind::Sync:
+        return error_.note(session_.sync(rt::ConstTensorView(gradient_),
+                                         rt::TensorView(std::span(out_)), ++step_, rank_));
       default:
         CINCH_BUG("a call that is not measured");
     }
@@ -102,9 +145,7 @@ class ProgramBench {
         take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor->run(); }},
                    options_.limits);
     CallFigures figures;
-    figures.name = kind == rt::EntryKind::Encode   ? "encode"
-                   : kind == rt::EntryKind::Decode ? "decode"
-                                                   : "decode_add";
+    figures.name = name_of(kind);
     figures.ms = rounds.medians[0];
     figures.floor_ms = rounds.medians[1];
     figures.floor_bytes = floor->floor().bytes();
@@ -125,6 +166,7 @@ class ProgramBench {
   std::vector<std::uint8_t> payload_;
   std::vector<std::int64_t> counts_;
   std::uint64_t step_ = 0;
+  MeasuredRank rank_;
   FirstError error_;
   ProgramFigures figures_;
 };
@@ -135,7 +177,8 @@ Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> pr
                                      const ir::Program& lowered, std::span<const float> gradient,
                                      const BenchOptions& options) {
   rt::SessionOptions session_options;
-  session_options.rows = static_cast<std::int64_t>(gradient.size());
+  session_options.rows = static_cast<std::int64_t>(gradient.size()) / options.columns;
+  session_options.cols = options.columns;
   session_options.threads = options.threads;
   session_options.seed = options.seed;
   auto session = rt::Session::open(std::move(program), session_options);

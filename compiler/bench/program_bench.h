@@ -20,10 +20,11 @@ struct BenchOptions {
   std::uint32_t threads = 0;  // 0: all of the machine
   RoundLimits limits;         // of each call and its floor
   std::uint64_t seed = 0;
+  std::int64_t columns = 1;  // of a matrix program's gradient
 };
 
 struct CallFigures {
-  std::string name;  // "encode", "decode", "decode_add"
+  std::string name;  // "encode", "decode", "decode_add"; "sync"
   double ms = 0;     // medians
   double floor_ms = 0;
   analysis::SweepBytes floor_bytes;
@@ -36,11 +37,14 @@ struct CallFigures {
 
 struct ProgramFigures {
   std::vector<CallFigures> calls;
-  std::int64_t payload_bytes = 0, workspace_bytes = 0, state_bytes = 0;
+  /// Of a program with a `sync` body what a rank hands over in a call.
+  std::int64_t payload_bytes = 0;
+  std::int64_t workspace_bytes = 0, state_bytes = 0;
 };
 
-/// `lowered` is the same program as lowering left it: its floor is found in that. The gradient is a
-/// vector. Errors: those of Session.
+/// `lowered` is the same program as lowering left it: its floor is found in that. A `sync` is one
+/// call in a world of one rank, where collectives cost copies in memory. The gradient's length is a
+/// multiple of the columns. Errors: those of Session.
 rt::Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> program,
                                          const ir::Program& lowered,
                                          std::span<const float> gradient,

@@ -2,6 +2,7 @@
 // them costs.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,17 @@ std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& pro
   return loaded;
 }
 
+std::int64_t columns_of(const BenchOptions& options) {
+  const std::int64_t elements = options.elements;
+  if (options.columns) {
+    if (elements % *options.columns == 0) return *options.columns;
+    throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
+  }
+  auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(elements)));
+  while (elements % columns != 0) --columns;
+  return columns;
+}
+
 json call_report(const bench::CallFigures& call, std::size_t elements) {
   return {{"ms", call.ms},
           {"floor_ms", call.floor_ms},
@@ -76,17 +88,12 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   CompileTimes compile;
   const codegen::Target target = find_target(options.execution, true);
   auto loaded = timed_compile(program, target, compile);
-  if (loaded->info().has_sync || loaded->info().is_matrix) {
-    throw CommandError(ExitCode::Unavailable,
-                       program.program +
-                           ": only compressors of vectors without a `sync` body are "
-                           "measured in this version");
-  }
   service::FrontEnd silent;
   const ir::Program lowered = service::make_ir(silent, program, /*with_passes=*/false);
   bench::BenchOptions bench_options;
   bench_options.threads = options.execution.threads;
   bench_options.limits.seconds = options.seconds;
+  if (loaded->info().is_matrix) bench_options.columns = columns_of(options);
   const bench::ProgramFigures figures =
       value_or_throw(bench::bench_program(loaded, lowered, gradient, bench_options));
   json report = {
@@ -95,6 +102,7 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
       {"payload_bytes", figures.payload_bytes}, {"workspace_bytes", figures.workspace_bytes},
       {"state_bytes", figures.state_bytes},     {"compile_cold_ms", compile.cold_ms},
       {"compile_cached_ms", compile.cached_ms}};
+  if (loaded->info().is_matrix) report["columns"] = bench_options.columns;
   for (const bench::CallFigures& call : figures.calls) {
     report[call.name] = call_report(call, gradient.size());
     report[call.name + "_ms"] = call.ms;
@@ -103,22 +111,33 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   return report;
 }
 
-void print_table(const json& list) {
-  fmt::print("{:<14} {:>12} {:>10} {:>8} {:>7} {:>10} {:>8} {:>7} {:>9} {:>9}\n", "", "payload",
-             "encode", "", "of the", "decode", "", "of the", "compiled", "from the");
-  fmt::print("{:<14} {:>12} {:>10} {:>8} {:>7} {:>10} {:>8} {:>7} {:>9} {:>9}\n", "compressor",
-             "bytes", "ms", "GB/s", "floor", "ms", "GB/s", "floor", "ms", "cache ms");
-  for (const json& r : list) {
-    const json &encode = r["encode"], &decode = r["decode"];
-    fmt::print(
-        "{:<14} {:>12} {:>10.3f} {:>8.2f} {:>7.2f} {:>10.3f} {:>8.2f} {:>7.2f} {:>9.1f} "
-        "{:>9.2f}\n",
-        r["compressor"].get<std::string>(), r["payload_bytes"].get<std::int64_t>(),
-        encode["ms"].get<double>(), encode["gb_per_s"].get<double>(),
-        encode["floor_share"].get<double>(), decode["ms"].get<double>(),
-        decode["gb_per_s"].get<double>(), decode["floor_share"].get<double>(),
-        r["compile_cold_ms"].get<double>(), r["compile_cached_ms"].get<double>());
+// Programs of one kind: what their calls are called, one beside the other.
+void print_table(const json& list, const std::vector<std::string>& calls) {
+  std::string above = fmt::format("{:<15} {:>12}", "", "payload");
+  std::string head = fmt::format("{:<15} {:>12}", "compressor", "bytes");
+  for (const std::string& call : calls) {
+    above += fmt::format(" {:>10} {:>8} {:>7}", call, "", "of the");
+    head += fmt::format(" {:>10} {:>8} {:>7}", "ms", "GB/s", "floor");
   }
+  fmt::print("{} {:>9} {:>9}\n", above, "compiled", "from the");
+  fmt::print("{} {:>9} {:>9}\n", head, "ms", "cache ms");
+  for (const json& r : list) {
+    fmt::print("{:<15} {:>12}", r["compressor"].get<std::string>(),
+               r["payload_bytes"].get<std::int64_t>());
+    for (const std::string& call : calls) {
+      fmt::print(" {:>10.3f} {:>8.2f} {:>7.2f}", r[call]["ms"].get<double>(),
+                 r[call]["gb_per_s"].get<double>(), r[call]["floor_share"].get<double>());
+    }
+    fmt::print(" {:>9.1f} {:>9.2f}\n", r["compile_cold_ms"].get<double>(),
+               r["compile_cached_ms"].get<double>());
+  }
+}
+
+void print_tables(const json& list) {
+  json codecs = json::array(), protocols = json::array();
+  for (const json& report : list) (report.contains("sync") ? protocols : codecs).push_back(report);
+  if (!codecs.empty()) print_table(codecs, {"encode", "decode"});
+  if (!protocols.empty()) print_table(protocols, {"sync"});
 }
 
 }  // namespace
@@ -153,7 +172,7 @@ ExitCode run_bench(const BenchOptions& options) {
   }
   fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),
              rt::TaskRunner(options.execution.threads).threads(), bandwidth);
-  print_table(list);
+  print_tables(list);
   return ExitCode::Done;
 }
 

@@ -331,6 +331,11 @@ void add_bench(Registry& registry) {
   command->add_option("--elements", options->elements, "elements of the gradient")
       ->check(at_least(1))
       ->capture_default_str();
+  command
+      ->add_option("--columns", options->columns,
+                   "columns of a matrix gradient; none: the divisor of --elements nearest its "
+                   "square root")
+      ->check(at_least(1));
   command->add_option("--input", options->input, "a gradient, repeated up to that length")
       ->type_name("G.npy");
   command->add_option("--seconds", options->seconds, "about so long for each call of each program")
