@@ -50,8 +50,8 @@ def load(path):
 
 class Call(ctypes.Structure):
     """As CinchCall in loops/measure.cpp."""
-    _fields_ = [("function", c_void_p), ("session", c_void_p), ("step", c_uint64), ("input", c_void_p), ("output", c_void_p),
-                ("error", c_void_p)]
+    _fields_ = [("function", c_void_p), ("session", c_void_p), ("step", c_uint64), ("steps_per_call", c_uint64),
+                ("input", c_void_p), ("output", c_void_p), ("error", c_void_p)]
 
 
 class CinchPeer(Peer):
@@ -69,8 +69,8 @@ class CinchPeer(Peer):
         options = sized(SessionOptions, threads=threads)
         self._check(library.cinch_session_open(self._program, byref(options), byref(self._gradient), 1, byref(self._session),
                                                byref(self._error)) == 0)
-        self._encode = self._make_call(library.cinch_encode, self._gradient, self._lent)
-        self._decode = self._make_call(library.cinch_decode, self._received, self._result)
+        self._encode = self._make_call(library.cinch_encode, 1, self._gradient, self._lent)
+        self._decode = self._make_call(library.cinch_decode, 0, self._received, self._result)
 
     def _describe(self, array):
         return sized(Tensor, data=arrays.address(array), num_dims=1, shape=self._shape)
@@ -81,8 +81,8 @@ class CinchPeer(Peer):
                         num_bindings=len(bindings))
         self._check(self._library.cinch_program_compile(byref(options), byref(self._program), byref(self._error)) == 0)
 
-    def _make_call(self, function, given, taken):
-        return Call(ctypes.cast(function, c_void_p), self._session, 0, arrays.address(given), arrays.address(taken),
+    def _make_call(self, function, steps_per_call, given, taken):
+        return Call(ctypes.cast(function, c_void_p), self._session, 0, steps_per_call, arrays.address(given), arrays.address(taken),
                     arrays.address(self._error))
 
     def _check(self, is_fine):
@@ -102,6 +102,7 @@ class CinchPeer(Peer):
         self._copy = (ctypes.c_uint8 * size).from_buffer(arrays.memory(size))
         ctypes.memmove(self._copy, self._lent.data, size)
         self._received.data, self._received.size = arrays.address(self._copy), size
+        self._decode.step = self._encode.step - 1  # what both sides draw depends on it
 
     def decode(self, repeats=1):
         return self._run(self._decode, repeats)

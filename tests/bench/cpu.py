@@ -2,19 +2,21 @@
 """Speed on this machine's CPU, beside the floor of the same run and beside other implementations: writes docs/benchmarks/cpu.md.
 
     cpu.py CINCH [--elements N] [--seconds S] [--output FILE]
+    cpu.py CINCH --library [--seconds S] [--output FILE]       only the last part of a page that is there: library.py
 
-CINCH is bin/cinch of a build folder with the targets cinch_c, cinch_compiler and bench_list. Floors come from `cinch bench`, lists from bench_list,
-the others from peers.py: median times of calls that take turns. Nothing fails on time; the goals stand beside the figures.
+CINCH is bin/cinch of a build folder with the targets cinch_c, cinch_compiler, bench_list and bench_sync. Floors come from `cinch bench`, lists from
+bench_list, the others from peers.py: median times of calls that take turns. Nothing fails on time; the goals stand beside the figures.
 """
 import argparse
 import datetime
 import json
-import platform
 import subprocess
 import sys
 from pathlib import Path
 
+import library
 import peers
+from floors import bench, label, processor, share
 from programs import LOOP_GOAL, PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,32 +41,6 @@ LIMITED_BY = {
     "graddrop": f"kernels (seven eighths of encode): scattered reads of the sample of 4096, sweeps; {FILLING}",
     "dgc": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
 }
-
-
-def processor():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()
-
-
-def settings_of(measured):
-    return [f"{name}={value}" for name, value in measured.settings.items()]
-
-
-def bench(cinch, measured, elements, seconds):
-    command = [cinch, "bench", measured.name, "--elements", str(elements), "--seconds", str(seconds), "--json"]
-    for setting in settings_of(measured):
-        command += ["--set", setting]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[0]
-
-
-def share(figure, goal):
-    return f"{figure:.2f}" + (f" (goal {goal})" if figure < goal else "")
-
-
-def label(measured):
-    return " ".join([f"`{measured.name}`", *settings_of(measured)])
 
 
 def row(measured, report):
@@ -167,20 +143,15 @@ def list_text(reports):
             "| --- | --- | --- | --- | --- | --- | --- |", *map(list_row, reports), ""]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cinch", type=Path)
-    parser.add_argument("--elements", type=int, default=1 << 26)
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks" / "cpu.md")
-    options = parser.parse_args()
+def main_text(options):
+    """The page down to the rest of the library."""
     large, bandwidths, target = table(options.cinch, options.elements, options.seconds)
     small, _, _ = table(options.cinch, IN_CACHE, options.seconds / 4)
     build = options.cinch.resolve().parents[1]
     lists = list_text(list_figures(build, 10 * options.seconds))
     others = peers_text(build, options.elements, 3 * options.seconds)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    text = ["# Speed on a CPU", "",
+    return ["# Speed on a CPU", "",
             f"{processor()}, {peers.cores()} threads, {target}; {datetime.date.today()}; at or after commit {commit}. Plain reading "
             f"{min(bandwidths):.1f} to {max(bandwidths):.1f} GB/s over these runs: where that spreads, others used the machine.", "",
             f"    ./dev bench          (tests/bench/cpu.py, {options.seconds} s for each call)", "",
@@ -190,9 +161,23 @@ def main():
             "libraries) and from a warm cache, from source to callable.", "",
             f"## {options.elements} elements", "", *large, "", f"## {IN_CACHE} elements: in the caches", "",
             "Arrays stay in the second-level cache, so that instructions set the pace, not memory, and starting threads costs a few microseconds of "
-            "each call.", "", *small, "", *lists, *others]
+            "each call.", "", *small, "", *lists, *others, ""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cinch", type=Path)
+    parser.add_argument("--elements", type=int, default=1 << 26)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "benchmarks" / "cpu.md")
+    parser.add_argument("--library", action="store_true")
+    options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text("\n".join(text))
+    if options.library:
+        before = options.output.read_text().split(library.HEADING)[0].rstrip() + "\n\n"
+    else:
+        before = "\n".join(main_text(options))
+    options.output.write_text(before + "\n".join(library.text(options.cinch, options.seconds)))
 
 
 if __name__ == "__main__":

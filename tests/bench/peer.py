@@ -5,6 +5,9 @@ import time
 class Peer:
     out = None  # the decoded gradient, once there is one
 
+    def offers(self, call):
+        return True
+
     def encode(self, repeats=1):
         """The next steps of training, one for each repeat. Gives seconds."""
         raise NotImplementedError
@@ -14,6 +17,10 @@ class Peer:
 
     def decode(self, repeats=1):
         """Gives seconds."""
+        raise NotImplementedError
+
+    def sync(self, repeats=1):
+        """Of programs with such a body, in place of encode and decode. Gives seconds."""
         raise NotImplementedError
 
     def close(self):

@@ -4,11 +4,12 @@
     peers.py BUILD [--elements N] [--seconds S] [--programs NAME…] [--json]
     peers.py BUILD --check [--elements N]        only compares what is decoded
 
-BUILD is a build folder with the targets cinch_c and cinch_clang. One process calls libcinch.so, the loops (compiled into
-build/bench when they changed) and PyTorch, where it is installed; calls take turns. Ratios are median times of a peer over
-those of Cinch: above 1, Cinch is faster. All use every core.
+BUILD is a build folder with the targets cinch, cinch_c, cinch_clang and bench_sync. One process calls libcinch.so, the loops
+(compiled into build/bench when they changed) and PyTorch, where it is installed; calls take turns. Ratios are median times of a
+peer over those of Cinch: above 1, Cinch is faster. All use every core.
 """
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -20,7 +21,8 @@ from pathlib import Path
 import agreement
 import cinch_peer
 import loop_peer
-from programs import LOOP_GOAL, PROGRAMS
+import sync_peer
+from programs import LIBRARY, LOOP_GOAL, PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
 # A turn of short calls lasts so long: a first call, which is not timed, brings back what others drove out of the caches.
@@ -28,8 +30,10 @@ TURN_SECONDS = 0.002
 # Threads of the last contestant go on looking for work for some milliseconds.
 PAUSE_SECONDS = 0.005
 LEAST_ROUNDS, MOST_ROUNDS = 3, 101
+PEER_NAMES = {"loop": "the loop", "torch": "PyTorch", "hook": "PyTorch's hook"}
 
 
+@functools.cache
 def has_torch():
     return importlib.util.find_spec("torch") is not None
 
@@ -78,33 +82,58 @@ class Comparison:
         os.environ["CINCH_CACHE"] = "off"  # what is kept for work stays as it is
         self.threads, self.with_torch = threads, with_torch and has_torch()
         self.loops = loop_peer.load(ROOT / "build" / "bench", threads)
+        self.build = build
         self.library = cinch_peer.load(build / "lib" / "libcinch.so")
         self.elements = elements
         self.gradient = loop_peer.make_gradient(self.loops, elements)
 
     def make_peers(self, measured):
-        peers = {"cinch": cinch_peer.CinchPeer(self.library, self.loops, measured, self.gradient, self.elements, self.threads),
-                 "loop": loop_peer.LoopPeer(self.loops, measured, self.gradient, self.elements)}
+        peers = {"cinch": self.make_own(measured)}
+        if measured.has_loop:
+            peers["loop"] = loop_peer.LoopPeer(self.loops, measured, self.gradient, self.elements)
         if self.with_torch:
             import torch
             import torch_peers
             torch.set_num_threads(self.threads)
             peers["torch"] = torch_peers.TorchPeer(measured, self.gradient, self.elements)
+        if self.with_torch and measured.hook:
+            import hook_peer
+            peers["hook"] = hook_peer.HookPeer(measured, self.gradient, self.elements)
         return peers
+
+    def make_own(self, measured):
+        if "sync" in measured.calls:
+            return sync_peer.SyncPeer(self.build, measured, self.gradient, self.elements, self.threads)
+        return cinch_peer.CinchPeer(self.library, self.loops, measured, self.gradient, self.elements, self.threads)
 
     def run(self, measured, seconds, only_check=False):
         """The figures of one program, after all of them were seen to agree. Raises agreement.Disagreement."""
         peers = self.make_peers(measured)
-        agreement.check(measured.name, peers, self.elements, self.loops)
-        report = {"compressor": measured.name, "settings": measured.settings, "elements": self.elements}
+        compared = agreement.check(measured, peers, self.gradient, self.elements, self.loops)
+        report = {"compressor": measured.name, "settings": measured.settings, "elements": self.elements, "compared": compared}
         if not only_check:
-            report["encode"] = figures(take_turns({name: peer.encode for name, peer in peers.items()}, seconds * 2 / 3))
-            for peer in peers.values():
-                peer.receive()
-            report["decode"] = figures(take_turns({name: peer.decode for name, peer in peers.items()}, seconds / 3))
+            for call in measured.calls:
+                share = {"encode": 2 / 3, "decode": 1 / 3, "sync": 1}[call]
+                report[call] = figures(take_turns(offered(peers, call), seconds * share))
+                for peer in peers.values():
+                    peer.receive()
         for peer in peers.values():
             peer.close()
         return report
+
+    def compare_encodes(self, named, seconds, calls_before):
+        """Programs of Cinch beside one another, after so many calls of each: milliseconds by name."""
+        peers = {measured.name: self.make_own(measured) for measured in named}
+        for peer in peers.values():
+            peer.encode(calls_before)
+        times = take_turns({name: peer.encode for name, peer in peers.items()}, seconds)
+        for peer in peers.values():
+            peer.close()
+        return {name: 1e3 * each for name, each in times.items()}
+
+
+def offered(peers, call):
+    return {name: getattr(peer, call) for name, peer in peers.items() if peer.offers(call)}
 
 
 def ratio(call, peer, goal):
@@ -114,10 +143,12 @@ def ratio(call, peer, goal):
 
 
 def cells(report, measured):
-    """Encode and decode: milliseconds, times faster than the loop and than PyTorch."""
+    """Encode and decode, or sync: milliseconds, times faster than the loop and than PyTorch."""
     found = []
-    for call in (report["encode"], report["decode"]):
+    for call in (report[name] for name in measured.calls):
         found += [f"{call['ms']:.3f}", ratio(call, "loop", LOOP_GOAL), ratio(call, "torch", measured.torch)]
+        if measured.hook:
+            found.append(ratio(call, "hook", measured.hook) + " of the hook")
     return found
 
 
@@ -126,24 +157,25 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--elements", type=int, default=1 << 26)
     parser.add_argument("--seconds", type=float, default=6, help="for each program")
-    parser.add_argument("--programs", nargs="*", default=[measured.name for measured in PROGRAMS])
+    parser.add_argument("--programs", nargs="*", default=[measured.name for measured in PROGRAMS + LIBRARY])
     parser.add_argument("--threads", type=int, default=cores(), help="of each contestant; default all of the machine")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     comparison = Comparison(options.build, options.elements, options.threads)
     if not (options.json or options.check):
-        print(f"{'':10}  {'encode ms':>9}  {'/ loop':>16}  {'/ torch':>16}  {'decode ms':>9}  {'/ loop':>16}  {'/ torch':>16}")
+        print(f"{'':15}  {'encode ms':>9}  {'/ loop':>16}  {'/ torch':>16}  {'decode ms':>9}  {'/ loop':>16}  {'/ torch':>16}")
     reports = []
-    for measured in PROGRAMS:
+    for measured in PROGRAMS + LIBRARY:
         if measured.name not in options.programs:
             continue
         reports.append(comparison.run(measured, options.seconds, options.check))
         if options.check:
-            print(f"{measured.name}: agrees with the loop" + (" and PyTorch" if has_torch() else "; PyTorch is absent"))
+            others = [PEER_NAMES[name] for name in reports[-1]["compared"] if name != "cinch"]
+            print(f"{measured.name}: " + (f"agrees with {' and '.join(others)}" if others else "nobody to compare with"), flush=True)
         elif not options.json:
             found = cells(reports[-1], measured)
-            print(f"{measured.name:10}  " + "  ".join(f"{cell:>{9 if i % 3 == 0 else 16}}" for i, cell in enumerate(found)), flush=True)
+            print(f"{measured.name:15}  " + "  ".join(f"{cell:>{9 if i % 3 == 0 else 16}}" for i, cell in enumerate(found)), flush=True)
     if options.json:
         print(json.dumps(reports))
 

@@ -8,46 +8,11 @@ import math
 import torch
 import torch.nn.functional
 
+import torch_quantize
+import torch_select
+import torch_transform
 from peer import Peer, timed
-
-
-def share_of(ratio, elements, least=1):
-    """In f32, as the language computes sizes; on the CPU, so that no device is waited for."""
-    share = torch.tensor(ratio, device="cpu") * torch.tensor(float(elements), device="cpu")
-    return min(max(math.ceil(share.item()), least), elements)
-
-
-def pack(codes, bits):
-    """uint8 codes of `bits` bits into bytes, the first one lowest."""
-    per_byte = 8 // bits
-    rows = torch.nn.functional.pad(codes, (0, -codes.numel() % per_byte)).view(-1, per_byte)
-    packed = rows[:, 0].clone()
-    for i in range(1, per_byte):
-        packed |= rows[:, i] << (bits * i)
-    return packed
-
-
-def unpack(packed, bits, elements):
-    per_byte, mask = 8 // bits, (1 << bits) - 1
-    codes = torch.empty((packed.numel(), per_byte), dtype=torch.uint8, device=packed.device)
-    for i in range(per_byte):
-        codes[:, i] = (packed >> (bits * i)) & mask
-    return codes.view(-1)[:elements]
-
-
-def round_at_random(magnitude, most):
-    """What is `most` stays so where the sum rounds up."""
-    return torch.floor(magnitude + torch.rand_like(magnitude)).clamp_(max=most)
-
-
-def pack_signs(negative):
-    return pack(negative.view(torch.uint8), 1)
-
-
-def scatter(index, value, elements):
-    out = torch.zeros(elements, device=value.device)
-    out[index] = value
-    return out
+from torch_bits import pack, pack_signs, round_at_random, scatter, share_of, unpack
 
 
 class Cast:
@@ -237,14 +202,19 @@ class Dgc(Threshold):
 
 
 COMPRESSORS = {"fp16": Fp16, "bf16": Bf16, "onebit": Onebit, "tbq": Tbq, "minmax": Minmax, "ef_sign": EfSign, "qsgd": Qsgd,
-               "terngrad": Terngrad, "natural": Natural, "threshold": Threshold, "topk": Topk, "graddrop": Graddrop, "dgc": Dgc}
+               "terngrad": Terngrad, "natural": Natural, "threshold": Threshold, "topk": Topk, "graddrop": Graddrop, "dgc": Dgc,
+               **torch_quantize.COMPRESSORS, **torch_select.COMPRESSORS, **torch_transform.COMPRESSORS}
 
 
 class TorchPeer(Peer):
     def __init__(self, measured, gradient, elements):
         self.compressor = COMPRESSORS[measured.name](**measured.settings)
-        self._gradient = torch.frombuffer(gradient, dtype=torch.float32, count=elements)
+        shape = measured.shape(elements)
+        self._gradient = torch.frombuffer(gradient, dtype=torch.float32, count=math.prod(shape)).view(shape)
         self.payload = self.out = None
+
+    def offers(self, call):
+        return hasattr(self.compressor, call)
 
     def _encode(self):
         self.payload = self.compressor.encode(self._gradient)
@@ -252,11 +222,17 @@ class TorchPeer(Peer):
     def _decode(self):
         self.out = self.compressor.decode(self.payload)
 
+    def _sync(self):
+        self.out = self.compressor.sync(self._gradient)
+
     def encode(self, repeats=1):
         return timed(self._encode, repeats)
 
     def decode(self, repeats=1):
         return timed(self._decode, repeats)
+
+    def sync(self, repeats=1):
+        return timed(self._sync, repeats)
 
 
 def mean_is_zero(x):
