@@ -1,6 +1,7 @@
-// sort.h: the stable order of a row: radix sort, least significant byte first, of keys that order
-// as the language says (NaN last, -0 equal to +0; descending keys are complemented, so ties keep
-// their order, and NaN still stands last). Needs memory.h.
+// sort.h: the stable order of a row, by keys that order as the language says (NaN last, -0 equal to
+// +0; descending keys are complemented, so ties keep their order, and NaN still stands last). Short
+// rows by counting for each key those before it, others by radix, least significant byte first.
+// Needs memory.h.
 
 namespace cinch {
 
@@ -35,12 +36,53 @@ CINCH_CALL u32 sort_key(bool x, bool descending) {
   return u32(x != descending);
 }
 
+// Below this, counting takes less time than the tables of the radix sort do.
+constexpr u32 kCountedAtMost = 128;
+
+// Biased: signed vectors compare in one instruction.
+CINCH_CALL i32 signed_key(u32 key) {
+  return i32(key ^ 0x80000000u);
+}
+CINCH_CALL i64 signed_key(u64 key) {
+  return i64(key ^ 1ull << 63);
+}
+
+// place[i] becomes the number of keys that stand before keys[i]; whole vectors of both are there.
+template <class Key>
+static __attribute__((noinline, unused)) void count_before(const Key* keys, Key* place, u32 len) {
+  using Keys = lang::Vec<Key, W>;
+  Keys lane;
+  for (u32 i = 0; i < u32(W); ++i) lane[i] = Key(i);
+  for (u32 first = 0; first < len; first += W) {
+    Keys own, count = {};
+    __builtin_memcpy(&own, keys + first, sizeof own);
+    const u32 end = first + W < len ? first + W : len;
+    for (u32 j = 0; j < first; ++j) count -= keys[j] <= own;
+    for (u32 j = first; j < end; ++j) {
+      count -= (keys[j] < own) | ((keys[j] == own) & (Key(j - first) < lane));
+    }
+    for (u32 j = end; j < len; ++j) count -= keys[j] < own;
+    __builtin_memcpy(place + first, &count, sizeof count);
+  }
+}
+
+template <class Value>
+CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, u8* order_to,
+                                  u64 begin) {
+  using Key = decltype(signed_key(sort_key(value(0), false)));
+  Key keys[kCountedAtMost + W] = {}, place[kCountedAtMost + W];
+  for (u32 i = 0; i < len; ++i) keys[i] = signed_key(sort_key(value(i), descending));
+  count_before(keys, place, len);
+  for (u32 i = 0; i < len; ++i) store_one<u32>(order_to, i64(begin) + i64(place[i]), i);
+}
+
 // order[0 … len - 1] becomes the places of the row's elements in their order. `value(i)` gives
 // element i; scratch holds as many words. A byte on which all keys agree is skipped.
 template <class Value>
 static __attribute__((noinline, unused)) void argsort_row(const Value& value, u32 len,
                                                           bool descending, u8* order_to,
                                                           u8* scratch_to, u64 begin) {
+  if (len <= kCountedAtMost) return argsort_short_row(value, len, descending, order_to, begin);
   using Key = decltype(sort_key(value(0), false));
   u8* from = order_to;
   u8* to = scratch_to;

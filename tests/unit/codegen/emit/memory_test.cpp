@@ -417,7 +417,7 @@ TEST_P(MemoryOnArch, SortsRowsStably) {
     b.argsort_row(base, b.host_size(pool.cols()), {keys, order, scratch}, descending);
     b.finish();
     const auto module = compile_for_test(program, GetParam());
-    for (std::int64_t cols : {1, 2, 33, 1000, 5000}) {
+    for (std::int64_t cols : {1, 2, 8, 33, 64, 127, 128, 129, 1000, 5000}) {
       const auto width = static_cast<std::size_t>(cols);
       auto values = test_floats(5 * width, 17, true);
       for (std::size_t i = 0; i < values.size(); i += 2) values[i] = std::round(values[i]);
