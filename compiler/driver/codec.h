@@ -46,6 +46,8 @@ class CodecFactory {
   explicit CodecFactory(const RunOptions& options);
   const rt::ProgramInfo& info() const { return *info_; }
   std::string fingerprint() const;  // 32 hexadecimal digits
+  // Throws CommandError for a program with a `sync` body, which has no such call.
+  void require_payloads(const char* call) const;
   std::unique_ptr<Codec> open(Shape shape, std::uint32_t worker, std::uint32_t world) const;
   // One payload that stands for those of all ranks (payload_sum.h).
   std::vector<std::uint8_t> sum_payloads(Shape shape,

@@ -31,9 +31,10 @@ void check_shape(Shape shape, const std::string& path) {
 
 ExitCode run_decode(const RunOptions& options) {
   const std::vector<std::uint8_t> payload = read_binary_file(options.payload);
+  const CodecFactory factory(options);
+  factory.require_payloads("decode");
   const rt::PayloadHeader header =
       value_or_throw(rt::read_payload_header(payload), options.payload);
-  const CodecFactory factory(options);
   const Shape shape{header.rows, header.cols};
   check_shape(shape, options.payload);
   const auto codec = factory.open(shape, options.worker, options.world);

@@ -16,6 +16,7 @@ ExitCode run_encode(const RunOptions& options) {
   }
   const rt::NpyArray gradient = read_gradient(options.inputs.at(0), options.dtype);
   const CodecFactory factory(options);
+  factory.require_payloads("encode");
   const Shape shape = shape_of(gradient, factory.info().is_matrix);
   const auto codec = factory.open(shape, options.worker, options.world);
   if (!options.state_in.empty()) codec->load_states(options.state_in);

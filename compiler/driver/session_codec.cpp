@@ -107,6 +107,14 @@ std::string CodecFactory::fingerprint() const {
   return fmt::format("{:016x}{:016x}", words[1], words[0]);
 }
 
+void CodecFactory::require_payloads(const char* call) const {
+  if (!info().has_sync) return;
+  throw CommandError(ExitCode::AtFault,
+                     fmt::format("{} has no {}: it synchronises by a `sync` body, which `cinch run "
+                                 "--ranks` runs",
+                                 info().name, call));
+}
+
 std::vector<std::uint8_t> CodecFactory::sum_payloads(
     Shape shape, std::span<const std::vector<std::uint8_t>> payloads, std::uint64_t step) const {
   rt::ParameterValues parameters(info());

@@ -5,6 +5,7 @@
 
 #include "runtime/gpu/fault.h"
 #include "runtime/gpu/session_impl.h"
+#include "runtime/session/entries.h"
 #include "runtime/session/state_file.h"
 
 namespace cinch::rt {
@@ -86,20 +87,12 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
   });
 }
 
-namespace {
-
-Status no_entry(const ProgramInfo& info, const char* what) {
-  return fail(ErrorKind::InvalidArgument, info.name + " has no " + what);
-}
-
-}  // namespace
-
 Status GpuSession::encode(std::span<const GpuAddress> gradients,
                           std::span<const GpuPayload> payloads, std::uint64_t step,
                           GpuStream stream) {
   return guarded([&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Encode;
-    if (!impl_->has(kKind)) return no_entry(info(), "encode");
+    if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
     if (Status status = impl_->bind_tensors(kKind, gradients, {}); !status) return status;
     if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
@@ -111,7 +104,7 @@ Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const 
                           std::uint64_t step, GpuStream stream) {
   return guarded([&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Decode;
-    if (!impl_->has(kKind)) return no_entry(info(), "decode");
+    if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
     if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
     if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
@@ -124,7 +117,7 @@ Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
                               GpuStream stream) {
   return guarded([&]() -> Status {
     constexpr EntryKind kKind = EntryKind::DecodeAdd;
-    if (!impl_->has(EntryKind::Decode)) return no_entry(info(), "decode");
+    if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
     if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
     if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
@@ -136,7 +129,7 @@ Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuA
                           std::uint64_t step, GpuStream stream) {
   return guarded([&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Finish;
-    if (!impl_->has(EntryKind::Decode)) return no_entry(info(), "finish");
+    if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
     if (Status status = impl_->bind_tensors(kKind, sums, updates); !status) return status;
     return impl_->call(kKind, step, stream);
@@ -147,7 +140,7 @@ Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const G
                         std::uint64_t step, GpuStream stream, RankExchange& ranks) {
   return guarded([&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Sync;
-    if (!impl_->has(kKind)) return no_entry(info(), "sync");
+    if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
     if (Status status = impl_->bind_tensors(kKind, gradients, updates); !status) return status;
     return impl_->sync(step, stream, ranks, updates);

@@ -85,8 +85,8 @@ class Session {
 
   /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
   /// a non-finite value gives a marked payload and leaves the states as they were. Errors:
-  /// InvalidArgument (length or type of the gradient), CheckFailed, Cancelled, OutOfMemory,
-  /// Overflow; states are then as before, too.
+  /// InvalidArgument (length or type of the gradient; a program with a `sync` body), CheckFailed,
+  /// Cancelled, OutOfMemory, Overflow; states are then as before, too.
   Result<std::span<const std::uint8_t>> encode(ConstTensorView gradient, std::uint64_t step);
 
   /// Decompresses into `out` (f32, f16 or bf16). The payload is hostile: header, sizes, counts,

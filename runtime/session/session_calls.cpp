@@ -58,6 +58,7 @@ bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place)
 }
 
 Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
+  if (Status status = check_call(kind); !status) return status;
   const bool is_encode = kind == EntryKind::Encode;
   const auto bound = payload_bound_layout(info(), env(step));
   if (!bound) return error_of(bound);
@@ -196,11 +197,9 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite,
 
 Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView gradient,
                                                             std::uint64_t step) {
+  if (Status status = check_call(EntryKind::Encode); !status) return error_of(status);
   if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
     return error_of(status);
-  }
-  if (!has(EntryKind::Encode)) {
-    return fail(ErrorKind::InvalidArgument, info().name + " has no encode");
   }
   const auto bound = payload_bound_layout(info(), env(step));
   if (!bound) return error_of(bound);
@@ -266,6 +265,7 @@ Status Session::Impl::run_decode(EntryKind kind, const PayloadView& view, float*
 
 Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out,
                              std::uint64_t step) {
+  if (Status status = check_call(EntryKind::Decode); !status) return status;
   if (Status status = check_tensor(out.data, out.dtype, out.num_elems); !status) return status;
   const auto view = read(bytes, step);
   if (!view) return error_of(view);
@@ -283,6 +283,7 @@ Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out
 
 Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<float> out,
                                  std::uint64_t step) {
+  if (Status status = check_call(EntryKind::DecodeAdd); !status) return status;
   const auto elems = static_cast<std::int64_t>(out.size());
   if (Status status = check_tensor(out.data(), kF32, elems); !status) return status;
   const auto view = read(bytes, step);
@@ -319,6 +320,7 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
 }
 
 Status Session::Impl::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
+  if (Status status = check_call(EntryKind::Finish); !status) return status;
   const auto elems = static_cast<std::int64_t>(sum.size());
   if (Status status = check_tensor(sum.data(), kF32, elems); !status) return status;
   if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {

@@ -7,6 +7,7 @@
 #include "runtime/core/host_memo.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/payload/payload.h"
+#include "runtime/session/entries.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
 
@@ -26,6 +27,7 @@ struct Session::Impl {
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
   const ProgramInfo& info() const { return program->info(); }
+  Status check_call(EntryKind kind) const { return rt::check_call(program->image(), kind); }
   bool has(EntryKind kind) const {
     return program->image().entries[static_cast<std::size_t>(kind)].present;
   }

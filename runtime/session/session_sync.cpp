@@ -74,14 +74,12 @@ Result<bool> Session::Impl::run_sync(const float* gradient, float* update, std::
 
 Status Session::Impl::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
                            RankExchange& ranks) {
+  if (Status status = check_call(EntryKind::Sync); !status) return status;
   if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
     return status;
   }
   if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {
     return status;
-  }
-  if (!has(EntryKind::Sync)) {
-    return fail(ErrorKind::InvalidArgument, info().name + " has no sync");
   }
   if (num_elems() == 0) return Ok{};
   const auto values = as_f32(gradient);

@@ -382,6 +382,30 @@ TEST(Session, OpensOnlyWhatItCanRun) {
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::CorruptFile);
 }
 
+TEST(Session, CallsThatAProgramDoesNotHaveAreErrors) {
+  Session whole = open(100);
+  const auto payload = bytes_of(*whole.encode(gradient_of(100), 0));
+  ProgramImage image = hand_image();
+  image.entries[static_cast<std::size_t>(EntryKind::Encode)] = {};
+  image.entries[static_cast<std::size_t>(EntryKind::Decode)] = {};
+  auto session = Session::open(std::move(image), {.rows = 100});
+  ASSERT_TRUE(session);
+  std::vector<float> values(100, 7.0f);
+  const auto expect_refused = [&](const Status& status, const char* message) {
+    ASSERT_FALSE(status) << message;
+    EXPECT_EQ(status.error().kind, ErrorKind::InvalidArgument);
+    EXPECT_EQ(status.error().message, message);
+    EXPECT_THAT(values, Each(7.0f));
+  };
+  EXPECT_EQ(session->encode(values, 0).error().message, "hand has no encode");
+  expect_refused(session->decode(payload, TensorView(std::span(values)), 0), "hand has no decode");
+  expect_refused(session->decode_add(payload, values, 0), "hand has no decode");
+  expect_refused(session->finish(values, TensorView(std::span(values)), 0), "hand has no finish");
+  for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd}) {
+    EXPECT_FALSE(session->reserve(kind, kF32, false, 0));
+  }
+}
+
 TEST(Session, CancelsAndGoesOn) {
   std::atomic<bool> cancelled{true};
   SessionOptions options;
