@@ -30,6 +30,8 @@ std::string BodyLowering::describe(ExprId array) const {
       return "'" + checked_.info.states[e.index].name + "'";
     case ExprKind::Gradient:
       return "the gradient";
+    case ExprKind::Builtin:
+      return e.builtin == sema::BuiltinId::reshape ? describe(e.args[0]) : "an array";
     default:
       return "an array";
   }

@@ -6,6 +6,12 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+namespace {
+
+constexpr std::int64_t kNoPlace = UINT32_MAX;
+
+}  // namespace
+
 Value Elaborator::index_expr(const ast::Index& node, Span span) {
   Value base = expr(node.base);
   if (base.is_error()) return base;
@@ -137,22 +143,43 @@ Value Elaborator::gather_flat(const Value& base, const Value& index, Span span) 
 }
 
 // Of column numbers, a row of them for each row of a matrix of `cols` columns: the places in the
-// flat array, j * cols + i[j, k].
+// flat array, j * cols + i[j, k]. A number that may be no column becomes the largest there is,
+// which is no place: another row's element is never meant.
 Value Elaborator::places_in_rows(const Value& index, HostExprId cols, Span span) {
   const HostExprId width = index.type.dims[1], count = num_elems(index.type);
-  const Value number =
-      builtin(BuiltinId::iota, vector(kU32, count), {}, span, [&](Expr& e) { e.size = count; });
+  const HostExprId places = pool().mul(index.type.dims[0], cols);
+  const bool is_proved = is_in_bounds(index, cols);
+  // As many as there are numbers, or one less where one means none.
+  const HostExprId most = pool().const_int(is_proved ? kNoPlace + 1 : kNoPlace);
+  const std::string what = size_text(places) + " elements are numbered by 32 bits";
+  if (!require_at_most(places, most, what, span)) return error(span);
+  const Type flat = vector(kU32, count);
+  const Value number = builtin(BuiltinId::iota, flat, {}, span, [&](Expr& e) { e.size = count; });
   const Value row = scalar_op(ScalarOp::div, {number, coerce(host(width, span), kU32)}, span, "/");
   const Value begin = scalar_op(ScalarOp::mul, {row, coerce(host(cols, span), kU32)}, span, "*");
-  const Value flat = reshaped(convert(index, kU32, span), vector(kU32, count), span);
-  Value at = scalar_op(ScalarOp::add, {begin, flat}, span, "+");
+  const Value column = reshaped(convert(index, kU32, span), flat, span);
+  Value at = scalar_op(ScalarOp::add, {begin, column}, span, "+");
+  if (!is_proved) {
+    const Value own = reshaped(index, flat, span);
+    const Value none = coerce(host(pool().const_int(kNoPlace), span), kU32);
+    at = scalar_op(ScalarOp::select, {is_column(own, column, cols, span), at, none}, span, "[]");
+  }
   if (at.is_error()) return at;
   at.facts = {};
-  if (is_in_bounds(index, cols)) {
-    at.facts.limit = pool().mul(index.type.dims[0], cols);
+  if (is_proved) {
+    at.facts.limit = places;
     at.facts.unique = index.facts.unique_in_rows;
   }
   return at;
+}
+
+// `column` is `index` as u32, which takes what is negative to 0.
+Value Elaborator::is_column(const Value& index, const Value& column, HostExprId cols, Span span) {
+  Value below = scalar_op(ScalarOp::lt, {column, coerce(host(cols, span), kU32)}, span, "[]");
+  if (index.is_error() || !is_signed_int(index.type.dtype)) return below;
+  const Value zero = host(pool().const_int(0), span);
+  const Value begins = scalar_op(ScalarOp::ge, {index, zero}, span, "[]");
+  return scalar_op(ScalarOp::bit_and, {begins, below}, span, "[]");
 }
 
 // x[i] with a matrix of column numbers, one row of them per row of x: element [j, k] is

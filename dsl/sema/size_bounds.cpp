@@ -11,6 +11,8 @@ namespace {
 
 // Each level replaces one term or opens one min, max or clamp.
 constexpr int kMaxDepth = 7, kMaxSteps = 20000;
+// Of a tensor.
+constexpr std::int64_t kMostElements = UINT32_MAX;
 
 }  // namespace
 
@@ -69,7 +71,7 @@ std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
   const HostExprNode node = pool_.node(atom);
   switch (node.op) {
     case HostOp::N:
-      return {pool_.const_int(std::int64_t{UINT32_MAX})};  // fewer than 2^32 elements
+      return {pool_.const_int(kMostElements)};
     case HostOp::Count:
       return {node.args[0]};
     case HostOp::Min:
@@ -77,11 +79,15 @@ std::vector<HostExprId> SizeProver::upper_bounds(HostExprId atom, int depth) {
     case HostOp::Clamp:
       return {node.args[2]};
     case HostOp::CeilDiv:
-    case HostOp::Div:
-      if (is_nonnegative_atom(atom, depth) && is_at_least_one(node.args[1], depth)) {
-        return {node.args[0]};
+    case HostOp::Div: {
+      if (!is_nonnegative_atom(atom, depth) || !is_at_least_one(node.args[1], depth)) return {};
+      std::vector<HostExprId> bounds = {node.args[0]};
+      const auto divisor = constant(node.args[1]);
+      if (divisor && node.args[0] == pool_.n()) {
+        bounds.push_back(pool_.const_int((kMostElements + *divisor - 1) / *divisor));
       }
-      return {};
+      return bounds;
+    }
     case HostOp::Shr:
     case HostOp::Mod:
       if (is_nonnegative_atom(atom, depth)) return {node.args[0]};
@@ -120,10 +126,29 @@ std::vector<HostExprId> without_atom(std::vector<HostExprId> key, HostExprId ato
 
 }  // namespace
 
+// -c * rows * cols * rest, likewise: a tensor has fewer than 2^32 elements.
+bool SizeProver::improve_negative_elements(const Polynomial& sum,
+                                           const std::vector<HostExprId>& key, int depth) {
+  std::vector<HostExprId> rest = key;
+  for (const HostExprId side : {pool_.rows(), pool_.cols()}) {
+    const auto at = std::ranges::find(rest, side);
+    if (at == rest.end()) return false;
+    rest.erase(at);
+  }
+  const bool rest_is_positive =
+      std::ranges::all_of(rest, [&](HostExprId a) { return is_nonnegative_atom(a, depth - 1); });
+  if (!rest_is_positive) return false;
+  const HostExprId most = pool_.const_int(kMostElements);
+  const HostExprId term = pool_.mul(rebuild_product(rest, sum.at(key)), most);
+  const HostExprId next = pool_.add(rebuild(without(sum, key)), term);
+  return is_nonnegative_sum(polynomial(next), depth - 1);
+}
+
 // -c * atom * rest >= -c * bound * rest when the rest is not negative.
 bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
   for (const auto& [key, factor] : sum) {
     if (factor >= 0) continue;
+    if (improve_negative_elements(sum, key, depth)) return true;
     for (HostExprId atom : key) {
       const std::vector<HostExprId> rest = without_atom(key, atom);
       const bool rest_is_positive = std::all_of(rest.begin(), rest.end(), [&](HostExprId a) {

@@ -60,6 +60,8 @@ class SizeProver {
   bool bounded_above_by(HostExprId a, HostExprId b, int depth);
   bool bounded_below_by(HostExprId a, HostExprId b, int depth);
   bool improve_negative_term(const Polynomial& sum, int depth);
+  bool improve_negative_elements(const Polynomial& sum, const std::vector<HostExprId>& key,
+                                 int depth);
   bool improve_positive_term(const Polynomial& sum, int depth);
   std::vector<HostExprId> upper_bounds(HostExprId atom, int depth);
   std::vector<HostExprId> lower_bounds(HostExprId atom);

@@ -43,6 +43,22 @@ TEST_F(Sizes, MatrixProgramsKnowNAsRowsTimesColumns) {
   EXPECT_TRUE(matrix.proves_equal(n, rc));
 }
 
+TEST_F(Sizes, TensorsHaveFewerThan2To32Elements) {
+  const HostExprId rc = pool.mul(pool.rows(), pool.cols()), most = c(std::int64_t{UINT32_MAX});
+  SizeProver matrix(pool);
+  matrix.set_matrix(true);
+  EXPECT_TRUE(sizes.proves_less_equal(n, most));
+  const auto padded = [&](std::int64_t row) { return pool.mul(pool.ceil_div(n, c(row)), c(row)); };
+  EXPECT_TRUE(sizes.proves_less_equal(padded(64), pool.add(most, c(1))));
+  EXPECT_FALSE(sizes.proves_less_equal(padded(64), most));
+  EXPECT_FALSE(sizes.proves_less_equal(padded(100), pool.add(most, c(1))));
+  EXPECT_TRUE(matrix.proves_less_equal(rc, most));
+  EXPECT_TRUE(matrix.proves_less_equal(pool.mul(c(2), rc), pool.mul(c(2), most)));
+  EXPECT_FALSE(matrix.proves_less_equal(pool.add(rc, c(1)), most));
+  EXPECT_FALSE(matrix.proves_less_equal(pool.mul(rc, pool.rows()), most));
+  EXPECT_FALSE(matrix.proves_less_equal(pool.mul(pool.rows(), pool.rows()), most));
+}
+
 TEST_F(Sizes, ClampStaysBelowItsUpperEnd) {
   const HostExprId k = pool.clamp(ratio_n(), c(1), n);
   EXPECT_TRUE(sizes.proves_less_equal(k, n));
