@@ -25,7 +25,9 @@ const char* wanted_by(ClaimTakes takes) {
     case ClaimTakes::Interval:
       return "two numbers, the least and the most";
     case ClaimTakes::State:
-      return "the name of one of the compressor's states";
+      return "the name of one of the compressor's states, of f32 and with an element for each of "
+             "the "
+             "gradient";
   }
   return "";
 }
@@ -68,6 +70,12 @@ std::optional<HostExprId> Elaborator::claimed_number(ast::ExprId id) {
   return value.host;
 }
 
+bool Elaborator::holds_gradient(const Instance& instance, const Type& state) {
+  const HostExprId elements =
+      instance.rows ? pool().mul(instance.rows, instance.elements) : instance.elements;
+  return state.dtype == kF32 && sizes_.proves_equal(num_elems(state), elements);
+}
+
 bool Elaborator::read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim) {
   const auto args = tree().list(call.args);
   const ClaimTakes takes = claim_info(claim.kind).takes;
@@ -77,7 +85,8 @@ bool Elaborator::read_claim_args(const Instance& instance, const ast::Call& call
     if (takes == ClaimTakes::State) {
       const auto* name = std::get_if<ast::NameRef>(&tree()[arg.value].node);
       const auto at = name == nullptr ? instance.names.end() : instance.names.find(name->name.text);
-      if (at == instance.names.end() || at->second.kind != SymbolKind::State) {
+      if (at == instance.names.end() || at->second.kind != SymbolKind::State ||
+          !holds_gradient(instance, out_.info.states[at->second.index].type)) {
         reporter_.report<DiagKind::BadClaim>(
             tree()[arg.value].span, std::string(claim_info(claim.kind).name), wanted_by(takes));
         return false;

@@ -331,6 +331,8 @@ class Elaborator {
   void inherit_claim(Instance& instance, const ast::Expr& claim, const ast::FieldRef& member);
   void add_claim(Instance& instance, Claim claim);
   const ClaimInfo* find_claim(Span span, const std::string& name);
+  /// Can gradients be added to the state?
+  bool holds_gradient(const Instance& instance, const Type& state);
   bool read_claim_args(const Instance& instance, const ast::Call& call, Claim& claim);
   std::optional<HostExprId> claimed_number(ast::ExprId id);
   void elaborate_wire(Instance& instance);
