@@ -74,6 +74,8 @@ class Costs {
         op.kind == OpKind::const_array) {
       return 1;
     }
+    // An access of its own, whatever else is read from the same array.
+    if (op.kind == OpKind::gather) return loads(op.operands[0]) + walk(op.operands[1], seen);
     int sum = extra_cost(op);
     for (const auto operand : op.operands) sum += walk(operand, seen);
     return sum;
