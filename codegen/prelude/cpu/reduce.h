@@ -139,12 +139,12 @@ struct AnyOrderBound {
     winning_zeros |= Bits(lang::bits_of(y) == lang::bits_of(wide<E>(Least ? E(-0.0) : E(0))));
   }
   CINCH_MEMBER E result() const {
-    E bound = identity();
-    bool has_zero = false;
-    for (int l = 0; l < W; ++l) {
-      bound = (Least ? all[l] < bound : all[l] > bound) ? all[l] : bound;
-      has_zero |= winning_zeros[l] != 0;
-    }
+    const auto join = [](Lanes<E> a, Lanes<E> b) {
+      return lang::select(Least ? b < a : b > a, b, a);
+    };
+    const auto either = [](Bits a, Bits b) { return a | b; };
+    const E bound = fold_lanes<W / 2>(all, join)[0];
+    const bool has_zero = fold_lanes<W / 2>(winning_zeros, either)[0] != 0;
     return bound == 0 ? (has_zero == Least ? E(-0.0) : E(0)) : bound;
   }
 };
