@@ -2,7 +2,6 @@
 #include "compiler/driver/rank_group.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include "compiler/driver/exit_code.h"
@@ -85,14 +84,6 @@ std::vector<std::vector<float>> RankGroup::sync(std::span<const rt::ConstTensorV
   }
   rethrow_first(outcomes);
   return updates;
-}
-
-bool are_same_bits(std::span<const std::vector<float>> updates) {
-  return std::ranges::all_of(updates, [&](const std::vector<float>& update) {
-    return update.size() == updates[0].size() &&
-           (update.empty() ||
-            std::memcmp(update.data(), updates[0].data(), update.size() * sizeof(float)) == 0);
-  });
 }
 
 }  // namespace cinch::driver

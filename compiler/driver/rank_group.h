@@ -27,7 +27,4 @@ class RankGroup {
   std::uint64_t sent_bytes_ = 0;
 };
 
-/// Do all ranks hold the same bits?
-bool are_same_bits(std::span<const std::vector<float>> updates);
-
 }  // namespace cinch::driver

@@ -15,6 +15,7 @@
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/rank_group.h"
 #include "compiler/driver/terminal.h"
+#include "runtime/core/same_bits.h"
 
 namespace cinch::driver {
 
@@ -103,7 +104,7 @@ void sync_once(RankGroup& group, std::span<const rt::ConstTensorView> gradients,
     const Timer timer(group.codec(0), outcome.encode_ms);
     updates = group.sync(gradients, step);
   }
-  outcome.same_bits = are_same_bits(updates) && outcome.same_bits.value_or(true);
+  outcome.same_bits = all_same_bits(updates) && outcome.same_bits.value_or(true);
   outcome.decoded = std::move(updates.front());
   outcome.payload_bytes = outcome.bound_bytes = static_cast<std::int64_t>(group.sent_bytes());
 }

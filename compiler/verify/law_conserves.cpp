@@ -73,17 +73,12 @@ rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradien
 
 Counterexample steps_that_lose(const Trial& trial, std::vector<Input> gradients,
                                std::uint64_t steps, const std::string& state) {
-  Counterexample counterexample{
-      {},
-      {},
-      false,
-      trial.seed,
-      0,
-      {"--state-out states.bin"},
-      fmt::format("outputs so far and `{}` of states.bin do not add up to the inputs so far",
-                  state)};
   gradients.resize(std::min<std::size_t>(gradients.size(), steps));
-  counterexample.inputs = std::move(gradients);
+  Counterexample counterexample = shown_by(
+      trial, std::move(gradients),
+      fmt::format("outputs so far and `{}` of states.bin do not add up to the inputs so far",
+                  state));
+  counterexample.arguments = {"--state-out states.bin"};
   for (std::uint64_t step = 0; step < steps; ++step) {
     counterexample.order.push_back(step % kGradients);
   }

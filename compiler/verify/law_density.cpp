@@ -68,15 +68,10 @@ Finding density(const Trial& trial, const sema::Claim& claim) {
                                  is_above ? "most" : "least", finding.bound, describe(input));
     if (excess <= 1e-6) continue;
     finding.holds = false;
-    finding.counterexample = Counterexample{
-        gradients,
-        {},
-        false,
-        trial.seed,
-        0,
-        {""},
+    finding.counterexample = shown_by(
+        trial, gradients,
         fmt::format("the share of the output that is not 0 is not within {:.4g} and {:.4g}", *least,
-                    *most)};
+                    *most));
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       finding.counterexample->order.push_back(step % kGradients);
     }

@@ -44,16 +44,15 @@ rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input,
 }
 
 Counterexample pair_of(const Trial& trial, const Input& input, float factor, std::uint32_t step) {
-  Counterexample counterexample{{}, {}, false, trial.seed, 0, {""}, ""};
+  std::vector<Input> steps;
   for (std::uint32_t i = 0; i <= step; ++i) {
     Input changed = variant_of(input, i);
     changed.values = times(changed.values, factor);
-    counterexample.inputs.push_back(std::move(changed));
+    steps.push_back(std::move(changed));
   }
-  counterexample.shows =
-      fmt::format("the output is not {} times the output for the input{} divided by {}", factor,
-                  step == 0 ? "" : "s", factor);
-  return counterexample;
+  return shown_by(trial, std::move(steps),
+                  fmt::format("the output is not {} times the output for the input{} divided by {}",
+                              factor, step == 0 ? "" : "s", factor));
 }
 
 Finding equivariant(std::string law, const Trial& trial, std::span<const float> factors) {
@@ -115,13 +114,7 @@ Finding idempotent(const Trial& trial, const sema::Claim&) {
     Input again = input;
     again.values = *once;
     finding.counterexample =
-        Counterexample{{again},
-                       {},
-                       false,
-                       trial.seed,
-                       0,
-                       {""},
-                       "the input was decoded before, and relative_error is not 0"};
+        shown_by(trial, {again}, "the input was decoded before, and relative_error is not 0");
   }
   if (finding.holds) finding.detail = fmt::format("differences, {} inputs", sweep.done());
   finding.cut = sweep.cut();

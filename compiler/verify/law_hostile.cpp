@@ -7,6 +7,7 @@
 
 #include "compiler/verify/laws.h"
 #include "compiler/verify/trace.h"
+#include "runtime/core/same_bits.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::verify {
@@ -163,8 +164,7 @@ Finding hostile_payloads(const Trial& trial) {
     finding.holds = false;
     finding.detail =
         fmt::format("payload {} of {}: {}", sweep.done(), describe(hostile.input), wrong);
-    finding.counterexample =
-        Counterexample{{hostile.input}, {}, false, trial.seed, 0, {""}, finding.detail};
+    finding.counterexample = shown_by(trial, {hostile.input}, finding.detail);
   };
   while (sweep.goes_on()) {
     Hostile& hostile = subjects[sweep.done() % subjects.size()];

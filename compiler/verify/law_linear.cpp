@@ -204,7 +204,9 @@ Finding linear(const Trial& trial) {
     finding.holds = false;
     finding.figure = 1;
     finding.detail =
-        "payloads do not add up: a field is not declared `by sum`, or its length is counted";
+        trial.subject.info().has_sync
+            ? "there are no payloads to add up: ranks synchronise by a `sync` body"
+            : "payloads do not add up: a field is not declared `by sum`, or its length is counted";
     return finding;
   }
   const std::vector<Input> inputs = trial.usual_inputs();

@@ -97,16 +97,11 @@ Finding unbiased(const Trial& trial, const sema::Claim&) {
     finding.detail = "standard errors of the mean, at most: " + describe(input);
     if (found <= kStandardErrors) continue;
     finding.holds = false;
-    finding.counterexample = Counterexample{
-        {input},
-        {},
-        false,
-        trial.seed,
-        0,
-        {""},
+    finding.counterexample = shown_by(
+        trial, {input},
         is_random ? fmt::format("the mean of the outputs over --seed {} to {} is not the input",
                                 trial.seed, trial.seed + *taken - 1)
-                  : "the output, the same for every seed, is not the input"};
+                  : "the output, the same for every seed, is not the input");
   }
   if (fewest < wanted) finding.cut = fmt::format("{} of {} seeds", fewest, wanted);
   return finding;

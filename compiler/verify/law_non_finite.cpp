@@ -67,8 +67,7 @@ Finding non_finite(const Trial& trial) {
         finding.holds = false;
         finding.detail =
             fmt::format("{} at {} of {}: {}", poison.name, at, describe(first), *wrong);
-        finding.counterexample =
-            Counterexample{{first, poisoned}, {}, false, trial.seed, 0, {""}, *wrong};
+        finding.counterexample = shown_by(trial, {first, poisoned}, *wrong);
       }
     }
   }

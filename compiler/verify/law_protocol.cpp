@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "compiler/verify/laws.h"
+#include "runtime/core/same_bits.h"
 
 namespace cinch::verify {
 
@@ -32,20 +32,12 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
   return trial.subject.main->open_ranks(request);
 }
 
-bool are_same_bits(const Gradients& updates) {
-  return std::ranges::all_of(updates, [&](const std::vector<float>& update) {
-    return update.size() == updates[0].size() &&
-           (update.empty() ||
-            std::memcmp(update.data(), updates[0].data(), update.size() * sizeof(float)) == 0);
-  });
-}
-
 // Do the updates of some step differ from rank to rank?
 rt::Result<bool> do_ranks_differ(Ranks& ranks, const Gradients& gradients) {
   for (std::uint64_t step = 0; step < kSteps; ++step) {
     const auto updates = ranks.sync(gradients, step);
     if (!updates) return tl::unexpected(updates.error());
-    if (!are_same_bits(*updates)) return true;
+    if (!all_same_bits(*updates)) return true;
   }
   return false;
 }

@@ -20,15 +20,6 @@ std::vector<Shape> shapes_of(const Trial& trial) {
   return shapes;
 }
 
-Counterexample shown_by(const Trial& trial, const Input& input, std::uint32_t step,
-                        std::string shows) {
-  Counterexample counterexample{{}, {}, false, trial.seed, 0, {""}, std::move(shows)};
-  for (std::uint32_t i = 0; i <= step; ++i) {
-    counterexample.inputs.push_back(variant_of(input, i));
-  }
-  return counterexample;
-}
-
 struct Bounded {
   std::int64_t size_bytes = 0, bound_bytes = 0;
   bool is_above() const { return size_bytes > bound_bytes; }
@@ -54,10 +45,12 @@ Finding round_trip(const Trial& trial) {
       if (std::ranges::none_of(*decoded, [](float x) { return std::isnan(x); })) continue;
       finding.figure += 1;
       if (finding.holds) {
-        finding.counterexample = shown_by(trial, input, step, "the output holds a NaN");
+        finding.counterexample =
+            shown_by(trial, variants_of(input, step + 1), "the output holds a NaN");
         finding.detail = describe(input) + ": a finite gradient decodes to NaN";
       }
       finding.holds = false;
+      break;
     }
   }
   if (finding.holds) {
@@ -90,7 +83,8 @@ Finding size_bound(const Trial& trial) {
       finding.detail = "bytes, the fullest: " + describe(input);
       if (!found.is_above() || !finding.holds) continue;
       finding.holds = false;
-      finding.counterexample = shown_by(trial, input, step, "payload_bytes is above bound_bytes");
+      finding.counterexample =
+          shown_by(trial, variants_of(input, step + 1), "payload_bytes is above bound_bytes");
     }
   }
   finding.figure = static_cast<double>(worst.size_bytes);

@@ -4,6 +4,7 @@
 
 #include "compiler/verify/laws.h"
 #include "compiler/verify/trace.h"
+#include "runtime/core/same_bits.h"
 
 namespace cinch::verify {
 

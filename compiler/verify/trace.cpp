@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include "runtime/core/same_bits.h"
 
 namespace cinch::verify {
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
 
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
                                              std::uint64_t step) {

@@ -16,8 +16,6 @@ struct Trace {
   std::vector<Bytes> states;                         // after the last step
 };
 
-bool same_bits(std::span<const float> a, std::span<const float> b);
-
 /// Steps 0, 1 … of a new tensor: encode, decode and finish.
 rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
                            std::span<const Input> steps);

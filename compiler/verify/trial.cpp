@@ -51,6 +51,10 @@ std::string Sweep::cut(const char* of_what) const {
   return fmt::format("{} of {} {}", done_, planned_, of_what);
 }
 
+Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows) {
+  return {std::move(steps), {}, false, trial.seed, 0, {""}, std::move(shows)};
+}
+
 Finding failed_call(std::string law, const Trial& trial, const Input& input,
                     const rt::Error& error) {
   Finding finding;
@@ -58,8 +62,7 @@ Finding failed_call(std::string law, const Trial& trial, const Input& input,
   finding.holds = false;
   finding.figure = 1;
   finding.detail = describe(input) + ": " + error.message;
-  finding.counterexample =
-      Counterexample{{input}, {}, false, trial.seed, 0, {""}, "the call fails: " + error.message};
+  finding.counterexample = shown_by(trial, {input}, "the call fails: " + error.message);
   return finding;
 }
 

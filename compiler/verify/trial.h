@@ -42,6 +42,9 @@ class Sweep {
   std::size_t planned_, done_ = 0;
 };
 
+/// What one `cinch run` of these steps shows, with the trial's seed.
+Counterexample shown_by(const Trial& trial, std::vector<Input> steps, std::string shows);
+
 /// A law that could not be tried: the call that failed, on what.
 Finding failed_call(std::string law, const Trial& trial, const Input& input,
                     const rt::Error& error);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "runtime/collective/join_values.h"
 #include "runtime/core/lang.h"
 
 namespace cinch::rt {
@@ -17,18 +18,6 @@ T element(std::span<const std::uint8_t> bytes, std::size_t i) {
   T value;
   std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
   return value;
-}
-
-template <typename T>
-T join(RankReduction how, T a, T b) {
-  switch (how) {
-    case RankReduction::Min:
-      return lang::min(a, b);
-    case RankReduction::Max:
-      return lang::max(a, b);
-    default:
-      return lang::add(a, b);
-  }
 }
 
 // Integers of a width between two that have a type are kept extended in the wider one.
@@ -51,7 +40,7 @@ void join_elements(const CollectiveCall& call, Inputs inputs, std::size_t begin)
   for (std::size_t i = 0; i < count; ++i) {
     T value = element<T>(inputs[0], begin + i);
     for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-      value = join(call.collective.reduction, value, element<T>(inputs[rank], begin + i));
+      value = join_values(call.collective.reduction, value, element<T>(inputs[rank], begin + i));
     }
     value = finished(call, value, inputs.size());
     std::memcpy(call.output.data() + i * sizeof(T), &value, sizeof(T));

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/collective/join_values.h"
 #include "runtime/core/lang.h"
 #include "runtime/exec/float_environment.h"
 #include "runtime/session/payload_assembly.h"
@@ -16,11 +17,9 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-template <typename T>
-T join(FieldSum how, T a, T b) {
-  if (how == FieldSum::Min) return lang::min(a, b);
-  if (how == FieldSum::Max) return lang::max(a, b);
-  return a + b;
+RankReduction reduction_of(FieldSum how) {
+  if (how == FieldSum::Min) return RankReduction::Min;
+  return how == FieldSum::Max ? RankReduction::Max : RankReduction::Sum;
 }
 
 float float_of(DType dtype, std::uint64_t word) {
@@ -59,15 +58,18 @@ using Joiner = std::optional<std::uint64_t> (*)(FieldSum, DType, std::span<const
 
 std::optional<std::uint64_t> join_floats(FieldSum how, DType dtype, std::span<const Words> ranks,
                                          std::size_t i) {
+  const RankReduction joins = reduction_of(how);
   if (dtype == kF64) {
     double value = std::bit_cast<double>(ranks[0][i]);
     for (const Words& rank : ranks.subspan(1)) {
-      value = join(how, value, std::bit_cast<double>(rank[i]));
+      value = join_values(joins, value, std::bit_cast<double>(rank[i]));
     }
     return std::bit_cast<std::uint64_t>(lang::canonical(value));
   }
   float value = float_of(dtype, ranks[0][i]);
-  for (const Words& rank : ranks.subspan(1)) value = join(how, value, float_of(dtype, rank[i]));
+  for (const Words& rank : ranks.subspan(1)) {
+    value = join_values(joins, value, float_of(dtype, rank[i]));
+  }
   return word_of(dtype, value);
 }
 

@@ -11,11 +11,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
 
+#include "runtime/core/same_bits.h"
 #include "runtime/core/sanitizer.h"
 #include "tests/fuzz/decoder_payload.h"
 #include "tests/fuzz/target.h"
@@ -58,11 +58,6 @@ class GuardedOutput {
   std::vector<float> memory_;
   float fill_;
 };
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
 
 /// One tensor's session, under attack.
 class Victim {

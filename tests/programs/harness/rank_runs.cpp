@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <mutex>
 
 #include "compiler/interp/interp.h"
 #include "runtime/collective/rank_threads.h"
+#include "runtime/core/same_bits.h"
 #include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
@@ -35,11 +35,6 @@ interp::Inputs inputs_of(const rt::SessionOptions& options, std::uint32_t rank,
   inputs.worker = rank;
   inputs.world = options.world;
   return inputs;
-}
-
-bool same_floats(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 rt::SessionOptions options_of(const RankCase& one_case, std::uint32_t rank) {
@@ -183,7 +178,7 @@ std::string compare(const RankResults& expected, const RankResults& found) {
       if (a.error.empty() != b.error.empty()) {
         return fmt::format("{}error '{}' and '{}'", place, a.error, b.error);
       }
-      if (!same_floats(a.update, b.update)) return place + "another update";
+      if (!same_bits(a.update, b.update)) return place + "another update";
       if (a.states != b.states) return place + "other states";
     }
   }
@@ -194,7 +189,7 @@ std::string find_disagreement(const RankResults& results) {
   for (std::size_t step = 0; step < results.size(); ++step) {
     for (const RankResult& rank : results[step]) {
       if (rank.error.empty() != results[step][0].error.empty() ||
-          !same_floats(rank.update, results[step][0].update)) {
+          !same_bits(rank.update, results[step][0].update)) {
         return fmt::format("step {}: ranks differ", step);
       }
     }

@@ -14,7 +14,7 @@ namespace {
 
 enum class Defect {
   None,
-  DecodesToNan,
+  DecodesToNan,  // of 7 and 33 elements
   PassesItsBound,
   DiffersOnOthers,   // on all targets but the main one
   DiffersOnRanks,    // finish depends on the rank
@@ -74,7 +74,8 @@ class FakeTensor : public Tensor {
       std::memcpy(out.data(), view->fields[0].data(), out.size_bytes());
     }
     if (out.empty()) return rt::Ok{};
-    if (defect_ == Defect::DecodesToNan && out.size() == 33) out[0] = std::nanf("");
+    if (defect_ == Defect::DecodesToNan && (out.size() == 7 || out.size() == 33))
+      out[0] = std::nanf("");
     if (defect_ == Defect::DiffersOnOthers && !is_main_) out[0] += 1;
     return rt::Ok{};
   }
@@ -173,6 +174,19 @@ TEST_F(VerifyTest, EachLawSeesItsOwnDefect) {
   EXPECT_EQ(broken_by(Defect::NanChangesStates), "non_finite ");
   EXPECT_EQ(broken_by(Defect::WritesBeforeRefusing), "hostile_payloads ");
   EXPECT_EQ(broken_by(Defect::DecodeChangesStates), "hostile_payloads ");
+}
+
+TEST_F(VerifyTest, NaNIsCountedByInputsAndIsFarFromAnything) {
+  sema::Claim claim{sema::ClaimKind::AbsoluteError, "absolute_error(1)", {}, {}, 0};
+  claim.numbers[0] = program.info.exprs.const_int(1);
+  program.claims = {claim};
+  const Report report = report_of(Defect::DecodesToNan);
+  ASSERT_EQ(report.findings.size(), 9u);
+  EXPECT_FALSE(report.findings[0].holds);
+  EXPECT_EQ(report.findings[0].figure, 14);  // seven families at two sizes
+  EXPECT_EQ(report.findings[8].law, "absolute_error");
+  EXPECT_FALSE(report.findings[8].holds);
+  EXPECT_TRUE(report_of(Defect::None).all_hold());
 }
 
 TEST_F(VerifyTest, ACallThatFailsIsAFinding) {

@@ -1,0 +1,20 @@
+// Floats compared by their bits: 0 is not -0, and a NaN is itself.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace cinch {
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+/// Do all ranks hold the same?
+inline bool all_same_bits(std::span<const std::vector<float>> ranks) {
+  return std::ranges::all_of(ranks, [&](const auto& rank) { return same_bits(rank, ranks[0]); });
+}
+
+}  // namespace cinch
