@@ -28,13 +28,11 @@ Built build(const ProgramFile& program) {
     return built;
   }
   built.compiled = std::move(*compiled);
-  for (const std::string& arch : architectures().present) {
-    auto loaded = load_for(built.compiled.kernels, arch);
-    if (!loaded) {
-      built.error = arch + ": " + loaded.error();
-      return built;
-    }
-    built.by_arch.push_back(*loaded);
+  auto loaded = load_for_all(built.compiled.kernels);
+  if (loaded) {
+    built.by_arch = std::move(*loaded);
+  } else {
+    built.error = loaded.error();
   }
   return built;
 }

@@ -25,11 +25,9 @@ class ProtocolCheck : public ::testing::Test {
     const auto image =
         codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
     ASSERT_TRUE(image) << image.error().message;
-    for (const std::string& arch : architectures().present) {
-      const auto loaded = load_for(compiled->kernels, arch);
-      ASSERT_TRUE(loaded) << loaded.error();
-      by_arch_.push_back(*loaded);
-    }
+    const auto loaded = load_for_all(compiled->kernels);
+    ASSERT_TRUE(loaded) << loaded.error();
+    by_arch_ = *loaded;
     emulator::GpuOptions gpu;
     gpu.schedule_seed = std::hash<std::string>()(program_.name);
     const auto device = rt::GpuDevice::open(emulator::start_driver(gpu));

@@ -6,9 +6,8 @@
 #include <memory>
 #include <random>
 
-#include "runtime/session/session.h"
-#include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
@@ -25,19 +24,13 @@ class Ranks {
                      "import std.wrap\nimport std.sign\nimport std.sparsify\nimport std.quantize\n"
                      "compressor composed = " +
                          composition + "\n");
-    const auto compiled = compile(*program);
-    EXPECT_TRUE(compiled) << composition << (compiled ? "" : compiled.error());
-    if (!compiled) return;
-    const auto loaded = load_for(compiled->kernels, architectures().present.back());
-    EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-    if (!loaded) return;
+    const Loaded loaded = load(*program);
     rt::SessionOptions options;
     options.rows = static_cast<std::int64_t>(num_elems);
     options.world = world;
     for (options.worker = 0; options.worker < world; ++options.worker) {
-      auto opened = rt::Session::open(*loaded, options);
-      EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-      if (opened) sessions_.push_back(std::make_unique<rt::Session>(std::move(*opened)));
+      auto opened = open(loaded, options);
+      if (opened) sessions_.push_back(std::move(opened));
     }
   }
 

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/session/session.h"
-#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
@@ -36,32 +35,6 @@ const Extreme kExtremes[] = {
     {"mixed",
      [](std::size_t i, std::uint64_t step) { return kMixed[(i + 5 * step) % std::size(kMixed)]; }},
 };
-
-using Loaded = std::shared_ptr<const rt::LoadedProgram>;
-
-Loaded load(const ProgramFile& program) {
-  const auto compiled = compile(program);
-  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
-  if (!compiled) return nullptr;
-  const auto loaded = load_for(compiled->kernels, architectures().present.back());
-  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-  return loaded ? *loaded : nullptr;
-}
-
-Loaded load_library(const std::string& path) {
-  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/" + path);
-  EXPECT_TRUE(program) << path;
-  return program ? load(*program) : nullptr;
-}
-
-std::unique_ptr<rt::Session> open(const Loaded& loaded, std::size_t num_elems) {
-  if (loaded == nullptr) return nullptr;
-  rt::SessionOptions options;
-  options.rows = static_cast<std::int64_t>(num_elems);
-  auto opened = rt::Session::open(loaded, options);
-  EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-  return opened ? std::make_unique<rt::Session>(std::move(*opened)) : nullptr;
-}
 
 bool is_finite(float x) {
   return std::isfinite(x);
@@ -138,7 +111,7 @@ void expect_scales(const std::string& path, const std::vector<int>& exponents) {
   for (std::size_t i = 0; i < kNumElems; ++i) {
     gradient[i] = std::sin(static_cast<float>(i)) + 0.1f;
   }
-  const Loaded loaded = load_library(path);
+  const Loaded loaded = load(library_program(path));
   ASSERT_NE(loaded, nullptr);
   const auto expected = encode_and_decode(*open(loaded, kNumElems), gradient, 0);
   for (const int exponent : exponents) {
@@ -162,7 +135,7 @@ TEST(Scales, NeitherOverflowNorVanish) {
 
 // One element and equal elements have no deviation to clip at.
 TEST(Scales, TerngradSendsWhatHasNoDeviation) {
-  const Loaded loaded = load_library("quantize/terngrad.cinch");
+  const Loaded loaded = load(library_program("quantize/terngrad.cinch"));
   ASSERT_NE(loaded, nullptr);
   for (const std::size_t num_elems : {1, 5, 3000}) {
     for (const float value : {0.25f, -3.0f, 1e-30f}) {

@@ -11,8 +11,7 @@
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/payload_assembly.h"
-#include "runtime/session/session.h"
-#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
@@ -22,9 +21,7 @@ inline const std::vector<float> kV = {1,       -2,     0.5f,    -0.25f, 3,      
                                       -3.5f,   0.375f, -0.875f, 0.1875f};
 
 inline std::string library_text(const std::string& path) {
-  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/" + path);
-  EXPECT_TRUE(program) << path;
-  return program ? program->text : std::string();
+  return library_program(path).text;
 }
 
 // A program on kV (or another gradient); payload's parts by field.
@@ -35,17 +32,7 @@ class Golden {
          std::size_t num_elems = kV.size()) {
     auto program = make_program(name, text);
     program->bindings = std::move(bindings);
-    const auto compiled = compile(*program);
-    EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
-    if (!compiled) return;
-    const auto loaded = load_for(compiled->kernels, architectures().present.back());
-    EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-    if (!loaded) return;
-    rt::SessionOptions options;
-    options.rows = static_cast<std::int64_t>(num_elems);
-    auto opened = rt::Session::open(*loaded, options);
-    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-    if (opened) session_ = std::make_unique<rt::Session>(std::move(*opened));
+    session_ = open(load(*program), num_elems);
   }
 
   // The payload's fields begin at the multiples of 16 that follow from their sizes: read through

@@ -7,26 +7,15 @@
 #include <numeric>
 
 #include "runtime/payload/npy.h"
-#include "runtime/session/session.h"
-#include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
 
 namespace cinch::testing {
 namespace {
 
-using Loaded = std::shared_ptr<const rt::LoadedProgram>;
-
-Loaded load_counting(const char* name) {
-  const auto program = read_program(std::string(CINCH_STDLIB_DIR) + "/sparsify/" + name + ".cinch");
-  EXPECT_TRUE(program) << name;
-  const auto compiled = compile(*program);
-  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
-  if (!compiled) return nullptr;
-  const auto loaded =
-      load_for(compiled->kernels, architectures().present.back(), /*count_accesses=*/true);
-  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-  return loaded ? *loaded : nullptr;
+Loaded load_counting(const std::string& name) {
+  return load(library_program("sparsify/" + name + ".cinch"), true);
 }
 
 std::vector<float> real_gradient() {
@@ -91,13 +80,12 @@ Outcome encode(rt::Session& session, const std::vector<float>& gradient, std::ui
           static_cast<double>(counts.bytes_written) / num};
 }
 
-rt::Session open(const Loaded& loaded, std::size_t num_elems, unsigned threads) {
+std::unique_ptr<rt::Session> open_on(const Loaded& loaded, std::size_t num_elems,
+                                     unsigned threads) {
   rt::SessionOptions options;
   options.rows = static_cast<std::int64_t>(num_elems);
   options.threads = threads;
-  auto session = rt::Session::open(loaded, options);
-  EXPECT_TRUE(session) << (session ? "" : session.error().message);
-  return std::move(*session);
+  return open(loaded, options);
 }
 
 std::vector<std::uint32_t> words_of(const std::vector<std::uint8_t>& payload, std::size_t offset,
@@ -113,14 +101,14 @@ TEST(Selection, TopkIsExactHoweverTheSampleGuesses) {
   const Loaded loaded = load_counting("topk");
   ASSERT_NE(loaded, nullptr);
   for (const Data& data : data_of_all_kinds()) {
-    auto session = open(loaded, data.gradient.size(), 2);
+    const auto session = open_on(loaded, data.gradient.size(), 2);
     std::uint64_t step = 0;
     for (const float ratio : kRatios) {
-      ASSERT_TRUE(session.set_parameter("ratio", ratio));
+      ASSERT_TRUE(session->set_parameter("ratio", ratio));
       const auto num = static_cast<float>(data.gradient.size());
       const auto k = std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(ratio * num)), 1,
                                              data.gradient.size());
-      const Outcome outcome = encode(session, data.gradient, step++);
+      const Outcome outcome = encode(*session, data.gradient, step++);
       EXPECT_EQ(words_of(outcome.payload, 64, k), largest(data.gradient, k))
           << data.name << " of " << data.gradient.size() << ", ratio " << ratio;
     }
@@ -151,9 +139,9 @@ TEST(Selection, TopkSweepsOnceWhereASampleTellsAndFiveTimesAtWorst) {
     const auto data = std::ranges::find_if(
         all, [&](const Data& d) { return std::strcmp(d.name, figure.data) == 0; });
     ASSERT_NE(data, all.end()) << figure.data;
-    auto session = open(loaded, data->gradient.size(), 1);
-    ASSERT_TRUE(session.set_parameter("ratio", figure.ratio));
-    const Outcome outcome = encode(session, data->gradient, 0);
+    const auto session = open_on(loaded, data->gradient.size(), 1);
+    ASSERT_TRUE(session->set_parameter("ratio", figure.ratio));
+    const Outcome outcome = encode(*session, data->gradient, 0);
     EXPECT_GE(outcome.read_per_element, figure.least) << figure.data << " " << figure.ratio;
     EXPECT_LE(outcome.read_per_element, figure.most) << figure.data << " " << figure.ratio;
   }
@@ -163,9 +151,9 @@ TEST(Selection, DgcUpdatesItsStateInTheSweepThatSelects) {
   const Loaded loaded = load_counting("dgc");
   ASSERT_NE(loaded, nullptr);
   const std::vector<float> gradient = real_gradient();
-  auto session = open(loaded, gradient.size(), 1);
+  const auto session = open_on(loaded, gradient.size(), 1);
   for (std::uint64_t step = 0; step < 3; ++step) {
-    const Outcome outcome = encode(session, gradient, step);
+    const Outcome outcome = encode(*session, gradient, step);
     EXPECT_LE(outcome.read_per_element + outcome.written_per_element, 24);
   }
 }

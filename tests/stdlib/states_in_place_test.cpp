@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/session/session.h"
 #include "tests/environment.h"
-#include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/sessions.h"
 
 namespace cinch::testing {
 namespace {
@@ -24,20 +23,15 @@ class Side {
     if (!compiled) return;
     num_in_place = std::ranges::count(compiled->kernels.buffers, rt::BufferRole::StateInPlace,
                                       &rt::BufferInfo::role);
-    const auto loaded = load_for(compiled->kernels, architectures().present.back());
-    EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-    if (loaded) loaded_ = *loaded;
+    loaded_ = load(compiled->kernels);
   }
 
   bool open(std::int64_t num_elems) {
-    if (loaded_ == nullptr) return false;
     rt::SessionOptions options;
     options.rows = num_elems;
     options.threads = 2;
     options.poison_memory = true;
-    auto session = rt::Session::open(loaded_, options);
-    EXPECT_TRUE(session) << (session ? "" : session.error().message);
-    if (session) session_ = std::make_unique<rt::Session>(std::move(*session));
+    session_ = testing::open(loaded_, options);
     return session_ != nullptr;
   }
 
@@ -59,7 +53,7 @@ class Side {
   std::ptrdiff_t num_in_place = 0;
 
  private:
-  std::shared_ptr<const rt::LoadedProgram> loaded_;
+  Loaded loaded_;
   std::unique_ptr<rt::Session> session_;
 };
 

@@ -127,12 +127,8 @@ RankResults results_of(const RankCase& one_case,
                        std::vector<std::pair<std::string, double>> bindings) {
   auto program = make_program("thc", library_text("quantize/thc.cinch"));
   program->bindings = std::move(bindings);
-  const auto compiled = compile(*program);
-  EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error());
-  if (!compiled) return {};
-  const auto loaded = load_for(compiled->kernels, architectures().present.back());
-  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-  return loaded ? run_ranks_on_cpu(*loaded, one_case) : RankResults();
+  const Loaded loaded = load(*program);
+  return loaded == nullptr ? RankResults() : run_ranks_on_cpu(loaded, one_case);
 }
 
 // All updates and what ranks still keep are all gradients: element by element, in means over ranks.

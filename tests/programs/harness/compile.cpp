@@ -101,9 +101,8 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program,
   });
 }
 
-tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
-    const kir::KernelProgram& kernels, const std::string& arch, bool count_accesses) {
-  using Loaded = std::shared_ptr<const rt::LoadedProgram>;
+tl::expected<Loaded, std::string> load_for(const kir::KernelProgram& kernels,
+                                           const std::string& arch, bool count_accesses) {
   return caught<Loaded>([&]() -> tl::expected<Loaded, std::string> {
     codegen::ImageOptions options;
     options.count_accesses = count_accesses;
@@ -122,6 +121,16 @@ Architectures architectures() {
   }
   if (is_sample_run()) all.present.erase(all.present.begin(), all.present.end() - 1);
   return all;
+}
+
+tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels) {
+  std::vector<Loaded> by_arch;
+  for (const std::string& arch : architectures().present) {
+    auto loaded = load_for(kernels, arch);
+    if (!loaded) return tl::make_unexpected(arch + ": " + loaded.error());
+    by_arch.push_back(std::move(*loaded));
+  }
+  return by_arch;
 }
 
 namespace {

@@ -25,10 +25,12 @@ tl::expected<Compiled, std::string> compile(
 /// Only the front end: nothing, or the diagnostics.
 tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program);
 
+using Loaded = std::shared_ptr<const rt::LoadedProgram>;
+
 /// Kernels for "x86-64", "x86-64-v3" or "x86-64-v4"; with `count_accesses`, such that count the
 /// bytes they move.
-tl::expected<std::shared_ptr<const rt::LoadedProgram>, std::string> load_for(
-    const kir::KernelProgram& kernels, const std::string& arch, bool count_accesses = false);
+tl::expected<Loaded, std::string> load_for(const kir::KernelProgram& kernels,
+                                           const std::string& arch, bool count_accesses = false);
 
 /// The levels of x86-64 that this machine runs, lowest first (in a sample run the highest alone);
 /// those it lacks are in `missing`.
@@ -36,6 +38,9 @@ struct Architectures {
   std::vector<std::string> present, missing;
 };
 Architectures architectures();
+
+/// Kernels for each level that is present; errors name it.
+tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels);
 
 /// Kernels that an entry launches and that sweep over memory (KernelRole::Sweep), each counted
 /// once.
