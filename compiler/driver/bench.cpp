@@ -2,7 +2,6 @@
 // them costs.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/matrix_columns.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/temporary_folder.h"
 #include "compiler/driver/terminal.h"
@@ -46,17 +46,6 @@ std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& pro
   times.cold_ms = bench::timed_ms(make);
   times.cached_ms = bench::timed_ms(make);
   return loaded;
-}
-
-std::int64_t columns_of(const BenchOptions& options) {
-  const std::int64_t elements = options.elements;
-  if (options.columns) {
-    if (elements % *options.columns == 0) return *options.columns;
-    throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
-  }
-  auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(elements)));
-  while (elements % columns != 0) --columns;
-  return columns;
 }
 
 json call_report(const bench::CallFigures& call, std::size_t elements) {
@@ -93,7 +82,8 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   bench::BenchOptions bench_options;
   bench_options.threads = options.execution.threads;
   bench_options.limits.seconds = options.seconds;
-  if (loaded->info().is_matrix) bench_options.columns = columns_of(options);
+  if (loaded->info().is_matrix)
+    bench_options.columns = matrix_columns(options.elements, options.columns);
   const bench::ProgramFigures figures =
       value_or_throw(bench::bench_program(loaded, lowered, gradient, bench_options));
   json report = {

@@ -147,7 +147,10 @@ void add_explain(Registry& registry) {
   command->add_option("--elements", options->elements, "elements of the gradient")
       ->check(at_least(0))
       ->capture_default_str();
-  command->add_option("--columns", options->columns, "columns of a matrix gradient")
+  command
+      ->add_option("--columns", options->columns,
+                   "columns of a matrix gradient; none: the divisor of --elements nearest its "
+                   "square root")
       ->check(at_least(1));
   command
       ->add_option("--device", options->execution.device,

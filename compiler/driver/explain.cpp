@@ -111,8 +111,13 @@ void print_entries(const json& report) {
 }
 
 void print_explanation(const json& report) {
-  fmt::print("{}, {} elements\n", report["compressor"].get<std::string>(),
-             report["elements"].get<std::int64_t>());
+  const auto elements = report["elements"].get<std::int64_t>();
+  fmt::print("{}, {} elements", report["compressor"].get<std::string>(), elements);
+  if (report.contains("columns")) {
+    const auto columns = report["columns"].get<std::int64_t>();
+    fmt::print(", {} x {}", elements / columns, columns);
+  }
+  fmt::print("\n");
   if (report.contains("collectives")) {
     print_protocol(report["collectives"]);
   } else {

@@ -9,6 +9,8 @@
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/analysis/safety.h"
 #include "compiler/driver/exit_code.h"
+#include "compiler/driver/formula.h"
+#include "compiler/driver/matrix_columns.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
@@ -58,19 +60,17 @@ class Report {
         info_(kernels.info),
         parameters_(info_) {
     env_.n = options.elements;
-    env_.cols = info_.is_matrix ? options.columns.value_or(1) : 1;
-    if (env_.n % env_.cols != 0) {
-      throw CommandError(ExitCode::Usage, "--elements must be a multiple of --columns");
-    }
     if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
       throw CommandError(ExitCode::Usage, "--elements: a tensor has fewer than 2^32 elements");
     }
+    env_.cols = info_.is_matrix ? matrix_columns(env_.n, options.columns) : 1;
     env_.rows = env_.n / env_.cols;
     env_.params = parameters_.host_values();
   }
 
   json whole() {
     json report = {{"compressor", info_.name}, {"elements", env_.n}, {"doc", info_.doc}};
+    if (info_.is_matrix) report["columns"] = env_.cols;
     report["parameters"] = parameters();
     report["states"] = states();
     report["checks"] = checks();
@@ -96,7 +96,7 @@ class Report {
  private:
   std::string text(HostExprId id) {
     return info_.exprs.print(
-        id, [this](std::uint32_t i) { return info_.params[i].name; },
+        collected(info_.exprs, id), [this](std::uint32_t i) { return info_.params[i].name; },
         [this](std::uint32_t i) { return info_.counts[i].name; });
   }
   std::int64_t value(HostExprId id) {

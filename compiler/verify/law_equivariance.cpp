@@ -69,8 +69,8 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
-      finding.detail = fmt::format("{}, times {}: {} elements of step {} differ", describe(input),
-                                   factor, *different, step);
+      finding.detail = fmt::format("{}, times {}: {} of {} elements of step {} differ",
+                                   describe(input), factor, *different, input.values.size(), step);
       finding.counterexample = pair_of(trial, input, factor, step);
     }
   }
@@ -109,8 +109,8 @@ Finding idempotent(const Trial& trial, const sema::Claim&) {
     finding.figure += 1;
     if (!finding.holds) continue;
     finding.holds = false;
-    finding.detail = fmt::format("{}: {} elements change when decoded values are compressed",
-                                 describe(input), different);
+    finding.detail = fmt::format("{}: {} of {} elements change when decoded values are compressed",
+                                 describe(input), different, once->size());
     Input again = input;
     again.values = *once;
     finding.counterexample =

@@ -1,0 +1,89 @@
+// Bodies of formula.h.
+#include "compiler/driver/formula.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace cinch::driver {
+
+namespace {
+
+struct Term {
+  HostExprId of;
+  std::int64_t times = 1;
+};
+
+class Terms {
+ public:
+  explicit Terms(HostExprPool& pool) : pool_(pool) {}
+
+  void add(HostExprId id) {
+    const HostExprNode node = pool_.node(id);
+    if (node.op == HostOp::Add && node.type == HostType::Int) {
+      add(node.args[0]);
+      add(node.args[1]);
+      return;
+    }
+    const Term term = term_of(id);
+    const auto same = std::ranges::find(terms_, term.of, &Term::of);
+    if (same == terms_.end()) {
+      terms_.push_back(term);
+    } else {
+      same->times += term.times;
+    }
+  }
+
+  HostExprId sum() {
+    HostExprId total = pool_.const_int(0);
+    for (const Term& term : terms_) {
+      const HostExprId product =
+          term.times == 1 ? term.of : pool_.mul(pool_.const_int(term.times), term.of);
+      total = pool_.add(total, product);
+    }
+    return total;
+  }
+
+ private:
+  std::optional<std::int64_t> constant(HostExprId id) const {
+    if (!pool_.is_const(id) || pool_.type(id) != HostType::Int) return std::nullopt;
+    return pool_.const_value(id).as_int();
+  }
+
+  Term term_of(HostExprId id) {
+    const HostExprNode node = pool_.node(id);
+    if (const auto value = constant(id)) return {pool_.const_int(1), *value};
+    if (node.op == HostOp::Mul) {
+      for (const int side : {0, 1}) {
+        const auto factor = constant(node.args[side]);
+        if (!factor) continue;
+        Term rest = term_of(node.args[1 - side]);
+        rest.times *= *factor;
+        return rest;
+      }
+    }
+    if (node.op == HostOp::CeilDiv) {
+      const auto divisor = constant(node.args[1]);
+      Term divided = term_of(node.args[0]);
+      if (divisor && *divisor > 0 && divided.times % *divisor == 0) {
+        divided.times /= *divisor;
+        return divided;
+      }
+    }
+    return {id, 1};
+  }
+
+  HostExprPool& pool_;
+  std::vector<Term> terms_;
+};
+
+}  // namespace
+
+HostExprId collected(HostExprPool& pool, HostExprId sum) {
+  if (pool.type(sum) != HostType::Int) return sum;
+  Terms terms(pool);
+  terms.add(sum);
+  return terms.sum();
+}
+
+}  // namespace cinch::driver
