@@ -81,13 +81,20 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   const auto uniform = [&](const std::function<KirValue()>& make) {
     return is_group ? b_.in_group(make) : b_.in_kernel(make);
   };
-  if (row.kind == Index::Kind::Uniform && !row.pred.is_valid() &&
+  // Neighbours in a row that is the same for all: of one that is not there, no element is.
+  const bool is_guarded_row = row.pred.is_valid() && col.kind == Index::Kind::Linear &&
+                              !col.value.is_valid() && t.dtype.bits % 8 == 0;
+  if (row.kind == Index::Kind::Uniform && (!row.pred.is_valid() || is_guarded_row) &&
       col.kind != Index::Kind::Varying && !col.pred.is_valid()) {
     const auto base = uniform([&] {
       const auto start = b_.mul(row.value, cols);
       return col.value.is_valid() ? b_.add(start, col.value) : start;
     });
-    return {col.kind, base, col.limit, {}, is_group};
+    if (!is_guarded_row) return {col.kind, base, col.limit, {}, is_group};
+    const auto limit = uniform([&] {
+      return b_.select(row.pred, col.limit.is_valid() ? col.limit : cols, b_.const_i64(0));
+    });
+    return {col.kind, base, limit, {}, is_group};
   }
   const auto make = [&] {
     const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
