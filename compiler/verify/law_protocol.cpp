@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "compiler/verify/laws.h"
 #include "runtime/core/same_bits.h"
@@ -32,14 +33,14 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
   return trial.subject.main->open_ranks(request);
 }
 
-// Do the updates of some step differ from rank to rank?
-rt::Result<bool> do_ranks_differ(Ranks& ranks, const Gradients& gradients) {
+// The first step whose updates differ from rank to rank.
+rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Gradients& gradients) {
   for (std::uint64_t step = 0; step < kSteps; ++step) {
     const auto updates = ranks.sync(gradients, step);
     if (!updates) return tl::unexpected(updates.error());
-    if (!all_same_bits(*updates)) return true;
+    if (!all_same_bits(*updates)) return step;
   }
-  return false;
+  return std::nullopt;
 }
 
 // What is wrong with a step in which the gradient of one rank is not finite, or "".
@@ -55,6 +56,15 @@ rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
   };
   if (!std::ranges::all_of(*updates, is_marked)) return std::string("an update is not all NaN");
   return std::string();
+}
+
+// `cinch run` keeps no states of ranks.
+std::string shown_at(std::uint64_t step) {
+  if (step == 0) return "updates differ from rank to rank";
+  return fmt::format(
+      "updates differ from rank to rank in step {}, of the same gradients again; a run of ranks is "
+      "one step",
+      step);
 }
 
 Counterexample ranks_of(const Trial& trial, std::vector<Input> inputs, std::string shows) {
@@ -73,14 +83,14 @@ Finding protocol_ranks(const Trial& trial) {
       const std::vector<Input> gradients = variants_of(input, world);
       auto ranks = open_ranks(trial, input.shape, world);
       if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
-      const auto differ = do_ranks_differ(**ranks, values_of(gradients));
-      if (!differ) return failed_call(finding.law, trial, input, differ.error());
-      if (!*differ) continue;
+      const auto step = differing_step(**ranks, values_of(gradients));
+      if (!step) return failed_call(finding.law, trial, input, step.error());
+      if (!*step) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
-      finding.detail = fmt::format("{} ranks, {}", world, describe(input));
-      finding.counterexample = ranks_of(trial, gradients, "updates differ from rank to rank");
+      finding.detail = fmt::format("{} ranks, step {}, {}", world, **step, describe(input));
+      finding.counterexample = ranks_of(trial, gradients, shown_at(**step));
     }
   }
   if (finding.holds) {
