@@ -83,14 +83,15 @@ Finding protocol_ranks(const Trial& trial) {
       const std::vector<Input> gradients = variants_of(input, world);
       auto ranks = open_ranks(trial, input.shape, world);
       if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
-      const auto step = differing_step(**ranks, values_of(gradients));
-      if (!step) return failed_call(finding.law, trial, input, step.error());
-      if (!*step) continue;
+      const auto found = differing_step(**ranks, values_of(gradients));
+      if (!found) return failed_call(finding.law, trial, input, found.error());
+      const std::optional<std::uint64_t> step = *found;
+      if (!step) continue;
       finding.figure += 1;
       if (!finding.holds) continue;
       finding.holds = false;
-      finding.detail = fmt::format("{} ranks, step {}, {}", world, **step, describe(input));
-      finding.counterexample = ranks_of(trial, gradients, shown_at(**step));
+      finding.detail = fmt::format("{} ranks, step {}, {}", world, *step, describe(input));
+      finding.counterexample = ranks_of(trial, gradients, shown_at(*step));
     }
   }
   if (finding.holds) {
