@@ -75,7 +75,8 @@ def text(cinch, seconds):
             "([`torch_quantize.py`](../../tests/bench/torch_quantize.py), [`torch_select.py`](../../tests/bench/torch_select.py), "
             "[`torch_transform.py`](../../tests/bench/torch_transform.py)); what is decoded is compared before, where both draw alike or nothing at all "
             "by its distance, else by its length and by what it loses. A floor counts bytes: neither the arithmetic of a transform nor scattered "
-            "reads, of which each takes a line of the cache, are in it. `qsgd_elias` is only encoded in PyTorch.", "",
+            "reads, of which each takes a line of the cache, are in it (`randomk`, `count_sketch`). Bodies of loops count once, though `redsync` and "
+            "`sidco` sweep the gradient as often as the data asks. `qsgd_elias` is only encoded in PyTorch.", "",
             *CODEC_HEAD, *rows[("encode", "decode")], "",
             "Programs with a `sync` body are called in a world of one rank, where nothing is reduced; what a collective takes and gives lies in memory "
             "all the same, and counts in the floor. `powersgd` has a square matrix and rank 4, and beside it stands PyTorch's own hook "
