@@ -9,6 +9,7 @@ from programs import LIBRARY, Measured
 
 HEADING = "## The rest of the library"
 ELEMENTS = 1 << 24
+CHECKED_ELEMENTS = 1 << 20  # eager sketches take seconds a call
 CODEC_HEAD = ["| program | encode ms | GB/s | of the floor | floor | PyTorch / Cinch | decode ms | of the floor | PyTorch / Cinch |",
               "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
 SYNC_HEAD = ["| program | sync ms | GB/s | of the floor | floor | PyTorch / Cinch | PyTorch's hook / Cinch |",
@@ -45,8 +46,10 @@ def sync_row(measured, floors, others):
 def tables(cinch, comparison, seconds):
     """Rows by the calls that they show."""
     rows = {("encode", "decode"): [], ("sync",): []}
+    small = peers.Comparison(comparison.build, CHECKED_ELEMENTS, peers.cores())
     for measured in LIBRARY:
-        floors, others = bench(cinch, measured, comparison.elements, seconds), comparison.run(measured, 3 * seconds)
+        small.check(measured)
+        floors, others = bench(cinch, measured, comparison.elements, seconds), comparison.time(measured, 3 * seconds)
         make_row = sync_row if "sync" in measured.calls else codec_row
         rows[measured.calls].append(make_row(measured, floors, others))
         print(rows[measured.calls][-1], file=sys.stderr, flush=True)
@@ -73,10 +76,10 @@ def text(cinch, seconds):
             f"Measured {datetime.date.today()} at or after commit {commit}, {seconds} s for each call (`./dev bench --library`). Floors and shares as "
             "above; ratios are PyTorch's time over Cinch's, of the same algorithm in eager operations "
             "([`torch_quantize.py`](../../tests/bench/torch_quantize.py), [`torch_select.py`](../../tests/bench/torch_select.py), "
-            "[`torch_transform.py`](../../tests/bench/torch_transform.py)); what is decoded is compared before, where both draw alike or nothing at all "
-            "by its distance, else by its length and by what it loses. A floor counts bytes: neither the arithmetic of a transform nor scattered "
-            "reads, of which each takes a line of the cache, are in it (`randomk`, `count_sketch`). Bodies of loops count once, though `redsync` and "
-            "`sidco` sweep the gradient as often as the data asks. `qsgd_elias` is only encoded in PyTorch.", "",
+            f"[`torch_transform.py`](../../tests/bench/torch_transform.py)). What is decoded of {CHECKED_ELEMENTS} elements is compared before: by its "
+            "distance, where both draw alike or nothing at all, else by its length and by what it loses. A floor counts bytes: neither the arithmetic "
+            "of a transform nor scattered reads, of which each takes a line of the cache, are in it (`randomk`, `count_sketch`). Bodies of loops count "
+            "once, though `redsync` and `sidco` sweep the gradient as often as the data asks. `qsgd_elias` is only encoded in PyTorch.", "",
             *CODEC_HEAD, *rows[("encode", "decode")], "",
             "Programs with a `sync` body are called in a world of one rank, where nothing is reduced; what a collective takes and gives lies in memory "
             "all the same, and counts in the floor. `powersgd` has a square matrix and rank 4, and beside it stands PyTorch's own hook "

@@ -106,19 +106,34 @@ class Comparison:
             return sync_peer.SyncPeer(self.build, measured, self.gradient, self.elements, self.threads)
         return cinch_peer.CinchPeer(self.library, self.loops, measured, self.gradient, self.elements, self.threads)
 
-    def run(self, measured, seconds, only_check=False):
+    def run(self, measured, seconds):
         """The figures of one program, after all of them were seen to agree. Raises agreement.Disagreement."""
         peers = self.make_peers(measured)
-        compared = agreement.check(measured, peers, self.gradient, self.elements, self.loops)
-        report = {"compressor": measured.name, "settings": measured.settings, "elements": self.elements, "compared": compared}
-        if not only_check:
-            for call in measured.calls:
-                share = {"encode": 2 / 3, "decode": 1 / 3, "sync": 1}[call]
-                report[call] = figures(take_turns(offered(peers, call), seconds * share))
-                for peer in peers.values():
-                    peer.receive()
-        for peer in peers.values():
-            peer.close()
+        compared = self.check_peers(measured, peers)
+        return {**self.time_peers(measured, peers, seconds), "compared": compared}
+
+    def check(self, measured):
+        """Names of those who agree. Raises agreement.Disagreement."""
+        peers = self.make_peers(measured)
+        compared = self.check_peers(measured, peers)
+        close(peers)
+        return compared
+
+    def time(self, measured, seconds):
+        """As run, of peers that were compared elsewhere."""
+        return self.time_peers(measured, self.make_peers(measured), seconds)
+
+    def check_peers(self, measured, peers):
+        return agreement.check(measured, peers, self.gradient, self.elements, self.loops)
+
+    def time_peers(self, measured, peers, seconds):
+        report = {"compressor": measured.name, "settings": measured.settings, "elements": self.elements}
+        for call in measured.calls:
+            share = {"encode": 2 / 3, "decode": 1 / 3, "sync": 1}[call]
+            report[call] = figures(take_turns(offered(peers, call), seconds * share))
+            for peer in peers.values():
+                peer.receive()
+        close(peers)
         return report
 
     def compare_encodes(self, named, seconds, calls_before):
@@ -127,9 +142,13 @@ class Comparison:
         for peer in peers.values():
             peer.encode(calls_before)
         times = take_turns({name: peer.encode for name, peer in peers.items()}, seconds)
-        for peer in peers.values():
-            peer.close()
+        close(peers)
         return {name: 1e3 * each for name, each in times.items()}
+
+
+def close(peers):
+    for peer in peers.values():
+        peer.close()
 
 
 def offered(peers, call):
@@ -152,6 +171,11 @@ def cells(report, measured):
     return found
 
 
+def print_agreement(measured, compared):
+    others = [PEER_NAMES[name] for name in compared if name != "cinch"]
+    print(f"{measured.name}: " + (f"agrees with {' and '.join(others)}" if others else "nobody to compare with"), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
@@ -169,11 +193,11 @@ def main():
     for measured in PROGRAMS + LIBRARY:
         if measured.name not in options.programs:
             continue
-        reports.append(comparison.run(measured, options.seconds, options.check))
         if options.check:
-            others = [PEER_NAMES[name] for name in reports[-1]["compared"] if name != "cinch"]
-            print(f"{measured.name}: " + (f"agrees with {' and '.join(others)}" if others else "nobody to compare with"), flush=True)
-        elif not options.json:
+            print_agreement(measured, comparison.check(measured))
+            continue
+        reports.append(comparison.run(measured, options.seconds))
+        if not options.json:
             found = cells(reports[-1], measured)
             print(f"{measured.name:15}  " + "  ".join(f"{cell:>{9 if i % 3 == 0 else 16}}" for i, cell in enumerate(found)), flush=True)
     if options.json:
