@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "runtime/collective/join_values.h"
 #include "runtime/core/lang.h"
@@ -12,6 +13,11 @@ namespace cinch::rt {
 namespace {
 
 using Inputs = std::span<const std::span<const std::uint8_t>>;
+
+struct Join {
+  DType dtype;
+  RankReduction reduction;
+};
 
 template <typename T>
 T element(std::span<const std::uint8_t> bytes, std::size_t i) {
@@ -22,49 +28,87 @@ T element(std::span<const std::uint8_t> bytes, std::size_t i) {
 
 // Integers of a width between two that have a type are kept extended in the wider one.
 template <typename T>
-T finished(const CollectiveCall& call, T value, std::size_t num_ranks) {
+T finished(const Join& how, T value, std::size_t num_ranks) {
   if constexpr (std::is_floating_point_v<T>) {
-    return call.collective.reduction == RankReduction::Mean ? value / static_cast<T>(num_ranks)
-                                                            : value;
+    return how.reduction == RankReduction::Mean ? value / static_cast<T>(num_ranks) : value;
   } else {
-    const int unused = static_cast<int>(sizeof(T)) * 8 - call.dtype.bits;
+    const int unused = static_cast<int>(sizeof(T)) * 8 - how.dtype.bits;
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<T>(static_cast<U>(value) << unused) >> unused);
   }
 }
 
-// Elements begin .. of all ranks' arrays, as many as the output holds.
+// Stored types that are joined as they are.
 template <typename T>
-void join_elements(const CollectiveCall& call, Inputs inputs, std::size_t begin) {
-  const std::size_t count = call.output.size() / sizeof(T);
-  for (std::size_t i = 0; i < count; ++i) {
-    T value = element<T>(inputs[0], begin + i);
-    for (std::size_t rank = 1; rank < inputs.size(); ++rank) {
-      value = join_values(call.collective.reduction, value, element<T>(inputs[rank], begin + i));
+struct Plain {
+  using Stored = T;
+  static T read(T stored) { return stored; }
+  static T write(T value) { return value; }
+};
+struct Half {
+  using Stored = lang::u16;
+  static float read(lang::u16 stored) { return lang::from_f16(stored); }
+  static lang::u16 write(float value) { return lang::to_f16(value); }
+};
+struct Brain {
+  using Stored = lang::u16;
+  static float read(lang::u16 stored) { return lang::from_bf16(stored); }
+  static lang::u16 write(float value) { return lang::to_bf16(value); }
+};
+
+// So many elements at a time, rank by rank: rows that stay in the nearest cache and that vectors
+// take.
+constexpr std::size_t kBlock = 512;
+
+template <typename Format>
+void join_elements(const Join& how, Inputs inputs, std::span<std::uint8_t> output) {
+  using Stored = typename Format::Stored;
+  using Value = decltype(Format::read(Stored{}));
+  const std::size_t count = output.size() / sizeof(Stored);
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t num = std::min(kBlock, count - begin);
+    Value values[kBlock];
+    for (std::size_t i = 0; i < num; ++i) {
+      values[i] = Format::read(element<Stored>(inputs[0], begin + i));
     }
-    value = finished(call, value, inputs.size());
-    std::memcpy(call.output.data() + i * sizeof(T), &value, sizeof(T));
+    for (const auto input : inputs.subspan(1)) {
+      for (std::size_t i = 0; i < num; ++i) {
+        values[i] = join_values(how.reduction, values[i], Format::read(element<Stored>(input, begin + i)));
+      }
+    }
+    for (std::size_t i = 0; i < num; ++i) {
+      const Stored stored = Format::write(finished(how, values[i], inputs.size()));
+      std::memcpy(output.data() + (begin + i) * sizeof(Stored), &stored, sizeof(Stored));
+    }
   }
 }
 
-Status join_all(const CollectiveCall& call, Inputs inputs, std::size_t part) {
-  const std::size_t elements = call.output.size();
-  if (call.dtype == kF32) {
-    join_elements<float>(call, inputs, part * elements / sizeof(float));
-  } else if (call.dtype == kF64) {
-    join_elements<double>(call, inputs, part * elements / sizeof(double));
-  } else if (is_int(call.dtype) && call.dtype.bits > 32) {
-    is_signed_int(call.dtype)
-        ? join_elements<lang::i64>(call, inputs, part * elements / sizeof(lang::i64))
-        : join_elements<lang::u64>(call, inputs, part * elements / sizeof(lang::u64));
-  } else if (is_int(call.dtype) && call.dtype.bits == 32) {
-    is_signed_int(call.dtype)
-        ? join_elements<lang::i32>(call, inputs, part * elements / sizeof(lang::i32))
-        : join_elements<lang::u32>(call, inputs, part * elements / sizeof(lang::u32));
-  } else {
-    return fail(ErrorKind::Internal, "ranks joined in " + dtype_name(call.dtype));
-  }
-  return Ok{};
+using Joiner = void (*)(const Join&, Inputs, std::span<std::uint8_t>);
+
+Joiner integer_joiner(DType dtype) {
+  const bool is_signed = is_signed_int(dtype);
+  if (dtype.bits <= 8) return is_signed ? join_elements<Plain<lang::i8>> : join_elements<Plain<lang::u8>>;
+  if (dtype.bits <= 16) return is_signed ? join_elements<Plain<lang::i16>> : join_elements<Plain<lang::u16>>;
+  if (dtype.bits <= 32) return is_signed ? join_elements<Plain<lang::i32>> : join_elements<Plain<lang::u32>>;
+  return is_signed ? join_elements<Plain<lang::i64>> : join_elements<Plain<lang::u64>>;
+}
+
+// Null: no such type is joined.
+Joiner find_joiner(DType dtype) {
+  if (dtype == kF32) return join_elements<Plain<float>>;
+  if (dtype == kF64) return join_elements<Plain<double>>;
+  if (dtype == kF16) return join_elements<Half>;
+  if (dtype == kBF16) return join_elements<Brain>;
+  return is_int(dtype) ? integer_joiner(dtype) : nullptr;
+}
+
+// Part `part` of all ranks' arrays.
+Status join_part(const CollectiveCall& call, Inputs inputs, std::size_t part) {
+  std::vector<std::span<const std::uint8_t>> parts;
+  parts.reserve(inputs.size());
+  const std::size_t bytes = call.output.size();
+  for (const auto input : inputs) parts.push_back(input.subspan(part * bytes, bytes));
+  return join_arrays(call.dtype, call.collective.reduction, parts, call.output);
 }
 
 void copy_to(std::span<std::uint8_t> output, std::size_t offset,
@@ -85,6 +129,19 @@ std::size_t output_bytes(const CollectiveCall& call, std::size_t num_ranks) {
 
 }  // namespace
 
+bool can_join(DType dtype, RankReduction reduction) {
+  return reduction != RankReduction::None && find_joiner(dtype) != nullptr;
+}
+
+Status join_arrays(DType dtype, RankReduction reduction, Inputs inputs,
+                   std::span<std::uint8_t> output) {
+  if (!can_join(dtype, reduction)) {
+    return fail(ErrorKind::Internal, "ranks joined in " + dtype_name(dtype));
+  }
+  find_joiner(dtype)({dtype, reduction}, inputs, output);
+  return Ok{};
+}
+
 Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) {
   const bool is_by_rank = call.collective.kind == CollectiveKind::AllToAll ||
                           call.collective.kind == CollectiveKind::ReduceScatter;
@@ -96,9 +153,9 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
     case CollectiveKind::None:
       break;
     case CollectiveKind::AllReduce:
-      return join_all(call, inputs, 0);
+      return join_part(call, inputs, 0);
     case CollectiveKind::ReduceScatter:
-      return join_all(call, inputs, rank);
+      return join_part(call, inputs, rank);
     case CollectiveKind::AllGather:
       for (std::size_t w = 0; w < inputs.size(); ++w) {
         copy_to(call.output, w * call.input.size(), inputs[w]);

@@ -7,6 +7,17 @@
 
 namespace cinch::rt {
 
+/// Are elements of this type, as they are stored, joined in this way? Floats of 16 bits are joined
+/// in f32 and rounded once.
+bool can_join(DType dtype, RankReduction reduction);
+
+/// Arrays joined element by element, in rank order; all are as long as `output`, which may be one
+/// of them. The mean is the sum divided by the number of arrays. Errors: Internal (can_join says
+/// no).
+Status join_arrays(DType dtype, RankReduction reduction,
+                   std::span<const std::span<const std::uint8_t>> inputs,
+                   std::span<std::uint8_t> output);
+
 /// Writes `call.output` from `inputs`, by rank and as long as `call.input` each: joined element by
 /// element in rank order where the collective joins, else copied. Errors: Internal (sizes or types
 /// that no checked program has).

@@ -97,7 +97,7 @@ TEST(JoinRanks, RefusesWhatNoCheckedProgramHas) {
   const std::vector<std::uint16_t> halves = {1, 2, 3};
   const std::span<const std::uint8_t> inputs[] = {bytes(halves), bytes(halves)};
   std::vector<std::uint8_t> out(6);
-  EXPECT_FALSE(give_part({all_reduce(RankReduction::Sum), kF16, inputs[0], out}, inputs, 0));
+  EXPECT_FALSE(give_part({all_reduce(RankReduction::Sum), kF8E4M3, inputs[0], out}, inputs, 0));
   EXPECT_FALSE(give_part({{CollectiveKind::AllGather}, kU16, inputs[0], out}, inputs, 0));
   EXPECT_FALSE(give_part(
       {{CollectiveKind::AllToAll}, kU8, inputs[0].first(5), std::span(out).first(5)}, inputs, 0));

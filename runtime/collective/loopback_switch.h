@@ -1,0 +1,80 @@
+// What the ranks of a loopback world share: messages that were begun, matched in order between two
+// ranks, and the time that each takes on the links.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/collective/loopback.h"
+
+namespace cinch::rt {
+
+using LinkClock = std::chrono::steady_clock;
+
+class LoopbackWorld::Switch {
+ public:
+  Switch(std::uint32_t world, LinkShape shape);
+
+  std::uint32_t world() const { return world_; }
+
+  /// Both give the number of the message on its way between two ranks, counted from 0.
+  std::uint64_t send(std::uint32_t from, std::uint32_t to, std::span<const std::uint8_t> bytes);
+  std::uint64_t receive(std::uint32_t from, std::uint32_t to, std::span<std::uint8_t> room);
+
+  /// Copies what has arrived for the receiver, whose thread calls this. Was the message taken?
+  /// Errors: Internal (sender and receiver know different sizes), that of abandon.
+  Result<bool> take(std::uint32_t from, std::uint32_t to, std::uint64_t number);
+  /// Was the message taken by its receiver? Errors: that of abandon.
+  Result<bool> is_taken(std::uint32_t from, std::uint32_t to, std::uint64_t number);
+
+  /// Both return when no one copies from the rank's memory any more.
+  void abandon(std::uint32_t rank, const Error& why);
+  void leave(std::uint32_t rank);
+  /// Until something was begun, taken or abandoned since the caller saw `seen`, or `most`; what a
+  /// shaped link holds back counts when it arrives.
+  void pause(std::uint64_t seen, std::chrono::microseconds most);
+  std::uint64_t num_events();
+
+ private:
+  // A message that one side or both have begun.
+  struct Message {
+    std::span<const std::uint8_t> bytes;
+    std::span<std::uint8_t> room;
+    bool is_sent = false, is_awaited = false, is_taken = false;
+    LinkClock::time_point arrival;
+  };
+  // Messages from one rank to another, those before `first` taken. A ring that grows.
+  struct Way {
+    std::uint64_t first = 0, num_sent = 0, num_awaited = 0;
+    std::vector<Message> ring;
+  };
+
+  struct Rank {
+    bool has_left = false;
+    std::uint32_t num_copied_from = 0;  // messages that are being copied from its memory
+  };
+
+  Way& way(std::uint32_t from, std::uint32_t to) { return ways_[from * world_ + to]; }
+  Message& message(Way& way, std::uint64_t number);
+  LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
+  void note_event();
+  Status check_fault() const;
+  /// What the rank has sent and nobody took is not sent any more.
+  void withdraw(std::uint32_t rank, std::unique_lock<std::mutex>& lock);
+
+  const std::uint32_t world_;
+  const LinkShape shape_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Way> ways_;
+  std::vector<LinkClock::time_point> out_free_, in_free_;
+  std::vector<Rank> ranks_;
+  std::optional<Error> fault_;
+  std::uint64_t num_events_ = 0;
+};
+
+}  // namespace cinch::rt

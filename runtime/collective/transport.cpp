@@ -1,0 +1,128 @@
+// What all transports share.
+#include "runtime/collective/transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/collective/join_ranks.h"
+
+namespace cinch::rt {
+namespace {
+
+bool lies_in(const ByteRange& range, std::size_t bytes) {
+  return range.offset <= bytes && range.size <= bytes - range.offset;
+}
+
+Status check_ranges(const Exchange& exchange, const char* which, std::span<const ByteRange> ranges,
+                    std::size_t bytes, std::uint32_t world) {
+  if (ranges.size() != world) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: {} {} ranges for {} ranks", exchange_kind_name(exchange.kind),
+                            ranges.size(), which, world));
+  }
+  const auto outside = std::ranges::find_if(
+      ranges, [bytes](const ByteRange& range) { return !lies_in(range, bytes); });
+  if (outside == ranges.end()) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: {} range {}, {} bytes from {}, lies outside {} bytes",
+                          exchange_kind_name(exchange.kind), which, outside - ranges.begin(),
+                          outside->size, outside->offset, bytes));
+}
+
+Status mismatch(const Exchange& exchange, std::uint64_t given, std::uint64_t wanted) {
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: {} bytes, not {}", exchange_kind_name(exchange.kind), given, wanted));
+}
+
+Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
+  const auto& [kind, peer, reduction, dtype, input, output, sent, received] = exchange;
+  switch (kind) {
+    case ExchangeKind::Send:
+    case ExchangeKind::Receive:
+    case ExchangeKind::Broadcast:
+      return Ok{};
+    case ExchangeKind::AllReduce:
+      return input.size() == output.size() ? Status(Ok{})
+                                           : mismatch(exchange, output.size(), input.size());
+    case ExchangeKind::ReduceScatter: {
+      const Status status = check_ranges(exchange, "sent", sent, input.size(), world);
+      if (!status || sent[rank].size == output.size()) return status;
+      return mismatch(exchange, output.size(), sent[rank].size);
+    }
+    case ExchangeKind::AllGather: {
+      const Status status = check_ranges(exchange, "received", received, output.size(), world);
+      if (!status || received[rank].size == input.size()) return status;
+      return mismatch(exchange, input.size(), received[rank].size);
+    }
+    case ExchangeKind::AllToAll: {
+      Status status = check_ranges(exchange, "sent", sent, input.size(), world);
+      if (status) status = check_ranges(exchange, "received", received, output.size(), world);
+      if (!status || sent[rank].size == received[rank].size) return status;
+      return mismatch(exchange, received[rank].size, sent[rank].size);
+    }
+  }
+  return fail(ErrorKind::InvalidArgument, "an exchange of no kind");
+}
+
+}  // namespace
+
+const char* exchange_kind_name(ExchangeKind kind) {
+  switch (kind) {
+    case ExchangeKind::Send:
+      return "send";
+    case ExchangeKind::Receive:
+      return "receive";
+    case ExchangeKind::AllReduce:
+      return "all_reduce";
+    case ExchangeKind::ReduceScatter:
+      return "reduce_scatter";
+    case ExchangeKind::AllGather:
+      return "all_gather";
+    case ExchangeKind::AllToAll:
+      return "all_to_all";
+    case ExchangeKind::Broadcast:
+      return "broadcast";
+  }
+  return "exchange";
+}
+
+Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
+  const bool is_message =
+      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
+  if ((is_message || exchange.kind == ExchangeKind::Broadcast) && exchange.peer >= world) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: there is no rank {} of {}", exchange_kind_name(exchange.kind),
+                            exchange.peer, world));
+  }
+  if (is_message && exchange.peer == rank) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: rank {} is this one", exchange_kind_name(exchange.kind), rank));
+  }
+  const bool joins =
+      exchange.kind == ExchangeKind::AllReduce || exchange.kind == ExchangeKind::ReduceScatter;
+  if (joins && !can_join(exchange.dtype, exchange.reduction)) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: {} is not joined", exchange_kind_name(exchange.kind),
+                            dtype_name(exchange.dtype)));
+  }
+  return check_parts(exchange, rank, world);
+}
+
+Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kLook{1000};
+  const Clock::time_point end = Clock::now() + timeout;
+  for (;;) {
+    const Result<bool> is_over = transport.test(ticket);
+    if (!is_over) return tl::unexpected<Error>(is_over.error());
+    if (*is_over) return Ok{};
+    if (Clock::now() >= end) {
+      return fail(ErrorKind::Cancelled,
+                  fmt::format("no end of an exchange within {} ms", timeout.count()));
+    }
+    transport.pause(kLook);
+  }
+}
+
+}  // namespace cinch::rt

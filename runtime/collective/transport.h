@@ -1,0 +1,106 @@
+// How one rank moves bytes to and from the others: one interface for all transports. Exchanges are
+// started, run on while the rank does other work, and are waited for.
+//
+//   const Result<Ticket> ticket = transport.start({.kind = ExchangeKind::AllGather, …});
+//   while (!*transport.test(*ticket)) …;            // or transport.wait(*ticket, timeout)
+//
+// Collectives are started in the same order on all ranks; so are messages between two ranks, in
+// each direction. Sizes are known to both sides: who does not know one exchanges it first, or sends
+// as much as there may be.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/error.h"
+#include "runtime/image/image.h"
+
+namespace cinch::rt {
+
+enum class ExchangeKind : std::uint8_t {
+  Send,
+  Receive,
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  AllToAll,
+  Broadcast
+};
+
+struct ByteRange {
+  std::uint64_t offset = 0, size = 0;
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+/// What is exchanged. All memory, the ranges too, stays as it is until the exchange has ended.
+///
+///   Send           input to `peer`
+///   Receive        output from `peer`
+///   AllReduce      output = input of all ranks joined; may be the same memory
+///   ReduceScatter  output = the part of all inputs that `sent` gives this rank, joined
+///   AllGather      every rank's input to the part of output that `received` gives it; the own
+///                  input may lie there already
+///   AllToAll       the part of input that `sent` gives a rank to that rank; what comes from a rank
+///                  goes to the part of output that `received` gives it
+///   Broadcast      output of `peer` to the output of all
+struct Exchange {
+  ExchangeKind kind = ExchangeKind::Send;
+  std::uint32_t peer = 0;
+  RankReduction reduction = RankReduction::None;  // Sum, Min, Max
+  DType dtype = kF32;                             // of what is joined
+  std::span<const std::uint8_t> input;
+  std::span<std::uint8_t> output;
+  std::span<const ByteRange> sent, received;  // by rank
+};
+
+/// An exchange under way.
+struct Ticket {
+  std::uint32_t index = 0;
+};
+
+class Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  /// A rank that goes is waited for by none: the others get an error.
+  virtual ~Transport() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual std::uint32_t rank() const = 0;
+  virtual std::uint32_t world() const = 0;
+  /// Are floats joined in rank order, so that the sum has the same bits on every transport that
+  /// says so?
+  virtual bool sums_in_rank_order() const = 0;
+
+  /// Errors: InvalidArgument (parts outside their arrays, no such rank, a type that is not joined),
+  /// Cancelled (another rank has given up or gone, and says why), Device (the library's error).
+  virtual Result<Ticket> start(const Exchange& exchange) = 0;
+  /// Has the exchange ended? Moves all that are under way on. After true or an error the ticket is
+  /// nothing any more. Errors: as of start; Internal (ranks that are not at the same exchange).
+  virtual Result<bool> test(Ticket ticket) = 0;
+  /// Ranks whose part of the exchange has not come yet; none where the transport cannot say.
+  virtual std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const = 0;
+  /// Returns when something may have moved, or after `most`.
+  virtual void pause(std::chrono::microseconds most) = 0;
+  /// Tells all ranks why this one gives up; nothing that is under way ends any more, but memory is
+  /// free again.
+  virtual void abandon(const Error& why) = 0;
+
+  /// Bytes that this rank has put on the wire so far.
+  virtual std::uint64_t sent_bytes() const = 0;
+};
+
+/// Waits for the end of one exchange. Errors: as of test; Cancelled (not within
+/// the time).
+Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
+
+/// Are the parts within the arrays, and ranks and types there? Errors: InvalidArgument.
+Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
+
+const char* exchange_kind_name(ExchangeKind kind);
+
+}  // namespace cinch::rt

@@ -1,0 +1,220 @@
+// Who touches what on one rank, and in which order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/plan/check_parts.h"
+
+namespace cinch::rt {
+namespace {
+
+// For each task the tasks that have ended when it begins.
+class Order {
+ public:
+  explicit Order(const std::vector<Task>& tasks) : before_(tasks.size()) {
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      before_[t].resize(tasks.size());
+      for (const std::uint32_t earlier : tasks[t].after) {
+        for (std::size_t i = 0; i < earlier; ++i) {
+          if (before_[earlier][i]) before_[t][i] = true;
+        }
+        before_[t][earlier] = true;
+      }
+    }
+  }
+  bool is_before(std::size_t a, std::size_t b) const { return before_[b][a]; }
+  bool are_ordered(std::size_t a, std::size_t b) const {
+    return a == b || is_before(std::min(a, b), std::max(a, b));
+  }
+
+ private:
+  std::vector<std::vector<bool>> before_;
+};
+
+struct Access {
+  std::size_t task = 0;
+  bool is_write = false;
+  std::uint64_t begin = 0, end = 0;  // bytes of the wire
+};
+
+// The user's update may be the gradient's memory, so both are one place.
+enum class Place : std::uint8_t { User, Sum };
+
+class AccessCheck {
+ public:
+  AccessCheck(const Plan& plan, std::uint32_t rank)
+      : plan_(plan), own_(plan.ranks[rank]), rank_(rank), order_(own_.tasks) {}
+
+  Status run() {
+    for (std::size_t t = 0; t < own_.tasks.size(); ++t) {
+      if (Status status = note_values(t); !status) return status;
+      note_slots(t);
+    }
+    if (Status status = check_updates(); !status) return status;
+    if (Status status = check_written(); !status) return status;
+    return check_conflicts();
+  }
+
+ private:
+  using Accesses = std::vector<Access>;
+
+  void touch(std::size_t task, std::uint32_t group, Place place, bool is_write) {
+    values_[{group, place}].push_back({task, is_write, 0, 0});
+  }
+  // A sum must be there before it is read.
+  Status read_value(std::size_t task, std::uint32_t group, Value value) {
+    if (value == Value::Gradient) {
+      touch(task, group, Place::User, false);
+      return Ok{};
+    }
+    const Place place = value == Value::Sum ? Place::Sum : Place::User;
+    const auto is_writer = [&](const Access& access) {
+      return access.is_write && order_.is_before(access.task, task);
+    };
+    if (std::ranges::none_of(values_[{group, place}], is_writer)) {
+      return task_fault(plan_, rank_, task, fmt::format("reads the {} before it is written",
+                                                        value_name(value)));
+    }
+    touch(task, group, place, false);
+    return Ok{};
+  }
+  Status write_value(std::size_t task, std::uint32_t group, Value value) {
+    if (value == Value::Gradient) return task_fault(plan_, rank_, task, "writes the gradient");
+    touch(task, group, value == Value::Sum ? Place::Sum : Place::User, true);
+    return Ok{};
+  }
+  Status add_to_sum(std::size_t task, std::uint32_t group) {
+    const Status status = read_value(task, group, Value::Sum);
+    return status ? write_value(task, group, Value::Sum) : status;
+  }
+
+  Status note_value(std::size_t t, std::uint32_t group) {
+    const Task& task = own_.tasks[t];
+    switch (task.kind) {
+      case TaskKind::Clear:
+        return write_value(t, group, Value::Sum);
+      case TaskKind::Encode:
+        return read_value(t, group, task.from);
+      case TaskKind::Decode:
+        return write_value(t, group, task.to);
+      case TaskKind::DecodeAdd:
+        return add_to_sum(t, group);
+      case TaskKind::Add: {
+        const Status status = read_value(t, group, Value::Gradient);
+        return status ? add_to_sum(t, group) : status;
+      }
+      case TaskKind::Finish: {
+        const Status status = read_value(t, group, Value::Sum);
+        return status ? write_value(t, group, task.to) : status;
+      }
+      case TaskKind::Synchronise: {
+        const Status status = read_value(t, group, Value::Gradient);
+        return status ? write_value(t, group, Value::Update) : status;
+      }
+      case TaskKind::Exchange:
+        return Ok{};
+    }
+    return Ok{};
+  }
+  Status note_values(std::size_t t) {
+    for (const std::uint32_t group : own_.tasks[t].groups) {
+      if (Status status = note_value(t, group); !status) return status;
+    }
+    return Ok{};
+  }
+
+  void note_slot(std::size_t task, std::uint32_t slot, bool is_write) {
+    const Slot& place = own_.slots[slot];
+    if (place.capacity > 0) {
+      bytes_.push_back({task, is_write, place.offset, place.offset + place.capacity});
+    }
+  }
+  // Encoding writes lengths; a sized exchange looks at those of what it sends and receives.
+  void note_length(std::size_t task, std::uint32_t slot, bool is_write) {
+    const std::uint32_t length = own_.slots[slot].length;
+    if (length != kNoSlot) note_slot(task, length, is_write);
+  }
+  void note_slots(std::size_t t) {
+    const Task& task = own_.tasks[t];
+    for (const std::uint32_t slot : task.reads) {
+      note_slot(t, slot, false);
+      if (task.is_sized) note_length(t, slot, false);
+    }
+    for (const std::uint32_t slot : task.writes) {
+      note_slot(t, slot, true);
+      if (task.is_sized) note_length(t, slot, false);
+      if (task.kind == TaskKind::Encode) note_length(t, slot, true);
+    }
+  }
+
+  // One writer of each update.
+  Status check_updates() {
+    for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
+      if (plan_.groups[group].pieces.empty()) continue;
+      const Accesses& all = values_[{group, Place::User}];
+      const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
+      if (num == 1) continue;
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("plan: rank {} writes the update of group {} {} times", rank_, group,
+                              num));
+    }
+    return Ok{};
+  }
+
+  Status check_written() const {
+    for (const Access& read : bytes_) {
+      if (read.is_write) continue;
+      const auto covers = [&](const Access& write) {
+        return write.is_write && write.begin <= read.begin && read.end <= write.end &&
+               order_.is_before(write.task, read.task);
+      };
+      if (std::ranges::none_of(bytes_, covers)) {
+        return task_fault(plan_, rank_, read.task,
+                          fmt::format("reads bytes {} to {} before they are written", read.begin,
+                                      read.end));
+      }
+    }
+    return Ok{};
+  }
+
+  Status check_pair(const Access& a, const Access& b) const {
+    if ((!a.is_write && !b.is_write) || order_.are_ordered(a.task, b.task)) return Ok{};
+    return task_fault(plan_, rank_, std::max(a.task, b.task),
+                      fmt::format("is not ordered with task {}, which touches the same",
+                                  std::min(a.task, b.task)));
+  }
+
+  Status check_conflicts() {
+    for (const auto& [place, all] : values_) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+          if (Status status = check_pair(all[j], all[i]); !status) return status;
+        }
+      }
+    }
+    std::ranges::sort(bytes_, {}, &Access::begin);
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+      for (std::size_t j = i + 1; j < bytes_.size() && bytes_[j].begin < bytes_[i].end; ++j) {
+        if (Status status = check_pair(bytes_[i], bytes_[j]); !status) return status;
+      }
+    }
+    return Ok{};
+  }
+
+  const Plan& plan_;
+  const RankPlan& own_;
+  std::uint32_t rank_;
+  Order order_;
+  std::map<std::pair<std::uint32_t, Place>, Accesses> values_;
+  Accesses bytes_;
+};
+
+}  // namespace
+
+Status check_accesses(const Plan& plan, std::uint32_t rank) {
+  return AccessCheck(plan, rank).run();
+}
+
+}  // namespace cinch::rt

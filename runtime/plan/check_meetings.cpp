@@ -1,0 +1,234 @@
+// Exchanges between ranks: do they match, and do all of them come about?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "runtime/plan/check_parts.h"
+
+namespace cinch::rt {
+namespace {
+
+bool is_message(const Task& task) {
+  return task.kind == TaskKind::Exchange &&
+         (task.exchange == ExchangeKind::Send || task.exchange == ExchangeKind::Receive);
+}
+
+bool is_collective(const Task& task) {
+  return task.lane() == Lane::Network && !is_message(task);
+}
+
+class MeetingCheck {
+ public:
+  explicit MeetingCheck(const Plan& plan) : plan_(plan), collectives_(plan.world()) {
+    for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+      const auto& tasks = plan.ranks[rank].tasks;
+      for (std::size_t t = 0; t < tasks.size(); ++t) note(rank, t, tasks[t]);
+    }
+  }
+
+  Status run() {
+    if (Status status = check_numbers(); !status) return status;
+    for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+      if (Status status = check_collectives(rank); !status) return status;
+    }
+    for (const auto& [way, sends] : sends_) {
+      if (Status status = check_messages(way, sends, receives_[way]); !status) return status;
+    }
+    for (const auto& [way, receives] : receives_) {
+      if (sends_.contains(way)) continue;
+      return task_fault(plan_, way.second, receives.front(),
+                        fmt::format("rank {} sends nothing", way.first));
+    }
+    return run_all();
+  }
+
+ private:
+  using Way = std::pair<std::uint32_t, std::uint32_t>;  // from, to
+  using Indices = std::vector<std::size_t>;
+
+  void note(std::uint32_t rank, std::size_t index, const Task& task) {
+    if (is_collective(task)) collectives_[rank].push_back(index);
+    if (!is_message(task)) return;
+    if (task.exchange == ExchangeKind::Send) {
+      sends_[{rank, task.peer}].push_back(index);
+    } else {
+      receives_[{task.peer, rank}].push_back(index);
+    }
+  }
+  const Task& task(std::uint32_t rank, std::size_t index) const {
+    return plan_.ranks[rank].tasks[index];
+  }
+  std::uint64_t capacity(std::uint32_t rank, std::uint32_t slot) const {
+    return plan_.ranks[rank].slots[slot].capacity;
+  }
+
+  Status check_numbers() const {
+    const Indices& first = collectives_[0];
+    for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+      if (collectives_[rank].size() == first.size()) continue;
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("plan: rank {} has {} collectives, rank 0 {}", rank,
+                              collectives_[rank].size(), first.size()));
+    }
+    return Ok{};
+  }
+  // Between this rank and rank 0, and what each gives the other.
+  Status check_collectives(std::uint32_t rank) const {
+    const Indices &own = collectives_[rank], &first = collectives_[0];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const Task &a = task(0, first[i]), &b = task(rank, own[i]);
+      const bool is_same = a.kind == b.kind && a.exchange == b.exchange &&
+                           a.reduction == b.reduction && a.dtype == b.dtype &&
+                           a.is_sized == b.is_sized && a.groups == b.groups &&
+                           (a.exchange != ExchangeKind::Broadcast || a.peer == b.peer);
+      if (!is_same) return task_fault(plan_, rank, own[i], "is not what rank 0 does there");
+      for (std::uint32_t other = 0; other < plan_.world(); ++other) {
+        if (fits(rank, b, other, task(other, collectives_[other][i]))) continue;
+        return task_fault(plan_, rank, own[i],
+                          fmt::format("rank {} expects another size", other));
+      }
+    }
+    return Ok{};
+  }
+  // What `rank` gives `other` in a collective.
+  bool fits(std::uint32_t rank, const Task& a, std::uint32_t other, const Task& b) const {
+    if (a.kind == TaskKind::Synchronise) return true;
+    switch (a.exchange) {
+      case ExchangeKind::AllGather:
+        return capacity(rank, a.reads[0]) == capacity(other, b.writes[rank]);
+      case ExchangeKind::AllToAll:
+        return capacity(rank, a.reads[other]) == capacity(other, b.writes[rank]);
+      case ExchangeKind::ReduceScatter:
+        return capacity(rank, a.reads[other]) == capacity(other, b.writes[0]);
+      default:
+        return capacity(rank, a.writes[0]) == capacity(other, b.writes[0]);
+    }
+  }
+
+  Status check_messages(const Way& way, const Indices& sends, const Indices& receives) const {
+    if (sends.size() != receives.size()) {
+      return task_fault(plan_, way.first, sends.front(),
+                        fmt::format("rank {} receives {} messages of {}", way.second,
+                                    receives.size(), sends.size()));
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      const Task &a = task(way.first, sends[i]), &b = task(way.second, receives[i]);
+      const bool is_same = a.is_sized == b.is_sized &&
+                           capacity(way.first, a.reads[0]) == capacity(way.second, b.writes[0]);
+      if (is_same) continue;
+      return task_fault(plan_, way.first, sends[i],
+                        fmt::format("rank {} expects another size", way.second));
+    }
+    return Ok{};
+  }
+
+  // ---- do all tasks end? ----
+
+  struct Progress {
+    std::vector<std::size_t> missing;  // of each task: tasks before it that have not ended
+    std::vector<std::vector<std::size_t>> next;
+    std::vector<bool> is_started, has_ended;
+    std::deque<std::size_t> ready;  // of the compute lane
+    std::size_t next_exchange = 0;  // started in order
+    std::size_t num_ended = 0;
+  };
+
+  void begin(std::uint32_t rank) {
+    const auto& tasks = plan_.ranks[rank].tasks;
+    Progress& own = progress_[rank];
+    own.missing.resize(tasks.size());
+    own.next.resize(tasks.size());
+    own.is_started.resize(tasks.size());
+    own.has_ended.resize(tasks.size());
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      own.missing[t] = tasks[t].after.size();
+      for (const std::uint32_t earlier : tasks[t].after) own.next[earlier].push_back(t);
+      if (own.missing[t] == 0 && tasks[t].lane() == Lane::Compute) own.ready.push_back(t);
+    }
+  }
+  void end(std::uint32_t rank, std::size_t index) {
+    Progress& own = progress_[rank];
+    own.has_ended[index] = true;
+    ++own.num_ended;
+    for (const std::size_t later : own.next[index]) {
+      const bool is_free = --own.missing[later] == 0;
+      if (is_free && task(rank, later).lane() == Lane::Compute) own.ready.push_back(later);
+    }
+  }
+  // Runs what it can by itself; true where something moved.
+  bool move(std::uint32_t rank) {
+    Progress& own = progress_[rank];
+    bool has_moved = false;
+    while (!own.ready.empty()) {
+      const std::size_t index = own.ready.front();
+      own.ready.pop_front();
+      end(rank, index);
+      has_moved = true;
+    }
+    const auto& tasks = plan_.ranks[rank].tasks;
+    for (; own.next_exchange < tasks.size(); ++own.next_exchange) {
+      if (tasks[own.next_exchange].lane() != Lane::Network) continue;
+      if (own.missing[own.next_exchange] > 0) break;
+      own.is_started[own.next_exchange] = true;
+      has_moved = true;
+    }
+    return has_moved;
+  }
+  bool end_started(const std::vector<std::pair<std::uint32_t, std::size_t>>& parts) {
+    const auto is_started = [&](const auto& part) {
+      return progress_[part.first].is_started[part.second] &&
+             !progress_[part.first].has_ended[part.second];
+    };
+    if (!std::ranges::all_of(parts, is_started)) return false;
+    for (const auto& [rank, index] : parts) end(rank, index);
+    return true;
+  }
+  bool end_exchanges() {
+    bool has_moved = false;
+    for (std::size_t i = 0; i < collectives_[0].size(); ++i) {
+      std::vector<std::pair<std::uint32_t, std::size_t>> parts;
+      for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+        parts.emplace_back(rank, collectives_[rank][i]);
+      }
+      has_moved |= end_started(parts);
+    }
+    for (const auto& [way, sends] : sends_) {
+      for (std::size_t i = 0; i < sends.size(); ++i) {
+        has_moved |= end_started({{way.first, sends[i]}, {way.second, receives_[way][i]}});
+      }
+    }
+    return has_moved;
+  }
+  Status run_all() {
+    progress_.resize(plan_.world());
+    for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) begin(rank);
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) has_moved |= move(rank);
+      has_moved |= end_exchanges();
+    }
+    for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+      const Progress& own = progress_[rank];
+      if (own.num_ended == own.has_ended.size()) continue;
+      const auto stuck = std::ranges::find(own.has_ended, false) - own.has_ended.begin();
+      return task_fault(plan_, rank, static_cast<std::size_t>(stuck), "never ends: a deadlock");
+    }
+    return Ok{};
+  }
+
+  const Plan& plan_;
+  std::vector<Indices> collectives_;
+  std::map<Way, Indices> sends_, receives_;
+  std::vector<Progress> progress_;
+};
+
+}  // namespace
+
+Status check_meetings(const Plan& plan) {
+  return MeetingCheck(plan).run();
+}
+
+}  // namespace cinch::rt

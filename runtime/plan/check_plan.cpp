@@ -1,0 +1,157 @@
+// Bodies of check_plan.h, and of check_parts.h what concerns no order.
+#include "runtime/plan/check_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/plan/check_parts.h"
+
+namespace cinch::rt {
+namespace {
+
+tl::unexpected<Error> fault(std::string what) {
+  return fail(ErrorKind::InvalidArgument, "plan: " + std::move(what));
+}
+
+// Pieces of a tensor, sorted, follow each other from its first element to its last.
+Status check_pieces(const Plan& plan) {
+  std::vector<std::vector<const Piece*>> of(plan.tensors.size());
+  for (const Piece& piece : plan.pieces) {
+    if (piece.tensor >= of.size()) return fault(fmt::format("there is no tensor {}", piece.tensor));
+    of[piece.tensor].push_back(&piece);
+  }
+  for (std::size_t t = 0; t < of.size(); ++t) {
+    std::ranges::sort(of[t], {}, [](const Piece* piece) { return piece->first; });
+    std::int64_t next = 0;
+    for (const Piece* piece : of[t]) {
+      if (piece->first != next || piece->num_elems < 0) break;
+      next += piece->num_elems;
+    }
+    const bool is_covered = next == plan.tensors[t].num_elems() && !of[t].empty();
+    if (!is_covered) return fault(plan.tensors[t].name + " is not covered by its pieces");
+  }
+  return Ok{};
+}
+
+Status check_groups(const Plan& plan) {
+  std::vector<int> uses(plan.pieces.size());
+  for (const Group& group : plan.groups) {
+    for (const std::uint32_t piece : group.pieces) {
+      if (piece >= uses.size()) return fault(fmt::format("there is no piece {}", piece));
+      if (plan.tensors[plan.pieces[piece].tensor].codec != group.codec) {
+        return fault(plan.tensors[plan.pieces[piece].tensor].name +
+                     " is in a group of another codec");
+      }
+      ++uses[piece];
+    }
+  }
+  if (std::ranges::any_of(uses, [](int n) { return n != 1; })) {
+    return fault("a piece is not in one group");
+  }
+  return Ok{};
+}
+
+bool are_below(const std::vector<std::uint32_t>& indices, std::size_t limit) {
+  return std::ranges::all_of(indices, [limit](std::uint32_t i) { return i < limit; });
+}
+
+// How many slots an exchange reads and writes.
+bool has_exchange_slots(const Task& task, std::uint32_t rank, std::size_t world) {
+  const std::size_t reads = task.reads.size(), writes = task.writes.size();
+  switch (task.exchange) {
+    case ExchangeKind::Send:
+      return reads == 1 && writes == 0 && task.peer != rank;
+    case ExchangeKind::Receive:
+      return reads == 0 && writes == 1 && task.peer != rank;
+    case ExchangeKind::AllReduce:
+      return reads == 1 && writes == 1;
+    case ExchangeKind::AllGather:
+      return reads == 1 && writes == world;
+    case ExchangeKind::AllToAll:
+      return reads == world && writes == world;
+    case ExchangeKind::Broadcast:
+      return writes == 1 && reads == (task.peer == rank ? 1 : 0);
+    case ExchangeKind::ReduceScatter:
+      return reads == world && writes == 1;
+  }
+  return false;
+}
+
+bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
+  const std::size_t reads = task.reads.size(), writes = task.writes.size(),
+                    groups = task.groups.size();
+  switch (task.kind) {
+    case TaskKind::Encode:
+      return reads == 0 && writes == groups;
+    case TaskKind::Decode:
+      return reads == groups && writes == 0;
+    case TaskKind::DecodeAdd:
+      return reads == 1 && groups == 1 && writes == 0;
+    case TaskKind::Exchange:
+      return task.peer < world && has_exchange_slots(task, rank, world);
+    case TaskKind::Clear:
+    case TaskKind::Add:
+    case TaskKind::Finish:
+    case TaskKind::Synchronise:
+      return reads == 0 && writes == 0;
+  }
+  return false;
+}
+
+Status check_slots(const Plan& plan, std::uint32_t rank) {
+  const RankPlan& own = plan.ranks[rank];
+  for (std::size_t s = 0; s < own.slots.size(); ++s) {
+    const Slot& slot = own.slots[s];
+    const bool is_inside =
+        slot.offset <= own.wire_bytes && slot.capacity <= own.wire_bytes - slot.offset;
+    if (!is_inside) return fault(fmt::format("rank {}: slot {} is not in the wire", rank, s));
+    if (slot.length == kNoSlot) continue;
+    if (slot.length >= own.slots.size() || own.slots[slot.length].capacity != 8) {
+      return fault(fmt::format("rank {}: slot {} has no place for its length", rank, s));
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+tl::unexpected<Error> task_fault(const Plan& plan, std::uint32_t rank, std::size_t task,
+                                 const std::string& what) {
+  return fault(fmt::format("rank {}, task {} ({}): {}", rank, task,
+                           describe_task(plan, plan.ranks[rank].tasks[task]), what));
+}
+
+Status check_shape(const Plan& plan) {
+  if (plan.ranks.empty()) return fault("it has no ranks");
+  if (Status status = check_pieces(plan); !status) return status;
+  if (Status status = check_groups(plan); !status) return status;
+  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+    if (Status status = check_slots(plan, rank); !status) return status;
+    const RankPlan& own = plan.ranks[rank];
+    for (std::size_t t = 0; t < own.tasks.size(); ++t) {
+      const Task& task = own.tasks[t];
+      if (!are_below(task.groups, plan.groups.size())) {
+        return fault(fmt::format("rank {}, task {}: no such group", rank, t));
+      }
+      if (!are_below(task.reads, own.slots.size()) || !are_below(task.writes, own.slots.size())) {
+        return task_fault(plan, rank, t, "no such slot");
+      }
+      if (!are_below(task.after, t)) return task_fault(plan, rank, t, "comes after a later task");
+      if (!has_slots(task, rank, plan.world())) {
+        return task_fault(plan, rank, t, "another number of slots or no such rank");
+      }
+    }
+  }
+  return Ok{};
+}
+
+Status check_plan(const Plan& plan) {
+  if (Status status = check_shape(plan); !status) return status;
+  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+    if (Status status = check_accesses(plan, rank); !status) return status;
+  }
+  return check_meetings(plan);
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,99 @@
+// Names of what plans are made of.
+#include "runtime/plan/plan.h"
+
+#include <fmt/format.h>
+
+namespace cinch::rt {
+namespace {
+
+std::string describe_piece(const Plan& plan, const Piece& piece) {
+  const PlanTensor& tensor = plan.tensors[piece.tensor];
+  if (piece.num_elems == tensor.num_elems()) return tensor.name;
+  return fmt::format("{}[{}..{}]", tensor.name, piece.first, piece.first + piece.num_elems);
+}
+
+// The first piece, and how many there are besides.
+std::string describe_groups(const Plan& plan, const Task& task) {
+  std::string text;
+  std::size_t others = 0;
+  for (const std::uint32_t group : task.groups) {
+    for (const std::uint32_t piece : plan.groups[group].pieces) {
+      if (text.empty()) {
+        text = describe_piece(plan, plan.pieces[piece]);
+      } else {
+        ++others;
+      }
+    }
+  }
+  if (text.empty()) text = "nothing";
+  return others == 0 ? text : fmt::format("{} and {} more", text, others);
+}
+
+std::string describe_exchange(const Task& task) {
+  std::string text = exchange_kind_name(task.exchange);
+  if (task.exchange == ExchangeKind::Send) text += fmt::format(" to {}", task.peer);
+  if (task.exchange == ExchangeKind::Receive || task.exchange == ExchangeKind::Broadcast) {
+    text += fmt::format(" from {}", task.peer);
+  }
+  return text + (task.is_sized ? ", sized" : "");
+}
+
+}  // namespace
+
+const char* task_kind_name(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::Clear:
+      return "clear";
+    case TaskKind::Encode:
+      return "encode";
+    case TaskKind::Decode:
+      return "decode";
+    case TaskKind::DecodeAdd:
+      return "decode_add";
+    case TaskKind::Add:
+      return "add";
+    case TaskKind::Finish:
+      return "finish";
+    case TaskKind::Exchange:
+      return "exchange";
+    case TaskKind::Synchronise:
+      return "synchronise";
+  }
+  return "task";
+}
+
+const char* site_name(Site site) {
+  switch (site) {
+    case Site::Worker:
+      return "worker";
+    case Site::Hop:
+      return "hop";
+    case Site::Owner:
+      return "owner";
+  }
+  return "site";
+}
+
+const char* value_name(Value value) {
+  switch (value) {
+    case Value::Gradient:
+      return "gradient";
+    case Value::Sum:
+      return "sum";
+    case Value::Update:
+      return "update";
+  }
+  return "value";
+}
+
+std::string describe_task(const Plan& plan, const Task& task) {
+  const std::string of = describe_groups(plan, task);
+  if (task.kind == TaskKind::Exchange) return describe_exchange(task) + " of " + of;
+  std::string text = task_kind_name(task.kind);
+  if (task.kind == TaskKind::Encode) {
+    text += fmt::format(" {} as {}", value_name(task.from), site_name(task.site));
+  }
+  return text + " of " + of;
+}
+
+}  // namespace cinch::rt

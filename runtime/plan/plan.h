@@ -1,0 +1,133 @@
+// How gradients become averaged gradients, as plain data: for each rank a graph of tasks over the
+// values of pieces of tensors and over slots of one array of bytes, the wire. Nothing in it knows a
+// transport or a compiler.
+//
+//   gradient ──encode──▶ slot ──exchange──▶ slots ──decode_add──▶ sum ──finish──▶ update
+//
+// Planners build plans (runtime/planner), check_plan.h says whether one can be trusted, and
+// runtime/sync runs it. The primitives are CaSync's (HiPress, SOSP 2021).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/collective/transport.h"
+#include "runtime/core/dtype.h"
+
+namespace cinch::rt {
+
+/// Of PlanTensor: sent as it is, in f32.
+inline constexpr std::uint32_t kDense = UINT32_MAX;
+
+/// A gradient that is averaged. All ranks have the same list.
+struct PlanTensor {
+  std::string name;
+  std::int64_t rows = 0, cols = 1;
+  std::uint32_t codec = kDense;  // index of the session's programs
+  std::int64_t num_elems() const { return rows * cols; }
+  friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
+};
+
+/// Consecutive elements of one tensor: to its program a tensor of their own, with its own draws;
+/// its states are slices of the tensor's.
+struct Piece {
+  std::uint32_t tensor = 0;
+  std::uint32_t number = 0;  // within the tensor, from 0
+  std::int64_t first = 0, num_elems = 0;
+  std::uint64_t bound_bytes = 0;  // of its payload
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+/// Pieces of one codec that are encoded in one call and travel in one message: their payloads one
+/// behind the other, each at a multiple of kArenaAlignment. May be empty.
+struct Group {
+  std::uint32_t codec = kDense;
+  std::vector<std::uint32_t> pieces;
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+/// Where a program encodes: each site has its own states, and draws of its own.
+enum class Site : std::uint8_t {
+  Worker,  // a rank's own gradient
+  Hop,     // a partial sum on its way
+  Owner    // the result
+};
+
+/// Values of a piece on one rank, f32 but for the user's gradient and update.
+enum class Value : std::uint8_t { Gradient, Sum, Update };
+
+enum class TaskKind : std::uint8_t {
+  Clear,        // sum = 0
+  Encode,       // slots = payloads of the value `from`
+  Decode,       // the value `to` = decoded slots
+  DecodeAdd,    // sum += decoded slot
+  Add,          // sum += gradient
+  Finish,       // the value `to` = finish(sum)
+  Exchange,     // slots to slots, by `exchange`
+  Synchronise,  // the `sync` of a program: gradient to update, in exchanges of its own
+};
+
+/// Tasks of one lane run one at a time; lanes run at once.
+enum class Lane : std::uint8_t { Compute, Network };
+
+inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
+/// Bytes of the wire. Where `length` is a slot, that one (8 bytes) says how many of them are in
+/// use.
+struct Slot {
+  std::uint64_t offset = 0, capacity = 0;
+  std::uint32_t length = kNoSlot;
+  friend bool operator==(const Slot&, const Slot&) = default;
+};
+
+struct Task {
+  TaskKind kind = TaskKind::Encode;
+  /// Of Encode and Decode a slot for each; else one.
+  std::vector<std::uint32_t> groups;
+  Site site = Site::Worker;  // where it encodes; of decoding: where the payload was encoded
+  Value from = Value::Gradient, to = Value::Update;
+  /// Slots. Of exchanges: Send, AllReduce, AllGather: one read; AllToAll: a read for each rank;
+  /// Receive, AllReduce: one written; AllGather, AllToAll: one for each rank; Broadcast: one
+  /// written, by its root read as well.
+  std::vector<std::uint32_t> reads, writes;
+  ExchangeKind exchange = ExchangeKind::Send;
+  std::uint32_t peer = 0;
+  RankReduction reduction = RankReduction::None;
+  DType dtype = kF32;
+  /// Slots with a length travel no longer than that; else as long as there is room.
+  bool is_sized = false;
+  std::vector<std::uint32_t> after;  // tasks, each with a lower index
+
+  Lane lane() const {
+    const bool meets = kind == TaskKind::Exchange || kind == TaskKind::Synchronise;
+    return meets ? Lane::Network : Lane::Compute;
+  }
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+/// What one rank does. Exchanges are started in the order of tasks.
+struct RankPlan {
+  std::vector<Slot> slots;
+  std::vector<Task> tasks;
+  std::uint64_t wire_bytes = 0;
+  friend bool operator==(const RankPlan&, const RankPlan&) = default;
+};
+
+struct Plan {
+  std::string name;  // "two_shot"
+  std::vector<PlanTensor> tensors;
+  std::vector<Piece> pieces;
+  std::vector<Group> groups;
+  std::vector<RankPlan> ranks;
+  std::uint32_t world() const { return static_cast<std::uint32_t>(ranks.size()); }
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+const char* task_kind_name(TaskKind kind);
+const char* site_name(Site site);
+const char* value_name(Value value);
+
+/// "encode worker of fc1[0..4096], fc2": what a person is told of a task.
+std::string describe_task(const Plan& plan, const Task& task);
+
+}  // namespace cinch::rt

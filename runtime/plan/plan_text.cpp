@@ -1,0 +1,205 @@
+// Bodies of plan_text.h. Enums are written by name, so that a file outlives their order.
+#include "runtime/plan/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace cinch::rt {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+
+template <typename Enum>
+using Namer = const char* (*)(Enum);
+
+template <typename Enum>
+Enum find_enum(const json& name, Enum last, Namer<Enum> namer) {
+  for (int i = 0; i <= static_cast<int>(last); ++i) {
+    if (name == namer(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  }
+  throw std::invalid_argument("no such name: " + name.dump());
+}
+
+const char* reduction_name(RankReduction reduction) {
+  switch (reduction) {
+    case RankReduction::None:
+      return "none";
+    case RankReduction::Sum:
+      return "sum";
+    case RankReduction::Mean:
+      return "mean";
+    case RankReduction::Min:
+      return "min";
+    case RankReduction::Max:
+      return "max";
+  }
+  return "reduction";
+}
+
+json index_json(std::uint32_t index, std::uint32_t none) {
+  return index == none ? json() : json(index);
+}
+
+std::uint32_t index_of(const json& value, std::uint32_t none) {
+  return value.is_null() ? none : value.get<std::uint32_t>();
+}
+
+json to_json(const PlanTensor& tensor) {
+  return {{"name", tensor.name},
+          {"rows", tensor.rows},
+          {"cols", tensor.cols},
+          {"codec", index_json(tensor.codec, kDense)}};
+}
+
+json to_json(const Piece& piece) {
+  return {{"tensor", piece.tensor},
+          {"number", piece.number},
+          {"first", piece.first},
+          {"num_elems", piece.num_elems},
+          {"bound_bytes", piece.bound_bytes}};
+}
+
+json to_json(const Group& group) {
+  return {{"codec", index_json(group.codec, kDense)}, {"pieces", group.pieces}};
+}
+
+json to_json(const Slot& slot) {
+  return {{"offset", slot.offset},
+          {"capacity", slot.capacity},
+          {"length", index_json(slot.length, kNoSlot)}};
+}
+
+json to_json(const Task& task) {
+  json written = {{"kind", task_kind_name(task.kind)}, {"groups", task.groups},
+                  {"site", site_name(task.site)},      {"from", value_name(task.from)},
+                  {"to", value_name(task.to)},         {"reads", task.reads},
+                  {"writes", task.writes},             {"after", task.after}};
+  if (task.kind == TaskKind::Exchange) {
+    written["exchange"] = exchange_kind_name(task.exchange);
+    written["peer"] = task.peer;
+    written["reduction"] = reduction_name(task.reduction);
+    written["dtype"] = dtype_name(task.dtype);
+    written["is_sized"] = task.is_sized;
+  }
+  return written;
+}
+
+json to_json(const RankPlan& rank);
+
+template <typename T>
+json list_json(const std::vector<T>& all) {
+  json list = json::array();
+  for (const T& each : all) list.push_back(to_json(each));
+  return list;
+}
+
+json to_json(const RankPlan& rank) {
+  return {{"wire_bytes", rank.wire_bytes},
+          {"slots", list_json(rank.slots)},
+          {"tasks", list_json(rank.tasks)}};
+}
+
+void read(const json& from, PlanTensor& to) {
+  to = {from.at("name"), from.at("rows"), from.at("cols"), index_of(from.at("codec"), kDense)};
+}
+
+void read(const json& from, Piece& to) {
+  to = {from.at("tensor"), from.at("number"), from.at("first"), from.at("num_elems"),
+        from.at("bound_bytes")};
+}
+
+void read(const json& from, Group& to) {
+  to.codec = index_of(from.at("codec"), kDense);
+  to.pieces = from.at("pieces").get<std::vector<std::uint32_t>>();
+}
+
+void read(const json& from, Slot& to) {
+  to = {from.at("offset"), from.at("capacity"), index_of(from.at("length"), kNoSlot)};
+}
+
+void read(const json& from, Task& to) {
+  using Indices = std::vector<std::uint32_t>;
+  to.kind = find_enum(from.at("kind"), TaskKind::Synchronise, task_kind_name);
+  to.groups = from.at("groups").get<Indices>();
+  to.site = find_enum(from.at("site"), Site::Owner, site_name);
+  to.from = find_enum(from.at("from"), Value::Update, value_name);
+  to.to = find_enum(from.at("to"), Value::Update, value_name);
+  to.reads = from.at("reads").get<Indices>();
+  to.writes = from.at("writes").get<Indices>();
+  to.after = from.at("after").get<Indices>();
+  if (to.kind != TaskKind::Exchange) return;
+  to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
+  to.peer = from.at("peer");
+  to.reduction = find_enum(from.at("reduction"), RankReduction::Max, reduction_name);
+  const auto dtype = parse_dtype(from.at("dtype").get<std::string>());
+  if (!dtype) throw std::invalid_argument("no such type: " + from.at("dtype").dump());
+  to.dtype = *dtype;
+  to.is_sized = from.at("is_sized");
+}
+
+void read(const json& from, RankPlan& to);
+
+template <typename T>
+void read(const json& from, std::vector<T>& to) {
+  for (const json& each : from) read(each, to.emplace_back());
+}
+
+void read(const json& from, RankPlan& to) {
+  to.wire_bytes = from.at("wire_bytes");
+  read(from.at("slots"), to.slots);
+  read(from.at("tasks"), to.tasks);
+}
+
+std::string print_list(const char* head, const std::vector<std::uint32_t>& numbers) {
+  return numbers.empty() ? "" : fmt::format("  {} {}", head, fmt::join(numbers, " "));
+}
+
+}  // namespace
+
+std::string plan_to_json(const Plan& plan) {
+  const json written = {{"format", kFormat},
+                        {"name", plan.name},
+                        {"tensors", list_json(plan.tensors)},
+                        {"pieces", list_json(plan.pieces)},
+                        {"groups", list_json(plan.groups)},
+                        {"ranks", list_json(plan.ranks)}};
+  return written.dump();
+}
+
+Result<Plan> plan_from_json(std::string_view text) {
+  try {
+    const json from = json::parse(text);
+    if (from.at("format") != kFormat) {
+      return fail(ErrorKind::VersionMismatch,
+                  fmt::format("a plan of format {}, not {}", from.at("format").dump(), kFormat));
+    }
+    Plan plan;
+    plan.name = from.at("name");
+    read(from.at("tensors"), plan.tensors);
+    read(from.at("pieces"), plan.pieces);
+    read(from.at("groups"), plan.groups);
+    read(from.at("ranks"), plan.ranks);
+    return plan;
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::CorruptFile, std::string("no plan: ") + error.what());
+  }
+}
+
+std::string print_plan(const Plan& plan, std::uint32_t rank) {
+  const RankPlan& own = plan.ranks.at(rank);
+  std::string text = fmt::format("plan {}, rank {} of {}: {} tasks, {} bytes of wire\n", plan.name,
+                                 rank, plan.world(), own.tasks.size(), own.wire_bytes);
+  for (std::size_t i = 0; i < own.tasks.size(); ++i) {
+    const Task& task = own.tasks[i];
+    text += fmt::format("{:>5}  {}{}{}{}\n", i, describe_task(plan, task),
+                        print_list("reads", task.reads), print_list("writes", task.writes),
+                        print_list("after", task.after));
+  }
+  return text;
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,90 @@
+// Plans in which every rank meets every other one at once.
+#include "runtime/planner/builders.h"
+
+namespace cinch::rt {
+namespace {
+
+using Slots = std::vector<std::uint32_t>;
+
+// What the owner of a group does with the payloads of all ranks; gives the slot of the result.
+void sum_up(const BundleContext& c, std::uint32_t group, const Slots& received) {
+  c.to.clear(group);
+  for (const std::uint32_t slot : received) c.to.decode_add(Site::Worker, group, slot);
+}
+
+Slots slots_of(const BundleContext& c, const std::vector<std::uint32_t>& groups) {
+  Slots slots;
+  for (const std::uint32_t group : groups) slots.push_back(c.add_slot(group));
+  return slots;
+}
+
+// One slot for each rank, for payloads of one group; the own one is there already.
+Slots slots_by_rank(const BundleContext& c, std::uint32_t group, std::uint32_t own) {
+  Slots slots;
+  for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+    slots.push_back(rank == c.rank ? own : c.add_slot(group));
+  }
+  return slots;
+}
+
+}  // namespace
+
+void build_allreduce(const BundleContext& c) {
+  const std::uint32_t group = c.bundle.groups[0], slot = c.add_slot(group);
+  c.to.encode(Site::Worker, Value::Gradient, {group}, {slot});
+  c.to.all_reduce(group, slot);
+  c.to.decode(Site::Worker, {group}, {slot}, Value::Sum);
+  c.to.finish(group, Value::Update);
+}
+
+void build_allgather(const BundleContext& c) {
+  const std::uint32_t group = c.bundle.groups[0], own = c.add_slot(group);
+  c.to.encode(Site::Worker, Value::Gradient, {group}, {own});
+  const Slots all = slots_by_rank(c, group, own);
+  c.to.all_gather({group}, own, all);
+  sum_up(c, group, all);
+  c.to.finish(group, Value::Update);
+}
+
+void build_two_shot(const BundleContext& c) {
+  const auto& groups = c.bundle.groups;
+  const std::uint32_t own = groups[c.rank];
+  const Slots sent = slots_of(c, groups);
+  c.to.encode(Site::Worker, Value::Gradient, groups, sent);
+  const Slots received = slots_by_rank(c, own, sent[c.rank]);
+  c.to.all_to_all(groups, sent, received);
+  sum_up(c, own, received);
+  c.to.finish(own, Value::Sum);
+  const Slots results = slots_of(c, groups);
+  c.to.encode(Site::Owner, Value::Sum, {own}, {results[c.rank]});
+  c.to.all_gather(groups, results[c.rank], results);
+  c.to.decode(Site::Owner, groups, results, Value::Update);
+}
+
+void build_ps(const BundleContext& c) {
+  const auto& groups = c.bundle.groups;
+  const Slots sent = slots_of(c, groups), results = slots_of(c, groups);
+  c.to.encode(Site::Worker, Value::Gradient, groups, sent);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (c.servers[i] != c.rank) c.to.send(groups[i], sent[i], c.servers[i]);
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (c.servers[i] != c.rank) continue;
+    const Slots received = slots_by_rank(c, groups[i], sent[i]);
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+      if (rank != c.rank) c.to.receive(groups[i], received[rank], rank);
+    }
+    sum_up(c, groups[i], received);
+    c.to.finish(groups[i], Value::Sum);
+    c.to.encode(Site::Owner, Value::Sum, {groups[i]}, {results[i]});
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+      if (rank != c.rank) c.to.send(groups[i], results[i], rank);
+    }
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (c.servers[i] != c.rank) c.to.receive(groups[i], results[i], c.servers[i]);
+  }
+  c.to.decode(Site::Owner, groups, results, Value::Update);
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,29 @@
+// The plans of planner.h, one function each: they write what one rank does for one bundle.
+#pragma once
+#include "runtime/planner/layout.h"
+#include "runtime/planner/rank_builder.h"
+
+namespace cinch::rt {
+
+struct BundleContext {
+  const Plan& plan;
+  const Bundle& bundle;
+  RankBuilder& to;
+  std::uint32_t rank = 0, world = 1;
+  std::vector<std::uint32_t> servers;  // of ps: by owner
+  bool is_sized = false;               // messages have lengths
+
+  std::uint32_t add_slot(std::uint32_t group) const {
+    const std::uint64_t bytes = message_bytes(plan, group);
+    return is_sized ? to.add_sized_slot(bytes) : to.add_slot(bytes);
+  }
+};
+
+void build_allreduce(const BundleContext& context);
+void build_allgather(const BundleContext& context);
+void build_two_shot(const BundleContext& context);
+void build_ring(const BundleContext& context);
+void build_ps(const BundleContext& context);
+void build_tree(const BundleContext& context);
+
+}  // namespace cinch::rt

@@ -1,0 +1,163 @@
+// Bodies of layout.h.
+#include "runtime/planner/layout.h"
+
+#include <algorithm>
+
+#include "runtime/session/bucket.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::uint64_t kElementBytes = 4;
+// Cuts of large tensors lie at multiples of this: whole tiles of kernels.
+constexpr std::int64_t kCutElements = 1024;
+
+class Layout {
+ public:
+  Layout(const PlanRequest& request, std::uint32_t num_owners, Plan& plan)
+      : request_(request), num_owners_(num_owners), plan_(plan) {}
+
+  Result<std::vector<Bundle>> run() {
+    plan_.tensors = request_.tensors;
+    for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
+      const Status status = must_be_alone(t) ? add_alone(t) : add_to_open(t);
+      if (!status) return tl::unexpected<Error>(status.error());
+    }
+    close_open();
+    return std::move(bundles_);
+  }
+
+ private:
+  const PlanTensor& tensor(std::uint32_t index) const { return plan_.tensors[index]; }
+  bool can_cut(std::uint32_t index) const {
+    const std::uint32_t codec = tensor(index).codec;
+    return codec == kDense || request_.codecs[codec].can_cut;
+  }
+  std::uint64_t gradient_bytes(std::uint32_t index) const {
+    return kElementBytes * static_cast<std::uint64_t>(tensor(index).num_elems());
+  }
+  bool must_be_alone(std::uint32_t index) const {
+    const std::uint32_t codec = tensor(index).codec;
+    const bool has_sync = codec != kDense && request_.codecs[codec].has_sync;
+    return has_sync || gradient_bytes(index) >= request_.piece_bytes;
+  }
+
+  Result<std::uint64_t> bound(std::uint32_t index, std::int64_t num_elems) const {
+    const PlanTensor& of = tensor(index);
+    if (of.codec == kDense) return kElementBytes * static_cast<std::uint64_t>(num_elems);
+    const CodecFacts& codec = request_.codecs[of.codec];
+    if (codec.has_sync) return 0;
+    return num_elems == of.num_elems() ? codec.bound(of.rows, of.cols)
+                                       : codec.bound(num_elems, 1);
+  }
+
+  Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
+                   std::int64_t num_elems) {
+    const auto bytes = bound(index, num_elems);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    std::uint32_t number = 0;
+    if (!plan_.pieces.empty() && plan_.pieces.back().tensor == index) {
+      number = plan_.pieces.back().number + 1;
+    }
+    plan_.groups[group].pieces.push_back(static_cast<std::uint32_t>(plan_.pieces.size()));
+    plan_.pieces.push_back({index, number, first, num_elems, *bytes});
+    return Ok{};
+  }
+
+  Bundle open_bundle(std::uint32_t codec) {
+    Bundle bundle;
+    for (std::uint32_t owner = 0; owner < num_owners_; ++owner) {
+      bundle.groups.push_back(static_cast<std::uint32_t>(plan_.groups.size()));
+      plan_.groups.push_back({codec, {}});
+    }
+    return bundle;
+  }
+
+  // Bundles of about piece_bytes, each cut between the owners.
+  Status add_alone(std::uint32_t index) {
+    close_open();
+    const std::int64_t elems = tensor(index).num_elems();
+    if (!can_cut(index)) {
+      bundles_.push_back(open_bundle(tensor(index).codec));
+      const std::uint32_t owner = next_owner_++ % num_owners_;
+      return add_piece(bundles_.back().groups[owner], index, 0, elems);
+    }
+    const auto per_bundle = std::max<std::int64_t>(
+        static_cast<std::int64_t>(request_.piece_bytes / kElementBytes), kCutElements);
+    const std::int64_t num = std::max<std::int64_t>((elems + per_bundle - 1) / per_bundle, 1);
+    for (std::int64_t i = 0; i < num; ++i) {
+      bundles_.push_back(open_bundle(tensor(index).codec));
+      const Status status =
+          cut(bundles_.back(), index, cut_at(elems, i, num), cut_at(elems, i + 1, num));
+      if (!status) return status;
+    }
+    return Ok{};
+  }
+
+  // The end of the first i of num equal parts.
+  static std::int64_t cut_at(std::int64_t elems, std::int64_t i, std::int64_t num) {
+    if (i == num) return elems;
+    const std::int64_t at = elems / num * i + elems % num * i / num;
+    return elems / num >= 4 * kCutElements ? at / kCutElements * kCutElements : at;
+  }
+
+  Status cut(const Bundle& bundle, std::uint32_t index, std::int64_t begin, std::int64_t end) {
+    const std::int64_t num = num_owners_;
+    for (std::int64_t i = 0; i < num; ++i) {
+      const std::int64_t first = begin + cut_at(end - begin, i, num);
+      const std::int64_t last = begin + cut_at(end - begin, i + 1, num);
+      const bool is_empty = first == last && !(i == 0 && begin == end);
+      if (is_empty) continue;
+      const Status status = add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first,
+                                      last - first);
+      if (!status) return status;
+    }
+    return Ok{};
+  }
+
+  // Small tensors of one codec go together until there are piece_bytes of them; each to the owner
+  // that has least.
+  Status add_to_open(std::uint32_t index) {
+    const bool fits = !owner_bytes_.empty() && open_codec_ == tensor(index).codec &&
+                      open_bytes_ < request_.piece_bytes;
+    if (!fits) {
+      close_open();
+      bundles_.push_back(open_bundle(tensor(index).codec));
+      owner_bytes_.assign(num_owners_, 0);
+      open_codec_ = tensor(index).codec;
+      open_bytes_ = 0;
+    }
+    const auto least = std::ranges::min_element(owner_bytes_);
+    *least += gradient_bytes(index);
+    open_bytes_ += gradient_bytes(index);
+    const auto owner = static_cast<std::size_t>(least - owner_bytes_.begin());
+    return add_piece(bundles_.back().groups[owner], index, 0, tensor(index).num_elems());
+  }
+  void close_open() { owner_bytes_.clear(); }
+
+  const PlanRequest& request_;
+  const std::uint32_t num_owners_;
+  Plan& plan_;
+  std::vector<Bundle> bundles_;
+  std::vector<std::uint64_t> owner_bytes_;  // of the open bundle; empty: none is open
+  std::uint32_t open_codec_ = kDense, next_owner_ = 0;
+  std::uint64_t open_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
+                                    Plan& plan) {
+  return Layout(request, num_owners, plan).run();
+}
+
+std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t piece : plan.groups[group].pieces) {
+    bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    bytes += plan.pieces[piece].bound_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace cinch::rt

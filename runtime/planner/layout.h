@@ -1,0 +1,22 @@
+// Which elements are encoded together: pieces, groups, and bundles of groups.
+#pragma once
+#include <vector>
+
+#include "runtime/planner/planner.h"
+
+namespace cinch::rt {
+
+/// Groups that are synchronised at once: one for each owner. A group may be empty.
+struct Bundle {
+  std::vector<std::uint32_t> groups;
+};
+
+/// Sets the plan's pieces and groups. Tensors keep their order; one that may be cut and is larger
+/// than a bundle makes several, small ones share one and have one owner each.
+Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
+                                    Plan& plan);
+
+/// Most bytes of the group's message.
+std::uint64_t message_bytes(const Plan& plan, std::uint32_t group);
+
+}  // namespace cinch::rt

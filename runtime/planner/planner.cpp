@@ -1,0 +1,139 @@
+// Bodies of planner.h.
+#include "runtime/planner/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "runtime/planner/builders.h"
+
+namespace cinch::rt {
+namespace {
+
+// How many owners the bundles of a plan have.
+enum class Owners : std::uint8_t { One, EveryRank, Servers };
+
+struct Builder {
+  std::string_view name;
+  Owners owners;
+  void (*build)(const BundleContext&);
+};
+
+constexpr std::array kBuilders = {
+    Builder{"allreduce", Owners::One, build_allreduce},
+    Builder{"allgather", Owners::One, build_allgather},
+    Builder{"two_shot", Owners::EveryRank, build_two_shot},
+    Builder{"ring", Owners::EveryRank, build_ring},
+    Builder{"ps", Owners::Servers, build_ps},
+    Builder{"tree", Owners::One, build_tree},
+};
+
+const Builder* find_builder(std::string_view name) {
+  const auto* const found = std::ranges::find(kBuilders, name, &Builder::name);
+  return found == kBuilders.end() ? nullptr : found;
+}
+
+std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
+  switch (owners) {
+    case Owners::One:
+      return 1;
+    case Owners::EveryRank:
+      return request.world;
+    case Owners::Servers:
+      return static_cast<std::uint32_t>(request.servers.size());
+  }
+  return 1;
+}
+
+Status check_request(const PlanRequest& request, const Builder* builder) {
+  if (builder == nullptr) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("there is no plan {}; there are {}", request.plan,
+                            fmt::join(plan_names(), ", ")));
+  }
+  if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan for no ranks");
+  const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());
+  const bool are_servers = !servers.empty() && servers.size() == request.servers.size() &&
+                           *servers.rbegin() < request.world;
+  if (builder->owners == Owners::Servers && !are_servers) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("servers are different ranks below {}, at least one", request.world));
+  }
+  for (const PlanTensor& tensor : request.tensors) {
+    if (tensor.codec != kDense && tensor.codec >= request.codecs.size()) {
+      return fail(ErrorKind::InvalidArgument, tensor.name + " has a codec that is not there");
+    }
+  }
+  return Ok{};
+}
+
+class Planner {
+ public:
+  Planner(const PlanRequest& request, const Builder& builder)
+      : request_(request), builder_(builder) {}
+
+  Result<Plan> run() {
+    plan_.name = request_.plan;
+    auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
+    if (!bundles) return tl::unexpected<Error>(bundles.error());
+    plan_.ranks.resize(request_.world);
+    for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
+      RankBuilder to(plan_, plan_.ranks[rank]);
+      for (const Bundle& bundle : *bundles) build(bundle, rank, to);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
+    const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
+    if (codec != kDense && request_.codecs[codec].has_sync) {
+      for (const std::uint32_t group : bundle.groups) {
+        if (!plan_.groups[group].pieces.empty()) to.synchronise(group);
+      }
+      return;
+    }
+    const BundleContext context{plan_,          bundle, to, rank, request_.world, request_.servers,
+                                is_sized(bundle)};
+    // Payloads of a compressor are not added by transports.
+    const bool is_summed = builder_.build != build_allreduce || codec == kDense;
+    (is_summed ? builder_.build : build_allgather)(context);
+  }
+  bool is_sized(const Bundle& bundle) const {
+    const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
+    if (codec == kDense || request_.codecs[codec].has_fixed_size) return false;
+    if (request_.lengths != LengthPolicy::Auto) {
+      return request_.lengths == LengthPolicy::Exchanged;
+    }
+    return std::ranges::any_of(bundle.groups, [this](std::uint32_t group) {
+      return message_bytes(plan_, group) > kPaddedBytes;
+    });
+  }
+
+  const PlanRequest& request_;
+  const Builder& builder_;
+  Plan plan_;
+};
+
+}  // namespace
+
+std::span<const std::string_view> plan_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kBuilders.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kBuilders[i].name;
+    return names;
+  }();
+  return kNames;
+}
+
+Result<Plan> build_plan(const PlanRequest& request) {
+  const Builder* const builder = find_builder(request.plan);
+  if (Status status = check_request(request, builder); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return Planner(request, *builder).run();
+}
+
+}  // namespace cinch::rt

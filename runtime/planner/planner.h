@@ -1,0 +1,62 @@
+// Builds plans: which rank encodes, sends, adds and decodes what, and in which order. A plan is the
+// same value on every rank that asks with the same arguments.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/plan/plan.h"
+
+namespace cinch::rt {
+
+/// What a planner knows of a compressor.
+struct CodecFacts {
+  std::string name;
+  /// Of a vector, and every state has an element for each of the gradient's: a tensor may be cut
+  /// into pieces (language.md, Pieces).
+  bool can_cut = false;
+  bool has_sync = false;
+  bool has_fixed_size = true;  // no counts: every payload is as long as its bound
+  /// Most bytes of a payload of so many rows and columns.
+  std::function<Result<std::uint64_t>(std::int64_t rows, std::int64_t cols)> bound;
+};
+
+/// How payloads travel whose length is known only after encoding.
+enum class LengthPolicy : std::uint8_t {
+  Auto,     // padded up to kPaddedBytes a message, else exchanged
+  Padded,   // as long as they may be: no wait, more bytes
+  Exchanged // lengths first: one more exchange, no byte too many
+};
+inline constexpr std::uint64_t kPaddedBytes = 16 << 10;
+
+struct PlanRequest {
+  std::string plan;  // a name of plan_names()
+  std::uint32_t world = 1;
+  std::vector<PlanTensor> tensors;  // in the order in which they are to be ready
+  std::vector<CodecFacts> codecs;
+  /// Gradient bytes that are encoded and sent at a time: larger tensors are cut, smaller ones
+  /// travel together.
+  std::uint64_t piece_bytes = 4 << 20;
+  LengthPolicy lengths = LengthPolicy::Auto;
+  std::vector<std::uint32_t> servers = {0};  // of "ps"
+};
+
+/// "allreduce", "allgather", "two_shot", "ring", "ps", "tree". Tensors without a codec travel in
+/// f32 under each of them.
+///
+///   allreduce  the transport adds; tensors with a codec are gathered instead
+///   allgather  every rank decodes all payloads
+///   two_shot   the owner of a piece decodes what all ranks send it, and encodes the result again
+///   ring       decode, add, encode at every hop; then the result goes round
+///   ps         two_shot whose owners are `servers`, in messages
+///   tree       partial sums up a binomial tree to rank 0, the result down
+std::span<const std::string_view> plan_names();
+
+/// Errors: InvalidArgument (no such plan, no such server, no ranks), those of CodecFacts::bound.
+Result<Plan> build_plan(const PlanRequest& request);
+
+}  // namespace cinch::rt

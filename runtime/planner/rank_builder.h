@@ -1,0 +1,67 @@
+// Writes one rank's tasks in an order in which they could run one by one; finds out which of them
+// really wait for which.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cinch::rt {
+
+class RankBuilder {
+ public:
+  RankBuilder(const Plan& plan, RankPlan& to) : plan_(plan), to_(to) {}
+
+  /// Bytes of the wire that no other slot has.
+  std::uint32_t add_slot(std::uint64_t capacity);
+  /// The same for a message, with a place for its length.
+  std::uint32_t add_sized_slot(std::uint64_t capacity);
+
+  void clear(std::uint32_t group);
+  void encode(Site site, Value from, const std::vector<std::uint32_t>& groups,
+              const std::vector<std::uint32_t>& slots);
+  /// `site`: where what is decoded was encoded.
+  void decode(Site site, const std::vector<std::uint32_t>& groups,
+              const std::vector<std::uint32_t>& slots, Value to);
+  void decode_add(Site site, std::uint32_t group, std::uint32_t slot);
+  void add_gradient(std::uint32_t group);
+  void finish(std::uint32_t group, Value to);
+  void synchronise(std::uint32_t group);
+
+  /// `groups`: what it carries, for people. Where the slots have lengths, these are exchanged
+  /// first.
+  void all_gather(const std::vector<std::uint32_t>& groups, std::uint32_t own,
+                  const std::vector<std::uint32_t>& all);
+  void all_to_all(const std::vector<std::uint32_t>& groups, const std::vector<std::uint32_t>& sent,
+                  const std::vector<std::uint32_t>& received);
+  void all_reduce(std::uint32_t group, std::uint32_t slot);
+  void send(std::uint32_t group, std::uint32_t slot, std::uint32_t to);
+  void receive(std::uint32_t group, std::uint32_t slot, std::uint32_t from);
+
+ private:
+  using Slots = std::vector<std::uint32_t>;
+  // What has been done to bytes or to a value so far.
+  struct Past {
+    std::vector<std::uint32_t> readers;  // since the last writer
+    std::uint32_t writer = 0;
+    bool is_written = false;
+  };
+
+  Task make(TaskKind kind, const std::vector<std::uint32_t>& groups) const;
+  Task make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const;
+  bool is_sized(std::uint32_t slot) const { return to_.slots[slot].length != kNoSlot; }
+  Slots lengths(const Slots& slots) const;
+  void add(Task task);
+  void order(Task& task, Past& past, bool is_write);
+  void order_values(Task& task);
+  void order_value(Task& task, std::uint32_t group, Value value, bool is_write);
+  void order_slots(Task& task);
+
+  const Plan& plan_;
+  RankPlan& to_;
+  std::map<std::uint32_t, Past> slots_;
+  std::map<std::pair<std::uint32_t, bool>, Past> values_;  // by group; true: its sum
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,189 @@
+// Ranks that are threads: exchanges of all kinds and sizes, links with a shape, and ranks that
+// fail.
+#include "runtime/collective/loopback.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "tests/unit/runtime/collective/transport_checks.h"
+
+namespace cinch::rt {
+namespace {
+
+void run_ranks(std::uint32_t world, LinkShape shape,
+               const std::function<void(Transport&)>& body) {
+  LoopbackWorld ranks(world, shape);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] { body(*ranks.transport(rank)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+class EachWorld : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(EachWorld, ExchangesEverything) {
+  run_ranks(GetParam(), {}, check_everything);
+}
+
+TEST_P(EachWorld, ExchangesEverythingOverShapedLinks) {
+  run_ranks(GetParam(), {1e-5, 1e9}, check_everything);
+}
+
+// Of numbers whose sum depends on the order.
+TEST_P(EachWorld, AddsFloatsInRankOrder) {
+  const std::uint32_t world = GetParam();
+  const auto value = [](std::uint32_t rank, std::size_t i) {
+    return std::ldexp(1.0f + static_cast<float>(rank), static_cast<int>((5 * rank + i) % 40) - 20);
+  };
+  constexpr std::size_t kElements = 1001;
+  run_ranks(world, {}, [&](Transport& transport) {
+    std::vector<float> own(kElements), sum(kElements);
+    for (std::size_t i = 0; i < kElements; ++i) own[i] = value(transport.rank(), i);
+    Exchange exchange{ExchangeKind::AllReduce};
+    exchange.reduction = RankReduction::Sum;
+    exchange.input = bytes_of(own);
+    exchange.output = room_of(sum);
+    run_exchange(transport, exchange);
+    for (std::size_t i = 0; i < kElements; ++i) {
+      float wanted = value(0, i);
+      for (std::uint32_t rank = 1; rank < world; ++rank) wanted += value(rank, i);
+      ASSERT_EQ(sum[i], wanted) << i;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Loopback, EachWorld, testing::Values(1, 2, 3, 4, 5, 8),
+                         testing::PrintToStringParamName());
+
+// The least that the model allows; how much longer it takes is the machine's business.
+TEST(Loopback, ShapedMessagesTakeTheirTime) {
+  constexpr double kLatency = 0.01, kBytesPerSecond = 1e7;
+  constexpr std::size_t kBytes = 200000;
+  const auto start = std::chrono::steady_clock::now();
+  run_ranks(3, {kLatency, kBytesPerSecond}, [](Transport& transport) {
+    check_broadcast(transport, 0, kBytes);  // two messages leave one after the other
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_GE(took.count(), kLatency + 2 * kBytes / kBytesPerSecond);
+}
+
+TEST(Loopback, CountsWhatItSends) {
+  run_ranks(4, {}, [](Transport& transport) {
+    check_all_reduce<float>(transport, kF32, 4000);
+    // Three slices of a quarter, twice: as a ring.
+    EXPECT_EQ(transport.sent_bytes(), 2u * 3 * 4000);
+  });
+}
+
+TEST(Loopback, ARankThatGivesUpIsNamed) {
+  run_ranks(3, {}, [](Transport& transport) {
+    if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
+    std::vector<float> values(10);
+    Exchange exchange{ExchangeKind::AllReduce};
+    exchange.reduction = RankReduction::Sum;
+    exchange.input = bytes_of(values);
+    exchange.output = room_of(values);
+    const auto ticket = transport.start(exchange);
+    ASSERT_TRUE(ticket);
+    const Status status = wait_for(transport, *ticket, kPatience);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
+    EXPECT_NE(status.error().message.find("rank 1 gave up: its disk is full"), std::string::npos);
+  });
+}
+
+TEST(Loopback, ARankThatLeavesIsNotWaitedFor) {
+  run_ranks(3, {}, [](Transport& transport) {
+    if (transport.rank() == 2) return;
+    // The others may still meet.
+    std::vector<std::uint8_t> byte(1);
+    Exchange between{transport.rank() == 0 ? ExchangeKind::Send : ExchangeKind::Receive,
+                     1 - transport.rank()};
+    between.input = byte;
+    between.output = byte;
+    run_exchange(transport, between);
+    Exchange missing{ExchangeKind::Receive, 2};
+    missing.output = byte;
+    const auto ticket = transport.start(missing);
+    ASSERT_TRUE(ticket);
+    const Status status = wait_for(transport, *ticket, kPatience);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "rank 2 has left");
+  });
+}
+
+TEST(Loopback, SaysWhomItWaitsFor) {
+  run_ranks(3, {}, [](Transport& transport) {
+    std::vector<std::uint8_t> byte(1);
+    if (transport.rank() == 0) {
+      Exchange missing{ExchangeKind::Receive, 2};
+      missing.output = byte;
+      const auto ticket = transport.start(missing);
+      ASSERT_TRUE(ticket);
+      EXPECT_EQ(transport.awaited_ranks(*ticket), std::vector<std::uint32_t>{2});
+      const Status status = wait_for(transport, *ticket, std::chrono::milliseconds(5));
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
+      transport.abandon(status.error());
+    } else {
+      Exchange from_zero{ExchangeKind::Receive, 0};
+      from_zero.output = byte;
+      const auto ticket = transport.start(from_zero);
+      ASSERT_TRUE(ticket);
+      EXPECT_FALSE(wait_for(transport, *ticket, kPatience));
+    }
+  });
+}
+
+TEST(Loopback, DifferentSizesAreFound) {
+  run_ranks(2, {}, [](Transport& transport) {
+    std::vector<std::uint8_t> bytes(10);
+    const bool sends = transport.rank() == 0;
+    Exchange exchange{sends ? ExchangeKind::Send : ExchangeKind::Receive, 1 - transport.rank()};
+    exchange.input = bytes;
+    exchange.output = std::span(bytes).first(9);
+    const auto ticket = transport.start(exchange);
+    ASSERT_TRUE(ticket);
+    const Status status = wait_for(transport, *ticket, kPatience);
+    ASSERT_FALSE(status);
+    if (!sends) {
+      EXPECT_EQ(status.error().message, "rank 0 sends 10 bytes where rank 1 expects 9");
+      transport.abandon(status.error());
+    }
+  });
+}
+
+TEST(Loopback, RefusesWhatDoesNotFit) {
+  LoopbackWorld ranks(2);
+  const auto transport = ranks.transport(0);
+  std::vector<std::uint8_t> bytes(10);
+  const std::vector<ByteRange> fine{{0, 5}, {5, 5}}, outside{{0, 5}, {5, 6}}, one{{0, 10}};
+  Exchange message{ExchangeKind::Send, 2};
+  EXPECT_FALSE(transport->start(message));
+  message.peer = 0;
+  EXPECT_FALSE(transport->start(message));
+  Exchange gather{ExchangeKind::AllGather};
+  gather.input = std::span(bytes).first(5);
+  gather.output = bytes;
+  for (const auto* parts : {&outside, &one}) {
+    gather.received = *parts;
+    EXPECT_FALSE(transport->start(gather));
+  }
+  gather.received = fine;
+  gather.input = std::span(bytes).first(4);
+  EXPECT_FALSE(transport->start(gather));
+  Exchange reduce{ExchangeKind::AllReduce};
+  reduce.input = reduce.output = bytes;
+  EXPECT_FALSE(transport->start(reduce));  // no reduction
+  reduce.reduction = RankReduction::Sum;
+  reduce.dtype = kF8E4M3;
+  EXPECT_FALSE(transport->start(reduce));
+  EXPECT_FALSE(transport->test(Ticket{7}));
+}
+
+}  // namespace
+}  // namespace cinch::rt

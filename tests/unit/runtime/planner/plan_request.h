@@ -1,0 +1,37 @@
+// Tensors and compressors for tests of plans.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/planner/planner.h"
+
+namespace cinch::rt {
+
+// Codec 0 may be cut and has payloads of a known length, 1 is neither, 2 has a `sync`.
+inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
+  const auto half = [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
+    return 64 + 2 * static_cast<std::uint64_t>(rows * cols);
+  };
+  PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.codecs = {{"cuts", true, false, true, half},
+                    {"whole", false, false, false, half},
+                    {"meets", false, true, true, half}};
+  request.tensors = {{"bias", 10, 1, kDense},        {"scalar", 1, 1, kDense},
+                     {"large", 100000, 1, 0},        {"small", 3, 1, 0},
+                     {"empty", 0, 1, 0},             {"matrix", 300, 40, 1},
+                     {"little_matrix", 3, 5, 1},     {"protocol", 30, 40, 2},
+                     {"dense_large", 50001, 1, kDense}};
+  request.piece_bytes = 64 << 10;
+  return request;
+}
+
+inline Plan plan_of(const PlanRequest& request) {
+  const auto plan = build_plan(request);
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+  return plan ? *plan : Plan();
+}
+
+}  // namespace cinch::rt

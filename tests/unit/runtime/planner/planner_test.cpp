@@ -1,0 +1,104 @@
+// Plans for any number of ranks pass their check, and cut and batch as they should.
+#include "runtime/planner/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/plan/check_plan.h"
+#include "runtime/plan/plan_text.h"
+#include "tests/unit/runtime/planner/plan_request.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::uint32_t kWorlds[] = {1, 2, 3, 4, 5, 7, 8, 13};
+
+class EachPlan : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(EachPlan, PassesItsCheckForAnyNumberOfRanks) {
+  for (const std::uint32_t world : kWorlds) {
+    for (const LengthPolicy lengths : {LengthPolicy::Padded, LengthPolicy::Exchanged}) {
+      PlanRequest request = mixed_request(std::string(GetParam()), world);
+      request.lengths = lengths;
+      if (world > 2) request.servers = {2, 0};
+      const Status status = check_plan(plan_of(request));
+      EXPECT_TRUE(status) << world << " ranks: " << (status ? "" : status.error().message);
+    }
+  }
+}
+
+TEST_P(EachPlan, IsReadBackFromItsText) {
+  const Plan plan = plan_of(mixed_request(std::string(GetParam()), 3));
+  const auto read = plan_from_json(plan_to_json(plan));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, plan);
+  EXPECT_NE(print_plan(plan, 1).find("large[0.."), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Planner, EachPlan, testing::ValuesIn(plan_names().begin(), plan_names().end()),
+                         [](const auto& each) { return std::string(each.param); });
+
+std::int64_t num_pieces_of(const Plan& plan, const std::string& tensor) {
+  return std::ranges::count_if(plan.pieces, [&](const Piece& piece) {
+    return plan.tensors[piece.tensor].name == tensor;
+  });
+}
+
+TEST(Planner, CutsLargeTensorsBetweenOwners) {
+  const Plan plan = plan_of(mixed_request("two_shot", 4));
+  // 400000 bytes in bundles of 65536, each between four.
+  EXPECT_EQ(num_pieces_of(plan, "large"), 7 * 4);
+  EXPECT_EQ(num_pieces_of(plan, "matrix"), 1);
+  EXPECT_EQ(num_pieces_of(plan, "small"), 1);
+}
+
+TEST(Planner, SendsSmallTensorsTogether) {
+  PlanRequest request;
+  request.plan = "allgather";
+  request.world = 2;
+  for (int i = 0; i < 100; ++i) request.tensors.push_back({"t" + std::to_string(i), 7, 1, kDense});
+  const Plan plan = plan_of(request);
+  EXPECT_EQ(plan.groups.size(), 1u);
+  EXPECT_EQ(plan.ranks[0].tasks.size(), 6u);  // encode, gather, clear, two decode_add, finish
+}
+
+TEST(Planner, SharesSmallTensorsOutEvenly) {
+  PlanRequest request;
+  request.plan = "two_shot";
+  request.world = 4;
+  for (int i = 0; i < 10; ++i) request.tensors.push_back({"t" + std::to_string(i), 100, 1, kDense});
+  const Plan plan = plan_of(request);
+  for (const Group& group : plan.groups) {
+    EXPECT_GE(group.pieces.size(), 2u);
+    EXPECT_LE(group.pieces.size(), 3u);
+  }
+}
+
+TEST(Planner, ExchangesLengthsOnlyWhereTheyAreUnknown) {
+  PlanRequest request = mixed_request("allgather", 2);
+  request.lengths = LengthPolicy::Exchanged;
+  const Plan plan = plan_of(request);
+  for (const Task& task : plan.ranks[0].tasks) {
+    if (task.kind != TaskKind::Exchange) continue;
+    const bool is_unknown = plan.groups[task.groups[0]].codec == 1;
+    const bool is_length = plan.ranks[0].slots[task.reads[0]].capacity == 8;
+    EXPECT_EQ(task.is_sized || is_length, is_unknown);
+  }
+}
+
+TEST(Planner, RefusesWhatItCannotDo) {
+  EXPECT_FALSE(build_plan(mixed_request("star", 2)));
+  EXPECT_FALSE(build_plan(mixed_request("ring", 0)));
+  PlanRequest request = mixed_request("ps", 2);
+  for (const auto& servers : {std::vector<std::uint32_t>{}, {2}, {0, 0}}) {
+    request.servers = servers;
+    EXPECT_FALSE(build_plan(request));
+  }
+  request.servers = {0};
+  request.tensors[0].codec = 3;
+  EXPECT_FALSE(build_plan(request));
+}
+
+}  // namespace
+}  // namespace cinch::rt
