@@ -139,7 +139,6 @@ Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
 Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
-    impl_->committed.reset();
     return impl_->decode(payload, out, step);
   });
 }
@@ -148,7 +147,6 @@ Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<floa
                            std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
-    impl_->committed.reset();
     return impl_->decode_add(payload, out, step);
   });
 }
@@ -156,7 +154,7 @@ Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<floa
 Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;
-    impl_->committed.reset();
+    if (impl_->has(EntryKind::Finish)) impl_->committed.reset();
     return impl_->finish(sum, update, step);
   });
 }
@@ -180,6 +178,10 @@ Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint
 void Session::take_back() {
   const std::optional<EntryKind> kind = std::exchange(impl_->committed, std::nullopt);
   if (kind) impl_->buffers.take_back_states(*kind);
+}
+
+bool Session::has_changed_states() const {
+  return impl_->committed.has_value();
 }
 
 std::span<const std::uint8_t> Session::state(std::uint32_t index) const {

@@ -116,9 +116,12 @@ class Session {
   /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
   void set_tuning(const CpuTuning& tuning);
 
-  /// Takes back what the last call, an encode, finish or sync that succeeded, did to the states.
-  /// Once.
+  /// Takes back what the last call of an encode, sync or finish (the program's own) did to the
+  /// states, if it succeeded; decoding in between does not matter. Once.
   void take_back();
+
+  /// Did the last call of those change states? Not where the gradient held a non-finite value.
+  bool has_changed_states() const;
 
   /// The stored bytes of a state, by index of ProgramInfo::states.
   std::span<const std::uint8_t> state(std::uint32_t index) const;

@@ -298,7 +298,10 @@ ListStatus SessionList::finish(const ListCall& call, std::span<const std::span<f
   const auto run = [&](Session& session, std::size_t i) {
     return session.finish(sums[i], updates[i], call.step);
   };
-  return impl_->run(call, {sums.size(), updates.size()}, Effect::States, reserve, run);
+  // A program without a finish of its own changes none: what its encode did stays.
+  const bool has_finish = !impl_->sessions.empty() && impl_->sessions[0].info().has_finish;
+  return impl_->run(call, {sums.size(), updates.size()},
+                    has_finish ? Effect::States : Effect::None, reserve, run);
 }
 
 }  // namespace cinch::rt

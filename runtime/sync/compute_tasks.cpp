@@ -1,0 +1,172 @@
+// Opening, and what is done with states; the tasks themselves are in run_tasks.cpp.
+#include "runtime/sync/compute_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cinch::rt {
+namespace {
+
+// Draws of one site are not those of another one. Any odd numbers far apart.
+std::uint64_t site_seed(std::uint64_t seed, Site site) {
+  return seed ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
+}
+
+// Programs that change states in place, or in more calls than one of a step.
+bool needs_copies(const LoadedProgram& program) {
+  const ProgramInfo& info = program.info();
+  const bool is_in_place = std::ranges::any_of(program.image().buffers, [](const BufferInfo& b) {
+    return b.role == BufferRole::StateInPlace;
+  });
+  return is_in_place || (info.has_finish && !info.states.empty());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ComputeTasks>> ComputeTasks::open(const Plan& plan,
+                                                         const ComputeOptions& options) {
+  std::unique_ptr<ComputeTasks> tasks(new ComputeTasks(plan, options));
+  if (Status status = tasks->open_lists(); !status) return tl::unexpected<Error>(status.error());
+  return tasks;
+}
+
+// What does not depend on draws is decoded by the sessions that encode, so that no states are held
+// for decoding alone.
+Site ComputeTasks::decoding_site(std::uint32_t codec, Site encoded_at) const {
+  return options_.programs[codec]->info().decode_draws ? encoded_at : Site::Worker;
+}
+
+void ComputeTasks::need(std::uint32_t codec, Site site, std::uint32_t group) {
+  List& list = lists_[{codec, site}];
+  list.codec = codec;
+  list.site = site;
+  list.entry.resize(plan_.pieces.size(), kNoPlace);
+  for (const std::uint32_t piece : plan_.groups[group].pieces) {
+    if (list.entry[piece] != kNoPlace) continue;
+    list.entry[piece] = list.pieces.size();
+    list.pieces.push_back(piece);
+  }
+}
+
+Status ComputeTasks::open_lists() {
+  for (const Task& task : plan_.ranks[options_.rank].tasks) {
+    for (const std::uint32_t group : task.groups) {
+      const std::uint32_t codec = plan_.groups[group].codec;
+      if (codec == kDense) continue;
+      if (task.kind == TaskKind::Encode) need(codec, task.site, group);
+      if (task.kind == TaskKind::Decode || task.kind == TaskKind::DecodeAdd) {
+        need(codec, decoding_site(codec, task.site), group);
+      }
+      if (task.kind == TaskKind::Finish || task.kind == TaskKind::Synchronise) {
+        need(codec, Site::Worker, group);
+      }
+    }
+  }
+  for (auto& [key, list] : lists_) {
+    if (Status status = open_list(list); !status) return status;
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::open_list(List& list) {
+  const auto& program = options_.programs[list.codec];
+  SessionOptions common;
+  common.threads = options_.threads;
+  common.world = options_.world;
+  common.worker = options_.rank;
+  common.seed = site_seed(options_.seed, list.site);
+  common.cancelled = options_.cancelled;
+  std::vector<ListTensor> tensors;
+  for (const std::uint32_t piece : list.pieces) {
+    const Piece& of = plan_.pieces[piece];
+    const PlanTensor& tensor = plan_.tensors[of.tensor];
+    const bool is_matrix = program->info().is_matrix;
+    tensors.push_back({is_matrix ? tensor.rows : of.num_elems, is_matrix ? tensor.cols : 1,
+                       of.tensor, of.number});
+  }
+  auto sessions = SessionList::open(program, common, tensors);
+  if (!sessions) return named(tl::unexpected<ListError>(sessions.error()), list.pieces);
+  list.sessions = std::make_unique<SessionList>(std::move(*sessions));
+  list.has_changed.assign(list.pieces.size(), false);
+  list.keeps_copies = needs_copies(*program);
+  list.kept_states.resize(list.keeps_copies ? list.pieces.size() : 0);
+  return Ok{};
+}
+
+std::string ComputeTasks::name_of(std::uint32_t piece) const {
+  const Piece& of = plan_.pieces[piece];
+  const PlanTensor& tensor = plan_.tensors[of.tensor];
+  return of.num_elems == tensor.num_elems() ? tensor.name
+                                            : fmt::format("{}#{}", tensor.name, of.number);
+}
+
+Status ComputeTasks::named(const ListStatus& status, const Pieces& pieces) const {
+  if (status) return Ok{};
+  Error error = status.error().error;
+  if (status.error().place < pieces.size()) {
+    error.message = name_of(pieces[status.error().place]) + ": " + error.message;
+  }
+  return tl::unexpected<Error>(std::move(error));
+}
+
+ComputeTasks::List& ComputeTasks::list_of(std::uint32_t codec, Site site) {
+  return lists_.at({codec, site});
+}
+
+Status ComputeTasks::set_parameter(std::uint32_t codec, std::string_view name, double value) {
+  for (auto& [key, list] : lists_) {
+    if (key.first != codec) continue;
+    if (Status status = list.sessions->set_parameter(name, value); !status) return status;
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::begin_step(std::uint64_t step) {
+  step_ = step;
+  for (auto& [key, list] : lists_) {
+    list.has_changed.assign(list.pieces.size(), false);
+    for (std::size_t i = 0; i < list.pieces.size(); ++i) {
+      const Session& session = (*list.sessions)[i];
+      if (list.keeps_copies) list.kept_states[i] = session.states_as_bytes();
+      if (session.info().has_sync) continue;
+      const auto bound = session.payload_bound(step);
+      if (!bound) return tl::unexpected<Error>(bound.error());
+      const std::uint64_t room = plan_.pieces[list.pieces[i]].bound_bytes;
+      if (static_cast<std::uint64_t>(*bound) <= room) continue;
+      return fail(ErrorKind::InvalidArgument,
+                  fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for "
+                              "{}: it was made for other parameters or an earlier step",
+                              name_of(list.pieces[i]), step, *bound, room));
+    }
+  }
+  return Ok{};
+}
+
+void ComputeTasks::take_back_step() {
+  for (auto& [key, list] : lists_) {
+    for (std::size_t i = 0; i < list.pieces.size(); ++i) {
+      Session& session = (*list.sessions)[i];
+      if (list.keeps_copies) {
+        // Bytes that this session gave: they fit.
+        if (!list.kept_states[i].empty()) (void)session.set_states(list.kept_states[i]);
+      } else if (list.has_changed[i]) {
+        session.take_back();
+      }
+      list.has_changed[i] = false;
+    }
+  }
+}
+
+void ComputeTasks::visit_states(
+    const std::function<void(const std::string& name, Session&)>& visit) {
+  for (auto& [key, list] : lists_) {
+    if (options_.programs[key.first]->info().states.empty()) continue;
+    for (std::size_t i = 0; i < list.pieces.size(); ++i) {
+      visit(fmt::format("{}@{}", name_of(list.pieces[i]), site_name(key.second)),
+            (*list.sessions)[i]);
+    }
+  }
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,297 @@
+// Bodies of plan_runner.h.
+#include "runtime/sync/plan_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/sync/transport_ranks.h"
+
+namespace cinch::rt {
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// What a rank sends to others; own parts stay.
+std::uint64_t sent_bytes(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
+  switch (exchange.kind) {
+    case ExchangeKind::Send:
+      return exchange.input.size();
+    case ExchangeKind::Receive:
+      return 0;
+    case ExchangeKind::Broadcast:
+      return exchange.peer == rank ? exchange.output.size() * (world - 1) : 0;
+    case ExchangeKind::AllGather:
+      return exchange.input.size() * (world - 1);
+    case ExchangeKind::AllReduce:
+      return 2 * exchange.input.size() / world * (world - 1);
+    case ExchangeKind::AllToAll:
+    case ExchangeKind::ReduceScatter:
+      break;
+  }
+  std::uint64_t bytes = 0;
+  for (std::uint32_t to = 0; to < world; ++to) {
+    if (to != rank) bytes += exchange.sent[to].size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PlanRunner::PlanRunner(const RunnerParts& parts)
+    : parts_(parts), own_(parts.plan.ranks[parts.transport.rank()]) {
+  const std::size_t num_tasks = own_.tasks.size();
+  next_.resize(num_tasks);
+  missing_.resize(num_tasks);
+  sent_.resize(num_tasks);
+  received_.resize(num_tasks);
+  times_.tasks.resize(num_tasks);
+  for (std::uint32_t t = 0; t < num_tasks; ++t) {
+    for (const std::uint32_t earlier : task(t).after) next_[earlier].push_back(t);
+    if (task(t).lane() != Lane::Network) continue;
+    exchanges_.push_back(t);
+    sent_[t].resize(task(t).reads.size());
+    received_[t].resize(task(t).writes.size());
+  }
+  flights_.reserve(exchanges_.size());
+  thread_ = std::thread([this] { compute_loop(); });
+}
+
+PlanRunner::~PlanRunner() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void PlanRunner::reset() {
+  failure_.reset();
+  flights_.clear();
+  num_left_ = own_.tasks.size();
+  num_started_ = 0;
+  while (!ready_.empty()) ready_.pop();
+  for (std::uint32_t t = 0; t < own_.tasks.size(); ++t) {
+    missing_[t] = task(t).after.size();
+    if (missing_[t] == 0 && task(t).lane() == Lane::Compute) ready_.push(t);
+    times_.tasks[t] = {};
+  }
+  times_.begin = seconds_now();
+  last_move_ = Clock::now();
+}
+
+void PlanRunner::end_task(std::uint32_t index) {
+  times_.tasks[index].end = seconds_now();
+  last_move_ = Clock::now();
+  --num_left_;
+  for (const std::uint32_t later : next_[index]) {
+    if (--missing_[later] == 0 && task(later).lane() == Lane::Compute) ready_.push(later);
+  }
+  changed_.notify_all();
+}
+
+Error PlanRunner::named(std::uint32_t index, const Error& error) const {
+  return {error.kind, fmt::format("{}: {}", describe_task(parts_.plan, task(index)), error.message),
+          error.native_code};
+}
+
+void PlanRunner::note_failure(std::uint32_t index, const Error& error) {
+  if (!failure_) failure_ = named(index, error);
+  parts_.cancelled = true;
+  changed_.notify_all();
+}
+
+void PlanRunner::compute_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] {
+      return is_closing_ || (is_running_ && !failure_ && !ready_.empty());
+    });
+    if (is_closing_) return;
+    compute_one(lock);
+  }
+}
+
+void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {
+  const std::uint32_t index = ready_.top();
+  ready_.pop();
+  is_computing_ = true;
+  lock.unlock();
+  times_.tasks[index].begin = seconds_now();
+  const Status status = parts_.compute.run(task(index), parts_.memory);
+  lock.lock();
+  is_computing_ = false;
+  if (status) {
+    end_task(index);
+  } else {
+    note_failure(index, status.error());
+  }
+}
+
+Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
+  const Task& of = task(index);
+  Exchange exchange{of.exchange, of.peer, of.reduction, of.dtype};
+  const auto wire = parts_.memory.wire();
+  const auto range = [&](std::uint32_t slot) -> Result<ByteRange> {
+    std::uint64_t bytes = own_.slots[slot].capacity;
+    if (of.is_sized) {
+      const auto used = parts_.memory.used_bytes(slot);
+      if (!used) return tl::unexpected<Error>(used.error());
+      bytes = *used;
+    }
+    return ByteRange{own_.slots[slot].offset, bytes};
+  };
+  for (std::size_t i = 0; i < of.reads.size(); ++i) {
+    const auto found = range(of.reads[i]);
+    if (!found) return tl::unexpected<Error>(found.error());
+    sent_[index][i] = *found;
+  }
+  for (std::size_t i = 0; i < of.writes.size(); ++i) {
+    const auto found = range(of.writes[i]);
+    if (!found) return tl::unexpected<Error>(found.error());
+    received_[index][i] = *found;
+  }
+  const auto part = [&](const ByteRange& of_wire) {
+    return wire.subspan(of_wire.offset, of_wire.size);
+  };
+  const bool is_sent_in_parts =
+      of.exchange == ExchangeKind::AllToAll || of.exchange == ExchangeKind::ReduceScatter;
+  const bool comes_in_parts =
+      of.exchange == ExchangeKind::AllToAll || of.exchange == ExchangeKind::AllGather;
+  exchange.sent = sent_[index];
+  exchange.received = received_[index];
+  exchange.input = wire;
+  exchange.output = wire;
+  if (!is_sent_in_parts && !sent_[index].empty()) exchange.input = part(sent_[index][0]);
+  if (!comes_in_parts && !received_[index].empty()) exchange.output = part(received_[index][0]);
+  return exchange;
+}
+
+bool PlanRunner::start_one(std::uint32_t index) {
+  times_.tasks[index].begin = seconds_now();
+  Status status = Ok{};
+  if (task(index).kind == TaskKind::Synchronise) {
+    TransportRanks ranks(parts_.transport, parts_.timeout);
+    const std::uint64_t before = parts_.transport.sent_bytes();
+    status = parts_.compute.synchronise(task(index), parts_.memory, ranks);
+    times_.tasks[index].sent_bytes = parts_.transport.sent_bytes() - before;
+    const std::lock_guard lock(mutex_);
+    if (status) {
+      end_task(index);
+      return true;
+    }
+    note_failure(index, status.error());
+    return false;
+  }
+  const auto exchange = exchange_of(index);
+  const auto ticket = exchange ? parts_.transport.start(*exchange)
+                               : Result<Ticket>(tl::unexpected<Error>(exchange.error()));
+  const std::lock_guard lock(mutex_);
+  if (!ticket) {
+    note_failure(index, ticket.error());
+    return false;
+  }
+  const std::uint32_t rank = parts_.transport.rank(), world = parts_.transport.world();
+  times_.tasks[index].sent_bytes = sent_bytes(*exchange, rank, world);
+  last_move_ = Clock::now();
+  flights_.push_back({index, *ticket});
+  return true;
+}
+
+std::optional<std::uint32_t> PlanRunner::next_exchange() {
+  const std::lock_guard lock(mutex_);
+  if (failure_ || num_started_ == exchanges_.size()) return std::nullopt;
+  const std::uint32_t index = exchanges_[num_started_];
+  if (missing_[index] > 0) return std::nullopt;
+  ++num_started_;
+  return index;
+}
+
+bool PlanRunner::start_exchanges() {
+  bool has_moved = false;
+  for (auto index = next_exchange(); index; index = next_exchange()) {
+    if (!start_one(*index)) return true;
+    has_moved = true;
+  }
+  return has_moved;
+}
+
+bool PlanRunner::test_flights() {
+  bool has_moved = false;
+  for (std::size_t i = 0; i < flights_.size();) {
+    const Result<bool> is_over = parts_.transport.test(flights_[i].ticket);
+    if (is_over && !*is_over) {
+      ++i;
+      continue;
+    }
+    const std::uint32_t index = flights_[i].task;
+    flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::lock_guard lock(mutex_);
+    has_moved = true;
+    if (!is_over) {
+      note_failure(index, is_over.error());
+      return true;
+    }
+    end_task(index);
+  }
+  return has_moved;
+}
+
+Error PlanRunner::timed_out() const {
+  const Flight& oldest = flights_.front();
+  const auto ranks = parts_.transport.awaited_ranks(oldest.ticket);
+  const std::string whom =
+      ranks.empty() ? std::string()
+                    : fmt::format(", waits for {} {}", ranks.size() == 1 ? "rank" : "ranks",
+                                  fmt::join(ranks, ", "));
+  return {ErrorKind::Cancelled,
+          fmt::format("nothing has moved for {} ms{}", parts_.timeout.count(), whom)};
+}
+
+void PlanRunner::wait() {
+  // While exchanges are under way, computing that ends is seen a little late: nobody wakes a
+  // transport.
+  constexpr std::chrono::microseconds kLook{100};
+  constexpr std::chrono::milliseconds kRest{50};
+  if (flights_.empty()) {
+    std::unique_lock lock(mutex_);
+    const bool has_next =
+        num_started_ < exchanges_.size() && missing_[exchanges_[num_started_]] == 0;
+    if (num_left_ > 0 && !failure_ && !has_next) changed_.wait_for(lock, kRest);
+    return;
+  }
+  parts_.transport.pause(kLook);
+  const std::lock_guard lock(mutex_);
+  const bool is_late = Clock::now() - last_move_ > parts_.timeout;
+  if (is_late && !is_computing_ && !failure_) note_failure(flights_.front().task, timed_out());
+}
+
+Status PlanRunner::run() {
+  {
+    const std::lock_guard lock(mutex_);
+    reset();
+    is_running_ = true;
+  }
+  changed_.notify_all();
+  const auto is_over = [this] {
+    const std::lock_guard lock(mutex_);
+    return failure_ || num_left_ == 0;
+  };
+  while (!is_over()) {
+    const bool has_started = start_exchanges();
+    const bool has_ended = test_flights();
+    if (!has_started && !has_ended) wait();
+  }
+  std::unique_lock lock(mutex_);
+  is_running_ = false;
+  if (failure_) parts_.transport.abandon(*failure_);
+  changed_.wait(lock, [this] { return !is_computing_; });
+  times_.end = seconds_now();
+  if (failure_) return tl::unexpected<Error>(*failure_);
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,264 @@
+// The tasks that compute, one function each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/payload/payload.h"
+#include "runtime/session/bucket.h"
+#include "runtime/session/tensor_convert.h"
+#include "runtime/sync/compute_tasks.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kSizeAt = 56;  // of a payload's header
+
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+ConstTensorView const_view(const TensorView& view) {
+  return {view.data, view.dtype, view.num_elems};
+}
+
+}  // namespace
+
+ComputeTasks::Pieces ComputeTasks::pieces_of(const Task& task) const {
+  Pieces pieces;
+  for (const std::uint32_t group : task.groups) {
+    const Pieces& of = plan_.groups[group].pieces;
+    pieces.insert(pieces.end(), of.begin(), of.end());
+  }
+  return pieces;
+}
+
+ListCall ComputeTasks::call_on(const List& list, const Pieces& pieces) {
+  which_.clear();
+  for (const std::uint32_t piece : pieces) which_.push_back(list.entry[piece]);
+  return {step_, which_};
+}
+
+Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
+  switch (task.kind) {
+    case TaskKind::Clear:
+      return clear(pieces_of(task), memory);
+    case TaskKind::Encode:
+      return encode(task, memory);
+    case TaskKind::Decode:
+    case TaskKind::DecodeAdd:
+      return decode(task, memory);
+    case TaskKind::Add:
+      return add_gradient(pieces_of(task), memory);
+    case TaskKind::Finish:
+      return finish(task, memory);
+    case TaskKind::Exchange:
+    case TaskKind::Synchronise:
+      break;
+  }
+  return fail(ErrorKind::Internal, "a task that does not compute");
+}
+
+Status ComputeTasks::clear(const Pieces& pieces, PieceMemory& memory) {
+  for (const std::uint32_t piece : pieces) std::ranges::fill(memory.sum(piece), 0.0f);
+  return Ok{};
+}
+
+// Rooms for the payloads of all groups of the task, each in its group's slot.
+Status ComputeTasks::make_rooms(const Task& task, PieceMemory& memory) {
+  payload_slots_.clear();
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    bounds_.clear();
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      bounds_.push_back(plan_.pieces[piece].bound_bytes);
+    }
+    offsets_.resize(bounds_.size());
+    sizes_.resize(bounds_.size());
+    const auto slot = memory.slot(task.writes[i]);
+    const Status status =
+        arena_rooms({slot.data(), round_up(slot.size()), offsets_, sizes_}, bounds_, rooms_);
+    if (!status) return status;
+    for (const auto room : rooms_) payload_slots_.push_back({room, {}});
+  }
+  return Ok{};
+}
+
+// Payloads of a message one behind the other, and how long it is.
+void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const auto slot = memory.slot(task.writes[i]);
+    offsets_.clear();
+    sizes_.clear();
+    for (std::size_t p = 0; p < plan_.groups[task.groups[i]].pieces.size(); ++p, ++next) {
+      const auto bytes = payload_slots_[next].bytes;
+      offsets_.push_back(static_cast<std::size_t>(bytes.data() - slot.data()));
+      sizes_.push_back(bytes.size());
+    }
+    const std::size_t used = close_arena({slot.data(), slot.size(), offsets_, sizes_});
+    memory.set_used_bytes(task.writes[i], used);
+  }
+}
+
+Status ComputeTasks::encode(const Task& task, PieceMemory& memory) {
+  if (codec_of(task) == kDense) return encode_dense(task, memory);
+  const Pieces pieces = pieces_of(task);
+  List& list = list_of(codec_of(task), task.site);
+  inputs_.clear();
+  for (const std::uint32_t piece : pieces) {
+    inputs_.push_back(task.from == Value::Gradient ? memory.gradient(piece)
+                                                   : const_view(memory.value(piece, task.from)));
+  }
+  if (Status status = make_rooms(task, memory); !status) return status;
+  const ListStatus status = list.sessions->encode(call_on(list, pieces), inputs_, payload_slots_);
+  if (!status) return named(status, pieces);
+  for (const std::size_t entry : which_) {
+    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
+  }
+  close_messages(task, memory);
+  return Ok{};
+}
+
+Result<std::span<const float>> ComputeTasks::gradient_as_f32(std::uint32_t piece,
+                                                             const PieceMemory& memory) {
+  const ConstTensorView gradient = memory.gradient(piece);
+  const auto elems = static_cast<std::size_t>(gradient.num_elems);
+  if (gradient.dtype == kF32) {
+    return std::span(static_cast<const float*>(gradient.data), elems);
+  }
+  converted_.resize(elems);
+  const Status status = convert_to_f32(gradient, converted_, runner_, options_.cancelled);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return std::span<const float>(converted_);
+}
+
+Status ComputeTasks::encode_dense(const Task& task, PieceMemory& memory) {
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    std::uint8_t* to = memory.slot(task.writes[i]).data();
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      std::span<const float> from = memory.sum(piece);
+      if (task.from == Value::Gradient) {
+        const auto gradient = gradient_as_f32(piece, memory);
+        if (!gradient) return tl::unexpected<Error>(gradient.error());
+        from = *gradient;
+      }
+      if (!from.empty()) std::memcpy(to, from.data(), from.size_bytes());
+      to += round_up(from.size_bytes());
+    }
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::split_message(const Pieces& pieces, std::span<const std::uint8_t> message) {
+  std::size_t begin = 0;
+  for (const std::uint32_t piece : pieces) {
+    begin = round_up(begin);
+    const auto header = static_cast<std::size_t>(kPayloadHeaderBytes);
+    std::uint64_t size = 0;
+    const bool has_header = begin <= message.size() && message.size() - begin >= header;
+    if (has_header) std::memcpy(&size, message.data() + begin + kSizeAt, sizeof size);
+    if (!has_header || size < header || size > message.size() - begin) {
+      return fail(ErrorKind::CorruptPayload,
+                  fmt::format("{}: a payload of {} bytes at {} of a message of {}", name_of(piece),
+                              size, begin, message.size()));
+    }
+    payloads_.push_back(message.subspan(begin, size));
+    begin += size;
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
+  if (codec_of(task) == kDense) return decode_dense(task, memory);
+  payloads_.clear();
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const auto used = memory.used_bytes(task.reads[i]);
+    if (!used) return tl::unexpected<Error>(used.error());
+    const auto message = memory.slot(task.reads[i]).first(*used);
+    const Status status = split_message(plan_.groups[task.groups[i]].pieces, message);
+    if (!status) return status;
+  }
+  return decode_payloads(task, pieces_of(task), memory);
+}
+
+Status ComputeTasks::decode_payloads(const Task& task, const Pieces& pieces, PieceMemory& memory) {
+  const List& list = list_of(codec_of(task), decoding_site(codec_of(task), task.site));
+  outputs_.clear();
+  sums_.clear();
+  if (task.kind == TaskKind::DecodeAdd) {
+    for (const std::uint32_t piece : pieces) sums_.push_back(memory.sum(piece));
+    return named(list.sessions->decode_add(call_on(list, pieces), payloads_, sums_), pieces);
+  }
+  for (const std::uint32_t piece : pieces) outputs_.push_back(memory.value(piece, task.to));
+  return named(list.sessions->decode(call_on(list, pieces), payloads_, outputs_), pieces);
+}
+
+Status ComputeTasks::decode_dense(const Task& task, PieceMemory& memory) {
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const std::uint8_t* from = memory.slot(task.reads[i]).data();
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      const auto elems = static_cast<std::size_t>(plan_.pieces[piece].num_elems);
+      // Slots and payloads begin at multiples of 16.
+      const std::span values(reinterpret_cast<const float*>(from), elems);
+      const Status status =
+          task.kind == TaskKind::DecodeAdd
+              ? add_f32(memory.sum(piece), values, runner_, options_.cancelled)
+              : convert_from_f32(values, memory.value(piece, task.to), runner_, options_.cancelled);
+      if (!status) return status;
+      from += round_up(values.size_bytes());
+    }
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::add_gradient(const Pieces& pieces, PieceMemory& memory) {
+  for (const std::uint32_t piece : pieces) {
+    const auto gradient = gradient_as_f32(piece, memory);
+    if (!gradient) return tl::unexpected<Error>(gradient.error());
+    const Status status = add_f32(memory.sum(piece), *gradient, runner_, options_.cancelled);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::finish(const Task& task, PieceMemory& memory) {
+  const Pieces pieces = pieces_of(task);
+  const std::uint32_t codec = codec_of(task);
+  if (codec != kDense) {
+    sums_.clear();
+    outputs_.clear();
+    for (const std::uint32_t piece : pieces) {
+      sums_.push_back(memory.sum(piece));
+      outputs_.push_back(memory.value(piece, task.to));
+    }
+    const List& list = list_of(codec, Site::Worker);
+    return named(list.sessions->finish(call_on(list, pieces), sums_, outputs_), pieces);
+  }
+  for (const std::uint32_t piece : pieces) {
+    const std::span<float> sum = memory.sum(piece);
+    const auto world = static_cast<float>(options_.world);
+    Status status = divide_f32(sum, world, sum, runner_, options_.cancelled);
+    if (status && task.to != Value::Sum) {
+      status = convert_from_f32(sum, memory.value(piece, task.to), runner_, options_.cancelled);
+    }
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
+  List& list = list_of(codec_of(task), Site::Worker);
+  for (const std::uint32_t piece : pieces_of(task)) {
+    const std::size_t entry = list.entry[piece];
+    const Status status = (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece),
+                                                       step_, ranks);
+    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
+    if (!status) {
+      return fail(status.error().kind, name_of(piece) + ": " + status.error().message,
+                  status.error().native_code);
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,275 @@
+// Bodies of sync_session.h.
+#include "runtime/sync/sync_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "runtime/core/hash.h"
+#include "runtime/payload/payload.h"
+#include "runtime/plan/check_plan.h"
+#include "runtime/plan/plan_text.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/tensor_convert.h"
+#include "runtime/sync/agreement.h"
+#include "runtime/sync/compute_tasks.h"
+#include "runtime/sync/piece_memory.h"
+#include "runtime/sync/plan_runner.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::uint32_t kParameterRoot = 0;
+
+std::string values_text(const ProgramInfo& info, const std::vector<double>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", info.params[i].name, values[i]);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string program_text(const LoadedProgram& program) {
+  const ProgramInfo& info = program.info();
+  std::string text = info.name;
+  for (const ConstantInfo& constant : info.constants) {
+    text += fmt::format(" {}={}", constant.name, constant.value);
+  }
+  const auto& [low, high] = program.image().fingerprint;
+  return text + fmt::format(", fingerprint {:016x}{:016x}", low, high);
+}
+
+}  // namespace
+
+struct SyncSession::Impl {
+  Impl(const SyncOptions& opts, Transport& to) : options(opts), transport(to) {}
+
+  Status start();
+  Status check_parts() const;
+  std::vector<CommonFact> common_facts() const;
+  Status check_tensors(std::span<const ConstTensorView> gradients,
+                       std::span<const TensorView> updates) const;
+  Status share_parameters();
+  Status apply_parameters();
+  Status agree_on_end(std::uint64_t step);
+  Status run_step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
+                  std::uint64_t step);
+  Status run_exchange(const Exchange& exchange);
+
+  const Plan& plan() const { return *options.plan; }
+
+  SyncOptions options;
+  Transport& transport;
+  std::atomic<bool> cancelled{false};
+  std::unique_ptr<ComputeTasks> compute;
+  std::unique_ptr<PieceMemory> memory;
+  std::unique_ptr<PlanRunner> runner;
+  // By codec and parameter: asked for here, and bound.
+  std::vector<std::vector<double>> wanted, bound;
+  std::vector<double> shared;
+  std::vector<std::uint64_t> ends;
+  std::vector<ByteRange> parts;
+  std::optional<Error> failure;  // of an earlier step
+};
+
+Status SyncSession::Impl::check_parts() const {
+  if (options.plan == nullptr) return fail(ErrorKind::InvalidArgument, "no plan");
+  if (plan().world() != transport.world()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("a plan for {} ranks, the transport has {}", plan().world(),
+                            transport.world()));
+  }
+  for (const PlanTensor& tensor : plan().tensors) {
+    if (tensor.codec == kDense) continue;
+    if (tensor.codec >= options.programs.size() || options.programs[tensor.codec] == nullptr) {
+      return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
+    }
+  }
+  return check_plan(plan());
+}
+
+std::vector<CommonFact> SyncSession::Impl::common_facts() const {
+  std::vector<CommonFact> facts = {
+      {"payload format", std::to_string(kPayloadFormatVersion)},
+      {"the seed", std::to_string(options.seed)},
+  };
+  for (std::size_t i = 0; i < options.programs.size(); ++i) {
+    facts.push_back({"program", program_text(*options.programs[i])});
+    facts.push_back({"parameters of " + options.programs[i]->info().name,
+                     values_text(options.programs[i]->info(), wanted[i])});
+  }
+  for (const PlanTensor& tensor : plan().tensors) {
+    const std::string codec = tensor.codec == kDense ? "f32" : std::to_string(tensor.codec);
+    facts.push_back({"tensor", fmt::format("{} of {} x {}, codec {}", tensor.name, tensor.rows,
+                                           tensor.cols, codec)});
+  }
+  facts.push_back({"plan", fmt::format("{} in {} pieces, digest {:016x}", plan().name,
+                                       plan().pieces.size(), hash64(plan_to_json(plan())))});
+  return facts;
+}
+
+Status SyncSession::Impl::start() {
+  if (Status status = check_parts(); !status) return status;
+  for (const auto& program : options.programs) {
+    std::vector<double> values;
+    for (const ParamInfo& param : program->info().params) values.push_back(param.default_value);
+    shared.resize(shared.size() + values.size());
+    wanted.push_back(values);
+  }
+  bound = wanted;
+  const std::uint32_t world = transport.world(), rank = transport.rank();
+  if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
+  auto tasks = ComputeTasks::open(plan(), {options.programs, options.threads, world, rank,
+                                           options.seed, &cancelled});
+  if (!tasks) return tl::unexpected<Error>(tasks.error());
+  compute = std::move(*tasks);
+  auto made = PieceMemory::make(plan(), rank);
+  if (!made) return tl::unexpected<Error>(made.error());
+  memory = std::make_unique<PieceMemory>(std::move(*made));
+  runner = std::make_unique<PlanRunner>(
+      RunnerParts{plan(), transport, *compute, *memory, cancelled, options.timeout});
+  ends.resize(2 * std::size_t{world});
+  for (std::uint64_t r = 0; r < world; ++r) parts.push_back({16 * r, 16});
+  return Ok{};
+}
+
+Status SyncSession::Impl::check_tensors(std::span<const ConstTensorView> gradients,
+                                        std::span<const TensorView> updates) const {
+  const auto& tensors = plan().tensors;
+  if (gradients.size() != tensors.size() || updates.size() != tensors.size()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{} gradients and {} updates for {} tensors", gradients.size(),
+                            updates.size(), tensors.size()));
+  }
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    for (const auto& [data, dtype, elems] :
+         {std::tuple(gradients[t].data, gradients[t].dtype, gradients[t].num_elems),
+          std::tuple(static_cast<const void*>(updates[t].data), updates[t].dtype,
+                     updates[t].num_elems)}) {
+      Status status = check_tensor_dtype(dtype);
+      if (status && elems != tensors[t].num_elems()) {
+        status = fail(ErrorKind::InvalidArgument,
+                      fmt::format("{} elements, the plan has {}", elems, tensors[t].num_elems()));
+      }
+      if (status && data == nullptr && elems > 0) {
+        status = fail(ErrorKind::InvalidArgument, "a null tensor");
+      }
+      if (!status) {
+        return fail(status.error().kind, tensors[t].name + ": " + status.error().message);
+      }
+    }
+  }
+  return Ok{};
+}
+
+Status SyncSession::Impl::run_exchange(const Exchange& exchange) {
+  const auto ticket = transport.start(exchange);
+  if (!ticket) return tl::unexpected<Error>(ticket.error());
+  return wait_for(transport, *ticket, options.timeout);
+}
+
+// Only where there are parameters at all.
+Status SyncSession::Impl::share_parameters() {
+  if (shared.empty()) return Ok{};
+  auto next = shared.begin();
+  for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
+  Exchange exchange{ExchangeKind::Broadcast, kParameterRoot};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(shared.data()),
+                     shared.size() * sizeof(double)};
+  if (Status status = run_exchange(exchange); !status) return status;
+  return apply_parameters();
+}
+
+Status SyncSession::Impl::apply_parameters() {
+  auto next = shared.begin();
+  for (std::uint32_t codec = 0; codec < wanted.size(); ++codec) {
+    const auto& params = options.programs[codec]->info().params;
+    for (std::size_t i = 0; i < params.size(); ++i, ++next) {
+      wanted[codec][i] = *next;
+      if (bound[codec][i] == *next) continue;
+      if (Status status = compute->set_parameter(codec, params[i].name, *next); !status) {
+        return status;
+      }
+      bound[codec][i] = *next;
+    }
+  }
+  return Ok{};
+}
+
+Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
+  const std::uint64_t own[2] = {step, 1};
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
+  exchange.received = parts;
+  if (Status status = run_exchange(exchange); !status) return status;
+  for (std::size_t rank = 0; rank < transport.world(); ++rank) {
+    if (ends[2 * rank] == step) continue;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("rank {} was at step {}, rank {} at step {}", rank, ends[2 * rank],
+                            transport.rank(), step));
+  }
+  return Ok{};
+}
+
+Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
+                                   std::span<const TensorView> updates, std::uint64_t step) {
+  if (Status status = share_parameters(); !status) return status;
+  if (Status status = compute->begin_step(step); !status) return status;
+  memory->bind(gradients, updates);
+  Status status = runner->run();
+  if (status) status = agree_on_end(step);
+  if (!status) compute->take_back_step();
+  return status;
+}
+
+SyncSession::SyncSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SyncSession::~SyncSession() = default;
+
+Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& options,
+                                                       Transport& transport) {
+  auto impl = std::make_unique<Impl>(options, transport);
+  if (Status status = impl->start(); !status) {
+    transport.abandon(status.error());
+    return tl::unexpected<Error>(status.error());
+  }
+  return std::unique_ptr<SyncSession>(new SyncSession(std::move(impl)));
+}
+
+Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
+  if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
+  const ProgramInfo& info = impl_->options.programs[codec]->info();
+  ParameterValues values(info);
+  if (Status status = values.set(name, value); !status) return status;
+  const auto found = std::ranges::find(info.params, name, &ParamInfo::name);
+  impl_->wanted[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
+  return Ok{};
+}
+
+Status SyncSession::step(std::span<const ConstTensorView> gradients,
+                         std::span<const TensorView> updates, std::uint64_t step) {
+  if (impl_->failure) {
+    return fail(ErrorKind::Cancelled,
+                "an earlier step has failed: " + impl_->failure->message);
+  }
+  Status status = impl_->check_tensors(gradients, updates);
+  if (status) status = impl_->run_step(gradients, updates, step);
+  if (!status) {
+    impl_->failure = status.error();
+    impl_->transport.abandon(status.error());
+  }
+  return status;
+}
+
+const TaskTimes& SyncSession::times() const {
+  return impl_->runner->times();
+}
+
+void SyncSession::visit_states(
+    const std::function<void(const std::string& name, Session&)>& visit) {
+  impl_->compute->visit_states(visit);
+}
+
+}  // namespace cinch::rt

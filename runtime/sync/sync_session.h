@@ -1,0 +1,70 @@
+// Gradients of all ranks become the averaged update on every rank: one rank's door to a plan that
+// runs step by step over a transport.
+//
+//   auto session = SyncSession::open({.plan = plan, .programs = programs}, *transport);
+//   session->step(gradients, updates, step);    // on all ranks
+//
+// After a step that failed on some rank all ranks have an error, their states are those of the last
+// step that succeeded, and the session takes no more steps; a new one may be opened over a new
+// transport.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/collective/transport.h"
+#include "runtime/plan/plan.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/session/session.h"
+#include "runtime/sync/task_times.h"
+
+namespace cinch::rt {
+
+struct SyncOptions {
+  std::shared_ptr<const Plan> plan;
+  std::vector<std::shared_ptr<const LoadedProgram>> programs;  // by codec of the plan
+  std::uint32_t threads = 0;                                   // of this rank; 0: all of the machine
+  std::uint64_t seed = 0;
+  /// So long nothing may move before a step, or opening, fails.
+  std::chrono::milliseconds timeout{30000};
+};
+
+class SyncSession {
+ public:
+  /// Checks the plan, opens sessions, and compares with the other ranks: versions, plan, tensors,
+  /// programs, parameters, seed. All ranks call it. `transport` outlives the session. Errors:
+  /// InvalidArgument (a plan that check_plan refuses, programs that are not the plan's, ranks that
+  /// differ: on all of them, and says who has what), those of Session::open and the transport.
+  static Result<std::unique_ptr<SyncSession>> open(const SyncOptions& options,
+                                                   Transport& transport);
+  ~SyncSession();
+
+  /// Binds a run-time parameter of one program. What rank 0 has bound holds on all ranks from the
+  /// next step on. Errors: those of Session::set_parameter.
+  Status set_parameter(std::uint32_t codec, std::string_view name, double value);
+
+  /// One synchronisation; all ranks call it with the same step. `gradients` and `updates` by the
+  /// plan's tensors, f32, f16 or bf16; an update may be its gradient's memory. On success all
+  /// ranks hold the same bits. Errors name the rank, tensor and phase at fault: those of Session's
+  /// calls, Cancelled (another rank failed or has gone, nothing moved within the time-out, an
+  /// earlier step failed), InvalidArgument (other tensors than the plan's).
+  Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
+              std::uint64_t step);
+
+  /// Of the last step: when each task ran, and what it moved.
+  const TaskTimes& times() const;
+  /// The sessions that hold states, by "tensor@site" or "tensor#piece@site".
+  void visit_states(const std::function<void(const std::string& name, Session&)>& visit);
+
+ private:
+  struct Impl;
+  explicit SyncSession(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,100 @@
+// Bodies of task_times.h.
+#include "runtime/sync/task_times.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace cinch::rt {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMicroseconds = 1e6;
+
+const char* phase_name(const Task& task) {
+  return task.kind == TaskKind::Exchange ? exchange_kind_name(task.exchange)
+                                         : task_kind_name(task.kind);
+}
+
+// Exchanges overlap, and a thread of the trace may not: each goes to the first row that is free.
+class Rows {
+ public:
+  std::size_t row_of(const TaskTime& time) {
+    const auto found =
+        std::ranges::find_if(ends_, [&](double end) { return end <= time.begin; });
+    if (found == ends_.end()) {
+      ends_.push_back(time.end);
+      return ends_.size() - 1;
+    }
+    *found = time.end;
+    return static_cast<std::size_t>(found - ends_.begin());
+  }
+  std::size_t size() const { return ends_.size(); }
+
+ private:
+  std::vector<double> ends_;
+};
+
+json name_event(const char* what, std::uint32_t rank, std::size_t thread, const std::string& name) {
+  return {{"ph", "M"}, {"pid", rank}, {"tid", thread}, {"name", what}, {"args", {{"name", name}}}};
+}
+
+void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
+              json& events) {
+  events.push_back(name_event("process_name", rank, 0, "rank " + std::to_string(rank)));
+  events.push_back(name_event("thread_name", rank, 0, "compute"));
+  const auto& tasks = plan.ranks[rank].tasks;
+  std::vector<std::size_t> order(tasks.size());
+  for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
+  std::ranges::stable_sort(order, {}, [&](std::size_t t) { return times.tasks[t].begin; });
+  Rows network;
+  for (const std::size_t t : order) {
+    const TaskTime& time = times.tasks[t];
+    const bool is_network = tasks[t].lane() == Lane::Network;
+    const std::size_t thread = is_network ? 1 + network.row_of(time) : 0;
+    events.push_back({{"ph", "X"},
+                      {"pid", rank},
+                      {"tid", thread},
+                      {"name", phase_name(tasks[t])},
+                      {"cat", is_network ? "network" : "compute"},
+                      {"ts", (time.begin - start) * kMicroseconds},
+                      {"dur", (time.end - time.begin) * kMicroseconds},
+                      {"args",
+                       {{"task", t},
+                        {"what", describe_task(plan, tasks[t])},
+                        {"sent_bytes", time.sent_bytes}}}});
+  }
+  for (std::size_t row = 0; row < network.size(); ++row) {
+    events.push_back(name_event("thread_name", rank, 1 + row,
+                                row == 0 ? "network" : "network " + std::to_string(row + 1)));
+  }
+}
+
+}  // namespace
+
+std::vector<Phase> phases_of(const RankPlan& plan, const TaskTimes& times) {
+  std::vector<Phase> phases;
+  for (std::size_t t = 0; t < times.tasks.size(); ++t) {
+    const std::string name = phase_name(plan.tasks[t]);
+    auto found = std::ranges::find(phases, name, &Phase::name);
+    if (found == phases.end()) found = phases.insert(phases.end(), Phase{name});
+    found->seconds += times.tasks[t].end - times.tasks[t].begin;
+    found->sent_bytes += times.tasks[t].sent_bytes;
+    ++found->num_tasks;
+  }
+  return phases;
+}
+
+std::string trace_json(const Plan& plan, const std::vector<TaskTimes>& by_rank) {
+  json events = json::array();
+  double start = 0;
+  for (const TaskTimes& times : by_rank) {
+    if (!times.tasks.empty()) start = start == 0 ? times.begin : std::min(start, times.begin);
+  }
+  for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    if (!by_rank[rank].tasks.empty()) add_rank(plan, rank, by_rank[rank], start, events);
+  }
+  return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump();
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,78 @@
+// Bodies of transport_ranks.h.
+#include "runtime/sync/transport_ranks.h"
+
+#include <algorithm>
+
+namespace cinch::rt {
+namespace {
+
+ExchangeKind kind_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return ExchangeKind::AllGather;
+    case CollectiveKind::AllToAll:
+      return ExchangeKind::AllToAll;
+    case CollectiveKind::ReduceScatter:
+      return ExchangeKind::ReduceScatter;
+    case CollectiveKind::Broadcast:
+      return ExchangeKind::Broadcast;
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::None:
+      break;
+  }
+  return ExchangeKind::AllReduce;
+}
+
+}  // namespace
+
+Status TransportRanks::run(const Exchange& exchange) {
+  const auto ticket = transport_.start(exchange);
+  if (!ticket) return tl::unexpected<Error>(ticket.error());
+  return wait_for(transport_, *ticket, timeout_);
+}
+
+Result<RankStatus> TransportRanks::agree(RankStatus own) {
+  const std::uint32_t world = transport_.world();
+  statuses_.resize(world);
+  parts_.resize(world);
+  for (std::uint32_t rank = 0; rank < world; ++rank) parts_[rank] = {rank, 1};
+  const auto word = static_cast<std::uint8_t>(own);
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = std::span(&word, 1);
+  exchange.output = statuses_;
+  exchange.received = parts_;
+  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  const std::uint8_t worst = *std::ranges::max_element(statuses_);
+  if (worst > static_cast<std::uint8_t>(RankStatus::NonFinite)) {
+    return fail(ErrorKind::Internal, "a rank that is in no state");
+  }
+  return static_cast<RankStatus>(worst);
+}
+
+Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
+  Exchange exchange{kind_of(call.collective.kind)};
+  exchange.peer = call.collective.root;
+  exchange.reduction = call.collective.reduction;
+  exchange.dtype = call.dtype;
+  exchange.input = call.input;
+  exchange.output = call.output;
+  const std::uint32_t world = transport_.world();
+  const bool gathers = exchange.kind == ExchangeKind::AllGather;
+  const std::uint64_t part = gathers ? call.input.size() : call.input.size() / world;
+  for (std::uint32_t rank = 0; rank < world; ++rank) parts_[rank] = {rank * part, part};
+  exchange.sent = exchange.received = parts_;
+  return exchange;
+}
+
+Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
+  const auto all = agree(RankStatus::Good);
+  if (!all || *all != RankStatus::Good) return all;
+  const Exchange exchange = exchange_of(call);
+  if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {
+    std::ranges::copy(call.input, call.output.begin());
+  }
+  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  return RankStatus::Good;
+}
+
+}  // namespace cinch::rt
