@@ -14,7 +14,8 @@ namespace cinch::rt {
 
 class LoopbackTransport : public Transport {
  public:
-  LoopbackTransport(LoopbackWorld::Switch& ways, std::uint32_t rank) : switch_(ways), rank_(rank) {}
+  LoopbackTransport(LoopbackWorld::Switch& ways, std::uint32_t rank)
+      : switch_(ways), rank_(rank), num_sent_(ways.world()), num_received_(ways.world()) {}
   ~LoopbackTransport() override { switch_.leave(rank_); }
 
   std::string_view name() const override { return "loopback"; }
@@ -33,12 +34,13 @@ class LoopbackTransport : public Transport {
   struct Leg {
     bool is_sent = false;
     std::uint32_t peer = 0;
-    std::uint64_t number = 0;
+    std::uint64_t tag = 0;
   };
   // An exchange under way; its vectors keep their memory for the next one.
   struct Pending {
     bool is_used = false, is_over = false, gathers_next = false;
     Exchange exchange;
+    std::uint64_t tag = 0;  // of its messages
     std::vector<Leg> legs;  // those that have not ended
     std::vector<ByteRange> slices;
     std::vector<std::uint8_t> scratch;
@@ -59,6 +61,7 @@ class LoopbackTransport : public Transport {
   /// The ranks after this one, in a circle: so that no link has all messages at once.
   template <typename Visit>
   void visit_others(const Visit& visit) const;
+  std::uint64_t next_tag(const Exchange& exchange);
   void begin(Pending& pending);
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);
@@ -71,16 +74,20 @@ class LoopbackTransport : public Transport {
   LoopbackWorld::Switch& switch_;
   std::uint32_t rank_;
   std::uint64_t sent_bytes_ = 0, seen_ = 0;
-  std::deque<Pending> pending_;  // by ticket
+  std::uint64_t num_collectives_ = 0;
+  std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank
+  std::deque<Pending> pending_;                         // by ticket
 };
 
 void LoopbackTransport::send(Pending& pending, std::uint32_t to, Bytes bytes) {
-  pending.legs.push_back({true, to, switch_.send(rank_, to, bytes)});
+  switch_.send(rank_, to, pending.tag, bytes);
+  pending.legs.push_back({true, to, pending.tag});
   sent_bytes_ += bytes.size();
 }
 
 void LoopbackTransport::receive(Pending& pending, std::uint32_t from, Room room) {
-  pending.legs.push_back({false, from, switch_.receive(from, rank_, room)});
+  switch_.receive(from, rank_, pending.tag, room);
+  pending.legs.push_back({false, from, pending.tag});
 }
 
 template <typename Visit>
@@ -152,6 +159,15 @@ void LoopbackTransport::begin(Pending& pending) {
   }
 }
 
+// Messages are counted by way, collectives on their own: ranks start both in the same order. Two
+// tags for each, since an all-reduce has two rounds of messages.
+std::uint64_t LoopbackTransport::next_tag(const Exchange& exchange) {
+  constexpr std::uint64_t kCollective = std::uint64_t{1} << 63;
+  if (exchange.kind == ExchangeKind::Send) return 2 * num_sent_[exchange.peer]++;
+  if (exchange.kind == ExchangeKind::Receive) return 2 * num_received_[exchange.peer]++;
+  return kCollective | 2 * num_collectives_++;
+}
+
 Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
   if (Status status = check_exchange(exchange, rank_, world()); !status) {
     return tl::unexpected<Error>(status.error());
@@ -162,6 +178,7 @@ Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
   found->is_over = found->gathers_next = false;
   found->exchange = exchange;
   found->legs.clear();
+  found->tag = next_tag(exchange);
   begin(*found);
   return Ticket{static_cast<std::uint32_t>(found - pending_.begin())};
 }
@@ -170,8 +187,9 @@ Status LoopbackTransport::join(Pending& pending, std::span<const ByteRange> part
   const std::size_t own_bytes = parts[rank_].size;
   pending.inputs.clear();
   for (std::uint32_t rank = 0; rank < world(); ++rank) {
-    pending.inputs.push_back(rank == rank_ ? part(pending.exchange.input, parts[rank])
-                                           : Bytes(pending.scratch).subspan(rank * own_bytes, own_bytes));
+    pending.inputs.push_back(rank == rank_
+                                 ? part(pending.exchange.input, parts[rank])
+                                 : Bytes(pending.scratch).subspan(rank * own_bytes, own_bytes));
   }
   return join_arrays(pending.exchange.dtype, pending.exchange.reduction, pending.inputs, to);
 }
@@ -179,8 +197,8 @@ Status LoopbackTransport::join(Pending& pending, std::span<const ByteRange> part
 Result<bool> LoopbackTransport::move_legs(Pending& pending) {
   for (std::size_t i = 0; i < pending.legs.size();) {
     const Leg& leg = pending.legs[i];
-    const Result<bool> is_over = leg.is_sent ? switch_.is_taken(rank_, leg.peer, leg.number)
-                                             : switch_.take(leg.peer, rank_, leg.number);
+    const Result<bool> is_over = leg.is_sent ? switch_.is_taken(rank_, leg.peer, leg.tag)
+                                             : switch_.take(leg.peer, rank_, leg.tag);
     if (!is_over) return is_over;
     if (*is_over) {
       pending.legs[i] = pending.legs.back();
@@ -206,6 +224,7 @@ Result<bool> LoopbackTransport::advance(Pending& pending) {
   if (Status status = join(pending, pending.slices, own); !status) {
     return tl::unexpected<Error>(status.error());
   }
+  ++pending.tag;
   begin_gather(pending, own, pending.slices);
   return move_legs(pending);
 }

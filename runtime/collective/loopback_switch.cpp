@@ -10,8 +10,6 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::size_t kFirstRing = 8;
-
 tl::unexpected<Error> has_left(std::uint32_t rank) {
   return fail(ErrorKind::Cancelled, fmt::format("rank {} has left", rank));
 }
@@ -30,25 +28,23 @@ LoopbackWorld::Switch::Switch(std::uint32_t world, LinkShape shape)
       in_free_(world),
       ranks_(world) {}
 
-LoopbackWorld::Switch::Message& LoopbackWorld::Switch::message(Way& way, std::uint64_t number) {
-  if (way.ring.empty()) way.ring.resize(kFirstRing);
-  while (number - way.first >= way.ring.size()) {
-    std::vector<Message> larger(2 * way.ring.size());
-    for (std::uint64_t i = way.first; i < way.first + way.ring.size(); ++i) {
-      larger[i % larger.size()] = way.ring[i % way.ring.size()];
-    }
-    way.ring = std::move(larger);
-  }
-  return way.ring[number % way.ring.size()];
+LoopbackWorld::Switch::Message* LoopbackWorld::Switch::find(Way& way, std::uint64_t tag) {
+  const auto found = std::ranges::find(way, tag, &Message::tag);
+  return found == way.end() ? nullptr : &*found;
+}
+
+LoopbackWorld::Switch::Message& LoopbackWorld::Switch::find_or_add(Way& way, std::uint64_t tag) {
+  if (Message* const found = find(way, tag)) return *found;
+  way.push_back({.tag = tag});
+  return way.back();
 }
 
 LinkClock::time_point LoopbackWorld::Switch::arrival_of(std::uint32_t from, std::uint32_t to,
                                                         std::size_t bytes) {
   const LinkClock::time_point now = LinkClock::now();
   if (!shape_.is_shaped()) return now;
-  const auto on_link =
-      duration_of(shape_.bytes_per_second > 0 ? static_cast<double>(bytes) / shape_.bytes_per_second
-                                              : 0);
+  const auto on_link = duration_of(
+      shape_.bytes_per_second > 0 ? static_cast<double>(bytes) / shape_.bytes_per_second : 0);
   const LinkClock::time_point leaves = std::max(now, out_free_[from]);
   out_free_[from] = leaves + on_link;
   const auto reaches = std::max(leaves + duration_of(shape_.latency_seconds), in_free_[to]);
@@ -61,26 +57,20 @@ void LoopbackWorld::Switch::note_event() {
   changed_.notify_all();
 }
 
-std::uint64_t LoopbackWorld::Switch::send(std::uint32_t from, std::uint32_t to,
-                                          std::span<const std::uint8_t> bytes) {
+void LoopbackWorld::Switch::send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+                                 std::span<const std::uint8_t> bytes) {
   const std::lock_guard lock(mutex_);
-  Way& between = way(from, to);
-  Message& sent = message(between, between.num_sent);
+  Message& sent = find_or_add(way(from, to), tag);
   sent.bytes = bytes;
   sent.is_sent = true;
   sent.arrival = arrival_of(from, to, bytes.size());
   note_event();
-  return between.num_sent++;
 }
 
-std::uint64_t LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to,
-                                             std::span<std::uint8_t> room) {
+void LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+                                    std::span<std::uint8_t> room) {
   const std::lock_guard lock(mutex_);
-  Way& between = way(from, to);
-  Message& awaited = message(between, between.num_awaited);
-  awaited.room = room;
-  awaited.is_awaited = true;
-  return between.num_awaited++;
+  find_or_add(way(from, to), tag).room = room;
 }
 
 Status LoopbackWorld::Switch::check_fault() const {
@@ -88,19 +78,16 @@ Status LoopbackWorld::Switch::check_fault() const {
   return Ok{};
 }
 
-Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to,
-                                         std::uint64_t number) {
+Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, std::uint64_t tag) {
   std::unique_lock lock(mutex_);
   if (Status status = check_fault(); !status) return tl::unexpected<Error>(status.error());
-  Way& between = way(from, to);
-  if (number < between.first) return true;
-  const Message found = message(between, number);
+  // The receiver has begun it, and nobody but the receiver ends it.
+  const Message found = *find(way(from, to), tag);
   if (!found.is_sent && ranks_[from].has_left) return has_left(from);
   if (!found.is_sent || LinkClock::now() < found.arrival) return false;
   if (found.bytes.size() != found.room.size()) {
-    return fail(ErrorKind::Internal,
-                fmt::format("rank {} sends {} bytes where rank {} expects {}", from,
-                            found.bytes.size(), to, found.room.size()));
+    return fail(ErrorKind::Internal, fmt::format("rank {} sends {} bytes where rank {} expects {}",
+                                                 from, found.bytes.size(), to, found.room.size()));
   }
   ++ranks_[from].num_copied_from;
   lock.unlock();
@@ -109,20 +96,17 @@ Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to,
   }
   lock.lock();
   --ranks_[from].num_copied_from;
-  message(between, number).is_taken = true;
-  while (between.first < between.num_awaited && message(between, between.first).is_taken) {
-    message(between, between.first) = Message();
-    ++between.first;
-  }
+  Way& between = way(from, to);
+  *find(between, tag) = between.back();
+  between.pop_back();
   note_event();
   return true;
 }
 
 Result<bool> LoopbackWorld::Switch::is_taken(std::uint32_t from, std::uint32_t to,
-                                             std::uint64_t number) {
+                                             std::uint64_t tag) {
   const std::lock_guard lock(mutex_);
-  Way& between = way(from, to);
-  if (number < between.first || message(between, number).is_taken) return true;
+  if (find(way(from, to), tag) == nullptr) return true;
   if (Status status = check_fault(); !status) return tl::unexpected<Error>(status.error());
   if (ranks_[to].has_left) return has_left(to);
   return false;
@@ -145,10 +129,7 @@ void LoopbackWorld::Switch::leave(std::uint32_t rank) {
 
 void LoopbackWorld::Switch::withdraw(std::uint32_t rank, std::unique_lock<std::mutex>& lock) {
   for (std::uint32_t to = 0; to < world_; ++to) {
-    Way& between = way(rank, to);
-    for (std::uint64_t i = between.first; i < between.num_sent; ++i) {
-      message(between, i).is_sent = false;
-    }
+    for (Message& message : way(rank, to)) message.is_sent = false;
   }
   note_event();
   changed_.wait(lock, [&] { return ranks_[rank].num_copied_from == 0; });

@@ -21,15 +21,17 @@ class LoopbackWorld::Switch {
 
   std::uint32_t world() const { return world_; }
 
-  /// Both give the number of the message on its way between two ranks, counted from 0.
-  std::uint64_t send(std::uint32_t from, std::uint32_t to, std::span<const std::uint8_t> bytes);
-  std::uint64_t receive(std::uint32_t from, std::uint32_t to, std::span<std::uint8_t> room);
+  /// Sender and receiver find each other by the tag, which is that of one message between them.
+  void send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+            std::span<const std::uint8_t> bytes);
+  void receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
+               std::span<std::uint8_t> room);
 
   /// Copies what has arrived for the receiver, whose thread calls this. Was the message taken?
   /// Errors: Internal (sender and receiver know different sizes), that of abandon.
-  Result<bool> take(std::uint32_t from, std::uint32_t to, std::uint64_t number);
-  /// Was the message taken by its receiver? Errors: that of abandon.
-  Result<bool> is_taken(std::uint32_t from, std::uint32_t to, std::uint64_t number);
+  Result<bool> take(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
+  /// Was the message, which the caller has sent, taken by its receiver? Errors: that of abandon.
+  Result<bool> is_taken(std::uint32_t from, std::uint32_t to, std::uint64_t tag);
 
   /// Both return when no one copies from the rank's memory any more.
   void abandon(std::uint32_t rank, const Error& why);
@@ -40,18 +42,16 @@ class LoopbackWorld::Switch {
   std::uint64_t num_events();
 
  private:
-  // A message that one side or both have begun.
+  // A message that one side or both have begun, until it is taken.
   struct Message {
+    std::uint64_t tag = 0;
     std::span<const std::uint8_t> bytes;
     std::span<std::uint8_t> room;
-    bool is_sent = false, is_awaited = false, is_taken = false;
+    bool is_sent = false;
     LinkClock::time_point arrival;
   };
-  // Messages from one rank to another, those before `first` taken. A ring that grows.
-  struct Way {
-    std::uint64_t first = 0, num_sent = 0, num_awaited = 0;
-    std::vector<Message> ring;
-  };
+  // Messages from one rank to another: as few as there are exchanges at once.
+  using Way = std::vector<Message>;
 
   struct Rank {
     bool has_left = false;
@@ -59,7 +59,8 @@ class LoopbackWorld::Switch {
   };
 
   Way& way(std::uint32_t from, std::uint32_t to) { return ways_[from * world_ + to]; }
-  Message& message(Way& way, std::uint64_t number);
+  static Message* find(Way& way, std::uint64_t tag);
+  static Message& find_or_add(Way& way, std::uint64_t tag);
   LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
   void note_event();
   Status check_fault() const;

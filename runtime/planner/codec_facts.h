@@ -1,0 +1,14 @@
+// What a planner must know of a compiled program.
+#pragma once
+#include <memory>
+
+#include "runtime/planner/planner.h"
+#include "runtime/session/loaded_program.h"
+
+namespace cinch::rt {
+
+/// Payloads are bounded with the parameters' defaults, at `step`. The program outlives the facts.
+CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
+                       std::uint64_t step = 0);
+
+}  // namespace cinch::rt

@@ -1,0 +1,87 @@
+// Bodies of sync_ranks.h.
+#include "tests/collective/sync_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/programs/harness/compile.h"
+#include "tests/programs/harness/gradients.h"
+
+namespace cinch::testing {
+
+std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expression) {
+  static std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> made;
+  auto& program = made[expression];
+  if (program != nullptr) return program;
+  const auto text =
+      make_program("composed",
+                   "import std.wrap\nimport std.sign\nimport std.sparsify\nimport std.quantize\n"
+                   "import std.lowrank\ncompressor composed = " +
+                       expression + "\n");
+  const auto compiled = compile(*text);
+  EXPECT_TRUE(compiled) << expression << ": " << (compiled ? "" : compiled.error());
+  if (!compiled) return nullptr;
+  const auto loaded = load_for(compiled->kernels, architectures().present.back());
+  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
+  program = loaded ? *loaded : nullptr;
+  return program;
+}
+
+Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step) {
+  Tensors gradients;
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    gradients.push_back(
+        make_gradient(DataKind::Normal, plan.tensors[t].num_elems(), 1000 * step + 10 * rank + t));
+  }
+  return gradients;
+}
+
+void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
+               const std::function<void(const RankBody&)>& body) {
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < num_ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto transport = world.transport(rank);
+      body({*transport, rank});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+rt::Status step_on(rt::SyncSession& session, const Tensors& gradients, Tensors& updates,
+                   std::uint64_t step) {
+  updates.clear();
+  for (const auto& gradient : gradients) updates.emplace_back(gradient.size());
+  const std::vector<rt::ConstTensorView> from(gradients.begin(), gradients.end());
+  const std::vector<rt::TensorView> to(updates.begin(), updates.end());
+  return session.step(from, to, step);
+}
+
+std::vector<StepResult> run_steps(const SyncCase& one_case) {
+  const std::uint32_t num_ranks = one_case.plan->world();
+  std::vector<StepResult> results(one_case.num_steps);
+  for (StepResult& result : results) {
+    result.updates.resize(num_ranks);
+    result.errors.resize(num_ranks);
+  }
+  rt::LoopbackWorld world(num_ranks, one_case.shape);
+  run_ranks(world, num_ranks, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(
+        {.plan = one_case.plan, .programs = one_case.programs, .threads = 1, .seed = one_case.seed},
+        own.transport);
+    for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
+      StepResult& result = results[step];
+      if (!session) {
+        result.errors[own.rank] = session.error().message;
+        continue;
+      }
+      const rt::Status status = step_on(**session, make_gradients(*one_case.plan, own.rank, step),
+                                        result.updates[own.rank], step);
+      if (!status) result.errors[own.rank] = status.error().message;
+    }
+  });
+  return results;
+}
+
+}  // namespace cinch::testing

@@ -1,0 +1,53 @@
+// Ranks of one synchronisation as threads over loopback, for tests.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/collective/loopback.h"
+#include "runtime/planner/planner.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/sync/sync_session.h"
+
+namespace cinch::testing {
+
+using Programs = std::vector<std::shared_ptr<const rt::LoadedProgram>>;
+using Tensors = std::vector<std::vector<float>>;
+
+/// Compiled once per process. "topk(ratio: 0.1)": any expression over the standard library.
+std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expression);
+
+/// Gradients of one rank and step: the same for the same arguments.
+Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step);
+
+/// A session of one rank, and what it is asked to do: `body` runs on a thread for each rank.
+struct RankBody {
+  rt::Transport& transport;
+  std::uint32_t rank;
+};
+void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
+               const std::function<void(const RankBody&)>& body);
+
+/// Updates by tensor of one step on every rank, by rank; a failed rank gives none and its error.
+struct StepResult {
+  std::vector<Tensors> updates;
+  std::vector<std::string> errors;
+};
+
+struct SyncCase {
+  std::shared_ptr<const rt::Plan> plan;
+  Programs programs;
+  rt::LinkShape shape;
+  std::uint64_t num_steps = 2;
+  std::uint64_t seed = 17;
+};
+/// All steps, by step.
+std::vector<StepResult> run_steps(const SyncCase& one_case);
+
+/// What a step does to tensors of f32.
+rt::Status step_on(rt::SyncSession& session, const Tensors& gradients, Tensors& updates,
+                   std::uint64_t step);
+
+}  // namespace cinch::testing
