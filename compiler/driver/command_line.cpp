@@ -405,15 +405,91 @@ void add_completion(Registry& registry) {
   command->footer("Example: source <(cinch completion bash)");
 }
 
-void add_not_offered(Registry& registry) {
-  for (const char* name : {"sync"}) {
-    CLI::App* command = registry.app.add_subcommand(name, "not in this version");
-    command->group("");
-    command->allow_extras();
-    command->callback([action = &registry.action, name = std::string(name)] {
-      *action = [name] { return run_not_offered(name); };
-    });
-  }
+void add_sync_transport(CLI::App* command, SyncCommandOptions& options) {
+  command->add_option("--transport", options.transport, "how ranks reach each other")
+      ->check(CLI::IsMember({"loopback", "mpi", "nccl"}))
+      ->capture_default_str();
+  command
+      ->add_option("--ranks", options.ranks,
+                   "number of ranks; 0: as many as inputs, or as were launched")
+      ->check(at_least(0, 1024))
+      ->capture_default_str();
+  command->add_option("--latency", options.latency_us, "of loopback's links; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("MICROSECONDS");
+  command
+      ->add_option("--bandwidth", options.megabits_per_second,
+                   "of loopback's links; 0: that of memory")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("MBIT/S");
+  command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS")
+      ->capture_default_str();
+}
+
+void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
+  command
+      ->add_option("--plan", options.plan, "auto, allreduce, allgather, two_shot, ring, ps or tree")
+      ->capture_default_str();
+  command->add_option("--servers", options.servers, "ranks that serve in plan ps")->delimiter(',');
+  command
+      ->add_option("--piece-bytes", options.piece_bytes,
+                   "of the gradient, encoded and sent at a time")
+      ->check(at_least(1024))
+      ->capture_default_str();
+  command
+      ->add_option("--lengths", options.lengths,
+                   "of payloads whose length is known late: padded, exchanged or auto")
+      ->check(CLI::IsMember({"auto", "padded", "exchanged"}))
+      ->capture_default_str();
+  command->add_flag("--explain", options.explain, "prints the plan of rank 0 and runs nothing");
+  command->add_option("--save-plan", options.save_plan, "writes the plan as JSON")
+      ->type_name("FILE");
+}
+
+void add_sync(Registry& registry) {
+  auto options = std::make_shared<SyncCommandOptions>();
+  CLI::App* command =
+      registry.add("sync", "averages gradients over ranks by a plan", run_sync_command, options);
+  command
+      ->add_option("program", options->program.program,
+                   "a path, path:name, a name of the standard library, or none")
+      ->required()
+      ->type_name("PROGRAM");
+  add_bindings(command, options->program.bindings);
+  add_states(command, options->program.states);
+  add_execution(command, options->execution);
+  command
+      ->add_option("--input", options->inputs,
+                   "a gradient for each rank, or one name in which %r is the rank")
+      ->required()
+      ->type_name("G.npy");
+  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+      ->check(CLI::IsMember({"bf16"}));
+  add_sync_transport(command, *options);
+  add_sync_plan(command, *options);
+  command->add_option("--steps", options->num_steps, "how often, each time with the same gradient")
+      ->check(at_least(1))
+      ->capture_default_str();
+  command->add_option("--step", options->step, "number of the first step")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of random draws")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command
+      ->add_option("--repeat-to", options->repeat_to_bytes,
+                   "repeats the gradient up to this many bytes")
+      ->check(at_least(0))
+      ->type_name("BYTES");
+  command->add_option("--output", options->output, "keeps the update of the last step")
+      ->type_name("X.npy");
+  command->add_option("--trace", options->trace, "writes a timeline of the last step for Perfetto")
+      ->type_name("FILE");
+  add_json(command, options->json);
+  command->footer(
+      "Example: cinch sync dgc --input a.npy b.npy c.npy d.npy --plan two_shot --trace sync.json");
 }
 
 // Where a sub-command must stand, a word that is none: CLI11 only says that one is missing.
@@ -463,7 +539,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_tune(registry);
   add_cache(registry);
   add_completion(registry);
-  add_not_offered(registry);
+  add_sync(registry);
   refuse_unknown_command(app, "cinch", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);

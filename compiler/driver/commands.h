@@ -22,7 +22,6 @@ ExitCode run_verify(const VerifyOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
-// sync: a name that this version does not offer yet.
-ExitCode run_not_offered(const std::string& command);
+ExitCode run_sync_command(const SyncCommandOptions& options);
 
 }  // namespace cinch::driver

@@ -35,7 +35,8 @@ CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std:
                                        std::int64_t cols) -> Result<std::uint64_t> {
     const ProgramInfo& of = program->info();
     const TensorFacts tensor = facts_for(of, {rows, cols, world});
-    const HostEnv env = host_env(tensor, ParameterValues(of), step);
+    const ParameterValues parameters(of);
+    const HostEnv env = host_env(tensor, parameters, step);
     const auto layout = payload_bound_layout(of, env);
     if (!layout) return tl::unexpected<Error>(layout.error());
     return static_cast<std::uint64_t>(layout->size_bytes);

@@ -11,6 +11,8 @@ namespace {
 constexpr std::uint64_t kElementBytes = 4;
 // Cuts of large tensors lie at multiples of this: whole tiles of kernels.
 constexpr std::int64_t kCutElements = 1024;
+// A tensor that gives each owner so much is shared out; smaller ones go with others.
+constexpr std::uint64_t kSharedBytes = 16 << 10;
 
 class Layout {
  public:
@@ -39,7 +41,9 @@ class Layout {
   bool must_be_alone(std::uint32_t index) const {
     const std::uint32_t codec = tensor(index).codec;
     const bool has_sync = codec != kDense && request_.codecs[codec].has_sync;
-    return has_sync || gradient_bytes(index) >= request_.piece_bytes;
+    const bool is_shared =
+        num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
+    return has_sync || is_shared || gradient_bytes(index) >= request_.piece_bytes;
   }
 
   Result<std::uint64_t> bound(std::uint32_t index, std::int64_t num_elems) const {
@@ -47,8 +51,7 @@ class Layout {
     if (of.codec == kDense) return kElementBytes * static_cast<std::uint64_t>(num_elems);
     const CodecFacts& codec = request_.codecs[of.codec];
     if (codec.has_sync) return 0;
-    return num_elems == of.num_elems() ? codec.bound(of.rows, of.cols)
-                                       : codec.bound(num_elems, 1);
+    return num_elems == of.num_elems() ? codec.bound(of.rows, of.cols) : codec.bound(num_elems, 1);
   }
 
   Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
@@ -108,8 +111,8 @@ class Layout {
       const std::int64_t last = begin + cut_at(end - begin, i + 1, num);
       const bool is_empty = first == last && !(i == 0 && begin == end);
       if (is_empty) continue;
-      const Status status = add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first,
-                                      last - first);
+      const Status status =
+          add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first, last - first);
       if (!status) return status;
     }
     return Ok{};

@@ -69,7 +69,9 @@ struct SyncSession::Impl {
   // By codec and parameter: asked for here, and bound.
   std::vector<std::vector<double>> wanted, bound;
   std::vector<double> shared;
-  std::vector<std::uint64_t> ends;
+  std::atomic<bool> asks_to_stop{false};
+  bool is_stopping = false;
+  std::vector<std::uint64_t> ends;  // of each rank: its step, and whether it asks to stop
   std::vector<ByteRange> parts;
   std::optional<Error> failure;  // of an earlier step
 };
@@ -77,9 +79,8 @@ struct SyncSession::Impl {
 Status SyncSession::Impl::check_parts() const {
   if (options.plan == nullptr) return fail(ErrorKind::InvalidArgument, "no plan");
   if (plan().world() != transport.world()) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("a plan for {} ranks, the transport has {}", plan().world(),
-                            transport.world()));
+    return fail(ErrorKind::InvalidArgument, fmt::format("a plan for {} ranks, the transport has {}",
+                                                        plan().world(), transport.world()));
   }
   for (const PlanTensor& tensor : plan().tensors) {
     if (tensor.codec == kDense) continue;
@@ -121,8 +122,8 @@ Status SyncSession::Impl::start() {
   bound = wanted;
   const std::uint32_t world = transport.world(), rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
-  auto tasks = ComputeTasks::open(plan(), {options.programs, options.threads, world, rank,
-                                           options.seed, &cancelled});
+  auto tasks = ComputeTasks::open(
+      plan(), {options.programs, options.threads, world, rank, options.seed, &cancelled});
   if (!tasks) return tl::unexpected<Error>(tasks.error());
   compute = std::move(*tasks);
   auto made = PieceMemory::make(plan(), rank);
@@ -199,13 +200,14 @@ Status SyncSession::Impl::apply_parameters() {
 }
 
 Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
-  const std::uint64_t own[2] = {step, 1};
+  const std::uint64_t own[2] = {step, asks_to_stop ? 1U : 0U};
   Exchange exchange{ExchangeKind::AllGather};
   exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
   exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
   exchange.received = parts;
   if (Status status = run_exchange(exchange); !status) return status;
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
+    if (ends[2 * rank + 1] != 0) is_stopping = true;
     if (ends[2 * rank] == step) continue;
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("rank {} was at step {}, rank {} at step {}", rank, ends[2 * rank],
@@ -251,8 +253,7 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
 Status SyncSession::step(std::span<const ConstTensorView> gradients,
                          std::span<const TensorView> updates, std::uint64_t step) {
   if (impl_->failure) {
-    return fail(ErrorKind::Cancelled,
-                "an earlier step has failed: " + impl_->failure->message);
+    return fail(ErrorKind::Cancelled, "an earlier step has failed: " + impl_->failure->message);
   }
   Status status = impl_->check_tensors(gradients, updates);
   if (status) status = impl_->run_step(gradients, updates, step);
@@ -261,6 +262,14 @@ Status SyncSession::step(std::span<const ConstTensorView> gradients,
     impl_->transport.abandon(status.error());
   }
   return status;
+}
+
+void SyncSession::ask_to_stop() {
+  impl_->asks_to_stop = true;
+}
+
+bool SyncSession::is_asked_to_stop() const {
+  return impl_->is_stopping;
 }
 
 const TaskTimes& SyncSession::times() const {

@@ -28,7 +28,7 @@ namespace cinch::rt {
 struct SyncOptions {
   std::shared_ptr<const Plan> plan;
   std::vector<std::shared_ptr<const LoadedProgram>> programs;  // by codec of the plan
-  std::uint32_t threads = 0;                                   // of this rank; 0: all of the machine
+  std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
   /// So long nothing may move before a step, or opening, fails.
   std::chrono::milliseconds timeout{30000};
@@ -55,6 +55,12 @@ class SyncSession {
   /// earlier step failed), InvalidArgument (other tensors than the plan's).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
+
+  /// Asks all ranks to end after the next step: whoever gets a signal lets the others know, and
+  /// none is left waiting. From any thread.
+  void ask_to_stop();
+  /// Had some rank asked by the last step? The same on all ranks.
+  bool is_asked_to_stop() const;
 
   /// Of the last step: when each task ran, and what it moved.
   const TaskTimes& times() const;

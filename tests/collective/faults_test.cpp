@@ -1,1 +1,333 @@
+// Ranks that disagree, fail, hang, die or send garbage: every rank gets an error in time, states
+// are those of the last step that succeeded, and others can go on in the same process.
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/planner/codec_facts.h"
+#include "tests/collective/faulty_transport.h"
+#include "tests/collective/sync_ranks.h"
+
+namespace cinch::testing {
+namespace {
+
+constexpr std::chrono::milliseconds kTimeout{300};
+
+SyncCase make_case(const std::string& program, std::string_view plan, std::uint32_t world,
+                   std::int64_t elements = 5000) {
+  SyncCase made;
+  rt::PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.piece_bytes = 8192;
+  request.lengths = rt::LengthPolicy::Exchanged;
+  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
+  if (!program.empty()) {
+    made.programs = {library_program(program)};
+    request.codecs = {rt::codec_facts(made.programs[0], world)};
+  }
+  request.tensors = {{"fc1", elements, 1, codec}, {"fc2", 11, 1, codec}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+rt::SyncOptions options_of(const SyncCase& from) {
+  return {.plan = from.plan,
+          .programs = from.programs,
+          .threads = 1,
+          .seed = from.seed,
+          .timeout = kTimeout};
+}
+
+using States = std::map<std::string, std::vector<std::uint8_t>>;
+
+States states_of(rt::SyncSession& session) {
+  States states;
+  session.visit_states(
+      [&](const std::string& name, rt::Session& of) { states[name] = of.states_as_bytes(); });
+  return states;
+}
+
+// ---- agreement ----
+
+// Opens sessions whose options `change` makes different on rank 2; the errors by rank.
+std::vector<std::string> errors_of_opening(const SyncCase& common,
+                                           const std::function<void(rt::SyncOptions&)>& change) {
+  std::vector<std::string> errors(3);
+  rt::LoopbackWorld world(3);
+  run_ranks(world, 3, [&](const RankBody& own) {
+    rt::SyncOptions options = options_of(common);
+    if (own.rank == 2) change(options);
+    const auto session = rt::SyncSession::open(options, own.transport);
+    if (!session) errors[own.rank] = session.error().message;
+  });
+  return errors;
+}
+
+void expect_everywhere(const std::vector<std::string>& errors, const std::string& text) {
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find(text), std::string::npos) << '"' << error << '"';
+  }
+}
+
+TEST(Agreement, EqualRanksOpen) {
+  const SyncCase common = make_case("ef_sign", "two_shot", 3);
+  const auto errors = errors_of_opening(common, [](rt::SyncOptions&) {});
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+}
+
+TEST(Agreement, EveryRankLearnsWhoHasWhat) {
+  const SyncCase common = make_case("topk(ratio: 0.1)", "two_shot", 3);
+  const auto errors = errors_of_opening(common, [](rt::SyncOptions& options) { options.seed = 4; });
+  expect_everywhere(errors, "rank 2 has the seed 4");
+  expect_everywhere(errors, "ranks 0, 1 have the seed 17");
+}
+
+TEST(Agreement, FindsOtherProgramsTensorsAndPlans) {
+  const SyncCase common = make_case("ef_sign", "two_shot", 3);
+  expect_everywhere(
+      errors_of_opening(
+          common, [](rt::SyncOptions& options) { options.programs = {library_program("onebit")}; }),
+      "rank 2 has program");
+  const SyncCase longer = make_case("ef_sign", "two_shot", 3, 5001);
+  expect_everywhere(
+      errors_of_opening(common, [&](rt::SyncOptions& options) { options.plan = longer.plan; }),
+      "rank 2 has tensor fc1 of 5001 x 1");
+  const SyncCase ring = make_case("ef_sign", "ring", 3);
+  expect_everywhere(
+      errors_of_opening(common, [&](rt::SyncOptions& options) { options.plan = ring.plan; }),
+      "rank 2 has plan ring");
+}
+
+TEST(Agreement, ARankThatCannotOpenTellsTheOthers) {
+  const SyncCase common = make_case("ef_sign", "two_shot", 3);
+  const auto errors =
+      errors_of_opening(common, [](rt::SyncOptions& options) { options.programs.clear(); });
+  EXPECT_EQ(errors[2], "fc1: no such program");
+  EXPECT_NE(errors[0].find("rank 2 gave up: fc1: no such program"), std::string::npos);
+}
+
+TEST(Agreement, ParametersAreThoseOfRankZero) {
+  const SyncCase common = make_case("threshold(tau: 0.5)", "allgather", 2);
+  const rt::ProgramInfo& info = common.programs[0]->info();
+  ASSERT_TRUE(info.params.empty());  // bound by the expression: nothing is left to set
+  const SyncCase open = make_case("error_feedback(threshold)", "allgather", 2);
+  ASSERT_FALSE(open.programs[0]->info().params.empty());
+  const std::string name = open.programs[0]->info().params[0].name;
+  std::vector<Tensors> updates(2), others(2);
+  rt::LoopbackWorld world(2);
+  run_ranks(world, 2, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(options_of(open), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    const Tensors gradients = make_gradients(*open.plan, own.rank, 0);
+    ASSERT_TRUE(step_on(**session, gradients, others[own.rank], 0));
+    if (own.rank == 0) ASSERT_TRUE((*session)->set_parameter(0, name, 1000));
+    EXPECT_FALSE((*session)->set_parameter(0, "nothing", 1));
+    EXPECT_FALSE((*session)->set_parameter(1, name, 1));
+    ASSERT_TRUE(step_on(**session, gradients, updates[own.rank], 1));
+  });
+  EXPECT_EQ(updates[0], updates[1]);
+  // Nothing is above the new threshold on either rank.
+  for (const auto& tensor : updates[0]) {
+    EXPECT_TRUE(std::ranges::all_of(tensor, [](float x) { return x == 0; }));
+  }
+  EXPECT_NE(others[0], updates[0]);
+}
+
+// ---- faults in a step ----
+
+struct FaultRun {
+  std::vector<std::string> errors;  // by rank, of the step with the fault
+  bool has_struck = false;
+};
+
+// Step 0 is sound; in step 1 rank 1's exchange number `at` has the fault.
+FaultRun run_fault(const SyncCase& one_case, FaultKind kind, std::uint64_t at) {
+  const std::uint32_t num_ranks = one_case.plan->world();
+  FaultRun run;
+  run.errors.resize(num_ranks);
+  rt::LoopbackWorld world(num_ranks);
+  run_ranks(world, num_ranks, [&](const RankBody& own) {
+    FaultyTransport transport(own.transport);
+    auto session = rt::SyncSession::open(options_of(one_case), transport);
+    ASSERT_TRUE(session) << session.error().message;
+    Tensors updates;
+    ASSERT_TRUE(step_on(**session, make_gradients(*one_case.plan, own.rank, 0), updates, 0));
+    const States before = states_of(**session);
+    if (own.rank == 1) transport.arm(kind, at);
+    const rt::Status status =
+        step_on(**session, make_gradients(*one_case.plan, own.rank, 1), updates, 1);
+    if (own.rank == 1) run.has_struck = transport.has_struck();
+    if (status) return;
+    run.errors[own.rank] = status.error().message;
+    EXPECT_EQ(states_of(**session), before) << "rank " << own.rank;
+    const rt::Status later =
+        step_on(**session, make_gradients(*one_case.plan, own.rank, 2), updates, 2);
+    ASSERT_FALSE(later);
+    EXPECT_NE(later.error().message.find("an earlier step has failed"), std::string::npos);
+  });
+  return run;
+}
+
+const char* fault_name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::Fails:
+      return "fails";
+    case FaultKind::FailsLater:
+      return "fails later";
+    case FaultKind::Hangs:
+      return "hangs";
+    case FaultKind::Late:
+      return "is late";
+    case FaultKind::Garbage:
+      return "garbage";
+    case FaultKind::None:
+      break;
+  }
+  return "none";
+}
+
+class EachPlanWithFaults : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(EachPlanWithFaults, EndsOnAllRanks) {
+  const SyncCase one_case = make_case("ef_sign", GetParam(), 3);
+  for (const FaultKind kind : {FaultKind::Fails, FaultKind::FailsLater, FaultKind::Hangs}) {
+    for (std::uint64_t at = 0;; at += kind == FaultKind::Hangs ? 5 : 1) {
+      const FaultRun run = run_fault(one_case, kind, at);
+      if (!run.has_struck) {
+        EXPECT_GT(at, 0u);
+        break;
+      }
+      for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        const std::string& error = run.errors[rank];
+        const std::string where = std::string(GetParam()) + " " + fault_name(kind) + " at " +
+                                  std::to_string(at) + ", rank " + std::to_string(rank);
+        ASSERT_NE(error, "") << where;
+        // The others are told whose fault it is, and in which phase of which tensor.
+        if (rank == 1 || kind == FaultKind::Hangs) continue;
+        EXPECT_NE(error.find("rank 1 gave up"), std::string::npos) << where << ": " << error;
+        EXPECT_NE(error.find("on fire"), std::string::npos) << where << ": " << error;
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(EachPlanWithFaults, LateRanksAreWaitedFor) {
+  const SyncCase one_case = make_case("ef_sign", GetParam(), 3);
+  for (std::uint64_t at = 0; at < 4; ++at) {
+    const FaultRun run = run_fault(one_case, FaultKind::Late, at);
+    for (const std::string& error : run.errors) {
+      EXPECT_EQ(error, "") << GetParam() << " at " << at;
+    }
+  }
+}
+
+TEST_P(EachPlanWithFaults, GarbageIsFound) {
+  const SyncCase one_case = make_case("topk(ratio: 0.1)", GetParam(), 3);
+  const FaultRun run = run_fault(one_case, FaultKind::Garbage, 1);
+  for (const std::string& error : run.errors) EXPECT_NE(error, "") << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, EachPlanWithFaults,
+                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(Faults, ASilentRankIsNamed) {
+  const SyncCase one_case = make_case("ef_sign", "allgather", 3);
+  std::vector<std::string> errors(3);
+  std::mutex mutex;
+  rt::LoopbackWorld world(3);
+  run_ranks(world, 3, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(options_of(one_case), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    // Rank 2 does something else for longer than the others wait.
+    if (own.rank == 2) return std::this_thread::sleep_for(4 * kTimeout);
+    Tensors updates;
+    const rt::Status status =
+        step_on(**session, make_gradients(*one_case.plan, own.rank, 0), updates, 0);
+    ASSERT_FALSE(status);
+    const std::lock_guard lock(mutex);
+    errors[own.rank] = status.error().message;
+  });
+  EXPECT_NE((errors[0] + errors[1]).find("all_gather of fc1"), std::string::npos) << errors[0];
+  EXPECT_NE((errors[0] + errors[1]).find("waits for rank 2"), std::string::npos) << errors[0];
+}
+
+TEST(Faults, ARankThatDiesEndsTheStepOfTheOthers) {
+  for (const std::string_view plan : {"allgather", "two_shot", "ring", "ps", "tree"}) {
+    const SyncCase one_case = make_case("ef_sign", plan, 4);
+    rt::LoopbackWorld world(4);
+    run_ranks(world, 4, [&](const RankBody& own) {
+      auto session = rt::SyncSession::open(options_of(one_case), own.transport);
+      ASSERT_TRUE(session) << session.error().message;
+      if (own.rank == 3) return;
+      Tensors updates;
+      const rt::Status status =
+          step_on(**session, make_gradients(*one_case.plan, own.rank, 0), updates, 0);
+      ASSERT_FALSE(status) << plan;
+      EXPECT_EQ(status.error().kind, rt::ErrorKind::Cancelled) << status.error().message;
+    });
+    // Three ranks go on.
+    SyncCase fewer = make_case("ef_sign", plan, 3);
+    fewer.num_steps = 1;
+    const auto results = run_steps(fewer);
+    for (const std::string& error : results[0].errors) EXPECT_EQ(error, "") << plan;
+  }
+}
+
+TEST(Faults, DifferentStepsAreFound) {
+  const SyncCase one_case = make_case("ef_sign", "allgather", 2);
+  rt::LoopbackWorld world(2);
+  run_ranks(world, 2, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(options_of(one_case), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    const States before = states_of(**session);
+    Tensors updates;
+    const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
+    const rt::Status status = step_on(**session, gradients, updates, own.rank);
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("step"), std::string::npos);
+    EXPECT_EQ(states_of(**session), before);
+  });
+}
+
+TEST(Faults, OtherTensorsAreRefused) {
+  const SyncCase one_case = make_case("ef_sign", "allgather", 1);
+  rt::LoopbackWorld world(1);
+  const auto transport = world.transport(0);
+  auto session = rt::SyncSession::open(options_of(one_case), *transport);
+  ASSERT_TRUE(session) << session.error().message;
+  Tensors gradients = make_gradients(*one_case.plan, 0, 0), updates;
+  gradients[1].pop_back();
+  const rt::Status status = step_on(**session, gradients, updates, 0);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "fc2: 10 elements, the plan has 11");
+}
+
+// A NaN on one rank is a NaN in that piece's update on all of them, and no error.
+TEST(Faults, NonFiniteGradientsReachAllRanks) {
+  for (const std::string_view plan : rt::plan_names()) {
+    const SyncCase one_case = make_case("ef_sign", plan, 3);
+    std::vector<Tensors> updates(3);
+    rt::LoopbackWorld world(3);
+    run_ranks(world, 3, [&](const RankBody& own) {
+      auto session = rt::SyncSession::open(options_of(one_case), own.transport);
+      ASSERT_TRUE(session) << session.error().message;
+      Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
+      if (own.rank == 1) gradients[0][7] = std::numeric_limits<float>::quiet_NaN();
+      ASSERT_TRUE(step_on(**session, gradients, updates[own.rank], 0)) << plan;
+    });
+    for (const Tensors& update : updates) {
+      EXPECT_TRUE(std::isnan(update[0][7])) << plan;
+      EXPECT_FALSE(std::isnan(update[1][0])) << plan;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing

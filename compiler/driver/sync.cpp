@@ -1,0 +1,283 @@
+// cinch sync: gradients of ranks, averaged by a plan over a transport.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "compiler/driver/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/gradient_file.h"
+#include "compiler/driver/interrupt.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/sync_rank.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/plan/plan_text.h"
+#include "runtime/planner/codec_facts.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+using Program = std::shared_ptr<const rt::LoadedProgram>;
+
+// What stands for no program: gradients travel as they are.
+constexpr const char* kNoProgram = "none";
+
+Program load_program(const SyncCommandOptions& options) {
+  if (options.program.program == kNoProgram) return nullptr;
+  FrontEnd front_end;
+  std::optional<rt::ProgramImage> image = find_image(options.program, options.execution);
+  if (!image) {
+    const codegen::Target target = find_target(options.execution, true);
+    return value_or_throw(
+        rt::LoadedProgram::load(service::make_program_image(front_end, options.program, target)));
+  }
+  for (const sema::Binding& binding : service::parse_bindings(options.program.bindings)) {
+    rt::ParameterValues values(image->info);
+    value_or_throw(values.set(binding.name, binding.value), "--set");
+    std::ranges::find(image->info.params, binding.name, &rt::ParamInfo::name)->default_value =
+        binding.value;
+  }
+  return value_or_throw(rt::LoadedProgram::load(std::move(*image)));
+}
+
+std::string input_of(const SyncCommandOptions& options, std::uint32_t rank) {
+  if (options.inputs.size() > 1) return options.inputs.at(rank);
+  std::string name = options.inputs[0];
+  for (auto at = name.find("%r"); at != std::string::npos; at = name.find("%r", at)) {
+    name.replace(at, 2, std::to_string(rank));
+  }
+  return name;
+}
+
+rt::NpyArray read_input(const SyncCommandOptions& options, std::uint32_t rank) {
+  rt::NpyArray array = read_gradient(input_of(options, rank), options.dtype);
+  return options.repeat_to_bytes > 0 ? repeat_to(array, options.repeat_to_bytes) : array;
+}
+
+// Without a measurement: what a transport adds by itself; payloads of all ranks where they are few
+// or, being of sparse gradients, shorter together than a dense exchange; else two shots.
+std::string choose_plan(const rt::CodecFacts* facts, Shape shape, std::uint32_t world) {
+  if (facts == nullptr) return "allreduce";
+  if (world <= 2 || facts->has_sync) return "allgather";
+  const auto payload = static_cast<double>(value_or_throw(facts->bound(shape.rows, shape.cols)));
+  const double dense = 4.0 * static_cast<double>(shape.num_elems());
+  return payload * world < dense ? "allgather" : "two_shot";
+}
+
+rt::LengthPolicy length_policy(const std::string& name) {
+  return name == "padded"      ? rt::LengthPolicy::Padded
+         : name == "exchanged" ? rt::LengthPolicy::Exchanged
+                               : rt::LengthPolicy::Auto;
+}
+
+rt::Plan make_plan(const SyncCommandOptions& options, const Program& program, Shape shape,
+                   std::uint32_t world) {
+  rt::PlanRequest request;
+  if (program != nullptr) request.codecs = {rt::codec_facts(program, world, options.step)};
+  const rt::CodecFacts* const facts = program == nullptr ? nullptr : request.codecs.data();
+  request.plan = options.plan == "auto" ? choose_plan(facts, shape, world) : options.plan;
+  request.world = world;
+  request.tensors = {{"gradient", shape.rows, shape.cols, program == nullptr ? rt::kDense : 0}};
+  request.piece_bytes = options.piece_bytes;
+  request.lengths = length_policy(options.lengths);
+  request.servers = options.servers;
+  return value_or_throw(rt::build_plan(request));
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
+  json list = json::array();
+  for (const rt::Phase& phase : rt::phases_of(plan, times)) {
+    list.push_back({{"phase", phase.name},
+                    {"ms", phase.seconds * 1e3},
+                    {"sent_bytes", phase.sent_bytes},
+                    {"tasks", phase.num_tasks}});
+  }
+  return list;
+}
+
+json report_of(const SyncCommandOptions& options, const rt::Plan& plan, const SyncReport& report) {
+  const double error = report.relative_error;
+  return {{"compressor", options.program.program},
+          {"plan", plan.name},
+          {"transport", options.transport},
+          {"ranks", plan.world()},
+          {"elements", report.update.size()},
+          {"steps", report.step_ms.size()},
+          {"step_ms", median(report.step_ms)},
+          {"bytes_sent", *std::ranges::max_element(report.sent_bytes)},
+          {"relative_error", std::isfinite(error) ? json(error) : json()},
+          {"same_bits", report.same_bits},
+          {"phases", phases_json(plan.ranks[0], report.times[0])}};
+}
+
+void print_report(const json& r) {
+  fmt::print("{} by {} over {}, {} ranks, {} elements, {} steps\n",
+             r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
+             r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),
+             r["elements"].get<std::size_t>(), r["steps"].get<std::size_t>());
+  fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
+             r["step_ms"].get<double>());
+  fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
+  if (r["relative_error"].is_number()) {
+    fmt::print("relative error  {:.4g} (to the mean, last step)\n",
+               r["relative_error"].get<double>());
+  }
+  fmt::print("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
+  fmt::print("phases of rank 0 in the last step (they overlap)\n");
+  for (const json& phase : r["phases"]) {
+    fmt::print("  {:<14} {:>5} tasks {:>10.3f} ms {:>14} bytes sent\n",
+               phase["phase"].get<std::string>(), phase["tasks"].get<std::uint64_t>(),
+               phase["ms"].get<double>(), phase["sent_bytes"].get<std::uint64_t>());
+  }
+}
+
+class SyncCommand {
+ public:
+  explicit SyncCommand(const SyncCommandOptions& options)
+      : options_(options), program_(load_program(options)) {}
+
+  ExitCode run_on_loopback() {
+    const bool is_pattern = options_.inputs.size() == 1;
+    const std::uint32_t world =
+        options_.ranks > 0 ? options_.ranks : static_cast<std::uint32_t>(options_.inputs.size());
+    if (!is_pattern && options_.inputs.size() != world) {
+      throw CommandError(ExitCode::Usage,
+                         fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
+    }
+    std::vector<rt::NpyArray> gradients;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      gradients.push_back(read_input(options_, rank));
+      check_shape(gradients.front(), gradients.back(), input_of(options_, rank));
+    }
+    prepare(gradients[0], world);
+    if (options_.explain) return explain();
+    return report(run_threads(gradients));
+  }
+
+ private:
+  static void check_shape(const rt::NpyArray& first, const rt::NpyArray& other,
+                          const std::string& name) {
+    if (first.shape == other.shape) return;
+    throw CommandError(ExitCode::AtFault, name + ": another shape than the first rank's gradient");
+  }
+
+  void prepare(const rt::NpyArray& gradient, std::uint32_t world) {
+    const bool is_matrix = program_ != nullptr && program_->info().is_matrix;
+    plan_ = std::make_shared<rt::Plan>(
+        make_plan(options_, program_, shape_of(gradient, is_matrix), world));
+    shape_ = gradient.shape;
+    if (!options_.save_plan.empty()) write_file(options_.save_plan, rt::plan_to_json(*plan_));
+  }
+
+  SyncRankOptions rank_options(std::uint32_t threads) const {
+    SyncRankOptions rank;
+    rank.session.plan = plan_;
+    if (program_ != nullptr) rank.session.programs = {program_};
+    rank.session.threads = threads;
+    rank.session.seed = options_.seed;
+    rank.session.timeout =
+        std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+    rank.first_step = options_.step;
+    rank.num_steps = options_.num_steps;
+    return rank;
+  }
+
+  // Ranks share the machine's threads.
+  std::uint32_t threads_of_a_rank() const {
+    if (options_.execution.threads > 0) return options_.execution.threads;
+    return std::max(1U, std::thread::hardware_concurrency() / plan_->world());
+  }
+
+  SyncReport run_threads(const std::vector<rt::NpyArray>& gradients) const {
+    const Cancellable scope;
+    const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
+    rt::LoopbackWorld world(plan_->world(), shape);
+    const SyncRankOptions rank = rank_options(threads_of_a_rank());
+    std::vector<SyncReport> reports(plan_->world());
+    std::vector<std::exception_ptr> errors(plan_->world());
+    std::vector<std::thread> threads;
+    for (std::uint32_t r = 0; r < plan_->world(); ++r) {
+      threads.emplace_back([&, r] {
+        try {
+          const auto transport = world.transport(r);
+          reports[r] = run_sync_rank(rank, gradients[r], *transport);
+        } catch (...) {
+          errors[r] = std::current_exception();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    rethrow_first(errors);
+    return std::move(reports[0]);
+  }
+
+  // A rank that failed by itself goes before those that failed because of it.
+  static void rethrow_first(const std::vector<std::exception_ptr>& errors) {
+    std::exception_ptr found;
+    for (const std::exception_ptr& error : errors) {
+      if (!error) continue;
+      try {
+        std::rethrow_exception(error);
+      } catch (const CommandError& e) {
+        if (!found || e.kind() != rt::ErrorKind::Cancelled) found = error;
+        if (e.kind() != rt::ErrorKind::Cancelled) break;
+      } catch (...) {
+        found = error;
+        break;
+      }
+    }
+    if (found) std::rethrow_exception(found);
+  }
+
+  ExitCode explain() const {
+    fmt::print("{}", rt::print_plan(*plan_, 0));
+    return ExitCode::Done;
+  }
+
+  ExitCode report(const SyncReport& report) const {
+    if (report.was_stopped) end_if_interrupted();
+    if (!options_.output.empty()) write_gradient(options_.output, report.update, shape_);
+    if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
+    const json written = report_of(options_, *plan_, report);
+    if (options_.json) {
+      fmt::print("{}\n", written.dump());
+    } else {
+      print_report(written);
+    }
+    if (report.same_bits) return ExitCode::Done;
+    throw CommandError(ExitCode::Internal, "ranks hold different bits");
+  }
+
+  const SyncCommandOptions& options_;
+  Program program_;
+  std::shared_ptr<const rt::Plan> plan_;
+  std::vector<std::int64_t> shape_;
+};
+
+}  // namespace
+
+ExitCode run_sync_command(const SyncCommandOptions& options) {
+  if (is_gpu(options.execution)) {
+    throw CommandError(ExitCode::Unavailable, "device '" + options.execution.device +
+                                                  "': ranks synchronise on CPUs in this version");
+  }
+  if (options.transport != "loopback") {
+    throw CommandError(ExitCode::Unavailable,
+                       "transport '" + options.transport + "' is not in this version");
+  }
+  return SyncCommand(options).run_on_loopback();
+}
+
+}  // namespace cinch::driver
