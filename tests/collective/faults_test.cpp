@@ -117,7 +117,7 @@ TEST(Agreement, ParametersAreThoseOfRankZero) {
   ASSERT_TRUE(info.params.empty());  // bound by the expression: nothing is left to set
   const SyncCase open = make_case("error_feedback(threshold)", "allgather", 2);
   ASSERT_FALSE(open.programs[0]->info().params.empty());
-  const std::string name = open.programs[0]->info().params[0].name;
+  const std::string name = open.programs[0]->info().params.back().name;
   std::vector<Tensors> updates(2), others(2);
   rt::LoopbackWorld world(2);
   run_ranks(world, 2, [&](const RankBody& own) {
@@ -125,7 +125,10 @@ TEST(Agreement, ParametersAreThoseOfRankZero) {
     ASSERT_TRUE(session) << session.error().message;
     const Tensors gradients = make_gradients(*open.plan, own.rank, 0);
     ASSERT_TRUE(step_on(**session, gradients, others[own.rank], 0));
-    if (own.rank == 0) ASSERT_TRUE((*session)->set_parameter(0, name, 1000));
+    if (own.rank == 0) {
+      const rt::Status set = (*session)->set_parameter(0, name, 1000);
+      ASSERT_TRUE(set) << set.error().message;
+    }
     EXPECT_FALSE((*session)->set_parameter(0, "nothing", 1));
     EXPECT_FALSE((*session)->set_parameter(1, name, 1));
     ASSERT_TRUE(step_on(**session, gradients, updates[own.rank], 1));
