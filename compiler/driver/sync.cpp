@@ -208,6 +208,7 @@ class SyncCommand {
     std::vector<SyncReport> reports(plan_->world());
     std::vector<std::exception_ptr> errors(plan_->world());
     std::vector<std::thread> threads;
+    threads.reserve(plan_->world());
     for (std::uint32_t r = 0; r < plan_->world(); ++r) {
       threads.emplace_back([&, r] {
         try {

@@ -3,7 +3,6 @@
 #include "compiler/driver/sync_rank.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/gradient_file.h"
@@ -43,22 +42,18 @@ class SyncRank {
     report_.was_stopped = session_->is_asked_to_stop();
     const rt::TaskTimes& times = session_->times();
     const std::span<const float> values(report_.update);
-    const double own[2] = {(times.end - times.begin) * 1e3, hash_as_double(values)};
+    // A digest in halves, which doubles hold exactly.
+    const std::uint64_t digest = hash64(values.data(), values.size_bytes());
+    const double own[3] = {(times.end - times.begin) * 1e3, static_cast<double>(digest >> 32),
+                           static_cast<double>(digest & 0xffffffffU)};
     const std::vector<double> all = gather(own);
     double longest = 0;
     for (std::size_t rank = 0; rank < transport_.world(); ++rank) {
-      longest = std::max(longest, all[2 * rank]);
-      report_.same_bits =
-          report_.same_bits && std::memcmp(&all[2 * rank + 1], &all[1], sizeof(double)) == 0;
+      longest = std::max(longest, all[3 * rank]);
+      const bool is_same = all[3 * rank + 1] == own[1] && all[3 * rank + 2] == own[2];
+      report_.same_bits = report_.same_bits && is_same;
     }
     report_.step_ms.push_back(longest);
-  }
-
-  static double hash_as_double(std::span<const float> values) {
-    const std::uint64_t hash = hash64(values.data(), values.size_bytes());
-    double word;
-    std::memcpy(&word, &hash, sizeof word);
-    return word;
   }
 
   void run_exchange(const rt::Exchange& exchange) {
@@ -95,6 +90,7 @@ class SyncRank {
     }
     const rt::Plan& plan = *options_.session.plan;
     std::vector<std::size_t> sizes;
+    sizes.reserve(plan.ranks.size());
     for (const rt::RankPlan& rank : plan.ranks) {
       sizes.push_back(kPerStep + kPerTask * rank.tasks.size());
     }

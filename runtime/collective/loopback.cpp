@@ -66,7 +66,7 @@ class LoopbackTransport : public Transport {
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);
   void cut_into_slices(Pending& pending) const;
-  Status join(Pending& pending, std::span<const ByteRange> parts, Room to);
+  Status join(Pending& pending, std::span<const ByteRange> parts, Room to) const;
   /// True where nothing is left to do.
   Result<bool> advance(Pending& pending);
   Result<bool> move_legs(Pending& pending);
@@ -183,7 +183,7 @@ Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
   return Ticket{static_cast<std::uint32_t>(found - pending_.begin())};
 }
 
-Status LoopbackTransport::join(Pending& pending, std::span<const ByteRange> parts, Room to) {
+Status LoopbackTransport::join(Pending& pending, std::span<const ByteRange> parts, Room to) const {
   const std::size_t own_bytes = parts[rank_].size;
   pending.inputs.clear();
   for (std::uint32_t rank = 0; rank < world(); ++rank) {
@@ -211,7 +211,7 @@ Result<bool> LoopbackTransport::move_legs(Pending& pending) {
 }
 
 Result<bool> LoopbackTransport::advance(Pending& pending) {
-  const Result<bool> have_come = move_legs(pending);
+  Result<bool> have_come = move_legs(pending);
   if (!have_come || !*have_come) return have_come;
   const Exchange& exchange = pending.exchange;
   if (exchange.kind == ExchangeKind::ReduceScatter) {

@@ -10,10 +10,6 @@
 namespace cinch::rt {
 namespace {
 
-tl::unexpected<Error> has_left(std::uint32_t rank) {
-  return fail(ErrorKind::Cancelled, fmt::format("rank {} has left", rank));
-}
-
 LinkClock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<LinkClock::duration>(std::chrono::duration<double>(seconds));
 }
@@ -73,17 +69,13 @@ void LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to, std::u
   find_or_add(way(from, to), tag).room = room;
 }
 
-Status LoopbackWorld::Switch::check_fault() const {
-  if (fault_) return tl::unexpected<Error>(*fault_);
-  return Ok{};
-}
-
 Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, std::uint64_t tag) {
   std::unique_lock lock(mutex_);
-  if (Status status = check_fault(); !status) return tl::unexpected<Error>(status.error());
   // The receiver has begun it, and nobody but the receiver ends it.
   const Message found = *find(way(from, to), tag);
-  if (!found.is_sent && ranks_[from].has_left) return has_left(from);
+  if (const auto& gone = ranks_[from].gone; gone && !found.is_sent) {
+    return tl::unexpected<Error>(*gone);
+  }
   if (!found.is_sent || LinkClock::now() < found.arrival) return false;
   if (found.bytes.size() != found.room.size()) {
     return fail(ErrorKind::Internal, fmt::format("rank {} sends {} bytes where rank {} expects {}",
@@ -107,27 +99,22 @@ Result<bool> LoopbackWorld::Switch::is_taken(std::uint32_t from, std::uint32_t t
                                              std::uint64_t tag) {
   const std::lock_guard lock(mutex_);
   if (find(way(from, to), tag) == nullptr) return true;
-  if (Status status = check_fault(); !status) return tl::unexpected<Error>(status.error());
-  if (ranks_[to].has_left) return has_left(to);
+  if (const auto& gone = ranks_[to].gone) return tl::unexpected<Error>(*gone);
   return false;
 }
 
 void LoopbackWorld::Switch::abandon(std::uint32_t rank, const Error& why) {
-  std::unique_lock lock(mutex_);
-  if (!fault_) {
-    fault_ = Error{ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", rank, why.message),
-                   why.native_code};
-  }
-  withdraw(rank, lock);
+  withdraw(rank, {ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", rank, why.message),
+                  why.native_code});
 }
 
 void LoopbackWorld::Switch::leave(std::uint32_t rank) {
-  std::unique_lock lock(mutex_);
-  ranks_[rank].has_left = true;
-  withdraw(rank, lock);
+  withdraw(rank, {ErrorKind::Cancelled, fmt::format("rank {} has left", rank)});
 }
 
-void LoopbackWorld::Switch::withdraw(std::uint32_t rank, std::unique_lock<std::mutex>& lock) {
+void LoopbackWorld::Switch::withdraw(std::uint32_t rank, Error why) {
+  std::unique_lock lock(mutex_);
+  if (!ranks_[rank].gone) ranks_[rank].gone = std::move(why);
   for (std::uint32_t to = 0; to < world_; ++to) {
     for (Message& message : way(rank, to)) message.is_sent = false;
   }

@@ -54,7 +54,7 @@ class LoopbackWorld::Switch {
   using Way = std::vector<Message>;
 
   struct Rank {
-    bool has_left = false;
+    std::optional<Error> gone;          // it sends and takes nothing any more
     std::uint32_t num_copied_from = 0;  // messages that are being copied from its memory
   };
 
@@ -63,9 +63,9 @@ class LoopbackWorld::Switch {
   static Message& find_or_add(Way& way, std::uint64_t tag);
   LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
   void note_event();
-  Status check_fault() const;
-  /// What the rank has sent and nobody took is not sent any more.
-  void withdraw(std::uint32_t rank, std::unique_lock<std::mutex>& lock);
+  /// What the rank has sent and nobody took is not sent any more. Ranks that do not need it go on:
+  /// what they have begun may be the end of a step that has succeeded.
+  void withdraw(std::uint32_t rank, Error why);
 
   const std::uint32_t world_;
   const LinkShape shape_;
@@ -74,7 +74,6 @@ class LoopbackWorld::Switch {
   std::vector<Way> ways_;
   std::vector<LinkClock::time_point> out_free_, in_free_;
   std::vector<Rank> ranks_;
-  std::optional<Error> fault_;
   std::uint64_t num_events_ = 0;
 };
 

@@ -31,8 +31,9 @@ Status check_ranges(const Exchange& exchange, const char* which, std::span<const
 }
 
 Status mismatch(const Exchange& exchange, std::uint64_t given, std::uint64_t wanted) {
-  return fail(ErrorKind::InvalidArgument,
-              fmt::format("{}: {} bytes, not {}", exchange_kind_name(exchange.kind), given, wanted));
+  return fail(
+      ErrorKind::InvalidArgument,
+      fmt::format("{}: {} bytes, not {}", exchange_kind_name(exchange.kind), given, wanted));
 }
 
 Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
@@ -46,12 +47,12 @@ Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t w
       return input.size() == output.size() ? Status(Ok{})
                                            : mismatch(exchange, output.size(), input.size());
     case ExchangeKind::ReduceScatter: {
-      const Status status = check_ranges(exchange, "sent", sent, input.size(), world);
+      Status status = check_ranges(exchange, "sent", sent, input.size(), world);
       if (!status || sent[rank].size == output.size()) return status;
       return mismatch(exchange, output.size(), sent[rank].size);
     }
     case ExchangeKind::AllGather: {
-      const Status status = check_ranges(exchange, "received", received, output.size(), world);
+      Status status = check_ranges(exchange, "received", received, output.size(), world);
       if (!status || received[rank].size == input.size()) return status;
       return mismatch(exchange, input.size(), received[rank].size);
     }

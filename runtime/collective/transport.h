@@ -86,8 +86,8 @@ class Transport {
   virtual std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const = 0;
   /// Returns when something may have moved, or after `most`.
   virtual void pause(std::chrono::microseconds most) = 0;
-  /// Tells all ranks why this one gives up; nothing that is under way ends any more, but memory is
-  /// free again.
+  /// This rank gives up: those that wait for it, or will, learn why, and what they have from it
+  /// already they keep. Nothing that it has under way ends any more, but its memory is free again.
   virtual void abandon(const Error& why) = 0;
 
   /// Bytes that this rank has put on the wire so far.

@@ -87,8 +87,7 @@ class MeetingCheck {
       if (!is_same) return task_fault(plan_, rank, own[i], "is not what rank 0 does there");
       for (std::uint32_t other = 0; other < plan_.world(); ++other) {
         if (fits(rank, b, other, task(other, collectives_[other][i]))) continue;
-        return task_fault(plan_, rank, own[i],
-                          fmt::format("rank {} expects another size", other));
+        return task_fault(plan_, rank, own[i], fmt::format("rank {} expects another size", other));
       }
     }
     return Ok{};
@@ -190,6 +189,7 @@ class MeetingCheck {
     bool has_moved = false;
     for (std::size_t i = 0; i < collectives_[0].size(); ++i) {
       std::vector<std::pair<std::uint32_t, std::size_t>> parts;
+      parts.reserve(plan_.world());
       for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
         parts.emplace_back(rank, collectives_[rank][i]);
       }

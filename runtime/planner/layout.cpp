@@ -109,8 +109,9 @@ class Layout {
     for (std::int64_t i = 0; i < num; ++i) {
       const std::int64_t first = begin + cut_at(end - begin, i, num);
       const std::int64_t last = begin + cut_at(end - begin, i + 1, num);
-      const bool is_empty = first == last && !(i == 0 && begin == end);
-      if (is_empty) continue;
+      // A tensor of no elements has one piece, too.
+      const bool is_needed = first != last || (i == 0 && begin == end);
+      if (!is_needed) continue;
       const Status status =
           add_piece(bundle.groups[static_cast<std::size_t>(i)], index, first, last - first);
       if (!status) return status;

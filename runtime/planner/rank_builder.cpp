@@ -16,7 +16,8 @@ static_assert(kSlotAlignment % kArenaAlignment == 0);
 }  // namespace
 
 std::uint32_t RankBuilder::add_slot(std::uint64_t capacity) {
-  const std::uint64_t offset = (to_.wire_bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  const std::uint64_t offset =
+      (to_.wire_bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
   to_.slots.push_back({offset, capacity, kNoSlot});
   to_.wire_bytes = offset + capacity;
   return static_cast<std::uint32_t>(to_.slots.size() - 1);
@@ -36,14 +37,13 @@ Task RankBuilder::make(TaskKind kind, const std::vector<std::uint32_t>& groups) 
   return task;
 }
 
-Task RankBuilder::make_exchange(ExchangeKind kind,
-                                const std::vector<std::uint32_t>& groups) const {
+Task RankBuilder::make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const {
   Task task = make(TaskKind::Exchange, groups);
   task.exchange = kind;
   return task;
 }
 
-void RankBuilder::order(Task& task, Past& past, bool is_write) {
+void RankBuilder::order(Task& task, Past& past, bool is_write) const {
   const auto number = static_cast<std::uint32_t>(to_.tasks.size());
   if (past.is_written && past.writer != number) task.after.push_back(past.writer);
   if (!is_write) {

@@ -53,7 +53,7 @@ class RankBuilder {
   bool is_sized(std::uint32_t slot) const { return to_.slots[slot].length != kNoSlot; }
   Slots lengths(const Slots& slots) const;
   void add(Task task);
-  void order(Task& task, Past& past, bool is_write);
+  void order(Task& task, Past& past, bool is_write) const;
   void order_values(Task& task);
   void order_value(Task& task, std::uint32_t group, Value value, bool is_write);
   void order_slots(Task& task);

@@ -29,6 +29,7 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
                         std::chrono::milliseconds timeout) {
   Gathered all{std::vector<std::uint8_t>(own.size() * transport.world()), own.size()};
   std::vector<ByteRange> parts;
+  parts.reserve(transport.world());
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
     parts.push_back({rank * own.size(), own.size()});
   }

@@ -72,25 +72,25 @@ TensorView PieceMemory::value(std::uint32_t piece, Value which) {
   return which == Value::Sum ? TensorView(sum(piece)) : update(piece);
 }
 
-std::span<std::uint8_t> PieceMemory::slot(std::uint32_t index) {
-  const Slot& place = own_->slots[index];
+std::span<std::uint8_t> PieceMemory::bytes_of(std::uint32_t slot) {
+  const Slot& place = own_->slots[slot];
   return wire_.bytes().subspan(place.offset, place.capacity);
 }
 
-Result<std::uint64_t> PieceMemory::used_bytes(std::uint32_t index) {
-  const Slot& place = own_->slots[index];
+Result<std::uint64_t> PieceMemory::used_bytes(std::uint32_t slot) {
+  const Slot& place = own_->slots[slot];
   if (place.length == kNoSlot) return place.capacity;
   std::uint64_t bytes = 0;
-  std::memcpy(&bytes, slot(place.length).data(), sizeof bytes);
+  std::memcpy(&bytes, bytes_of(place.length).data(), sizeof bytes);
   if (bytes <= place.capacity) return bytes;
-  return fail(ErrorKind::CorruptPayload,
-              fmt::format("a message of {} bytes where there is room for {}", bytes,
-                          place.capacity));
+  return fail(
+      ErrorKind::CorruptPayload,
+      fmt::format("a message of {} bytes where there is room for {}", bytes, place.capacity));
 }
 
-void PieceMemory::set_used_bytes(std::uint32_t index, std::uint64_t bytes) {
-  const std::uint32_t length = own_->slots[index].length;
-  if (length != kNoSlot) std::memcpy(slot(length).data(), &bytes, sizeof bytes);
+void PieceMemory::set_used_bytes(std::uint32_t slot, std::uint64_t bytes) {
+  const std::uint32_t length = own_->slots[slot].length;
+  if (length != kNoSlot) std::memcpy(bytes_of(length).data(), &bytes, sizeof bytes);
 }
 
 }  // namespace cinch::rt

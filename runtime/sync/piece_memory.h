@@ -27,7 +27,7 @@ class PieceMemory {
   std::span<float> sum(std::uint32_t piece);
   TensorView value(std::uint32_t piece, Value which);
 
-  std::span<std::uint8_t> slot(std::uint32_t index);
+  std::span<std::uint8_t> bytes_of(std::uint32_t slot);
   std::span<std::uint8_t> wire() { return wire_.bytes(); }
   /// Bytes of the slot that are in use: all of them where it has no length. Errors: CorruptPayload
   /// (more than there is room for).

@@ -74,7 +74,7 @@ Status ComputeTasks::make_rooms(const Task& task, PieceMemory& memory) {
     }
     offsets_.resize(bounds_.size());
     sizes_.resize(bounds_.size());
-    const auto slot = memory.slot(task.writes[i]);
+    const auto slot = memory.bytes_of(task.writes[i]);
     const Status status =
         arena_rooms({slot.data(), round_up(slot.size()), offsets_, sizes_}, bounds_, rooms_);
     if (!status) return status;
@@ -87,7 +87,7 @@ Status ComputeTasks::make_rooms(const Task& task, PieceMemory& memory) {
 void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    const auto slot = memory.slot(task.writes[i]);
+    const auto slot = memory.bytes_of(task.writes[i]);
     offsets_.clear();
     sizes_.clear();
     for (std::size_t p = 0; p < plan_.groups[task.groups[i]].pieces.size(); ++p, ++next) {
@@ -134,7 +134,7 @@ Result<std::span<const float>> ComputeTasks::gradient_as_f32(std::uint32_t piece
 
 Status ComputeTasks::encode_dense(const Task& task, PieceMemory& memory) {
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    std::uint8_t* to = memory.slot(task.writes[i]).data();
+    std::uint8_t* to = memory.bytes_of(task.writes[i]).data();
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
       std::span<const float> from = memory.sum(piece);
       if (task.from == Value::Gradient) {
@@ -174,7 +174,7 @@ Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
     const auto used = memory.used_bytes(task.reads[i]);
     if (!used) return tl::unexpected<Error>(used.error());
-    const auto message = memory.slot(task.reads[i]).first(*used);
+    const auto message = memory.bytes_of(task.reads[i]).first(*used);
     const Status status = split_message(plan_.groups[task.groups[i]].pieces, message);
     if (!status) return status;
   }
@@ -195,7 +195,7 @@ Status ComputeTasks::decode_payloads(const Task& task, const Pieces& pieces, Pie
 
 Status ComputeTasks::decode_dense(const Task& task, PieceMemory& memory) {
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    const std::uint8_t* from = memory.slot(task.reads[i]).data();
+    const std::uint8_t* from = memory.bytes_of(task.reads[i]).data();
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
       const auto elems = static_cast<std::size_t>(plan_.pieces[piece].num_elems);
       // Slots and payloads begin at multiples of 16.
@@ -250,8 +250,8 @@ Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExch
   List& list = list_of(codec_of(task), Site::Worker);
   for (const std::uint32_t piece : pieces_of(task)) {
     const std::size_t entry = list.entry[piece];
-    const Status status = (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece),
-                                                       step_, ranks);
+    const Status status =
+        (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece), step_, ranks);
     list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
     if (!status) {
       return fail(status.error().kind, name_of(piece) + ": " + status.error().message,

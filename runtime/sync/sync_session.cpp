@@ -44,7 +44,7 @@ std::string program_text(const LoadedProgram& program) {
 }  // namespace
 
 struct SyncSession::Impl {
-  Impl(const SyncOptions& opts, Transport& to) : options(opts), transport(to) {}
+  Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
 
   Status start();
   Status check_parts() const;
@@ -252,8 +252,8 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
 
 Status SyncSession::step(std::span<const ConstTensorView> gradients,
                          std::span<const TensorView> updates, std::uint64_t step) {
-  if (impl_->failure) {
-    return fail(ErrorKind::Cancelled, "an earlier step has failed: " + impl_->failure->message);
+  if (const auto& failure = impl_->failure) {
+    return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
   Status status = impl_->check_tensors(gradients, updates);
   if (status) status = impl_->run_step(gradients, updates, step);

@@ -65,7 +65,7 @@ Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
 }
 
 Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
-  const auto all = agree(RankStatus::Good);
+  auto all = agree(RankStatus::Good);
   if (!all || *all != RankStatus::Good) return all;
   const Exchange exchange = exchange_of(call);
   if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {

@@ -31,8 +31,8 @@ std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expr
 Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step) {
   Tensors gradients;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
-    gradients.push_back(
-        make_gradient(DataKind::Normal, plan.tensors[t].num_elems(), 1000 * step + 10 * rank + t));
+    const std::uint64_t seed = 1000 * step + 10 * std::uint64_t{rank} + t;
+    gradients.push_back(make_gradient(DataKind::Normal, plan.tensors[t].num_elems(), seed));
   }
   return gradients;
 }

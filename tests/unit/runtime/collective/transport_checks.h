@@ -18,7 +18,7 @@ inline std::uint8_t byte_of(std::uint32_t from, std::uint32_t to, std::size_t i)
 
 // So many bytes go from one rank to another.
 inline std::uint64_t size_between(std::uint64_t base, std::uint32_t from, std::uint32_t to) {
-  return base == 0 ? 0 : base + 3 * from + to;
+  return base == 0 ? 0 : base + 3 * std::uint64_t{from} + to;
 }
 
 inline void run_exchange(Transport& transport, const Exchange& exchange) {
@@ -98,8 +98,9 @@ void check_all_reduce(Transport& transport, DType dtype, std::size_t elements) {
   exchange.input = bytes_of(values);
   exchange.output = room_of(values);
   run_exchange(transport, exchange);
+  const std::size_t ranks_sum = std::size_t{world} * (world - 1) / 2;
   for (std::size_t i = 0; i < elements; ++i) {
-    ASSERT_EQ(values[i], static_cast<T>(world * (world - 1) / 2 + world * (i % 5))) << i;
+    ASSERT_EQ(values[i], static_cast<T>(ranks_sum + world * (i % 5))) << i;
   }
 }
 
