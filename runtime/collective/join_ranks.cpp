@@ -73,7 +73,8 @@ void join_elements(const Join& how, Inputs inputs, std::span<std::uint8_t> outpu
     }
     for (const auto input : inputs.subspan(1)) {
       for (std::size_t i = 0; i < num; ++i) {
-        values[i] = join_values(how.reduction, values[i], Format::read(element<Stored>(input, begin + i)));
+        values[i] =
+            join_values(how.reduction, values[i], Format::read(element<Stored>(input, begin + i)));
       }
     }
     for (std::size_t i = 0; i < num; ++i) {
@@ -87,9 +88,12 @@ using Joiner = void (*)(const Join&, Inputs, std::span<std::uint8_t>);
 
 Joiner integer_joiner(DType dtype) {
   const bool is_signed = is_signed_int(dtype);
-  if (dtype.bits <= 8) return is_signed ? join_elements<Plain<lang::i8>> : join_elements<Plain<lang::u8>>;
-  if (dtype.bits <= 16) return is_signed ? join_elements<Plain<lang::i16>> : join_elements<Plain<lang::u16>>;
-  if (dtype.bits <= 32) return is_signed ? join_elements<Plain<lang::i32>> : join_elements<Plain<lang::u32>>;
+  if (dtype.bits <= 8)
+    return is_signed ? join_elements<Plain<lang::i8>> : join_elements<Plain<lang::u8>>;
+  if (dtype.bits <= 16)
+    return is_signed ? join_elements<Plain<lang::i16>> : join_elements<Plain<lang::u16>>;
+  if (dtype.bits <= 32)
+    return is_signed ? join_elements<Plain<lang::i32>> : join_elements<Plain<lang::u32>>;
   return is_signed ? join_elements<Plain<lang::i64>> : join_elements<Plain<lang::u64>>;
 }
 

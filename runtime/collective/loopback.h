@@ -25,8 +25,8 @@ class LoopbackWorld {
 
   /// The transport of one rank, for one thread at a time; outlives neither this nor another one of
   /// the same rank. Floats are joined in rank order. All-reduce is a reduce-scatter and an
-  /// all-gather, and collectives send as many bytes as rings would; a broadcast goes from its root to
-  /// each rank.
+  /// all-gather, and collectives send as many bytes as rings would; a broadcast goes from its root
+  /// to each rank.
   std::unique_ptr<Transport> transport(std::uint32_t rank);
 
  private:

@@ -74,8 +74,8 @@ class AccessCheck {
       return access.is_write && order_.is_before(access.task, task);
     };
     if (std::ranges::none_of(values_[{group, place}], is_writer)) {
-      return task_fault(plan_, rank_, task, fmt::format("reads the {} before it is written",
-                                                        value_name(value)));
+      return task_fault(plan_, rank_, task,
+                        fmt::format("reads the {} before it is written", value_name(value)));
     }
     touch(task, group, place, false);
     return Ok{};
@@ -156,9 +156,9 @@ class AccessCheck {
       const Accesses& all = values_[{group, Place::User}];
       const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
       if (num == 1) continue;
-      return fail(ErrorKind::InvalidArgument,
-                  fmt::format("plan: rank {} writes the update of group {} {} times", rank_, group,
-                              num));
+      return fail(
+          ErrorKind::InvalidArgument,
+          fmt::format("plan: rank {} writes the update of group {} {} times", rank_, group, num));
     }
     return Ok{};
   }
@@ -171,9 +171,9 @@ class AccessCheck {
                order_.is_before(write.task, read.task);
       };
       if (std::ranges::none_of(bytes_, covers)) {
-        return task_fault(plan_, rank_, read.task,
-                          fmt::format("reads bytes {} to {} before they are written", read.begin,
-                                      read.end));
+        return task_fault(
+            plan_, rank_, read.task,
+            fmt::format("reads bytes {} to {} before they are written", read.begin, read.end));
       }
     }
     return Ok{};

@@ -74,10 +74,14 @@ json to_json(const Slot& slot) {
 }
 
 json to_json(const Task& task) {
-  json written = {{"kind", task_kind_name(task.kind)}, {"groups", task.groups},
-                  {"site", site_name(task.site)},      {"from", value_name(task.from)},
-                  {"to", value_name(task.to)},         {"reads", task.reads},
-                  {"writes", task.writes},             {"after", task.after}};
+  json written = {{"kind", task_kind_name(task.kind)},
+                  {"groups", task.groups},
+                  {"site", site_name(task.site)},
+                  {"from", value_name(task.from)},
+                  {"to", value_name(task.to)},
+                  {"reads", task.reads},
+                  {"writes", task.writes},
+                  {"after", task.after}};
   if (task.kind == TaskKind::Exchange) {
     written["exchange"] = exchange_kind_name(task.exchange);
     written["peer"] = task.peer;

@@ -95,7 +95,7 @@ class Planner {
       }
       return;
     }
-    const BundleContext context{plan_,          bundle, to, rank, request_.world, request_.servers,
+    const BundleContext context{plan_,           bundle, to, rank, request_.world, request_.servers,
                                 is_sized(bundle)};
     // Payloads of a compressor are not added by transports.
     const bool is_summed = builder_.build != build_allreduce || codec == kDense;

@@ -27,9 +27,9 @@ struct CodecFacts {
 
 /// How payloads travel whose length is known only after encoding.
 enum class LengthPolicy : std::uint8_t {
-  Auto,     // padded up to kPaddedBytes a message, else exchanged
-  Padded,   // as long as they may be: no wait, more bytes
-  Exchanged // lengths first: one more exchange, no byte too many
+  Auto,      // padded up to kPaddedBytes a message, else exchanged
+  Padded,    // as long as they may be: no wait, more bytes
+  Exchanged  // lengths first: one more exchange, no byte too many
 };
 inline constexpr std::uint64_t kPaddedBytes = 16 << 10;
 

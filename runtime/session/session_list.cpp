@@ -300,8 +300,8 @@ ListStatus SessionList::finish(const ListCall& call, std::span<const std::span<f
   };
   // A program without a finish of its own changes none: what its encode did stays.
   const bool has_finish = !impl_->sessions.empty() && impl_->sessions[0].info().has_finish;
-  return impl_->run(call, {sums.size(), updates.size()},
-                    has_finish ? Effect::States : Effect::None, reserve, run);
+  return impl_->run(call, {sums.size(), updates.size()}, has_finish ? Effect::States : Effect::None,
+                    reserve, run);
 }
 
 }  // namespace cinch::rt

@@ -29,7 +29,8 @@ class ComputeTasks {
  public:
   /// Opens a session for each piece and site where this rank encodes or decodes. `plan` outlives
   /// this. Errors: those of Session::open.
-  static Result<std::unique_ptr<ComputeTasks>> open(const Plan& plan, const ComputeOptions& options);
+  static Result<std::unique_ptr<ComputeTasks>> open(const Plan& plan,
+                                                    const ComputeOptions& options);
 
   /// Of one codec's programs. Errors: those of Session::set_parameter.
   Status set_parameter(std::uint32_t codec, std::string_view name, double value);
@@ -55,8 +56,8 @@ class ComputeTasks {
     std::vector<std::uint32_t> pieces;
     std::vector<std::size_t> entry;  // by piece; kNoPlace: none
     std::unique_ptr<SessionList> sessions;
-    std::vector<bool> has_changed;                      // by entry, in this step
-    bool keeps_copies = false;                          // states that cannot be taken back
+    std::vector<bool> has_changed;                       // by entry, in this step
+    bool keeps_copies = false;                           // states that cannot be taken back
     std::vector<std::vector<std::uint8_t>> kept_states;  // by entry, at the step's begin
   };
   using Pieces = std::vector<std::uint32_t>;

@@ -107,9 +107,8 @@ void PlanRunner::note_failure(std::uint32_t index, const Error& error) {
 void PlanRunner::compute_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] {
-      return is_closing_ || (is_running_ && !failure_ && !ready_.empty());
-    });
+    changed_.wait(lock,
+                  [this] { return is_closing_ || (is_running_ && !failure_ && !ready_.empty()); });
     if (is_closing_) return;
     compute_one(lock);
   }

@@ -67,8 +67,8 @@ class PlanRunner {
 
   RunnerParts parts_;
   const RankPlan& own_;
-  std::vector<std::vector<std::uint32_t>> next_;  // by task: those that wait for it
-  std::vector<std::uint32_t> exchanges_;          // network tasks in order
+  std::vector<std::vector<std::uint32_t>> next_;         // by task: those that wait for it
+  std::vector<std::uint32_t> exchanges_;                 // network tasks in order
   std::vector<std::vector<ByteRange>> sent_, received_;  // by exchange task
 
   std::mutex mutex_;

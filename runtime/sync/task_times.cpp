@@ -20,8 +20,7 @@ const char* phase_name(const Task& task) {
 class Rows {
  public:
   std::size_t row_of(const TaskTime& time) {
-    const auto found =
-        std::ranges::find_if(ends_, [&](double end) { return end <= time.begin; });
+    const auto found = std::ranges::find_if(ends_, [&](double end) { return end <= time.begin; });
     if (found == ends_.end()) {
       ends_.push_back(time.end);
       return ends_.size() - 1;

@@ -20,7 +20,7 @@ struct TaskTimes {
 };
 
 struct Phase {
-  std::string name;  // "encode", "all_gather"
+  std::string name;    // "encode", "all_gather"
   double seconds = 0;  // added up; phases of different lanes overlap
   std::uint64_t sent_bytes = 0;
   std::uint64_t num_tasks = 0;

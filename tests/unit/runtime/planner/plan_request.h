@@ -19,11 +19,10 @@ inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
   request.codecs = {{"cuts", true, false, true, half},
                     {"whole", false, false, false, half},
                     {"meets", false, true, true, half}};
-  request.tensors = {{"bias", 10, 1, kDense},        {"scalar", 1, 1, kDense},
-                     {"large", 100000, 1, 0},        {"small", 3, 1, 0},
-                     {"empty", 0, 1, 0},             {"matrix", 300, 40, 1},
-                     {"little_matrix", 3, 5, 1},     {"protocol", 30, 40, 2},
-                     {"dense_large", 50001, 1, kDense}};
+  request.tensors = {
+      {"bias", 10, 1, kDense},    {"scalar", 1, 1, kDense}, {"large", 100000, 1, 0},
+      {"small", 3, 1, 0},         {"empty", 0, 1, 0},       {"matrix", 300, 40, 1},
+      {"little_matrix", 3, 5, 1}, {"protocol", 30, 40, 2},  {"dense_large", 50001, 1, kDense}};
   request.piece_bytes = 64 << 10;
   return request;
 }

@@ -36,13 +36,13 @@ TEST_P(EachPlan, IsReadBackFromItsText) {
   EXPECT_NE(print_plan(plan, 1).find("large[0.."), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Planner, EachPlan, testing::ValuesIn(plan_names().begin(), plan_names().end()),
+INSTANTIATE_TEST_SUITE_P(Planner, EachPlan,
+                         testing::ValuesIn(plan_names().begin(), plan_names().end()),
                          [](const auto& each) { return std::string(each.param); });
 
 std::int64_t num_pieces_of(const Plan& plan, const std::string& tensor) {
-  return std::ranges::count_if(plan.pieces, [&](const Piece& piece) {
-    return plan.tensors[piece.tensor].name == tensor;
-  });
+  return std::ranges::count_if(
+      plan.pieces, [&](const Piece& piece) { return plan.tensors[piece.tensor].name == tensor; });
 }
 
 TEST(Planner, CutsLargeTensorsBetweenOwners) {
