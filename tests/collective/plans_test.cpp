@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 #include <set>
 
+#include "runtime/core/same_bits.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/planner/codec_facts.h"
 #include "tests/collective/sync_oracle.h"
@@ -112,11 +112,7 @@ SyncCase case_of(const Combination& one) {
 }
 
 bool are_same(const Tensors& a, const Tensors& b) {
-  for (std::size_t t = 0; t < a.size(); ++t) {
-    if (a[t].size() != b[t].size()) return false;
-    if (!a[t].empty() && std::memcmp(a[t].data(), b[t].data(), 4 * a[t].size()) != 0) return false;
-  }
-  return a.size() == b.size();
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
 }
 
 void check_steps(const SyncCase& one_case, const std::string& text) {
