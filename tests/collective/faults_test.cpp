@@ -16,7 +16,7 @@ namespace cinch::testing {
 namespace {
 
 // Short where a test waits for it to pass, else long enough for a machine that others use.
-constexpr std::chrono::milliseconds kShort{300}, kLong{20000};
+constexpr std::chrono::milliseconds kShort{1000}, kLong{20000};
 
 SyncCase make_case(const std::string& program, std::string_view plan, std::uint32_t world,
                    std::int64_t elements = 5000) {
@@ -251,7 +251,7 @@ TEST(Faults, ASilentRankIsNamed) {
     auto session = rt::SyncSession::open(options_of(one_case, kShort), own.transport);
     ASSERT_TRUE(session) << session.error().message;
     // Rank 2 does something else for longer than the others wait.
-    if (own.rank == 2) return std::this_thread::sleep_for(4 * kShort);
+    if (own.rank == 2) return std::this_thread::sleep_for(3 * kShort);
     Tensors updates;
     const rt::Status status =
         step_on(**session, make_gradients(*one_case.plan, own.rank, 0), updates, 0);
