@@ -83,6 +83,7 @@ class ComputeTasks {
   Status decode_dense(const Task& task, PieceMemory& memory);
   Status add_gradient(const Pieces& pieces, PieceMemory& memory);
   Status finish(const Task& task, PieceMemory& memory);
+  Status finish_dense(const Pieces& pieces, Value to, PieceMemory& memory);
   /// Adds the payloads of a message, which may be hostile, to `payloads_`.
   Status split_message(const Pieces& pieces, std::span<const std::uint8_t> message);
   Result<std::span<const float>> gradient_as_f32(std::uint32_t piece, const PieceMemory& memory);

@@ -234,13 +234,19 @@ Status ComputeTasks::finish(const Task& task, PieceMemory& memory) {
     const List& list = list_of(codec, Site::Worker);
     return named(list.sessions->finish(call_on(list, pieces), sums_, outputs_), pieces);
   }
+  return finish_dense(pieces, task.to, memory);
+}
+
+Status ComputeTasks::finish_dense(const Pieces& pieces, Value to, PieceMemory& memory) {
   for (const std::uint32_t piece : pieces) {
     const std::span<float> sum = memory.sum(piece);
+    const TensorView update = memory.value(piece, to);
+    const bool is_f32 = update.dtype == kF32;
+    const std::span<float> mean =
+        is_f32 ? std::span(static_cast<float*>(update.data), sum.size()) : sum;
     const auto world = static_cast<float>(options_.world);
-    Status status = divide_f32(sum, world, sum, runner_, options_.cancelled);
-    if (status && task.to != Value::Sum) {
-      status = convert_from_f32(sum, memory.value(piece, task.to), runner_, options_.cancelled);
-    }
+    Status status = divide_f32(sum, world, mean, runner_, options_.cancelled);
+    if (status && !is_f32) status = convert_from_f32(mean, update, runner_, options_.cancelled);
     if (!status) return status;
   }
   return Ok{};
