@@ -28,7 +28,7 @@ SyncCase make_case(const std::string& program, std::string_view plan, std::uint3
   request.lengths = rt::LengthPolicy::Exchanged;
   const std::uint32_t codec = program.empty() ? rt::kDense : 0;
   if (!program.empty()) {
-    made.programs = {library_program(program)};
+    made.programs = {compiled_library(program)};
     request.codecs = {rt::codec_facts(made.programs[0], world)};
   }
   request.tensors = {{"fc1", elements, 1, codec}, {"fc2", 11, 1, codec}};
@@ -90,7 +90,7 @@ TEST(Agreement, EveryRankLearnsWhoHasWhat) {
 
 TEST(Agreement, FindsOtherProgramsTensorsAndPlans) {
   const SyncCase common = make_case("ef_sign", "two_shot", 3);
-  const Programs others = {library_program("onebit")};
+  const Programs others = {compiled_library("onebit")};
   expect_everywhere(
       errors_of_opening(common, [&](rt::SyncOptions& options) { options.programs = others; }),
       "rank 2 has program");

@@ -98,7 +98,7 @@ SyncCase case_of(const Combination& one) {
   request.lengths = one.lengths;
   const std::uint32_t codec = one.program.empty() ? rt::kDense : 0;
   if (!one.program.empty()) {
-    made.programs = {library_program(one.program)};
+    made.programs = {compiled_library(one.program)};
     request.codecs = {rt::codec_facts(made.programs[0], one.world)};
   }
   request.tensors = {{"large", one.size, 1, codec},
@@ -155,7 +155,7 @@ TEST(Plans, GiveTheSameOverSlowLinks) {
 TEST(Plans, SynchroniseMatrices) {
   for (const std::uint32_t world : {1, 3}) {
     SyncCase matrices;
-    matrices.programs = {library_program("powersgd(rank: 2)")};
+    matrices.programs = {compiled_library("powersgd(rank: 2)")};
     rt::PlanRequest request;
     request.plan = "two_shot";
     request.world = world;

@@ -5,12 +5,12 @@
 
 #include <thread>
 
-#include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/sessions.h"
 
 namespace cinch::testing {
 
-std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expression) {
+std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression) {
   static std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> made;
   auto& program = made[expression];
   if (program != nullptr) return program;
@@ -19,12 +19,7 @@ std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expr
                    "import std.wrap\nimport std.sign\nimport std.sparsify\nimport std.quantize\n"
                    "import std.lowrank\ncompressor composed = " +
                        expression + "\n");
-  const auto compiled = compile(*text);
-  EXPECT_TRUE(compiled) << expression << ": " << (compiled ? "" : compiled.error());
-  if (!compiled) return nullptr;
-  const auto loaded = load_for(compiled->kernels, architectures().present.back());
-  EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error());
-  program = loaded ? *loaded : nullptr;
+  program = load(*text);
   return program;
 }
 

@@ -17,7 +17,7 @@ using Programs = std::vector<std::shared_ptr<const rt::LoadedProgram>>;
 using Tensors = std::vector<std::vector<float>>;
 
 /// Compiled once per process. "topk(ratio: 0.1)": any expression over the standard library.
-std::shared_ptr<const rt::LoadedProgram> library_program(const std::string& expression);
+std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression);
 
 /// Gradients of one rank and step: the same for the same arguments.
 Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step);

@@ -1,0 +1,106 @@
+// Properties that hold for whole classes of compressors and that claims do not state: indices
+// beyond what f32 counts exactly, permuted gradients, thresholds that follow the density.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/sessions.h"
+
+namespace cinch::testing {
+namespace {
+
+std::vector<float> decoded(rt::Session& session, const std::vector<float>& gradient) {
+  const auto payload = session.encode(gradient, 0);
+  EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
+  std::vector<float> out(gradient.size());
+  if (!payload) return out;
+  const std::vector<std::uint8_t> bytes(payload->begin(), payload->end());
+  const rt::Status status = session.decode(bytes, out, 0);
+  EXPECT_TRUE(status) << (status ? "" : status.error().message);
+  return out;
+}
+
+// "topk" of sparsify/topk.cinch.
+std::string name_of(const ::testing::TestParamInfo<const char*>& each) {
+  const std::string path = each.param;
+  const auto begin = path.find('/') + 1;
+  return path.substr(begin, path.find('.') - begin);
+}
+
+class Sparsifier : public ::testing::TestWithParam<const char*> {};
+
+// 2^24 + 1 is the first number that f32 does not hold: an index that went through one would land
+// beside its place.
+TEST_P(Sparsifier, FindsPlacesBeyondFloats) {
+  constexpr std::size_t kElems = (std::size_t{1} << 24) + 3;
+  const auto session = open(load(library_program(GetParam())), kElems);
+  ASSERT_NE(session, nullptr);
+  std::vector<float> gradient(kElems, 0.0f);
+  for (const std::size_t place : {kElems - 1, kElems - 2, kElems - 4, std::size_t{5}}) {
+    gradient[place] = 1.0f + static_cast<float>(place % 7);
+  }
+  EXPECT_EQ(decoded(*session, gradient), gradient);
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, Sparsifier,
+                         ::testing::Values("sparsify/topk.cinch", "sparsify/threshold.cinch",
+                                           "sparsify/dgc.cinch", "sparsify/redsync.cinch"),
+                         name_of);
+
+class ElementWise : public ::testing::TestWithParam<const char*> {};
+
+// C(permuted x) = permuted C(x), where nothing is drawn and no value is met twice.
+TEST_P(ElementWise, DoesNotMindTheOrder) {
+  const std::vector<float> gradient = make_gradient(DataKind::Normal, 5003, 3);
+  std::vector<std::size_t> order(gradient.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::shuffle(order, std::mt19937(5));
+  std::vector<float> permuted;
+  for (const std::size_t from : order) permuted.push_back(gradient[from]);
+
+  const Loaded program = load(library_program(GetParam()));
+  const auto one = open(program, gradient.size()), other = open(program, gradient.size());
+  ASSERT_NE(one, nullptr);
+  ASSERT_NE(other, nullptr);
+  const std::vector<float> plain = decoded(*one, gradient), moved = decoded(*other, permuted);
+  for (std::size_t i = 0; i < order.size(); ++i) ASSERT_EQ(moved[i], plain[order[i]]) << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, ElementWise,
+                         ::testing::Values("quantize/fp16.cinch", "quantize/bf16.cinch",
+                                           "quantize/tbq.cinch", "sparsify/threshold.cinch",
+                                           "sparsify/topk.cinch"),
+                         name_of);
+
+class Estimator : public ::testing::TestWithParam<const char*> {};
+
+// A larger density keeps no fewer elements, and something is always kept.
+TEST_P(Estimator, KeepsMoreAtLargerDensities) {
+  constexpr std::size_t kElems = 50000;
+  const Loaded program = load(library_program(GetParam()));
+  for (const DataKind kind : {DataKind::Normal, DataKind::HeavyTailed, DataKind::Constant}) {
+    const std::vector<float> gradient = make_gradient(kind, kElems, 11);
+    std::ptrdiff_t before = 0;
+    for (const double ratio : {0.0005, 0.002, 0.01, 0.05}) {
+      const auto session = open(program, kElems);
+      ASSERT_NE(session, nullptr);
+      ASSERT_TRUE(session->set_parameter("ratio", ratio));
+      const std::vector<float> out = decoded(*session, gradient);
+      const auto kept = static_cast<std::ptrdiff_t>(kElems) - std::ranges::count(out, 0.0f);
+      EXPECT_GE(kept, std::max<std::ptrdiff_t>(before, 1))
+          << data_kind_name(kind) << ", ratio " << ratio;
+      before = kept;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, Estimator,
+                         ::testing::Values("sparsify/topk.cinch", "sparsify/redsync.cinch",
+                                           "sparsify/sidco.cinch", "sparsify/dgc.cinch"),
+                         name_of);
+
+}  // namespace
+}  // namespace cinch::testing
