@@ -42,6 +42,7 @@ class Floor {
     visit(function_.body);
     add_result_sinks();
     delay_stores();
+    keep_lists();
     return gathered();
   }
 
@@ -239,6 +240,16 @@ class Floor {
       if (bytes < least) least = bytes, best = sweep;
     }
     move_to(best);
+  }
+  // What a selection found may be kept as a list, where that is less than what it was found in.
+  void keep_lists() {
+    for (const Op& op : function_.ops) {
+      const bool selects = op.kind == OpKind::nonzero || op.kind == OpKind::top_k;
+      if (!selects || op.attrs.axis == 1 || !is_array(op.results[0])) continue;
+      const std::int64_t found_again = total(gathered());
+      keep(op.results[0], ready_[op.results[0].index()]);
+      if (total(gathered()) >= found_again) sinks_.pop_back();
+    }
   }
   static std::int64_t total(const ForcedSweeps& sweeps) {
     const SweepBytes bytes = sweeps.bytes();

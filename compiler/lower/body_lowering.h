@@ -76,19 +76,23 @@ class BodyLowering {
   struct Section {
     ValueId value, width;  // u32; width: for each, or a scalar
   };
-  struct Words;  // of a payload, while they are read
+  struct Words;   // of a payload, while they are read
+  struct Begins;  // of fields of codes
   ValueId pack_field(std::size_t field, ValueId values);
   ValueId unpack_field(std::size_t field, ValueId words);
+  Begins begins_of(HostExprId len, ValueId width, ValueId from);
   ValueId pack_codes(ValueId zeros, const std::vector<Section>& sections,
                      const sema::CheckedField& field, const std::string& name);
   std::vector<Section> elias_sections(ValueId values, ValueId& zeros);
   ValueId gaps_of(ValueId index);
   ValueId rice_width(HostExprId num, HostExprId below);
   Words open_words(ValueId words, const sema::CheckedField& field, const std::string& name);
+  ValueId element_or_zero(ValueId values, ValueId at);
+  ValueId word_at(const Words& words, ValueId word);
   ValueId read_section(Words& words, ValueId width);
   ValueId unpack_rice(Words& words, const sema::CheckedField& field);
   ValueId unpack_elias(Words& words, const sema::CheckedField& field);
-  ValueId accept_words(const Words& words, ValueId holds, const sema::CheckedField& field);
+  ValueId accept_words(const Words& words, ValueId holds);
 
   // ---- lower_expression.cpp
   Lowered value(ExprId id);

@@ -16,7 +16,7 @@ using sema::FieldCode;
 
 namespace {
 
-constexpr std::int64_t kLowHalf = 0xffffffff;
+constexpr std::int64_t kMostBelow = 0xffffffff;
 constexpr std::int64_t kWidestUnary = 5;   // of an Elias delta code of 32 bits
 constexpr std::int64_t kWidestField = 31;  // bits below the first one of a number
 
@@ -28,10 +28,6 @@ class Arithmetic {
   ValueId small(std::int64_t x) { return emit_.constant_int(kU32, x); }
   ValueId wide(std::int64_t x) { return emit_.constant_int(kU64, x); }
   ValueId widen(ValueId x) { return emit_.convert(x, kU64); }
-  /// The low half: a conversion would saturate.
-  ValueId low_half(ValueId x) {
-    return emit_.convert(emit_.map(ScalarOp::bit_and, x, wide(kLowHalf)), kU32);
-  }
   ValueId add(ValueId a, ValueId b) { return emit_.map(ScalarOp::add, a, b); }
   ValueId sub(ValueId a, ValueId b) { return emit_.map(ScalarOp::sub, a, b); }
   ValueId min(ValueId a, ValueId b) { return emit_.map(ScalarOp::min, a, b); }
@@ -47,11 +43,9 @@ class Arithmetic {
   }
   /// The place of the highest one bit.
   ValueId log2(ValueId x) { return sub(small(31), emit_.map(ScalarOp::clz, x)); }
-  /// The word that a bit stands in, at most `last`, which may hold no word of the payload.
-  ValueId word_of(ValueId bit, ValueId last) {
-    return emit_.convert(min(shr(bit, wide(5)), widen(last)), kU32);
-  }
-  ValueId place_in_word(ValueId bit) { return bit_and(bit, wide(31)); }
+  /// The word that a bit stands in.
+  ValueId word_of(ValueId bit) { return emit_.convert(shr(bit, wide(5)), kU32); }
+  ValueId place_in_word(ValueId bit) { return emit_.convert(bit_and(bit, wide(31)), kU32); }
 
  private:
   Emitter& emit_;
@@ -61,13 +55,18 @@ class Arithmetic {
 
 // Words of a payload while they are read: `end` is the first bit that no section has taken yet.
 struct BodyLowering::Words {
-  std::string name;
-  HostExprId len;        // how many numbers
-  ValueId num;           // the same, u32
-  ValueId padded, last;  // the words and a zero behind them; how many words
-  ValueId place;         // of each code's one, [u32; len]
-  ValueId holds;         // as far as was looked
-  ValueId end;           // u64
+  std::string name, message;
+  HostExprId len;     // how many numbers
+  ValueId num;        // the same, u32
+  ValueId all, used;  // the words; how many
+  ValueId place;      // of each code's one, [u32; len]
+  ValueId end;        // u64
+};
+
+// Where the fields of a section begin: a word, a bit of it.
+struct BodyLowering::Begins {
+  ValueId word, bit;
+  ValueId end;  // u64, behind the last field
 };
 
 // ---- numbers to codes
@@ -85,7 +84,7 @@ ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
   }
   if (packed.code == FieldCode::Elias) {
     HostExprPool& pool = emit_.exprs();
-    const HostExprId below = pool.make(HostOp::Min, packed.below, pool.const_int(kLowHalf));
+    const HostExprId below = pool.make(HostOp::Min, packed.below, pool.const_int(kMostBelow));
     const ValueId fits = emit_.map(ScalarOp::lt, a.widen(values), emit_.host_size(below, kU64));
     check_all(fits, fmt::format("field {}: a number is not below its limit", name));
   } else {
@@ -122,6 +121,24 @@ std::vector<BodyLowering::Section> BodyLowering::elias_sections(ValueId values, 
   return {{a.low_bits(length, zeros), zeros}, {a.low_bits(values, width), width}};
 }
 
+// Fields of `width` bits from bit `from` on. Where all have the same width, 32 of them fill `width`
+// words, so that no product takes more than 32 bits.
+BodyLowering::Begins BodyLowering::begins_of(HostExprId len, ValueId width, ValueId from) {
+  Arithmetic a(emit_);
+  if (emit_.type(width).rank > 0) {
+    const ValueId wide = a.widen(width);
+    const ValueId bit = a.add(emit_.scan(ScalarOp::add, wide, ir::kAll, true), from);
+    return {a.word_of(bit), a.place_in_word(bit), a.add(from, emit_.reduce(ScalarOp::add, wide))};
+  }
+  const ValueId i = emit_.iota(len);
+  const ValueId whole = emit_.map(ScalarOp::mul, a.shr(i, a.small(5)), width);
+  const ValueId rest = emit_.map(ScalarOp::mul, a.bit_and(i, a.small(31)), width);
+  const ValueId bit = a.add(rest, a.place_in_word(from));
+  const ValueId word = a.add(a.add(whole, a.word_of(from)), a.shr(bit, a.small(5)));
+  const ValueId size = emit_.map(ScalarOp::mul, host_scalar(len, kU64), a.widen(width));
+  return {word, a.bit_and(bit, a.small(31)), a.add(from, size)};
+}
+
 // All bits are sums into words: the unary parts' ones, and of each field the part in one word and
 // the part in the next.
 ValueId BodyLowering::pack_codes(ValueId zeros, const std::vector<Section>& sections,
@@ -129,32 +146,30 @@ ValueId BodyLowering::pack_codes(ValueId zeros, const std::vector<Section>& sect
   Arithmetic a(emit_);
   const HostExprId len = emit_.type(zeros).dims[0];
   const HostExprId most = out_.info.wire.counts[field.words].bound;
-  const ValueId i = emit_.iota(len), num = host_scalar(len, kU32);
   const ValueId last = a.sub(emit_.host_size(most, kU32), a.small(1));
-  const ValueId place = a.add(emit_.scan(ScalarOp::add, zeros), i);
-  ir::ValueIds at{a.min(a.shr(place, a.small(5)), last)};
-  ir::ValueIds parts{a.shl(a.small(1), a.bit_and(place, a.small(31)))};
-  ValueId end = a.widen(a.add(emit_.reduce(ScalarOp::add, zeros), num));
+  ir::ValueIds at, parts;
+  const auto sum = [&](ValueId word, ValueId bits) {
+    at.push_back(a.min(word, last));
+    parts.push_back(bits);
+  };
+  const ValueId place = a.add(emit_.scan(ScalarOp::add, zeros), emit_.iota(len));
+  const ValueId one = a.shl(a.small(1), a.bit_and(place, a.small(31)));
+  sum(a.shr(place, a.small(5)), one);
+  ValueId end = a.widen(a.add(emit_.reduce(ScalarOp::add, zeros), host_scalar(len, kU32)));
   for (const Section& section : sections) {
-    const ValueId width = a.widen(section.width);
-    const bool is_even = emit_.type(width).rank == 0;
-    const ValueId before = is_even ? emit_.map(ScalarOp::mul, a.widen(i), width)
-                                   : emit_.scan(ScalarOp::add, width, ir::kAll, true);
-    const ValueId bit = a.add(before, end);
-    const ValueId shifted = a.shl(a.widen(section.value), a.place_in_word(bit));
-    at.push_back(a.word_of(bit, last));
-    parts.push_back(a.low_half(shifted));
-    at.push_back(a.word_of(a.add(bit, a.wide(32)), last));
-    parts.push_back(emit_.convert(a.shr(shifted, a.wide(32)), kU32));
-    end = a.add(end, is_even ? emit_.map(ScalarOp::mul, a.widen(num), width)
-                             : emit_.reduce(ScalarOp::add, width));
+    const Begins begins = begins_of(len, section.width, end);
+    const ValueId low = a.shl(section.value, begins.bit);
+    const ValueId high = a.shr(a.shr(section.value, a.small(1)), a.sub(a.small(31), begins.bit));
+    sum(begins.word, low);
+    sum(a.add(begins.word, a.small(1)), high);
+    end = begins.end;
   }
   const ValueId words = emit_.scatter_add(emit_.concat(at), emit_.concat(parts), most);
   const ValueId used = emit_.convert(a.shr(a.add(end, a.wide(31)), a.wide(5)), kU32);
   const std::uint32_t count = emit_.new_count(name + ".used", most);
   const auto kept = emit_.nonzero(emit_.map(ScalarOp::lt, emit_.iota(most), used), count);
   counts_[count] = kept.count;
-  return emit_.gather(words, kept.index);
+  return emit_.slice(words, emit_.exprs().const_int(0), emit_.type(kept.index).dims[0]);
 }
 
 // ---- codes to numbers
@@ -169,6 +184,8 @@ ValueId BodyLowering::unpack_field(std::size_t field, ValueId words) {
   return values;
 }
 
+// Finds the ones of the unary parts. What is read behind the words, or behind the ones where some
+// are missing, waits for a check.
 BodyLowering::Words BodyLowering::open_words(ValueId words, const CheckedField& field,
                                              const std::string& name) {
   Arithmetic a(emit_);
@@ -176,41 +193,52 @@ BodyLowering::Words BodyLowering::open_words(ValueId words, const CheckedField& 
   w.name = name;
   w.len = field.type.dims[0];
   w.num = host_scalar(w.len, kU32);
-  w.last = host_scalar(emit_.type(words).dims[0], kU32);
-  const ValueId zero = emit_.fill(a.small(0), vector_type(kU32, emit_.one()));
-  w.padded = emit_.concat({words, zero});
-  const ValueId t = emit_.iota(field.most_unary);
-  const ValueId word = emit_.gather(w.padded, a.min(a.shr(t, a.small(5)), w.last));
-  const ValueId bit = a.bit_and(a.shr(word, a.bit_and(t, a.small(31))), a.small(1));
-  const std::uint32_t count = emit_.new_count(name + ".codes", field.most);
-  const auto ones = emit_.nonzero(a.equal(bit, a.small(1)), count, w.len);
-  counts_[count] = ones.count;
-  // Where ones are missing the rest is of no use, but must not lead outside.
-  const ValueId places = emit_.concat({ones.index, zero});
-  w.place = emit_.gather(places, a.min(emit_.iota(w.len), ones.count));
-  w.holds = a.equal(ones.count, w.num);
-  const ValueId end = emit_.gather(places, a.min(a.sub(w.num, a.small(1)), ones.count));
+  w.all = words;
+  w.used = host_scalar(emit_.type(words).dims[0], kU32);
+  const char* what = field.code == FieldCode::Elias ? "numbers" : "indices that ascend";
+  w.message = fmt::format("payload: field {}: its words are not {} below their limit", name, what);
   const ValueId is_empty = a.equal(w.num, a.small(0));
-  w.end = a.widen(emit_.select(is_empty, a.small(0), a.add(end, a.small(1))));
+  emit_.check(a.bit_or(is_empty, emit_.map(ScalarOp::gt, w.used, a.small(0))), w.message);
+  const ValueId t = emit_.iota(field.most_unary);
+  const ValueId word = a.shr(t, a.small(5));
+  const ValueId bits = a.shr(word_at(w, word), a.bit_and(t, a.small(31)));
+  const ValueId is_one = a.equal(a.bit_and(bits, a.small(1)), a.small(1));
+  const ValueId is_inside = emit_.map(ScalarOp::lt, word, w.used);
+  const std::uint32_t count = emit_.new_count(name + ".codes", field.most);
+  const auto ones = emit_.nonzero(a.bit_and(is_one, is_inside), count, w.len);
+  counts_[count] = ones.count;
+  emit_.check(a.equal(ones.count, w.num), w.message);
+  w.place = emit_.gather(ones.index, emit_.iota(w.len));
+  const ValueId last = element_or_zero(ones.index, a.sub(w.num, a.small(1)));
+  w.end = a.widen(emit_.select(is_empty, a.small(0), a.add(last, a.small(1))));
   return w;
+}
+
+ValueId BodyLowering::element_or_zero(ValueId values, ValueId at) {
+  Arithmetic a(emit_);
+  const ValueId zero = emit_.fill(a.small(0), vector_type(kU32, emit_.one()));
+  const ValueId size = host_scalar(emit_.type(values).dims[0], kU32);
+  return emit_.gather(emit_.concat({values, zero}), a.min(at, size));
+}
+
+// The last word in place of what is behind it.
+ValueId BodyLowering::word_at(const Words& words, ValueId word) {
+  Arithmetic a(emit_);
+  return emit_.gather(words.all, a.min(word, a.sub(words.used, a.small(1))));
 }
 
 // The next `width` bits (at most 31) of each number.
 ValueId BodyLowering::read_section(Words& words, ValueId width) {
   Arithmetic a(emit_);
-  const ValueId wide = a.widen(width);
-  const bool is_even = emit_.type(width).rank == 0;
-  const ValueId before = is_even ? emit_.map(ScalarOp::mul, a.widen(emit_.iota(words.len)), wide)
-                                 : emit_.scan(ScalarOp::add, wide, ir::kAll, true);
-  const ValueId bit = a.add(before, words.end);
-  const ValueId low = emit_.gather(words.padded, a.word_of(bit, words.last));
-  const ValueId high = emit_.gather(words.padded, a.word_of(a.add(bit, a.wide(32)), words.last));
-  const ValueId both = a.bit_or(a.widen(low), a.shl(a.widen(high), a.wide(32)));
-  words.end = a.add(words.end, is_even ? emit_.map(ScalarOp::mul, a.widen(words.num), wide)
-                                       : emit_.reduce(ScalarOp::add, wide));
-  return a.low_bits(a.low_half(a.shr(both, a.place_in_word(bit))), width);
+  const Begins begins = begins_of(words.len, width, words.end);
+  const ValueId low = a.shr(word_at(words, begins.word), begins.bit);
+  const ValueId next = word_at(words, a.add(begins.word, a.small(1)));
+  const ValueId high = a.shl(a.shl(next, a.small(1)), a.sub(a.small(31), begins.bit));
+  words.end = begins.end;
+  return a.low_bits(a.bit_or(low, high), width);
 }
 
+// The low parts together are less than the limit: no sum of them is too large for 32 bits.
 ValueId BodyLowering::unpack_rice(Words& words, const CheckedField& field) {
   Arithmetic a(emit_);
   const ValueId width = rice_width(words.len, field.below);
@@ -218,9 +246,9 @@ ValueId BodyLowering::unpack_rice(Words& words, const CheckedField& field) {
   const ValueId num = a.widen(words.num);
   const ValueId high = a.shl(a.sub(words.end, num), a.widen(width));
   const ValueId low = read_section(words, width);
-  const ValueId end = a.add(a.add(high, emit_.reduce(ScalarOp::add, a.widen(low))), num);
+  const ValueId end = a.add(a.add(high, a.widen(emit_.reduce(ScalarOp::add, low))), num);
   const ValueId below = emit_.host_size(field.below, kU64);
-  const ValueId holds = accept_words(words, a.is_at_most(end, below), field);
+  const ValueId holds = accept_words(words, a.is_at_most(end, below));
   const ValueId highs = a.shl(a.sub(words.place, i), width);
   const ValueId index = a.add(a.add(highs, emit_.scan(ScalarOp::add, low)), i);
   return emit_.select(holds, index, i);
@@ -243,24 +271,21 @@ ValueId BodyLowering::unpack_elias(Words& words, const CheckedField& field) {
   const bool ascends = field.code == FieldCode::EliasAscending;
   const ValueId most = emit_.reduce(ascends ? ScalarOp::add : ScalarOp::max, a.widen(value));
   const ValueId is_below = a.is_at_most(most, emit_.host_size(field.below, kU64));
-  const ValueId holds =
-      accept_words(words, a.bit_and(a.bit_and(is_short, is_narrow), is_below), field);
+  const ValueId holds = accept_words(words, a.bit_and(a.bit_and(is_short, is_narrow), is_below));
   if (!ascends) return emit_.select(holds, a.sub(value, a.small(1)), a.small(0));
   return emit_.select(holds, a.sub(emit_.scan(ScalarOp::add, value), a.small(1)), i);
 }
 
 // Nothing of a payload is used before its words are known to be codes of this many numbers, and
 // nothing else: what depends on the result waits for the check.
-ValueId BodyLowering::accept_words(const Words& words, ValueId holds, const CheckedField& field) {
+ValueId BodyLowering::accept_words(const Words& words, ValueId holds) {
   Arithmetic a(emit_);
   const ValueId used = a.shr(a.add(words.end, a.wide(31)), a.wide(5));
-  const ValueId is_whole = a.equal(used, a.widen(words.last));
-  const ValueId rest = emit_.gather(words.padded, a.word_of(words.end, words.last));
-  const ValueId behind = a.shr(a.widen(rest), a.place_in_word(words.end));
-  holds = a.bit_and(a.bit_and(holds, words.holds), a.bit_and(is_whole, a.equal(behind, a.wide(0))));
-  const bool ascends = field.code != FieldCode::Elias;
-  emit_.check(holds, fmt::format("payload: field {}: its words are not {} below their limit",
-                                 words.name, ascends ? "indices that ascend" : "numbers"));
+  const ValueId rest = element_or_zero(words.all, a.word_of(words.end));
+  const ValueId behind = a.shr(rest, a.place_in_word(words.end));
+  holds = a.bit_and(holds, a.equal(used, a.widen(words.used)));
+  holds = a.bit_and(holds, a.equal(behind, a.small(0)));
+  emit_.check(holds, words.message);
   return holds;
 }
 

@@ -133,9 +133,10 @@ void Elaborator::elaborate_wire_field(Instance& instance, const ast::WireField& 
   instance.fields.push_back(std::move(field));
 }
 
-// `elias`, `ascending`, `below limit` behind a field's type.
+// `elias`, `ascending`, `below limit` behind a field's type. Rows are stored as they are: each has
+// too few indices to gain much.
 bool Elaborator::elaborate_packing(WireField& field, const ast::WireField& node) {
-  if (!node.below) return true;
+  if (!node.below || is_by_rows()) return true;
   if (node.is_elias) {
     field.code = node.is_ascending ? FieldCode::EliasAscending : FieldCode::Elias;
   } else {

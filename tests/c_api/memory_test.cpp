@@ -229,7 +229,7 @@ TEST(OutOfMemoryInTheCompiler, IsAnErrorWhereverItHappens) {
   ASSERT_GT(all, 10000);
   const std::int64_t num_samples = is_sample_run() ? 4 : 16;
   for (std::int64_t i = 0; i < num_samples; ++i) {
-    const std::int64_t at = i * all / num_samples + i;
+    const std::int64_t at = i * all / num_samples + 5 * i;
     EXPECT_TRUE(compiles_or_says_why(at, i % 2 == 0)) << "allocation " << at << " of " << all;
   }
 }

@@ -103,7 +103,7 @@ TEST_F(GpuSessionTest, small_tensors_take_one_launch) {
 TEST_F(GpuSessionTest, finishing_steps_share_launches) {
   const auto session = open("onebit", {1 << 20});
   EXPECT_EQ(session.num_launches(rt::EntryKind::Encode), 2u);  // the sweep; scalars and the seal
-  EXPECT_LE(open("topk", {1 << 20}).num_launches(rt::EntryKind::Encode), 26u);
+  EXPECT_LE(open("topk", {1 << 20}).num_launches(rt::EntryKind::Encode), 31u);
 }
 
 // One launch more for a sweep that reduces, from the largest tensor on, and none where one block
@@ -296,15 +296,15 @@ TEST_F(GpuSessionTest, refuses_the_payloads_that_a_cpu_refuses) {
       if (i % 10 == 9) bad.resize(random() % bad.size());
       if (bad.empty()) continue;
       std::vector<float> decoded(kElems);
-      const bool is_good = cpu.decode(bad, decoded, 3).has_value();
+      const auto expected = cpu.decode(bad, decoded, 3);
+      const bool is_good = expected.has_value();
       write(out, std::vector<float>(kElems, -7.0f));
       const GpuPayload from{upload(bad), static_cast<std::int64_t>(bad.size())};
       ASSERT_TRUE(session.decode({&from, 1}, {&out, 1}, 3, nullptr));
       const auto outcome = collect(session);
       EXPECT_EQ(outcome.status.has_value(), is_good) << name << " byte " << at;
       if (!is_good) {
-        const auto kind = outcome.status.error().kind;
-        EXPECT_TRUE(kind == ErrorKind::CorruptPayload || kind == ErrorKind::VersionMismatch);
+        EXPECT_EQ(outcome.status.error().kind, expected.error().kind);
         decoded.assign(kElems, -7.0f);
       }
       EXPECT_EQ(bits(download<float>(out, kElems)), bits(decoded)) << name << " byte " << at;

@@ -13,6 +13,7 @@
 #include "runtime/session/payload_assembly.h"
 #include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
+#include "tests/stdlib/rice.h"
 
 namespace cinch::testing {
 
@@ -74,6 +75,12 @@ class Golden {
       values.push_back(static_cast<int>(static_cast<std::int64_t>(raw << shift) >> shift));
     }
     return values;
+  }
+  // Of a field packed as ascending, one index for each element of field `like`.
+  std::vector<int> indices(std::size_t field, std::size_t like) const {
+    if (std::max(field, like) >= layout_.fields.size()) return {};
+    const auto num = static_cast<std::size_t>(layout_.fields[like].num_elems);
+    return rice_indices(bytes(field), num, session_->num_elems());
   }
   std::vector<float> decoded(std::uint64_t step = 0) {
     std::vector<float> out(session_->num_elems());

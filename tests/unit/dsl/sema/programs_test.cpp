@@ -105,7 +105,18 @@ TEST(SemaPrograms, ParametersThatWrappersSet) {
 }
 
 TEST(SemaPrograms, FieldsThatAscendAreFoundInEncode) {
-  Checked checked = check("import std.sparsify\ncompressor a = topk\ncompressor b = threshold\n");
+  Checked checked = check(
+      "import std.sparsify\n"
+      "compressor a {\n"
+      "  size k = ceil_div(n, 8)\n"
+      "  wire { index: [u32; k], value: [f32; k] }\n"
+      "  encode(g: [f32; n]) {\n"
+      "    let index = top_k(abs(g), k)\n"
+      "    wire { index, value: g[index] }\n"
+      "  }\n"
+      "  decode(w) { scatter(w.value, at: w.index, size: n) }\n"
+      "}\n"
+      "compressor b = threshold\n");
   const CheckedProgram top = checked.program("a");
   EXPECT_TRUE(top.info.wire.fields[0].ascending);
   EXPECT_EQ(top.info.wire.fields[0].index_limit, CheckedProgram(top).info.exprs.n());
