@@ -430,7 +430,12 @@ void add_sync_transport(CLI::App* command, SyncCommandOptions& options) {
 
 void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
   command
-      ->add_option("--plan", options.plan, "auto, allreduce, allgather, two_shot, ring, ps or tree")
+      ->add_option("--plan", options.plan, "auto, allreduce, allgather, two_shot, ring, ps, tree or hierarchical")
+      ->capture_default_str();
+  command
+      ->add_option("--machine-ranks", options.ranks_per_machine,
+                   "ranks of each machine, which follow one another; of plan hierarchical")
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--servers", options.servers, "ranks that serve in plan ps")->delimiter(',');
   command

@@ -127,6 +127,7 @@ struct SyncCommandOptions {
   std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
   std::string transport = "loopback", plan = "auto";
   std::vector<std::uint32_t> servers = {0};
+  std::uint32_t ranks_per_machine = 1;
   std::uint64_t piece_bytes = 4 << 20;
   std::string lengths = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;

@@ -88,6 +88,7 @@ rt::Plan make_plan(const SyncCommandOptions& options, const Program& program, Sh
   request.piece_bytes = options.piece_bytes;
   request.lengths = length_policy(options.lengths);
   request.servers = options.servers;
+  request.ranks_per_machine = options.ranks_per_machine;
   return value_or_throw(rt::build_plan(request));
 }
 

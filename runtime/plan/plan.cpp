@@ -70,6 +70,8 @@ const char* site_name(Site site) {
       return "hop";
     case Site::Owner:
       return "owner";
+    case Site::Return:
+      return "return";
   }
   return "site";
 }
@@ -90,8 +92,10 @@ std::string describe_task(const Plan& plan, const Task& task) {
   const std::string of = describe_groups(plan, task);
   if (task.kind == TaskKind::Exchange) return describe_exchange(task) + " of " + of;
   std::string text = task_kind_name(task.kind);
+  if (task.is_dense) text += " f32";
   if (task.kind == TaskKind::Encode) {
-    text += fmt::format(" {} as {}", value_name(task.from), site_name(task.site));
+    text += fmt::format(" {}", value_name(task.from));
+    if (!task.is_dense) text += fmt::format(" as {}", site_name(task.site));
   }
   return text + " of " + of;
 }

@@ -50,7 +50,8 @@ struct Group {
 enum class Site : std::uint8_t {
   Worker,  // a rank's own gradient
   Hop,     // a partial sum on its way
-  Owner    // the result
+  Owner,   // the result
+  Return   // the result once more, for a second network
 };
 
 /// Values of a piece on one rank, f32 but for the user's gradient and update.
@@ -86,6 +87,7 @@ struct Task {
   std::vector<std::uint32_t> groups;
   Site site = Site::Worker;  // where it encodes; of decoding: where the payload was encoded
   Value from = Value::Gradient, to = Value::Update;
+  bool is_dense = false;  // encodes and decodes plain f32, whatever codec the groups have
   /// Slots. Of exchanges: Send, AllReduce, AllGather: one read; AllToAll: a read for each rank;
   /// Receive, AllReduce: one written; AllGather, AllToAll: one for each rank; Broadcast: one
   /// written, by its root read as well.

@@ -81,7 +81,8 @@ json to_json(const Task& task) {
                   {"to", value_name(task.to)},
                   {"reads", task.reads},
                   {"writes", task.writes},
-                  {"after", task.after}};
+                  {"after", task.after},
+                  {"is_dense", task.is_dense}};
   if (task.kind == TaskKind::Exchange) {
     written["exchange"] = exchange_kind_name(task.exchange);
     written["peer"] = task.peer;
@@ -129,12 +130,13 @@ void read(const json& from, Task& to) {
   using Indices = std::vector<std::uint32_t>;
   to.kind = find_enum(from.at("kind"), TaskKind::Synchronise, task_kind_name);
   to.groups = from.at("groups").get<Indices>();
-  to.site = find_enum(from.at("site"), Site::Owner, site_name);
+  to.site = find_enum(from.at("site"), Site::Return, site_name);
   to.from = find_enum(from.at("from"), Value::Update, value_name);
   to.to = find_enum(from.at("to"), Value::Update, value_name);
   to.reads = from.at("reads").get<Indices>();
   to.writes = from.at("writes").get<Indices>();
   to.after = from.at("after").get<Indices>();
+  to.is_dense = from.at("is_dense");
   if (to.kind != TaskKind::Exchange) return;
   to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
   to.peer = from.at("peer");

@@ -10,8 +10,10 @@ struct BundleContext {
   const Bundle& bundle;
   RankBuilder& to;
   std::uint32_t rank = 0, world = 1;
-  std::vector<std::uint32_t> servers;  // of ps: by owner
-  bool is_sized = false;               // messages have lengths
+  std::vector<std::uint32_t> servers;   // of ps: by owner
+  bool is_sized = false;                // messages have lengths
+  std::uint32_t ranks_per_machine = 1;  // of hierarchical, as what follows
+  ExchangeOption option;
 
   std::uint32_t add_slot(std::uint32_t group) const {
     const std::uint64_t bytes = message_bytes(plan, group);
@@ -25,5 +27,6 @@ void build_two_shot(const BundleContext& context);
 void build_ring(const BundleContext& context);
 void build_ps(const BundleContext& context);
 void build_tree(const BundleContext& context);
+void build_hierarchical(const BundleContext& context);
 
 }  // namespace cinch::rt

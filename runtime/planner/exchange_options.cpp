@@ -180,6 +180,23 @@ std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits) {
   return Enumeration(limits).run();
 }
 
+ExchangeOption usual_hierarchical_option() {
+  return {{Action::ReduceScatter, Scope::Intra},
+          {Action::Compress},
+          {Action::AllToAll, Scope::Inter, Device::Gpu, true},
+          {Action::Decompress},
+          {Action::Compress},
+          {Action::AllGather, Scope::Inter, Device::Gpu, true},
+          {Action::Decompress},
+          {Action::AllGather, Scope::Intra}};
+}
+
+ExchangeOption dense_hierarchical_option() {
+  return {{Action::ReduceScatter, Scope::Intra},
+          {Action::AllReduce, Scope::Inter},
+          {Action::AllGather, Scope::Intra}};
+}
+
 std::size_t num_compressions(const ExchangeOption& option) {
   return static_cast<std::size_t>(
       std::ranges::count(option, Action::Compress, &OptionStep::action));

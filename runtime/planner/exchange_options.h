@@ -45,6 +45,11 @@ struct OptionLimits {
 /// pair follows from the first (ReduceScatter or AllToAll: AllGather; Reduce or Gather: Broadcast).
 std::vector<ExchangeOption> all_exchange_options(const OptionLimits& limits = {});
 
+/// f32 within machines, payloads to and from owners between them.
+ExchangeOption usual_hierarchical_option();
+/// Without any compression, in f32.
+ExchangeOption dense_hierarchical_option();
+
 std::size_t num_compressions(const ExchangeOption& option);
 /// "reduce_scatter intra, compress gpu, all_to_all inter of payloads, …"
 std::string describe_option(const ExchangeOption& option);

@@ -155,13 +155,28 @@ Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t nu
   return Layout(request, num_owners, plan).run();
 }
 
-std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
+namespace {
+
+template <typename BytesOf>
+std::uint64_t joined_bytes(const Plan& plan, std::uint32_t group, const BytesOf& bytes_of) {
   std::uint64_t bytes = 0;
   for (const std::uint32_t piece : plan.groups[group].pieces) {
     bytes = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-    bytes += plan.pieces[piece].bound_bytes;
+    bytes += bytes_of(plan.pieces[piece]);
   }
   return bytes;
+}
+
+}  // namespace
+
+std::uint64_t message_bytes(const Plan& plan, std::uint32_t group) {
+  return joined_bytes(plan, group, [](const Piece& piece) { return piece.bound_bytes; });
+}
+
+std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group) {
+  return joined_bytes(plan, group, [](const Piece& piece) {
+    return kElementBytes * static_cast<std::uint64_t>(piece.num_elems);
+  });
 }
 
 }  // namespace cinch::rt

@@ -18,5 +18,7 @@ Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t nu
 
 /// Most bytes of the group's message.
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group);
+/// Of the same elements as plain f32.
+std::uint64_t dense_bytes(const Plan& plan, std::uint32_t group);
 
 }  // namespace cinch::rt

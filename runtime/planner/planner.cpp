@@ -28,6 +28,7 @@ constexpr std::array kBuilders = {
     Builder{"ring", Owners::EveryRank, build_ring},
     Builder{"ps", Owners::Servers, build_ps},
     Builder{"tree", Owners::One, build_tree},
+    Builder{"hierarchical", Owners::EveryRank, build_hierarchical},
 };
 
 const Builder* find_builder(std::string_view name) {
@@ -60,6 +61,11 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
   if (builder->owners == Owners::Servers && !are_servers) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("servers are different ranks below {}, at least one", request.world));
+  }
+  const std::uint32_t on_each = request.ranks_per_machine;
+  if (on_each == 0 || request.world % on_each != 0) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{} ranks are not machines of {} each", request.world, on_each));
   }
   for (const PlanTensor& tensor : request.tensors) {
     if (tensor.codec != kDense && tensor.codec >= request.codecs.size()) {
@@ -95,8 +101,15 @@ class Planner {
       }
       return;
     }
-    const BundleContext context{plan_,           bundle, to, rank, request_.world, request_.servers,
-                                is_sized(bundle)};
+    const BundleContext context{plan_,
+                                bundle,
+                                to,
+                                rank,
+                                request_.world,
+                                request_.servers,
+                                is_sized(bundle),
+                                request_.ranks_per_machine,
+                                codec == kDense ? dense_hierarchical_option() : request_.option};
     // Payloads of a compressor are not added by transports.
     const bool is_summed = builder_.build != build_allreduce || codec == kDense;
     (is_summed ? builder_.build : build_allgather)(context);

@@ -10,6 +10,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
+#include "runtime/planner/exchange_options.h"
 
 namespace cinch::rt {
 
@@ -43,10 +44,14 @@ struct PlanRequest {
   std::uint64_t piece_bytes = 4 << 20;
   LengthPolicy lengths = LengthPolicy::Auto;
   std::vector<std::uint32_t> servers = {0};  // of "ps"
+  /// Of "hierarchical": ranks of one machine follow one another, as many on each; and the way of
+  /// tensors with a codec.
+  std::uint32_t ranks_per_machine = 1;
+  ExchangeOption option = usual_hierarchical_option();
 };
 
-/// "allreduce", "allgather", "two_shot", "ring", "ps", "tree". Tensors without a codec travel in
-/// f32 under each of them.
+/// "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical". Tensors without a
+/// codec travel in f32 under each of them.
 ///
 ///   allreduce  the transport adds; tensors with a codec are gathered instead
 ///   allgather  every rank decodes all payloads
@@ -54,6 +59,8 @@ struct PlanRequest {
 ///   ring       decode, add, encode at every hop; then the result goes round
 ///   ps         two_shot whose owners are `servers`, in messages
 ///   tree       partial sums up a binomial tree to rank 0, the result down
+///   hierarchical  PlanRequest::option, in messages; usually in f32 within machines and two_shot
+///              between them
 std::span<const std::string_view> plan_names();
 
 /// Errors: InvalidArgument (no such plan, no such server, no ranks), those of CodecFacts::bound.

@@ -145,6 +145,29 @@ void RankBuilder::decode_add(Site site, std::uint32_t group, std::uint32_t slot)
   add(std::move(task));
 }
 
+void RankBuilder::encode_dense(Value from, std::uint32_t group, std::uint32_t slot) {
+  Task task = make(TaskKind::Encode, {group});
+  task.is_dense = true;
+  task.from = from;
+  task.writes = {slot};
+  add(std::move(task));
+}
+
+void RankBuilder::decode_dense(std::uint32_t group, std::uint32_t slot, Value to) {
+  Task task = make(TaskKind::Decode, {group});
+  task.is_dense = true;
+  task.to = to;
+  task.reads = {slot};
+  add(std::move(task));
+}
+
+void RankBuilder::decode_add_dense(std::uint32_t group, std::uint32_t slot) {
+  Task task = make(TaskKind::DecodeAdd, {group});
+  task.is_dense = true;
+  task.reads = {slot};
+  add(std::move(task));
+}
+
 void RankBuilder::add_gradient(std::uint32_t group) {
   add(make(TaskKind::Add, {group}));
 }

@@ -25,6 +25,10 @@ class RankBuilder {
   void decode(Site site, const std::vector<std::uint32_t>& groups,
               const std::vector<std::uint32_t>& slots, Value to);
   void decode_add(Site site, std::uint32_t group, std::uint32_t slot);
+  /// The same as plain f32, whatever codec the group has.
+  void encode_dense(Value from, std::uint32_t group, std::uint32_t slot);
+  void decode_dense(std::uint32_t group, std::uint32_t slot, Value to);
+  void decode_add_dense(std::uint32_t group, std::uint32_t slot);
   void add_gradient(std::uint32_t group);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);

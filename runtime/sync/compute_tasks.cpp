@@ -53,7 +53,7 @@ Status ComputeTasks::open_lists() {
   for (const Task& task : plan_.ranks[options_.rank].tasks) {
     for (const std::uint32_t group : task.groups) {
       const std::uint32_t codec = plan_.groups[group].codec;
-      if (codec == kDense) continue;
+      if (codec == kDense || task.is_dense) continue;
       if (task.kind == TaskKind::Encode) need(codec, task.site, group);
       if (task.kind == TaskKind::Decode || task.kind == TaskKind::DecodeAdd) {
         need(codec, decoding_site(codec, task.site), group);

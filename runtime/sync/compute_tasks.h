@@ -89,6 +89,7 @@ class ComputeTasks {
   Result<std::span<const float>> gradient_as_f32(std::uint32_t piece, const PieceMemory& memory);
   Pieces pieces_of(const Task& task) const;
   std::uint32_t codec_of(const Task& task) const { return plan_.groups[task.groups[0]].codec; }
+  bool is_dense(const Task& task) const { return task.is_dense || codec_of(task) == kDense; }
   std::string name_of(std::uint32_t piece) const;
 
   const Plan& plan_;

@@ -101,7 +101,7 @@ void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
 }
 
 Status ComputeTasks::encode(const Task& task, PieceMemory& memory) {
-  if (codec_of(task) == kDense) return encode_dense(task, memory);
+  if (is_dense(task)) return encode_dense(task, memory);
   const Pieces pieces = pieces_of(task);
   List& list = list_of(codec_of(task), task.site);
   inputs_.clear();
@@ -169,7 +169,7 @@ Status ComputeTasks::split_message(const Pieces& pieces, std::span<const std::ui
 }
 
 Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
-  if (codec_of(task) == kDense) return decode_dense(task, memory);
+  if (is_dense(task)) return decode_dense(task, memory);
   payloads_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
     const auto used = memory.used_bytes(task.reads[i]);

@@ -239,7 +239,7 @@ TEST_P(EachPlanWithFaults, GarbageIsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, EachPlanWithFaults,
-                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree"),
+                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree", "hierarchical"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(Faults, ASilentRankIsNamed) {

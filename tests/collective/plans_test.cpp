@@ -115,11 +115,12 @@ bool are_same(const Tensors& a, const Tensors& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
 }
 
-void check_steps(const SyncCase& one_case, const std::string& text) {
+void check_steps(const SyncCase& one_case, const std::string& text,
+                 std::uint32_t ranks_per_machine = 1) {
   const rt::Status sound = rt::check_plan(*one_case.plan);
   ASSERT_TRUE(sound) << text << ": " << sound.error().message;
   const auto results = run_steps(one_case);
-  SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed);
+  SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed, ranks_per_machine);
   for (std::uint64_t step = 0; step < results.size(); ++step) {
     std::vector<Tensors> gradients;
     for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
@@ -163,6 +164,52 @@ TEST(Plans, SynchroniseMatrices) {
     request.tensors = {{"a", 30, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
     matrices.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
     check_steps(matrices, "powersgd");
+  }
+}
+
+SyncCase machines_case(const std::string& program, std::uint32_t machines, std::uint32_t on_each,
+                       const rt::ExchangeOption& option) {
+  SyncCase made;
+  made.programs = {compiled_library(program)};
+  rt::PlanRequest request;
+  request.plan = "hierarchical";
+  request.world = machines * on_each;
+  request.ranks_per_machine = on_each;
+  request.piece_bytes = 4096;
+  request.option = option;
+  request.codecs = {rt::codec_facts(made.programs[0], request.world)};
+  request.tensors = {{"large", 3001, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+TEST(Plans, GoBetweenMachines) {
+  for (const auto& [machines, on_each] : {std::pair(2U, 2U), {3U, 2U}, {2U, 3U}}) {
+    for (const char* program : {"ef_sign", "topk(ratio: 0.1)", "qsgd"}) {
+      check_steps(machines_case(program, machines, on_each, rt::usual_hierarchical_option()),
+                  program, on_each);
+    }
+  }
+}
+
+// Every option of the tree: all ranks hold the same bits, and without compression the mean.
+TEST(Plans, GoEveryWayOfTheTree) {
+  for (const rt::ExchangeOption& option : rt::all_exchange_options({.has_cpu = false})) {
+    const SyncCase one_case = machines_case("ef_sign", 2, 2, option);
+    const auto results = run_steps(one_case);
+    for (const StepResult& result : results) {
+      for (std::uint32_t rank = 0; rank < 4; ++rank) {
+        ASSERT_EQ(result.errors[rank], "") << rt::describe_option(option);
+        ASSERT_TRUE(are_same(result.updates[rank], result.updates[0]))
+            << rt::describe_option(option) << ", rank " << rank;
+      }
+    }
+    if (rt::num_compressions(option) > 0) continue;
+    float mean = 0;
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      mean += make_gradients(*one_case.plan, rank, 0)[0][17] / 4;
+    }
+    ASSERT_NEAR(results[0].updates[0][0][17], mean, 1e-5) << rt::describe_option(option);
   }
 }
 

@@ -133,6 +133,23 @@ SyncOracle::Values SyncOracle::partial_of_tree(std::uint32_t piece, std::uint32_
   return sum;
 }
 
+// Sums of machines, in rank order; then those of all, by the ranks of the owner's number.
+SyncOracle::Values SyncOracle::between_machines(std::uint32_t piece, std::uint32_t owner) {
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
+  for (std::uint32_t first = 0; first < plan_.world(); first += on_each_) {
+    Values of_machine(sum.size(), 0.0f);
+    for (std::uint32_t rank = first; rank < first + on_each_; ++rank) {
+      const Values own = gradient(piece, rank);
+      for (std::size_t k = 0; k < sum.size(); ++k) of_machine[k] += own[k];
+    }
+    const Site site = on_each_ == 1 ? Site::Worker : Site::Hop;
+    if (on_each_ == 1) of_machine = gradient(piece, first);
+    const std::uint32_t encoder = first + owner % on_each_;
+    decode_add(piece, site, encode(piece, encoder, site, of_machine), sum);
+  }
+  return sum;
+}
+
 SyncOracle::Values SyncOracle::again(std::uint32_t piece, std::uint32_t owner,
                                      const Values& result) {
   const Bytes payload = encode(piece, owner, Site::Owner, result);
@@ -169,9 +186,10 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
     return update;
   }
   if (plan_.name == "tree") owner = 0;
-  const Values sum = plan_.name == "ring"   ? along_the_ring(piece, owner)
-                     : plan_.name == "tree" ? partial_of_tree(piece, 0)
-                                            : gathered(piece);
+  const Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
+                     : plan_.name == "hierarchical" ? between_machines(piece, owner)
+                     : plan_.name == "tree"         ? partial_of_tree(piece, 0)
+                                                    : gathered(piece);
   return again(piece, owner, finish(piece, owner, sum));
 }
 
@@ -184,7 +202,7 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
   }
   for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
     // Bundles have a group for each owner, one behind the other; the tests' server is rank 0.
-    const bool is_owned_in_turn = plan_.name == "two_shot" || plan_.name == "ring";
+    const bool is_owned_in_turn = plan_.name != "ps";
     const std::uint32_t owner = is_owned_in_turn ? group % plan_.world() : 0;
     for (const std::uint32_t piece : plan_.groups[group].pieces) {
       const Values update = piece_update(piece, owner);

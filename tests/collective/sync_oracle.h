@@ -11,8 +11,10 @@ namespace cinch::testing {
 
 class SyncOracle {
  public:
-  SyncOracle(const rt::Plan& plan, const Programs& programs, std::uint64_t seed)
-      : plan_(plan), programs_(programs), seed_(seed) {}
+  /// `ranks_per_machine`: of a hierarchical plan that goes the usual way.
+  SyncOracle(const rt::Plan& plan, const Programs& programs, std::uint64_t seed,
+             std::uint32_t ranks_per_machine = 1)
+      : plan_(plan), programs_(programs), seed_(seed), on_each_(ranks_per_machine) {}
 
   /// The updates by tensor; gradients by rank, then by tensor.
   Tensors step(const std::vector<Tensors>& gradients, std::uint64_t step);
@@ -25,6 +27,7 @@ class SyncOracle {
   Values synchronised(std::uint32_t piece);
   Values gathered(std::uint32_t piece);
   Values along_the_ring(std::uint32_t piece, std::uint32_t owner);
+  Values between_machines(std::uint32_t piece, std::uint32_t owner);
   Values partial_of_tree(std::uint32_t piece, std::uint32_t rank);
   Values again(std::uint32_t piece, std::uint32_t owner, const Values& result);
 
@@ -39,6 +42,7 @@ class SyncOracle {
   const rt::Plan& plan_;
   const Programs& programs_;
   std::uint64_t seed_;
+  std::uint32_t on_each_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, rt::Site>, std::unique_ptr<rt::Session>>
       sessions_;
   const std::vector<Tensors>* gradients_ = nullptr;

@@ -40,6 +40,27 @@ INSTANTIATE_TEST_SUITE_P(Planner, EachPlan,
                          testing::ValuesIn(plan_names().begin(), plan_names().end()),
                          [](const auto& each) { return std::string(each.param); });
 
+// Every option that uses one kind of device, for machines of several sizes.
+TEST(Planner, WritesEveryOptionOfTheTree) {
+  const std::vector<ExchangeOption> options = all_exchange_options({.has_cpu = false});
+  for (const auto& [machines, on_each] :
+       {std::pair(1U, 1U), {2U, 2U}, {3U, 2U}, {1U, 3U}, {3U, 1U}}) {
+    PlanRequest request;
+    request.plan = "hierarchical";
+    request.world = machines * on_each;
+    request.ranks_per_machine = on_each;
+    request.codecs = mixed_request("ring", 1).codecs;
+    request.tensors = {{"large", 100000, 1, 0}, {"matrix", 30, 40, 1}, {"bias", 10, 1, kDense}};
+    request.lengths = LengthPolicy::Exchanged;
+    for (const ExchangeOption& option : options) {
+      request.option = option;
+      const Status status = check_plan(plan_of(request));
+      ASSERT_TRUE(status) << machines << " machines of " << on_each << ": "
+                          << describe_option(option) << ": " << status.error().message;
+    }
+  }
+}
+
 std::int64_t num_pieces_of(const Plan& plan, const std::string& tensor) {
   return std::ranges::count_if(
       plan.pieces, [&](const Piece& piece) { return plan.tensors[piece.tensor].name == tensor; });
@@ -96,6 +117,9 @@ TEST(Planner, RefusesWhatItCannotDo) {
     EXPECT_FALSE(build_plan(request));
   }
   request.servers = {0};
+  request.ranks_per_machine = 3;
+  EXPECT_FALSE(build_plan(request));
+  request.ranks_per_machine = 1;
   request.tensors[0].codec = 3;
   EXPECT_FALSE(build_plan(request));
 }
