@@ -1,44 +1,20 @@
-// Places: CINCH_CLANG_LIBRARY, the folder of the running binary's code, its ../lib, its ../../lib,
-// then the loader's own search.
+// Places: CINCH_CLANG_LIBRARY, else as of library_paths.
 #include "codegen/jit/library.h"
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <vector>
+#include <string>
+
+#include "runtime/module/library_path.h"
 
 namespace cinch::codegen {
 namespace {
 
 constexpr const char* kFileName = "libcinch_clang.so";
 
-// Where the code of this function was loaded from: an executable or a shared library.
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (!::dladdr(reinterpret_cast<const void*>(&clang_backend), &info) || !info.dli_fname) return {};
-  std::error_code error;
-  auto path = std::filesystem::canonical(info.dli_fname, error);
-  if (error) path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return path.parent_path();
-}
-
-std::vector<std::string> candidates() {
-  std::vector<std::string> paths;
-  if (const char* given = std::getenv("CINCH_CLANG_LIBRARY")) return {given};
-  const auto folder = own_folder();
-  for (const char* step : {".", "../lib", "../../lib", "../lib/cinch"}) {
-    const auto path = folder / step / kFileName;
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) paths.push_back(path.lexically_normal().string());
-  }
-  paths.emplace_back(kFileName);
-  return paths;
-}
-
 rt::Result<OpenedBackend> open_backend() {
   std::string tried;
-  for (const std::string& path : candidates()) {
+  for (const std::string& path : rt::library_paths(kFileName, "CINCH_CLANG_LIBRARY")) {
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
       const char* reason = ::dlerror();

@@ -3,36 +3,15 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "runtime/c_api/compiler_abi.h"
+#include "runtime/module/library_path.h"
 
 namespace cinch::c_api {
 namespace {
 
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&compile), &info) == 0 || info.dli_fname == nullptr) {
-    return {};
-  }
-  std::error_code error;
-  return std::filesystem::canonical(info.dli_fname, error).parent_path();
-}
-
 std::vector<std::string> candidates(const char* given) {
   if (given != nullptr) return {given};
-  if (const char* named = std::getenv("CINCH_COMPILER"); named != nullptr && *named != '\0') {
-    return {named};
-  }
-  std::vector<std::string> paths;
-  for (const char* step : {".", "../lib", "../../lib"}) {
-    const auto path = own_folder() / step / CINCH_COMPILER_LIBRARY;
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) paths.push_back(path.lexically_normal().string());
-  }
-  paths.emplace_back(CINCH_COMPILER_LIBRARY);
-  return paths;
+  return rt::library_paths(CINCH_COMPILER_LIBRARY, "CINCH_COMPILER");
 }
 
 CallResult<cinch_compiler_compile_fn> open_compiler(const char* given) {

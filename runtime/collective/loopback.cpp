@@ -118,7 +118,7 @@ void LoopbackTransport::begin_reduce(Pending& pending, std::span<const ByteRange
 }
 
 void LoopbackTransport::cut_into_slices(Pending& pending) const {
-  const std::uint64_t width = (pending.exchange.dtype.bits + 7U) / 8U;
+  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
   const std::uint64_t elements = pending.exchange.input.size() / width;
   pending.slices.resize(world());
   for (std::uint64_t rank = 0; rank < world(); ++rank) {

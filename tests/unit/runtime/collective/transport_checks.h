@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -171,6 +172,26 @@ inline void check_messages(Transport& transport, std::size_t base) {
   }
 }
 
+// Of numbers whose sum depends on the order.
+inline void check_sums_in_rank_order(Transport& transport) {
+  const auto value = [](std::size_t rank, std::size_t i) {
+    return std::ldexp(1.0f + static_cast<float>(rank), static_cast<int>((5 * rank + i) % 40) - 20);
+  };
+  constexpr std::size_t kElements = 1001;
+  std::vector<float> own(kElements), sum(kElements);
+  for (std::size_t i = 0; i < kElements; ++i) own[i] = value(transport.rank(), i);
+  Exchange exchange{ExchangeKind::AllReduce};
+  exchange.reduction = RankReduction::Sum;
+  exchange.input = bytes_of(own);
+  exchange.output = room_of(sum);
+  run_exchange(transport, exchange);
+  for (std::size_t i = 0; i < kElements; ++i) {
+    float wanted = value(0, i);
+    for (std::uint32_t rank = 1; rank < transport.world(); ++rank) wanted += value(rank, i);
+    ASSERT_EQ(sum[i], wanted) << i;
+  }
+}
+
 inline void check_everything(Transport& transport) {
   for (const std::uint64_t base : {0, 1, 5, 40000}) {
     check_all_gather(transport, base);
@@ -183,6 +204,7 @@ inline void check_everything(Transport& transport) {
     check_all_reduce<float>(transport, kF32, base);
     check_all_reduce<std::int8_t>(transport, kI8, base);
     check_all_reduce<std::uint64_t>(transport, kU64, base);
+    check_all_reduce<std::int32_t>(transport, {DTypeKind::Int, 24}, base);
   }
 }
 

@@ -1,0 +1,83 @@
+/* What the transport asks of the MPI library, through a module of its own that is opened when MPI
+ * is first asked for: nothing else links MPI or sees its header. Plain C; both sides check
+ * `version`. One thread at a time makes the calls. Functions that return int32_t give 0, an error
+ * of MPI, or one of the negative numbers below. */
+#ifndef CINCH_MPI_ABI_H
+#define CINCH_MPI_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This is C: typedefs, enums of its own kind, and names with a prefix.
+ * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
+ */
+
+#define CINCH_MPI_ABI_VERSION 1
+#define CINCH_MPI_LIBRARY "libcinch_mpi.so"
+#define CINCH_MPI_ENTRY "cinch_mpi_calls_of"
+
+#define CINCH_MPI_LATE (-1)      /* the other ranks have not come within the time */
+#define CINCH_MPI_TOO_LONG (-2)  /* more bytes came than there was room for */
+#define CINCH_MPI_FINALIZED (-3) /* the process has ended its use of MPI */
+
+enum { CINCH_MPI_DATA, CINCH_MPI_NOTICES }; /* channels */
+enum { CINCH_MPI_SUM, CINCH_MPI_MIN, CINCH_MPI_MAX };
+enum {
+  CINCH_MPI_I8,
+  CINCH_MPI_U8,
+  CINCH_MPI_I16,
+  CINCH_MPI_U16,
+  CINCH_MPI_I32,
+  CINCH_MPI_U32,
+  CINCH_MPI_I64,
+  CINCH_MPI_U64,
+  CINCH_MPI_F32,
+  CINCH_MPI_F64
+};
+
+/* Two duplicates of MPI_COMM_WORLD, and what is under way on them. */
+typedef struct cinch_mpi_world cinch_mpi_world;
+
+/* An operation that has ended. */
+typedef struct cinch_mpi_end {
+  uint64_t token; /* that it was started with */
+  uint64_t bytes; /* of what was received */
+  int32_t error;
+} cinch_mpi_end;
+
+/* Memory of operations stays as it is until their end, also after `close`. */
+typedef struct cinch_mpi_calls {
+  /* All ranks call it. Initialises MPI if nobody has; then the process's exit finalises it. */
+  int32_t (*open)(int32_t timeout_ms, cinch_mpi_world** world, int32_t* rank, int32_t* size);
+  /* Cancels what is to be received on the data channel and leaves the rest. The world is nothing
+   * any more. `is_faulted`: the process's exit does not wait for the other ranks. */
+  void (*close)(cinch_mpi_world* world, int32_t is_faulted);
+  void (*error_text)(int32_t error, char* text, size_t room);
+
+  /* Messages on the notice channel end when their receiver has taken them. */
+  int32_t (*send)(cinch_mpi_world* world, int32_t channel, const void* bytes, int32_t size,
+                  int32_t to, int32_t tag, uint64_t token);
+  int32_t (*receive)(cinch_mpi_world* world, int32_t channel, void* bytes, int32_t size,
+                     int32_t from, int32_t tag, uint64_t token);
+  int32_t (*all_reduce)(cinch_mpi_world* world, void* values, int32_t count, int32_t type,
+                        int32_t operation, uint64_t token);
+  int32_t (*broadcast)(cinch_mpi_world* world, void* bytes, int32_t size, int32_t root,
+                       uint64_t token);
+  /* Moves everything on. What has ended, valid until the next call. */
+  int32_t (*progress)(cinch_mpi_world* world, const cinch_mpi_end** ends, size_t* num_ends);
+} cinch_mpi_calls;
+
+/* Null: of another version. */
+typedef const cinch_mpi_calls* (*cinch_mpi_calls_of_fn)(uint32_t version);
+
+/* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*) */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

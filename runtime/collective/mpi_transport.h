@@ -1,0 +1,29 @@
+// Ranks that are processes which mpirun, or another launcher of MPI, has started.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/collective/transport.h"
+
+namespace cinch::rt {
+
+struct MpiOptions {
+  /// Floats are added in rank order by us, not by the library in an order of its own; ranks agree
+  /// either way.
+  bool is_exact = false;
+  /// So long may the other ranks take to open theirs.
+  std::chrono::milliseconds timeout{30000};
+  /// The library is given no more at a time: its sizes are of 31 bits.
+  std::uint64_t most_bytes = std::uint64_t{1} << 30;
+};
+
+/// All ranks call it, as often as the others. MPI is initialised with the first call if the process
+/// has not done so, and then finalised when the process exits. The transport is used by one thread
+/// at a time; after an error it is good for nothing but abandon. What is exchanged is copied
+/// to memory of the transport, which a message that no one waits for any more may use to the end of
+/// the process: the caller's memory is his as soon as an exchange has ended or is given up.
+/// Errors: Unavailable (no MPI), Cancelled (ranks that have not come), Device (the library's).
+Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options = {});
+
+}  // namespace cinch::rt

@@ -1,0 +1,13 @@
+// Where the libraries lie that are opened at run time.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cinch::rt {
+
+/// Paths to try in turn: what the environment variable names, and nothing else; without it the
+/// folder that this code was loaded from, ../lib, ../../lib and ../lib/cinch, as far as the file is
+/// there, then the loader's own search.
+std::vector<std::string> library_paths(const char* file_name, const char* variable);
+
+}  // namespace cinch::rt

@@ -1,0 +1,114 @@
+// Plans over MPI: every rank's update is that of the sequential oracle, bit for bit; after a rank
+// that fails a new session in the same process goes on.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
+#include "tests/collective/mpi/open_transport.h"
+#include "tests/collective/sync_oracle.h"
+
+namespace cinch::testing {
+namespace {
+
+constexpr std::uint64_t kSeed = 17;
+
+struct Subject {
+  std::shared_ptr<const rt::Plan> plan;
+  Programs programs;
+};
+
+Subject subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
+  Subject made;
+  rt::PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.piece_bytes = 4096;
+  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
+  if (!program.empty()) {
+    made.programs = {library_program(program)};
+    request.codecs = {rt::codec_facts(made.programs[0], world)};
+  }
+  request.tensors = {
+      {"large", 20001, 1, codec}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, codec}};
+  auto built = rt::build_plan(request);
+  EXPECT_TRUE(built) << built.error().message;
+  made.plan = std::make_shared<rt::Plan>(*built);
+  return made;
+}
+
+bool are_same(const Tensors& a, const Tensors& b) {
+  for (std::size_t t = 0; t < a.size(); ++t) {
+    if (a[t].size() != b[t].size()) return false;
+    if (!a[t].empty() && std::memcmp(a[t].data(), b[t].data(), 4 * a[t].size()) != 0) return false;
+  }
+  return a.size() == b.size();
+}
+
+void check_steps(const Subject& subject, rt::Transport& transport, const std::string& text) {
+  auto session = rt::SyncSession::open(
+      {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed}, transport);
+  ASSERT_TRUE(session) << text << ": " << session.error().message;
+  SyncOracle oracle(*subject.plan, subject.programs, kSeed);
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    std::vector<Tensors> gradients;
+    for (std::uint32_t rank = 0; rank < transport.world(); ++rank) {
+      gradients.push_back(make_gradients(*subject.plan, rank, step));
+    }
+    Tensors update;
+    const rt::Status status = step_on(**session, gradients[transport.rank()], update, step);
+    ASSERT_TRUE(status) << text << ", step " << step << ": " << status.error().message;
+    ASSERT_TRUE(are_same(update, oracle.step(gradients, step))) << text << ", step " << step;
+  }
+}
+
+TEST(MpiSync, PlansGiveWhatTheOracleGives) {
+  const auto transport = rt::open_transport({.is_exact = true});
+  for (const std::string program : {"", "onebit", "topk(ratio: 0.1)", "terngrad_shared"}) {
+    for (const std::string_view plan : rt::plan_names()) {
+      check_steps(subject_of(program, plan, transport->world()), *transport,
+                  program + ", " + std::string(plan));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(MpiSync, RanksThatDifferAreNamed) {
+  auto transport = rt::open_transport();
+  const Subject subject = subject_of("", "two_shot", transport->world());
+  const auto session = rt::SyncSession::open(
+      {.plan = subject.plan, .threads = 1, .seed = transport->rank() == 0 ? 1U : 2U}, *transport);
+  if (transport->world() == 1) return;
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.error().message.find("rank 0 has "), std::string::npos)
+      << session.error().message;
+}
+
+TEST(MpiSync, ANewSessionFollowsAFailedOne) {
+  auto transport = rt::open_transport();
+  if (transport->world() == 1) GTEST_SKIP() << "one rank";
+  const Subject subject = subject_of("onebit", "two_shot", transport->world());
+  auto session = rt::SyncSession::open(
+      {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed},
+      *transport);
+  ASSERT_TRUE(session) << session.error().message;
+  if (transport->rank() == 1) {
+    transport->abandon({rt::ErrorKind::Cancelled, "the user has had enough"});
+  } else {
+    Tensors update;
+    const auto gradients = make_gradients(*subject.plan, transport->rank(), 0);
+    const rt::Status status = step_on(**session, gradients, update, 0);
+    ASSERT_FALSE(status);
+    EXPECT_NE(status.error().message.find("rank 1 gave up: the user has had enough"),
+              std::string::npos)
+        << status.error().message;
+  }
+  session->reset();
+  transport.reset();
+  transport = rt::open_transport();
+  check_steps(subject, *transport, "after a failure");
+}
+
+}  // namespace
+}  // namespace cinch::testing
