@@ -1,0 +1,114 @@
+// One rank of MPI's world. Most exchanges are messages, which name the rank that is waited for and
+// have no limit of size; MPI's own collectives are all-reduce, as far as it knows the type, and
+// broadcast. Its other ones, where nobody waits for them, are the same messages.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/collective/mpi/mpi_abi.h"
+#include "runtime/collective/mpi/mpi_memory.h"
+#include "runtime/collective/mpi_transport.h"
+
+namespace cinch::rt {
+
+/// What the library has answered, as an error of ours.
+Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code);
+
+/// What an operation is known by when it has ended: an exchange and its leg, or a notice.
+inline constexpr std::uint32_t kNoticeToken = UINT32_MAX;
+constexpr std::uint64_t token_of(std::uint32_t pending, std::uint64_t leg) {
+  return std::uint64_t{pending} << 32 | leg;
+}
+
+class MpiTransport : public Transport {
+ public:
+  MpiTransport(const cinch_mpi_calls& calls, cinch_mpi_world* mpi, std::uint32_t rank,
+               std::uint32_t world, const MpiOptions& options)
+      : calls_(calls), mpi_(mpi), rank_(rank), world_(world), options_(options) {
+    // Whole elements of every type.
+    options_.most_bytes = std::max<std::uint64_t>(8, options_.most_bytes / 8 * 8);
+    has_left_.resize(world);
+    memory_->told.resize(world);
+    memory_->heard.resize(world);
+    num_sent_.resize(world);
+    num_received_.resize(world);
+  }
+  ~MpiTransport() override;
+
+  std::string_view name() const override { return "mpi"; }
+  std::uint32_t rank() const override { return rank_; }
+  std::uint32_t world() const override { return world_; }
+  bool sums_in_rank_order() const override { return options_.is_exact; }
+  std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
+
+  /// What must be done before the first exchange.
+  Status listen();
+  Result<Ticket> start(const Exchange& exchange) override;
+  Result<bool> test(Ticket ticket) override;
+  std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override;
+  void pause(std::chrono::microseconds most) override;
+  void abandon(const Error& why) override;
+
+ private:
+  bool is_used(Ticket ticket) const {
+    return ticket.index < memory_->pending.size() && memory_->pending[ticket.index].is_used;
+  }
+  MpiPending& take_free();
+  void number(MpiPending& pending);
+  /// The ranks after this one, in a circle: so that no link has all messages at once.
+  template <typename Visit>
+  void visit_others(const Visit& visit) const {
+    for (std::uint32_t i = 1; i < world_; ++i) visit((rank_ + i) % world_);
+  }
+  template <typename Call>
+  Status each_chunk(MpiPending& pending, const MpiLeg& like, std::span<std::uint8_t> bytes,
+                    const Call& call);
+  Status send(MpiPending& pending, std::uint32_t to, std::span<std::uint8_t> bytes);
+  Status receive(MpiPending& pending, std::uint32_t from, std::span<std::uint8_t> bytes);
+
+  Status begin(MpiPending& pending);
+  Status begin_message(MpiPending& pending);
+  Status begin_broadcast(MpiPending& pending);
+  Status begin_all_reduce(MpiPending& pending, std::int32_t type);
+  Status begin_gather(MpiPending& pending, std::span<const std::uint8_t> own,
+                      std::span<const ByteRange> received);
+  Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
+                     std::span<const ByteRange> received);
+  Status begin_join(MpiPending& pending, std::span<const ByteRange> parts);
+  Status join(MpiPending& pending, std::span<const ByteRange> parts, std::span<std::uint8_t> to);
+  void cut_into_slices(MpiPending& pending) const;
+  bool is_native(const Exchange& exchange) const;
+
+  Status progress();
+  Status end_leg(const cinch_mpi_end& end);
+  Status hear(std::uint32_t from);
+  /// What must be done when all legs have ended. True where nothing is left to do.
+  Result<bool> advance(MpiPending& pending);
+  void give_output(MpiPending& pending) const;
+  Status check_left(const MpiPending& pending) const;
+  void tell_all(MpiNotice::Kind kind, std::string_view why, std::chrono::milliseconds patience);
+  bool is_under_way() const;
+  Status library_status(std::int32_t code) const;
+  /// The first error is the last one.
+  tl::unexpected<Error> failed(const Error& error) {
+    if (!fault_) fault_ = error;
+    return tl::unexpected<Error>(*fault_);
+  }
+
+  const cinch_mpi_calls& calls_;
+  cinch_mpi_world* mpi_;
+  std::uint32_t rank_, world_;
+  MpiOptions options_;
+  std::unique_ptr<MpiMemory> memory_ = std::make_unique<MpiMemory>();
+  std::uint64_t num_sent_bytes_ = 0, num_collectives_ = 0;
+  std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank
+  std::size_t num_untaken_ = 0;                         // notices that were sent
+  std::uint32_t num_idle_ = 0;
+  std::vector<bool> has_left_;  // by rank
+  bool is_known_ = false;       // all ranks have been told that one gives up
+  std::optional<Error> fault_;
+};
+
+}  // namespace cinch::rt
