@@ -422,6 +422,8 @@ void add_sync_transport(CLI::App* command, SyncCommandOptions& options) {
                    "of loopback's links; 0: that of memory")
       ->check(CLI::NonNegativeNumber)
       ->type_name("MBIT/S");
+  command->add_flag("--exact", options.is_exact,
+                    "floats are added in rank order, also where MPI would choose its own");
   command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS")

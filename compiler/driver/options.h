@@ -135,6 +135,7 @@ struct SyncCommandOptions {
   double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
   double timeout_seconds = 30;
   std::string output, trace, save_plan;
+  bool is_exact = false;  // floats are added in rank order on every transport
   bool explain = false, json = false;
 };
 

@@ -16,6 +16,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/collective/loopback.h"
+#include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
 
@@ -150,13 +151,9 @@ class SyncCommand {
       : options_(options), program_(load_program(options)) {}
 
   ExitCode run_on_loopback() {
-    const bool is_pattern = options_.inputs.size() == 1;
     const std::uint32_t world =
         options_.ranks > 0 ? options_.ranks : static_cast<std::uint32_t>(options_.inputs.size());
-    if (!is_pattern && options_.inputs.size() != world) {
-      throw CommandError(ExitCode::Usage,
-                         fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
-    }
+    check_num_inputs(world);
     std::vector<rt::NpyArray> gradients;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
       gradients.push_back(read_input(options_, rank));
@@ -167,19 +164,51 @@ class SyncCommand {
     return report(run_threads(gradients));
   }
 
+  // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
+  ExitCode run_on_mpi() {
+    const auto transport = value_or_throw(
+        rt::open_mpi_transport({.is_exact = options_.is_exact, .timeout = timeout()}));
+    const std::uint32_t world = transport->world();
+    if (options_.ranks > 0 && options_.ranks != world) {
+      throw CommandError(ExitCode::Usage,
+                         fmt::format("{} ranks were launched, not {}", world, options_.ranks));
+    }
+    check_num_inputs(world);
+    const rt::NpyArray gradient = read_input(options_, transport->rank());
+    const bool reports = transport->rank() == 0;
+    prepare(gradient, world, reports);
+    if (options_.explain) return reports ? explain() : ExitCode::Done;
+    const Cancellable scope;
+    SyncReport result = run_sync_rank(rank_options(threads_of_a_rank()), gradient, *transport);
+    if (reports) return report(result);
+    if (result.was_stopped) end_if_interrupted();
+    return result.same_bits ? ExitCode::Done : ExitCode::Internal;
+  }
+
  private:
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+  }
+
+  void check_num_inputs(std::uint32_t world) const {
+    if (options_.inputs.size() == 1 || options_.inputs.size() == world) return;
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
+  }
+
   static void check_shape(const rt::NpyArray& first, const rt::NpyArray& other,
                           const std::string& name) {
     if (first.shape == other.shape) return;
     throw CommandError(ExitCode::AtFault, name + ": another shape than the first rank's gradient");
   }
 
-  void prepare(const rt::NpyArray& gradient, std::uint32_t world) {
+  void prepare(const rt::NpyArray& gradient, std::uint32_t world, bool writes = true) {
     const bool is_matrix = program_ != nullptr && program_->info().is_matrix;
     plan_ = std::make_shared<rt::Plan>(
         make_plan(options_, program_, shape_of(gradient, is_matrix), world));
     shape_ = gradient.shape;
-    if (!options_.save_plan.empty()) write_file(options_.save_plan, rt::plan_to_json(*plan_));
+    if (writes && !options_.save_plan.empty())
+      write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
 
   SyncRankOptions rank_options(std::uint32_t threads) const {
@@ -188,8 +217,7 @@ class SyncCommand {
     if (program_ != nullptr) rank.session.programs = {program_};
     rank.session.threads = threads;
     rank.session.seed = options_.seed;
-    rank.session.timeout =
-        std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+    rank.session.timeout = timeout();
     rank.first_step = options_.step;
     rank.num_steps = options_.num_steps;
     return rank;
@@ -275,6 +303,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
     throw CommandError(ExitCode::Unavailable, "device '" + options.execution.device +
                                                   "': ranks synchronise on CPUs in this version");
   }
+  if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport != "loopback") {
     throw CommandError(ExitCode::Unavailable,
                        "transport '" + options.transport + "' is not in this version");
