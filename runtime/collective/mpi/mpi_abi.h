@@ -63,8 +63,9 @@ typedef struct cinch_mpi_calls {
                   int32_t to, int32_t tag, uint64_t token);
   int32_t (*receive)(cinch_mpi_world* world, int32_t channel, void* bytes, int32_t size,
                      int32_t from, int32_t tag, uint64_t token);
-  int32_t (*all_reduce)(cinch_mpi_world* world, void* values, int32_t count, int32_t type,
-                        int32_t operation, uint64_t token);
+  /* `input` and `output` are not the same: MPI would choose a slower way. */
+  int32_t (*all_reduce)(cinch_mpi_world* world, const void* input, void* output, int32_t count,
+                        int32_t type, int32_t operation, uint64_t token);
   int32_t (*broadcast)(cinch_mpi_world* world, void* bytes, int32_t size, int32_t root,
                        uint64_t token);
   /* Moves everything on. What has ended, valid until the next call. */

@@ -124,12 +124,15 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
   const Exchange& exchange = pending.exchange;
   const std::int32_t width = element_bytes(exchange.dtype);
   const std::int32_t operation = mpi_operation(exchange.reduction);
-  const MpiRoom room = pending.room(exchange.input.size());
-  copy_bytes(room, exchange.input);
-  num_sent_bytes_ += 2 * (exchange.input.size() / world_) * (world_ - 1);
-  return each_chunk(pending, {MpiLeg::Kind::Collective}, room,
-                    [&](void* at, std::int32_t size, std::uint64_t token) {
-                      return calls_.all_reduce(mpi_, at, size / width, type, operation, token);
+  const std::uint64_t size = exchange.input.size();
+  const MpiRoom output = pending.room(2 * size).first(size),
+                input = pending.room(2 * size).last(size);
+  copy_bytes(input, exchange.input);
+  num_sent_bytes_ += 2 * (size / world_) * (world_ - 1);
+  return each_chunk(pending, {MpiLeg::Kind::Collective}, output,
+                    [&](std::uint8_t* at, std::int32_t bytes, std::uint64_t token) {
+                      return calls_.all_reduce(mpi_, at + size, at, bytes / width, type, operation,
+                                               token);
                     });
 }
 

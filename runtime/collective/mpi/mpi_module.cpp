@@ -183,11 +183,11 @@ MPI_Datatype type_of(std::int32_t type) {
   return types[static_cast<std::size_t>(type)];
 }
 
-std::int32_t all_reduce(World* world, void* values, std::int32_t count, std::int32_t type,
-                        std::int32_t operation, std::uint64_t token) {
+std::int32_t all_reduce(World* world, const void* input, void* output, std::int32_t count,
+                        std::int32_t type, std::int32_t operation, std::uint64_t token) {
   const std::array<MPI_Op, 3> operations{MPI_SUM, MPI_MIN, MPI_MAX};
   MPI_Request request = MPI_REQUEST_NULL;
-  const int error = MPI_Iallreduce(MPI_IN_PLACE, values, count, type_of(type),
+  const int error = MPI_Iallreduce(input, output, count, type_of(type),
                                    operations[static_cast<std::size_t>(operation)],
                                    world->channels[CINCH_MPI_DATA], &request);
   return note(*world, error, request, {token});

@@ -167,7 +167,7 @@ std::vector<std::uint32_t> MpiTransport::awaited_ranks(Ticket ticket) const {
 
 // Ranks may share cores: who has nothing to do lets the others run, and soon sleeps.
 void MpiTransport::pause(std::chrono::microseconds most) {
-  constexpr std::uint32_t kYields = 20;
+  constexpr std::uint32_t kYields = 2;
   constexpr std::chrono::microseconds kNap{50};
   if (++num_idle_ <= kYields) return std::this_thread::yield();
   std::this_thread::sleep_for(std::min(most, kNap));

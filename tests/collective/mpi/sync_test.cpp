@@ -24,7 +24,7 @@ Subject subject_of(const std::string& program, std::string_view plan, std::uint3
   rt::PlanRequest request;
   request.plan = plan;
   request.world = world;
-  request.piece_bytes = 4096;
+  request.piece_bytes = 16384;
   const std::uint32_t codec = program.empty() ? rt::kDense : 0;
   if (!program.empty()) {
     made.programs = {library_program(program)};

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Ranks in network namespaces with slow links between them: how long dense, fp16 and compressed averaging take over MPI.
+
+usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy]
+
+Needs root, iproute2 (ip, tc), Open MPI (mpirun) and a cinch that was built where MPI is. Exit status 77: something of that is missing.
+README.md says what the table means."""
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+PREFIX = "cinch-slow-"
+CANNOT_RUN = 77
+# Name, program, plan and settings.
+METHODS = [
+    ("dense", "none", "allreduce", []),
+    ("fp16", "fp16", "two_shot", []),
+    ("qsgd, 4 bit", "qsgd", "two_shot", ["--set", "bits=4"]),
+    ("onebit", "onebit", "two_shot", []),
+    ("dgc, 0.1 %", "dgc", "allgather", []),
+]
+# The burst of a token bucket passes unshaped: it must be short beside what is sent.
+BURSTS = {100: "16kb", 1000: "32kb"}
+
+
+def run(*command, check=True, **options):
+    return subprocess.run(command, check=check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def what_is_missing(cinch):
+    """A line for each thing without which nothing can be measured here."""
+    missing = []
+    if os.geteuid() != 0:
+        missing.append("root: network namespaces are made by root alone")
+    for program, package in [("ip", "iproute2"), ("tc", "iproute2"), ("mpirun", "openmpi-bin")]:
+        if shutil.which(program) is None:
+            missing.append(f"the program '{program}' (Debian: {package})")
+    if not os.access(cinch, os.X_OK):
+        missing.append(f"{cinch}: build it (./dev build), or name another one")
+    if missing:
+        return missing
+    library = os.path.join(os.path.dirname(cinch), "..", "lib", "libcinch_mpi.so")
+    if not os.path.exists(library) and "CINCH_MPI" not in os.environ:
+        missing.append("libcinch_mpi.so beside cinch: it is built where MPI is (Debian: libopenmpi-dev)")
+    probe = run("unshare", "--net", "true", check=False)
+    if probe.returncode != 0:
+        missing.append("the right to make a network namespace: " + probe.stderr.strip())
+    return missing
+
+
+class Network:
+    """A switch and a host for each rank, each in a namespace of its own: nothing outside of them changes, and they take all with them."""
+
+    def __init__(self, ranks):
+        self.ranks = ranks
+        self.name = f"{PREFIX}{os.getpid()}-"
+        self.switch = self.name + "switch"
+
+    def host(self, rank):
+        return f"10.77.0.{10 + rank}"
+
+    def space(self, rank):
+        return self.name + self.host(rank)
+
+    def build(self):
+        run("ip", "netns", "add", self.switch)
+        run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
+        run("ip", "-n", self.switch, "link", "set", "bridge", "up")
+        for rank in range(self.ranks):
+            space = self.space(rank)
+            run("ip", "netns", "add", space)
+            run("ip", "-n", space, "link", "set", "lo", "up")
+            run("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{rank}", "netns", self.switch)
+            run("ip", "-n", space, "address", "add", self.host(rank) + "/24", "dev", "eth0")
+            run("ip", "-n", space, "link", "set", "eth0", "up")
+            run("ip", "-n", self.switch, "link", "set", f"port{rank}", "master", "bridge", "up")
+
+    def shape(self, mbit):
+        """Both ends of each link: what a rank sends, and what it receives."""
+        limit = ["root", "tbf", "rate", f"{mbit}mbit", "burst", BURSTS.get(mbit, "32kb"), "latency", "50ms"]
+        for rank in range(self.ranks):
+            run("tc", "-n", self.space(rank), "qdisc", "replace", "dev", "eth0", *limit)
+            run("tc", "-n", self.switch, "qdisc", "replace", "dev", f"port{rank}", *limit)
+
+    def sent_bytes(self):
+        """Of each rank's interface, headers and all."""
+        counted = []
+        for rank in range(self.ranks):
+            links = json.loads(run("ip", "-n", self.space(rank), "-s", "-j", "link", "show", "dev", "eth0").stdout)
+            counted.append(links[0]["stats64"]["tx"]["bytes"])
+        return counted
+
+    @staticmethod
+    def remove(names):
+        for name in names:
+            for pid in run("ip", "netns", "pids", name, check=False).stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            run("ip", "netns", "del", name, check=False)
+
+    @staticmethod
+    def existing():
+        return [line.split()[0] for line in run("ip", "netns", "list").stdout.splitlines() if line.startswith(PREFIX)]
+
+    def clean(self):
+        self.remove([name for name in self.existing() if name.startswith(self.name)])
+
+    def clean_leftovers(self):
+        """Of runs that were killed."""
+        for name in self.existing():
+            pid = name[len(PREFIX):].split("-")[0]
+            if not os.path.exists(f"/proc/{pid}"):
+                self.remove([name])
+
+
+class Launcher:
+    """mpirun from the first rank's namespace; what stands for ssh enters the namespace of the host that it is given."""
+
+    def __init__(self, network, folder):
+        self.network = network
+        self.folder = folder
+        self.agent = os.path.join(folder, "agent")
+        with open(self.agent, "w", encoding="utf-8") as file:
+            file.write(
+                '#!/bin/sh\nhost=$1\nshift\n'
+                f'export TMPDIR="{folder}/$host"\nmkdir -p "$TMPDIR"\n'  # daemons believe to be on machines of their own
+                f'exec ip netns exec "{network.name}$host" sh -c "$*"\n')
+        os.chmod(self.agent, 0o755)
+
+    def run(self, command):
+        network = self.network
+        hosts = ",".join(network.host(rank) for rank in range(network.ranks))
+        subnet = "10.77.0.0/24"
+        # Shared memory would reach across namespaces; each daemon believes to have all cores to itself.
+        settings = {"plm_rsh_agent": self.agent, "btl": "tcp,self", "btl_tcp_if_include": subnet, "oob_tcp_if_include": subnet}
+        options = [word for name, value in settings.items() for word in ("--mca", name, value)]
+        done = run(
+            "ip", "netns", "exec", network.space(0), "mpirun", "--allow-run-as-root", "--bind-to", "none", "--host", hosts, *options,
+            "-n", str(network.ranks), *command, check=False, env={**os.environ, "TMPDIR": self.folder})
+        if done.returncode != 0:
+            sys.exit(f"mpirun failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def measure(launcher, arguments, program, plan, settings):
+    """The report of a run, and what each interface sent in one step: the difference of a longer and a shorter run."""
+    def once(steps):
+        before = launcher.network.sent_bytes()
+        output = launcher.run([
+            arguments.cinch, "sync", program, "--input", arguments.input, "--repeat-to", str(arguments.bytes), "--transport", "mpi",
+            "--plan", plan, *settings, "--steps", str(steps), "--timeout", "600", "--json"])
+        after = launcher.network.sent_bytes()
+        report = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
+        return report, [b - a for a, b in zip(before, after)]
+
+    _, short = once(1)
+    report, long = once(1 + arguments.steps)
+    return report, max((b - a) / arguments.steps for a, b in zip(short, long))
+
+
+def print_table(launcher, arguments, mbit):
+    print(f"\n{arguments.ranks} ranks at {mbit} Mbit/s, {arguments.bytes} bytes of gradient each")
+    print(f"{'':<14}{'step':>12}{'faster':>8}{'sent by a rank':>16}{'its interface':>15}{'of the link':>13}{'error':>9}  same bits")
+    dense_ms = None
+    for name, program, plan, settings in METHODS:
+        report, interface = measure(launcher, arguments, program, plan, settings)
+        step_ms = report["step_ms"]
+        dense_ms = dense_ms or step_ms
+        used = interface * 8 / (step_ms / 1e3) / (mbit * 1e6)
+        print(
+            f"{name:<14}{step_ms:>9.1f} ms{dense_ms / step_ms:>8.2f}{report['bytes_sent']:>14} B{interface:>13.0f} B{used:>12.0%} "
+            f"{report['relative_error']:>8.3g}  {'yes' if report['same_bits'] else 'NO'}",
+            flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cinch", nargs="?", default=os.path.join(ROOT, "build", "release", "bin", "cinch"))
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--mbit", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--bytes", type=int, default=64 << 20)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--input", default=os.path.join(ROOT, "examples", "data", "resnet-step40.npy"))
+    arguments = parser.parse_args()
+    arguments.cinch, arguments.input = os.path.abspath(arguments.cinch), os.path.abspath(arguments.input)
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    missing = what_is_missing(arguments.cinch)
+    if missing:
+        print("the slow network cannot be built here; missing:", *missing, sep="\n  ", file=sys.stderr)
+        return CANNOT_RUN
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    network = Network(arguments.ranks)
+    network.clean_leftovers()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            network.build()
+            launcher = Launcher(network, folder)
+            for mbit in arguments.mbit:
+                network.shape(mbit)
+                print_table(launcher, arguments, mbit)
+        finally:
+            network.clean()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
