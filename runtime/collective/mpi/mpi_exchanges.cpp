@@ -189,7 +189,7 @@ Status MpiTransport::begin_join(MpiPending& pending, std::span<const ByteRange> 
   return begin_parts(pending, parts, pending.expected);
 }
 
-Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts, MpiRoom to) {
+Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts, MpiRoom to) const {
   const Exchange& exchange = pending.exchange;
   pending.inputs.clear();
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
@@ -210,10 +210,9 @@ void MpiTransport::cut_into_slices(MpiPending& pending) const {
   }
 }
 
-bool MpiTransport::is_native(const Exchange& exchange) const {
-  if (exchange.kind == ExchangeKind::Broadcast) return true;
-  return exchange.kind == ExchangeKind::AllReduce && mpi_type(exchange.dtype, exchange.reduction) &&
-         !(options_.is_exact && is_float(exchange.dtype));
+std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) const {
+  if (options_.is_exact && is_float(exchange.dtype)) return std::nullopt;
+  return mpi_type(exchange.dtype, exchange.reduction);
 }
 
 Status MpiTransport::begin(MpiPending& pending) {
@@ -236,9 +235,7 @@ Status MpiTransport::begin(MpiPending& pending) {
     case ExchangeKind::AllReduce:
       break;
   }
-  if (is_native(exchange)) {
-    return begin_all_reduce(pending, *mpi_type(exchange.dtype, exchange.reduction));
-  }
+  if (const auto type = native_type(exchange)) return begin_all_reduce(pending, *type);
   cut_into_slices(pending);
   pending.gathers_next = true;
   return begin_join(pending, pending.slices);
@@ -257,7 +254,7 @@ void MpiTransport::give_output(MpiPending& pending) const {
       if (exchange.peer == rank_) return;
       return copy_bytes(exchange.output, bytes.first(exchange.output.size()));
     case ExchangeKind::AllReduce:
-      if (is_native(exchange)) {
+      if (native_type(exchange)) {
         return copy_bytes(exchange.output, bytes.first(exchange.output.size()));
       }
       break;

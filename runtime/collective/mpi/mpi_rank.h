@@ -77,9 +77,11 @@ class MpiTransport : public Transport {
   Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                      std::span<const ByteRange> received);
   Status begin_join(MpiPending& pending, std::span<const ByteRange> parts);
-  Status join(MpiPending& pending, std::span<const ByteRange> parts, std::span<std::uint8_t> to);
+  Status join(MpiPending& pending, std::span<const ByteRange> parts,
+              std::span<std::uint8_t> to) const;
   void cut_into_slices(MpiPending& pending) const;
-  bool is_native(const Exchange& exchange) const;
+  /// Of an all-reduce that MPI does.
+  std::optional<std::int32_t> native_type(const Exchange& exchange) const;
 
   Status progress();
   Status end_leg(const cinch_mpi_end& end);

@@ -177,6 +177,7 @@ void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
                             std::chrono::milliseconds patience) {
   constexpr std::chrono::microseconds kNap{20};
   visit_others([&](std::uint32_t other) {
+    if (has_left_[other]) return;
     MpiNotice& notice = memory_->told[other];
     notice = {kind, num_collectives_, num_sent_[other], num_received_[other]};
     notice.set_text(why);
@@ -206,8 +207,13 @@ bool MpiTransport::is_under_way() const {
 
 MpiTransport::~MpiTransport() {
   constexpr std::chrono::milliseconds kPatience{20};
-  if (!fault_ && is_under_way()) abandon({ErrorKind::Cancelled, "it has left"});
-  if (!fault_) tell_all(MpiNotice::Kind::Left, {}, kPatience);
+  if (fault_) {
+    abandon(*fault_);
+  } else if (is_under_way()) {
+    abandon({ErrorKind::Cancelled, "it has left"});
+  } else {
+    tell_all(MpiNotice::Kind::Left, {}, kPatience);
+  }
   calls_.close(mpi_, fault_ ? 1 : 0);
   if (!is_under_way()) memory_->pending.clear();
   // Notices may come after this.

@@ -27,7 +27,7 @@ Subject subject_of(const std::string& program, std::string_view plan, std::uint3
   request.piece_bytes = 16384;
   const std::uint32_t codec = program.empty() ? rt::kDense : 0;
   if (!program.empty()) {
-    made.programs = {library_program(program)};
+    made.programs = {compiled_library(program)};
     request.codecs = {rt::codec_facts(made.programs[0], world)};
   }
   request.tensors = {

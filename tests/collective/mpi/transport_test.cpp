@@ -107,9 +107,9 @@ TEST(Mpi, JoinsWhatTheLibraryCannot) {
 TEST(Mpi, CountsWhatItSends) {
   for (const bool is_exact : {false, true}) {
     const auto transport = open_transport({.is_exact = is_exact});
-    const std::uint64_t elements = 1000 * transport->world();
-    check_all_reduce<float>(*transport, kF32, elements);
-    EXPECT_EQ(transport->sent_bytes(), 2 * 4000 * (transport->world() - 1));
+    const std::size_t world = transport->world();
+    check_all_reduce<float>(*transport, kF32, 1000 * world);
+    EXPECT_EQ(transport->sent_bytes(), std::size_t{2} * 4000 * (world - 1));
   }
 }
 
