@@ -110,6 +110,13 @@ Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_
   return check_parts(exchange, rank, world);
 }
 
+std::string awaited_text(const Transport& transport, Ticket ticket) {
+  const std::vector<std::uint32_t> ranks = transport.awaited_ranks(ticket);
+  if (ranks.empty()) return {};
+  return fmt::format(", waits for {} {}", ranks.size() == 1 ? "rank" : "ranks",
+                     fmt::join(ranks, ", "));
+}
+
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLook{1000};
@@ -120,7 +127,8 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
     if (*is_over) return Ok{};
     if (Clock::now() >= end) {
       return fail(ErrorKind::Cancelled,
-                  fmt::format("no end of an exchange within {} ms", timeout.count()));
+                  fmt::format("no end of an exchange within {} ms{}", timeout.count(),
+                              awaited_text(transport, ticket)));
     }
     transport.pause(kLook);
   }

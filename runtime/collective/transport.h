@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -93,6 +94,9 @@ class Transport {
   /// Bytes that this rank has put on the wire so far.
   virtual std::uint64_t sent_bytes() const = 0;
 };
+
+/// For messages: ", waits for ranks 1, 2"; empty where the transport cannot say.
+std::string awaited_text(const Transport& transport, Ticket ticket);
 
 /// Waits for the end of one exchange. Errors: as of test; Cancelled (not within
 /// the time).

@@ -240,14 +240,9 @@ bool PlanRunner::test_flights() {
 }
 
 Error PlanRunner::timed_out() const {
-  const Flight& oldest = flights_.front();
-  const auto ranks = parts_.transport.awaited_ranks(oldest.ticket);
-  const std::string whom =
-      ranks.empty() ? std::string()
-                    : fmt::format(", waits for {} {}", ranks.size() == 1 ? "rank" : "ranks",
-                                  fmt::join(ranks, ", "));
   return {ErrorKind::Cancelled,
-          fmt::format("nothing has moved for {} ms{}", parts_.timeout.count(), whom)};
+          fmt::format("nothing has moved for {} ms{}", parts_.timeout.count(),
+                      awaited_text(parts_.transport, flights_.front().ticket))};
 }
 
 void PlanRunner::wait() {

@@ -60,23 +60,20 @@ bool wait_until(Clock::time_point end, const Condition& is_true) {
   return true;
 }
 
-// MPI_Finalize waits for all ranks. After a fault some may never come: then the process ends
-// without it, and mpirun ends what is left of the job.
+// MPI_Finalize waits for all ranks, as this does. After a fault some may never come: then the
+// process ends without it, and mpirun ends what is left of the job.
 void finalize() {
+  constexpr std::chrono::seconds kPatience{2};
   int is_finalized = 0;
   MPI_Finalized(&is_finalized);
-  if (is_finalized != 0) return;
-  if (process().is_faulted) {
-    constexpr std::chrono::seconds kPatience{2};
-    MPI_Request all_here = MPI_REQUEST_NULL;
-    if (MPI_Ibarrier(MPI_COMM_WORLD, &all_here) != MPI_SUCCESS) return;
-    const bool have_come = wait_until(Clock::now() + kPatience, [&] {
-      int is_over = 0;
-      return MPI_Test(&all_here, &is_over, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_over != 0;
-    });
-    if (!have_come) return;
-  }
-  MPI_Finalize();
+  MPI_Request all_here = MPI_REQUEST_NULL;
+  if (is_finalized != 0 || MPI_Ibarrier(MPI_COMM_WORLD, &all_here) != MPI_SUCCESS) return;
+  const bool have_come =
+      wait_until(process().is_faulted ? Clock::now() + kPatience : Clock::time_point::max(), [&] {
+        int is_over = 0;
+        return MPI_Test(&all_here, &is_over, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_over != 0;
+      });
+  if (have_come) MPI_Finalize();
 }
 
 int initialise() {
