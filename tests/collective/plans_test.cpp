@@ -6,7 +6,6 @@
 #include <random>
 #include <set>
 
-#include "runtime/core/same_bits.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/planner/codec_facts.h"
 #include "tests/collective/sync_oracle.h"
@@ -109,10 +108,6 @@ SyncCase case_of(const Combination& one) {
   EXPECT_TRUE(plan) << plan.error().message;
   made.plan = std::make_shared<rt::Plan>(*plan);
   return made;
-}
-
-bool are_same(const Tensors& a, const Tensors& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
 }
 
 void check_steps(const SyncCase& one_case, const std::string& text,

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
+#include "runtime/core/same_bits.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
 
@@ -21,6 +23,10 @@ std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& exp
                        expression + "\n");
   program = load(*text);
   return program;
+}
+
+bool are_same(const Tensors& a, const Tensors& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
 }
 
 Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step) {

@@ -19,6 +19,9 @@ using Tensors = std::vector<std::vector<float>>;
 /// Compiled once per process. "topk(ratio: 0.1)": any expression over the standard library.
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression);
 
+/// The same sizes and bits?
+bool are_same(const Tensors& a, const Tensors& b);
+
 /// Gradients of one rank and step: the same for the same arguments.
 Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t step);
 

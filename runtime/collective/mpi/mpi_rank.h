@@ -1,6 +1,6 @@
-// One rank of MPI's world. Most exchanges are messages, which name the rank that is waited for and
-// have no limit of size; MPI's own collectives are all-reduce, as far as it knows the type, and
-// broadcast. Its other ones, where nobody waits for them, are the same messages.
+// One rank of MPI's world. All-reduce, as far as MPI knows the type, and broadcast are collectives
+// of MPI; other exchanges are messages, which name the rank that is waited for and have no limit of
+// size. Open MPI does its non-blocking collectives of that kind by the same messages.
 #pragma once
 #include <memory>
 #include <optional>

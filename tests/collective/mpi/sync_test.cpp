@@ -2,8 +2,6 @@
 // that fails a new session in the same process goes on.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
 #include "tests/collective/mpi/open_transport.h"
@@ -36,14 +34,6 @@ Subject subject_of(const std::string& program, std::string_view plan, std::uint3
   EXPECT_TRUE(built) << built.error().message;
   made.plan = std::make_shared<rt::Plan>(*built);
   return made;
-}
-
-bool are_same(const Tensors& a, const Tensors& b) {
-  for (std::size_t t = 0; t < a.size(); ++t) {
-    if (a[t].size() != b[t].size()) return false;
-    if (!a[t].empty() && std::memcmp(a[t].data(), b[t].data(), 4 * a[t].size()) != 0) return false;
-  }
-  return a.size() == b.size();
 }
 
 void check_steps(const Subject& subject, rt::Transport& transport, const std::string& text) {
