@@ -432,7 +432,8 @@ void add_sync_transport(CLI::App* command, SyncCommandOptions& options) {
 
 void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
   command
-      ->add_option("--plan", options.plan, "auto, allreduce, allgather, two_shot, ring, ps, tree or hierarchical")
+      ->add_option("--plan", options.plan,
+                   "auto, allreduce, allgather, two_shot, ring, ps, tree or hierarchical")
       ->capture_default_str();
   command
       ->add_option("--machine-ranks", options.ranks_per_machine,

@@ -57,8 +57,7 @@ class SyncRank {
   }
 
   void run_exchange(const rt::Exchange& exchange) {
-    const rt::Ticket ticket = value_or_throw(transport_.start(exchange));
-    value_or_throw(rt::wait_for(transport_, ticket, options_.session.timeout));
+    value_or_throw(rt::exchange_now(transport_, exchange, options_.session.timeout));
   }
 
   // So many values of each rank, `sizes` by rank.

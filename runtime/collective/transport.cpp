@@ -134,4 +134,11 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
   }
 }
 
+Status exchange_now(Transport& transport, const Exchange& exchange,
+                    std::chrono::milliseconds timeout) {
+  const auto ticket = transport.start(exchange);
+  if (!ticket) return tl::unexpected<Error>(ticket.error());
+  return wait_for(transport, *ticket, timeout);
+}
+
 }  // namespace cinch::rt

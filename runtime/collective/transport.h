@@ -101,6 +101,9 @@ std::string awaited_text(const Transport& transport, Ticket ticket);
 /// Waits for the end of one exchange. Errors: as of test; Cancelled (not within
 /// the time).
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
+/// Starts an exchange and waits for its end.
+Status exchange_now(Transport& transport, const Exchange& exchange,
+                    std::chrono::milliseconds timeout);
 
 /// Are the parts within the arrays, and ranks and types there? Errors: InvalidArgument.
 Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);

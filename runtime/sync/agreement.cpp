@@ -37,9 +37,7 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   exchange.input = own;
   exchange.output = all.bytes;
   exchange.received = parts;
-  const auto ticket = transport.start(exchange);
-  if (!ticket) return tl::unexpected<Error>(ticket.error());
-  const Status status = wait_for(transport, *ticket, timeout);
+  const Status status = exchange_now(transport, exchange, timeout);
   if (!status) return tl::unexpected<Error>(status.error());
   return all;
 }

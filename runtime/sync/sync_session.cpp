@@ -56,7 +56,6 @@ struct SyncSession::Impl {
   Status agree_on_end(std::uint64_t step);
   Status run_step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
                   std::uint64_t step);
-  Status run_exchange(const Exchange& exchange);
 
   const Plan& plan() const { return *options.plan; }
 
@@ -165,12 +164,6 @@ Status SyncSession::Impl::check_tensors(std::span<const ConstTensorView> gradien
   return Ok{};
 }
 
-Status SyncSession::Impl::run_exchange(const Exchange& exchange) {
-  const auto ticket = transport.start(exchange);
-  if (!ticket) return tl::unexpected<Error>(ticket.error());
-  return wait_for(transport, *ticket, options.timeout);
-}
-
 // Only where there are parameters at all.
 Status SyncSession::Impl::share_parameters() {
   if (shared.empty()) return Ok{};
@@ -179,7 +172,7 @@ Status SyncSession::Impl::share_parameters() {
   Exchange exchange{ExchangeKind::Broadcast, kParameterRoot};
   exchange.output = {reinterpret_cast<std::uint8_t*>(shared.data()),
                      shared.size() * sizeof(double)};
-  if (Status status = run_exchange(exchange); !status) return status;
+  if (Status status = exchange_now(transport, exchange, options.timeout); !status) return status;
   return apply_parameters();
 }
 
@@ -205,7 +198,7 @@ Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
   exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
   exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
   exchange.received = parts;
-  if (Status status = run_exchange(exchange); !status) return status;
+  if (Status status = exchange_now(transport, exchange, options.timeout); !status) return status;
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
     if (ends[2 * rank + 1] != 0) is_stopping = true;
     if (ends[2 * rank] == step) continue;

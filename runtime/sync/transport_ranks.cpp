@@ -25,12 +25,6 @@ ExchangeKind kind_of(CollectiveKind kind) {
 
 }  // namespace
 
-Status TransportRanks::run(const Exchange& exchange) {
-  const auto ticket = transport_.start(exchange);
-  if (!ticket) return tl::unexpected<Error>(ticket.error());
-  return wait_for(transport_, *ticket, timeout_);
-}
-
 Result<RankStatus> TransportRanks::agree(RankStatus own) {
   const std::uint32_t world = transport_.world();
   statuses_.resize(world);
@@ -41,7 +35,8 @@ Result<RankStatus> TransportRanks::agree(RankStatus own) {
   exchange.input = std::span(&word, 1);
   exchange.output = statuses_;
   exchange.received = parts_;
-  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  if (Status status = exchange_now(transport_, exchange, timeout_); !status)
+    return tl::unexpected<Error>(status.error());
   const std::uint8_t worst = *std::ranges::max_element(statuses_);
   if (worst > static_cast<std::uint8_t>(RankStatus::NonFinite)) {
     return fail(ErrorKind::Internal, "a rank that is in no state");
@@ -71,7 +66,8 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {
     std::ranges::copy(call.input, call.output.begin());
   }
-  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  if (Status status = exchange_now(transport_, exchange, timeout_); !status)
+    return tl::unexpected<Error>(status.error());
   return RankStatus::Good;
 }
 

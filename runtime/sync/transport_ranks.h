@@ -18,7 +18,6 @@ class TransportRanks : public RankExchange {
   Result<RankStatus> agree(RankStatus own) override;
 
  private:
-  Status run(const Exchange& exchange);
   Exchange exchange_of(const CollectiveCall& call);
 
   Transport& transport_;

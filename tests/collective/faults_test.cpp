@@ -239,7 +239,8 @@ TEST_P(EachPlanWithFaults, GarbageIsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, EachPlanWithFaults,
-                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree", "hierarchical"),
+                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree",
+                                           "hierarchical"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(Faults, ASilentRankIsNamed) {

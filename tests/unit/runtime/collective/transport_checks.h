@@ -23,9 +23,7 @@ inline std::uint64_t size_between(std::uint64_t base, std::uint32_t from, std::u
 }
 
 inline void run_exchange(Transport& transport, const Exchange& exchange) {
-  const auto ticket = transport.start(exchange);
-  ASSERT_TRUE(ticket) << ticket.error().message;
-  const Status status = wait_for(transport, *ticket, kPatience);
+  const Status status = exchange_now(transport, exchange, kPatience);
   ASSERT_TRUE(status) << status.error().message;
 }
 
