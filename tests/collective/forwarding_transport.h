@@ -1,0 +1,33 @@
+// A transport that hands every call on: for tests that change some of them.
+#pragma once
+#include <vector>
+
+#include "runtime/collective/transport.h"
+
+namespace cinch::testing {
+
+class ForwardingTransport : public rt::Transport {
+ public:
+  /// `inner` outlives this.
+  explicit ForwardingTransport(rt::Transport& inner) : inner_(inner) {}
+
+  std::string_view name() const override { return inner_.name(); }
+  std::uint32_t rank() const override { return inner_.rank(); }
+  std::uint32_t world() const override { return inner_.world(); }
+  bool sums_in_rank_order() const override { return inner_.sums_in_rank_order(); }
+  std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
+  void pause(std::chrono::microseconds most) override { inner_.pause(most); }
+  void abandon(const rt::Error& why) override { inner_.abandon(why); }
+  std::vector<std::uint32_t> awaited_ranks(rt::Ticket ticket) const override {
+    return inner_.awaited_ranks(ticket);
+  }
+  rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
+    return inner_.start(exchange);
+  }
+  rt::Result<bool> test(rt::Ticket ticket) override { return inner_.test(ticket); }
+
+ private:
+  rt::Transport& inner_;
+};
+
+}  // namespace cinch::testing
