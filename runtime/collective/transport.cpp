@@ -88,6 +88,29 @@ const char* exchange_kind_name(ExchangeKind kind) {
   return "exchange";
 }
 
+std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
+  switch (exchange.kind) {
+    case ExchangeKind::Send:
+      return exchange.input.size();
+    case ExchangeKind::Receive:
+      return 0;
+    case ExchangeKind::Broadcast:
+      return exchange.peer == rank ? exchange.output.size() * (world - 1) : 0;
+    case ExchangeKind::AllGather:
+      return exchange.input.size() * (world - 1);
+    case ExchangeKind::AllReduce:
+      return 2 * exchange.input.size() / world * (world - 1);
+    case ExchangeKind::AllToAll:
+    case ExchangeKind::ReduceScatter:
+      break;
+  }
+  std::uint64_t bytes = 0;
+  for (std::uint32_t to = 0; to < world; ++to) {
+    if (to != rank) bytes += exchange.sent[to].size;
+  }
+  return bytes;
+}
+
 Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
   const bool is_message =
       exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
@@ -137,8 +160,10 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout) {
   const auto ticket = transport.start(exchange);
-  if (!ticket) return tl::unexpected<Error>(ticket.error());
-  return wait_for(transport, *ticket, timeout);
+  Status status = ticket ? wait_for(transport, *ticket, timeout)
+                         : Status(tl::unexpected<Error>(ticket.error()));
+  if (!status) transport.abandon(status.error());
+  return status;
 }
 
 }  // namespace cinch::rt

@@ -101,9 +101,13 @@ std::string awaited_text(const Transport& transport, Ticket ticket);
 /// Waits for the end of one exchange. Errors: as of test; Cancelled (not within
 /// the time).
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
-/// Starts an exchange and waits for its end.
+/// Starts an exchange and waits for its end. Where that does not come this rank gives up, so that
+/// memory is free again when this returns.
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout);
+
+/// What the rank sends to others, as rings would; own parts stay.
+std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
 
 /// Are the parts within the arrays, and ranks and types there? Errors: InvalidArgument.
 Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);

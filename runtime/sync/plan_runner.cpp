@@ -14,30 +14,6 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What a rank sends to others; own parts stay.
-std::uint64_t sent_bytes(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
-  switch (exchange.kind) {
-    case ExchangeKind::Send:
-      return exchange.input.size();
-    case ExchangeKind::Receive:
-      return 0;
-    case ExchangeKind::Broadcast:
-      return exchange.peer == rank ? exchange.output.size() * (world - 1) : 0;
-    case ExchangeKind::AllGather:
-      return exchange.input.size() * (world - 1);
-    case ExchangeKind::AllReduce:
-      return 2 * exchange.input.size() / world * (world - 1);
-    case ExchangeKind::AllToAll:
-    case ExchangeKind::ReduceScatter:
-      break;
-  }
-  std::uint64_t bytes = 0;
-  for (std::uint32_t to = 0; to < world; ++to) {
-    if (to != rank) bytes += exchange.sent[to].size;
-  }
-  return bytes;
-}
-
 }  // namespace
 
 PlanRunner::PlanRunner(const RunnerParts& parts)
@@ -194,7 +170,7 @@ bool PlanRunner::start_one(std::uint32_t index) {
     return false;
   }
   const std::uint32_t rank = parts_.transport.rank(), world = parts_.transport.world();
-  times_.tasks[index].sent_bytes = sent_bytes(*exchange, rank, world);
+  times_.tasks[index].sent_bytes = bytes_to_send(*exchange, rank, world);
   last_move_ = Clock::now();
   flights_.push_back({index, *ticket});
   return true;

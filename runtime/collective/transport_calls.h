@@ -1,0 +1,74 @@
+/* Collectives that a host program lends, as C function pointers: a framework's process group, say.
+ * Plans, faults and agreement stay on Cinch's side. */
+#ifndef CINCH_TRANSPORT_CALLS_H
+#define CINCH_TRANSPORT_CALLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This is C: typedefs, enums of its own kind, and names with a prefix.
+ * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
+ */
+
+enum {
+  CINCH_EXCHANGE_SEND,
+  CINCH_EXCHANGE_RECEIVE,
+  CINCH_EXCHANGE_ALL_REDUCE,
+  CINCH_EXCHANGE_REDUCE_SCATTER,
+  CINCH_EXCHANGE_ALL_GATHER,
+  CINCH_EXCHANGE_ALL_TO_ALL,
+  CINCH_EXCHANGE_BROADCAST
+};
+enum { CINCH_REDUCE_NONE, CINCH_REDUCE_SUM, CINCH_REDUCE_MEAN, CINCH_REDUCE_MIN, CINCH_REDUCE_MAX };
+enum { CINCH_ELEMENT_INT, CINCH_ELEMENT_UINT, CINCH_ELEMENT_FLOAT, CINCH_ELEMENT_BFLOAT };
+
+/* As Exchange in transport.h, which says for each kind what input, output and their parts are.
+ * `peer` is the other rank of a message, the root of a broadcast. Offsets and sizes are in bytes
+ * and by rank; null where the kind has none. Everything stays where it is until the end. */
+typedef struct cinch_exchange {
+  size_t struct_size;
+  int32_t kind;
+  uint32_t peer;
+  int32_t reduction;
+  int32_t element;      /* of what is reduced */
+  int32_t element_bits; /* 8, 16, 32 or 64 */
+  const void* input;
+  uint64_t input_bytes;
+  void* output;
+  uint64_t output_bytes;
+  const uint64_t* sent_offsets;
+  const uint64_t* sent_sizes;
+  const uint64_t* received_offsets;
+  const uint64_t* received_sizes;
+} cinch_exchange;
+
+/* Functions give 0, or an error of the host's. One thread at a time calls them. Ranks start
+ * collectives in the same order, and messages between two ranks, in each direction. */
+typedef struct cinch_transport_calls {
+  size_t struct_size;
+  void* context;
+  uint32_t rank, world;
+  int32_t sums_in_rank_order; /* are floats added in rank order? */
+  int32_t (*start)(void* context, const cinch_exchange* exchange, uint64_t* ticket);
+  /* `is_over`: 1 when the exchange has ended; the ticket is then nothing any more. */
+  int32_t (*test)(void* context, uint64_t ticket, int32_t* is_over);
+  /* Returns when something may have moved, or after so long. May be null. */
+  void (*wait)(void* context, uint64_t most_microseconds);
+  /* This rank gives up: the host lets the others know, and moves nothing of it any more. May be
+   * null: then they find out by their time-outs. */
+  void (*abandon)(void* context, const char* why);
+  /* Writes what an error means, with a zero behind it. May be null. */
+  void (*error_text)(void* context, int32_t error, char* text, size_t room);
+} cinch_transport_calls;
+
+/* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*) */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
