@@ -138,8 +138,8 @@ Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
       of.exchange == ExchangeKind::AllToAll || of.exchange == ExchangeKind::AllGather;
   exchange.sent = sent_[index];
   exchange.received = received_[index];
-  exchange.input = wire;
-  exchange.output = wire;
+  if (!sent_[index].empty()) exchange.input = wire;
+  if (!received_[index].empty()) exchange.output = wire;
   if (!is_sent_in_parts && !sent_[index].empty()) exchange.input = part(sent_[index][0]);
   if (!comes_in_parts && !received_[index].empty()) exchange.output = part(received_[index][0]);
   return exchange;

@@ -234,8 +234,12 @@ TEST_P(EachPlanWithFaults, LateRanksAreWaitedFor) {
 
 TEST_P(EachPlanWithFaults, GarbageIsFound) {
   const SyncCase one_case = make_case("topk(ratio: 0.1)", GetParam(), 3);
-  const FaultRun run = run_fault(one_case, FaultKind::Garbage, 1);
-  for (const std::string& error : run.errors) EXPECT_NE(error, "") << GetParam();
+  // A length, then a payload.
+  for (const std::uint64_t at : {0, 1}) {
+    const FaultRun run = run_fault(one_case, FaultKind::Garbage, at);
+    EXPECT_TRUE(run.has_struck);
+    for (const std::string& error : run.errors) EXPECT_NE(error, "") << GetParam() << " at " << at;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, EachPlanWithFaults,

@@ -23,7 +23,9 @@ class FaultyTransport : public ForwardingTransport {
   bool has_struck() const { return has_struck_; }
 
   rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
-    const bool strikes = kind_ != FaultKind::None && num_started_++ == at_;
+    // Garbage is received.
+    const bool counts = kind_ != FaultKind::Garbage || !exchange.output.empty();
+    const bool strikes = kind_ != FaultKind::None && counts && num_started_++ == at_;
     has_struck_ = has_struck_ || strikes;
     if (strikes && kind_ == FaultKind::Fails) return failure();
     if (strikes && kind_ == FaultKind::Late) {
