@@ -19,3 +19,12 @@ inline constexpr bool kAddressSanitizer = false;
 #endif
 
 }  // namespace cinch
+
+// Of a function that calls kernels: before each function that it calls by address,
+// -fsanitize=function reads two words, which loaded machine code may not have (nor any memory
+// there, where it begins a page).
+#if defined(__clang__)
+#define CINCH_CALLS_KERNELS __attribute__((no_sanitize("function")))
+#else
+#define CINCH_CALLS_KERNELS
+#endif

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/core/sanitizer.h"
 #include "runtime/exec/float_environment.h"
 
 namespace cinch::rt {
@@ -111,10 +112,11 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto num_groups = static_cast<std::uint64_t>(*groups);
     const std::uint64_t per_task = groups_per_task(kernel, num_groups);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
-    const Status status = runner_.run(num_tasks, cancelled_, [&](std::uint64_t task) {
+    const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       const std::uint64_t begin = task * per_task;
       kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
-    });
+    };
+    const Status status = runner_.run(num_tasks, cancelled_, run_task);
     if (!status) return tl::unexpected<Error>(status.error());
     if (image_.counts_accesses) note_launch(index);
     return check_status();
