@@ -3,6 +3,7 @@
 // scattered.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/planner/builders.h"
 

@@ -148,7 +148,7 @@ void ComputeTasks::take_back_step() {
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       Session& session = (*list.sessions)[i];
       if (list.keeps_copies) {
-        // Bytes that this session gave: they fit.
+        // The bytes came from this very session and so have its size.
         if (!list.kept_states[i].empty()) (void)session.set_states(list.kept_states[i]);
       } else if (list.has_changed[i]) {
         session.take_back();
