@@ -97,7 +97,7 @@ class CallbackTransport : public Transport {
   std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
 
   Result<Ticket> start(const Exchange& exchange) override {
-    if (Status status = check_exchange(exchange, rank(), world()); !status) {
+    if (Status status = check_exchange(exchange, *this); !status) {
       return tl::unexpected<Error>(status.error());
     }
     std::uint32_t index = 0;

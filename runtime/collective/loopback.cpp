@@ -169,7 +169,7 @@ std::uint64_t LoopbackTransport::next_tag(const Exchange& exchange) {
 }
 
 Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
-  if (Status status = check_exchange(exchange, rank_, world()); !status) {
+  if (Status status = check_exchange(exchange, *this); !status) {
     return tl::unexpected<Error>(status.error());
   }
   auto found = std::ranges::find_if(pending_, [](const Pending& each) { return !each.is_used; });

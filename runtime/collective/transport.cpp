@@ -37,8 +37,9 @@ Status mismatch(const Exchange& exchange, std::uint64_t given, std::uint64_t wan
 }
 
 Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
-  const auto& [kind, peer, reduction, dtype, input, output, sent, received] = exchange;
-  switch (kind) {
+  const std::span<const std::uint8_t> input = exchange.input, output = exchange.output;
+  const std::span<const ByteRange> sent = exchange.sent, received = exchange.received;
+  switch (exchange.kind) {
     case ExchangeKind::Send:
     case ExchangeKind::Receive:
     case ExchangeKind::Broadcast:
@@ -64,6 +65,17 @@ Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t w
     }
   }
   return fail(ErrorKind::InvalidArgument, "an exchange of no kind");
+}
+
+Status check_place(const Exchange& exchange, const Transport& transport) {
+  if (transport.takes_device_memory()) return Ok{};
+  const char* missing = exchange.place != MemoryPlace::Host ? "take a device's memory"
+                        : exchange.after != nullptr         ? "wait for a device's stream"
+                                                            : nullptr;
+  if (missing == nullptr) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: the transport {} does not {}", exchange_kind_name(exchange.kind),
+                          transport.name(), missing));
 }
 
 }  // namespace
@@ -111,7 +123,8 @@ std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::u
   return bytes;
 }
 
-Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
+Status check_exchange(const Exchange& exchange, const Transport& transport) {
+  const std::uint32_t rank = transport.rank(), world = transport.world();
   const bool is_message =
       exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
   if ((is_message || exchange.kind == ExchangeKind::Broadcast) && exchange.peer >= world) {
@@ -130,6 +143,7 @@ Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_
                 fmt::format("{}: {} is not joined", exchange_kind_name(exchange.kind),
                             dtype_name(exchange.dtype)));
   }
+  if (Status status = check_place(exchange, transport); !status) return status;
   return check_parts(exchange, rank, world);
 }
 

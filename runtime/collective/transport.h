@@ -31,6 +31,9 @@ enum class ExchangeKind : std::uint8_t {
   Broadcast
 };
 
+/// Device: spans hold addresses of a GPU's memory, which the host does not touch.
+enum class MemoryPlace : std::uint8_t { Host, Device };
+
 struct ByteRange {
   std::uint64_t offset = 0, size = 0;
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
@@ -54,7 +57,12 @@ struct Exchange {
   DType dtype = kF32;                             // of what is joined
   std::span<const std::uint8_t> input;
   std::span<std::uint8_t> output;
-  std::span<const ByteRange> sent, received;  // by rank
+  std::span<const ByteRange> sent, received;  // by rank, in the host's memory
+  MemoryPlace place = MemoryPlace::Host;      // of input and output
+  /// A GPU's stream: what has been put on it so far comes before the exchange, and may still make
+  /// the input. Work that is put on any stream after the exchange has ended sees its output. Null:
+  /// all is there.
+  void* after = nullptr;
 };
 
 /// An exchange under way.
@@ -76,6 +84,8 @@ class Transport {
   /// Are floats joined in rank order, so that the sum has the same bits on every transport that
   /// says so?
   virtual bool sums_in_rank_order() const = 0;
+  /// Does it take exchanges in a device's memory, and such that come after what is on a stream?
+  virtual bool takes_device_memory() const { return false; }
 
   /// Errors: InvalidArgument (parts outside their arrays, no such rank, a type that is not joined),
   /// Cancelled (another rank has given up or gone, and says why), Device (the library's error).
@@ -109,8 +119,9 @@ Status exchange_now(Transport& transport, const Exchange& exchange,
 /// What the rank sends to others, as rings would; own parts stay.
 std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
 
-/// Are the parts within the arrays, and ranks and types there? Errors: InvalidArgument.
-Status check_exchange(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
+/// Are the parts within the arrays, ranks and types there, and is the memory of a kind that the
+/// transport takes? Errors: InvalidArgument.
+Status check_exchange(const Exchange& exchange, const Transport& transport);
 
 const char* exchange_kind_name(ExchangeKind kind);
 

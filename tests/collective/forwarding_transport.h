@@ -15,6 +15,7 @@ class ForwardingTransport : public rt::Transport {
   std::uint32_t rank() const override { return inner_.rank(); }
   std::uint32_t world() const override { return inner_.world(); }
   bool sums_in_rank_order() const override { return inner_.sums_in_rank_order(); }
+  bool takes_device_memory() const override { return inner_.takes_device_memory(); }
   std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
   void pause(std::chrono::microseconds most) override { inner_.pause(most); }
   void abandon(const rt::Error& why) override { inner_.abandon(why); }

@@ -59,7 +59,7 @@ MpiPending& MpiTransport::take_free() {
 }
 
 Result<Ticket> MpiTransport::start(const Exchange& exchange) {
-  if (Status status = check_exchange(exchange, rank_, world_); !status) {
+  if (Status status = check_exchange(exchange, *this); !status) {
     return tl::unexpected<Error>(status.error());
   }
   if (fault_) return tl::unexpected<Error>(*fault_);

@@ -165,5 +165,24 @@ TEST(Loopback, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(transport->test(Ticket{7}));
 }
 
+TEST(Loopback, RefusesWhatIsOnADevice) {
+  LoopbackWorld ranks(2);
+  const auto transport = ranks.transport(0);
+  std::vector<std::uint8_t> bytes(10);
+  Exchange on_device{ExchangeKind::Send, 1};
+  on_device.input = bytes;
+  on_device.place = MemoryPlace::Device;
+  const auto refused = transport->start(on_device);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "send: the transport loopback does not take a device's memory");
+  on_device.place = MemoryPlace::Host;
+  on_device.after = &bytes;
+  const auto unordered = transport->start(on_device);
+  ASSERT_FALSE(unordered);
+  EXPECT_EQ(unordered.error().message,
+            "send: the transport loopback does not wait for a device's stream");
+}
+
 }  // namespace
 }  // namespace cinch::rt
