@@ -56,6 +56,21 @@ GpuCode event_synchronize(GpuEvent event) {
   return is_lost ? rt::kGpuLaunchFailed : code;
 }
 
+// Nobody else runs what waits: whoever asks again and again would never see it end.
+GpuCode event_query(GpuEvent event) {
+  return event_synchronize(event);
+}
+
+GpuCode stream_wait_event(rt::GpuStream stream, GpuEvent event, unsigned) {
+  if (GpuCode code; driver_state()->fails(code)) return code;
+  const EventPointer found = find_event(event);
+  const rt::GpuStreamObject* into = driver_state()->find(stream);
+  if (found == nullptr || into == nullptr || into->is_capturing) return kGpuInvalidHandle;
+  if (found->num_waiting == 0 || found->stream == stream) return kGpuSuccess;
+  return driver_state()->enqueue(
+      stream, [found] { return driver_state()->drain(found->stream, found.get()); });
+}
+
 GpuCode event_elapsed_time(float* milliseconds, GpuEvent start, GpuEvent end) {
   const EventPointer first = find_event(start), last = find_event(end);
   if (first == nullptr || last == nullptr) return kGpuInvalidHandle;
@@ -73,6 +88,8 @@ void add_event_functions(rt::GpuDriver& table) {
   table.event_destroy = event_destroy;
   table.event_record = event_record;
   table.event_synchronize = event_synchronize;
+  table.event_query = event_query;
+  table.stream_wait_event = stream_wait_event;
   table.event_elapsed_time = event_elapsed_time;
 }
 

@@ -67,6 +67,8 @@ void find_launch_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.event_destroy, "cuEventDestroy_v2");
   symbols.find(driver.event_record, "cuEventRecord");
   symbols.find(driver.event_synchronize, "cuEventSynchronize");
+  symbols.find(driver.event_query, "cuEventQuery");
+  symbols.find(driver.stream_wait_event, "cuStreamWaitEvent");
   symbols.find(driver.event_elapsed_time, "cuEventElapsedTime");
   symbols.find(driver.module_load, "cuModuleLoadData");
   symbols.find(driver.module_unload, "cuModuleUnload");

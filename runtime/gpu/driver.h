@@ -32,6 +32,10 @@ inline constexpr GpuCode kGpuNotReady = 600;
 inline constexpr GpuCode kGpuIllegalAddress = 700;
 inline constexpr GpuCode kGpuLaunchFailed = 719;
 
+// CUstream_flags and CUevent_flags that are used.
+inline constexpr unsigned kGpuStreamNonBlocking = 1;
+inline constexpr unsigned kGpuEventWithoutTiming = 2;
+
 // CUdevice_attribute values.
 enum class GpuAttribute : int {
   ClockRate = 13,
@@ -86,6 +90,8 @@ struct GpuDriver {
   GpuCode (*event_destroy)(GpuEvent event);
   GpuCode (*event_record)(GpuEvent event, GpuStream stream);
   GpuCode (*event_synchronize)(GpuEvent event);
+  GpuCode (*event_query)(GpuEvent event);  // kGpuNotReady: not reached
+  GpuCode (*stream_wait_event)(GpuStream stream, GpuEvent event, unsigned flags);
   GpuCode (*event_elapsed_time)(float* milliseconds, GpuEvent start, GpuEvent end);
   GpuCode (*module_load)(GpuModuleHandle* module, const void* image);
   GpuCode (*module_unload)(GpuModuleHandle module);

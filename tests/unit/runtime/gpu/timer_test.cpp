@@ -94,5 +94,30 @@ TEST_F(GpuTimerTest, EventsWaitForTheirPlaceAndNoLonger) {
   driver.event_destroy(second);
 }
 
+TEST_F(GpuTimerTest, StreamsWaitForEventsOfOthers) {
+  GpuStream other = nullptr;
+  GpuEvent written = nullptr, read = nullptr;
+  GpuAddress memory = 0;
+  driver.stream_create(&other, kGpuStreamNonBlocking);
+  driver.event_create(&written, kGpuEventWithoutTiming);
+  driver.event_create(&read, kGpuEventWithoutTiming);
+  driver.memory_alloc(&memory, 4);
+  EXPECT_EQ(driver.stream_wait_event(other, written, 0), kGpuSuccess);  // nothing was recorded
+  driver.fill(memory, 7, 4, stream);
+  driver.event_record(written, stream);
+  EXPECT_EQ(driver.stream_wait_event(other, written, 0), kGpuSuccess);
+  std::uint8_t bytes[4] = {};
+  driver.copy_to_host(bytes, memory, 4, other);
+  driver.event_record(read, other);
+  EXPECT_EQ(driver.event_query(read), kGpuSuccess);  // asking is what moves an emulated stream on
+  EXPECT_EQ(bytes[3], 7);
+  driver.event_destroy(read);
+  EXPECT_EQ(driver.stream_wait_event(other, read, 0), kGpuInvalidHandle);
+  EXPECT_EQ(driver.event_query(read), kGpuInvalidHandle);
+  driver.event_destroy(written);
+  driver.stream_destroy(other);
+  driver.memory_free(memory);
+}
+
 }  // namespace
 }  // namespace cinch::rt
