@@ -88,6 +88,13 @@ const char* value_name(Value value) {
   return "value";
 }
 
+std::string describe_piece(const Plan& plan, std::uint32_t piece) {
+  const Piece& of = plan.pieces[piece];
+  const PlanTensor& tensor = plan.tensors[of.tensor];
+  return of.num_elems == tensor.num_elems() ? tensor.name
+                                            : fmt::format("{}#{}", tensor.name, of.number);
+}
+
 std::string describe_task(const Plan& plan, const Task& task) {
   const std::string of = describe_groups(plan, task);
   if (task.kind == TaskKind::Exchange) return describe_exchange(task) + " of " + of;

@@ -129,7 +129,9 @@ const char* task_kind_name(TaskKind kind);
 const char* site_name(Site site);
 const char* value_name(Value value);
 
-/// "encode worker of fc1[0..4096], fc2": what a person is told of a task.
+/// "fc1", and "fc1#2" where the tensor is cut: what a person is told of a piece.
+std::string describe_piece(const Plan& plan, std::uint32_t piece);
+/// "encode worker of fc1[0..4096], fc2": of a task.
 std::string describe_task(const Plan& plan, const Task& task);
 
 }  // namespace cinch::rt

@@ -1,24 +1,16 @@
 // Bodies of codec_facts.h.
 #include "runtime/planner/codec_facts.h"
 
-#include <algorithm>
-
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
+#include "runtime/session/state_slices.h"
 #include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
 namespace {
 
-bool has_an_element_for_each(const ProgramInfo& info, const StateInfo& state) {
-  return state.type.rank == 1 && info.exprs.node(state.type.dims[0]).op == HostOp::N;
-}
-
 bool can_cut(const ProgramInfo& info) {
-  return !info.is_matrix && !info.has_sync &&
-         std::ranges::all_of(info.states, [&](const StateInfo& state) {
-           return has_an_element_for_each(info, state);
-         });
+  return !info.is_matrix && !info.has_sync && has_elementwise_states(info);
 }
 
 }  // namespace

@@ -72,26 +72,30 @@ class Cursor {
   std::span<const std::uint8_t> bytes_;
 };
 
-bool is_text(std::span<const std::uint8_t> bytes, const std::string& text) {
-  return bytes.size() == text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+std::string text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Result<std::span<const std::uint8_t>> read_state(Cursor& cursor, const StateView& expected) {
+Result<StateView> read_state(Cursor& cursor) {
   const auto raw = cursor.take(sizeof(StateHeader));
-  if (!raw) return corrupt("cut before state " + expected.name);
+  if (!raw) return corrupt("cut before a state");
   StateHeader header;
   std::memcpy(&header, raw->data(), sizeof header);
   const auto name = cursor.take(header.name_bytes);
   const auto dtype = name ? cursor.take(header.dtype_bytes) : std::nullopt;
   const auto data = dtype ? cursor.take(header.data_bytes) : std::nullopt;
-  if (!data) return corrupt("cut within state " + expected.name);
-  if (!is_text(*name, expected.name) || !is_text(*dtype, expected.dtype) ||
-      data->size() != expected.bytes.size()) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("state file: {} of {} ({} bytes) expected, another state found",
-                            expected.name, expected.dtype, expected.bytes.size()));
+  if (!data) return corrupt("cut within a state");
+  return StateView{text_of(*name), text_of(*dtype), *data};
+}
+
+Status check_state(const StateView& found, const StateView& expected) {
+  if (found.name == expected.name && found.dtype == expected.dtype &&
+      found.bytes.size() == expected.bytes.size()) {
+    return Ok{};
   }
-  return *data;
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("state file: {} of {} ({} bytes) expected, another state found",
+                          expected.name, expected.dtype, expected.bytes.size()));
 }
 
 }  // namespace
@@ -120,31 +124,44 @@ std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const 
   return out;
 }
 
+Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
+  const auto preamble = read_preamble(file);
+  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  StateFile parsed{{{preamble->fingerprint[0], preamble->fingerprint[1]},
+                    static_cast<std::int64_t>(preamble->rows),
+                    static_cast<std::int64_t>(preamble->cols)},
+                   {}};
+  Cursor cursor(file.subspan(sizeof(Preamble)));
+  for (std::uint32_t i = 0; i < preamble->num_states; ++i) {
+    auto state = read_state(cursor);
+    if (!state) return tl::unexpected<Error>(state.error());
+    parsed.states.push_back(std::move(*state));
+  }
+  if (!cursor.at_end()) return corrupt("bytes after its last state");
+  return parsed;
+}
+
 Result<std::vector<std::span<const std::uint8_t>>> read_states(
     std::span<const std::uint8_t> file, const StateFileKey& key,
     std::span<const StateView> expected) {
-  const auto preamble = read_preamble(file);
-  if (!preamble) return tl::unexpected<Error>(preamble.error());
-  const StateFileKey found{{preamble->fingerprint[0], preamble->fingerprint[1]},
-                           static_cast<std::int64_t>(preamble->rows),
-                           static_cast<std::int64_t>(preamble->cols)};
-  if (found.fingerprint != key.fingerprint || preamble->num_states != expected.size()) {
+  const auto found = parse_states(file);
+  if (!found) return tl::unexpected<Error>(found.error());
+  if (found->key.fingerprint != key.fingerprint || found->states.size() != expected.size()) {
     return fail(ErrorKind::InvalidArgument,
                 "state file: states of another compressor or constants");
   }
-  if (found != key) {
+  if (found->key != key) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("state file: for shape [{}, {}], the tensor has [{}, {}]", found.rows,
-                            found.cols, key.rows, key.cols));
+                fmt::format("state file: for shape [{}, {}], the tensor has [{}, {}]",
+                            found->key.rows, found->key.cols, key.rows, key.cols));
   }
-  Cursor cursor(file.subspan(sizeof(Preamble)));
   std::vector<std::span<const std::uint8_t>> states;
-  for (const StateView& state : expected) {
-    const auto bytes = read_state(cursor, state);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
-    states.push_back(*bytes);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (Status status = check_state(found->states[i], expected[i]); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    states.push_back(found->states[i].bytes);
   }
-  if (!cursor.at_end()) return corrupt("bytes after its last state");
   return states;
 }
 

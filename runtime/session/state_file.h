@@ -31,6 +31,14 @@ struct StateView {
 
 std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states);
 
+/// All there is, as the file says it is; views point into `file`.
+struct StateFile {
+  StateFileKey key;
+  std::vector<StateView> states;
+};
+/// Errors: CorruptFile, VersionMismatch.
+Result<StateFile> parse_states(std::span<const std::uint8_t> file);
+
 /// The data of each state, in the order of `expected`, whose names, types and sizes must be met.
 /// The views point into `file`. Errors: CorruptFile, VersionMismatch, InvalidArgument (states of
 /// another program, constants or shape).

@@ -22,6 +22,17 @@ bool needs_copies(const LoadedProgram& program) {
   return is_in_place || (info.has_finish && !info.states.empty());
 }
 
+class SessionStates : public SiteStates {
+ public:
+  explicit SessionStates(Session& session) : session_(session) {}
+  const ProgramInfo& info() const override { return session_.info(); }
+  Result<std::vector<std::uint8_t>> as_bytes() const override { return session_.states_as_bytes(); }
+  Status set(std::span<const std::uint8_t> bytes) override { return session_.set_states(bytes); }
+
+ private:
+  Session& session_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<ComputeTasks>> ComputeTasks::open(const Plan& plan,
@@ -94,18 +105,11 @@ Status ComputeTasks::open_list(List& list) {
   return Ok{};
 }
 
-std::string ComputeTasks::name_of(std::uint32_t piece) const {
-  const Piece& of = plan_.pieces[piece];
-  const PlanTensor& tensor = plan_.tensors[of.tensor];
-  return of.num_elems == tensor.num_elems() ? tensor.name
-                                            : fmt::format("{}#{}", tensor.name, of.number);
-}
-
 Status ComputeTasks::named(const ListStatus& status, const Pieces& pieces) const {
   if (status) return Ok{};
   Error error = status.error().error;
   if (status.error().place < pieces.size()) {
-    error.message = name_of(pieces[status.error().place]) + ": " + error.message;
+    error.message = describe_piece(plan_, pieces[status.error().place]) + ": " + error.message;
   }
   return tl::unexpected<Error>(std::move(error));
 }
@@ -137,7 +141,7 @@ Status ComputeTasks::begin_step(std::uint64_t step) {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for "
                               "{}: it was made for other parameters or an earlier step",
-                              name_of(list.pieces[i]), step, *bound, room));
+                              describe_piece(plan_, list.pieces[i]), step, *bound, room));
     }
   }
   return Ok{};
@@ -158,13 +162,12 @@ void ComputeTasks::take_back_step() {
   }
 }
 
-void ComputeTasks::visit_states(
-    const std::function<void(const std::string& name, Session&)>& visit) {
+void ComputeTasks::visit_states(const SiteVisitor& visit) {
   for (auto& [key, list] : lists_) {
     if (options_.programs[key.first]->info().states.empty()) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
-      visit(fmt::format("{}@{}", name_of(list.pieces[i]), site_name(key.second)),
-            (*list.sessions)[i]);
+      SessionStates states((*list.sessions)[i]);
+      visit({list.pieces[i], key.second}, states);
     }
   }
 }

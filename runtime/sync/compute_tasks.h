@@ -2,7 +2,6 @@
 // or, of tensors without one, as plain f32.
 #pragma once
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,6 +13,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/session/session_list.h"
 #include "runtime/sync/piece_memory.h"
+#include "runtime/sync/site_states.h"
 
 namespace cinch::rt {
 
@@ -45,8 +45,8 @@ class ComputeTasks {
   /// All states become what they were before the step.
   void take_back_step();
 
-  /// The sessions with states, by "tensor", "tensor#piece" and site.
-  void visit_states(const std::function<void(const std::string& name, Session&)>& visit);
+  /// All states that this rank keeps.
+  void visit_states(const SiteVisitor& visit);
 
  private:
   // The sessions of one codec at one site: an entry for each piece that has one.
@@ -90,7 +90,6 @@ class ComputeTasks {
   Pieces pieces_of(const Task& task) const;
   std::uint32_t codec_of(const Task& task) const { return plan_.groups[task.groups[0]].codec; }
   bool is_dense(const Task& task) const { return task.is_dense || codec_of(task) == kDense; }
-  std::string name_of(std::uint32_t piece) const;
 
   const Plan& plan_;
   ComputeOptions options_;

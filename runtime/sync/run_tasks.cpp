@@ -159,8 +159,8 @@ Status ComputeTasks::split_message(const Pieces& pieces, std::span<const std::ui
     if (has_header) std::memcpy(&size, message.data() + begin + kSizeAt, sizeof size);
     if (!has_header || size < header || size > message.size() - begin) {
       return fail(ErrorKind::CorruptPayload,
-                  fmt::format("{}: a payload of {} bytes at {} of a message of {}", name_of(piece),
-                              size, begin, message.size()));
+                  fmt::format("{}: a payload of {} bytes at {} of a message of {}",
+                              describe_piece(plan_, piece), size, begin, message.size()));
     }
     payloads_.push_back(message.subspan(begin, size));
     begin += size;
@@ -260,7 +260,7 @@ Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExch
         (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece), step_, ranks);
     list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
     if (!status) {
-      return fail(status.error().kind, name_of(piece) + ": " + status.error().message,
+      return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
                   status.error().native_code);
     }
   }

@@ -14,6 +14,7 @@
 #include "runtime/session/parameters.h"
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/agreement.h"
+#include "runtime/sync/checkpoint.h"
 #include "runtime/sync/compute_tasks.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/plan_runner.h"
@@ -58,6 +59,9 @@ struct SyncSession::Impl {
                   std::uint64_t step);
 
   const Plan& plan() const { return *options.plan; }
+  EverySite every_site() {
+    return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
+  }
 
   SyncOptions options;
   Transport& transport;
@@ -73,6 +77,7 @@ struct SyncSession::Impl {
   std::vector<std::uint64_t> ends;  // of each rank: its step, and whether it asks to stop
   std::vector<ByteRange> parts;
   std::optional<Error> failure;  // of an earlier step
+  std::uint64_t next_step = 0;   // one more than the last that succeeded
 };
 
 Status SyncSession::Impl::check_parts() const {
@@ -250,11 +255,42 @@ Status SyncSession::step(std::span<const ConstTensorView> gradients,
   }
   Status status = impl_->check_tensors(gradients, updates);
   if (status) status = impl_->run_step(gradients, updates, step);
-  if (!status) {
+  if (status) {
+    impl_->next_step = step + 1;
+  } else {
     impl_->failure = status.error();
     impl_->transport.abandon(status.error());
   }
   return status;
+}
+
+Result<std::vector<std::uint8_t>> SyncSession::save_states() {
+  RankCheckpoint checkpoint{
+      impl_->plan().name, impl_->transport.world(), impl_->transport.rank(), impl_->next_step, {}};
+  const Status status = collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return write_checkpoint(checkpoint);
+}
+
+Result<RestoreReport> SyncSession::restore_states(
+    std::span<const std::vector<std::uint8_t>> saved) {
+  if (impl_->next_step > 0 || impl_->failure) {
+    return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
+  }
+  std::uint64_t digest = 0;
+  for (const auto& bytes : saved) digest = hash64(bytes.data(), bytes.size(), digest);
+  const std::vector<CommonFact> facts = {
+      {"saved states", fmt::format("of {} ranks, digest {:016x}", saved.size(), digest)}};
+  Status status = agree_on(facts, impl_->transport, impl_->options.timeout);
+  if (!status) return tl::unexpected<Error>(status.error());
+  std::vector<RankCheckpoint> checkpoints;
+  for (const auto& bytes : saved) {
+    auto checkpoint = read_checkpoint(bytes);
+    if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
+    checkpoints.push_back(std::move(*checkpoint));
+  }
+  return cinch::rt::restore_states(impl_->plan(), impl_->transport.rank(), impl_->every_site(),
+                                   checkpoints);
 }
 
 void SyncSession::ask_to_stop() {
@@ -269,8 +305,7 @@ const TaskTimes& SyncSession::times() const {
   return impl_->runner->times();
 }
 
-void SyncSession::visit_states(
-    const std::function<void(const std::string& name, Session&)>& visit) {
+void SyncSession::visit_states(const SiteVisitor& visit) {
   impl_->compute->visit_states(visit);
 }
 

@@ -10,7 +10,6 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,7 +19,9 @@
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/session.h"
+#include "runtime/session/tensor_view.h"
+#include "runtime/sync/restore_states.h"
+#include "runtime/sync/site_states.h"
 #include "runtime/sync/task_times.h"
 
 namespace cinch::rt {
@@ -64,8 +65,17 @@ class SyncSession {
 
   /// Of the last step: when each task ran, and what it moved.
   const TaskTimes& times() const;
-  /// The sessions that hold states, by "tensor@site" or "tensor#piece@site".
-  void visit_states(const std::function<void(const std::string& name, Session&)>& visit);
+  /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). Errors: those
+  /// of SiteStates.
+  Result<std::vector<std::uint8_t>> save_states();
+  /// Takes over what the ranks of an earlier session have saved, in any order, whatever their
+  /// number and plan were; says what cannot be. All ranks call it with the same bytes, before the
+  /// first step. Errors: InvalidArgument (after a step; ranks that got different bytes; saved after
+  /// different steps), CorruptFile, VersionMismatch, those of the transport; states are then as
+  /// before.
+  Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
+  /// All states that this rank keeps, between steps.
+  void visit_states(const SiteVisitor& visit);
 
  private:
   struct Impl;

@@ -44,12 +44,13 @@ rt::SyncOptions options_of(const SyncCase& from, std::chrono::milliseconds timeo
           .timeout = timeout};
 }
 
-using States = std::map<std::string, std::vector<std::uint8_t>>;
+using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
 
 States states_of(rt::SyncSession& session) {
   States states;
-  session.visit_states(
-      [&](const std::string& name, rt::Session& of) { states[name] = of.states_as_bytes(); });
+  session.visit_states([&](const rt::SiteKey& key, const rt::SiteStates& of) {
+    states[{key.piece, key.site}] = *of.as_bytes();
+  });
   return states;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 
+#include "runtime/session/session.h"
 #include "tests/collective/sync_ranks.h"
 
 namespace cinch::testing {

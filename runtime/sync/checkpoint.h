@@ -1,0 +1,43 @@
+// What one rank keeps of a synchronisation: its states by tensor, site and elements, so that
+// another plan or number of ranks finds them again. As bytes: little endian, versioned,
+// checksummed; reading treats them as hostile.
+//
+//   0  8 bytes "CINCHSYN"   8  u32 format version   12  u32 0   16  u64 bytes of all   24  XXH3 64
+//   of all bytes from 32 on   32  u64 bytes of a description (JSON)   40  the description, then the
+//   state files (state_file.h) of its sites, one behind the other
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/error.h"
+#include "runtime/plan/plan.h"
+
+namespace cinch::rt {
+
+inline constexpr std::uint32_t kCheckpointFormatVersion = 1;
+
+/// States of some elements of one tensor.
+struct SavedSite {
+  std::string tensor;
+  std::int64_t rows = 0, cols = 1;
+  Site site = Site::Worker;
+  std::int64_t first = 0, num_elems = 0;
+  std::vector<std::uint8_t> states;  // a state file
+  friend bool operator==(const SavedSite&, const SavedSite&) = default;
+};
+
+struct RankCheckpoint {
+  std::string plan;  // its name
+  std::uint32_t world = 1, rank = 0;
+  std::uint64_t next_step = 0;  // one more than the last step done
+  std::vector<SavedSite> sites;
+  friend bool operator==(const RankCheckpoint&, const RankCheckpoint&) = default;
+};
+
+std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint);
+/// Errors: CorruptFile, VersionMismatch.
+Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes);
+
+}  // namespace cinch::rt

@@ -1,0 +1,272 @@
+// States that are saved, and found again by sessions with the same plan, another one, or another
+// number of ranks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/planner/codec_facts.h"
+#include "runtime/session/state_file.h"
+#include "tests/collective/sync_ranks.h"
+
+namespace cinch::testing {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+using Saved = std::vector<Bytes>;  // by rank
+
+struct Setting {
+  std::string program = "ef_sign";
+  std::string_view plan = "two_shot";
+  std::uint32_t world = 3;
+  std::uint64_t piece_bytes = 8192;
+  std::int64_t elements = 50000;
+};
+
+SyncCase make_case(const Setting& of) {
+  SyncCase made;
+  rt::PlanRequest request;
+  request.plan = of.plan;
+  request.world = of.world;
+  request.piece_bytes = of.piece_bytes;
+  made.programs = {compiled_library(of.program)};
+  request.codecs = {rt::codec_facts(made.programs[0], of.world)};
+  request.tensors = {{"fc1", of.elements, 1, 0}, {"fc2", 11, 1, 0}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+struct Outcome {
+  std::vector<Tensors> updates;  // by rank, of the last step
+  Saved saved;
+  std::vector<rt::RestoreReport> reports;
+  std::vector<std::string> errors;  // of restoring
+};
+
+// Restores `from`, where there is anything, takes the steps and saves.
+Outcome run(const SyncCase& one_case, std::uint64_t first_step, std::uint64_t num_steps,
+            const Saved& from = {}) {
+  const std::uint32_t world = one_case.plan->world();
+  Outcome outcome;
+  outcome.updates.resize(world);
+  outcome.saved.resize(world);
+  outcome.reports.resize(world);
+  outcome.errors.resize(world);
+  rt::LoopbackWorld loopback(world);
+  run_ranks(loopback, world, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(
+        {.plan = one_case.plan, .programs = one_case.programs, .threads = 1, .seed = 17},
+        own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    if (!from.empty()) {
+      const auto report = (*session)->restore_states(from);
+      if (report) outcome.reports[own.rank] = *report;
+      if (!report) outcome.errors[own.rank] = report.error().message;
+    }
+    for (std::uint64_t step = first_step; step < first_step + num_steps; ++step) {
+      const Tensors gradients = make_gradients(*one_case.plan, own.rank, step);
+      const rt::Status status = step_on(**session, gradients, outcome.updates[own.rank], step);
+      ASSERT_TRUE(status) << status.error().message;
+    }
+    auto bytes = (*session)->save_states();
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    outcome.saved[own.rank] = std::move(*bytes);
+  });
+  return outcome;
+}
+
+// The bytes of a tensor's states at a site, put in order of its elements: what does not depend on
+// pieces and, of owners, on ranks.
+Bytes tensor_states(const Saved& saved, const std::string& tensor, rt::Site site,
+                    std::uint32_t rank) {
+  std::map<std::int64_t, Bytes> by_first;
+  for (const Bytes& bytes : saved) {
+    const auto checkpoint = rt::read_checkpoint(bytes);
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+    if (!checkpoint) return {};
+    if (site == rt::Site::Worker && checkpoint->rank != rank) continue;
+    for (const rt::SavedSite& of : checkpoint->sites) {
+      if (of.tensor != tensor || of.site != site) continue;
+      const auto parsed = rt::parse_states(of.states);
+      EXPECT_TRUE(parsed);
+      if (!parsed) return {};
+      EXPECT_EQ(parsed->states.size(), 1u);
+      by_first[of.first].assign(parsed->states[0].bytes.begin(), parsed->states[0].bytes.end());
+    }
+  }
+  Bytes all;
+  for (const auto& [first, bytes] : by_first) all.insert(all.end(), bytes.begin(), bytes.end());
+  return all;
+}
+
+class EachPlan : public ::testing::TestWithParam<std::string_view> {};
+
+// Bit for bit as if there had been no end in between.
+TEST_P(EachPlan, GoesOnAsIfNothingHadHappened) {
+  const SyncCase one_case = make_case({.plan = GetParam()});
+  const Outcome whole = run(one_case, 0, 4);
+  const Outcome first = run(one_case, 0, 2);
+  const Outcome second = run(one_case, 2, 2, first.saved);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(second.errors[rank], "");
+    EXPECT_EQ(second.reports[rank].next_step, 2u);
+    EXPECT_EQ(second.reports[rank].num_joined, 0u);
+    EXPECT_EQ(second.reports[rank].num_reset, 0u);
+    EXPECT_GT(second.reports[rank].num_kept, 0u);
+    EXPECT_TRUE(are_same(second.updates[rank], whole.updates[rank]));
+    EXPECT_EQ(second.saved[rank], whole.saved[rank]);
+  }
+  // States matter here.
+  EXPECT_FALSE(are_same(run(one_case, 2, 2).updates[0], whole.updates[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(States, EachPlan,
+                         ::testing::Values("allgather", "two_shot", "ring", "ps", "tree",
+                                           "hierarchical"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(States, AreCutAnewForOtherPiecesAndPlans) {
+  const Outcome before = run(make_case({}), 0, 2);
+  for (const Setting& setting : {Setting{.piece_bytes = 20000}, Setting{.plan = "ring"},
+                                 Setting{.plan = "allgather", .piece_bytes = 1 << 20}}) {
+    const Outcome after = run(make_case(setting), 2, 0, before.saved);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(after.errors[rank], "");
+      for (const char* const tensor : {"fc1", "fc2"}) {
+        const Bytes states = tensor_states(before.saved, tensor, rt::Site::Worker, rank);
+        EXPECT_FALSE(states.empty());
+        EXPECT_EQ(tensor_states(after.saved, tensor, rt::Site::Worker, rank), states)
+            << setting.plan << " " << tensor;
+      }
+    }
+  }
+}
+
+TEST(States, OfOwnersGoWithTheElements) {
+  const Outcome before = run(make_case({}), 0, 2);
+  for (const std::uint32_t world : {1U, 2U, 5U}) {
+    const Outcome after = run(make_case({.world = world}), 2, 0, before.saved);
+    for (const char* const tensor : {"fc1", "fc2"}) {
+      const Bytes states = tensor_states(before.saved, tensor, rt::Site::Owner, 0);
+      EXPECT_FALSE(states.empty());
+      EXPECT_EQ(tensor_states(after.saved, tensor, rt::Site::Owner, 0), states) << world;
+    }
+  }
+}
+
+bool has_note(const rt::RestoreReport& report, const std::string& text) {
+  return std::ranges::any_of(
+      report.notes, [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+TEST(States, WhatCannotGoOnIsTold) {
+  const Outcome before = run(make_case({}), 0, 2);
+  // A rank too many, a rank too few.
+  const Outcome more = run(make_case({.world = 4}), 2, 1, before.saved);
+  EXPECT_TRUE(has_note(more.reports[3], "@worker begins anew: nothing was saved"));
+  EXPECT_EQ(more.reports[2].num_reset, 0u);
+  const Outcome fewer = run(make_case({.world = 2}), 2, 1, before.saved);
+  EXPECT_TRUE(has_note(fewer.reports[0], "rank 2: its states are left out"));
+  // Partial sums under another plan.
+  const Outcome ring = run(make_case({.plan = "ring"}), 2, 1, before.saved);
+  EXPECT_TRUE(has_note(ring.reports[0], "@hop begins anew: partial sums of two_shot on 3 ranks"));
+  // Another program, another shape.
+  const Outcome other = run(make_case({.program = "error_feedback(onebit)"}), 2, 1, before.saved);
+  EXPECT_TRUE(has_note(other.reports[0], "begins anew: saved by another program"));
+  const Outcome longer = run(make_case({.elements = 50001}), 2, 1, before.saved);
+  EXPECT_TRUE(has_note(longer.reports[0], "@worker begins anew: the tensor had another shape"));
+  EXPECT_FALSE(has_note(longer.reports[0], "fc2"));
+}
+
+// Tensors of such programs are never cut, so that other pieces and plans change nothing.
+TEST(States, ThatAreNoSlicesStayWhole) {
+  for (const char* const program : {"error_feedback(sidco)", "powersgd(rank: 1)"}) {
+    const SyncCase one_case = make_case({.program = program, .plan = "allgather"});
+    const Outcome before = run(one_case, 0, 2);
+    const SyncCase other = make_case({.program = program, .piece_bytes = 20000});
+    const Outcome after = run(other, 2, 0, before.saved);
+    EXPECT_EQ(after.reports[0].num_kept, 2u) << program;
+    EXPECT_EQ(after.reports[0].num_joined, 0u) << program;
+  }
+}
+
+TEST(States, DamagedBytesChangeNothing) {
+  const SyncCase one_case = make_case({.world = 2, .elements = 3000});
+  const Outcome before = run(one_case, 0, 2);
+  const Bytes& sound = before.saved[1];
+  const Saved fresh = run(one_case, 0, 0).saved;
+  for (std::size_t at = 0; at < sound.size(); at += sound.size() / 23 + 1) {
+    Saved damaged = before.saved;
+    damaged[1][at] ^= 0x10;
+    const Outcome flipped = run(one_case, 0, 0, damaged);
+    damaged[1] = Bytes(sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(at));
+    const Outcome cut = run(one_case, 0, 0, damaged);
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      EXPECT_NE(flipped.errors[rank], "") << at;
+      EXPECT_NE(cut.errors[rank], "") << at;
+      EXPECT_EQ(flipped.saved[rank], fresh[rank]);
+      EXPECT_EQ(cut.saved[rank], fresh[rank]);
+    }
+  }
+}
+
+// A description that the checksum covers, but that says what cannot be.
+TEST(States, DescriptionsAreNotTrusted) {
+  const auto checkpoint = *rt::read_checkpoint(run(make_case({.world = 1}), 0, 1).saved[0]);
+  EXPECT_EQ(*rt::read_checkpoint(rt::write_checkpoint(checkpoint)), checkpoint);
+  rt::RankCheckpoint wrong = checkpoint;
+  wrong.rank = 1;
+  EXPECT_FALSE(rt::read_checkpoint(rt::write_checkpoint(wrong)));
+  wrong = checkpoint;
+  wrong.sites[0].first = -5;
+  EXPECT_FALSE(rt::read_checkpoint(rt::write_checkpoint(wrong)));
+  wrong = checkpoint;
+  wrong.sites[0].first = INT64_MAX;
+  EXPECT_FALSE(rt::read_checkpoint(rt::write_checkpoint(wrong)));
+  // More elements than the states have.
+  wrong = checkpoint;
+  wrong.sites[0].first = 1;
+  const Outcome outcome = run(make_case({.world = 1}), 1, 0, {rt::write_checkpoint(wrong)});
+  EXPECT_GT(outcome.reports[0].num_reset, 0u);
+}
+
+TEST(States, RanksMustBringTheSame) {
+  const SyncCase one_case = make_case({.world = 2, .elements = 3000});
+  const Outcome before = run(one_case, 0, 2), later = run(one_case, 0, 3);
+  const Outcome mixed = run(one_case, 2, 0, {before.saved[0], later.saved[1]});
+  const Outcome twice = run(one_case, 2, 0, {before.saved[0], before.saved[0]});
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    EXPECT_NE(mixed.errors[rank].find("before step"), std::string::npos) << mixed.errors[rank];
+    EXPECT_EQ(twice.errors[rank], "saved twice by rank 0");
+  }
+  std::vector<std::string> errors(2);
+  rt::LoopbackWorld loopback(2);
+  run_ranks(loopback, 2, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(
+        {.plan = one_case.plan, .programs = one_case.programs, .threads = 1}, own.transport);
+    ASSERT_TRUE(session);
+    const auto report = (*session)->restore_states(own.rank == 0 ? before.saved : later.saved);
+    ASSERT_FALSE(report);
+    errors[own.rank] = report.error().message;
+  });
+  EXPECT_NE(errors[0].find("saved states"), std::string::npos) << errors[0];
+  EXPECT_EQ(errors[0].empty(), errors[1].empty());
+}
+
+TEST(States, AreRestoredBeforeTheFirstStep) {
+  const SyncCase one_case = make_case({.world = 1, .elements = 100});
+  rt::LoopbackWorld loopback(1);
+  const auto transport = loopback.transport(0);
+  auto session = rt::SyncSession::open(
+      {.plan = one_case.plan, .programs = one_case.programs, .threads = 1}, *transport);
+  ASSERT_TRUE(session);
+  Tensors updates;
+  ASSERT_TRUE(step_on(**session, make_gradients(*one_case.plan, 0, 0), updates, 0));
+  const Saved saved = {*(*session)->save_states()};
+  const auto report = (*session)->restore_states(saved);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "states are restored before the first step");
+}
+
+}  // namespace
+}  // namespace cinch::testing
