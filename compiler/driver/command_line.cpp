@@ -405,7 +405,7 @@ void add_completion(Registry& registry) {
   command->footer("Example: source <(cinch completion bash)");
 }
 
-void add_sync_transport(CLI::App* command, SyncCommandOptions& options) {
+void add_transport(CLI::App* command, TransportOptions& options) {
   command->add_option("--transport", options.transport, "how ranks reach each other")
       ->check(CLI::IsMember({"loopback", "mpi", "nccl"}))
       ->capture_default_str();
@@ -475,7 +475,7 @@ void add_sync(Registry& registry) {
       ->type_name("G.npy");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
-  add_sync_transport(command, *options);
+  add_transport(command, *options);
   add_sync_plan(command, *options);
   command->add_option("--steps", options->num_steps, "how often, each time with the same gradient")
       ->check(at_least(1))
@@ -498,6 +498,24 @@ void add_sync(Registry& registry) {
   add_json(command, options->json);
   command->footer(
       "Example: cinch sync dgc --input a.npy b.npy c.npy d.npy --plan two_shot --trace sync.json");
+}
+
+void add_probe(Registry& registry) {
+  auto options = std::make_shared<ProbeCommandOptions>();
+  CLI::App* command = registry.add(
+      "probe", "measures how long exchanges between ranks take, for plans", run_probe, options);
+  add_transport(command, *options);
+  command->add_option("--largest", options->largest_bytes, "most bytes that a rank sends at a time")
+      ->check(at_least(0, std::int64_t{1} << 32))
+      ->type_name("BYTES")
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "about so long for all of it")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--output", options->output, "keeps what was measured")
+      ->type_name("NET.json");
+  add_json(command, options->json);
+  command->footer("Example: mpirun -n 4 cinch probe --transport mpi --output net.json");
 }
 
 // Where a sub-command must stand, a word that is none: CLI11 only says that one is missing.
@@ -548,6 +566,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_cache(registry);
   add_completion(registry);
   add_sync(registry);
+  add_probe(registry);
   refuse_unknown_command(app, "cinch", std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   try {
     app.parse(argc, argv);

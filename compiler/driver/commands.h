@@ -22,6 +22,7 @@ ExitCode run_verify(const VerifyOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
+ExitCode run_probe(const ProbeCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);
 
 }  // namespace cinch::driver

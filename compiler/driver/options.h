@@ -119,23 +119,35 @@ struct VerifyOptions {
   bool json = false;
 };
 
-struct SyncCommandOptions {
+// How the ranks of sync and probe reach each other.
+struct TransportOptions {
+  std::string transport = "loopback";
+  std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
+  double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
+  double timeout_seconds = 30;
+  bool is_exact = false;  // floats are added in rank order on every transport
+};
+
+struct ProbeCommandOptions : TransportOptions {
+  std::uint64_t largest_bytes = 16 << 20;
+  double seconds = 5;
+  std::string output;
+  bool json = false;
+};
+
+struct SyncCommandOptions : TransportOptions {
   ProgramOptions program;
   ExecutionOptions execution;
   std::vector<std::string> inputs;  // by rank; "%r" in a name stands for the rank
   std::string dtype;
-  std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
-  std::string transport = "loopback", plan = "auto";
+  std::string plan = "auto";
   std::vector<std::uint32_t> servers = {0};
   std::uint32_t ranks_per_machine = 1;
   std::uint64_t piece_bytes = 4 << 20;
   std::string lengths = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
-  double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
-  double timeout_seconds = 30;
   std::string output, trace, save_plan;
-  bool is_exact = false;  // floats are added in rank order on every transport
   bool explain = false, json = false;
 };
 

@@ -20,8 +20,8 @@ LoopbackWorld::Switch::Switch(std::uint32_t world, LinkShape shape)
     : world_(world),
       shape_(shape),
       ways_(std::size_t{world} * world),
-      out_free_(world),
-      in_free_(world),
+      out_(world),
+      in_(world),
       ranks_(world) {}
 
 LoopbackWorld::Switch::Message* LoopbackWorld::Switch::find(Way& way, std::uint64_t tag) {
@@ -41,11 +41,9 @@ LinkClock::time_point LoopbackWorld::Switch::arrival_of(std::uint32_t from, std:
   if (!shape_.is_shaped()) return now;
   const auto on_link = duration_of(
       shape_.bytes_per_second > 0 ? static_cast<double>(bytes) / shape_.bytes_per_second : 0);
-  const LinkClock::time_point leaves = std::max(now, out_free_[from]);
-  out_free_[from] = leaves + on_link;
-  const auto reaches = std::max(leaves + duration_of(shape_.latency_seconds), in_free_[to]);
-  in_free_[to] = reaches + on_link;
-  return in_free_[to];
+  const LinkClock::time_point is_out = out_[from].take(now, now, on_link);
+  const auto reaches = is_out - on_link + duration_of(shape_.latency_seconds);
+  return in_[to].take(now, reaches, on_link);
 }
 
 void LoopbackWorld::Switch::note_event() {

@@ -9,11 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "runtime/collective/link_time.h"
 #include "runtime/collective/loopback.h"
 
 namespace cinch::rt {
-
-using LinkClock = std::chrono::steady_clock;
 
 class LoopbackWorld::Switch {
  public:
@@ -72,7 +71,7 @@ class LoopbackWorld::Switch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Way> ways_;
-  std::vector<LinkClock::time_point> out_free_, in_free_;
+  std::vector<LinkTime> out_, in_;  // by rank
   std::vector<Rank> ranks_;
   std::uint64_t num_events_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "runtime/collective/link_time.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
 namespace cinch::rt {
@@ -48,6 +49,22 @@ TEST(Loopback, ShapedMessagesTakeTheirTime) {
   });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   EXPECT_GE(took.count(), kLatency + 2 * kBytes / kBytesPerSecond);
+}
+
+TEST(LinkTime, FillsWhatOthersLeaveFree) {
+  using std::chrono::seconds;
+  const LinkClock::time_point zero{};
+  const auto at = [&](int second) { return zero + seconds(second); };
+  LinkTime link;
+  EXPECT_EQ(link.take(zero, at(10), seconds(5)), at(15));
+  EXPECT_EQ(link.take(zero, at(20), seconds(5)), at(25));
+  // Three seconds before, and the fourth between the two.
+  EXPECT_EQ(link.take(zero, at(7), seconds(4)), at(16));
+  EXPECT_EQ(link.take(zero, at(12), seconds(10)), at(31));
+  EXPECT_EQ(link.take(zero, at(8), seconds(0)), at(8));
+  EXPECT_EQ(link.take(zero, at(0), seconds(8)), at(32));
+  // What is over does not count any more.
+  EXPECT_EQ(link.take(at(40), at(40), seconds(1)), at(41));
 }
 
 TEST(Loopback, CountsWhatItSends) {

@@ -1,0 +1,172 @@
+// Bodies of network_probe.h. Ranks meet before each exchange that is timed, and take the longest of
+// their times; how often and how far they go on follows from those times alone, and so is the same
+// on all of them.
+#include "runtime/planner/network_probe.h"
+
+#include <algorithm>
+
+namespace cinch::rt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kSmallestBytes = 256;
+constexpr std::uint64_t kGrowth = 4;
+constexpr std::size_t kMostRepeats = 50;
+// A barrier before each exchange takes about as long as a small one.
+constexpr double kMeetings = 2;
+constexpr double kLeastSeconds = 1e-9;
+constexpr std::uint64_t kElement = 4;
+
+class Probe {
+ public:
+  Probe(Transport& transport, const ProbeOptions& options)
+      : transport_(transport), options_(options), world_(transport.world()) {
+    for (std::uint64_t size = kSmallestBytes; size < options.largest_bytes; size *= kGrowth) {
+      sizes_.push_back(size);
+    }
+    sizes_.push_back(options.largest_bytes);
+    sizes_.insert(sizes_.begin(), 0);
+    const std::uint64_t room = (part_of(options.largest_bytes) + kElement) * world_;
+    input_.resize(room);
+    output_.resize(room);
+  }
+
+  Result<NetworkModel> run() {
+    for (const ExchangeKind kind : kMeasuredKinds) {
+      if (world_ == 1) break;
+      if (Status status = measure(kind); !status) return tl::unexpected<Error>(status.error());
+    }
+    return fit_network(std::string(transport_.name()), world_, std::move(points_));
+  }
+
+ private:
+  std::uint64_t part_of(std::uint64_t bytes) const {
+    return world_ == 1 ? 0 : bytes / (world_ - 1) / kElement * kElement;
+  }
+
+  // An exchange in which the rank that sends most sends about so much.
+  Exchange exchange_of(ExchangeKind kind, std::uint64_t bytes) {
+    const std::uint64_t part = part_of(bytes);
+    parts_.clear();
+    for (std::uint64_t rank = 0; rank < world_; ++rank) parts_.push_back({rank * part, part});
+    const std::span<const std::uint8_t> input(input_);
+    const std::span<std::uint8_t> output(output_);
+    Exchange exchange{kind};
+    exchange.reduction = RankReduction::Sum;
+    exchange.sent = exchange.received = parts_;
+    switch (kind) {
+      case ExchangeKind::Send:
+        exchange.input = input.first(bytes);
+        exchange.peer = (transport_.rank() + 1) % world_;
+        break;
+      case ExchangeKind::Receive:
+        exchange.output = output.first(bytes);
+        exchange.peer = (transport_.rank() + world_ - 1) % world_;
+        break;
+      case ExchangeKind::AllReduce:
+        exchange.input = input.first(part * world_ / 2 / kElement * kElement);
+        exchange.output = output.first(exchange.input.size());
+        break;
+      case ExchangeKind::ReduceScatter:
+        exchange.input = input.first(part * world_);
+        exchange.output = output.first(part);
+        break;
+      case ExchangeKind::AllGather:
+        exchange.input = input.first(part);
+        exchange.output = output.first(part * world_);
+        break;
+      case ExchangeKind::AllToAll:
+        exchange.input = input.first(part * world_);
+        exchange.output = output.first(part * world_);
+        break;
+      case ExchangeKind::Broadcast:
+        exchange.output = output.first(part);
+        break;
+    }
+    return exchange;
+  }
+
+  Status run_exchange(const Exchange& exchange) {
+    return exchange_now(transport_, exchange, options_.timeout);
+  }
+
+  // Everyone sends to the next rank and receives from the one before.
+  Status pass_on(std::uint64_t bytes) {
+    const auto receive = transport_.start(exchange_of(ExchangeKind::Receive, bytes));
+    if (!receive) return tl::unexpected<Error>(receive.error());
+    Status status = run_exchange(exchange_of(ExchangeKind::Send, bytes));
+    if (status) status = wait_for(transport_, *receive, options_.timeout);
+    if (!status) transport_.abandon(status.error());
+    return status;
+  }
+
+  Status take_largest(std::span<double> values) {
+    Exchange exchange{ExchangeKind::AllReduce};
+    exchange.reduction = RankReduction::Max;
+    exchange.dtype = kF64;
+    exchange.output = {reinterpret_cast<std::uint8_t*>(values.data()), values.size_bytes()};
+    exchange.input = exchange.output;
+    return run_exchange(exchange);
+  }
+
+  // Appends the time of each repetition: of the rank that took longest.
+  Status time(ExchangeKind kind, std::uint64_t bytes, std::size_t repeats) {
+    const std::size_t first = times_.size();
+    for (std::size_t i = 0; i < repeats; ++i) {
+      double meeting = 0;
+      if (Status status = take_largest({&meeting, 1}); !status) return status;
+      const Clock::time_point begin = Clock::now();
+      const Status status =
+          kind == ExchangeKind::Send ? pass_on(bytes) : run_exchange(exchange_of(kind, bytes));
+      if (!status) return status;
+      times_.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    return take_largest(std::span(times_).subspan(first));
+  }
+
+  Status measure(ExchangeKind kind) {
+    const double share = options_.seconds / static_cast<double>(kMeasuredKinds.size());
+    double spent = 0;
+    for (const std::uint64_t size : sizes_) {
+      times_.clear();
+      if (Status status = time(kind, size, 1); !status) return status;
+      const double trial = std::max(times_[0], kLeastSeconds);
+      const double fitting = share / static_cast<double>(sizes_.size()) / (kMeetings * trial);
+      const auto repeats = static_cast<std::size_t>(std::clamp(fitting, 1.0, double{kMostRepeats}));
+      // The first one meets memory that was never touched: it counts only where there is no time
+      // for another.
+      if (spent + 2 * trial < share) {
+        times_.clear();
+        if (Status status = time(kind, size, repeats); !status) return status;
+      }
+      std::ranges::sort(times_);
+      const std::uint64_t sent = bytes_to_send(exchange_of(kind, size), sender(kind), world_);
+      points_.push_back({kind, sent, times_[times_.size() / 2]});
+      spent += trial + kMeetings * trial * static_cast<double>(repeats);
+      if (spent + static_cast<double>(kGrowth) * trial > share) return Ok{};
+    }
+    return Ok{};
+  }
+
+  std::uint32_t sender(ExchangeKind kind) const {
+    return kind == ExchangeKind::Broadcast ? 0 : transport_.rank();
+  }
+
+  Transport& transport_;
+  const ProbeOptions& options_;
+  const std::uint32_t world_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<std::uint8_t> input_, output_;
+  std::vector<ByteRange> parts_;
+  std::vector<double> times_;
+  std::vector<NetworkPoint> points_;
+};
+
+}  // namespace
+
+Result<NetworkModel> measure_network(Transport& transport, const ProbeOptions& options) {
+  return Probe(transport, options).run();
+}
+
+}  // namespace cinch::rt
