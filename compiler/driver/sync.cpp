@@ -19,6 +19,7 @@
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
+#include "runtime/session/parameters.h"
 
 namespace cinch::driver {
 

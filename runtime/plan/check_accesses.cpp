@@ -113,6 +113,8 @@ class AccessCheck {
         const Status status = read_value(t, group, Value::Gradient);
         return status ? write_value(t, group, Value::Update) : status;
       }
+      case TaskKind::Spread:
+      case TaskKind::Join:
       case TaskKind::Exchange:
         return Ok{};
     }

@@ -88,6 +88,10 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
       return reads == groups && writes == 0;
     case TaskKind::DecodeAdd:
       return reads == 1 && groups == 1 && writes == 0;
+    case TaskKind::Spread:
+      return groups == 1 && reads == 1 && writes >= 1;
+    case TaskKind::Join:
+      return groups == 1 && reads >= 2 && writes == 1;
     case TaskKind::Exchange:
       return task.peer < world && has_exchange_slots(task, rank, world);
     case TaskKind::Clear:
@@ -140,6 +144,10 @@ Status check_shape(const Plan& plan) {
       if (!are_below(task.after, t)) return task_fault(plan, rank, t, "comes after a later task");
       if (!has_slots(task, rank, plan.world())) {
         return task_fault(plan, rank, t, "another number of slots or no such rank");
+      }
+      const bool is_of_payloads = task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
+      if (is_of_payloads && plan.groups[task.groups[0]].codec == kDense) {
+        return task_fault(plan, rank, t, "there are no payloads of f32");
       }
     }
   }

@@ -54,6 +54,10 @@ const char* task_kind_name(TaskKind kind) {
       return "add";
     case TaskKind::Finish:
       return "finish";
+    case TaskKind::Spread:
+      return "spread";
+    case TaskKind::Join:
+      return "join";
     case TaskKind::Exchange:
       return "exchange";
     case TaskKind::Synchronise:

@@ -64,6 +64,8 @@ enum class TaskKind : std::uint8_t {
   DecodeAdd,    // sum += decoded slot
   Add,          // sum += gradient
   Finish,       // the value `to` = finish(sum)
+  Spread,       // slots = arrays that the transport adds up, of a slot's payloads
+  Join,         // slot = the payloads that stand for all ranks', of one rank's and the arrays
   Exchange,     // slots to slots, by `exchange`
   Synchronise,  // the `sync` of a program: gradient to update, in exchanges of its own
 };

@@ -6,7 +6,7 @@ namespace {
 
 using Slots = std::vector<std::uint32_t>;
 
-// What the owner of a group does with the payloads of all ranks; gives the slot of the result.
+// What the owner of a group does with the payloads of all ranks.
 void sum_up(const BundleContext& c, std::uint32_t group, const Slots& received) {
   c.to.clear(group);
   for (const std::uint32_t slot : received) c.to.decode_add(Site::Worker, group, slot);
@@ -32,8 +32,24 @@ Slots slots_by_rank(const BundleContext& c, std::uint32_t group, std::uint32_t o
 void build_allreduce(const BundleContext& c) {
   const std::uint32_t group = c.bundle.groups[0], slot = c.add_slot(group);
   c.to.encode(Site::Worker, Value::Gradient, {group}, {slot});
-  c.to.all_reduce(group, slot);
+  c.to.all_reduce(group, slot, kF32, RankReduction::Sum);
   c.to.decode(Site::Worker, {group}, {slot}, Value::Sum);
+  c.to.finish(group, Value::Update);
+}
+
+void build_summed(const BundleContext& c) {
+  const std::uint32_t group = c.bundle.groups[0], own = c.add_slot(group), all = c.add_slot(group);
+  c.to.encode(Site::Worker, Value::Gradient, {group}, {own});
+  Slots arrays;
+  for (const SumArray& array : c.sum_arrays) {
+    arrays.push_back(c.to.add_slot(static_cast<std::uint64_t>(array.size_bytes())));
+  }
+  c.to.spread(group, own, arrays);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    c.to.all_reduce(group, arrays[i], c.sum_arrays[i].dtype, c.sum_arrays[i].reduction);
+  }
+  c.to.join(group, own, arrays, all);
+  c.to.decode(Site::Worker, {group}, {all}, Value::Sum);
   c.to.finish(group, Value::Update);
 }
 

@@ -14,6 +14,7 @@ struct BundleContext {
   bool is_sized = false;                // messages have lengths
   std::uint32_t ranks_per_machine = 1;  // of hierarchical, as what follows
   ExchangeOption option;
+  std::vector<SumArray> sum_arrays;  // of allreduce: those of the group; none: plain f32
 
   std::uint32_t add_slot(std::uint32_t group) const {
     const std::uint64_t bytes = message_bytes(plan, group);
@@ -22,6 +23,7 @@ struct BundleContext {
 };
 
 void build_allreduce(const BundleContext& context);
+void build_summed(const BundleContext& context);
 void build_allgather(const BundleContext& context);
 void build_two_shot(const BundleContext& context);
 void build_ring(const BundleContext& context);

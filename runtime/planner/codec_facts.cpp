@@ -23,16 +23,25 @@ CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std:
   facts.can_cut = can_cut(info);
   facts.has_sync = info.has_sync;
   facts.has_fixed_size = info.wire.counts.empty();
-  facts.bound = [program, world, step](std::int64_t rows,
-                                       std::int64_t cols) -> Result<std::uint64_t> {
+  const auto layout = [program, world, step](std::int64_t rows, std::int64_t cols) {
     const ProgramInfo& of = program->info();
     const TensorFacts tensor = facts_for(of, {rows, cols, world});
     const ParameterValues parameters(of);
-    const HostEnv env = host_env(tensor, parameters, step);
-    const auto layout = payload_bound_layout(of, env);
-    if (!layout) return tl::unexpected<Error>(layout.error());
-    return static_cast<std::uint64_t>(layout->size_bytes);
+    return payload_bound_layout(of, host_env(tensor, parameters, step));
   };
+  facts.bound = [layout](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
+    const auto found = layout(rows, cols);
+    if (!found) return tl::unexpected<Error>(found.error());
+    return static_cast<std::uint64_t>(found->size_bytes);
+  };
+  if (const auto summed = SummedArrays::of(info, world); summed && !info.has_sync) {
+    facts.sum_arrays = [layout, summed](std::int64_t rows,
+                                        std::int64_t cols) -> Result<std::vector<SumArray>> {
+      const auto found = layout(rows, cols);
+      if (!found) return tl::unexpected<Error>(found.error());
+      return summed->arrays(*found);
+    };
+  }
   return facts;
 }
 

@@ -51,7 +51,8 @@ class Layout {
     if (of.codec == kDense) return kElementBytes * static_cast<std::uint64_t>(num_elems);
     const CodecFacts& codec = request_.codecs[of.codec];
     if (codec.has_sync) return 0;
-    return num_elems == of.num_elems() ? codec.bound(of.rows, of.cols) : codec.bound(num_elems, 1);
+    const PieceShape shape = shape_of(of, num_elems);
+    return codec.bound(shape.rows, shape.cols);
   }
 
   Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
@@ -149,6 +150,11 @@ class Layout {
 };
 
 }  // namespace
+
+PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems) {
+  if (num_elems == tensor.num_elems()) return {tensor.rows, tensor.cols};
+  return {num_elems, 1};
+}
 
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
                                     Plan& plan) {

@@ -16,6 +16,12 @@ struct Bundle {
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
                                     Plan& plan);
 
+/// What a codec is asked about a piece: it is the whole tensor, or a vector.
+struct PieceShape {
+  std::int64_t rows = 0, cols = 1;
+};
+PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems);
+
 /// Most bytes of the group's message.
 std::uint64_t message_bytes(const Plan& plan, std::uint32_t group);
 /// Of the same elements as plain f32.

@@ -87,33 +87,67 @@ class Planner {
     plan_.ranks.resize(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
       RankBuilder to(plan_, plan_.ranks[rank]);
-      for (const Bundle& bundle : *bundles) build(bundle, rank, to);
+      for (const Bundle& bundle : *bundles) {
+        if (Status status = build(bundle, rank, to); !status) {
+          return tl::unexpected<Error>(status.error());
+        }
+      }
     }
     return std::move(plan_);
   }
 
  private:
-  void build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
+  Status build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
     const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
     if (codec != kDense && request_.codecs[codec].has_sync) {
       for (const std::uint32_t group : bundle.groups) {
         if (!plan_.groups[group].pieces.empty()) to.synchronise(group);
       }
-      return;
+      return Ok{};
     }
-    const BundleContext context{plan_,
-                                bundle,
-                                to,
-                                rank,
-                                request_.world,
-                                request_.servers,
-                                is_sized(bundle),
-                                request_.ranks_per_machine,
-                                codec == kDense ? dense_hierarchical_option() : request_.option};
-    // Payloads of a compressor are not added by transports.
-    const bool is_summed = builder_.build != build_allreduce || codec == kDense;
-    (is_summed ? builder_.build : build_allgather)(context);
+    BundleContext context{plan_,
+                          bundle,
+                          to,
+                          rank,
+                          request_.world,
+                          request_.servers,
+                          is_sized(bundle),
+                          request_.ranks_per_machine,
+                          codec == kDense ? dense_hierarchical_option() : request_.option,
+                          {}};
+    if (builder_.build != build_allreduce || codec == kDense) {
+      builder_.build(context);
+      return Ok{};
+    }
+    if (!request_.codecs[codec].sum_arrays) {
+      build_allgather(context);
+      return Ok{};
+    }
+    auto arrays = sum_arrays(bundle.groups[0]);
+    if (!arrays) return tl::unexpected<Error>(arrays.error());
+    context.sum_arrays = std::move(*arrays);
+    build_summed(context);
+    return Ok{};
   }
+
+  // Those of all pieces of the group, one behind the other.
+  Result<std::vector<SumArray>> sum_arrays(std::uint32_t group) const {
+    std::vector<SumArray> all;
+    const CodecFacts& codec = request_.codecs[plan_.groups[group].codec];
+    for (const std::uint32_t piece : plan_.groups[group].pieces) {
+      const Piece& of = plan_.pieces[piece];
+      const PieceShape shape = shape_of(plan_.tensors[of.tensor], of.num_elems);
+      auto arrays = codec.sum_arrays(shape.rows, shape.cols);
+      if (!arrays) return arrays;
+      if (all.empty()) {
+        all = std::move(*arrays);
+        continue;
+      }
+      for (std::size_t i = 0; i < all.size(); ++i) all[i].num_elems += (*arrays)[i].num_elems;
+    }
+    return all;
+  }
+
   bool is_sized(const Bundle& bundle) const {
     const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
     if (codec == kDense || request_.codecs[codec].has_fixed_size) return false;

@@ -11,6 +11,7 @@
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/exchange_options.h"
+#include "runtime/session/summed_arrays.h"
 
 namespace cinch::rt {
 
@@ -24,6 +25,8 @@ struct CodecFacts {
   bool has_fixed_size = true;  // no counts: every payload is as long as its bound
   /// Most bytes of a payload of so many rows and columns.
   std::function<Result<std::uint64_t>(std::int64_t rows, std::int64_t cols)> bound;
+  /// The arrays that a transport adds up for such a payload; none where its wire is not summable.
+  std::function<Result<std::vector<SumArray>>(std::int64_t rows, std::int64_t cols)> sum_arrays;
 };
 
 /// How payloads travel whose length is known only after encoding.
@@ -53,7 +56,7 @@ struct PlanRequest {
 /// "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical". Tensors without a
 /// codec travel in f32 under each of them.
 ///
-///   allreduce  the transport adds; tensors with a codec are gathered instead
+///   allreduce  the transport adds; tensors with a codec whose wire is not summable are gathered
 ///   allgather  every rank decodes all payloads
 ///   two_shot   the owner of a piece decodes what all ranks send it, and encodes the result again
 ///   ring       decode, add, encode at every hop; then the result goes round

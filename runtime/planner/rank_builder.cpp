@@ -87,6 +87,8 @@ void RankBuilder::order_values(Task& task) {
       case TaskKind::Synchronise:
         order_value(task, group, Value::Update, true);
         break;
+      case TaskKind::Spread:
+      case TaskKind::Join:
       case TaskKind::Exchange:
         break;
     }
@@ -217,9 +219,27 @@ void RankBuilder::all_to_all(const std::vector<std::uint32_t>& groups, const Slo
   add(std::move(task));
 }
 
-void RankBuilder::all_reduce(std::uint32_t group, std::uint32_t slot) {
+void RankBuilder::spread(std::uint32_t group, std::uint32_t payloads, const Slots& arrays) {
+  Task task = make(TaskKind::Spread, {group});
+  task.reads = {payloads};
+  task.writes = arrays;
+  add(std::move(task));
+}
+
+void RankBuilder::join(std::uint32_t group, std::uint32_t payloads, const Slots& arrays,
+                       std::uint32_t result) {
+  Task task = make(TaskKind::Join, {group});
+  task.reads = {payloads};
+  task.reads.insert(task.reads.end(), arrays.begin(), arrays.end());
+  task.writes = {result};
+  add(std::move(task));
+}
+
+void RankBuilder::all_reduce(std::uint32_t group, std::uint32_t slot, DType dtype,
+                             RankReduction reduction) {
   Task task = make_exchange(ExchangeKind::AllReduce, {group});
-  task.reduction = RankReduction::Sum;
+  task.dtype = dtype;
+  task.reduction = reduction;
   task.reads = {slot};
   task.writes = {slot};
   add(std::move(task));

@@ -32,6 +32,10 @@ class RankBuilder {
   void add_gradient(std::uint32_t group);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);
+  void spread(std::uint32_t group, std::uint32_t payloads,
+              const std::vector<std::uint32_t>& arrays);
+  void join(std::uint32_t group, std::uint32_t payloads, const std::vector<std::uint32_t>& arrays,
+            std::uint32_t result);
 
   /// `groups`: what it carries, for people. Where the slots have lengths, these are exchanged
   /// first.
@@ -39,7 +43,7 @@ class RankBuilder {
                   const std::vector<std::uint32_t>& all);
   void all_to_all(const std::vector<std::uint32_t>& groups, const std::vector<std::uint32_t>& sent,
                   const std::vector<std::uint32_t>& received);
-  void all_reduce(std::uint32_t group, std::uint32_t slot);
+  void all_reduce(std::uint32_t group, std::uint32_t slot, DType dtype, RankReduction reduction);
   void send(std::uint32_t group, std::uint32_t slot, std::uint32_t to);
   void receive(std::uint32_t group, std::uint32_t slot, std::uint32_t from);
 

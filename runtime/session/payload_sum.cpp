@@ -17,11 +17,6 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-RankReduction reduction_of(FieldSum how) {
-  if (how == FieldSum::Min) return RankReduction::Min;
-  return how == FieldSum::Max ? RankReduction::Max : RankReduction::Sum;
-}
-
 float float_of(DType dtype, std::uint64_t word) {
   switch (dtype.kind) {
     case DTypeKind::F16:
@@ -116,6 +111,11 @@ Result<std::vector<std::uint8_t>> join_field(const FieldInfo& field, std::int64_
 }
 
 }  // namespace
+
+RankReduction reduction_of(FieldSum how) {
+  if (how == FieldSum::Min) return RankReduction::Min;
+  return how == FieldSum::Max ? RankReduction::Max : RankReduction::Sum;
+}
 
 bool has_summable_wire(const ProgramInfo& info) {
   return !info.wire.fields.empty() && info.wire.counts.empty() &&

@@ -7,12 +7,16 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
+#include "runtime/image/image.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::rt {
 
 /// Does every field have a `by`, and is none counted?
 bool has_summable_wire(const ProgramInfo& info);
+
+/// How ranks join a field that has a `by`.
+RankReduction reduction_of(FieldSum how);
 
 /// One payload that stands for those of all ranks, by rank: floats added in f32 (f64) in rank order
 /// and rounded once to the field's type, integers exactly; marked where any of them is. Errors:

@@ -118,13 +118,17 @@ Status Session::set_parameter(std::string_view name, double value) {
   return guarded([&] { return impl_->parameters.set(name, value); });
 }
 
-Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
-  return guarded([&]() -> Result<std::int64_t> {
+Result<PayloadLayout> Session::payload_layout(std::uint64_t step) const {
+  return guarded([&]() -> Result<PayloadLayout> {
     if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
-    const auto layout = payload_bound_layout(info(), impl_->env(step));
-    if (!layout) return tl::unexpected<Error>(layout.error());
-    return layout->size_bytes;
+    return payload_bound_layout(info(), impl_->env(step));
   });
+}
+
+Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
+  const auto layout = payload_layout(step);
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  return layout->size_bytes;
 }
 
 Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,

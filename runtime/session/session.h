@@ -19,6 +19,7 @@
 #include "runtime/core/error.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/memory_source.h"
+#include "runtime/payload/payload.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/session/tensor_facts.h"
 #include "runtime/session/tensor_view.h"
@@ -76,6 +77,8 @@ class Session {
 
   /// Most bytes a payload can have with the parameters of now, header included. Errors: Overflow.
   Result<std::int64_t> payload_bound(std::uint64_t step = 0) const;
+  /// Where the fields of such a payload stand, counts at their bounds. Errors: Overflow.
+  Result<PayloadLayout> payload_layout(std::uint64_t step = 0) const;
   /// Bytes of memory held besides states; grows with the first call of each kind.
   std::int64_t workspace_bytes() const;
   std::int64_t state_bytes() const;

@@ -174,7 +174,7 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite,
     if (!read) return error_of(read);
     counts = std::move(*read);
   }
-  const auto layout = payload_layout(info(), env(step), counts);
+  const auto layout = cinch::rt::payload_layout(info(), env(step), counts);
   if (!layout) return error_of(layout);
   for (std::size_t i = 0; i < layout->fields.size(); ++i) {
     const FieldPlace& place = layout->fields[i];

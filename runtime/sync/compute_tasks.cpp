@@ -61,6 +61,9 @@ void ComputeTasks::need(std::uint32_t codec, Site site, std::uint32_t group) {
 }
 
 Status ComputeTasks::open_lists() {
+  for (const auto& program : options_.programs) {
+    summed_.push_back(SummedArrays::of(program->info(), options_.world));
+  }
   for (const Task& task : plan_.ranks[options_.rank].tasks) {
     for (const std::uint32_t group : task.groups) {
       const std::uint32_t codec = plan_.groups[group].codec;
@@ -69,7 +72,8 @@ Status ComputeTasks::open_lists() {
       if (task.kind == TaskKind::Decode || task.kind == TaskKind::DecodeAdd) {
         need(codec, decoding_site(codec, task.site), group);
       }
-      if (task.kind == TaskKind::Finish || task.kind == TaskKind::Synchronise) {
+      if (task.kind == TaskKind::Finish || task.kind == TaskKind::Synchronise ||
+          task.kind == TaskKind::Spread || task.kind == TaskKind::Join) {
         need(codec, Site::Worker, group);
       }
     }

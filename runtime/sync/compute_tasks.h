@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/session_list.h"
+#include "runtime/session/summed_arrays.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/site_states.h"
 
@@ -78,6 +80,13 @@ class ComputeTasks {
   Status encode_dense(const Task& task, PieceMemory& memory);
   Status make_rooms(const Task& task, PieceMemory& memory);
   void close_messages(const Task& task, PieceMemory& memory);
+  Status spread(const Task& task, PieceMemory& memory);
+  Status join(const Task& task, PieceMemory& memory);
+  /// Sets layout_ and arrays_ to the piece's, which follow the ones before. Errors:
+  /// InvalidArgument (the plan has other arrays).
+  Status arrays_of(const SummedArrays& summed, std::uint32_t piece,
+                   std::span<const std::uint32_t> slots, PieceMemory& memory);
+  Result<const SummedArrays*> summed_of(const Task& task) const;
   Status decode(const Task& task, PieceMemory& memory);
   Status decode_payloads(const Task& task, const Pieces& pieces, PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
@@ -107,6 +116,10 @@ class ComputeTasks {
   std::vector<std::span<std::uint8_t>> rooms_;
   std::vector<std::size_t> bounds_, offsets_, sizes_;
   std::vector<float> converted_;
+  std::vector<std::optional<SummedArrays>> summed_;  // by codec
+  PayloadLayout layout_;
+  std::vector<std::span<std::uint8_t>> arrays_;
+  std::vector<std::size_t> next_bytes_;  // by array
 };
 
 }  // namespace cinch::rt

@@ -52,6 +52,10 @@ Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
       return add_gradient(pieces_of(task), memory);
     case TaskKind::Finish:
       return finish(task, memory);
+    case TaskKind::Spread:
+      return spread(task, memory);
+    case TaskKind::Join:
+      return join(task, memory);
     case TaskKind::Exchange:
     case TaskKind::Synchronise:
       break;

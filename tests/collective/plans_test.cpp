@@ -38,7 +38,9 @@ const std::string kPrograms[] = {"",
                                  "qsgd",
                                  "randomk(ratio: 0.2)",
                                  "momentum(error_feedback(minmax))",
-                                 "terngrad_shared"};
+                                 "terngrad_shared",
+                                 "fp16",
+                                 "count_sketch"};
 constexpr std::uint32_t kWorlds[] = {1, 2, 3, 4, 5, 8};
 // 0, 1, ranks - 1, odd, large.
 std::vector<std::int64_t> sizes_for(std::uint32_t world) {
@@ -159,6 +161,61 @@ TEST(Plans, SynchroniseMatrices) {
     request.tensors = {{"a", 30, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
     matrices.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
     check_steps(matrices, "powersgd");
+  }
+}
+
+// A field of every kind of type that travels in another one.
+constexpr const char* kVotes = R"(
+compressor votes {
+  wire { least: f32 by min, most: f32 by max, sign: [i5; n] by sum, rough: [f8e4m3; n] by sum,
+         exact: f64 by sum, many: [u16; n] by sum, half: [f16; n] by sum }
+  encode(g: [f32; n]) {
+    let size = max(abs(g))
+    wire { least: -size, most: size, sign: select(g < 0, -1, 1) as i5, rough: g as f8e4m3,
+           exact: size as f64, many: select(g < 0, 3, 1000) as u16, half: g as f16 }
+  }
+  decode(w) {
+    (w.sign as f32) * w.most + (w.rough as f32) + (w.exact as f32) + w.least + (w.many as f32) +
+        (w.half as f32)
+  }
+}
+)";
+
+SyncCase votes_case(std::uint32_t world) {
+  SyncCase made;
+  made.programs = {compiled_text("votes", kVotes)};
+  rt::PlanRequest request;
+  request.plan = "allreduce";
+  request.world = world;
+  request.piece_bytes = 16384;
+  request.codecs = {rt::codec_facts(made.programs[0], world)};
+  request.tensors = {{"large", 10007, 1, 0}, {"none", 0, 1, 0}, {"small", 3, 1, 0}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+TEST(Plans, AddPayloadsUp) {
+  for (const std::uint32_t world : {1U, 2U, 5U, 15U}) {
+    check_steps(votes_case(world), "votes, " + std::to_string(world) + " ranks");
+  }
+  // Types: i5, u16, f8, f16 and the marks in the smallest that all transports add.
+  std::set<std::string> types;
+  for (const rt::Task& task : votes_case(5).plan->ranks[0].tasks) {
+    if (task.kind == rt::TaskKind::Exchange) types.insert(dtype_name(task.dtype));
+  }
+  EXPECT_EQ(types, (std::set<std::string>{"f16", "f32", "f64", "i8", "u32"}));
+}
+
+// Sixteen votes are no i5: every rank says so, and none has an update.
+TEST(Plans, SumsThatDoNotFitAreFound) {
+  for (const StepResult& result : run_steps(votes_case(17))) {
+    for (const std::string& error : result.errors) {
+      EXPECT_NE(error, "");
+    }
+    EXPECT_NE(result.errors[0].find("the sum over ranks of field sign does not fit i5"),
+              std::string::npos)
+        << result.errors[0];
+    break;
   }
 }
 

@@ -6,6 +6,11 @@
 #include <cstring>
 
 #include "runtime/collective/rank_threads.h"
+#include "runtime/image/fingerprint.h"
+#include "runtime/payload/payload.h"
+#include "runtime/session/parameters.h"
+#include "runtime/session/payload_sum.h"
+#include "runtime/session/tensor_facts.h"
 
 namespace cinch::testing {
 
@@ -95,6 +100,32 @@ SyncOracle::Values SyncOracle::gathered(std::uint32_t piece) {
   return sum;
 }
 
+bool SyncOracle::has_summed_payloads(std::uint32_t piece) const {
+  if (plan_.name != "allreduce" || is_dense(piece)) return false;
+  return rt::has_summable_wire(programs_[plan_.tensors[plan_.pieces[piece].tensor].codec]->info());
+}
+
+// Payloads joined field by field, decoded once.
+SyncOracle::Values SyncOracle::summed(std::uint32_t piece) {
+  std::vector<Bytes> payloads;
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    payloads.push_back(encode(piece, rank, Site::Worker, gradient(piece, rank)));
+  }
+  rt::Session& first = session(piece, 0, Site::Worker);
+  const auto header = rt::read_payload_header(payloads[0]);
+  const rt::ParameterValues parameters(first.info());
+  const rt::PayloadExpectation expected{
+      &first.info(), rt::fingerprint(first.info()), header->decode_hash,
+      rt::host_env(rt::facts_for(first.info(), first.options().facts()), parameters, step_)};
+  const std::vector<std::span<const std::uint8_t>> views(payloads.begin(), payloads.end());
+  const auto joined = rt::sum_payloads(expected, views);
+  EXPECT_TRUE(joined) << joined.error().message;
+  Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems));
+  const rt::Status status = first.decode(*joined, sum, step_);
+  EXPECT_TRUE(status) << status.error().message;
+  return sum;
+}
+
 SyncOracle::Values SyncOracle::along_the_ring(std::uint32_t piece, std::uint32_t owner) {
   const std::uint32_t world = plan_.world();
   Values sum(static_cast<std::size_t>(plan_.pieces[piece].num_elems), 0.0f);
@@ -180,7 +211,7 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
   }
   if (plan_.name == "allgather" || plan_.name == "allreduce") {
     // Every rank finishes by itself; the first stands for all.
-    const Values sum = gathered(piece);
+    const Values sum = has_summed_payloads(piece) ? summed(piece) : gathered(piece);
     Values update = finish(piece, 0, sum);
     for (std::uint32_t rank = 1; rank < plan_.world(); ++rank) finish(piece, rank, sum);
     return update;

@@ -27,6 +27,9 @@ class SyncOracle {
   Values piece_update(std::uint32_t piece, std::uint32_t owner);
   Values synchronised(std::uint32_t piece);
   Values gathered(std::uint32_t piece);
+  Values summed(std::uint32_t piece);
+  /// Do the payloads of an all-reduce add up without being decoded?
+  bool has_summed_payloads(std::uint32_t piece) const;
   Values along_the_ring(std::uint32_t piece, std::uint32_t owner);
   Values between_machines(std::uint32_t piece, std::uint32_t owner);
   Values partial_of_tree(std::uint32_t piece, std::uint32_t rank);

@@ -25,6 +25,11 @@ std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& exp
   return program;
 }
 
+std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
+                                                       const std::string& text) {
+  return load(*make_program(name, text));
+}
+
 bool are_same(const Tensors& a, const Tensors& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same_bits(x, y); });
 }

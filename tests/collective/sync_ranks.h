@@ -19,6 +19,10 @@ using Tensors = std::vector<std::vector<float>>;
 /// Compiled once per process. "topk(ratio: 0.1)": any expression over the standard library.
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression);
 
+/// The last compressor of a text.
+std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
+                                                       const std::string& text);
+
 /// The same sizes and bits?
 bool are_same(const Tensors& a, const Tensors& b);
 
