@@ -24,6 +24,7 @@ struct PlanTensor {
   std::string name;
   std::int64_t rows = 0, cols = 1;
   std::uint32_t codec = kDense;  // index of the session's programs
+  std::int32_t priority = 0;     // those of different ones share no message
   std::int64_t num_elems() const { return rows * cols; }
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };

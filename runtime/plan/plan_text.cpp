@@ -52,7 +52,8 @@ json to_json(const PlanTensor& tensor) {
   return {{"name", tensor.name},
           {"rows", tensor.rows},
           {"cols", tensor.cols},
-          {"codec", index_json(tensor.codec, kDense)}};
+          {"codec", index_json(tensor.codec, kDense)},
+          {"priority", tensor.priority}};
 }
 
 json to_json(const Piece& piece) {
@@ -109,7 +110,8 @@ json to_json(const RankPlan& rank) {
 }
 
 void read(const json& from, PlanTensor& to) {
-  to = {from.at("name"), from.at("rows"), from.at("cols"), index_of(from.at("codec"), kDense)};
+  to = {from.at("name"), from.at("rows"), from.at("cols"), index_of(from.at("codec"), kDense),
+        from.value("priority", 0)};
 }
 
 void read(const json& from, Piece& to) {

@@ -2,6 +2,7 @@
 #include "runtime/planner/layout.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/session/bucket.h"
 
@@ -25,7 +26,6 @@ class Layout {
       const Status status = must_be_alone(t) ? add_alone(t) : add_to_open(t);
       if (!status) return tl::unexpected<Error>(status.error());
     }
-    close_open();
     return std::move(bundles_);
   }
 
@@ -79,7 +79,6 @@ class Layout {
 
   // Bundles of about piece_bytes, each cut between the owners.
   Status add_alone(std::uint32_t index) {
-    close_open();
     const std::int64_t elems = tensor(index).num_elems();
     if (!can_cut(index)) {
       bundles_.push_back(open_bundle(tensor(index).codec));
@@ -120,33 +119,37 @@ class Layout {
     return Ok{};
   }
 
-  // Small tensors of one codec go together until there are piece_bytes of them; each to the owner
-  // that has least.
+  // Small tensors of one codec go together until there are piece_bytes of them, whatever stands
+  // between them; each to the owner that has least.
   Status add_to_open(std::uint32_t index) {
-    const bool fits = !owner_bytes_.empty() && open_codec_ == tensor(index).codec &&
-                      open_bytes_ < request_.piece_bytes;
-    if (!fits) {
-      close_open();
+    if (priority_ != tensor(index).priority) open_.clear();
+    priority_ = tensor(index).priority;
+    Open& open = open_[tensor(index).codec];
+    if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
+      open = {bundles_.size(), std::vector<std::uint64_t>(num_owners_), 0};
       bundles_.push_back(open_bundle(tensor(index).codec));
-      owner_bytes_.assign(num_owners_, 0);
-      open_codec_ = tensor(index).codec;
-      open_bytes_ = 0;
     }
-    const auto least = std::ranges::min_element(owner_bytes_);
+    const auto least = std::ranges::min_element(open.owner_bytes);
     *least += gradient_bytes(index);
-    open_bytes_ += gradient_bytes(index);
-    const auto owner = static_cast<std::size_t>(least - owner_bytes_.begin());
-    return add_piece(bundles_.back().groups[owner], index, 0, tensor(index).num_elems());
+    open.bytes += gradient_bytes(index);
+    const auto owner = static_cast<std::size_t>(least - open.owner_bytes.begin());
+    return add_piece(bundles_[open.bundle].groups[owner], index, 0, tensor(index).num_elems());
   }
-  void close_open() { owner_bytes_.clear(); }
+
+  // A bundle that may get more tensors.
+  struct Open {
+    std::size_t bundle = 0;
+    std::vector<std::uint64_t> owner_bytes;
+    std::uint64_t bytes = 0;
+  };
 
   const PlanRequest& request_;
   const std::uint32_t num_owners_;
   Plan& plan_;
   std::vector<Bundle> bundles_;
-  std::vector<std::uint64_t> owner_bytes_;  // of the open bundle; empty: none is open
-  std::uint32_t open_codec_ = kDense, next_owner_ = 0;
-  std::uint64_t open_bytes_ = 0;
+  std::map<std::uint32_t, Open> open_;  // by codec
+  std::int32_t priority_ = 0;           // of what is in them
+  std::uint32_t next_owner_ = 0;
 };
 
 }  // namespace

@@ -11,8 +11,9 @@ struct Bundle {
   std::vector<std::uint32_t> groups;
 };
 
-/// Sets the plan's pieces and groups. Tensors keep their order; one that may be cut and is larger
-/// than a bundle makes several, small ones share one and have one owner each.
+/// Sets the plan's pieces and groups. A tensor that may be cut and is larger than a bundle makes
+/// several, small ones of one codec and priority share one and have one owner each. Bundles are in
+/// the order of the tensors they begin with.
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
                                     Plan& plan);
 

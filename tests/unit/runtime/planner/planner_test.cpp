@@ -84,6 +84,23 @@ TEST(Planner, SendsSmallTensorsTogether) {
   EXPECT_EQ(plan.ranks[0].tasks.size(), 6u);  // encode, gather, clear, two decode_add, finish
 }
 
+// Weights and biases in turns are two messages, not a message each.
+TEST(Planner, SendsSmallTensorsOfACodecTogetherWhateverIsBetweenThem) {
+  PlanRequest request = mixed_request("allgather", 2);
+  request.tensors.clear();
+  for (int i = 0; i < 50; ++i) {
+    request.tensors.push_back({"weight" + std::to_string(i), 70, 1, 0});
+    request.tensors.push_back({"bias" + std::to_string(i), 7, 1, kDense});
+  }
+  EXPECT_EQ(plan_of(request).groups.size(), 2u);
+  // Those of another priority go by themselves.
+  for (std::size_t i = 40; i < request.tensors.size(); ++i) request.tensors[i].priority = -1;
+  const Plan plan = plan_of(request);
+  ASSERT_EQ(plan.groups.size(), 4u);
+  EXPECT_EQ(plan.groups[0].pieces.size(), 20u);
+  EXPECT_TRUE(check_plan(plan));
+}
+
 TEST(Planner, SharesSmallTensorsOutEvenly) {
   PlanRequest request;
   request.plan = "two_shot";

@@ -1,0 +1,133 @@
+// Bodies of policy.h.
+#include "runtime/planner/policy.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "runtime/plan/plan.h"
+
+namespace cinch::rt {
+namespace {
+
+using nlohmann::json;
+
+void read_use(const json& value, PolicyRule& rule) {
+  const auto use = value.get<std::string>();
+  if (use == "exact") {
+    rule.use = TensorUse::Exact;
+  } else if (use == "off") {
+    rule.use = TensorUse::Off;
+  } else {
+    rule.program = use;
+  }
+}
+
+void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
+  const auto read_limit = [&](std::int64_t& to) {
+    if (!value.is_number_unsigned()) throw std::invalid_argument("no count");
+    value.get_to(to);
+  };
+  if (key == "name") return value.get_to(rule.name), void();
+  if (key == "use") return read_use(value, rule);
+  if (key == "set") return value.get_to(rule.values), void();
+  if (key == "priority") return value.get_to(rule.priority), void();
+  if (key == "min_elements") return read_limit(rule.min_elements);
+  if (key == "max_elements") return read_limit(rule.max_elements);
+  if (key == "min_dims") return read_limit(rule.min_dims);
+  if (key == "max_dims") return read_limit(rule.max_dims);
+  throw std::invalid_argument(
+      "unknown; there are name, use, set, priority, min_elements, max_elements, min_dims, "
+      "max_dims");
+}
+
+Result<PolicyRule> read_rule(const json& from, std::size_t number) {
+  const auto wrong = [number](const std::string& what) {
+    return fail(ErrorKind::CorruptFile, fmt::format("policy: rule {}: {}", number, what));
+  };
+  if (!from.is_object()) return wrong("not an object");
+  PolicyRule rule;
+  for (const auto& [key, value] : from.items()) {
+    try {
+      read_entry(key, value, rule);
+    } catch (const json::exception&) {
+      return wrong(fmt::format("{}: {} is of another type", key, value.dump()));
+    } catch (const std::invalid_argument& error) {
+      return wrong(fmt::format("{}: {}", key, error.what()));
+    }
+  }
+  if (rule.use != TensorUse::Compress && !rule.values.empty()) {
+    return wrong("set: there is no program");
+  }
+  return rule;
+}
+
+bool fits(const PolicyRule& rule, const PolicyTensor& tensor) {
+  std::int64_t elements = 1;
+  for (const std::int64_t dim : tensor.shape) elements *= dim;
+  const auto dims = static_cast<std::int64_t>(tensor.shape.size());
+  return rule.min_elements <= elements && elements <= rule.max_elements && rule.min_dims <= dims &&
+         dims <= rule.max_dims && fnmatch(rule.name.c_str(), tensor.name.c_str(), 0) == 0;
+}
+
+std::uint32_t codec_of(const PolicyRule& rule, std::vector<PolicyCodec>& codecs) {
+  const PolicyCodec wanted{rule.program, rule.values};
+  const auto found = std::ranges::find(codecs, wanted);
+  const auto index = static_cast<std::uint32_t>(found - codecs.begin());
+  if (found == codecs.end()) codecs.push_back(wanted);
+  return index;
+}
+
+}  // namespace
+
+Policy usual_policy() {
+  PolicyRule flat, small, other;
+  flat.max_dims = 1;
+  flat.use = TensorUse::Exact;
+  small.max_elements = kSmallElements - 1;
+  small.use = TensorUse::Exact;
+  return {{flat, small, other}};
+}
+
+Result<Policy> parse_policy(std::string_view text) {
+  Policy policy;
+  json from;
+  try {
+    from = json::parse(text);
+  } catch (const json::exception& error) {
+    return fail(ErrorKind::CorruptFile, std::string("policy: ") + error.what());
+  }
+  const bool is_list =
+      from.is_object() && from.size() == 1 && from.contains("rules") && from.at("rules").is_array();
+  if (!is_list) return fail(ErrorKind::CorruptFile, R"(policy: {"rules": […]} expected)");
+  for (const json& rule : from.at("rules")) {
+    auto read = read_rule(rule, policy.rules.size() + 1);
+    if (!read) return tl::unexpected<Error>(read.error());
+    policy.rules.push_back(std::move(*read));
+  }
+  return policy;
+}
+
+PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors) {
+  PolicyResult result;
+  for (std::uint32_t t = 0; t < tensors.size(); ++t) {
+    const auto rule = std::ranges::find_if(
+        policy.rules, [&](const PolicyRule& each) { return fits(each, tensors[t]); });
+    if (rule == policy.rules.end()) {
+      result.sent.push_back({t, kDense, 0});
+    } else if (rule->use == TensorUse::Off) {
+      result.off.push_back(t);
+    } else {
+      const bool is_exact = rule->use == TensorUse::Exact;
+      const std::uint32_t codec = is_exact ? kDense : codec_of(*rule, result.codecs);
+      result.sent.push_back({t, codec, rule->priority});
+    }
+  }
+  std::ranges::stable_sort(result.sent, std::greater<>(), &PolicyResult::Sent::priority);
+  return result;
+}
+
+}  // namespace cinch::rt
