@@ -442,16 +442,21 @@ void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
       ->capture_default_str();
   command->add_option("--servers", options.servers, "ranks that serve in plan ps")->delimiter(',');
   command
-      ->add_option("--piece-bytes", options.piece_bytes,
-                   "of the gradient, encoded and sent at a time")
-      ->check(at_least(1024))
-      ->capture_default_str();
+      ->add_option(
+          "--piece-bytes", options.piece_bytes,
+          "of the gradient, encoded and sent at a time; else 4 MiB, or what plan auto finds")
+      ->check(at_least(1024));
   command
       ->add_option("--lengths", options.lengths,
                    "of payloads whose length is known late: padded, exchanged or auto")
       ->check(CLI::IsMember({"auto", "padded", "exchanged"}))
       ->capture_default_str();
-  command->add_flag("--explain", options.explain, "prints the plan of rank 0 and runs nothing");
+  command
+      ->add_option("--probe", options.probe,
+                   "what `cinch probe` has kept of this transport; of plan auto")
+      ->type_name("NET.json");
+  command->add_flag("--explain", options.explain,
+                    "prints the plan of rank 0, and why it was chosen, and runs nothing");
   command->add_option("--save-plan", options.save_plan, "writes the plan as JSON")
       ->type_name("FILE");
 }

@@ -143,11 +143,11 @@ struct SyncCommandOptions : TransportOptions {
   std::string plan = "auto";
   std::vector<std::uint32_t> servers = {0};
   std::uint32_t ranks_per_machine = 1;
-  std::uint64_t piece_bytes = 4 << 20;
+  std::optional<std::uint64_t> piece_bytes;  // none: 4 MiB, or what is best
   std::string lengths = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
-  std::string output, trace, save_plan;
+  std::string output, trace, save_plan, probe;
   bool explain = false, json = false;
 };
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "compiler/driver/commands.h"
@@ -12,6 +14,7 @@
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/output_file.h"
+#include "compiler/driver/plan_choice.h"
 #include "compiler/driver/sync_rank.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
@@ -63,35 +66,24 @@ rt::NpyArray read_input(const SyncCommandOptions& options, std::uint32_t rank) {
   return options.repeat_to_bytes > 0 ? repeat_to(array, options.repeat_to_bytes) : array;
 }
 
-// Without a measurement: what a transport adds by itself; payloads of all ranks where they are few
-// or, being of sparse gradients, shorter together than a dense exchange; else two shots.
-std::string choose_plan(const rt::CodecFacts* facts, Shape shape, std::uint32_t world) {
-  if (facts == nullptr) return "allreduce";
-  if (world <= 2 || facts->has_sync) return "allgather";
-  const auto payload = static_cast<double>(value_or_throw(facts->bound(shape.rows, shape.cols)));
-  const double dense = 4.0 * static_cast<double>(shape.num_elems());
-  return payload * world < dense ? "allgather" : "two_shot";
-}
-
 rt::LengthPolicy length_policy(const std::string& name) {
   return name == "padded"      ? rt::LengthPolicy::Padded
          : name == "exchanged" ? rt::LengthPolicy::Exchanged
                                : rt::LengthPolicy::Auto;
 }
 
-rt::Plan make_plan(const SyncCommandOptions& options, const Program& program, Shape shape,
-                   std::uint32_t world) {
+rt::PlanRequest make_request(const SyncCommandOptions& options, const Program& program, Shape shape,
+                             std::uint32_t world) {
   rt::PlanRequest request;
   if (program != nullptr) request.codecs = {rt::codec_facts(program, world, options.step)};
-  const rt::CodecFacts* const facts = program == nullptr ? nullptr : request.codecs.data();
-  request.plan = options.plan == "auto" ? choose_plan(facts, shape, world) : options.plan;
+  request.plan = options.plan;
   request.world = world;
   request.tensors = {{"gradient", shape.rows, shape.cols, program == nullptr ? rt::kDense : 0}};
-  request.piece_bytes = options.piece_bytes;
+  request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
   request.lengths = length_policy(options.lengths);
   request.servers = options.servers;
   request.ranks_per_machine = options.ranks_per_machine;
-  return value_or_throw(rt::build_plan(request));
+  return request;
 }
 
 double median(std::vector<double> values) {
@@ -130,6 +122,8 @@ void print_report(const json& r) {
              r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
              r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),
              r["elements"].get<std::size_t>(), r["steps"].get<std::size_t>());
+  if (r.contains("auto"))
+    fmt::print("auto            {}\n", r["auto"]["reason"].get<std::string>());
   fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
              r["step_ms"].get<double>());
   fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
@@ -160,7 +154,8 @@ class SyncCommand {
       gradients.push_back(read_input(options_, rank));
       check_shape(gradients.front(), gradients.back(), input_of(options_, rank));
     }
-    prepare(gradients[0], world);
+    prepare(gradients[0], world,
+            [this](const ChoiceSubject& subject) { return choose_on_loopback(options_, subject); });
     if (options_.explain) return explain();
     return report(run_threads(gradients));
   }
@@ -177,10 +172,14 @@ class SyncCommand {
     check_num_inputs(world);
     const rt::NpyArray gradient = read_input(options_, transport->rank());
     const bool reports = transport->rank() == 0;
-    prepare(gradient, world, reports);
+    prepare(
+        gradient, world,
+        [&](const ChoiceSubject& subject) { return choose_over(options_, subject, *transport); },
+        reports);
     if (options_.explain) return reports ? explain() : ExitCode::Done;
     const Cancellable scope;
-    SyncReport result = run_sync_rank(rank_options(threads_of_a_rank()), gradient, *transport);
+    SyncReport result =
+        run_sync_rank(rank_options(threads_of_a_rank(plan_->world())), gradient, *transport);
     if (reports) return report(result);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
@@ -203,10 +202,21 @@ class SyncCommand {
     throw CommandError(ExitCode::AtFault, name + ": another shape than the first rank's gradient");
   }
 
-  void prepare(const rt::NpyArray& gradient, std::uint32_t world, bool writes = true) {
+  using Choose = std::function<ChosenPlan(const ChoiceSubject&)>;
+
+  void prepare(const rt::NpyArray& gradient, std::uint32_t world, const Choose& choose,
+               bool writes = true) {
     const bool is_matrix = program_ != nullptr && program_->info().is_matrix;
-    plan_ = std::make_shared<rt::Plan>(
-        make_plan(options_, program_, shape_of(gradient, is_matrix), world));
+    rt::PlanRequest request =
+        make_request(options_, program_, shape_of(gradient, is_matrix), world);
+    if (options_.plan == "auto") {
+      ChoiceSubject subject{std::move(request), {}, {view_of(gradient)}, threads_of_a_rank(world)};
+      if (program_ != nullptr) subject.programs = {program_};
+      ChosenPlan chosen = choose(subject);
+      request = std::move(chosen.request);
+      choice_ = std::move(chosen.choice);
+    }
+    plan_ = std::make_shared<rt::Plan>(value_or_throw(rt::build_plan(request)));
     shape_ = gradient.shape;
     if (writes && !options_.save_plan.empty())
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
@@ -225,16 +235,16 @@ class SyncCommand {
   }
 
   // Ranks share the machine's threads.
-  std::uint32_t threads_of_a_rank() const {
+  std::uint32_t threads_of_a_rank(std::uint32_t world) const {
     if (options_.execution.threads > 0) return options_.execution.threads;
-    return std::max(1U, std::thread::hardware_concurrency() / plan_->world());
+    return std::max(1U, std::thread::hardware_concurrency() / world);
   }
 
   SyncReport run_threads(const std::vector<rt::NpyArray>& gradients) const {
     const Cancellable scope;
     const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
     rt::LoopbackWorld world(plan_->world(), shape);
-    const SyncRankOptions rank = rank_options(threads_of_a_rank());
+    const SyncRankOptions rank = rank_options(threads_of_a_rank(plan_->world()));
     std::vector<SyncReport> reports(plan_->world());
     std::vector<std::exception_ptr> errors(plan_->world());
     std::vector<std::thread> threads;
@@ -273,6 +283,13 @@ class SyncCommand {
   }
 
   ExitCode explain() const {
+    if (options_.json) {
+      json written = {{"plan", json::parse(rt::plan_to_json(*plan_))}};
+      if (choice_) written["auto"] = choice_json(*choice_);
+      fmt::print("{}\n", written.dump());
+      return ExitCode::Done;
+    }
+    if (choice_) fmt::print("{}\n", choice_text(*choice_));
     fmt::print("{}", rt::print_plan(*plan_, 0));
     return ExitCode::Done;
   }
@@ -281,7 +298,8 @@ class SyncCommand {
     if (report.was_stopped) end_if_interrupted();
     if (!options_.output.empty()) write_gradient(options_.output, report.update, shape_);
     if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
-    const json written = report_of(options_, *plan_, report);
+    json written = report_of(options_, *plan_, report);
+    if (choice_) written["auto"] = choice_json(*choice_);
     if (options_.json) {
       fmt::print("{}\n", written.dump());
     } else {
@@ -294,6 +312,7 @@ class SyncCommand {
   const SyncCommandOptions& options_;
   Program program_;
   std::shared_ptr<const rt::Plan> plan_;
+  std::optional<rt::PlanChoice> choice_;  // of plan auto
   std::vector<std::int64_t> shape_;
 };
 

@@ -1,0 +1,163 @@
+// Bodies of choose_plan.h.
+#include "runtime/planner/choose_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace cinch::rt {
+namespace {
+
+constexpr double kTie = 1.01;
+// A plan that has more is not worth the time to look at it, unless it is the only one.
+constexpr std::uint64_t kMostTasks = 300000;
+
+bool is_compressed(const PlanRequest& request) {
+  return std::ranges::any_of(request.tensors,
+                             [](const PlanTensor& tensor) { return tensor.codec != kDense; });
+}
+
+std::uint64_t gradient_bytes(const PlanRequest& request) {
+  std::uint64_t bytes = 0;
+  for (const PlanTensor& t : request.tensors)
+    bytes += 4 * static_cast<std::uint64_t>(t.num_elems());
+  return bytes;
+}
+
+// About; every rank has some tasks for each other one and piece.
+std::uint64_t num_tasks(const PlanRequest& request, std::uint64_t piece_bytes) {
+  const std::uint64_t pieces = gradient_bytes(request) / piece_bytes + 1;
+  return pieces * request.world * (request.world + 5);
+}
+
+bool has_all_reduce(const Plan& plan) {
+  return std::ranges::any_of(plan.ranks[0].tasks, [](const Task& task) {
+    return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
+  });
+}
+
+class Choice {
+ public:
+  Choice(const PlanRequest& request, const CostInputs& inputs, const ChoiceSpace& space)
+      : request_(request), inputs_(inputs), space_(space) {}
+
+  Result<PlanChoice> run() {
+    for (const std::string_view plan : plan_names()) {
+      if (plan == "hierarchical" && request_.ranks_per_machine == 1) continue;
+      if (Status status = try_pieces(std::string(plan)); !status) {
+        return tl::unexpected<Error>(status.error());
+      }
+    }
+    return finish();
+  }
+
+ private:
+  // Sizes behind the first that cuts nothing give the same plan.
+  std::vector<std::uint64_t> piece_sizes() const {
+    std::vector<std::uint64_t> sizes = space_.piece_bytes;
+    std::ranges::sort(sizes, std::greater<>());
+    const std::uint64_t all = gradient_bytes(request_);
+    while (sizes.size() > 1 && sizes[1] >= all) sizes.erase(sizes.begin());
+    while (sizes.size() > 1 && num_tasks(request_, sizes.back()) > kMostTasks) sizes.pop_back();
+    return sizes;
+  }
+
+  std::vector<LengthPolicy> length_policies(bool is_dense) const {
+    const bool are_known =
+        is_dense || std::ranges::all_of(request_.tensors, [&](const PlanTensor& tensor) {
+          return tensor.codec == kDense || request_.codecs[tensor.codec].has_fixed_size;
+        });
+    return are_known ? std::vector{LengthPolicy::Auto} : space_.lengths;
+  }
+
+  Status try_pieces(const std::string& plan) {
+    for (const std::uint64_t piece_bytes : piece_sizes()) {
+      for (const bool is_dense : {true, false}) {
+        const bool is_possible =
+            is_dense ? space_.may_be_dense || !is_compressed(request_) : is_compressed(request_);
+        if (!is_possible) continue;
+        for (const LengthPolicy lengths : length_policies(is_dense)) {
+          const Status status = try_one({plan, piece_bytes, lengths, is_dense, {}});
+          if (!status) return status;
+        }
+      }
+    }
+    return Ok{};
+  }
+
+  Status try_one(PlanCandidate candidate) {
+    const auto plan = build_plan(request_of(request_, candidate));
+    if (!plan) return tl::unexpected<Error>(plan.error());
+    // Where a transport cannot add payloads, allreduce is allgather by another name.
+    if (candidate.plan == "allreduce" && !has_all_reduce(*plan)) return Ok{};
+    const auto cost = estimate_cost(*plan, inputs_);
+    if (!cost) return tl::unexpected<Error>(cost.error());
+    candidate.cost = *cost;
+    found_.candidates.push_back(std::move(candidate));
+    return Ok{};
+  }
+
+  const PlanCandidate* cheapest(bool is_dense) const {
+    const auto found = std::ranges::find(found_.candidates, is_dense, &PlanCandidate::is_dense);
+    return found == found_.candidates.end() ? nullptr : &*found;
+  }
+
+  PlanChoice finish() {
+    const double least =
+        std::ranges::min_element(found_.candidates, {}, [](const PlanCandidate& c) {
+          return c.cost.seconds;
+        })->cost.seconds;
+    found_.chosen = *std::ranges::find_if(found_.candidates, [least](const PlanCandidate& c) {
+      return c.cost.seconds <= kTie * least;
+    });
+    std::ranges::sort(found_.candidates, {}, [](const PlanCandidate& c) { return c.cost.seconds; });
+    found_.reason = reason();
+    return std::move(found_);
+  }
+
+  std::string reason() const {
+    const auto named = [](const PlanCandidate& candidate) {
+      return fmt::format("{}: {:.2f} ms", describe_candidate(candidate),
+                         1e3 * candidate.cost.seconds);
+    };
+    const PlanCandidate* const other = cheapest(!found_.chosen.is_dense);
+    if (other == nullptr) return named(found_.chosen) + ": chosen";
+    if (!found_.chosen.is_dense) return named(*other) + "; " + named(found_.chosen) + ": chosen";
+    return fmt::format("do not compress: it would cost {:.2f} ms more ({}; {})",
+                       1e3 * (other->cost.seconds - found_.chosen.cost.seconds), named(*other),
+                       named(found_.chosen));
+  }
+
+  const PlanRequest& request_;
+  const CostInputs& inputs_;
+  const ChoiceSpace& space_;
+  PlanChoice found_;
+};
+
+}  // namespace
+
+Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
+                               const ChoiceSpace& space) {
+  return Choice(request, inputs, space).run();
+}
+
+PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate) {
+  request.plan = candidate.plan;
+  request.piece_bytes = candidate.piece_bytes;
+  request.lengths = candidate.lengths;
+  if (candidate.is_dense) {
+    for (PlanTensor& tensor : request.tensors) tensor.codec = kDense;
+  }
+  return request;
+}
+
+std::string describe_candidate(const PlanCandidate& candidate) {
+  std::string text = candidate.is_dense ? "dense " : "";
+  text += fmt::format("{} in {} KiB pieces", candidate.plan, candidate.piece_bytes >> 10);
+  if (candidate.lengths == LengthPolicy::Padded) text += ", padded";
+  if (candidate.lengths == LengthPolicy::Exchanged) text += ", lengths first";
+  return text;
+}
+
+}  // namespace cinch::rt

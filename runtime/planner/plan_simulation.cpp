@@ -1,0 +1,194 @@
+// Bodies of plan_simulation.h.
+#include "runtime/planner/plan_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace cinch::rt {
+namespace {
+
+// Times of links are whole nanoseconds, which is far below what is known of them.
+constexpr double kNanoseconds = 1e9;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+LinkClock::duration duration_of(double seconds) {
+  return LinkClock::duration(std::llround(seconds * kNanoseconds));
+}
+LinkTime::Point point_of(double seconds) {
+  return LinkTime::Point(duration_of(seconds));
+}
+double seconds_of(LinkTime::Point point) {
+  return static_cast<double>(point.time_since_epoch().count()) / kNanoseconds;
+}
+
+}  // namespace
+
+void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
+  Rank& rank = ranks_.emplace_back();
+  rank.tasks = std::move(tasks);
+  rank.next.resize(rank.tasks.size());
+  for (std::uint32_t t = 0; t < rank.tasks.size(); ++t) {
+    const SimulatedTask& task = rank.tasks[t];
+    rank.missing.push_back(task.after.size());
+    for (const std::uint32_t earlier : task.after) rank.next[earlier].push_back(t);
+    if (task.kind == TaskKind::Exchange) {
+      rank.exchanges.push_back(t);
+    } else if (task.after.empty()) {
+      rank.ready.push(t);
+    }
+  }
+}
+
+double PlanSimulation::speed(std::uint32_t machine) const {
+  const double wanted = cores_.threads * num_computing_[machine];
+  return wanted > cores_.cores ? cores_.cores / wanted : 1;
+}
+
+// Out of one link and into the other; when the last byte has arrived.
+double PlanSimulation::pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line) {
+  const LinkClock::duration on_link = duration_of(bytes * line.slope);
+  const LinkTime::Point now = point_of(now_);
+  const LinkTime::Point is_out = ranks_[from].out.take(now, now, on_link);
+  const LinkTime::Point reaches = is_out - on_link + duration_of(line.base);
+  return seconds_of(ranks_[to].in.take(now, reaches, on_link));
+}
+
+void PlanSimulation::match(std::uint32_t from, std::uint32_t to) {
+  Way& way = ways_[from * ranks_.size() + to];
+  if (way.sent.empty() || way.received.empty()) return;
+  const Sent sent = way.sent.front();
+  const double end = std::max(now_, sent.arrival);
+  events_.push({end, from, sent.task});
+  events_.push({end, to, way.received.front()});
+  way.sent.pop_front();
+  way.received.pop_front();
+}
+
+void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
+  const std::size_t number = ranks_[rank].num_collectives++;
+  const std::size_t world = ranks_.size();
+  if (number == meetings_.size()) {
+    meetings_.push_back({std::vector<double>(world), Indices(world), 0});
+  }
+  Meeting& meeting = meetings_[number];
+  const SimulatedTask& of = ranks_[rank].tasks[task];
+  meeting.tasks[rank] = task;
+  for (std::size_t i = 1; i < world; ++i) {
+    const auto to = static_cast<std::uint32_t>((rank + i) % world);
+    const double arrival = pass(rank, to, of.sent_bytes[to], of.line);
+    meeting.end[to] = std::max(meeting.end[to], arrival);
+    meeting.end[rank] = std::max(meeting.end[rank], arrival);
+  }
+  if (++meeting.num_joined < world) return;
+  for (std::uint32_t each = 0; each < world; ++each) {
+    events_.push({std::max(now_, meeting.end[each]), each, meeting.tasks[each]});
+  }
+  meeting = {};
+}
+
+void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
+  Rank& own = ranks_[rank];
+  if (own.num_in_flight++ == 0) own.in_flight_since = now_;
+  const SimulatedTask& of = own.tasks[task];
+  if (of.exchange == ExchangeKind::Send) {
+    const double arrival = pass(rank, of.peer, of.sent_bytes[of.peer], of.line);
+    ways_[rank * ranks_.size() + of.peer].sent.push_back({task, arrival});
+    match(rank, of.peer);
+  } else if (of.exchange == ExchangeKind::Receive) {
+    ways_[of.peer * ranks_.size() + rank].received.push_back(task);
+    match(of.peer, rank);
+  } else {
+    join(rank, task);
+  }
+}
+
+void PlanSimulation::start_tasks(std::uint32_t rank) {
+  Rank& own = ranks_[rank];
+  while (own.num_started < own.exchanges.size() &&
+         own.missing[own.exchanges[own.num_started]] == 0) {
+    start_exchange(rank, own.exchanges[own.num_started++]);
+  }
+  if (own.is_computing || own.ready.empty()) return;
+  own.computed = own.ready.top();
+  own.ready.pop();
+  own.is_computing = true;
+  own.left = own.tasks[own.computed].seconds;
+  ++num_computing_[rank / cores_.ranks_per_machine];
+}
+
+void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
+  Rank& own = ranks_[rank];
+  ++own.num_ended;
+  own.cost.seconds = now_;
+  for (const std::uint32_t later : own.next[task]) {
+    const bool is_ready = --own.missing[later] == 0;
+    if (is_ready && own.tasks[later].kind != TaskKind::Exchange) own.ready.push(later);
+  }
+  if (own.tasks[task].kind == TaskKind::Exchange) {
+    if (--own.num_in_flight == 0) own.cost.network_seconds += now_ - own.in_flight_since;
+  } else {
+    own.is_computing = false;
+    --num_computing_[rank / cores_.ranks_per_machine];
+  }
+  start_tasks(rank);
+}
+
+double PlanSimulation::next_time() const {
+  double next = events_.empty() ? kNever : events_.top().time;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].is_computing) continue;
+    next = std::min(next, now_ + ranks_[rank].left / speed(rank / cores_.ranks_per_machine));
+  }
+  return next;
+}
+
+// What computes goes on until `time`; what ends then has ended.
+void PlanSimulation::advance_to(double time) {
+  Indices over;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    Rank& own = ranks_[rank];
+    if (!own.is_computing) continue;
+    const double rate = speed(rank / cores_.ranks_per_machine);
+    const bool is_over = now_ + own.left / rate <= time;
+    const bool encodes = own.tasks[own.computed].kind == TaskKind::Encode;
+    (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
+    own.left -= (time - now_) * rate;
+    if (is_over) over.push_back(rank);
+  }
+  now_ = time;
+  for (const std::uint32_t rank : over) end_task(rank, ranks_[rank].computed);
+  while (!events_.empty() && events_.top().time <= now_) {
+    const Event event = events_.top();
+    events_.pop();
+    end_task(event.rank, event.task);
+  }
+}
+
+PlanCost PlanSimulation::result() const {
+  PlanCost most;
+  for (const Rank& rank : ranks_) {
+    most.seconds = std::max(most.seconds, rank.cost.seconds);
+    most.encode_seconds = std::max(most.encode_seconds, rank.cost.encode_seconds);
+    most.decode_seconds = std::max(most.decode_seconds, rank.cost.decode_seconds);
+    most.network_seconds = std::max(most.network_seconds, rank.cost.network_seconds);
+  }
+  return most;
+}
+
+Result<PlanCost> PlanSimulation::run() {
+  ways_.resize(ranks_.size() * ranks_.size());
+  num_computing_.assign(ranks_.size() / cores_.ranks_per_machine + 1, 0);
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) start_tasks(rank);
+  double time = next_time();
+  while (time < kNever) {
+    advance_to(time);
+    time = next_time();
+  }
+  const bool is_over = std::ranges::all_of(
+      ranks_, [](const Rank& rank) { return rank.num_ended == rank.tasks.size(); });
+  if (!is_over) return fail(ErrorKind::InvalidArgument, "a plan whose tasks wait for each other");
+  return result();
+}
+
+}  // namespace cinch::rt

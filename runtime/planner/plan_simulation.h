@@ -1,0 +1,102 @@
+// Tasks that take known times, run as PlanRunner runs them: one computes at a time on each rank,
+// the first one that may; exchanges begin in order as soon as they may, and are under way at once.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/collective/link_time.h"
+#include "runtime/planner/plan_cost.h"
+
+namespace cinch::rt {
+
+struct SimulatedTask {
+  TaskKind kind = TaskKind::Encode;
+  std::vector<std::uint32_t> after;
+  double seconds = 0;  // of computing
+  ExchangeKind exchange = ExchangeKind::Send;
+  std::uint32_t peer = 0;
+  std::vector<double> sent_bytes;  // by rank
+  Line line;
+};
+
+/// Ranks of a machine that compute at once on more threads than it has cores are slower.
+struct SharedCores {
+  std::uint32_t ranks_per_machine = 1;
+  double cores = 1, threads = 1;
+};
+
+class PlanSimulation {
+ public:
+  explicit PlanSimulation(const SharedCores& cores) : cores_(cores) {}
+
+  void add_rank(std::vector<SimulatedTask> tasks);
+  /// Once. Errors: InvalidArgument (tasks that never end).
+  Result<PlanCost> run();
+
+ private:
+  using Indices = std::vector<std::uint32_t>;
+  struct Rank {
+    std::vector<SimulatedTask> tasks;
+    std::vector<Indices> next;
+    std::vector<std::size_t> missing;
+    std::priority_queue<std::uint32_t, Indices, std::greater<>> ready;
+    Indices exchanges;
+    std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
+    bool is_computing = false;
+    std::uint32_t computed = 0;
+    double left = 0;  // seconds of the running task, alone on its cores
+    LinkTime out, in;
+    std::size_t num_in_flight = 0;
+    double in_flight_since = 0;
+    PlanCost cost;
+  };
+  struct Event {
+    double time = 0;
+    std::uint32_t rank = 0, task = 0;
+    friend bool operator>(const Event& a, const Event& b) {
+      return std::tie(a.time, a.rank, a.task) > std::tie(b.time, b.rank, b.task);
+    }
+  };
+  // One collective of all ranks.
+  struct Meeting {
+    std::vector<double> end;  // by rank: when the last of its bytes has come or gone
+    Indices tasks;            // by rank
+    std::size_t num_joined = 0;
+  };
+  struct Sent {
+    std::uint32_t task = 0;
+    double arrival = 0;
+  };
+  // Messages from one rank to another that one side has begun.
+  struct Way {
+    std::deque<Sent> sent;
+    std::deque<std::uint32_t> received;
+  };
+
+  void start_tasks(std::uint32_t rank);
+  void start_exchange(std::uint32_t rank, std::uint32_t task);
+  void join(std::uint32_t rank, std::uint32_t task);
+  void match(std::uint32_t from, std::uint32_t to);
+  double pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line);
+  void end_task(std::uint32_t rank, std::uint32_t task);
+  /// Of one rank of the machine that computes, as a share of its speed alone.
+  double speed(std::uint32_t machine) const;
+  double next_time() const;
+  void advance_to(double time);
+  PlanCost result() const;
+
+  const SharedCores cores_;
+  std::vector<Rank> ranks_;
+  std::vector<Way> ways_;
+  std::vector<Meeting> meetings_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::uint32_t> num_computing_;  // by machine
+  double now_ = 0;
+};
+
+}  // namespace cinch::rt

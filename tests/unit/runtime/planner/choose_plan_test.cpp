@@ -1,0 +1,136 @@
+// The cheapest plan is found, compressing or not, and the reason is said.
+#include "runtime/planner/choose_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/runtime/planner/plan_request.h"
+
+namespace cinch::rt {
+namespace {
+
+CostCurve per_element(double seconds) {
+  return {{{0, 1e-6}, {1e6, 1e-6 + 1e6 * seconds}}};
+}
+
+CodecSpeed all_calls(double seconds_per_element) {
+  const CostCurve curve = per_element(seconds_per_element);
+  return {curve, curve, curve, curve, curve, curve, 1};
+}
+
+CostInputs inputs_of(std::uint32_t world, const LinkShape& links, double codec) {
+  CostInputs inputs;
+  inputs.network = shaped_network(world, links);
+  inputs.codecs = {all_calls(codec), all_calls(codec)};
+  inputs.dense = all_calls(1e-10);
+  inputs.clear = per_element(1e-10);
+  return inputs;
+}
+
+// A codec of an eighth of the bytes, and one whose payloads are bounded by four bytes an element.
+PlanRequest request_of(std::uint32_t world, std::uint32_t codec, std::int64_t elems = 1 << 22) {
+  PlanRequest request;
+  request.world = world;
+  request.codecs = {{"eighth", true, false, true,
+                     [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
+                       return static_cast<std::uint64_t>(rows * cols) / 2 + 64;
+                     }},
+                    {"few", true, false, false,
+                     [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
+                       return static_cast<std::uint64_t>(rows * cols) * 4 + 64;
+                     }}};
+  request.tensors = {{"weights", elems, 1, codec}, {"bias", 100, 1, kDense}};
+  return request;
+}
+
+PlanChoice choose(const PlanRequest& request, const CostInputs& inputs,
+                  const ChoiceSpace& space = {}) {
+  auto choice = choose_plan(request, inputs, space);
+  EXPECT_TRUE(choice) << (choice ? "" : choice.error().message);
+  return choice ? std::move(*choice) : PlanChoice();
+}
+
+constexpr LinkShape kSlow{50e-6, 125e6}, kFast{1e-7, 1e11};
+
+TEST(ChoosePlan, CompressesOverSlowLinks) {
+  const PlanChoice choice = choose(request_of(8, 0), inputs_of(8, kSlow, 1e-9));
+  EXPECT_FALSE(choice.chosen.is_dense);
+  EXPECT_EQ(choice.chosen.plan, "two_shot");
+  EXPECT_TRUE(choice.reason.starts_with("dense ")) << choice.reason;
+  EXPECT_TRUE(choice.reason.ends_with(": chosen")) << choice.reason;
+}
+
+TEST(ChoosePlan, DoesNotCompressWhereThatCostsMore) {
+  const PlanChoice choice = choose(request_of(4, 0), inputs_of(4, kFast, 1e-8));
+  EXPECT_TRUE(choice.chosen.is_dense);
+  EXPECT_TRUE(choice.reason.starts_with("do not compress: it would cost ")) << choice.reason;
+  EXPECT_NE(choice.reason.find(" ms more ("), std::string::npos) << choice.reason;
+  const auto built = build_plan(request_of(request_of(4, 0), choice.chosen));
+  ASSERT_TRUE(built);
+  for (const Group& group : built->groups) EXPECT_EQ(group.codec, kDense);
+}
+
+TEST(ChoosePlan, TakesTheCheapestAndSortsTheOthersBehindIt) {
+  const PlanRequest request = request_of(4, 1);
+  const CostInputs inputs = inputs_of(4, kSlow, 1e-9);
+  const PlanChoice choice = choose(request, inputs);
+  EXPECT_TRUE(std::ranges::is_sorted(choice.candidates, {},
+                                     [](const PlanCandidate& c) { return c.cost.seconds; }));
+  EXPECT_LE(choice.chosen.cost.seconds, 1.01 * choice.candidates[0].cost.seconds);
+  for (const PlanCandidate& each : choice.candidates) {
+    const auto cost = estimate_cost(plan_of(request_of(request, each)), inputs);
+    ASSERT_TRUE(cost);
+    EXPECT_EQ(cost->seconds, each.cost.seconds) << describe_candidate(each);
+  }
+}
+
+TEST(ChoosePlan, CutsLargeTensorsSoThatLanesOverlap) {
+  const PlanChoice choice = choose(request_of(4, 0), inputs_of(4, {1e-6, 125e6}, 2e-9));
+  EXPECT_LT(choice.chosen.piece_bytes, 16u << 20);
+  CostInputs inputs = inputs_of(4, {1e-6, 125e6}, 2e-9);
+  for (CostCurve* curve : {&inputs.codecs[0].encode, &inputs.codecs[0].decode_add}) {
+    for (Sample& sample : curve->samples) sample.seconds += 0.05;  // of each call
+  }
+  EXPECT_EQ(choose(request_of(4, 0), inputs).chosen.piece_bytes, 16u << 20);
+}
+
+TEST(ChoosePlan, SendsLengthsFirstWherePayloadsAreMuchShorterThanTheirBound) {
+  CostInputs inputs = inputs_of(4, kSlow, 1e-9);
+  inputs.codecs[1].used_share = 0.01;
+  EXPECT_EQ(choose(request_of(4, 1), inputs).chosen.lengths, LengthPolicy::Exchanged);
+  inputs.codecs[1].used_share = 1;
+  ChoiceSpace space;
+  space.may_be_dense = false;
+  EXPECT_EQ(choose(request_of(4, 1), inputs, space).chosen.lengths, LengthPolicy::Padded);
+}
+
+TEST(ChoosePlan, TriesOnlyWhatDiffers) {
+  const PlanChoice small = choose(request_of(4, 0, 1000), inputs_of(4, kSlow, 1e-9));
+  // Five plans compressed (a transport cannot add the payloads), six dense.
+  EXPECT_EQ(small.candidates.size(), 6u + 6u);
+  EXPECT_EQ(std::ranges::count(small.candidates, std::string("hierarchical"), &PlanCandidate::plan),
+            0);
+  PlanRequest machines = request_of(4, 0, 1000);
+  machines.ranks_per_machine = 2;
+  EXPECT_EQ(choose(machines, inputs_of(4, kSlow, 1e-9)).candidates.size(), 7u + 7u);
+  PlanRequest dense = request_of(4, kDense);
+  const PlanChoice plain = choose(dense, inputs_of(4, kSlow, 1e-9));
+  EXPECT_TRUE(std::ranges::all_of(plain.candidates, &PlanCandidate::is_dense));
+  EXPECT_TRUE(plain.reason.ends_with(": chosen")) << plain.reason;
+  ChoiceSpace space;
+  space.may_be_dense = false;
+  const PlanChoice always = choose(request_of(4, 0), inputs_of(4, kFast, 1e-8), space);
+  EXPECT_FALSE(always.chosen.is_dense);
+  EXPECT_TRUE(std::ranges::none_of(always.candidates, &PlanCandidate::is_dense));
+}
+
+TEST(ChoosePlan, SaysWhyItCannot) {
+  EXPECT_FALSE(choose_plan(request_of(4, 0), inputs_of(3, kSlow, 1e-9)));
+  PlanRequest request = request_of(4, 0);
+  request.codecs[0].has_sync = true;
+  EXPECT_FALSE(choose_plan(request, inputs_of(4, kSlow, 1e-9)));
+}
+
+}  // namespace
+}  // namespace cinch::rt

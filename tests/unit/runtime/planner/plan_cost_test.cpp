@@ -1,0 +1,143 @@
+// Predicted times of plans that can be computed by hand.
+#include "runtime/planner/plan_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/planner/plan_request.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr double kTolerance = 1e-6;  // links count whole nanoseconds
+
+CostCurve per_element(double seconds) {
+  return {{{0, 0}, {1, seconds}}};
+}
+
+// Links of a microsecond for each byte; programs that take whole seconds by thousands of elements.
+CostInputs slow_inputs(std::uint32_t world) {
+  CostInputs inputs;
+  inputs.network = shaped_network(world, {0.5, 1e6});
+  const CodecSpeed speed{
+      per_element(4e-6), per_element(1e-6), per_element(2e-6), per_element(3e-6), {}, {}, 1};
+  inputs.codecs = {speed};
+  inputs.dense = {per_element(0), per_element(0), per_element(0), per_element(0), {}, {}, 1};
+  inputs.clear = per_element(0);
+  inputs.ranks_per_machine = 1;
+  return inputs;
+}
+
+PlanRequest request_of(const std::string& plan, std::uint32_t world, std::int64_t elems) {
+  const auto half = [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
+    return 2 * static_cast<std::uint64_t>(rows * cols);
+  };
+  PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.codecs = {{"half", true, false, true, half}};
+  request.tensors = {{"gradient", elems, 1, 0}};
+  request.piece_bytes = std::uint64_t{1} << 40;
+  return request;
+}
+
+PlanCost cost_of(const PlanRequest& request, const CostInputs& inputs) {
+  const auto cost = estimate_cost(plan_of(request), inputs);
+  EXPECT_TRUE(cost) << (cost ? "" : cost.error().message);
+  return cost ? *cost : PlanCost();
+}
+
+TEST(CostCurve, GoesStraightBetweenSizesAndOn) {
+  const CostCurve curve{{{100, 2}, {200, 3}, {400, 9}}};
+  EXPECT_DOUBLE_EQ(curve.at(0), 1);
+  EXPECT_DOUBLE_EQ(curve.at(100), 2);
+  EXPECT_DOUBLE_EQ(curve.at(150), 2.5);
+  EXPECT_DOUBLE_EQ(curve.at(300), 6);
+  EXPECT_DOUBLE_EQ(curve.at(500), 12);
+  EXPECT_DOUBLE_EQ((CostCurve{{{100, 2}}}.at(50)), 1);
+  EXPECT_DOUBLE_EQ((CostCurve{}.at(50)), 0);
+  // More elements never take less.
+  EXPECT_DOUBLE_EQ((CostCurve{{{100, 2}, {200, 1}}}.at(400)), 2);
+}
+
+TEST(PlanCost, AddsUpTheStepsOfOnePiece) {
+  // Encode 4 s; two others' payloads of 2e6 bytes: 0.5 + 4 s; three are decoded and added, 2 s
+  // each; finish 3 s.
+  const PlanCost cost = cost_of(request_of("allgather", 3, 1000000), slow_inputs(3));
+  EXPECT_NEAR(cost.seconds, 4 + 4.5 + 6 + 3, kTolerance);
+  EXPECT_NEAR(cost.encode_seconds, 4, kTolerance);
+  EXPECT_NEAR(cost.network_seconds, 4.5, kTolerance);
+  EXPECT_NEAR(cost.decode_seconds, 9, kTolerance);
+}
+
+TEST(PlanCost, KnowsDenseAllReduce) {
+  PlanRequest request = request_of("allreduce", 4, 1000000);
+  request.tensors[0].codec = kDense;
+  // Two latencies, and three quarters of 4e6 bytes twice.
+  EXPECT_NEAR(cost_of(request, slow_inputs(4)).seconds, 1 + 6, kTolerance);
+}
+
+TEST(PlanCost, OverlapsPieces) {
+  // Half a million elements each. Encoded at 2 and 4; on the link from 2 and 4, for 1 s and the
+  // latency; decoded from 4 on: decode_add is 1 s twice, finish 1.5.
+  PlanRequest request = request_of("allgather", 2, 1000000);
+  request.piece_bytes = 2000000;
+  const PlanCost cost = cost_of(request, slow_inputs(2));
+  EXPECT_NEAR(cost.seconds, 4 + 2 * 3.5, kTolerance);
+  EXPECT_NEAR(cost.network_seconds, 3, kTolerance);
+}
+
+TEST(PlanCost, LetsMessagesShareTheServersLink) {
+  // Rank 0 serves: two payloads of 2e6 bytes come through its link one after the other.
+  PlanRequest request = request_of("ps", 3, 1000000);
+  request.servers = {0};
+  // Encode until 4; the own payload is decoded while the others come, at 6.5 and 8.5; the last one
+  // is added at 10.5, finished at 13.5, encoded at 17.5; the results are out at 21.5, there at 22,
+  // and decoded at 23.
+  EXPECT_NEAR(cost_of(request, slow_inputs(3)).seconds, 23, kTolerance);
+}
+
+TEST(PlanCost, SlowsRanksThatShareCores) {
+  const PlanRequest request = request_of("allgather", 4, 1000000);
+  CostInputs inputs = slow_inputs(4);
+  const PlanCost alone = cost_of(request, inputs);
+  inputs.ranks_per_machine = 4;
+  inputs.cores = 2;
+  const PlanCost shared = cost_of(request, inputs);
+  EXPECT_NEAR(shared.encode_seconds, 2 * alone.encode_seconds, kTolerance);
+  EXPECT_NEAR(shared.decode_seconds, 2 * alone.decode_seconds, kTolerance);
+  EXPECT_NEAR(shared.network_seconds, alone.network_seconds, kTolerance);
+}
+
+TEST(PlanCost, SendsNoMoreThanIsUsed) {
+  PlanRequest request = request_of("allgather", 2, 1000000);
+  request.codecs[0].has_fixed_size = false;
+  CostInputs inputs = slow_inputs(2);
+  inputs.codecs[0].used_share = 0.25;
+  request.lengths = LengthPolicy::Padded;
+  EXPECT_NEAR(cost_of(request, inputs).network_seconds, 0.5 + 2, kTolerance);
+  request.lengths = LengthPolicy::Exchanged;  // with an exchange of eight bytes before
+  EXPECT_NEAR(cost_of(request, inputs).network_seconds, 0.5 + 8e-6 + 0.5 + 0.5, kTolerance);
+}
+
+TEST(PlanCost, IsNeverLessThanALane) {
+  for (const std::string_view name : plan_names()) {
+    for (const std::uint32_t world : {1U, 2U, 3U, 5U, 8U}) {
+      PlanRequest request = request_of(std::string(name), world, 100003);
+      request.piece_bytes = 30000;
+      const PlanCost cost = cost_of(request, slow_inputs(world));
+      EXPECT_GE(cost.seconds + kTolerance, cost.encode_seconds + cost.decode_seconds) << name;
+      EXPECT_GE(cost.seconds + kTolerance, cost.network_seconds) << name;
+      EXPECT_GT(cost.encode_seconds, 0) << name;
+    }
+  }
+}
+
+TEST(PlanCost, RefusesWhatItCannotKnow) {
+  EXPECT_FALSE(estimate_cost(plan_of(request_of("ring", 3, 10)), slow_inputs(2)));
+  PlanRequest request = request_of("ring", 3, 10);
+  request.codecs[0].has_sync = true;
+  EXPECT_FALSE(estimate_cost(plan_of(request), slow_inputs(3)));
+}
+
+}  // namespace
+}  // namespace cinch::rt
