@@ -1,0 +1,97 @@
+// The part of NCCL's C interface that Cinch calls, as a table of functions. No header of NVIDIA's
+// is needed; names, types and numbers are those of the "NCCL API" reference.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "runtime/gpu/driver.h"
+
+namespace cinch::rt {
+
+using NcclComm = struct NcclCommObject*;  // ncclComm_t
+using NcclCode = int;                     // ncclResult_t
+
+inline constexpr NcclCode kNcclSuccess = 0;
+inline constexpr NcclCode kNcclUnhandledCudaError = 1;
+inline constexpr NcclCode kNcclSystemError = 2;
+inline constexpr NcclCode kNcclInternalError = 3;
+inline constexpr NcclCode kNcclInvalidArgument = 4;
+inline constexpr NcclCode kNcclInvalidUsage = 5;
+inline constexpr NcclCode kNcclRemoteError = 6;
+inline constexpr NcclCode kNcclInProgress = 7;
+
+/// ncclDataType_t.
+enum class NcclType : int {
+  Int8 = 0,
+  Uint8 = 1,
+  Int32 = 2,
+  Uint32 = 3,
+  Int64 = 4,
+  Uint64 = 5,
+  Float16 = 6,
+  Float32 = 7,
+  Float64 = 8,
+  Bfloat16 = 9  // from 2.10 on
+};
+
+/// ncclRedOp_t.
+enum class NcclOperation : int { Sum = 0, Max = 2, Min = 3 };
+
+/// ncclUniqueId, which is passed by value.
+struct NcclUniqueId {
+  char bytes[128];
+};
+
+/// The members of ncclConfig_t up to version 2.17; a newer library reads as many as `size` says.
+struct NcclConfig {
+  std::size_t size;
+  unsigned magic, version;
+  int blocking, cluster_size, least_blocks, most_blocks;
+  const char* network;
+};
+inline constexpr unsigned kNcclMagic = 0xcafebeef;
+inline constexpr int kNcclUndefined = -2147483647 - 1;
+
+/// "2.17.0" as NCCL writes it since 2.9.
+constexpr int nccl_version(int major, int minor, int patch = 0) {
+  return 10000 * major + 100 * minor + patch;
+}
+
+struct NcclCalls {
+  int version;
+  NcclCode (*get_version)(int* version);
+  NcclCode (*get_unique_id)(NcclUniqueId* id);
+  const char* (*error_string)(NcclCode code);
+  NcclCode (*init_rank)(NcclComm* comm, int world, NcclUniqueId id, int rank);
+  NcclCode (*destroy)(NcclComm comm);
+  NcclCode (*abort)(NcclComm comm);
+  NcclCode (*async_error)(NcclComm comm, NcclCode* error);
+  NcclCode (*count)(NcclComm comm, int* count);
+  NcclCode (*user_rank)(NcclComm comm, int* rank);
+  NcclCode (*group_start)();
+  NcclCode (*group_end)();
+  NcclCode (*all_reduce)(const void* input, void* output, std::size_t count, NcclType type,
+                         NcclOperation operation, NcclComm comm, GpuStream stream);
+  NcclCode (*broadcast)(const void* input, void* output, std::size_t count, NcclType type, int root,
+                        NcclComm comm, GpuStream stream);
+  NcclCode (*reduce)(const void* input, void* output, std::size_t count, NcclType type,
+                     NcclOperation operation, int root, NcclComm comm, GpuStream stream);
+  NcclCode (*all_gather)(const void* input, void* output, std::size_t count, NcclType type,
+                         NcclComm comm, GpuStream stream);
+  NcclCode (*reduce_scatter)(const void* input, void* output, std::size_t count, NcclType type,
+                             NcclOperation operation, NcclComm comm, GpuStream stream);
+  NcclCode (*send)(const void* input, std::size_t count, NcclType type, int peer, NcclComm comm,
+                   GpuStream stream);
+  NcclCode (*receive)(void* output, std::size_t count, NcclType type, int peer, NcclComm comm,
+                      GpuStream stream);
+  // Null in versions that lack them.
+  const char* (*last_error)(NcclComm comm);  // 2.13
+  NcclCode (*init_rank_config)(NcclComm* comm, int world, NcclUniqueId id, int rank,
+                               NcclConfig* config);  // 2.14
+  NcclCode (*finalize)(NcclComm comm);               // 2.14
+  NcclCode (*register_memory)(NcclComm comm, void* memory, std::size_t size_bytes,
+                              void** handle);                  // 2.19
+  NcclCode (*deregister_memory)(NcclComm comm, void* handle);  // 2.19
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,37 @@
+// Devices of the double: memory of the host behind addresses that nobody else can use, streams that
+// are threads, and events.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "runtime/gpu/driver.h"
+
+struct cinch::rt::GpuStreamObject {
+  int device = 0;
+  std::mutex mutex;
+  std::condition_variable moved;
+  std::deque<std::function<void()>> work;
+  std::uint64_t num_put = 0, num_done = 0;
+  bool is_closed = false;
+};
+
+namespace cinch::nccl_double {
+
+using Stream = std::shared_ptr<rt::GpuStreamObject>;
+
+/// The number of the work among that of the stream: it is done when as many are.
+std::uint64_t enqueue(const Stream& stream, std::function<void()> work);
+void wait_until(const Stream& stream, std::uint64_t num_done);
+
+/// Null: there is none.
+Stream find_stream(rt::GpuStream stream);
+/// Of the context that is current; -1: none is.
+int current_device();
+/// Where the bytes really are; null: not in one allocation of the device.
+std::uint8_t* memory_at(const void* address, std::size_t size_bytes, int device);
+
+}  // namespace cinch::nccl_double

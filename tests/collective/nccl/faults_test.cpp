@@ -1,0 +1,167 @@
+// Ranks that give up, and calls of NCCL that fail, hang or are late: every rank has an error in
+// time, and a new world in the same process works.
+#include <thread>
+
+#include "tests/collective/nccl/double_world.h"
+#include "tests/unit/runtime/collective/transport_checks.h"
+
+namespace cinch::testing {
+namespace {
+
+using namespace rt;
+
+constexpr std::chrono::milliseconds kShort{300};
+
+Status reduce(Transport& transport, std::chrono::milliseconds timeout) {
+  std::vector<float> values(20000, 1);
+  Exchange exchange{ExchangeKind::AllReduce};
+  exchange.reduction = RankReduction::Sum;
+  exchange.input = bytes_of(values);
+  exchange.output = rt::room_of(values);
+  const Status status = exchange_now(transport, exchange, timeout);
+  if (status) EXPECT_EQ(values[7], static_cast<float>(transport.world()));
+  return status;
+}
+
+class NcclFaults : public ::testing::TestWithParam<const char*> {
+ protected:
+  // The next world works whatever has become of this one.
+  void TearDown() override {
+    for (int device = 0; device < kDoubleDevices; ++device)
+      library.plant(device, kDoubleNoFault, 0);
+    run_nccl_ranks(library, 3, [](Transport& transport) {
+      check_messages(transport, 50);
+      check_all_reduce<float>(transport, kF32, 1000);
+    });
+  }
+  // The errors by rank of an all-reduce and messages; empty: none.
+  std::vector<std::string> errors_of_ranks(std::chrono::milliseconds timeout,
+                                           const NcclOptions& options = {}) {
+    std::vector<std::string> errors(3);
+    run_nccl_ranks(
+        library, 3,
+        [&](Transport& transport) {
+          const Status status = reduce(transport, timeout);
+          if (!status) errors[transport.rank()] = status.error().message;
+        },
+        options);
+    return errors;
+  }
+  const NcclDouble& library = NcclDouble::open(GetParam());
+};
+
+TEST_P(NcclFaults, ARankThatGivesUpIsNamedToItsNeighbours) {
+  NcclOptions options;
+  options.neighbours = std::make_shared<NcclNeighbours>();
+  run_nccl_ranks(
+      library, 3,
+      [](Transport& transport) {
+        if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
+        const Status status = reduce(transport, kPatience);
+        ASSERT_FALSE(status);
+        EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
+        EXPECT_EQ(status.error().message, "rank 1 gave up: its disk is full");
+        EXPECT_FALSE(reduce(transport, kPatience));  // and it stays so
+      },
+      options);
+}
+
+TEST_P(NcclFaults, OthersWaitOnlySoLongForARankThatIsGone) {
+  run_nccl_ranks(library, 3, [](Transport& transport) {
+    if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
+    const Status status = reduce(transport, kShort);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "no end of an exchange within 300 ms");
+  });
+}
+
+TEST_P(NcclFaults, SaysWhomAMessageWaitsFor) {
+  run_nccl_ranks(library, 2, [](Transport& transport) {
+    if (transport.rank() == 1) return;
+    std::vector<std::uint8_t> bytes(100, 1);
+    Exchange missing{ExchangeKind::Receive, 1};
+    missing.output = bytes;
+    const Status status = exchange_now(transport, missing, kShort);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "no end of an exchange within 300 ms, waits for rank 1");
+    EXPECT_EQ(bytes, std::vector<std::uint8_t>(100, 1));
+  });
+}
+
+// NCCL hangs where sizes differ.
+TEST_P(NcclFaults, DifferentSizesEndInTime) {
+  run_nccl_ranks(library, 2, [](Transport& transport) {
+    std::vector<std::uint8_t> bytes(10);
+    const bool sends = transport.rank() == 0;
+    Exchange exchange{sends ? ExchangeKind::Send : ExchangeKind::Receive, 1 - transport.rank()};
+    exchange.input = bytes;
+    exchange.output = std::span(bytes).first(9);
+    const Status status = exchange_now(transport, exchange, kShort);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
+  });
+}
+
+TEST_P(NcclFaults, ACallThatFailsIsTold) {
+  library.plant(1, kDoubleFails, 1);  // behind the one of the ids
+  const auto errors = errors_of_ranks(kShort);
+  EXPECT_EQ(errors[1].find("NCCL, exchanging: unhandled system error"), 0u) << errors[1];
+  EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
+  EXPECT_EQ(errors[2], "no end of an exchange within 300 ms");
+}
+
+TEST_P(NcclFaults, ACallThatFailsIsToldToNeighbours) {
+  library.plant(1, kDoubleFails, 1);
+  NcclOptions options;
+  options.neighbours = std::make_shared<NcclNeighbours>();
+  for (const std::string& error : errors_of_ranks(kPatience, options)) {
+    EXPECT_NE(error.find("NCCL, exchanging: unhandled system error"), std::string::npos) << error;
+  }
+}
+
+TEST_P(NcclFaults, AnErrorOfTheCommunicatorIsTold) {
+  library.plant(2, kDoubleFailsLater, 1);
+  const auto errors = errors_of_ranks(kShort);
+  EXPECT_EQ(errors[2].find("NCCL, exchanging: remote process exited"), 0u) << errors[2];
+  EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
+}
+
+TEST_P(NcclFaults, ACallThatHangsEndsInTime) {
+  library.plant(0, kDoubleHangs, 1);
+  for (const std::string& error : errors_of_ranks(kShort)) {
+    EXPECT_EQ(error, "no end of an exchange within 300 ms");
+  }
+}
+
+TEST_P(NcclFaults, ALateCallIsWaitedFor) {
+  library.plant(0, kDoubleLate, 1);
+  for (const std::string& error : errors_of_ranks(kPatience)) EXPECT_EQ(error, "");
+}
+
+TEST_P(NcclFaults, OpeningFailsWhereItsExchangeFails) {
+  library.plant(0, kDoubleFails, 0);
+  const auto id = make_nccl_id(library.file);
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      NcclOptions options;
+      options.library = library.file;
+      options.device = library.device(rank);
+      options.timeout = kShort;
+      const auto opened = open_nccl_transport(*id, rank, 2, options);
+      ASSERT_FALSE(opened);
+      errors[rank] = opened.error().message;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(errors[0].find("NCCL, exchanging: unhandled system error"), 0u) << errors[0];
+  EXPECT_EQ(errors[1], "no end of an exchange within 300 ms");
+  EXPECT_EQ(library.wrong_uses(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Nccl, NcclFaults, ::testing::Values("nccl_double", "nccl_double_old"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+}  // namespace
+}  // namespace cinch::testing

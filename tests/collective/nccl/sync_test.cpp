@@ -1,0 +1,112 @@
+// Plans over the double of NCCL: every rank's update is that of the sequential oracle, bit for bit;
+// after calls that fail or hang all ranks have an error, and a new session goes on.
+#include <gtest/gtest.h>
+
+#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
+#include "tests/collective/nccl/double_world.h"
+#include "tests/collective/sync_oracle.h"
+
+namespace cinch::testing {
+namespace {
+
+constexpr std::uint64_t kSeed = 17;
+
+struct Subject {
+  std::shared_ptr<const rt::Plan> plan;
+  Programs programs;
+};
+
+Subject subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
+  Subject made;
+  rt::PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.piece_bytes = 16384;
+  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
+  if (!program.empty()) {
+    made.programs = {compiled_library(program)};
+    request.codecs = {rt::codec_facts(made.programs[0], world)};
+  }
+  request.tensors = {
+      {"large", 20001, 1, codec}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, codec}};
+  auto built = rt::build_plan(request);
+  EXPECT_TRUE(built) << built.error().message;
+  made.plan = std::make_shared<rt::Plan>(*built);
+  return made;
+}
+
+// The error of one step after two; empty: none.
+std::string run_steps(const Subject& subject, rt::Transport& transport, const Tensors& wanted,
+                      std::chrono::milliseconds timeout) {
+  auto session = rt::SyncSession::open({.plan = subject.plan,
+                                        .programs = subject.programs,
+                                        .threads = 1,
+                                        .seed = kSeed,
+                                        .timeout = timeout},
+                                       transport);
+  if (!session) return session.error().message;
+  Tensors update;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    const auto gradients = make_gradients(*subject.plan, transport.rank(), step);
+    const rt::Status status = step_on(**session, gradients, update, step);
+    if (!status) return status.error().message;
+  }
+  return are_same(update, wanted) ? "" : "another update than the oracle's";
+}
+
+Tensors oracle_of(const Subject& subject) {
+  SyncOracle oracle(*subject.plan, subject.programs, kSeed);
+  Tensors wanted;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    std::vector<Tensors> gradients;
+    for (std::uint32_t rank = 0; rank < subject.plan->world(); ++rank) {
+      gradients.push_back(make_gradients(*subject.plan, rank, step));
+    }
+    wanted = oracle.step(gradients, step);
+  }
+  return wanted;
+}
+
+std::vector<std::string> errors_of(const Subject& subject,
+                                   std::chrono::milliseconds timeout = rt::SyncOptions{}.timeout) {
+  const Tensors wanted = oracle_of(subject);
+  rt::NcclOptions options;
+  options.is_exact = true;
+  std::vector<std::string> errors(subject.plan->world());
+  run_nccl_ranks(
+      NcclDouble::open("nccl_double"), subject.plan->world(),
+      [&](rt::Transport& transport) {
+        errors[transport.rank()] = run_steps(subject, transport, wanted, timeout);
+      },
+      options);
+  return errors;
+}
+
+TEST(NcclSync, PlansGiveWhatTheOracleGives) {
+  std::uint32_t world = 1;
+  for (const std::string program : {"", "onebit", "topk(ratio: 0.1)", "terngrad_shared"}) {
+    for (const std::string_view plan : rt::plan_names()) {
+      world = world % 5 + 1;
+      for (const std::string& error : errors_of(subject_of(program, plan, world))) {
+        ASSERT_EQ(error, "") << program << ", " << plan << ", " << world << " ranks";
+      }
+    }
+  }
+}
+
+TEST(NcclSync, ANewSessionFollowsAFailedOne) {
+  const Subject subject = subject_of("onebit", "two_shot", 3);
+  for (const int fault : {kDoubleFails, kDoubleFailsLater, kDoubleHangs}) {
+    for (const std::uint64_t call : {1, 5, 9}) {
+      NcclDouble::open("nccl_double").plant(1, fault, call);
+      for (const std::string& error : errors_of(subject, std::chrono::milliseconds(500))) {
+        EXPECT_NE(error, "") << fault << " at " << call;
+      }
+    }
+  }
+  for (const std::string& error : errors_of(subject)) EXPECT_EQ(error, "");
+}
+
+}  // namespace
+}  // namespace cinch::testing
