@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 #include "codegen/kir/text.h"
 #include "runtime/core/check.h"
 
@@ -146,6 +147,10 @@ void CpuKernelEmitter::emit_task_state() {
       if (is_draw(instr)) need_stream(instr);
       if (instr.kind == InstrKind::fail_if && is_element) failures_.insert(instr.index);
       if (instr.kind == InstrKind::hist_add) note_histogram(instr);
+      if (instr.kind == InstrKind::add_at &&
+          kir::adds_in_any_order(program_.buffers[instr.buffers[0]])) {
+        cells_.insert(instr.buffers[0]);
+      }
     }
   }
   if (uses(kernel_, InstrKind::flag_nonfinite)) line("Truth nonfinite = Truth(0);");
@@ -155,6 +160,10 @@ void CpuKernelEmitter::emit_task_state() {
     line(fmt::format("Histogram<{}u> histogram_{};", bins, buffer));
     line(fmt::format("histogram_{0}.open(b{0}, (group_end - group_begin) * {1});", buffer,
                      group_elems));
+  }
+  for (const rt::BufferIndex buffer : cells_) {
+    line(fmt::format("Cells<u{0}> cells_{1} = {{b{1}}};", program_.buffers[buffer].dtype.bits,
+                     buffer));
   }
   for (std::size_t i = 0; i < kernel_.locals.size(); ++i) {
     CINCH_CHECK(!has_many_tiles(), "a local array in a kernel of long rows");
@@ -179,6 +188,7 @@ void CpuKernelEmitter::emit_tail() {
       line(fmt::format("if (group_begin == 0) bits_written += u64({}) * 32;", bins));
     }
   }
+  for (const rt::BufferIndex buffer : cells_) line(fmt::format("cells_{}.close();", buffer));
   if (options_.count_accesses) line("add_counted(args, bits_read, bits_written);");
   line("}");
 }

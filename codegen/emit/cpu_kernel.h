@@ -221,6 +221,7 @@ class CpuKernelEmitter {
   std::set<std::string> streams_done_;
   std::set<std::uint32_t> failures_;                     // messages of element-level fail_if
   std::map<rt::BufferIndex, std::uint64_t> histograms_;  // bins of each hist_add's buffer
+  std::set<rt::BufferIndex> cells_;                      // of sums in any order
 };
 
 }  // namespace cinch::codegen

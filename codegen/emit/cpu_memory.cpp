@@ -5,6 +5,7 @@
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/cost.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -162,12 +163,18 @@ void CpuKernelEmitter::emit_add_at(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   CINCH_CHECK(!s.is_packed, "add_at to a packed buffer");
   const ValueId pred = optional_operand(instr, 2);
-  const std::string sum = fmt::format("lang::add({}, x)", from_storage(s, "old"));
-  line(fmt::format(
-      "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
-      "}});",
-      s.element, c_type(type(instr.operands[1])), instr.buffers[0], lanes(instr.operands[0]),
-      lanes(instr.operands[1]), acting(pred), to_storage(s, sum)));
+  const rt::BufferIndex b = instr.buffers[0];
+  if (kir::adds_in_any_order(program_.buffers[b])) {
+    line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
+                     lanes(instr.operands[1]), acting(pred)));
+  } else {
+    const std::string sum = fmt::format("lang::add({}, x)", from_storage(s, "old"));
+    line(fmt::format(
+        "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
+        "}});",
+        s.element, c_type(type(instr.operands[1])), b, lanes(instr.operands[0]),
+        lanes(instr.operands[1]), acting(pred), to_storage(s, sum)));
+  }
   count_lanes(instr, false, pred);
   count_lanes(instr, true, pred);
 }

@@ -318,8 +318,7 @@ void CudaKernelEmitter::emit_add_at(const Instr& instr) {
     const bool is_wide = program_.buffers[instr.buffers[0]].dtype.bits == 64;
     return line(fmt::format(
         "CINCH_EACH if ({0}) atomicAdd(reinterpret_cast<{1}*>({2}) + i64({3}), {1}({4}));",
-        acting(instr, 2), is_wide ? "unsigned long long" : "u32", buffer, index,
-        operand(instr.operands[1])));
+        acting(instr, 2), is_wide ? "u64" : "u32", buffer, index, operand(instr.operands[1])));
   }
   Instr add{.kind = InstrKind::scalar};
   add.dtype = program_.buffers[instr.buffers[0]].dtype;

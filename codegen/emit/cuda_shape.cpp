@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/kir/builder.h"
-#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -88,9 +87,9 @@ std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel&
   return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
 }
 
-std::uint32_t team_warps(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                         const Uses& uses, std::int64_t longest, std::uint32_t block_warps) {
-  if (kir::goes_in_order(program, kernel)) return 1;
+std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
+                         std::uint32_t block_warps) {
+  if (kernel.info.is_sequential) return 1;
   if (kernel.group_kind == kir::GroupKind::Single) return block_warps;
   // A running sum goes through its group in order; rows that share bytes are packed in order.
   const bool needs_warp =
@@ -157,9 +156,9 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
                      std::uint32_t block_warps) {
   const Uses uses = find_uses(program, kernel);
   const std::int64_t longest = longest_group(program, kernel);
-  const bool in_order = kir::goes_in_order(program, kernel);
+  const bool in_order = kernel.info.is_sequential;
   CudaShape shape;
-  shape.team_warps = team_warps(program, kernel, uses, longest, block_warps);
+  shape.team_warps = team_warps(kernel, uses, longest, block_warps);
   shape.block_warps = in_order ? 1 : block_warps;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
   shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;

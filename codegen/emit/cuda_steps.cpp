@@ -7,7 +7,6 @@
 
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cuda_kernel.h"
-#include "codegen/kir/structure.h"
 #include "runtime/image/gpu_abi.h"
 
 namespace cinch::codegen {
@@ -75,7 +74,7 @@ class KernelWriter {
 
   // Functions of one warp are the first warp's work; they share nothing with the others.
   std::uint32_t warps_of(const kir::Kernel& kernel) const {
-    return kir::goes_in_order(program_, kernel) ? 1 : warps_;
+    return kernel.info.is_sequential ? 1 : warps_;
   }
 
   static std::string step_name(const kir::Kernel& kernel, std::uint32_t warps) {
@@ -171,7 +170,7 @@ std::string emit_kernels(const kir::KernelProgram& program, std::uint32_t block_
 std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps) {
   std::uint32_t warps = block_warps;
   for (const kir::Kernel& kernel : program.kernels) {
-    if (kir::goes_in_order(program, kernel)) continue;
+    if (kernel.info.is_sequential) continue;
     warps = std::min(warps, cuda_shape(program, kernel, block_warps).block_warps);
   }
   return warps;

@@ -123,6 +123,7 @@ void KernelEmitter::emit_element_sinks(int phase) {
         emit_scatter(s);
         break;
       case SinkKind::ScatterAdd:
+      case SinkKind::ScatterSum:
         emit_scatter_add(s);
         break;
       case SinkKind::Histogram:

@@ -24,7 +24,8 @@ enum class SinkKind {
   Scan,          // any other scan, by tiles of 1024
   Nonzero,       // selection: positions by look-back
   Scatter,
-  ScatterAdd,
+  ScatterAdd,  // in order of position
+  ScatterSum,  // the same of integers, in any order
   Histogram,
   Argsort,
   Check,
@@ -66,11 +67,11 @@ struct Dep {
 struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
-  ir::ValueId value;  // Store: what is stored
-  rt::BufferIndex buffer =
-      rt::kNoIndex;             // Store, Scatter, ScatterAdd, Histogram, Argsort, Scan: destination
-  bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)
-  bool zero_first = false;      // Scatter: the destination starts as zeros
+  ir::ValueId value;                      // Store: what is stored
+  rt::BufferIndex buffer = rt::kNoIndex;  // Store, Scatter, ScatterAdd, ScatterSum, Histogram,
+                                          // Argsort, Scan: destination
+  bool adds_to_buffer = false;            // Store, Scatter: add to what is there (decode-add)
+  bool zero_first = false;                // Scatter: the destination starts as zeros
   // Store: the level at which a scatter changes the buffer; who reads it sits below.
   std::optional<int> changed_level;
   Domain domain;

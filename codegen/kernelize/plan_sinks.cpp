@@ -4,6 +4,7 @@
 #include "codegen/kernelize/planner.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -171,6 +172,7 @@ void Planner::add_scatter_add(ir::OpId op_id) {
   const auto r = whole_request(result);
   s.buffer = r ? r->buffer : add_room(result, "added");
   satisfied_.insert({result.index(), s.buffer});
+  if (kir::adds_in_any_order(pc_.buffer(s.buffer))) s.kind = SinkKind::ScatterSum;
   cx_.in_buffer[result.index()] = s.buffer;
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
 }

@@ -1,5 +1,6 @@
 // KernelBuilder: memory, reductions, scans, local arrays, draws and checks.
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::kir {
@@ -38,7 +39,7 @@ void KernelBuilder::store_at(BufferIndex buffer, ValueId index, ValueId value, V
 void KernelBuilder::add_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
   Instr instr{.kind = InstrKind::add_at, .operands = trimmed({index, value, pred})};
   instr.buffers = {buffer};
-  kernel_.info.is_sequential = true;
+  kernel_.info.is_sequential |= !adds_in_any_order(program_.buffers[buffer]);
   emit(std::move(instr));
 }
 

@@ -83,17 +83,4 @@ bool adds_in_any_order(const rt::BufferInfo& buffer) {
   return is_int(buffer.dtype) && (bits == 32 || bits == 64) && buffer.storage_bits == bits;
 }
 
-bool goes_in_order(const KernelProgram& program, const Kernel& kernel) {
-  if (!kernel.info.is_sequential) return false;
-  bool adds = false;
-  for (const Section& section : kernel.sections) {
-    for (const Instr& instr : section.instrs) {
-      if (instr.kind != InstrKind::add_at) continue;
-      adds = true;
-      if (!adds_in_any_order(program.buffers[instr.buffers[0]])) return true;
-    }
-  }
-  return !adds;
-}
-
 }  // namespace cinch::kir

@@ -22,12 +22,9 @@ struct EntryStructure {
 EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry);
 /// "encode: 1 sweep, 1 finish, 1 zero": for tests and explain. Empty for an absent entry.
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
-/// Do additions into the buffer give the same bits in any order, and is one of them an access that
-/// a device knows? Integers that fill 32 or 64 bits.
+/// Do additions into the buffer give the same bits in any order, and is one of them an atomic
+/// access of every target? Integers that fill 32 or 64 bits.
 bool adds_in_any_order(const rt::BufferInfo& buffer);
-/// Must a device take the kernel's groups one after another? A sequential kernel that is so for its
-/// additions alone need not, if those go in any order. A CPU always does.
-bool goes_in_order(const KernelProgram& program, const Kernel& kernel);
 
 /// "init", "encode", "decode", "decode_add", "finish", "sync".
 const char* entry_name(rt::EntryKind entry);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 
 namespace cinch::kir {
 namespace {
@@ -206,7 +207,7 @@ void InstrVerifier::store(const Instr& instr) {
   if (optional_operand(instr, 2)) operand(instr, 2, kBoolSet);
   need(buffer.storage_bits % 8 == 0 && !(buffer.storage_bits & (buffer.storage_bits - 1)),
        "a store_at or add_at to a packed buffer");
-  need(instr.kind != InstrKind::add_at || kernel_.info.is_sequential,
+  need(instr.kind != InstrKind::add_at || kernel_.info.is_sequential || adds_in_any_order(buffer),
        "add_at in a kernel that is not sequential");
 }
 

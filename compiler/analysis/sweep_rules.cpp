@@ -55,8 +55,8 @@ std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& fun
       return op.attrs.axis == 1 ? 0 : kSelectionSweeps;
     case OpKind::argsort:
       return op.attrs.axis == 1 ? 0 : 1;
-    case OpKind::scatter_add:
-      return stays_in_its_row(function, op.operands[0]) ? 0 : 1;
+    case OpKind::scatter_add:  // what ascends is complete as soon as the next place begins
+      return op.attrs.proved || stays_in_its_row(function, op.operands[0]) ? 0 : 1;
     case OpKind::matmul:
       return has_few_terms(program, function, op) ? 0 : 1;
     case OpKind::histogram:

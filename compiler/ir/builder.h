@@ -143,7 +143,8 @@ class Builder {
 
   // Stores. A scalar value goes to every index.
   ValueId scatter(ValueId base, ValueId index, ValueId values);
-  ValueId scatter_add(ValueId index, ValueId values, HostExprId size);
+  // `ascends`: each index is at least the one before it.
+  ValueId scatter_add(ValueId index, ValueId values, HostExprId size, bool ascends = false);
   ValueId histogram(ValueId values, HostExprId bins, ValueId mask = {});
 
   // Matrix.

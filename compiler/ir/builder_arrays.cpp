@@ -285,9 +285,11 @@ ValueId Builder::scatter(ValueId base, ValueId index, ValueId values) {
   return add_one(OpKind::scatter, {base, index, spread(base, index, values)}, type(base));
 }
 
-ValueId Builder::scatter_add(ValueId index, ValueId values, HostExprId size) {
+ValueId Builder::scatter_add(ValueId index, ValueId values, HostExprId size, bool ascends) {
+  Attrs attrs;
+  attrs.proved = ascends;
   const ValueId each = fill(values, type(index));
-  return add_one(OpKind::scatter_add, {index, each}, vector_type(dtype(values), size));
+  return add_one(OpKind::scatter_add, {index, each}, vector_type(dtype(values), size), attrs);
 }
 
 ValueId Builder::histogram(ValueId values, HostExprId bins, ValueId mask) {

@@ -55,7 +55,9 @@ struct Attrs {
   HostExprId size, size2;
   std::int8_t axis = kAll;
   bool exclusive = false, descending = false, mean = false, has_limit = false;
-  bool proved = false;  // reshape: a pass knows that the sizes agree, though their formulas differ
+  // reshape: a pass knows that the sizes agree, though their formulas differ; scatter_add: the
+  // indices ascend, perhaps with repeats
+  bool proved = false;
   DrawSite draw;
   CombinerId combiner;
   std::string text;

@@ -83,6 +83,7 @@ class BodyLowering {
   Begins begins_of(HostExprId len, ValueId width, ValueId from);
   ValueId pack_codes(ValueId zeros, const std::vector<Section>& sections,
                      const sema::CheckedField& field, const std::string& name);
+  ValueId words_from(ValueId cells, ValueId begin);
   std::vector<Section> elias_sections(ValueId values, ValueId& zeros);
   ValueId gaps_of(ValueId index);
   ValueId rice_width(HostExprId num, HostExprId below);

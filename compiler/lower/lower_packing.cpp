@@ -87,6 +87,7 @@ ValueId BodyLowering::pack_field(std::size_t field, ValueId values) {
     const HostExprId below = pool.make(HostOp::Min, packed.below, pool.const_int(kMostBelow));
     const ValueId fits = emit_.map(ScalarOp::lt, a.widen(values), emit_.host_size(below, kU64));
     check_all(fits, fmt::format("field {}: a number is not below its limit", name));
+    values = emit_.keep(values);
   } else {
     values = gaps_of(values);
   }
@@ -139,37 +140,49 @@ BodyLowering::Begins BodyLowering::begins_of(HostExprId len, ValueId width, Valu
   return {word, a.bit_and(bit, a.small(31)), a.add(from, size)};
 }
 
-// All bits are sums into words: the unary parts' ones, and of each field the part in one word and
-// the part in the next.
+// All bits are sums into cells of memory. A section begins where the one before it ends, which is
+// known when all codes were seen; so each has cells of its own, which are moved when the words are
+// put together.
 ValueId BodyLowering::pack_codes(ValueId zeros, const std::vector<Section>& sections,
                                  const CheckedField& field, const std::string& name) {
   Arithmetic a(emit_);
   const HostExprId len = emit_.type(zeros).dims[0];
   const HostExprId most = out_.info.wire.counts[field.words].bound;
   const ValueId last = a.sub(emit_.host_size(most, kU32), a.small(1));
-  ir::ValueIds at, parts;
-  const auto sum = [&](ValueId word, ValueId bits) {
-    at.push_back(a.min(word, last));
-    parts.push_back(bits);
-  };
   const ValueId place = a.add(emit_.scan(ScalarOp::add, zeros), emit_.iota(len));
   const ValueId one = a.shl(a.small(1), a.bit_and(place, a.small(31)));
-  sum(a.shr(place, a.small(5)), one);
+  const bool ascends = true;
+  ValueId words = emit_.scatter_add(a.min(a.shr(place, a.small(5)), last), one, most, ascends);
   ValueId end = a.widen(a.add(emit_.reduce(ScalarOp::add, zeros), host_scalar(len, kU32)));
   for (const Section& section : sections) {
-    const Begins begins = begins_of(len, section.width, end);
-    const ValueId low = a.shl(section.value, begins.bit);
-    const ValueId high = a.shr(a.shr(section.value, a.small(1)), a.sub(a.small(31), begins.bit));
-    sum(begins.word, low);
-    sum(a.add(begins.word, a.small(1)), high);
-    end = begins.end;
+    const Begins begins = begins_of(len, section.width, a.wide(0));
+    const ValueId bits = a.shl(a.widen(section.value), a.widen(begins.bit));
+    const ValueId cells = emit_.scatter_add(a.min(begins.word, last), bits, most, ascends);
+    words = a.bit_or(words, words_from(cells, end));
+    end = a.add(end, begins.end);
   }
-  const ValueId words = emit_.scatter_add(emit_.concat(at), emit_.concat(parts), most);
   const ValueId used = emit_.convert(a.shr(a.add(end, a.wide(31)), a.wide(5)), kU32);
   const std::uint32_t count = emit_.new_count(name + ".used", most);
   const auto kept = emit_.nonzero(emit_.map(ScalarOp::lt, emit_.iota(most), used), count);
   counts_[count] = kept.count;
   return emit_.slice(words, emit_.exprs().const_int(0), emit_.type(kept.index).dims[0]);
+}
+
+// Cell c has the bits of fields that begin in word c, u64 as the last one may end in the next word.
+// Word j of the result has those that come there when all are moved up by `begin` bits.
+ValueId BodyLowering::words_from(ValueId cells, ValueId begin) {
+  Arithmetic a(emit_);
+  const HostExprId size = emit_.type(cells).dims[0];
+  const ValueId j = emit_.iota(size);
+  const auto cell_before = [&](std::int64_t distance) {
+    const ValueId moved = a.add(a.word_of(begin), a.small(distance));
+    const ValueId at = a.sub(j, a.min(moved, j));
+    return emit_.select(a.is_at_most(moved, j), emit_.gather(cells, at), a.wide(0));
+  };
+  const ValueId two_words = a.bit_or(a.bit_or(a.shr(cell_before(2), a.wide(32)), cell_before(1)),
+                                     a.shl(cell_before(0), a.wide(32)));
+  const ValueId below = a.sub(a.wide(32), a.bit_and(begin, a.wide(31)));
+  return emit_.convert(a.bit_and(a.shr(two_words, below), a.wide(kMostBelow)), kU32);
 }
 
 // ---- codes to numbers

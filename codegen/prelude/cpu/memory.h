@@ -75,11 +75,44 @@ CINCH_CALL LaneArray<lang::Element<V>> lane_array(V x) {
   return __builtin_bit_cast(LaneArray<lang::Element<V>>, x);
 }
 
+// Do all lanes read what lies at most a vector behind what the first one reads, and none behind
+// what the last one reads? Then one load and a permutation do.
+#if !__has_feature(address_sanitizer) && CINCH_LANES == 16 && defined(__AVX512F__)
+#define CINCH_NEAR_LANES 1
+CINCH_CALL Lanes<u32> load_near(const u8* from, u32 count, Lanes<u32> offset) {
+  using V16 = i32 __attribute__((vector_size(64)));
+  const u16 in = u16((2u << (count - 1)) - 1);
+  const V16 x = (V16)__builtin_ia32_loaddqusi512_mask((const int*)from, V16{}, in);
+  return __builtin_bit_cast(Lanes<u32>, __builtin_ia32_permvarsi512(x, (V16)offset));
+}
+#elif !__has_feature(address_sanitizer) && CINCH_LANES == 8 && defined(__AVX2__)
+#define CINCH_NEAR_LANES 1
+CINCH_CALL Lanes<u32> load_near(const u8* from, u32 count, Lanes<u32> offset) {
+  using V8 = i32 __attribute__((vector_size(32)));
+  const V8 in = __builtin_bit_cast(V8, first_lanes(count));
+  const V8 x = (V8)__builtin_ia32_maskloadd256((const V8*)from, in);
+  return __builtin_bit_cast(Lanes<u32>, __builtin_ia32_permvarsi256(x, (V8)offset));
+}
+#else
+#define CINCH_NEAR_LANES 0
+#endif
+
 // buffer[index] where `live`, else 0; nothing else is touched.
 template <class S, class I>
 CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   const u32 bits = bits_of_truth(live);
   if (__builtin_expect(bits == (1u << W) - 1, 1)) {
+#if CINCH_NEAR_LANES
+    if constexpr (sizeof(S) == 4 && sizeof(lang::Element<I>) == 4) {
+      const auto places = __builtin_bit_cast(Lanes<u32>, index);
+      const Lanes<u32> offset = places - wide(places[0]);
+      const u32 reach = offset[W - 1];
+      if (reach < u32(W) && !any_lane(Truth(offset > wide(reach)))) {
+        const u8* from = buffer + u64(places[0]) * sizeof(S);
+        return __builtin_bit_cast(Lanes<S>, load_near(from, reach + 1, offset));
+      }
+    }
+#endif
     Lanes<S> x = Lanes<S>(S(0));
 #pragma unroll
     for (int i = 0; i < W; ++i) x[i] = load_one<S>(buffer, i64(index[i]));

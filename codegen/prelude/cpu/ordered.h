@@ -144,6 +144,35 @@ struct Histogram {
   }
 };
 
+// Sums of integers into cells that tasks share. What goes to one cell without a break is added to
+// it at once, and zeros are not added at all.
+template <class U>
+struct Cells {
+  u8* buffer;
+  i64 cell = 0;
+  U sum = 0;
+
+  template <class I, class V>
+  CINCH_MEMBER void take(I index, V x, Truth live) {
+    const auto places = lane_array(index);
+    const auto values = lane_array(x);
+#pragma clang loop unroll(disable)
+    for (u32 rest = bits_of_truth(Truth(live & is_nonzero(x))); rest != 0; rest &= rest - 1) {
+      const int i = __builtin_ctz(rest);
+      const i64 place = i64(places.at[i]);
+      if (place != cell) {
+        close();
+        cell = place;
+      }
+      sum += U(values.at[i]);
+    }
+  }
+  CINCH_MEMBER void close() {
+    if (sum != 0) __atomic_fetch_add((U*)buffer + cell, sum, __ATOMIC_RELAXED);
+    sum = 0;
+  }
+};
+
 // For counted images, in bits: tasks and rows may share a byte, so that rounding belongs to the
 // whole launch.
 CINCH_CALL u64 lane_bits(Truth live, u32 bits) {

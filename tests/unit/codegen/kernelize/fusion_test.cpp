@@ -18,6 +18,15 @@ TEST(Fusion, fuses_masked_reductions_and_packing_of_one_array_into_one_sweep) {
   s.expect_sweeps(1);
 }
 
+TEST(Fusion, adds_integers_in_the_sweep_that_finds_their_places) {
+  Sample s;
+  const auto marked = s.b.convert(s.b.map(ScalarOp::lt, s.g, s.b.constant(kF32, 0)), kU32);
+  const auto place =
+      s.b.map(ScalarOp::shr, s.b.scan(ScalarOp::add, marked), s.b.constant_int(kU32, 3));
+  s.add_field("sums", s.b.scatter_add(place, marked, s.pool().n()));
+  s.expect_sweeps(1);
+}
+
 TEST(Fusion, keeps_a_map_behind_the_global_reduction_that_it_needs) {
   Sample s;
   const auto low = s.b.reduce(ScalarOp::min, s.g);

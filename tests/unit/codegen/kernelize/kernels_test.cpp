@@ -127,6 +127,8 @@ TEST(Kernels, histograms_and_repeated_additions) {
                   kU32);
   s.add_field("histogram", s.b.histogram(bin, s.pool().const_int(16)));
   s.add_field("sums", s.b.scatter_add(bin, s.g, s.pool().const_int(24)));
+  const auto signs = s.b.convert(s.b.map(ScalarOp::mul, s.g, s.b.constant(kF32, 1000)), kI32);
+  s.add_field("integers", s.b.scatter_add(bin, signs, s.pool().const_int(24)));
   compare(s);
 }
 
