@@ -177,8 +177,8 @@ TEST(LibraryAccesses, OnlySelectionsGathersAndScattersOfTheLibraryDependOnData) 
   expected["threshold"] = {"encode writes", "decode reads", "decode writes", "decode_add reads",
                            "decode_add writes"};
   expected["graddrop"] = expected["redsync"] = expected["adacomp"] = expected["sidco"] =
-      expected["dgc_sampled"] = expected["topk"] = expected["dgc"] = expected["demo"] =
-          expected["qsgd_elias"] =
+      expected["dgc_sampled"] = expected["dgc_half"] = expected["topk"] = expected["dgc"] =
+          expected["demo"] = expected["qsgd_elias"] =
               expected["count_sketch"] = {"encode reads",  "encode writes",    "decode reads",
                                           "decode writes", "decode_add reads", "decode_add writes"};
   for (const ProgramFile& program : compressors_of(CINCH_STDLIB_DIR)) {

@@ -1,5 +1,5 @@
 // Deep gradient compression in all its parts, exact and sampled: momentum, masking, clipping,
-// warm-up and the threshold of a sample.
+// warm-up and the threshold of a sample; and with values of half precision.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -152,6 +152,43 @@ TEST(Dgc, ZerosAreNotSent) {
   program.encode(0, std::vector<float>(kV.size(), 0.0f));
   EXPECT_TRUE(program.indices(1, 0).empty());
   EXPECT_EQ(program.decoded(), std::vector<float>(kV.size(), 0.0f));
+}
+
+Golden dgc_half(Bindings bindings, std::size_t num_elems = kV.size()) {
+  return {"dgc_half", library_text("sparsify/dgc_half.cinch"), std::move(bindings), num_elems};
+}
+
+// The nearest f16 is sent, and what it lacks is pending.
+TEST(DgcHalf, WhatRoundingLosesIsSentLater) {
+  Golden program = dgc_half({{"ratio", 1.0 / 16}});
+  std::vector<float> gradient(kV.size(), 0.0f), nothing = gradient;
+  gradient[5] = 1.0f + 0x1p-11f + 0x1p-13f;
+  program.encode(0, gradient);
+  EXPECT_EQ(program.decoded()[5], 1.0f + 0x1p-10f);
+  EXPECT_EQ(program.state(0)[5], 0x1p-13f - 0x1p-11f);
+  program.encode(1, nothing);
+  EXPECT_EQ(program.decoded(1)[5], 0x1p-13f - 0x1p-11f);
+  EXPECT_EQ(program.state(0), nothing);
+}
+
+TEST(DgcHalf, WhatIsBeyondHalfPrecisionIsSentInParts) {
+  Golden program = dgc_half({{"ratio", 1.0 / 16}});
+  std::vector<float> gradient(kV.size(), 0.0f);
+  gradient[3] = -150000.0f;
+  for (const float sent : {-65504.0f, -65504.0f, -18992.0f, 0.0f}) {
+    program.encode(0, gradient);
+    EXPECT_EQ(program.decoded()[3], sent);
+    gradient[3] = 0;
+  }
+}
+
+TEST(DgcHalf, AnElementTakesLessThan28Bits) {
+  constexpr std::size_t kSize = 1 << 20;
+  Golden program = dgc_half({{"ratio", 0.001}}, kSize);
+  program.encode(0, make_gradient(DataKind::Normal, kSize, 0));
+  const std::size_t kept = program.bytes(0).size() / 2;
+  EXPECT_EQ(kept, 1049u);
+  EXPECT_LT(8 * (program.payload().size() - rt::kPayloadHeaderBytes), 28 * kept);
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ TEST(SemaPrograms, StandardLibrary) {
 
 TEST(SemaPrograms, ErrorFeedbackAroundEveryCompressorOfTheLibrary) {
   for (const char* inner :
-       {"onebit",  "ef_sign", "tbq",        "terngrad",     "minmax",      "fp16",
-        "bf16",    "qsgd",    "qsgd_elias", "natural",      "threshold",   "topk",
-        "randomk", "dgc",     "graddrop",   "signsgd",      "mxfp8",       "dynamic8",
-        "redsync", "adacomp", "sidco",      "count_sketch", "dgc_sampled", "demo"}) {
+       {"onebit",       "ef_sign",     "tbq",      "terngrad",  "minmax",  "fp16",    "bf16",
+        "qsgd",         "qsgd_elias",  "natural",  "threshold", "topk",    "randomk", "dgc",
+        "graddrop",     "signsgd",     "mxfp8",    "dynamic8",  "redsync", "adacomp", "sidco",
+        "count_sketch", "dgc_sampled", "dgc_half", "demo"}) {
     Checked checked = check(
         "import std.sign\nimport std.quantize\nimport std.sparsify\nimport std.wrap\n"
         "compressor both = error_feedback(error_feedback(" +
