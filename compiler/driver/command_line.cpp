@@ -423,7 +423,7 @@ void add_transport(CLI::App* command, TransportOptions& options) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("MBIT/S");
   command->add_flag("--exact", options.is_exact,
-                    "floats are added in rank order, also where MPI would choose its own");
+                    "floats are added in rank order, also where MPI or NCCL would choose its own");
   command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS")

@@ -2,10 +2,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "compiler/driver/commands.h"
+#include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
+#include "compiler/driver/rank_threads.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/planner/network_probe.h"
@@ -25,17 +26,22 @@ rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
   }
   const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
   rt::LoopbackWorld world(options.ranks, shape);
-  std::vector<rt::Result<rt::NetworkModel>> models(options.ranks, rt::NetworkModel());
-  std::vector<std::thread> threads;
-  threads.reserve(options.ranks);
-  for (std::uint32_t rank = 0; rank < options.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto transport = world.transport(rank);
-      models[rank] = rt::measure_network(*transport, probe_options(options));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return value_or_throw(std::move(models[0]));
+  std::vector<rt::NetworkModel> models(options.ranks);
+  run_on_rank_threads(options.ranks, [&](std::uint32_t rank) {
+    const auto transport = world.transport(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  });
+  return std::move(models[0]);
+}
+
+rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
+  const NcclRanks ranks(options, options.ranks);
+  std::vector<rt::NetworkModel> models(ranks.world());
+  run_on_rank_threads(ranks.world(), [&](std::uint32_t rank) {
+    const auto transport = ranks.open(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  });
+  return std::move(models[0]);
 }
 
 // Nothing on ranks that do not report.
@@ -80,11 +86,10 @@ ExitCode run_probe(const ProbeCommandOptions& options) {
   std::optional<rt::NetworkModel> model;
   if (options.transport == "loopback") {
     model = probe_loopback(options);
-  } else if (options.transport == "mpi") {
-    model = probe_mpi(options);
+  } else if (options.transport == "nccl") {
+    model = probe_nccl(options);
   } else {
-    throw CommandError(ExitCode::Unavailable,
-                       "transport '" + options.transport + "' is not in this version");
+    model = probe_mpi(options);
   }
   if (!model) return ExitCode::Done;
   const std::string text = rt::network_to_json(*model);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,8 +12,10 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/plan_choice.h"
+#include "compiler/driver/rank_threads.h"
 #include "compiler/driver/sync_rank.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
@@ -146,18 +147,38 @@ class SyncCommand {
       : options_(options), program_(load_program(options)) {}
 
   ExitCode run_on_loopback() {
-    const std::uint32_t world =
-        options_.ranks > 0 ? options_.ranks : static_cast<std::uint32_t>(options_.inputs.size());
-    check_num_inputs(world);
-    std::vector<rt::NpyArray> gradients;
-    for (std::uint32_t rank = 0; rank < world; ++rank) {
-      gradients.push_back(read_input(options_, rank));
-      check_shape(gradients.front(), gradients.back(), input_of(options_, rank));
-    }
+    const std::uint32_t world = asked_ranks();
+    const std::vector<rt::NpyArray> gradients = read_all(world);
     prepare(gradients[0], world,
             [this](const ChoiceSubject& subject) { return choose_on_loopback(options_, subject); });
     if (options_.explain) return explain();
     return report(run_threads(gradients));
+  }
+
+  // Ranks are threads, each with a GPU.
+  ExitCode run_on_nccl() {
+    const NcclRanks ranks(options_, asked_ranks());
+    const std::uint32_t world = ranks.world();
+    const std::vector<rt::NpyArray> gradients = read_all(world);
+    std::vector<std::unique_ptr<rt::Transport>> transports(world);
+    run_on_rank_threads(world, [&](std::uint32_t r) { transports[r] = ranks.open(r); });
+    prepare(gradients[0], world, [&](const ChoiceSubject& subject) {
+      std::vector<ChosenPlan> chosen(world);
+      run_on_rank_threads(world, [&](std::uint32_t r) {
+        chosen[r] = choose_over(options_, subject, *transports[r]);
+      });
+      return chosen[0];
+    });
+    std::vector<SyncReport> reports(world);
+    const Cancellable scope;
+    run_on_rank_threads(world, [&](std::uint32_t r) {
+      if (!options_.explain) {
+        const std::uint32_t threads = threads_of_a_rank(world);
+        reports[r] = run_sync_rank(rank_options(threads), gradients[r], *transports[r]);
+      }
+      transports[r].reset();  // all at once: NCCL waits for the others
+    });
+    return options_.explain ? explain() : report(reports[0]);
   }
 
   // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
@@ -188,6 +209,23 @@ class SyncCommand {
  private:
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+  }
+
+  // 0: as many as the transport likes.
+  std::uint32_t asked_ranks() const {
+    const auto num_inputs = static_cast<std::uint32_t>(options_.inputs.size());
+    const bool is_counted = num_inputs > 1 || options_.transport == "loopback";
+    return options_.ranks > 0 ? options_.ranks : is_counted ? num_inputs : 0;
+  }
+
+  std::vector<rt::NpyArray> read_all(std::uint32_t world) const {
+    check_num_inputs(world);
+    std::vector<rt::NpyArray> gradients;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      gradients.push_back(read_input(options_, rank));
+      check_shape(gradients.front(), gradients.back(), input_of(options_, rank));
+    }
+    return gradients;
   }
 
   void check_num_inputs(std::uint32_t world) const {
@@ -246,40 +284,11 @@ class SyncCommand {
     rt::LoopbackWorld world(plan_->world(), shape);
     const SyncRankOptions rank = rank_options(threads_of_a_rank(plan_->world()));
     std::vector<SyncReport> reports(plan_->world());
-    std::vector<std::exception_ptr> errors(plan_->world());
-    std::vector<std::thread> threads;
-    threads.reserve(plan_->world());
-    for (std::uint32_t r = 0; r < plan_->world(); ++r) {
-      threads.emplace_back([&, r] {
-        try {
-          const auto transport = world.transport(r);
-          reports[r] = run_sync_rank(rank, gradients[r], *transport);
-        } catch (...) {
-          errors[r] = std::current_exception();
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    rethrow_first(errors);
+    run_on_rank_threads(plan_->world(), [&](std::uint32_t r) {
+      const auto transport = world.transport(r);
+      reports[r] = run_sync_rank(rank, gradients[r], *transport);
+    });
     return std::move(reports[0]);
-  }
-
-  // A rank that failed by itself goes before those that failed because of it.
-  static void rethrow_first(const std::vector<std::exception_ptr>& errors) {
-    std::exception_ptr found;
-    for (const std::exception_ptr& error : errors) {
-      if (!error) continue;
-      try {
-        std::rethrow_exception(error);
-      } catch (const CommandError& e) {
-        if (!found || e.kind() != rt::ErrorKind::Cancelled) found = error;
-        if (e.kind() != rt::ErrorKind::Cancelled) break;
-      } catch (...) {
-        found = error;
-        break;
-      }
-    }
-    if (found) std::rethrow_exception(found);
   }
 
   ExitCode explain() const {
@@ -324,10 +333,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
                                                   "': ranks synchronise on CPUs in this version");
   }
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
-  if (options.transport != "loopback") {
-    throw CommandError(ExitCode::Unavailable,
-                       "transport '" + options.transport + "' is not in this version");
-  }
+  if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
   return SyncCommand(options).run_on_loopback();
 }
 

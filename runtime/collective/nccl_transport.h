@@ -46,6 +46,9 @@ struct NcclOptions {
   std::string library;
 };
 
+/// 23003 for 2.30.3. Errors: Unavailable (no NCCL).
+Result<int> nccl_library_version(const std::string& library = {});
+
 /// Errors: Unavailable (no NCCL), Device (the library's).
 Result<NcclId> make_nccl_id(const std::string& library = {});
 

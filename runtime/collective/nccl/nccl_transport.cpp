@@ -384,6 +384,12 @@ Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t 
 
 }  // namespace
 
+Result<int> nccl_library_version(const std::string& library) {
+  const auto calls = open_nccl_library(library);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  return (*calls)->version;
+}
+
 Result<NcclId> make_nccl_id(const std::string& library) {
   const auto calls = open_nccl_library(library);
   if (!calls) return tl::unexpected<Error>(calls.error());

@@ -1,0 +1,29 @@
+// Ranks of this process over NCCL, each on a GPU.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "runtime/collective/nccl_transport.h"
+
+namespace cinch::driver {
+
+class NcclRanks {
+ public:
+  // `ranks`: 0: as many as there are GPUs. Throws CommandError (Unavailable) where there is no
+  // NCCL, no GPU, or not one for each rank.
+  NcclRanks(const TransportOptions& options, std::uint32_t ranks);
+
+  std::uint32_t world() const { return world_; }
+  // All ranks call it, each on its thread. Throws CommandError.
+  std::unique_ptr<rt::Transport> open(std::uint32_t rank) const;
+
+ private:
+  std::uint32_t world_ = 0;
+  int num_devices_ = 0;
+  rt::NcclId id_;
+  rt::NcclOptions options_;
+  const rt::GpuDriver* driver_ = nullptr;
+};
+
+}  // namespace cinch::driver

@@ -1,0 +1,12 @@
+// Ranks that are threads of the command.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace cinch::driver {
+
+// Calls body(rank) for all ranks at once and returns when all have ended. Throws what one of them
+// has thrown: what failed by itself goes before what failed because of another rank.
+void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint32_t)>& body);
+
+}  // namespace cinch::driver
