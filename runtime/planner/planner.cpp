@@ -8,6 +8,7 @@
 #include <set>
 
 #include "runtime/planner/builders.h"
+#include "runtime/planner/interleave.h"
 
 namespace cinch::rt {
 namespace {
@@ -85,14 +86,17 @@ class Planner {
     auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
     if (!bundles) return tl::unexpected<Error>(bundles.error());
     plan_.ranks.resize(request_.world);
+    BundleOfTask bundle_of(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
       RankBuilder to(plan_, plan_.ranks[rank]);
-      for (const Bundle& bundle : *bundles) {
-        if (Status status = build(bundle, rank, to); !status) {
+      for (std::uint32_t b = 0; b < bundles->size(); ++b) {
+        if (Status status = build((*bundles)[b], rank, to); !status) {
           return tl::unexpected<Error>(status.error());
         }
+        bundle_of[rank].resize(plan_.ranks[rank].tasks.size(), b);
       }
     }
+    interleave_bundles(plan_, bundle_of);
     return std::move(plan_);
   }
 
