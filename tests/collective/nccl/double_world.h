@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/collective/nccl_transport.h"
-#include "tests/collective/forwarding_transport.h"
 #include "tests/collective/nccl/double/control.h"
+#include "tests/collective/nccl/on_device_transport.h"
 
 namespace cinch::testing {
 
@@ -36,29 +36,7 @@ class NcclDouble {
 void run_nccl_ranks(const NcclDouble& library, std::uint32_t world,
                     const std::function<void(rt::Transport&)>& body, rt::NcclOptions options = {});
 
-/// Moves exchanges of the host's memory to memory of the device: what they take is written there by
-/// a stream, a while after the exchange was started. Its
-/// memory is kept to the end, since giving it back waits for the device.
-class OnDeviceTransport : public ForwardingTransport {
- public:
-  OnDeviceTransport(rt::Transport& inner, const NcclDouble& library);
-  ~OnDeviceTransport() override;
-  rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override;
-  rt::Result<bool> test(rt::Ticket ticket) override;
-
- private:
-  struct Moved {
-    rt::Exchange exchange;  // of the host
-    rt::GpuMemory input, output;
-    bool is_over = false;
-  };
-  rt::Result<rt::GpuMemory> moved(std::span<const std::uint8_t> bytes);
-
-  const NcclDouble& library_;
-  std::shared_ptr<const rt::GpuDevice> device_;
-  rt::GpuStream stream_ = nullptr;
-  std::vector<std::pair<std::uint32_t, Moved>> under_way_;  // by ticket
-  std::vector<rt::GpuMemory> kept_;
-};
+/// The transport over memory of the double's devices, where writing takes a millisecond longer.
+OnDeviceTransport on_device(rt::Transport& inner, const NcclDouble& library);
 
 }  // namespace cinch::testing

@@ -36,8 +36,8 @@ TEST_P(EachNccl, ExchangesEverything) {
 
 TEST_P(EachNccl, ExchangesEverythingOnDevices) {
   run([this](Transport& transport) {
-    OnDeviceTransport on_device(transport, library);
-    check_everything(on_device);
+    OnDeviceTransport moved = on_device(transport, library);
+    check_everything(moved);
   });
 }
 
@@ -62,8 +62,8 @@ TEST(Nccl, AddsFloatsInRankOrderOnlyWhereItSaysSo) {
       [&](Transport& transport) {
         EXPECT_TRUE(transport.sums_in_rank_order());
         check_sums_in_rank_order(transport);
-        OnDeviceTransport on_device(transport, library);
-        check_sums_in_rank_order(on_device);
+        OnDeviceTransport moved = on_device(transport, library);
+        check_sums_in_rank_order(moved);
       },
       options);
   run_nccl_ranks(library, 2,
@@ -83,8 +83,8 @@ std::vector<ByteRange> parts_of(std::uint64_t bytes, std::uint32_t world, bool i
 TEST(Nccl, PartsLieWhereTheyLike) {
   const NcclDouble& library = NcclDouble::open("nccl_double");
   run_nccl_ranks(library, 3, [&](Transport& inner) {
-    OnDeviceTransport on_device(inner, library);
-    for (Transport* transport : {&inner, static_cast<Transport*>(&on_device)}) {
+    OnDeviceTransport moved = on_device(inner, library);
+    for (Transport* transport : {&inner, static_cast<Transport*>(&moved)}) {
       const std::uint32_t rank = transport->rank();
       const auto parts = parts_of(8, 3, rank == 1);  // each rank its own
       std::vector<std::uint8_t> all(36, 99), own(8, static_cast<std::uint8_t>(rank));
