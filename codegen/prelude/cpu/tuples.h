@@ -107,6 +107,7 @@ struct TupleColumns {
   }
   template <class Join>
   CINCH_MEMBER void take(const Join& join, u32 place, Tuple<E...> x, Truth part) {
+    if (!any_lane(part)) return;
     Part<E...>& c = column[place / W % kColumnVectors];
     c = join_parts(join, c, Part<E...>{x, part});
   }
