@@ -22,6 +22,25 @@ bool needs_copies(const LoadedProgram& program) {
   return is_in_place || (info.has_finish && !info.states.empty());
 }
 
+// The bytes of all states one behind the other, in memory that is kept.
+void keep_states(const Session& session, std::vector<std::uint8_t>& kept) {
+  kept.clear();
+  for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
+    const auto state = session.state(i);
+    kept.insert(kept.end(), state.begin(), state.end());
+  }
+}
+
+void restore_states(std::span<const std::uint8_t> kept, Session& session) {
+  for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
+    const std::size_t size = session.state(i).size();
+    if (kept.size() < size) return;  // the step ended before this session's were kept
+    // The bytes came from this very session and so have its size.
+    (void)session.set_state(i, kept.first(size));
+    kept = kept.subspan(size);
+  }
+}
+
 class SessionStates : public SiteStates {
  public:
   explicit SessionStates(Session& session) : session_(session) {}
@@ -136,7 +155,7 @@ Status ComputeTasks::begin_step(std::uint64_t step) {
     list.has_changed.assign(list.pieces.size(), false);
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       const Session& session = (*list.sessions)[i];
-      if (list.keeps_copies) list.kept_states[i] = session.states_as_bytes();
+      if (list.keeps_copies) keep_states(session, list.kept_states[i]);
       if (session.info().has_sync) continue;
       const auto bound = session.payload_bound(step);
       if (!bound) return tl::unexpected<Error>(bound.error());
@@ -156,8 +175,7 @@ void ComputeTasks::take_back_step() {
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       Session& session = (*list.sessions)[i];
       if (list.keeps_copies) {
-        // The bytes came from this very session and so have its size.
-        if (!list.kept_states[i].empty()) (void)session.set_states(list.kept_states[i]);
+        restore_states(list.kept_states[i], session);
       } else if (list.has_changed[i]) {
         session.take_back();
       }

@@ -60,7 +60,7 @@ class ComputeTasks {
     std::unique_ptr<SessionList> sessions;
     std::vector<bool> has_changed;                       // by entry, in this step
     bool keeps_copies = false;                           // states that cannot be taken back
-    std::vector<std::vector<std::uint8_t>> kept_states;  // by entry, at the step's begin
+    std::vector<std::vector<std::uint8_t>> kept_states;  // by entry: all, at the step's begin
   };
   using Pieces = std::vector<std::uint32_t>;
 

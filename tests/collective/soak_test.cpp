@@ -1,0 +1,180 @@
+// Many steps: memory stays as it is after the first ones, and no step takes a buffer.
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+
+#include "runtime/planner/codec_facts.h"
+#include "tests/collective/sync_ranks.h"
+#include "tests/environment.h"
+
+namespace {
+
+// Whatever is proportional to a piece of the tensors below is larger; lists of their tasks, tensors
+// and ranks are smaller.
+constexpr std::size_t kBufferBytes = 4096;
+
+std::atomic<bool> is_counting{false};
+std::atomic<std::uint64_t> num_buffers{0};
+std::atomic<std::int64_t> live_bytes{0};
+
+void* counted(void* memory, std::size_t size) {
+  if (memory == nullptr) throw std::bad_alloc();
+  if (is_counting && size >= kBufferBytes) ++num_buffers;
+  live_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
+  return memory;
+}
+
+void uncounted(void* memory) {
+  if (memory != nullptr) live_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return counted(std::malloc(size > 0 ? size : 1), size);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  void* memory = nullptr;
+  const auto least = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
+  const int failed = posix_memalign(&memory, least, size);
+  return counted(failed == 0 ? memory : nullptr, size);
+}
+void operator delete(void* memory) noexcept {
+  uncounted(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  uncounted(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  uncounted(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  uncounted(memory);
+}
+
+namespace cinch::testing {
+namespace {
+
+struct Setting {
+  std::string program;
+  std::string_view plan;
+  std::uint32_t world = 3;
+  std::int64_t elements = 200000;
+};
+
+SyncCase make_case(const Setting& of) {
+  SyncCase made;
+  rt::PlanRequest request;
+  request.plan = of.plan;
+  request.world = of.world;
+  request.piece_bytes = 1 << 19;
+  request.lengths = rt::LengthPolicy::Exchanged;
+  made.programs = {compiled_library(of.program)};
+  request.codecs = {rt::codec_facts(made.programs[0], of.world)};
+  request.tensors = {{"fc1", of.elements, 1, 0},
+                     {"fc2", of.elements, 1, rt::kDense},
+                     {"bias", 11, 1, rt::kDense},
+                     {"fc3", 300, 1, 0}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+// Calls `before_step` between the steps, while no rank does anything.
+void run(const SyncCase& one_case, std::uint64_t num_steps,
+         const std::function<void(std::uint64_t)>& before_step) {
+  const std::uint32_t world = one_case.plan->world();
+  rt::LoopbackWorld loopback(world);
+  std::barrier all(world);
+  run_ranks(loopback, world, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(
+        {.plan = one_case.plan, .programs = one_case.programs, .threads = 1, .seed = 17},
+        own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
+    Tensors updates = gradients;
+    const std::vector<rt::ConstTensorView> from(gradients.begin(), gradients.end());
+    const std::vector<rt::TensorView> to(updates.begin(), updates.end());
+    bool is_sound = true;
+    for (std::uint64_t step = 0; step <= num_steps; ++step) {
+      all.arrive_and_wait();
+      if (own.rank == 0) before_step(step);
+      all.arrive_and_wait();
+      if (step == num_steps || !is_sound) continue;
+      const rt::Status status = (*session)->step(from, to, step);
+      EXPECT_TRUE(status) << status.error().message;
+      is_sound = status.has_value();
+    }
+  });
+}
+
+class EachPlan : public ::testing::TestWithParam<std::string_view> {};
+
+// Loopback has memory for each exchange that joins; it comes when so many are under way for the
+// first time, and grows when a longer one comes to a short one's place.
+std::uint64_t most_buffers(const rt::Plan& plan) {
+  std::uint64_t num = 0;
+  for (const rt::RankPlan& rank : plan.ranks) {
+    num += static_cast<std::uint64_t>(
+        std::ranges::count(rank.tasks, rt::ExchangeKind::AllReduce, &rt::Task::exchange));
+  }
+  return 2 * num;
+}
+
+TEST_P(EachPlan, TakesNoBuffersAfterTheFirstSteps) {
+  constexpr std::uint64_t kWarm = 3;
+  for (const char* const program :
+       {"ef_sign", "topk(ratio: 0.1)", "fp16", "qsgd", "ef21(topk(ratio: 0.1))"}) {
+    const SyncCase one_case = make_case({program, GetParam()});
+    const std::uint64_t most = most_buffers(*one_case.plan);
+    const std::uint64_t counted = most + 3;  // a buffer in each would be too many
+    run(one_case, kWarm + counted, [&](std::uint64_t step) {
+      if (step == kWarm) num_buffers = 0;
+      is_counting = step >= kWarm;
+    });
+    is_counting = false;
+    EXPECT_LE(num_buffers, most) << program;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Soak, EachPlan,
+                         ::testing::Values("allreduce", "allgather", "two_shot", "ring", "ps",
+                                           "tree", "hierarchical"),
+                         [](const auto& each) { return std::string(each.param); });
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// CINCH_LONG=1: ten thousand steps.
+TEST(Soak, MemoryStaysFlat) {
+  const std::uint64_t num_steps = is_long_run() ? 10000 : 500;
+  for (const std::string_view plan : {"two_shot", "ring"}) {
+    const SyncCase one_case =
+        make_case({.program = "topk(ratio: 0.1)", .plan = plan, .elements = 5000});
+    std::int64_t live = 0, resident = 0;
+    run(one_case, num_steps, [&](std::uint64_t step) {
+      if (step == 100) {
+        live = live_bytes;
+        resident = resident_bytes();
+      }
+      if (step < num_steps) return;
+      EXPECT_LE(live_bytes - live, 1 << 14) << plan;
+      EXPECT_LE(resident_bytes() - resident, 1 << 22) << plan;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
