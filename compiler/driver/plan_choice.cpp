@@ -24,7 +24,8 @@ using nlohmann::json;
 
 // What is measured on the way to a step may not take long.
 constexpr double kNetworkSeconds = 1, kCodecSeconds = 0.4, kDenseSeconds = 0.1;
-constexpr std::uint64_t kLargestBytes = 4 << 20;
+constexpr double kOverheadSeconds = 0.2;
+constexpr std::uint64_t kLargestBytes = 4 << 20, kSmallBytes = 16 << 10;
 
 std::chrono::milliseconds timeout_of(const SyncCommandOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
@@ -45,7 +46,8 @@ rt::NetworkModel measure(const SyncCommandOptions& options, rt::Transport& trans
       rt::measure_network(transport, {kLargestBytes, kNetworkSeconds, timeout_of(options)}));
 }
 
-rt::NetworkModel measure_loopback(const SyncCommandOptions& options, std::uint32_t ranks) {
+// Ranks on links without a shape.
+rt::NetworkModel measure_loopback(const rt::ProbeOptions& probe, std::uint32_t ranks) {
   rt::LoopbackWorld world(ranks);
   std::vector<rt::Result<rt::NetworkModel>> models(ranks, rt::NetworkModel());
   std::vector<std::thread> threads;
@@ -53,8 +55,7 @@ rt::NetworkModel measure_loopback(const SyncCommandOptions& options, std::uint32
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       const auto transport = world.transport(rank);
-      models[rank] =
-          rt::measure_network(*transport, {kLargestBytes, kNetworkSeconds, timeout_of(options)});
+      models[rank] = rt::measure_network(*transport, probe);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -64,7 +65,16 @@ rt::NetworkModel measure_loopback(const SyncCommandOptions& options, std::uint32
 rt::NetworkModel loopback_network(const SyncCommandOptions& options, std::uint32_t world) {
   if (!options.probe.empty()) return read_network(options, world);
   const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
-  return shape.is_shaped() ? rt::shaped_network(world, shape) : measure_loopback(options, world);
+  const std::chrono::milliseconds timeout = timeout_of(options);
+  if (!shape.is_shaped()) return measure_loopback({kLargestBytes, kNetworkSeconds, timeout}, world);
+  // What links take is known; that threads wake one another takes time, too.
+  rt::NetworkModel model = rt::shaped_network(world, shape);
+  const rt::NetworkModel overhead =
+      measure_loopback({kSmallBytes, kOverheadSeconds, timeout}, world);
+  for (std::size_t i = 0; i < model.lines.size(); ++i) {
+    model.lines[i].line.base += overhead.lines[i].line.base;
+  }
+  return model;
 }
 
 // How many ranks have the machine of this one: those whose hosts have its name.

@@ -112,6 +112,7 @@ json report_of(const SyncCommandOptions& options, const rt::Plan& plan, const Sy
           {"elements", report.update.size()},
           {"steps", report.step_ms.size()},
           {"step_ms", median(report.step_ms)},
+          {"all_step_ms", report.step_ms},
           {"bytes_sent", *std::ranges::max_element(report.sent_bytes)},
           {"relative_error", std::isfinite(error) ? json(error) : json()},
           {"same_bits", report.same_bits},

@@ -27,7 +27,8 @@ class LoopbackTransport : public Transport {
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;
   std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override;
-  void pause(std::chrono::microseconds most) override { switch_.pause(seen_, most); }
+  void pause(std::chrono::microseconds most) override { switch_.pause(rank_, seen_, most); }
+  bool wake() override { return switch_.wake(rank_), true; }
   void abandon(const Error& why) override { switch_.abandon(rank_, why); }
 
  private:
@@ -233,7 +234,7 @@ Result<bool> LoopbackTransport::test(Ticket ticket) {
   if (ticket.index >= pending_.size() || !pending_[ticket.index].is_used) {
     return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
   }
-  seen_ = switch_.num_events();
+  seen_ = switch_.num_events(rank_);
   for (Pending& each : pending_) {
     if (!each.is_used || each.is_over) continue;
     const Result<bool> is_over = advance(each);

@@ -46,9 +46,9 @@ LinkClock::time_point LoopbackWorld::Switch::arrival_of(std::uint32_t from, std:
   return in_[to].take(now, reaches, on_link);
 }
 
-void LoopbackWorld::Switch::note_event() {
-  ++num_events_;
-  changed_.notify_all();
+void LoopbackWorld::Switch::note_event(std::uint32_t rank) {
+  ++ranks_[rank].num_events;
+  ranks_[rank].changed.notify_all();
 }
 
 void LoopbackWorld::Switch::send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
@@ -58,13 +58,19 @@ void LoopbackWorld::Switch::send(std::uint32_t from, std::uint32_t to, std::uint
   sent.bytes = bytes;
   sent.is_sent = true;
   sent.arrival = arrival_of(from, to, bytes.size());
-  note_event();
+  if (!shape_.is_shaped()) {
+    note_event(to);
+  } else if (sent.is_awaited && sent.arrival < ranks_[to].sleeps_until) {
+    ranks_[to].changed.notify_all();
+  }
 }
 
 void LoopbackWorld::Switch::receive(std::uint32_t from, std::uint32_t to, std::uint64_t tag,
                                     std::span<std::uint8_t> room) {
   const std::lock_guard lock(mutex_);
-  find_or_add(way(from, to), tag).room = room;
+  Message& awaited = find_or_add(way(from, to), tag);
+  awaited.room = room;
+  awaited.is_awaited = true;
 }
 
 Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, std::uint64_t tag) {
@@ -89,7 +95,7 @@ Result<bool> LoopbackWorld::Switch::take(std::uint32_t from, std::uint32_t to, s
   Way& between = way(from, to);
   *find(between, tag) = between.back();
   between.pop_back();
-  note_event();
+  note_event(from);
   return true;
 }
 
@@ -116,21 +122,43 @@ void LoopbackWorld::Switch::withdraw(std::uint32_t rank, Error why) {
   for (std::uint32_t to = 0; to < world_; ++to) {
     for (Message& message : way(rank, to)) message.is_sent = false;
   }
-  note_event();
-  changed_.wait(lock, [&] { return ranks_[rank].num_copied_from == 0; });
+  for (std::uint32_t each = 0; each < world_; ++each) note_event(each);
+  ranks_[rank].changed.wait(lock, [&] { return ranks_[rank].num_copied_from == 0; });
 }
 
-std::uint64_t LoopbackWorld::Switch::num_events() {
+std::uint64_t LoopbackWorld::Switch::num_events(std::uint32_t rank) {
   const std::lock_guard lock(mutex_);
-  return num_events_;
+  return ranks_[rank].num_events;
 }
 
-void LoopbackWorld::Switch::pause(std::uint64_t seen, std::chrono::microseconds most) {
-  // A shaped message arrives without an event: who waits for one looks often.
-  constexpr std::chrono::microseconds kLook{50};
+void LoopbackWorld::Switch::wake(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  ranks_[rank].is_woken = true;
+  ranks_[rank].changed.notify_all();
+}
+
+LinkClock::time_point LoopbackWorld::Switch::next_arrival(std::uint32_t rank) {
+  LinkClock::time_point next = LinkClock::time_point::max();
+  for (std::uint32_t from = 0; from < world_; ++from) {
+    for (const Message& message : way(from, rank)) {
+      if (message.is_sent && message.is_awaited) next = std::min(next, message.arrival);
+    }
+  }
+  return next;
+}
+
+void LoopbackWorld::Switch::pause(std::uint32_t rank, std::uint64_t seen,
+                                  std::chrono::microseconds most) {
   std::unique_lock lock(mutex_);
-  if (shape_.is_shaped()) most = std::min(most, kLook);
-  changed_.wait_for(lock, most, [&] { return num_events_ != seen; });
+  Rank& own = ranks_[rank];
+  const LinkClock::time_point end = LinkClock::now() + most;
+  while (own.num_events == seen && !own.is_woken) {
+    own.sleeps_until = std::min(end, next_arrival(rank));
+    if (own.sleeps_until <= LinkClock::now()) break;
+    own.changed.wait_until(lock, own.sleeps_until);
+  }
+  own.is_woken = false;
+  own.sleeps_until = {};
 }
 
 }  // namespace cinch::rt

@@ -35,10 +35,11 @@ class LoopbackWorld::Switch {
   /// Both return when no one copies from the rank's memory any more.
   void abandon(std::uint32_t rank, const Error& why);
   void leave(std::uint32_t rank);
-  /// Until something was begun, taken or abandoned since the caller saw `seen`, or `most`; what a
-  /// shaped link holds back counts when it arrives.
-  void pause(std::uint64_t seen, std::chrono::microseconds most);
-  std::uint64_t num_events();
+  /// Until something was begun for the rank, taken from it or abandoned since it saw `seen`, until
+  /// a message that it waits for arrives, until wake, or `most`.
+  void pause(std::uint32_t rank, std::uint64_t seen, std::chrono::microseconds most);
+  void wake(std::uint32_t rank);
+  std::uint64_t num_events(std::uint32_t rank);
 
  private:
   // A message that one side or both have begun, until it is taken.
@@ -46,7 +47,7 @@ class LoopbackWorld::Switch {
     std::uint64_t tag = 0;
     std::span<const std::uint8_t> bytes;
     std::span<std::uint8_t> room;
-    bool is_sent = false;
+    bool is_sent = false, is_awaited = false;
     LinkClock::time_point arrival;
   };
   // Messages from one rank to another: as few as there are exchanges at once.
@@ -55,13 +56,18 @@ class LoopbackWorld::Switch {
   struct Rank {
     std::optional<Error> gone;          // it sends and takes nothing any more
     std::uint32_t num_copied_from = 0;  // messages that are being copied from its memory
+    std::condition_variable changed;
+    std::uint64_t num_events = 0;
+    bool is_woken = false;
+    LinkClock::time_point sleeps_until;  // in pause; else in the past
   };
 
   Way& way(std::uint32_t from, std::uint32_t to) { return ways_[from * world_ + to]; }
   static Message* find(Way& way, std::uint64_t tag);
   static Message& find_or_add(Way& way, std::uint64_t tag);
   LinkClock::time_point arrival_of(std::uint32_t from, std::uint32_t to, std::size_t bytes);
-  void note_event();
+  void note_event(std::uint32_t rank);
+  LinkClock::time_point next_arrival(std::uint32_t rank);
   /// What the rank has sent and nobody took is not sent any more. Ranks that do not need it go on:
   /// what they have begun may be the end of a step that has succeeded.
   void withdraw(std::uint32_t rank, Error why);
@@ -69,11 +75,9 @@ class LoopbackWorld::Switch {
   const std::uint32_t world_;
   const LinkShape shape_;
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::vector<Way> ways_;
   std::vector<LinkTime> out_, in_;  // by rank
   std::vector<Rank> ranks_;
-  std::uint64_t num_events_ = 0;
 };
 
 }  // namespace cinch::rt

@@ -97,6 +97,9 @@ class Transport {
   virtual std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const = 0;
   /// Returns when something may have moved, or after `most`.
   virtual void pause(std::chrono::microseconds most) = 0;
+  /// From any thread: a pause of this rank, the running one or the next, returns. False where the
+  /// transport cannot.
+  virtual bool wake() { return false; }
   /// This rank gives up: those that wait for it, or will, learn why, and what they have from it
   /// already they keep. Nothing that it has under way ends any more, but its memory is free again.
   virtual void abandon(const Error& why) = 0;

@@ -13,7 +13,7 @@ namespace {
 
 // A bundle's next round comes behind so many bundles' round before it: they are on the links while
 // it is computed.
-constexpr std::uint32_t kBundlesAhead = 2;
+constexpr std::uint32_t kBundlesAhead = 8;
 
 using Indices = std::vector<std::uint32_t>;
 

@@ -17,7 +17,9 @@ double seconds_now() {
 }  // namespace
 
 PlanRunner::PlanRunner(const RunnerParts& parts)
-    : parts_(parts), own_(parts.plan.ranks[parts.transport.rank()]) {
+    : parts_(parts),
+      own_(parts.plan.ranks[parts.transport.rank()]),
+      can_be_woken_(parts.transport.wake()) {
   const std::size_t num_tasks = own_.tasks.size();
   next_.resize(num_tasks);
   missing_.resize(num_tasks);
@@ -104,6 +106,11 @@ void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {
   } else {
     note_failure(index, status.error());
   }
+  if (failure_ || num_left_ == 0 || is_next_ready()) parts_.transport.wake();
+}
+
+bool PlanRunner::is_next_ready() const {
+  return num_started_ < exchanges_.size() && missing_[exchanges_[num_started_]] == 0;
 }
 
 Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
@@ -222,18 +229,16 @@ Error PlanRunner::timed_out() const {
 }
 
 void PlanRunner::wait() {
-  // While exchanges are under way, computing that ends is seen a little late: nobody wakes a
-  // transport.
+  // Where nobody can wake the transport, computing that ends is seen a little late while exchanges
+  // are under way.
   constexpr std::chrono::microseconds kLook{100};
-  constexpr std::chrono::milliseconds kRest{50};
+  constexpr std::chrono::milliseconds kSleep{2}, kRest{50};
   if (flights_.empty()) {
     std::unique_lock lock(mutex_);
-    const bool has_next =
-        num_started_ < exchanges_.size() && missing_[exchanges_[num_started_]] == 0;
-    if (num_left_ > 0 && !failure_ && !has_next) changed_.wait_for(lock, kRest);
+    if (num_left_ > 0 && !failure_ && !is_next_ready()) changed_.wait_for(lock, kRest);
     return;
   }
-  parts_.transport.pause(kLook);
+  parts_.transport.pause(can_be_woken_ ? kSleep : kLook);
   const std::lock_guard lock(mutex_);
   const bool is_late = Clock::now() - last_move_ > parts_.timeout;
   if (is_late && !is_computing_ && !failure_) note_failure(flights_.front().task, timed_out());

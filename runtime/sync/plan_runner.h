@@ -55,6 +55,8 @@ class PlanRunner {
 
   void compute_loop();
   void compute_one(std::unique_lock<std::mutex>& lock);
+  /// May the next exchange begin? Under the lock.
+  bool is_next_ready() const;
 
   /// The next exchange in the plan's order, if what it waits for has ended.
   std::optional<std::uint32_t> next_exchange();
@@ -76,6 +78,7 @@ class PlanRunner {
   std::vector<std::size_t> missing_;  // by task: tasks before it that have not ended
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
   std::size_t num_left_ = 0, num_started_ = 0;
+  const bool can_be_woken_;  // from a pause
   bool is_computing_ = false, is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
   Clock::time_point last_move_;  // when a task was started or ended

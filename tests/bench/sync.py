@@ -80,7 +80,7 @@ def run_candidate(options, point, candidate, steps):
     lengths = candidate["lengths"] if candidate["lengths"] != "known" else "auto"
     report = sync(options, point, "--plan", candidate["plan"], "--piece-bytes", candidate["piece_bytes"], "--lengths", lengths, "--steps", steps,
                   program=point["program"] if candidate["compressed"] else "none")
-    return report["step_ms"]
+    return report["all_step_ms"]
 
 
 def name_of(candidate):
@@ -90,26 +90,26 @@ def name_of(candidate):
 
 
 def measure_all(options, point, candidates, chosen):
-    """Milliseconds by candidate: one step of each, then more of those that could be the best, in turns."""
-    first = [run_candidate(options, point, each, 1) for each in candidates]
+    """Milliseconds by candidate: one step of each, then more of those that could be the best, in turns: the median of the latter."""
+    first = [run_candidate(options, point, each, 1)[0] for each in candidates]
     least = min(first)
     close = [i for i, ms in enumerate(first) if ms < CLEARLY_WORSE * least or candidates[i] == chosen]
     turns = {i: [] for i in close}
     for _ in range(2):
         for i in close:
-            turns[i].append(run_candidate(options, point, candidates[i], options.steps))
-    return [min(turns[i]) if i in turns else ms for i, ms in enumerate(first)]
+            turns[i] += run_candidate(options, point, candidates[i], options.steps)
+    return [statistics.median(turns[i]) if i in turns else ms for i, ms in enumerate(first)], [min(turns[i]) if i in turns else ms for i, ms in enumerate(first)]
 
 
 def choice_at(options, point):
     auto = sync(options, point, "--plan", "auto", "--explain")["auto"]
     candidates, chosen = auto["candidates"], auto["chosen"]
-    measured = measure_all(options, point, candidates, chosen)
+    measured, least = measure_all(options, point, candidates, chosen)
     at, best = candidates.index(chosen), min(range(len(measured)), key=measured.__getitem__)
     figures = {**point, "chosen": name_of(chosen), "chosen_ms": measured[at], "predicted_ms": chosen["predicted_ms"], "best": name_of(candidates[best]),
                "best_ms": measured[best], "best_predicted_ms": candidates[best]["predicted_ms"], "ratio": measured[at] / measured[best],
-               "plans": [{"plan": name_of(c), "ms": ms, **{k: c[k] for k in ("predicted_ms", "encode_ms", "network_ms", "decode_ms")}}
-                         for c, ms in zip(candidates, measured)]}
+               "plans": [{"plan": name_of(c), "ms": ms, "least_ms": of_least, **{k: c[k] for k in ("predicted_ms", "encode_ms", "network_ms", "decode_ms")}}
+                         for c, ms, of_least in zip(candidates, measured, least)]}
     emit(options, "choice", figures)
     return figures
 

@@ -18,6 +18,7 @@ class ForwardingTransport : public rt::Transport {
   bool takes_device_memory() const override { return inner_.takes_device_memory(); }
   std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
   void pause(std::chrono::microseconds most) override { inner_.pause(most); }
+  bool wake() override { return inner_.wake(); }
   void abandon(const rt::Error& why) override { inner_.abandon(why); }
   std::vector<std::uint32_t> awaited_ranks(rt::Ticket ticket) const override {
     return inner_.awaited_ranks(ticket);

@@ -67,6 +67,34 @@ TEST(LinkTime, FillsWhatOthersLeaveFree) {
   EXPECT_EQ(link.take(at(40), at(40), seconds(1)), at(41));
 }
 
+// Each pause would last an hour.
+TEST(Loopback, APauseEndsWhenItIsWokenAndWhenSomethingComes) {
+  constexpr std::chrono::hours kLong(1);
+  for (const LinkShape& shape : {LinkShape{}, LinkShape{1e-3, 1e9}}) {
+    LoopbackWorld world(2, shape);
+    const auto first = world.transport(0), second = world.transport(1);
+    EXPECT_TRUE(first->wake());
+    first->pause(kLong);  // woken before it began
+    std::thread other([&] { first->wake(); });
+    first->pause(kLong);
+    other.join();
+    std::vector<std::uint8_t> byte(1);
+    Exchange exchange{ExchangeKind::Receive, 1};
+    exchange.output = byte;
+    const auto ticket = first->start(exchange);
+    ASSERT_TRUE(ticket);
+    ASSERT_FALSE(*first->test(*ticket));
+    std::thread sender([&] {
+      Exchange sent{ExchangeKind::Send, 0};
+      sent.input = byte;
+      EXPECT_TRUE(second->start(sent));
+    });
+    first->pause(kLong);
+    sender.join();
+    EXPECT_TRUE(wait_for(*first, *ticket, kPatience));
+  }
+}
+
 TEST(Loopback, CountsWhatItSends) {
   run_ranks(4, {}, [](Transport& transport) {
     check_all_reduce<float>(transport, kF32, 4000);
