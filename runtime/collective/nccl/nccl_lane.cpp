@@ -7,14 +7,67 @@
 
 namespace cinch::rt {
 
-// What a thread that opens a communicator leaves behind. Nothing can stop it: if nobody wants the
-// communicator any more, the thread gives it up.
+// What a thread works on that opens a communicator in a version that blocks. The lane may be gone
+// when it ends; what nobody wants any more is aborted.
 struct NcclLane::Opening {
   std::mutex mutex;
+  std::thread thread;
   bool is_over = false, is_unwanted = false;
   NcclComm comm = nullptr;
   Status status = Ok{};
+  GpuMemory greetings;  // a byte to all, and one from each
+
+  Status run(const NcclCalls& calls, const GpuDevice& device, const NcclUniqueId& id, int world,
+             int rank);
+  Status greet_all(const NcclCalls& calls, const GpuDevice& device, int world, int rank) const;
 };
+
+// Two ranks are connected by the first message between them, and wait in it for each other, however
+// long that takes: so it is sent here, before anybody else waits for anything.
+Status NcclLane::Opening::greet_all(const NcclCalls& calls, const GpuDevice& device, int world,
+                                    int rank) const {
+  const auto byte = [this](int index) {
+    const GpuAddress address = greetings.address() + static_cast<GpuAddress>(index);
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  };
+  GpuStream stream = nullptr;
+  GpuCode made = device.driver().stream_create(&stream, kGpuStreamNonBlocking);
+  if (made != kGpuSuccess) return device.status(made, "making a stream for NCCL");
+  NcclCode code = calls.group_start();
+  for (int peer = 0; peer < world && code == kNcclSuccess; ++peer) {
+    if (peer == rank) continue;
+    code = calls.send(byte(world), 1, NcclType::Uint8, peer, comm, stream);
+    if (code != kNcclSuccess) break;
+    code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, comm, stream);
+  }
+  const NcclCode ended = calls.group_end();
+  if (code == kNcclSuccess) code = ended;
+  made = device.driver().stream_synchronize(stream);
+  device.driver().stream_destroy(stream);
+  if (code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
+  }
+  return device.status(made, "connecting ranks");
+}
+
+Status NcclLane::Opening::run(const NcclCalls& calls, const GpuDevice& device,
+                              const NcclUniqueId& id, int world, int rank) {
+  const GpuDevice::Scope scope(device);
+  NcclComm made = nullptr;
+  const NcclCode code = calls.init_rank(&made, world, id, rank);
+  if (code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
+  }
+  {
+    const std::lock_guard lock(mutex);
+    if (is_unwanted) {
+      calls.abort(made);
+      return Ok{};
+    }
+    comm = made;  // abort stops the rest
+  }
+  return world == 1 ? Status(Ok{}) : greet_all(calls, device, world, rank);
+}
 
 Status NcclLane::make_stream() {
   return device_->status(device_->driver().stream_create(&stream_, kGpuStreamNonBlocking),
@@ -44,21 +97,17 @@ Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t
 }
 
 Status NcclLane::open_on_a_thread(const NcclUniqueId& id, int world, int rank) {
+  auto greetings = GpuMemory::allocate(device_, static_cast<std::size_t>(world) + 1);
+  if (!greetings) return tl::unexpected<Error>(greetings.error());
   opening_ = std::make_shared<Opening>();
-  std::thread([opening = opening_, device = device_, &calls = calls_, id, world, rank] {
-    const GpuDevice::Scope scope(*device);
-    NcclComm made = nullptr;
-    const NcclCode code = calls.init_rank(&made, world, id, rank);
-    const std::lock_guard lock(opening->mutex);
-    opening->is_over = true;
-    opening->comm = made;
-    if (code != kNcclSuccess) {
-      opening->status =
-          tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
-    } else if (opening->is_unwanted) {
-      calls.abort(made);
-    }
-  }).detach();
+  opening_->greetings = std::move(*greetings);
+  opening_->thread =
+      std::thread([opening = opening_, device = device_, &calls = calls_, id, world, rank] {
+        Status status = opening->run(calls, *device, id, world, rank);
+        const std::lock_guard lock(opening->mutex);
+        opening->status = std::move(status);
+        opening->is_over = true;
+      });
   return Ok{};
 }
 
@@ -69,13 +118,14 @@ Status NcclLane::lend(NcclComm comm) {
 }
 
 Result<bool> NcclLane::is_idle() {
-  if (opening_ != nullptr) {
-    const std::shared_ptr<Opening> opening = opening_;
-    const std::lock_guard lock(opening->mutex);
-    if (!opening->is_over) return false;
-    opening_ = nullptr;
-    if (!opening->status) return tl::unexpected<Error>(opening->status.error());
-    comm_ = opening->comm;
+  if (opening_ != nullptr && opening_->thread.joinable()) {
+    {
+      const std::lock_guard lock(opening_->mutex);
+      if (!opening_->is_over) return false;
+    }
+    opening_->thread.join();
+    comm_ = opening_->comm;
+    if (!opening_->status) return tl::unexpected<Error>(opening_->status.error());
   }
   NcclCode state = kNcclSuccess;
   NcclCode code = calls_.async_error(comm_, &state);
@@ -88,12 +138,12 @@ Result<bool> NcclLane::is_idle() {
 }
 
 void NcclLane::abort() {
-  if (opening_ != nullptr) {
+  if (opening_ != nullptr && opening_->thread.joinable()) {
     const std::lock_guard lock(opening_->mutex);
     opening_->is_unwanted = true;
-    if (opening_->is_over && opening_->status) comm_ = opening_->comm;
+    comm_ = opening_->comm;
+    opening_->thread.detach();
   }
-  opening_ = nullptr;
   if (is_lent_) return;
   if (comm_ != nullptr) calls_.abort(std::exchange(comm_, nullptr));
   if (stream_ != nullptr) device_->driver().stream_synchronize(stream_);

@@ -51,7 +51,7 @@ class NcclLane {
 
   const NcclCalls& calls_;
   std::shared_ptr<const GpuDevice> device_;
-  std::shared_ptr<Opening> opening_;  // of versions whose opening blocks
+  std::shared_ptr<Opening> opening_;  // of versions that block; kept for its memory
   NcclComm comm_ = nullptr;
   GpuStream stream_ = nullptr;
   bool is_lent_ = false, is_open_ = false;

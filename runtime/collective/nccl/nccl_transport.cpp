@@ -339,8 +339,9 @@ void NcclTransport::give_up_lanes() {
 
 void NcclTransport::abandon(const Error& why) {
   const GpuDevice::Scope scope(*device_);
-  if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
-  if (options_.neighbours != nullptr) options_.neighbours->tell(*fault_);
+  const Error given_up{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
+  if (!fault_) fault_ = given_up;
+  if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
   give_up_lanes();
 }
 

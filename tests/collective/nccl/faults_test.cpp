@@ -34,17 +34,44 @@ class NcclFaults : public ::testing::TestWithParam<const char*> {
       check_all_reduce<float>(transport, kF32, 1000);
     });
   }
-  // The errors by rank of an all-reduce and messages; empty: none.
+  // The errors by rank of two all-reduces; empty: none.
   std::vector<std::string> errors_of_ranks(std::chrono::milliseconds timeout,
                                            const NcclOptions& options = {}) {
     std::vector<std::string> errors(3);
     run_nccl_ranks(
         library, 3,
         [&](Transport& transport) {
-          const Status status = reduce(transport, timeout);
+          Status status = reduce(transport, timeout);
+          if (status) status = reduce(transport, timeout);
           if (!status) errors[transport.rank()] = status.error().message;
         },
         options);
+    return errors;
+  }
+  // Plants a fault in an exchange of three ranks (0: that of the ids). Versions that block connect
+  // all ranks before, by a message to and from each.
+  void plant_in_exchange(int rank, int fault, std::uint64_t number) {
+    library.plant(rank, fault, number + (is_old() ? 4 : 0));
+  }
+  bool is_old() const { return GetParam() == std::string("nccl_double_old"); }
+  // Of opening a world of two where rank 0 does something wrong.
+  std::vector<Error> errors_of_opening() {
+    const auto id = make_nccl_id(library.file);
+    std::vector<Error> errors(2);
+    std::vector<std::thread> threads;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        NcclOptions options;
+        options.library = library.file;
+        options.device = library.device(rank);
+        options.timeout = kShort;
+        const auto opened = open_nccl_transport(*id, rank, 2, options);
+        ASSERT_FALSE(opened);
+        errors[rank] = opened.error();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(library.wrong_uses(), "");
     return errors;
   }
   const NcclDouble& library = NcclDouble::open(GetParam());
@@ -56,6 +83,7 @@ TEST_P(NcclFaults, ARankThatGivesUpIsNamedToItsNeighbours) {
   run_nccl_ranks(
       library, 3,
       [](Transport& transport) {
+        ASSERT_TRUE(reduce(transport, kPatience));  // all have opened by then
         if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
         const Status status = reduce(transport, kPatience);
         ASSERT_FALSE(status);
@@ -103,7 +131,7 @@ TEST_P(NcclFaults, DifferentSizesEndInTime) {
 }
 
 TEST_P(NcclFaults, ACallThatFailsIsTold) {
-  library.plant(1, kDoubleFails, 1);  // behind the one of the ids
+  plant_in_exchange(1, kDoubleFails, 1);
   const auto errors = errors_of_ranks(kShort);
   EXPECT_EQ(errors[1].find("NCCL, exchanging: unhandled system error"), 0u) << errors[1];
   EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
@@ -111,53 +139,50 @@ TEST_P(NcclFaults, ACallThatFailsIsTold) {
 }
 
 TEST_P(NcclFaults, ACallThatFailsIsToldToNeighbours) {
-  library.plant(1, kDoubleFails, 1);
+  plant_in_exchange(1, kDoubleFails, 2);  // all have opened by then
   NcclOptions options;
   options.neighbours = std::make_shared<NcclNeighbours>();
-  for (const std::string& error : errors_of_ranks(kPatience, options)) {
-    EXPECT_NE(error.find("NCCL, exchanging: unhandled system error"), std::string::npos) << error;
+  const auto errors = errors_of_ranks(kPatience, options);
+  EXPECT_EQ(errors[1].find("NCCL, exchanging: unhandled system error"), 0u) << errors[1];
+  for (const std::size_t other : {0, 2}) {
+    EXPECT_EQ(errors[other].find("rank 1 gave up: NCCL, exchanging: unhandled system error"), 0u)
+        << errors[other];
   }
 }
 
 TEST_P(NcclFaults, AnErrorOfTheCommunicatorIsTold) {
-  library.plant(2, kDoubleFailsLater, 1);
+  plant_in_exchange(2, kDoubleFailsLater, 1);
   const auto errors = errors_of_ranks(kShort);
   EXPECT_EQ(errors[2].find("NCCL, exchanging: remote process exited"), 0u) << errors[2];
   EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
 }
 
 TEST_P(NcclFaults, ACallThatHangsEndsInTime) {
-  library.plant(0, kDoubleHangs, 1);
+  plant_in_exchange(0, kDoubleHangs, 1);
   for (const std::string& error : errors_of_ranks(kShort)) {
     EXPECT_EQ(error, "no end of an exchange within 300 ms");
   }
 }
 
 TEST_P(NcclFaults, ALateCallIsWaitedFor) {
-  library.plant(0, kDoubleLate, 1);
+  plant_in_exchange(0, kDoubleLate, 1);
   for (const std::string& error : errors_of_ranks(kPatience)) EXPECT_EQ(error, "");
 }
 
-TEST_P(NcclFaults, OpeningFailsWhereItsExchangeFails) {
+TEST_P(NcclFaults, OpeningFailsWhereItsCallsFail) {
   library.plant(0, kDoubleFails, 0);
-  const auto id = make_nccl_id(library.file);
-  std::vector<std::string> errors(2);
-  std::vector<std::thread> threads;
-  for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    threads.emplace_back([&, rank] {
-      NcclOptions options;
-      options.library = library.file;
-      options.device = library.device(rank);
-      options.timeout = kShort;
-      const auto opened = open_nccl_transport(*id, rank, 2, options);
-      ASSERT_FALSE(opened);
-      errors[rank] = opened.error().message;
-    });
+  const auto errors = errors_of_opening();
+  EXPECT_EQ(errors[0].kind, ErrorKind::Device);
+  EXPECT_NE(errors[0].message.find("unhandled system error"), std::string::npos)
+      << errors[0].message;
+  EXPECT_EQ(errors[1].kind, ErrorKind::Cancelled) << errors[1].message;
+}
+
+TEST_P(NcclFaults, OpeningEndsInTimeWhereItsCallsHang) {
+  library.plant(0, kDoubleHangs, 0);
+  for (const Error& error : errors_of_opening()) {
+    EXPECT_EQ(error.kind, ErrorKind::Cancelled) << error.message;
   }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(errors[0].find("NCCL, exchanging: unhandled system error"), 0u) << errors[0];
-  EXPECT_EQ(errors[1], "no end of an exchange within 300 ms");
-  EXPECT_EQ(library.wrong_uses(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Nccl, NcclFaults, ::testing::Values("nccl_double", "nccl_double_old"),

@@ -159,6 +159,12 @@ NcclCode end_group() {
     comm->group_thread = {};
     comm->launch = std::move(launch);
     if (comm->blocks) {
+      const std::shared_ptr<Work> work = comm->work;
+      const std::vector<Call> calls = comm->launch.calls;
+      if (!work->world->connect(comm->rank, calls, work->has_given_up)) {
+        result = refused(cinch::rt::kNcclInternalError, "aborted");  // the communicator is gone
+        continue;
+      }
       put_on_stream(comm);
     } else {
       comm->num_looks = kLooks;

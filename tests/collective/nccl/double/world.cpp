@@ -216,6 +216,20 @@ std::shared_ptr<World::Meeting> World::come(int rank, const Call& call) {
   return held;
 }
 
+bool World::connect(int rank, const std::vector<Call>& calls, const bool& has_given_up) {
+  std::unique_lock lock(mutex_);
+  for (const Call& call : calls) {
+    if (call.is_message()) wanted_connections_.emplace(rank, call.peer);
+  }
+  moved_.notify_all();
+  moved_.wait(lock, [&] {
+    return has_given_up || std::ranges::all_of(calls, [&](const Call& call) {
+             return !call.is_message() || wanted_connections_.contains({call.peer, rank});
+           });
+  });
+  return !has_given_up;
+}
+
 void World::run(int rank, const std::vector<Call>& calls, const bool& has_given_up) {
   for (const Call& call : calls) {
     if (call.fault == kDoubleLate) std::this_thread::sleep_for(std::chrono::milliseconds(50));

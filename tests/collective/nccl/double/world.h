@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -47,6 +48,10 @@ class World {
   bool is_broken() const;
   void wait_until_complete() const;
 
+  /// As NCCL connects ranks by the first message between them: returns when all peers want that,
+  /// too, or the rank has given up. False: it has.
+  bool connect(int rank, const std::vector<Call>& calls, const bool& has_given_up);
+
   /// Meets the other ranks in all calls, which are those of one group. Returns when all are done,
   /// or the rank has given up.
   void run(int rank, const std::vector<Call>& calls, const bool& has_given_up);
@@ -67,7 +72,8 @@ class World {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable moved_;
-  std::vector<int> devices_;  // by rank; -1: has not joined
+  std::vector<int> devices_;                          // by rank; -1: has not joined
+  std::set<std::pair<int, int>> wanted_connections_;  // by rank and peer
   bool is_broken_ = false;
   std::map<Key, std::shared_ptr<Meeting>> meetings_;
   std::map<std::tuple<int, int, int>, std::uint64_t> numbers_;  // by rank and way
