@@ -475,7 +475,8 @@ void add_sync(Registry& registry) {
   add_execution(command, options->execution);
   command
       ->add_option("--input", options->inputs,
-                   "a gradient for each rank, or one name in which %r is the rank")
+                   "a gradient, or a folder of them, for each rank, or one name in which %r is the "
+                   "rank")
       ->required()
       ->type_name("G.npy");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
@@ -496,6 +497,16 @@ void add_sync(Registry& registry) {
                    "repeats the gradient up to this many bytes")
       ->check(at_least(0))
       ->type_name("BYTES");
+  command
+      ->add_option("--policy", options->policy,
+                   "rules that say which tensor is compressed by which program")
+      ->type_name("POLICY.json");
+  command
+      ->add_option("--state-in", options->state_in,
+                   "states to start from, of all ranks: %r in the name is the rank")
+      ->type_name("FILE");
+  command->add_option("--state-out", options->state_out, "where each rank leaves its states")
+      ->type_name("FILE");
   command->add_option("--output", options->output, "keeps the update of the last step")
       ->type_name("X.npy");
   command->add_option("--trace", options->trace, "writes a timeline of the last step for Perfetto")

@@ -147,7 +147,8 @@ struct SyncCommandOptions : TransportOptions {
   std::string lengths = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
-  std::string output, trace, save_plan, probe;
+  std::string output, trace, save_plan, probe, policy;
+  std::string state_in, state_out;  // "%r" stands for the rank
   bool explain = false, json = false;
 };
 

@@ -2,84 +2,46 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "compiler/driver/commands.h"
-#include "compiler/driver/front_end.h"
-#include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/plan_choice.h"
 #include "compiler/driver/rank_threads.h"
 #include "compiler/driver/sync_rank.h"
+#include "compiler/driver/sync_report.h"
+#include "compiler/driver/sync_tensors.h"
 #include "compiler/driver/target.h"
-#include "compiler/service/compile.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
-#include "runtime/session/parameters.h"
 
 namespace cinch::driver {
 
 namespace {
 
 using nlohmann::json;
-using Program = std::shared_ptr<const rt::LoadedProgram>;
-
-// What stands for no program: gradients travel as they are.
-constexpr const char* kNoProgram = "none";
-
-Program load_program(const SyncCommandOptions& options) {
-  if (options.program.program == kNoProgram) return nullptr;
-  FrontEnd front_end;
-  std::optional<rt::ProgramImage> image = find_image(options.program, options.execution);
-  if (!image) {
-    const codegen::Target target = find_target(options.execution, true);
-    return value_or_throw(
-        rt::LoadedProgram::load(service::make_program_image(front_end, options.program, target)));
-  }
-  for (const sema::Binding& binding : service::parse_bindings(options.program.bindings)) {
-    rt::ParameterValues values(image->info);
-    value_or_throw(values.set(binding.name, binding.value), "--set");
-    std::ranges::find(image->info.params, binding.name, &rt::ParamInfo::name)->default_value =
-        binding.value;
-  }
-  return value_or_throw(rt::LoadedProgram::load(std::move(*image)));
-}
-
-std::string input_of(const SyncCommandOptions& options, std::uint32_t rank) {
-  if (options.inputs.size() > 1) return options.inputs.at(rank);
-  std::string name = options.inputs[0];
-  for (auto at = name.find("%r"); at != std::string::npos; at = name.find("%r", at)) {
-    name.replace(at, 2, std::to_string(rank));
-  }
-  return name;
-}
-
-rt::NpyArray read_input(const SyncCommandOptions& options, std::uint32_t rank) {
-  rt::NpyArray array = read_gradient(input_of(options, rank), options.dtype);
-  return options.repeat_to_bytes > 0 ? repeat_to(array, options.repeat_to_bytes) : array;
-}
-
 rt::LengthPolicy length_policy(const std::string& name) {
   return name == "padded"      ? rt::LengthPolicy::Padded
          : name == "exchanged" ? rt::LengthPolicy::Exchanged
                                : rt::LengthPolicy::Auto;
 }
 
-rt::PlanRequest make_request(const SyncCommandOptions& options, const Program& program, Shape shape,
+rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubject& subject,
                              std::uint32_t world) {
   rt::PlanRequest request;
-  if (program != nullptr) request.codecs = {rt::codec_facts(program, world, options.step)};
+  for (const Program& program : subject.programs) {
+    request.codecs.push_back(rt::codec_facts(program, world, options.step));
+  }
   request.plan = options.plan;
   request.world = world;
-  request.tensors = {{"gradient", shape.rows, shape.cols, program == nullptr ? rt::kDense : 0}};
+  request.tensors = subject.tensors;
   request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
   request.lengths = length_policy(options.lengths);
   request.servers = options.servers;
@@ -87,80 +49,24 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const Program& p
   return request;
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
-  json list = json::array();
-  for (const rt::Phase& phase : rt::phases_of(plan, times)) {
-    list.push_back({{"phase", phase.name},
-                    {"ms", phase.seconds * 1e3},
-                    {"sent_bytes", phase.sent_bytes},
-                    {"tasks", phase.num_tasks}});
-  }
-  return list;
-}
-
-json report_of(const SyncCommandOptions& options, const rt::Plan& plan, const SyncReport& report) {
-  const double error = report.relative_error;
-  return {{"compressor", options.program.program},
-          {"plan", plan.name},
-          {"transport", options.transport},
-          {"ranks", plan.world()},
-          {"elements", report.update.size()},
-          {"steps", report.step_ms.size()},
-          {"step_ms", median(report.step_ms)},
-          {"all_step_ms", report.step_ms},
-          {"bytes_sent", *std::ranges::max_element(report.sent_bytes)},
-          {"relative_error", std::isfinite(error) ? json(error) : json()},
-          {"same_bits", report.same_bits},
-          {"phases", phases_json(plan.ranks[0], report.times[0])}};
-}
-
-void print_report(const json& r) {
-  fmt::print("{} by {} over {}, {} ranks, {} elements, {} steps\n",
-             r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
-             r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),
-             r["elements"].get<std::size_t>(), r["steps"].get<std::size_t>());
-  if (r.contains("auto"))
-    fmt::print("auto            {}\n", r["auto"]["reason"].get<std::string>());
-  fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
-             r["step_ms"].get<double>());
-  fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
-  if (r["relative_error"].is_number()) {
-    fmt::print("relative error  {:.4g} (to the mean, last step)\n",
-               r["relative_error"].get<double>());
-  }
-  fmt::print("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
-  fmt::print("phases of rank 0 in the last step (they overlap)\n");
-  for (const json& phase : r["phases"]) {
-    fmt::print("  {:<14} {:>5} tasks {:>10.3f} ms {:>14} bytes sent\n",
-               phase["phase"].get<std::string>(), phase["tasks"].get<std::uint64_t>(),
-               phase["ms"].get<double>(), phase["sent_bytes"].get<std::uint64_t>());
-  }
-}
-
 class SyncCommand {
  public:
-  explicit SyncCommand(const SyncCommandOptions& options)
-      : options_(options), program_(load_program(options)) {}
+  explicit SyncCommand(const SyncCommandOptions& options) : options_(options) {}
 
   ExitCode run_on_loopback() {
     const std::uint32_t world = asked_ranks();
-    const std::vector<rt::NpyArray> gradients = read_all(world);
+    const std::vector<RankTensors> gradients = read_all(world);
     prepare(gradients[0], world,
             [this](const ChoiceSubject& subject) { return choose_on_loopback(options_, subject); });
     if (options_.explain) return explain();
-    return report(run_threads(gradients));
+    return report(run_threads(gradients), gradients[0]);
   }
 
   // Ranks are threads, each with a GPU.
   ExitCode run_on_nccl() {
     const NcclRanks ranks(options_, asked_ranks());
     const std::uint32_t world = ranks.world();
-    const std::vector<rt::NpyArray> gradients = read_all(world);
+    const std::vector<RankTensors> gradients = read_all(world);
     std::vector<std::unique_ptr<rt::Transport>> transports(world);
     run_on_rank_threads(world, [&](std::uint32_t r) { transports[r] = ranks.open(r); });
     prepare(gradients[0], world, [&](const ChoiceSubject& subject) {
@@ -175,11 +81,12 @@ class SyncCommand {
     run_on_rank_threads(world, [&](std::uint32_t r) {
       if (!options_.explain) {
         const std::uint32_t threads = threads_of_a_rank(world);
-        reports[r] = run_sync_rank(rank_options(threads), gradients[r], *transports[r]);
+        reports[r] =
+            run_sync_rank(rank_options(threads), views_of(subject_, gradients[r]), *transports[r]);
       }
       transports[r].reset();  // all at once: NCCL waits for the others
     });
-    return options_.explain ? explain() : report(reports[0]);
+    return options_.explain ? explain() : report(reports[0], gradients[0]);
   }
 
   // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
@@ -192,7 +99,7 @@ class SyncCommand {
                          fmt::format("{} ranks were launched, not {}", world, options_.ranks));
     }
     check_num_inputs(world);
-    const rt::NpyArray gradient = read_input(options_, transport->rank());
+    const RankTensors gradient = read_tensors(options_, transport->rank());
     const bool reports = transport->rank() == 0;
     prepare(
         gradient, world,
@@ -200,9 +107,9 @@ class SyncCommand {
         reports);
     if (options_.explain) return reports ? explain() : ExitCode::Done;
     const Cancellable scope;
-    SyncReport result =
-        run_sync_rank(rank_options(threads_of_a_rank(plan_->world())), gradient, *transport);
-    if (reports) return report(result);
+    SyncReport result = run_sync_rank(rank_options(threads_of_a_rank(plan_->world())),
+                                      views_of(subject_, gradient), *transport);
+    if (reports) return report(result, gradient);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
   }
@@ -219,12 +126,12 @@ class SyncCommand {
     return options_.ranks > 0 ? options_.ranks : is_counted ? num_inputs : 0;
   }
 
-  std::vector<rt::NpyArray> read_all(std::uint32_t world) const {
+  std::vector<RankTensors> read_all(std::uint32_t world) const {
     check_num_inputs(world);
-    std::vector<rt::NpyArray> gradients;
+    std::vector<RankTensors> gradients;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      gradients.push_back(read_input(options_, rank));
-      check_shape(gradients.front(), gradients.back(), input_of(options_, rank));
+      gradients.push_back(read_tensors(options_, rank));
+      check_same_tensors(gradients.front(), gradients.back(), input_of(options_, rank));
     }
     return gradients;
   }
@@ -235,28 +142,21 @@ class SyncCommand {
                        fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
   }
 
-  static void check_shape(const rt::NpyArray& first, const rt::NpyArray& other,
-                          const std::string& name) {
-    if (first.shape == other.shape) return;
-    throw CommandError(ExitCode::AtFault, name + ": another shape than the first rank's gradient");
-  }
-
   using Choose = std::function<ChosenPlan(const ChoiceSubject&)>;
 
-  void prepare(const rt::NpyArray& gradient, std::uint32_t world, const Choose& choose,
+  void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
-    const bool is_matrix = program_ != nullptr && program_->info().is_matrix;
-    rt::PlanRequest request =
-        make_request(options_, program_, shape_of(gradient, is_matrix), world);
+    subject_ = assign_programs(options_, tensors);
+    rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {
-      ChoiceSubject subject{std::move(request), {}, {view_of(gradient)}, threads_of_a_rank(world)};
-      if (program_ != nullptr) subject.programs = {program_};
+      const ChoiceSubject subject{std::move(request), subject_.programs,
+                                  views_of(subject_, tensors), threads_of_a_rank(world)};
       ChosenPlan chosen = choose(subject);
       request = std::move(chosen.request);
       choice_ = std::move(chosen.choice);
     }
     plan_ = std::make_shared<rt::Plan>(value_or_throw(rt::build_plan(request)));
-    shape_ = gradient.shape;
+    saved_ = read_saved_states(options_);
     if (writes && !options_.save_plan.empty())
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
@@ -264,12 +164,14 @@ class SyncCommand {
   SyncRankOptions rank_options(std::uint32_t threads) const {
     SyncRankOptions rank;
     rank.session.plan = plan_;
-    if (program_ != nullptr) rank.session.programs = {program_};
+    rank.session.programs = subject_.programs;
     rank.session.threads = threads;
     rank.session.seed = options_.seed;
     rank.session.timeout = timeout();
     rank.first_step = options_.step;
     rank.num_steps = options_.num_steps;
+    rank.saved_states = saved_;
+    rank.state_out = options_.state_out;
     return rank;
   }
 
@@ -279,7 +181,7 @@ class SyncCommand {
     return std::max(1U, std::thread::hardware_concurrency() / world);
   }
 
-  SyncReport run_threads(const std::vector<rt::NpyArray>& gradients) const {
+  SyncReport run_threads(const std::vector<RankTensors>& gradients) const {
     const Cancellable scope;
     const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
     rt::LoopbackWorld world(plan_->world(), shape);
@@ -287,7 +189,7 @@ class SyncCommand {
     std::vector<SyncReport> reports(plan_->world());
     run_on_rank_threads(plan_->world(), [&](std::uint32_t r) {
       const auto transport = world.transport(r);
-      reports[r] = run_sync_rank(rank, gradients[r], *transport);
+      reports[r] = run_sync_rank(rank, views_of(subject_, gradients[r]), *transport);
     });
     return std::move(reports[0]);
   }
@@ -304,11 +206,11 @@ class SyncCommand {
     return ExitCode::Done;
   }
 
-  ExitCode report(const SyncReport& report) const {
+  ExitCode report(const SyncReport& report, const RankTensors& tensors) const {
     if (report.was_stopped) end_if_interrupted();
-    if (!options_.output.empty()) write_gradient(options_.output, report.update, shape_);
+    if (!options_.output.empty()) write_updates(options_.output, subject_, tensors, report.updates);
     if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
-    json written = report_of(options_, *plan_, report);
+    json written = report_of(options_, subject_, *plan_, report);
     if (choice_) written["auto"] = choice_json(*choice_);
     if (options_.json) {
       fmt::print("{}\n", written.dump());
@@ -320,10 +222,10 @@ class SyncCommand {
   }
 
   const SyncCommandOptions& options_;
-  Program program_;
+  SyncSubject subject_;
   std::shared_ptr<const rt::Plan> plan_;
-  std::optional<rt::PlanChoice> choice_;  // of plan auto
-  std::vector<std::int64_t> shape_;
+  std::optional<rt::PlanChoice> choice_;          // of plan auto
+  std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
 };
 
 }  // namespace

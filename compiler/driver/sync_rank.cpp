@@ -7,6 +7,8 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/sync_tensors.h"
 #include "runtime/core/hash.h"
 
 namespace cinch::driver {
@@ -15,20 +17,31 @@ namespace {
 
 class SyncRank {
  public:
-  SyncRank(const SyncRankOptions& options, const rt::NpyArray& gradient, rt::Transport& transport)
+  SyncRank(const SyncRankOptions& options, const std::vector<rt::ConstTensorView>& gradients,
+           rt::Transport& transport)
       : options_(options),
-        gradient_(view_of(gradient)),
+        gradients_(gradients),
         transport_(transport),
         session_(value_or_throw(rt::SyncSession::open(options.session, transport))) {
-    report_.update.resize(static_cast<std::size_t>(gradient_.num_elems));
+    for (const rt::ConstTensorView& gradient : gradients) {
+      report_.updates.emplace_back(static_cast<std::size_t>(gradient.num_elems));
+    }
+    updates_.assign(report_.updates.begin(), report_.updates.end());
   }
 
   SyncReport run() {
+    if (!options_.saved_states.empty()) {
+      report_.restored = value_or_throw(session_->restore_states(options_.saved_states));
+    }
     for (std::uint64_t i = 0; i < options_.num_steps && !report_.was_stopped; ++i) {
       take_step(options_.first_step + i);
     }
+    if (!options_.state_out.empty()) {
+      write_file(of_rank(options_.state_out, transport_.rank()),
+                 value_or_throw(session_->save_states()));
+    }
     share_times();
-    report_.relative_error = distance(mean(), report_.update).relative_error;
+    report_.relative_error = distance(mean(), joined(updates_)).relative_error;
     return std::move(report_);
   }
 
@@ -36,14 +49,15 @@ class SyncRank {
   void take_step(std::uint64_t step) {
     if (*Cancellable::flag()) session_->ask_to_stop();
     const std::uint64_t before = transport_.sent_bytes();
-    const rt::TensorView update(report_.update);
-    value_or_throw(session_->step({&gradient_, 1}, {&update, 1}, step));
+    value_or_throw(session_->step(gradients_, updates_, step));
     sent_bytes_ = transport_.sent_bytes() - before;
     report_.was_stopped = session_->is_asked_to_stop();
     const rt::TaskTimes& times = session_->times();
-    const std::span<const float> values(report_.update);
     // A digest in halves, which doubles hold exactly.
-    const std::uint64_t digest = hash64(values.data(), values.size_bytes());
+    std::uint64_t digest = 0;
+    for (const auto& update : report_.updates) {
+      digest = hash64(update.data(), 4 * update.size(), digest);
+    }
     const double own[3] = {(times.end - times.begin) * 1e3, static_cast<double>(digest >> 32),
                            static_cast<double>(digest & 0xffffffffU)};
     const std::vector<double> all = gather(own);
@@ -107,9 +121,20 @@ class SyncRank {
     }
   }
 
+  // All elements of all tensors.
+  template <typename Views>
+  static std::vector<float> joined(const Views& tensors) {
+    std::vector<float> all;
+    for (const auto& tensor : tensors) {
+      const std::vector<float> values = to_f32({tensor.data, tensor.dtype, tensor.num_elems});
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
   // The exact mean, as near as f32 comes to it.
   std::vector<float> mean() {
-    std::vector<float> sum = to_f32(gradient_);
+    std::vector<float> sum = joined(gradients_);
     rt::Exchange exchange{rt::ExchangeKind::AllReduce};
     exchange.reduction = rt::RankReduction::Mean;
     exchange.input = {reinterpret_cast<const std::uint8_t*>(sum.data()), 4 * sum.size()};
@@ -119,18 +144,20 @@ class SyncRank {
   }
 
   const SyncRankOptions& options_;
-  rt::ConstTensorView gradient_;
+  const std::vector<rt::ConstTensorView>& gradients_;
   rt::Transport& transport_;
   std::unique_ptr<rt::SyncSession> session_;
   std::uint64_t sent_bytes_ = 0;
   SyncReport report_;
+  std::vector<rt::TensorView> updates_;  // the report's
 };
 
 }  // namespace
 
-SyncReport run_sync_rank(const SyncRankOptions& options, const rt::NpyArray& gradient,
+SyncReport run_sync_rank(const SyncRankOptions& options,
+                         const std::vector<rt::ConstTensorView>& gradients,
                          rt::Transport& transport) {
-  return SyncRank(options, gradient, transport).run();
+  return SyncRank(options, gradients, transport).run();
 }
 
 }  // namespace cinch::driver

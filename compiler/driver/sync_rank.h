@@ -1,11 +1,12 @@
 // One rank of `cinch sync`, over any transport: all ranks run this and learn the same of each
 // other.
 #pragma once
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/payload/npy.h"
+#include "runtime/session/tensor_view.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::driver {
@@ -13,21 +14,25 @@ namespace cinch::driver {
 struct SyncRankOptions {
   rt::SyncOptions session;
   std::uint64_t first_step = 0, num_steps = 1;
+  std::vector<std::vector<std::uint8_t>> saved_states;  // to start from, of all ranks; may be none
+  std::string state_out;  // a file for each rank's states after the last step; "%r" is the rank
 };
 
 // What a rank knows when all is over; besides its own update the same on all ranks.
 struct SyncReport {
-  std::vector<float> update;              // of the last step
-  std::vector<double> step_ms;            // by step: of the rank that took longest
-  std::vector<rt::TaskTimes> times;       // by rank, of the last step
-  std::vector<std::uint64_t> sent_bytes;  // by rank, of the last step
-  double relative_error = 0;              // ‖mean - update‖ / ‖mean‖ of the last step
-  bool same_bits = true;                  // of the updates of all steps
-  bool was_stopped = false;               // some rank got a signal
+  std::vector<std::vector<float>> updates;    // by tensor, of the last step
+  std::vector<double> step_ms;                // by step: of the rank that took longest
+  std::vector<rt::TaskTimes> times;           // by rank, of the last step
+  std::vector<std::uint64_t> sent_bytes;      // by rank, of the last step
+  double relative_error = 0;                  // ‖mean - update‖ / ‖mean‖ of the last step
+  bool same_bits = true;                      // of the updates of all steps
+  bool was_stopped = false;                   // some rank got a signal
+  std::optional<rt::RestoreReport> restored;  // of this rank's states
 };
 
-// Takes all steps with the same gradient. Throws CommandError.
-SyncReport run_sync_rank(const SyncRankOptions& options, const rt::NpyArray& gradient,
+// Takes all steps with the same gradients, by tensor of the plan. Throws CommandError.
+SyncReport run_sync_rank(const SyncRankOptions& options,
+                         const std::vector<rt::ConstTensorView>& gradients,
                          rt::Transport& transport);
 
 }  // namespace cinch::driver

@@ -1,0 +1,188 @@
+// Bodies of sync_tensors.h.
+#include "compiler/driver/sync_tensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compiler/driver/exit_code.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/gradient_file.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
+#include "runtime/planner/policy.h"
+#include "runtime/session/parameters.h"
+
+namespace cinch::driver {
+
+namespace {
+
+// What stands for no program: gradients travel as they are.
+constexpr const char* kNoProgram = "none";
+
+Program load_program(const ProgramOptions& of, const ExecutionOptions& execution) {
+  FrontEnd front_end;
+  std::optional<rt::ProgramImage> image = find_image(of, execution);
+  if (!image) {
+    const codegen::Target target = find_target(execution, true);
+    return value_or_throw(
+        rt::LoadedProgram::load(service::make_program_image(front_end, of, target)));
+  }
+  for (const sema::Binding& binding : service::parse_bindings(of.bindings)) {
+    rt::ParameterValues values(image->info);
+    value_or_throw(values.set(binding.name, binding.value), "--set");
+    std::ranges::find(image->info.params, binding.name, &rt::ParamInfo::name)->default_value =
+        binding.value;
+  }
+  return value_or_throw(rt::LoadedProgram::load(std::move(*image)));
+}
+
+rt::Policy policy_of(const SyncCommandOptions& options, bool is_folder) {
+  if (!options.policy.empty()) {
+    const std::vector<std::uint8_t> file = read_binary_file(options.policy);
+    return value_or_throw(
+        rt::parse_policy({reinterpret_cast<const char*>(file.data()), file.size()}),
+        options.policy);
+  }
+  return is_folder ? rt::usual_policy() : rt::Policy{{rt::PolicyRule{}}};
+}
+
+// Of a rule that names none, the command's program with the command's values.
+ProgramOptions program_of(const SyncCommandOptions& options, const rt::PolicyCodec& codec) {
+  ProgramOptions program = options.program;
+  if (!codec.program.empty()) {
+    program.program = codec.program;
+    program.bindings.clear();
+  }
+  for (const auto& [name, value] : codec.values) {
+    program.bindings.push_back(fmt::format("{}={}", name, value));
+  }
+  return program;
+}
+
+rt::NpyArray read_array(const SyncCommandOptions& options, const std::string& path) {
+  rt::NpyArray array = read_gradient(path, options.dtype);
+  return options.repeat_to_bytes > 0 ? repeat_to(array, options.repeat_to_bytes) : array;
+}
+
+RankTensors read_folder(const SyncCommandOptions& options, const std::string& folder) {
+  if (options.repeat_to_bytes > 0) {
+    throw CommandError(ExitCode::Usage, "--repeat-to takes a single gradient, not a folder");
+  }
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator next(folder, error), end; !error && next != end;
+       next.increment(error)) {
+    if (next->path().extension() == ".npy") files.push_back(next->path());
+  }
+  if (error) throw CommandError(ExitCode::AtFault, folder + ": " + error.message());
+  if (files.empty()) throw CommandError(ExitCode::AtFault, folder + ": no .npy files in it");
+  std::ranges::sort(files);
+  RankTensors tensors;
+  tensors.is_folder = true;
+  for (const std::filesystem::path& file : files) {
+    tensors.names.push_back(file.stem().string());
+    tensors.arrays.push_back(read_array(options, file.string()));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::string of_rank(std::string name, std::uint32_t rank) {
+  for (auto at = name.find("%r"); at != std::string::npos; at = name.find("%r", at)) {
+    name.replace(at, 2, std::to_string(rank));
+  }
+  return name;
+}
+
+std::string input_of(const SyncCommandOptions& options, std::uint32_t rank) {
+  return options.inputs.size() > 1 ? options.inputs.at(rank) : of_rank(options.inputs[0], rank);
+}
+
+RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) {
+  const std::string input = input_of(options, rank);
+  std::error_code ignored;  // what cannot be looked at cannot be read, which is told of below
+  if (std::filesystem::is_directory(input, ignored)) return read_folder(options, input);
+  RankTensors tensors;
+  tensors.names = {"gradient"};
+  tensors.arrays.push_back(read_array(options, input));
+  return tensors;
+}
+
+void check_same_tensors(const RankTensors& first, const RankTensors& other,
+                        const std::string& name) {
+  if (first.names != other.names) {
+    throw CommandError(ExitCode::AtFault, name + ": other tensors than the first rank has");
+  }
+  for (std::size_t i = 0; i < first.arrays.size(); ++i) {
+    if (first.arrays[i].shape == other.arrays[i].shape) continue;
+    throw CommandError(ExitCode::AtFault, fmt::format("{}: another shape than the first rank's {}",
+                                                      name, first.names[i]));
+  }
+}
+
+SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors& tensors) {
+  std::vector<rt::PolicyTensor> named;
+  named.reserve(tensors.names.size());
+  for (std::size_t i = 0; i < tensors.names.size(); ++i) {
+    named.push_back({tensors.names[i], tensors.arrays[i].shape});
+  }
+  const rt::PolicyResult result = rt::apply_policy(policy_of(options, tensors.is_folder), named);
+  SyncSubject subject;
+  subject.off = result.off;
+  std::vector<std::uint32_t> codecs;
+  for (const rt::PolicyCodec& codec : result.codecs) {
+    const ProgramOptions program = program_of(options, codec);
+    const bool is_exact = program.program == kNoProgram;
+    codecs.push_back(is_exact ? rt::kDense : static_cast<std::uint32_t>(subject.programs.size()));
+    if (!is_exact) subject.programs.push_back(load_program(program, options.execution));
+  }
+  for (const rt::PolicyResult::Sent& sent : result.sent) {
+    const std::uint32_t codec = sent.codec == rt::kDense ? rt::kDense : codecs[sent.codec];
+    const Shape shape = shape_of(tensors.arrays[sent.tensor], true);
+    subject.tensors.push_back(
+        {tensors.names[sent.tensor], shape.rows, shape.cols, codec, sent.priority});
+    subject.sent.push_back(sent.tensor);
+  }
+  return subject;
+}
+
+void write_updates(const std::string& path, const SyncSubject& subject, const RankTensors& tensors,
+                   const std::vector<std::vector<float>>& updates) {
+  if (!tensors.is_folder) {
+    return write_gradient(path, updates.at(0), tensors.arrays[0].shape);
+  }
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw CommandError(ExitCode::AtFault, path + ": " + error.message());
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    const std::uint32_t tensor = subject.sent[i];
+    write_gradient(path + "/" + tensors.names[tensor] + ".npy", updates[i],
+                   tensors.arrays[tensor].shape);
+  }
+}
+
+std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options) {
+  std::vector<std::vector<std::uint8_t>> saved;
+  if (options.state_in.empty()) return saved;
+  const bool has_ranks = options.state_in.find("%r") != std::string::npos;
+  for (std::uint32_t rank = 0; rank == 0 || has_ranks; ++rank) {
+    const std::string name = of_rank(options.state_in, rank);
+    std::error_code ignored;
+    if (rank > 0 && !std::filesystem::exists(name, ignored)) break;
+    saved.push_back(read_binary_file(name));
+  }
+  return saved;
+}
+
+std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors) {
+  std::vector<rt::ConstTensorView> views;
+  views.reserve(subject.sent.size());
+  for (const std::uint32_t tensor : subject.sent) views.push_back(view_of(tensors.arrays[tensor]));
+  return views;
+}
+
+}  // namespace cinch::driver

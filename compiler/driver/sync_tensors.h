@@ -1,0 +1,59 @@
+// What `cinch sync` synchronises: the tensors of a rank, and which program compresses which.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "runtime/payload/npy.h"
+#include "runtime/plan/plan.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/session/tensor_view.h"
+
+namespace cinch::driver {
+
+using Program = std::shared_ptr<const rt::LoadedProgram>;
+
+// A file, or all .npy files of a folder in the order of their names.
+struct RankTensors {
+  std::vector<std::string> names;  // of files without .npy; of a single one "gradient"
+  std::vector<rt::NpyArray> arrays;
+  bool is_folder = false;
+};
+
+// The name with the rank in place of every "%r".
+std::string of_rank(std::string name, std::uint32_t rank);
+
+// The input of one rank: its own, or the one whose name has %r. Throws CommandError.
+std::string input_of(const SyncCommandOptions& options, std::uint32_t rank);
+RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank);
+// Throws CommandError where names or shapes differ; `name` is the other's.
+void check_same_tensors(const RankTensors& first, const RankTensors& other,
+                        const std::string& name);
+
+// By codec and by tensor of a plan.
+struct SyncSubject {
+  std::vector<Program> programs;
+  std::vector<rt::PlanTensor> tensors;
+  std::vector<std::uint32_t> sent;  // by tensor of the plan: which of the rank's
+  std::vector<std::uint32_t> off;   // of the rank's: those that are not synchronised
+};
+
+// By --policy; without one, a folder's tensors as usual, and a single gradient by the program. No
+// program ("none") leaves every tensor exact that no rule gives one. Throws CommandError.
+SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors& tensors);
+
+// Updates by tensor of the plan: to a file, or, of tensors from a folder, to files in one. Throws
+// CommandError.
+void write_updates(const std::string& path, const SyncSubject& subject, const RankTensors& tensors,
+                   const std::vector<std::vector<float>>& updates);
+
+// --state-in: what the ranks of an earlier run saved, as many as there are; without "%r" in its
+// name one. Empty where none is asked for. Throws CommandError.
+std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options);
+
+// A rank's tensors in the order of the plan.
+std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors);
+
+}  // namespace cinch::driver
