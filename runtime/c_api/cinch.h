@@ -405,8 +405,6 @@ CINCH_API cinch_status cinch_states_save_file(cinch_session* session, size_t ten
 CINCH_API cinch_status cinch_states_load_file(cinch_session* session, size_t tensor,
                                               const char* path, cinch_error* error);
 
-#undef CINCH_OF_INT
-
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */
 
 #ifdef __cplusplus

@@ -149,15 +149,7 @@ CallStatus save_states(const cinch_session* session, std::size_t tensor, void* d
                        std::size_t* size) {
   const auto bytes = states(session, tensor);
   if (!bytes) return tl::unexpected<CallError>(bytes.error());
-  if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
-  const std::size_t capacity = std::exchange(*size, bytes->size());
-  if (data == nullptr) return rt::Ok{};
-  if (capacity < bytes->size()) {
-    return fail(CINCH_INVALID_ARGUMENT, "states take " + std::to_string(bytes->size()) +
-                                            " bytes, there are " + std::to_string(capacity));
-  }
-  std::memcpy(data, bytes->data(), bytes->size());
-  return rt::Ok{};
+  return copy_out(*bytes, "states", data, size);
 }
 
 CallStatus save_states_file(const cinch_session* session, std::size_t tensor, const char* path) {

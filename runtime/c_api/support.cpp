@@ -84,4 +84,18 @@ cinch_status report(cinch_status status, std::string_view message, cinch_error* 
   return status;
 }
 
+CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void* data,
+                    std::size_t* size) {
+  if (size == nullptr) return fail(CINCH_INVALID_ARGUMENT, "size is null");
+  const std::size_t capacity = std::exchange(*size, bytes.size());
+  if (data == nullptr) return rt::Ok{};
+  if (capacity < bytes.size()) {
+    return fail(CINCH_INVALID_ARGUMENT, std::string(name) + " take " +
+                                            std::to_string(bytes.size()) + " bytes, there are " +
+                                            std::to_string(capacity));
+  }
+  if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
+  return rt::Ok{};
+}
+
 }  // namespace cinch::c_api

@@ -3,9 +3,11 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -85,6 +87,11 @@ CallStatus write_struct(T value, T* to, const char* name) {
   std::memcpy(to, &value, std::min(value.struct_size, sizeof value));
   return rt::Ok{};
 }
+
+/// Bytes to the caller's memory: `size` takes what there is and gives what is needed; with `data`
+/// null it only gives. Errors: INVALID_ARGUMENT (null, too small).
+CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void* data,
+                    std::size_t* size);
 
 /// Entry `index` of an array of structs of the caller's version.
 template <typename T>

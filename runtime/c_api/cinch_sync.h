@@ -1,0 +1,159 @@
+/* The C API of Cinch, for ranks: gradients of all ranks become the averaged update on every rank,
+ * by a plan, over a transport. What cinch.h says of ownership, errors, threads and versions holds
+ * here, too.
+ *
+ *   cinch_transport_of_mpi(NULL, &transport, &error);
+ *   cinch_sync_open(transport, programs, 1, tensors, 2, &options, &sync, &error);
+ *   cinch_sync_step(sync, step, gradients, updates, 2, &error);      on all ranks
+ *
+ * A transport, and what synchronises over it, are used by one thread at a time; cinch_sync_stop may
+ * be called at any time from anywhere. */
+#ifndef CINCH_SYNC_H
+#define CINCH_SYNC_H
+
+#include "../c_api/cinch.h"
+#include "../collective/transport_calls.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This is C: typedefs, enums of its own kind, and names with a prefix.
+ * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
+
+/* ---- transports ---------------------------------------------------------------------------- */
+
+/* How one rank moves bytes to and from the others. Whoever releases one gives up: ranks that wait
+ * for it get an error. NULL may be released. */
+typedef struct cinch_transport cinch_transport;
+
+/* Over collectives that the caller lends; what the calls' context points to outlives the transport
+ * and all that synchronises over it. Errors: INVALID_ARGUMENT. */
+CINCH_API cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
+                                                cinch_transport** transport, cinch_error* error);
+
+typedef struct cinch_mpi_options {
+  size_t struct_size;
+  int32_t is_exact;    /* floats are added in rank order, not in MPI's own */
+  uint32_t timeout_ms; /* so long may the others take to come; 0: 30000 */
+} cinch_mpi_options;
+/* Ranks that mpirun has started; all call it, as often as the others. `options` may be NULL.
+ * Errors: UNAVAILABLE (no MPI), CANCELLED (ranks that have not come), DEVICE. */
+CINCH_API cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options,
+                                              cinch_transport** transport, cinch_error* error);
+
+/* Ranks that are threads of this process. */
+typedef struct cinch_loopback cinch_loopback;
+CINCH_API cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback,
+                                           cinch_error* error);
+/* Transports keep what they need of it. NULL is allowed. */
+CINCH_API void cinch_loopback_release(cinch_loopback* loopback);
+/* One for each rank at a time. Errors: INVALID_ARGUMENT (no such rank). */
+CINCH_API cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank,
+                                                   cinch_transport** transport, cinch_error* error);
+
+/* What synchronises over it keeps what it needs of it. */
+CINCH_API void cinch_transport_release(cinch_transport* transport);
+CINCH_API uint32_t cinch_transport_rank(const cinch_transport* transport);
+CINCH_API uint32_t cinch_transport_world(const cinch_transport* transport);
+/* Bytes that this rank has put on the wire so far. */
+CINCH_API uint64_t cinch_transport_sent_bytes(const cinch_transport* transport);
+
+/* ---- synchronising ------------------------------------------------------------------------- */
+
+#define CINCH_EXACT (-1)
+
+/* A tensor that is averaged; the same list on all ranks. */
+typedef struct cinch_sync_tensor {
+  size_t struct_size;
+  const char* name; /* states are kept under it: no other tensor has it */
+  int64_t rows, columns;
+  int32_t program;  /* place in the programs, or CINCH_EXACT: sent as f32 */
+  int32_t priority; /* higher ones go first; those of different ones share no message */
+} cinch_sync_tensor;
+
+typedef enum cinch_lengths CINCH_OF_INT {
+  CINCH_LENGTHS_AUTO = 0,
+  CINCH_LENGTHS_PADDED = 1,   /* payloads travel as long as they may be */
+  CINCH_LENGTHS_EXCHANGED = 2 /* their lengths first, in an exchange that is waited for */
+} cinch_lengths;
+
+typedef struct cinch_sync_options {
+  size_t struct_size;
+  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (docs/sync.md);
+   * NULL: two_shot. */
+  const char* plan;
+  uint64_t piece_bytes; /* of the gradient, encoded and sent at a time; 0: 4 MiB */
+  cinch_lengths lengths;
+  uint32_t ranks_per_machine; /* of hierarchical; 0 counts as 1 */
+  const uint32_t* servers;    /* of ps; NULL: rank 0 */
+  size_t num_servers;
+  uint64_t first_step; /* payloads are given room as of this step */
+  uint64_t seed;
+  uint32_t threads;    /* of this rank; 0: all of the machine */
+  uint32_t timeout_ms; /* so long nothing may move before a call fails; 0: 30000 */
+} cinch_sync_options;
+
+typedef struct cinch_sync cinch_sync;
+
+/* Makes the plan, opens sessions, and compares with the other ranks: versions, tensors, programs,
+ * parameters, plan, seed. All ranks call it. `options` may be NULL. Errors: INVALID_ARGUMENT (also:
+ * ranks that differ, on all of them), UNAVAILABLE (a program for a GPU), CANCELLED (another rank
+ * failed, or nothing moved within the time-out), those of cinch_session_open. */
+CINCH_API cinch_status cinch_sync_open(cinch_transport* transport,
+                                       const cinch_program* const* programs, size_t num_programs,
+                                       const cinch_sync_tensor* tensors, size_t num_tensors,
+                                       const cinch_sync_options* options, cinch_sync** sync,
+                                       cinch_error* error);
+CINCH_API void cinch_sync_release(cinch_sync* sync);
+
+/* Binds a run-time parameter. What rank 0 has bound holds on all ranks from the next step on.
+ * Errors: INVALID_ARGUMENT (no such program or name), OUT_OF_RANGE. */
+CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter,
+                                      double value, cinch_error* error);
+
+/* One synchronisation; all ranks call it with the same step, gradients and updates in the order of
+ * the tensors it was opened for. An update may be its gradient's memory. On success all ranks hold
+ * the same bits. On error all ranks have one, states are those of the last step that succeeded, and
+ * no more steps are taken. Errors: INVALID_ARGUMENT, CANCELLED, CORRUPT_PAYLOAD, CHECK_FAILED,
+ * OUT_OF_MEMORY, DEVICE. */
+CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
+                                       const cinch_tensor* gradients, const cinch_tensor* updates,
+                                       size_t count, cinch_error* error);
+
+/* Asks all ranks to end after the next step. */
+CINCH_API void cinch_sync_stop(cinch_sync* sync);
+/* Had some rank asked by the last step? The same on all ranks. */
+CINCH_API int32_t cinch_sync_is_stopping(const cinch_sync* sync);
+
+/* The tasks of this rank, a line each: for people. */
+CINCH_API const char* cinch_sync_plan(const cinch_sync* sync);
+
+/* This rank's states after the last step, as bytes. `size` takes the bytes at `data` and gives
+ * those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too small). */
+CINCH_API cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
+                                              cinch_error* error);
+
+/* What restoring did to this rank's states, by pieces of tensors. */
+typedef struct cinch_sync_restored {
+  size_t struct_size;
+  uint64_t next_step; /* one more than the last before saving */
+  size_t num_kept;    /* as saved */
+  size_t num_joined;  /* put together from those of other pieces */
+  size_t num_reset;   /* as if nothing had been saved */
+  const char* notes;  /* what was reset or left over, and why, a line each; as long as `sync` */
+} cinch_sync_restored;
+/* Takes over what the ranks of an earlier run saved, whatever its plan and number of ranks were.
+ * All ranks call it with the same bytes, before the first step. `restored` may be NULL. Errors:
+ * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED; states are then as before. */
+CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
+                                              const size_t* sizes, size_t num_ranks,
+                                              cinch_sync_restored* restored, cinch_error* error);
+
+/* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

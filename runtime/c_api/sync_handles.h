@@ -1,0 +1,41 @@
+// What stands behind the opaque types of cinch_sync.h.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/c_api/cinch_sync.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/sync/sync_session.h"
+
+namespace cinch::c_api {
+
+struct TransportParts {
+  std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null: none
+  std::unique_ptr<rt::Transport> transport;
+};
+
+}  // namespace cinch::c_api
+
+// Named as the C API names them.
+// NOLINTBEGIN(readability-identifier-naming)
+struct cinch_loopback {
+  std::shared_ptr<cinch::rt::LoopbackWorld> world;
+  std::uint32_t num_ranks = 0;
+};
+
+struct cinch_transport {
+  std::shared_ptr<cinch::c_api::TransportParts> parts;
+};
+
+struct cinch_sync {
+  std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
+  std::unique_ptr<cinch::rt::SyncSession> session;
+  std::vector<std::size_t> given;  // by tensor of the plan: place in the caller's arrays
+  std::string plan, notes;         // that the caller has been given
+  // Of the call that runs: kept, so that calls allocate nothing.
+  std::vector<cinch::rt::ConstTensorView> gradients;
+  std::vector<cinch::rt::TensorView> updates;
+};
+// NOLINTEND(readability-identifier-naming)

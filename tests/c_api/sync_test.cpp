@@ -1,0 +1,322 @@
+// Ranks of the C API: threads that average gradients, lent collectives, states that go on, errors
+// that all ranks get.
+#include <cinch_sync.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <functional>
+#include <thread>
+
+#include "support.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct ReleaseSync {
+  void operator()(cinch_sync* sync) const { cinch_sync_release(sync); }
+  void operator()(cinch_transport* transport) const { cinch_transport_release(transport); }
+  void operator()(cinch_loopback* loopback) const { cinch_loopback_release(loopback); }
+};
+using Sync = std::unique_ptr<cinch_sync, ReleaseSync>;
+using Transport = std::unique_ptr<cinch_transport, ReleaseSync>;
+using Loopback = std::unique_ptr<cinch_loopback, ReleaseSync>;
+
+constexpr std::size_t kLarge = 5003, kSmall = 17;
+
+cinch_sync_tensor described(const char* name, std::size_t elements, std::int32_t program,
+                            std::int32_t priority = 0) {
+  auto tensor = sized<cinch_sync_tensor>();
+  tensor.name = name;
+  tensor.rows = static_cast<std::int64_t>(elements);
+  tensor.columns = 1;
+  tensor.program = program;
+  tensor.priority = priority;
+  return tensor;
+}
+
+struct RankResult {
+  std::array<std::vector<float>, 2> updates;
+  std::string error, states;
+};
+
+struct RankRun {
+  const char* plan = "two_shot";
+  std::uint32_t world = 3;
+  std::uint64_t first_step = 0, num_steps = 2;
+  std::vector<std::string> saved = {};
+};
+
+std::string states_of(cinch_sync* sync) {
+  std::size_t size = 0;
+  EXPECT_EQ(CINCH_OK, cinch_sync_states_save(sync, nullptr, &size, nullptr));
+  std::string bytes(size, '\0');
+  EXPECT_EQ(CINCH_OK, cinch_sync_states_save(sync, bytes.data(), &size, nullptr));
+  return bytes;
+}
+
+void restore(cinch_sync* sync, const std::vector<std::string>& saved) {
+  std::vector<const void*> data;
+  std::vector<std::size_t> sizes;
+  for (const std::string& bytes : saved) {
+    data.push_back(bytes.data());
+    sizes.push_back(bytes.size());
+  }
+  auto restored = sized<cinch_sync_restored>();
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_OK, cinch_sync_states_load(sync, data.data(), sizes.data(), saved.size(),
+                                             &restored, &error))
+      << error.message;
+  EXPECT_GT(restored.num_kept, 0u);
+  EXPECT_EQ(restored.num_reset, 0u) << restored.notes;
+  EXPECT_STREQ(restored.notes, "");
+}
+
+void take_steps(const Program& program, const RankRun& run, cinch_transport* transport,
+                RankResult& result) {
+  auto options = sized<cinch_sync_options>();
+  options.plan = run.plan;
+  options.threads = 1;
+  options.seed = 5;
+  const std::array tensors = {described("large", kLarge, 0),
+                              described("small", kSmall, CINCH_EXACT, 1)};
+  const cinch_program* const programs[] = {program.get()};
+  auto error = sized<cinch_error>();
+  cinch_sync* opened = nullptr;
+  const cinch_status status =
+      cinch_sync_open(transport, programs, 1, tensors.data(), 2, &options, &opened, &error);
+  const Sync sync(opened);
+  result.error = error.message;
+  if (status != CINCH_OK) return;
+  if (!run.saved.empty()) restore(sync.get(), run.saved);
+  for (std::uint64_t step = run.first_step; step < run.first_step + run.num_steps; ++step) {
+    const auto scale = static_cast<float>(1 + cinch_transport_rank(transport) + 10 * step);
+    Tensor large(kLarge, scale), small(kSmall, -scale), large_out(kLarge, 0), small_out(kSmall, 0);
+    const std::array gradients = {large.view(), small.view()};
+    const std::array updates = {large_out.view(), small_out.view()};
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_step(sync.get(), step, gradients.data(), updates.data(), 2, &error))
+        << error.message;
+    result.updates = {large_out.values(), small_out.values()};
+  }
+  EXPECT_THAT(cinch_sync_plan(sync.get()), HasSubstr(run.plan));
+  EXPECT_EQ(0, cinch_sync_is_stopping(sync.get()));
+  result.states = states_of(sync.get());
+}
+
+Loopback open_loopback(std::uint32_t world) {
+  cinch_loopback* loopback = nullptr;
+  EXPECT_EQ(CINCH_OK, cinch_loopback_open(world, &loopback, nullptr));
+  return Loopback(loopback);
+}
+
+Transport transport_of(const Loopback& loopback, std::uint32_t rank) {
+  cinch_transport* transport = nullptr;
+  EXPECT_EQ(CINCH_OK, cinch_transport_of_loopback(loopback.get(), rank, &transport, nullptr));
+  return Transport(transport);
+}
+
+void on_ranks(std::uint32_t world,
+              const std::function<void(std::uint32_t, cinch_transport*)>& body) {
+  const Loopback loopback = open_loopback(world);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] { body(rank, transport_of(loopback, rank).get()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<RankResult> run_ranks(const Program& program, const RankRun& run) {
+  std::vector<RankResult> results(run.world);
+  on_ranks(run.world, [&](std::uint32_t rank, cinch_transport* transport) {
+    take_steps(program, run, transport, results[rank]);
+  });
+  return results;
+}
+
+TEST(CApiSync, AllRanksHoldTheMean) {
+  const Program program = compile("fp16");
+  for (const char* const plan :
+       {"allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical"}) {
+    const auto results = run_ranks(program, {.plan = plan});
+    for (const RankResult& result : results) {
+      EXPECT_EQ(result.error, "");
+      EXPECT_EQ(result.updates, results[0].updates) << plan;
+    }
+    // Scales of the last step are 11, 12 and 13.
+    Tensor mean(kSmall, -12);
+    ASSERT_EQ(results[0].updates[1].size(), kSmall);
+    for (std::size_t i = 0; i < kSmall; ++i) {
+      EXPECT_NEAR(results[0].updates[1][i], mean.values()[i], 1e-4f) << plan;
+    }
+  }
+}
+
+TEST(CApiSync, StatesGoOn) {
+  const Program program = compile("ef_sign");
+  const auto whole = run_ranks(program, {.num_steps = 4});
+  const auto first = run_ranks(program, {.num_steps = 2});
+  RankRun rest{.first_step = 2, .num_steps = 2};
+  for (const RankResult& result : first) rest.saved.push_back(result.states);
+  const auto second = run_ranks(program, rest);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(second[rank].updates, whole[rank].updates);
+    EXPECT_EQ(second[rank].states, whole[rank].states);
+  }
+}
+
+TEST(CApiSync, RanksThatDifferAreToldOfEachOther) {
+  const Program one = compile("fp16"), other = compile("bf16");
+  std::vector<RankResult> results(2);
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    take_steps(rank == 0 ? one : other, {.world = 2}, transport, results[rank]);
+  });
+  for (const RankResult& result : results)
+    EXPECT_THAT(result.error, HasSubstr("rank 1 has program"));
+}
+
+TEST(CApiSync, ARankThatCannotOpenEndsTheOthers) {
+  const Program program = compile("fp16");
+  std::vector<RankResult> results(2);
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    take_steps(program, {.plan = rank == 0 ? "two_shot" : "nonsense"}, transport, results[rank]);
+  });
+  EXPECT_THAT(results[1].error, HasSubstr("there is no plan nonsense; there are allreduce"));
+  EXPECT_THAT(results[0].error, HasSubstr("rank 1 gave up"));
+}
+
+// ---- lent collectives ----
+
+// A host of one rank, whose collectives give back what they get.
+struct Host {
+  int num_exchanges = 0, num_abandoned = 0;
+  std::int32_t fails_with = 0;
+
+  static std::int32_t start(void* context, const cinch_exchange* exchange, std::uint64_t* ticket) {
+    auto& host = *static_cast<Host*>(context);
+    if (host.fails_with != 0) return host.fails_with;
+    const std::uint64_t at =
+        exchange->kind == CINCH_EXCHANGE_ALL_GATHER ? exchange->received_offsets[0] : 0;
+    auto* const output = static_cast<char*>(exchange->output) + at;
+    if (exchange->input_bytes > 0 && exchange->kind != CINCH_EXCHANGE_ALL_TO_ALL) {
+      std::memmove(output, exchange->input, exchange->input_bytes);
+    }
+    *ticket = static_cast<std::uint64_t>(host.num_exchanges++);
+    return 0;
+  }
+  static std::int32_t test(void*, std::uint64_t, std::int32_t* is_over) {
+    *is_over = 1;
+    return 0;
+  }
+  static void abandon(void* context, const char*) { ++static_cast<Host*>(context)->num_abandoned; }
+  static void error_text(void*, std::int32_t error, char* text, std::size_t room) {
+    std::snprintf(text, room, "the host's error %d", error);
+  }
+
+  cinch_transport_calls calls() {
+    auto calls = sized<cinch_transport_calls>();
+    calls.context = this;
+    calls.world = 1;
+    calls.sums_in_rank_order = 1;
+    calls.start = start;
+    calls.test = test;
+    calls.abandon = abandon;
+    calls.error_text = error_text;
+    return calls;
+  }
+};
+
+TEST(CApiSync, CollectivesAreLent) {
+  const Program program = compile("fp16");
+  Host host;
+  const cinch_transport_calls calls = host.calls();
+  cinch_transport* opened = nullptr;
+  ASSERT_EQ(CINCH_OK, cinch_transport_of_calls(&calls, &opened, nullptr));
+  const Transport transport(opened);
+  EXPECT_EQ(1u, cinch_transport_world(transport.get()));
+  RankResult result;
+  take_steps(program, {.plan = "allgather"}, transport.get(), result);
+  EXPECT_EQ(result.error, "");
+  EXPECT_GT(host.num_exchanges, 4);
+  ASSERT_EQ(result.updates[1].size(), kSmall);
+  EXPECT_NEAR(result.updates[1][3], Tensor(kSmall, -11).values()[3], 1e-4f);
+
+  host.fails_with = 77;
+  RankResult failed;
+  take_steps(program, {.plan = "allgather"}, transport.get(), failed);
+  EXPECT_THAT(failed.error, HasSubstr("the host's error 77"));
+  EXPECT_GT(host.num_abandoned, 0);
+}
+
+// ---- arguments ----
+
+cinch_status open_with(cinch_transport* transport, const std::vector<cinch_sync_tensor>& tensors,
+                       const cinch_sync_options* options, cinch_error* error) {
+  cinch_sync* sync = nullptr;
+  const cinch_status status =
+      cinch_sync_open(transport, nullptr, 0, tensors.data(), tensors.size(), options, &sync, error);
+  cinch_sync_release(sync);
+  return status;
+}
+
+std::string refusal_of(const std::vector<cinch_sync_tensor>& tensors,
+                       const cinch_sync_options* options = nullptr) {
+  const Loopback loopback = open_loopback(1);
+  const Transport transport = transport_of(loopback, 0);
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, open_with(transport.get(), tensors, options, &error));
+  return error.message;
+}
+
+TEST(CApiSync, WrongArgumentsAreRefused) {
+  EXPECT_THAT(refusal_of({described(nullptr, 5, CINCH_EXACT)}), HasSubstr("has no name"));
+  EXPECT_THAT(refusal_of({described("a", 5, 0)}), HasSubstr("a: there is no program 0"));
+  EXPECT_THAT(refusal_of({described("a", 5, CINCH_EXACT), described("a", 6, CINCH_EXACT)}),
+              HasSubstr("two tensors are named a"));
+  auto huge = described("a", 1, CINCH_EXACT);
+  huge.rows = std::int64_t{1} << 40;
+  huge.columns = std::int64_t{1} << 40;
+  EXPECT_THAT(refusal_of({huge}), HasSubstr("2^32 elements or more"));
+  auto options = sized<cinch_sync_options>();
+  options.lengths = static_cast<cinch_lengths>(9);
+  EXPECT_THAT(refusal_of({}, &options), HasSubstr("lengths"));
+  const auto none = cinch_sync_options{};
+  EXPECT_THAT(refusal_of({}, &none), HasSubstr("struct_size"));
+}
+
+TEST(CApiSync, NullIsRefusedOrNothing) {
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, open_with(nullptr, {}, nullptr, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_step(nullptr, 0, nullptr, nullptr, 0, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_set(nullptr, 0, "x", 1, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_states_save(nullptr, nullptr, nullptr, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_loopback_open(0, nullptr, &error));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_transport_of_calls(nullptr, nullptr, &error));
+  cinch_sync_release(nullptr);
+  cinch_transport_release(nullptr);
+  cinch_loopback_release(nullptr);
+  cinch_sync_stop(nullptr);
+  EXPECT_EQ(0u, cinch_transport_world(nullptr));
+  EXPECT_STREQ("", cinch_sync_plan(nullptr));
+}
+
+TEST(CApiSync, OneRankStopsAll) {
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    const auto tensor = described("a", kSmall, CINCH_EXACT);
+    cinch_sync* opened = nullptr;
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
+    const Sync sync(opened);
+    Tensor gradient(kSmall), update(kSmall);
+    const auto from = gradient.view(), to = update.view();
+    ASSERT_EQ(CINCH_OK, cinch_sync_step(sync.get(), 0, &from, &to, 1, nullptr));
+    EXPECT_EQ(0, cinch_sync_is_stopping(sync.get()));
+    if (rank == 1) cinch_sync_stop(sync.get());
+    ASSERT_EQ(CINCH_OK, cinch_sync_step(sync.get(), 1, &from, &to, 1, nullptr));
+    EXPECT_EQ(1, cinch_sync_is_stopping(sync.get()));
+  });
+}
+
+}  // namespace
+}  // namespace cinch::testing
