@@ -8,6 +8,7 @@
 #include <array>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/output_file.h"
@@ -25,7 +26,7 @@ using nlohmann::json;
 // What is measured on the way to a step may not take long.
 constexpr double kNetworkSeconds = 1, kCodecSeconds = 0.4, kDenseSeconds = 0.1;
 constexpr double kOverheadSeconds = 0.2;
-constexpr std::uint64_t kLargestBytes = 4 << 20, kSmallBytes = 16 << 10;
+constexpr std::uint64_t kLargestBytes = 4 << 20;
 
 std::chrono::milliseconds timeout_of(const SyncCommandOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds));
@@ -62,19 +63,37 @@ rt::NetworkModel measure_loopback(const rt::ProbeOptions& probe, std::uint32_t r
   return value_or_throw(std::move(models[0]));
 }
 
-rt::NetworkModel loopback_network(const SyncCommandOptions& options, std::uint32_t world) {
+using SecondsPerByte = std::array<double, rt::kMeasuredKinds.size()>;
+
+// `copying`: of the threads that exchange, beside what links take.
+rt::NetworkModel loopback_network(const SyncCommandOptions& options, std::uint32_t world,
+                                  SecondsPerByte& copying) {
   if (!options.probe.empty()) return read_network(options, world);
   const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
   const std::chrono::milliseconds timeout = timeout_of(options);
-  if (!shape.is_shaped()) return measure_loopback({kLargestBytes, kNetworkSeconds, timeout}, world);
-  // What links take is known; that threads wake one another takes time, too.
+  // On links without a shape threads meet and copy: all of it is work.
+  const rt::NetworkModel threads = measure_loopback(
+      {kLargestBytes, shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds, timeout}, world);
   rt::NetworkModel model = rt::shaped_network(world, shape);
-  const rt::NetworkModel overhead =
-      measure_loopback({kSmallBytes, kOverheadSeconds, timeout}, world);
   for (std::size_t i = 0; i < model.lines.size(); ++i) {
-    model.lines[i].line.base += overhead.lines[i].line.base;
+    const rt::Line& work = threads.lines[i].line;
+    model.gaps[i] = work.base;
+    model.lines[i].line.base += work.base;
+    copying[i] = work.slope;
   }
   return model;
+}
+
+// What exchanges take of their threads, which is no latency. It was measured with all ranks on the
+// machine's cores.
+void set_exchange_work(const SecondsPerByte& copying, rt::CostInputs& inputs) {
+  const double share = std::min(1.0, inputs.cores / inputs.ranks_per_machine);
+  for (std::size_t i = 0; i < inputs.exchange_work.size(); ++i) {
+    rt::Line& line = inputs.network.lines[i].line;
+    const double gap = std::min(inputs.network.gaps[i], line.base);
+    line.base -= gap;
+    inputs.exchange_work[i] = {share * gap, share * copying[i]};
+  }
 }
 
 // How many ranks have the machine of this one: those whose hosts have its name.
@@ -108,12 +127,14 @@ std::size_t sample_of(const ChoiceSubject& subject, std::uint32_t codec) {
 }
 
 rt::CostInputs cost_inputs(const SyncCommandOptions& options, const ChoiceSubject& subject,
-                           rt::NetworkModel network, std::uint32_t ranks_per_machine) {
+                           rt::NetworkModel network, const SecondsPerByte& copying,
+                           std::uint32_t ranks_per_machine) {
   rt::CostInputs inputs;
   inputs.network = std::move(network);
   inputs.cores = std::max(1U, std::thread::hardware_concurrency());
   inputs.threads = std::min<double>(subject.threads, inputs.cores);
   inputs.ranks_per_machine = ranks_per_machine;
+  set_exchange_work(copying, inputs);
   rt::SpeedOptions speed;
   speed.world = subject.request.world;
   speed.threads = subject.threads;
@@ -200,8 +221,10 @@ json candidate_json(const rt::PlanCandidate& candidate) {
 ChosenPlan choose_on_loopback(const SyncCommandOptions& options, const ChoiceSubject& subject) {
   if (has_sync(subject.request)) return with_sync(subject);
   const std::uint32_t world = subject.request.world;
-  rt::PlanChoice choice = choose(
-      options, subject, cost_inputs(options, subject, loopback_network(options, world), world));
+  SecondsPerByte copying{};
+  rt::NetworkModel network = loopback_network(options, world, copying);
+  rt::PlanChoice choice =
+      choose(options, subject, cost_inputs(options, subject, std::move(network), copying, world));
   rt::PlanRequest request = rt::request_of(subject.request, choice.chosen);
   return {std::move(request), std::move(choice)};
 }
@@ -217,8 +240,8 @@ ChosenPlan choose_over(const SyncCommandOptions& options, const ChoiceSubject& s
   if (transport.rank() == 0) {
     try {
       if (!network) network = read_network(options, transport.world());
-      choice =
-          choose(options, subject, cost_inputs(options, subject, std::move(*network), on_machine));
+      choice = choose(options, subject,
+                      cost_inputs(options, subject, std::move(*network), {}, on_machine));
     } catch (const std::exception& error) {
       transport.abandon({rt::ErrorKind::InvalidArgument, error.what()});
       throw;

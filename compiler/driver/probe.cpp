@@ -61,14 +61,17 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
 void print_model(const rt::NetworkModel& model) {
   fmt::print("{}, {} ranks; bytes are those that a rank sends, times those of the last rank\n",
              model.transport, model.world);
-  fmt::print("{:<15} {:>11} {:>11} {:>20}\n", "", "latency", "bandwidth", "the line is off by");
-  fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9}\n", "exchange", "us", "MB/s", "usually", "at most");
+  fmt::print("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
+             "the line is off by", "at once");
+  fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
+             "at most", "us each");
   for (const rt::ExchangeKind kind : rt::kMeasuredKinds) {
     const rt::FittedLine& of = model.of(kind);
-    fmt::print("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}%\n", rt::exchange_kind_name(kind),
-               of.line.base * 1e6,
+    fmt::print("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n",
+               rt::exchange_kind_name(kind), of.line.base * 1e6,
                of.line.slope > 0 ? fmt::format("{:.1f}", 1e-6 / of.line.slope) : "-",
-               100 * of.typical_error, 100 * of.largest_error);
+               100 * of.typical_error, 100 * of.largest_error,
+               1e6 * model.gaps[rt::NetworkModel::index_of(kind)]);
   }
   fmt::print("\n{:<15} {:>11} {:>11} {:>11} {:>8}\n", "exchange", "bytes", "measured us", "line us",
              "off by");

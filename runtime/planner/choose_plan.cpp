@@ -9,7 +9,8 @@
 namespace cinch::rt {
 namespace {
 
-constexpr double kTie = 1.01;
+// Small pieces have costs that no prediction has.
+constexpr double kTie = 1.03;
 // A plan that has more is not worth the time to look at it, unless it is the only one.
 constexpr std::uint64_t kMostTasks = 300000;
 

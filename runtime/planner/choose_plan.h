@@ -32,8 +32,8 @@ struct PlanChoice {
 };
 
 /// Tries every plan; hierarchical only where there are machines. `request` without plan, piece size
-/// and lengths. Of plans that differ by less than a hundredth the first of plan_names() is chosen,
-/// in the largest pieces. Errors: those of build_plan and estimate_cost.
+/// and lengths. Of plans that differ by less than three hundredths the first of plan_names() is
+/// chosen, in the largest pieces. Errors: those of build_plan and estimate_cost.
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space = {});
 

@@ -16,12 +16,6 @@ using nlohmann::json;
 constexpr const char* kFile = "cinch network";
 constexpr int kNetworkFormat = 1;
 
-std::size_t index_of(ExchangeKind kind) {
-  const ExchangeKind measured = kind == ExchangeKind::Receive ? ExchangeKind::Send : kind;
-  return static_cast<std::size_t>(std::ranges::find(kMeasuredKinds, measured) -
-                                  kMeasuredKinds.begin());
-}
-
 // A part of the file, and where it stands there.
 struct Part {
   const json& value;
@@ -67,23 +61,22 @@ struct Part {
   }
 };
 
-json line_json(ExchangeKind kind, const FittedLine& fitted) {
-  return {{"exchange", exchange_kind_name(kind)},
-          {"seconds", fitted.line.base},
-          {"seconds_per_byte", fitted.line.slope},
-          {"typical_error", fitted.typical_error},
-          {"largest_error", fitted.largest_error}};
+json line_json(ExchangeKind kind, const FittedLine& fitted, double gap) {
+  return {{"exchange", exchange_kind_name(kind)},  {"gap_seconds", gap},
+          {"seconds", fitted.line.base},           {"seconds_per_byte", fitted.line.slope},
+          {"typical_error", fitted.typical_error}, {"largest_error", fitted.largest_error}};
 }
 
 void read_lines(const Part& models, NetworkModel& to) {
   std::array<bool, kMeasuredKinds.size()> have_come{};
   for (const Part& part : models.entries()) {
-    const std::size_t index = index_of(part.at("exchange").kind());
+    const std::size_t index = NetworkModel::index_of(part.at("exchange").kind());
     if (have_come[index]) part.refuse("comes twice");
     have_come[index] = true;
     to.lines[index] = {{part.at("seconds").number(), part.at("seconds_per_byte").number()},
                        part.at("typical_error").number(),
                        part.at("largest_error").number()};
+    to.gaps[index] = part.at("gap_seconds").number();
   }
   for (std::size_t i = 0; i < have_come.size(); ++i) {
     if (!have_come[i]) {
@@ -108,13 +101,15 @@ NetworkModel read_model(const Part& file) {
 
 }  // namespace
 
-const FittedLine& NetworkModel::of(ExchangeKind kind) const {
-  return lines[index_of(kind)];
+std::size_t NetworkModel::index_of(ExchangeKind kind) {
+  const ExchangeKind measured = kind == ExchangeKind::Receive ? ExchangeKind::Send : kind;
+  return static_cast<std::size_t>(std::ranges::find(kMeasuredKinds, measured) -
+                                  kMeasuredKinds.begin());
 }
 
 NetworkModel fit_network(std::string transport, std::uint32_t world,
                          std::vector<NetworkPoint> points) {
-  NetworkModel model{std::move(transport), world, {}, std::move(points)};
+  NetworkModel model{std::move(transport), world, {}, {}, std::move(points)};
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
     std::vector<Sample> samples;
     for (const NetworkPoint& point : model.points) {
@@ -129,7 +124,7 @@ NetworkModel fit_network(std::string transport, std::uint32_t world,
 }
 
 NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape) {
-  NetworkModel model{"loopback", world, {}, {}};
+  NetworkModel model{"loopback", world, {}, {}, {}};
   if (world == 1) return model;
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
     const double rounds = kMeasuredKinds[i] == ExchangeKind::AllReduce ? 2 : 1;
@@ -143,7 +138,7 @@ NetworkModel shaped_network(std::uint32_t world, const LinkShape& shape) {
 std::string network_to_json(const NetworkModel& model) {
   json models = json::array(), points = json::array();
   for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
-    models.push_back(line_json(kMeasuredKinds[i], model.lines[i]));
+    models.push_back(line_json(kMeasuredKinds[i], model.lines[i], model.gaps[i]));
   }
   for (const NetworkPoint& point : model.points) {
     points.push_back({{"exchange", exchange_kind_name(point.kind)},

@@ -30,10 +30,14 @@ struct NetworkModel {
   std::string transport;
   std::uint32_t world = 1;
   std::array<FittedLine, kMeasuredKinds.size()> lines;  // by kMeasuredKinds
+  /// By kMeasuredKinds: seconds from one small exchange to the next where several are under way at
+  /// once; the rest of a line's base overlaps.
+  std::array<double, kMeasuredKinds.size()> gaps{};
   std::vector<NetworkPoint> points;
 
   /// A Receive is its Send.
-  const FittedLine& of(ExchangeKind kind) const;
+  static std::size_t index_of(ExchangeKind kind);
+  const FittedLine& of(ExchangeKind kind) const { return lines[index_of(kind)]; }
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
 };
 

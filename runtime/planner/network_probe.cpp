@@ -4,6 +4,7 @@
 #include "runtime/planner/network_probe.h"
 
 #include <algorithm>
+#include <array>
 
 namespace cinch::rt {
 namespace {
@@ -37,7 +38,13 @@ class Probe {
       if (world_ == 1) break;
       if (Status status = measure(kind); !status) return tl::unexpected<Error>(status.error());
     }
-    return fit_network(std::string(transport_.name()), world_, std::move(points_));
+    NetworkModel model = fit_network(std::string(transport_.name()), world_, std::move(points_));
+    for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
+      if (world_ == 1) break;
+      const Status status = measure_gap(kMeasuredKinds[i], model.gaps[i]);
+      if (!status) return tl::unexpected<Error>(status.error());
+    }
+    return model;
   }
 
  private:
@@ -99,6 +106,45 @@ class Probe {
     if (status) status = wait_for(transport_, *receive, options_.timeout);
     if (!status) transport_.abandon(status.error());
     return status;
+  }
+
+  // Several at once, and waits for all.
+  Status run_burst(ExchangeKind kind, std::size_t number) {
+    std::vector<Ticket> tickets;
+    for (std::size_t i = 0; i < number; ++i) {
+      auto ticket = transport_.start(exchange_of(kind, kSmallestBytes));
+      if (ticket && kind == ExchangeKind::Send) {
+        tickets.push_back(*ticket);
+        ticket = transport_.start(exchange_of(ExchangeKind::Receive, kSmallestBytes));
+      }
+      if (!ticket) return tl::unexpected<Error>(ticket.error());
+      tickets.push_back(*ticket);
+    }
+    for (const Ticket ticket : tickets) {
+      if (Status status = wait_for(transport_, ticket, options_.timeout); !status) {
+        transport_.abandon(status.error());
+        return status;
+      }
+    }
+    return Ok{};
+  }
+
+  Status measure_gap(ExchangeKind kind, double& gap) {
+    constexpr std::size_t kFew = 2, kMany = 18, kRounds = 5;
+    std::array<double, 2 * kRounds> times{};
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      double meeting = 0;
+      if (Status status = take_largest({&meeting, 1}); !status) return status;
+      const Clock::time_point begin = Clock::now();
+      if (Status status = run_burst(kind, i < kRounds ? kFew : kMany); !status) return status;
+      times[i] = std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+    if (Status status = take_largest(times); !status) return status;
+    std::sort(times.begin(), times.begin() + kRounds);
+    std::sort(times.begin() + kRounds, times.end());
+    const double few = times[kRounds / 2], many = times[kRounds + kRounds / 2];
+    gap = std::max(0.0, (many - few) / static_cast<double>(kMany - kFew));
+    return Ok{};
   }
 
   Status take_largest(std::span<double> values) {

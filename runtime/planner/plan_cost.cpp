@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/planner/plan_simulation.h"
 
@@ -137,6 +138,8 @@ Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs) {
       to.peer = task.peer;
       to.sent_bytes = sent_bytes(plan, rank, task, costs);
       to.line = inputs.network.of(task.exchange).line;
+      const double sent = std::accumulate(to.sent_bytes.begin(), to.sent_bytes.end(), 0.0);
+      to.seconds = inputs.exchange_work[NetworkModel::index_of(task.exchange)].at(sent);
     }
     simulation.add_rank(std::move(tasks));
   }

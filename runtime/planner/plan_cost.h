@@ -1,6 +1,7 @@
 // How long a step by a plan should take: its tasks on the two lanes of every rank, in the order in
 // which PlanRunner would run them, with the times that network and programs were measured at.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct CostInputs {
   std::vector<CodecSpeed> codecs;  // by the plan's codecs
   CodecSpeed dense;
   CostCurve clear;
+  /// By kMeasuredKinds: what an exchange takes of the thread that issues it, alone on a core; by
+  /// the bytes that the rank sends. Exchanges of one rank take it one after the other.
+  std::array<Line, kMeasuredKinds.size()> exchange_work{};
   /// Ranks of one machine follow one another and share its cores; each computes on `threads`.
   std::uint32_t ranks_per_machine = 1;
   double cores = 1, threads = 1;

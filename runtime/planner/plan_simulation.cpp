@@ -41,8 +41,25 @@ void PlanSimulation::add_rank(std::vector<SimulatedTask> tasks) {
 }
 
 double PlanSimulation::speed(std::uint32_t machine) const {
-  const double wanted = cores_.threads * num_computing_[machine];
+  const double wanted = busy_threads_[machine];
   return wanted > cores_.cores ? cores_.cores / wanted : 1;
+}
+
+double PlanSimulation::threads_of(std::uint32_t rank, const Work& work) const {
+  return &work == &ranks_[rank].computing ? cores_.threads : 1;
+}
+
+void PlanSimulation::start_work(std::uint32_t rank, Work& work, std::uint32_t task) {
+  work = {true, task, ranks_[rank].tasks[task].seconds};
+  busy_threads_[rank / cores_.ranks_per_machine] += threads_of(rank, work);
+}
+
+void PlanSimulation::end_work(std::uint32_t rank, Work& work) {
+  work.is_running = false;
+  busy_threads_[rank / cores_.ranks_per_machine] -= threads_of(rank, work);
+  if (&work == &ranks_[rank].computing) return end_task(rank, work.task);
+  start_exchange(rank, work.task);
+  start_tasks(rank);
 }
 
 // Out of one link and into the other; when the last byte has arrived.
@@ -89,7 +106,6 @@ void PlanSimulation::join(std::uint32_t rank, std::uint32_t task) {
 
 void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
   Rank& own = ranks_[rank];
-  if (own.num_in_flight++ == 0) own.in_flight_since = now_;
   const SimulatedTask& of = own.tasks[task];
   if (of.exchange == ExchangeKind::Send) {
     const double arrival = pass(rank, of.peer, of.sent_bytes[of.peer], of.line);
@@ -105,16 +121,20 @@ void PlanSimulation::start_exchange(std::uint32_t rank, std::uint32_t task) {
 
 void PlanSimulation::start_tasks(std::uint32_t rank) {
   Rank& own = ranks_[rank];
-  while (own.num_started < own.exchanges.size() &&
+  while (!own.issuing.is_running && own.num_started < own.exchanges.size() &&
          own.missing[own.exchanges[own.num_started]] == 0) {
-    start_exchange(rank, own.exchanges[own.num_started++]);
+    const std::uint32_t task = own.exchanges[own.num_started++];
+    if (own.num_in_flight++ == 0) own.in_flight_since = now_;
+    if (own.tasks[task].seconds > 0) {
+      start_work(rank, own.issuing, task);
+    } else {
+      start_exchange(rank, task);
+    }
   }
-  if (own.is_computing || own.ready.empty()) return;
-  own.computed = own.ready.top();
+  if (own.computing.is_running || own.ready.empty()) return;
+  const std::uint32_t task = own.ready.top();
   own.ready.pop();
-  own.is_computing = true;
-  own.left = own.tasks[own.computed].seconds;
-  ++num_computing_[rank / cores_.ranks_per_machine];
+  start_work(rank, own.computing, task);
 }
 
 void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
@@ -127,9 +147,6 @@ void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
   }
   if (own.tasks[task].kind == TaskKind::Exchange) {
     if (--own.num_in_flight == 0) own.cost.network_seconds += now_ - own.in_flight_since;
-  } else {
-    own.is_computing = false;
-    --num_computing_[rank / cores_.ranks_per_machine];
   }
   start_tasks(rank);
 }
@@ -137,27 +154,31 @@ void PlanSimulation::end_task(std::uint32_t rank, std::uint32_t task) {
 double PlanSimulation::next_time() const {
   double next = events_.empty() ? kNever : events_.top().time;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (!ranks_[rank].is_computing) continue;
-    next = std::min(next, now_ + ranks_[rank].left / speed(rank / cores_.ranks_per_machine));
+    const double rate = speed(rank / cores_.ranks_per_machine);
+    for (const Work* work : {&ranks_[rank].computing, &ranks_[rank].issuing}) {
+      if (work->is_running) next = std::min(next, now_ + work->left / rate);
+    }
   }
   return next;
 }
 
-// What computes goes on until `time`; what ends then has ended.
+// What runs goes on until `time`; what ends then has ended.
 void PlanSimulation::advance_to(double time) {
-  Indices over;
+  std::vector<std::pair<std::uint32_t, Work*>> over;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Rank& own = ranks_[rank];
-    if (!own.is_computing) continue;
     const double rate = speed(rank / cores_.ranks_per_machine);
-    const bool is_over = now_ + own.left / rate <= time;
-    const bool encodes = own.tasks[own.computed].kind == TaskKind::Encode;
+    for (Work* work : {&own.computing, &own.issuing}) {
+      if (!work->is_running) continue;
+      if (now_ + work->left / rate <= time) over.emplace_back(rank, work);
+      work->left -= (time - now_) * rate;
+    }
+    if (!own.computing.is_running) continue;
+    const bool encodes = own.tasks[own.computing.task].kind == TaskKind::Encode;
     (encodes ? own.cost.encode_seconds : own.cost.decode_seconds) += time - now_;
-    own.left -= (time - now_) * rate;
-    if (is_over) over.push_back(rank);
   }
   now_ = time;
-  for (const std::uint32_t rank : over) end_task(rank, ranks_[rank].computed);
+  for (const auto& [rank, work] : over) end_work(rank, *work);
   while (!events_.empty() && events_.top().time <= now_) {
     const Event event = events_.top();
     events_.pop();
@@ -178,7 +199,7 @@ PlanCost PlanSimulation::result() const {
 
 Result<PlanCost> PlanSimulation::run() {
   ways_.resize(ranks_.size() * ranks_.size());
-  num_computing_.assign(ranks_.size() / cores_.ranks_per_machine + 1, 0);
+  busy_threads_.assign(ranks_.size() / cores_.ranks_per_machine + 1, 0);
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) start_tasks(rank);
   double time = next_time();
   while (time < kNever) {

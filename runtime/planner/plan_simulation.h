@@ -17,7 +17,7 @@ namespace cinch::rt {
 struct SimulatedTask {
   TaskKind kind = TaskKind::Encode;
   std::vector<std::uint32_t> after;
-  double seconds = 0;  // of computing
+  double seconds = 0;  // of computing; of exchanges what they take of their thread
   ExchangeKind exchange = ExchangeKind::Send;
   std::uint32_t peer = 0;
   std::vector<double> sent_bytes;  // by rank
@@ -40,6 +40,12 @@ class PlanSimulation {
 
  private:
   using Indices = std::vector<std::uint32_t>;
+  // What a thread does.
+  struct Work {
+    bool is_running = false;
+    std::uint32_t task = 0;
+    double left = 0;  // seconds, alone on its cores
+  };
   struct Rank {
     std::vector<SimulatedTask> tasks;
     std::vector<Indices> next;
@@ -47,9 +53,7 @@ class PlanSimulation {
     std::priority_queue<std::uint32_t, Indices, std::greater<>> ready;
     Indices exchanges;
     std::size_t num_started = 0, num_ended = 0, num_collectives = 0;
-    bool is_computing = false;
-    std::uint32_t computed = 0;
-    double left = 0;  // seconds of the running task, alone on its cores
+    Work computing, issuing;
     LinkTime out, in;
     std::size_t num_in_flight = 0;
     double in_flight_since = 0;
@@ -79,12 +83,15 @@ class PlanSimulation {
   };
 
   void start_tasks(std::uint32_t rank);
+  void start_work(std::uint32_t rank, Work& work, std::uint32_t task);
+  void end_work(std::uint32_t rank, Work& work);
   void start_exchange(std::uint32_t rank, std::uint32_t task);
   void join(std::uint32_t rank, std::uint32_t task);
   void match(std::uint32_t from, std::uint32_t to);
   double pass(std::uint32_t from, std::uint32_t to, double bytes, const Line& line);
   void end_task(std::uint32_t rank, std::uint32_t task);
-  /// Of one rank of the machine that computes, as a share of its speed alone.
+  double threads_of(std::uint32_t rank, const Work& work) const;
+  /// Of whoever runs on the machine, as a share of the speed alone.
   double speed(std::uint32_t machine) const;
   double next_time() const;
   void advance_to(double time);
@@ -95,7 +102,7 @@ class PlanSimulation {
   std::vector<Way> ways_;
   std::vector<Meeting> meetings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<std::uint32_t> num_computing_;  // by machine
+  std::vector<double> busy_threads_;  // by machine
   double now_ = 0;
 };
 

@@ -108,6 +108,21 @@ TEST(PlanCost, SlowsRanksThatShareCores) {
   EXPECT_NEAR(shared.network_seconds, alone.network_seconds, kTolerance);
 }
 
+TEST(PlanCost, IssuesExchangesOneAfterTheOther) {
+  // Encoded at 2 and 4; the thread has the first until 5 and the second until 8. They are there at
+  // 6.5 and 9.5; the first one is decoded and finished at 10, and then the second at 13.5.
+  PlanRequest request = request_of("allgather", 2, 1000000);
+  request.piece_bytes = 2000000;
+  CostInputs inputs = slow_inputs(2);
+  inputs.exchange_work.fill({2, 1e-6});
+  inputs.cores = 2;
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 13.5, 0.01);  // cuts lie at whole tiles
+  // Two such threads and what computes beside them have one core.
+  inputs.cores = 1;
+  inputs.ranks_per_machine = 2;
+  EXPECT_GT(cost_of(request, inputs).seconds, 20);
+}
+
 TEST(PlanCost, SendsNoMoreThanIsUsed) {
   PlanRequest request = request_of("allgather", 2, 1000000);
   request.codecs[0].has_fixed_size = false;

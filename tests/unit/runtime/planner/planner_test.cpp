@@ -116,14 +116,17 @@ TEST(Planner, SharesSmallTensorsOutEvenly) {
 // Links do not rest while the owner of the first bundle computes.
 TEST(Planner, BeginsBundlesBeforeOthersHaveEnded) {
   PlanRequest request = mixed_request("two_shot", 4);
-  request.tensors = {{"large", 100000, 1, 0}};  // seven bundles
+  request.tensors = {{"large", 200000, 1, 0}};  // thirteen bundles
   const Plan plan = plan_of(request);
   std::string order;
   for (const Task& task : plan.ranks[1].tasks) {
     if (task.kind != TaskKind::Exchange) continue;
     order += task.exchange == ExchangeKind::AllToAll ? 'a' : 'g';
   }
-  EXPECT_EQ(order, "aaagagagagaggg");
+  EXPECT_EQ(order,
+            "aaaaaaaa"
+            "agagagagag"
+            "gggggggg");
 }
 
 TEST(Planner, ExchangesLengthsOnlyWhereTheyAreUnknown) {
