@@ -10,7 +10,7 @@ namespace {
 
 using namespace rt;
 
-constexpr std::chrono::milliseconds kShort{300};
+constexpr std::chrono::milliseconds kShort{500};
 
 Status reduce(Transport& transport, std::chrono::milliseconds timeout) {
   std::vector<float> values(20000, 1);
@@ -83,9 +83,9 @@ TEST_P(NcclFaults, ARankThatGivesUpIsNamedToItsNeighbours) {
   run_nccl_ranks(
       library, 3,
       [](Transport& transport) {
-        ASSERT_TRUE(reduce(transport, kPatience));  // all have opened by then
+        Status status = reduce(transport, kPatience);  // all have opened by then
         if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
-        const Status status = reduce(transport, kPatience);
+        if (status) status = reduce(transport, kPatience);
         ASSERT_FALSE(status);
         EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
         EXPECT_EQ(status.error().message, "rank 1 gave up: its disk is full");
@@ -99,7 +99,7 @@ TEST_P(NcclFaults, OthersWaitOnlySoLongForARankThatIsGone) {
     if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
     const Status status = reduce(transport, kShort);
     ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().message, "no end of an exchange within 300 ms");
+    EXPECT_EQ(status.error().message, "no end of an exchange within 500 ms");
   });
 }
 
@@ -111,7 +111,7 @@ TEST_P(NcclFaults, SaysWhomAMessageWaitsFor) {
     missing.output = bytes;
     const Status status = exchange_now(transport, missing, kShort);
     ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().message, "no end of an exchange within 300 ms, waits for rank 1");
+    EXPECT_EQ(status.error().message, "no end of an exchange within 500 ms, waits for rank 1");
     EXPECT_EQ(bytes, std::vector<std::uint8_t>(100, 1));
   });
 }
@@ -134,8 +134,8 @@ TEST_P(NcclFaults, ACallThatFailsIsTold) {
   plant_in_exchange(1, kDoubleFails, 1);
   const auto errors = errors_of_ranks(kShort);
   EXPECT_EQ(errors[1].find("NCCL, exchanging: unhandled system error"), 0u) << errors[1];
-  EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
-  EXPECT_EQ(errors[2], "no end of an exchange within 300 ms");
+  EXPECT_EQ(errors[0], "no end of an exchange within 500 ms");
+  EXPECT_EQ(errors[2], "no end of an exchange within 500 ms");
 }
 
 TEST_P(NcclFaults, ACallThatFailsIsToldToNeighbours) {
@@ -154,13 +154,13 @@ TEST_P(NcclFaults, AnErrorOfTheCommunicatorIsTold) {
   plant_in_exchange(2, kDoubleFailsLater, 1);
   const auto errors = errors_of_ranks(kShort);
   EXPECT_EQ(errors[2].find("NCCL, exchanging: remote process exited"), 0u) << errors[2];
-  EXPECT_EQ(errors[0], "no end of an exchange within 300 ms");
+  EXPECT_EQ(errors[0], "no end of an exchange within 500 ms");
 }
 
 TEST_P(NcclFaults, ACallThatHangsEndsInTime) {
   plant_in_exchange(0, kDoubleHangs, 1);
   for (const std::string& error : errors_of_ranks(kShort)) {
-    EXPECT_EQ(error, "no end of an exchange within 300 ms");
+    EXPECT_EQ(error, "no end of an exchange within 500 ms");
   }
 }
 

@@ -183,6 +183,57 @@ TEST(Nccl, MessagesAndCollectivesDoNotWaitForEachOther) {
   });
 }
 
+// Joined here or by NCCL, waited for in any order.
+TEST(Nccl, ManyCollectivesAreUnderWay) {
+  constexpr std::size_t kMany = 12;
+  run_nccl_ranks(NcclDouble::open("nccl_double"), 3, [&](Transport& transport) {
+    std::vector<std::vector<float>> values;
+    std::vector<Ticket> tickets;
+    for (std::size_t i = 0; i < kMany; ++i) values.emplace_back(1000 * i, static_cast<float>(i));
+    for (std::size_t i = 0; i < kMany; ++i) {
+      Exchange exchange{ExchangeKind::AllReduce};
+      exchange.reduction = i % 3 == 0 ? RankReduction::Max : RankReduction::Sum;
+      exchange.input = bytes_of(values[i]);
+      exchange.output = rt::room_of(values[i]);
+      const auto ticket = transport.start(exchange);
+      ASSERT_TRUE(ticket) << ticket.error().message;
+      tickets.push_back(*ticket);
+    }
+    for (std::size_t i = kMany; i-- > 0;) {
+      const Status status = wait_for(transport, tickets[i], kPatience);
+      ASSERT_TRUE(status) << status.error().message;
+      const auto wanted = static_cast<float>(i % 3 == 0 ? i : 3 * i);
+      ASSERT_EQ(values[i], std::vector<float>(1000 * i, wanted)) << i;
+    }
+  });
+}
+
+// Memory of the host, too, may be on its way when the exchange is started.
+TEST(Nccl, HostMemoryIsReadWhenItIsThere) {
+  const NcclDouble& library = NcclDouble::open("nccl_double");
+  run_nccl_ranks(library, 2, [&](Transport& transport) {
+    const auto device = library.device(transport.rank());
+    const GpuDevice::Scope scope(*device);
+    GpuStream stream = nullptr;
+    ASSERT_EQ(device->driver().stream_create(&stream, kGpuStreamNonBlocking), kGpuSuccess);
+    std::vector<float> values(100, 7);
+    Exchange exchange{ExchangeKind::AllReduce};
+    exchange.reduction = RankReduction::Sum;
+    exchange.input = bytes_of(values);
+    exchange.output = rt::room_of(values);
+    exchange.after = stream;
+    library.sleep(stream, 60);
+    const auto ticket = transport.start(exchange);
+    ASSERT_TRUE(ticket) << ticket.error().message;
+    EXPECT_FALSE(*transport.test(*ticket));
+    std::ranges::fill(values, 1.0f);
+    const Status status = wait_for(transport, *ticket, kPatience);
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_EQ(values, std::vector<float>(100, 2));
+    device->driver().stream_destroy(stream);
+  });
+}
+
 TEST(Nccl, CountsWhatItSends) {
   run_nccl_ranks(NcclDouble::open("nccl_double"), 4, [](Transport& transport) {
     check_all_reduce<float>(transport, kF32, 4000);

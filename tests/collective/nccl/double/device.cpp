@@ -1,6 +1,7 @@
 // Bodies of device.h, and the driver's functions.
 #include "tests/collective/nccl/double/device.h"
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -115,9 +116,12 @@ GpuCode device_attribute(int* value, int, int) {
   return kGpuSuccess;
 }
 GpuCode context_retain(rt::GpuContext* context, int device) {
-  static rt::GpuContextObject contexts[kDoubleDevices];
-  contexts[device].device = device;
-  *context = &contexts[device];
+  static auto contexts = [] {
+    std::array<rt::GpuContextObject, kDoubleDevices> made{};
+    for (int i = 0; i < kDoubleDevices; ++i) made[static_cast<std::size_t>(i)].device = i;
+    return made;
+  }();
+  *context = &contexts[static_cast<std::size_t>(device)];
   return kGpuSuccess;
 }
 GpuCode context_release(int) {
