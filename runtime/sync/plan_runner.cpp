@@ -160,6 +160,7 @@ bool PlanRunner::start_one(std::uint32_t index) {
     const std::uint64_t before = parts_.transport.sent_bytes();
     status = parts_.compute.synchronise(task(index), parts_.memory, ranks);
     times_.tasks[index].sent_bytes = parts_.transport.sent_bytes() - before;
+    if (!status) status = tl::unexpected<Error>(ranks.reason_of(status.error()));
     const std::lock_guard lock(mutex_);
     if (status) {
       end_task(index);

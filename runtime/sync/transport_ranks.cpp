@@ -38,6 +38,8 @@ Result<RankStatus> TransportRanks::agree(RankStatus own) {
   if (Status status = exchange_now(transport_, exchange, timeout_); !status)
     return tl::unexpected<Error>(status.error());
   const std::uint8_t worst = *std::ranges::max_element(statuses_);
+  has_failed_elsewhere_ =
+      worst == static_cast<std::uint8_t>(RankStatus::Failed) && own != RankStatus::Failed;
   if (worst > static_cast<std::uint8_t>(RankStatus::NonFinite)) {
     return fail(ErrorKind::Internal, "a rank that is in no state");
   }
@@ -69,6 +71,13 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (Status status = exchange_now(transport_, exchange, timeout_); !status)
     return tl::unexpected<Error>(status.error());
   return RankStatus::Good;
+}
+
+Error TransportRanks::reason_of(const Error& error) {
+  if (!has_failed_elsewhere_) return error;
+  // Whoever failed gives up and says why; nobody else starts another exchange.
+  const auto told = agree(RankStatus::Good);
+  return told ? error : told.error();
 }
 
 }  // namespace cinch::rt

@@ -17,6 +17,10 @@ class TransportRanks : public RankExchange {
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
 
+  /// What the caller of a protocol that failed with `error` is told: where another rank is at fault,
+  /// what that one says.
+  Error reason_of(const Error& error);
+
  private:
   Exchange exchange_of(const CollectiveCall& call);
 
@@ -24,6 +28,7 @@ class TransportRanks : public RankExchange {
   std::chrono::milliseconds timeout_;
   std::vector<std::uint8_t> statuses_;
   std::vector<ByteRange> parts_;
+  bool has_failed_elsewhere_ = false;
 };
 
 }  // namespace cinch::rt
