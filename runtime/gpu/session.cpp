@@ -48,13 +48,17 @@ std::size_t GpuSession::num_launches(EntryKind kind) const {
   return impl_->plans[static_cast<std::size_t>(kind)].batches.size();
 }
 
-Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
-  return guarded([&]() -> Result<std::int64_t> {
+Result<PayloadLayout> GpuSession::payload_layout(std::size_t tensor, std::uint64_t step) const {
+  return guarded([&]() -> Result<PayloadLayout> {
     if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
-    const auto layout = payload_bound_layout(info(), impl_->env(tensor, step));
-    if (!layout) return tl::unexpected<Error>(layout.error());
-    return layout->size_bytes;
+    return payload_bound_layout(info(), impl_->env(tensor, step));
   });
+}
+
+Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
+  const auto layout = payload_layout(tensor, step);
+  if (!layout) return tl::unexpected<Error>(layout.error());
+  return layout->size_bytes;
 }
 
 Status GpuSession::set_parameter(std::string_view name, double value) {
@@ -204,8 +208,9 @@ Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t te
   }
   std::vector<GpuAddress> addresses;
   for (std::uint32_t i = 0; i < words.size(); ++i) {
+    const BufferIndex in_place = buffer_of(BufferRole::StateInPlace, i);
     const auto role = words[i] != 0 ? BufferRole::StateNext : BufferRole::State;
-    addresses.push_back(own_address(tensor, buffer_of(role, i)));
+    addresses.push_back(own_address(tensor, in_place != kNoIndex ? in_place : buffer_of(role, i)));
   }
   return addresses;
 }

@@ -23,6 +23,7 @@
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/gpu/program.h"
+#include "runtime/payload/payload.h"
 #include "runtime/tuning/numbers.h"
 
 namespace cinch::rt {
@@ -42,6 +43,8 @@ struct GpuSessionOptions {
   std::vector<std::pair<std::string, double>> parameters;
   /// Values that parameters will have at most: memory is made for both these and the first.
   std::vector<std::pair<std::string, double>> largest_parameters;
+  /// Is there memory for keep_states?
+  bool keeps_states = false;
   /// For tests and tuning; results never depend on it. None: that of the device in the tables.
   std::optional<GpuTuning> tuning;
 };
@@ -74,7 +77,9 @@ class GpuSession {
   const ProgramInfo& info() const;
   std::size_t num_tensors() const;
   std::int64_t num_elems(std::size_t tensor) const;
-  /// Most bytes that a payload of the tensor can have with the parameters of now. Errors: Overflow.
+  /// Where everything is in a payload with every count at its bound, and most bytes that one can
+  /// have, with the parameters of now. Errors: Overflow.
+  Result<PayloadLayout> payload_layout(std::size_t tensor, std::uint64_t step = 0) const;
   Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
   /// Of the device: states, workspace and tables.
   std::size_t memory_bytes() const;
@@ -119,6 +124,12 @@ class GpuSession {
   /// Errors: as Session::set_states.
   Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor, GpuStream stream) const;
   Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
+
+  /// Notes the states of all tensors, which take_back_states makes those of now again; between the
+  /// two at most one call of a kind that changes states. Nothing waits. Errors: Device;
+  /// InvalidArgument (opened without keeps_states).
+  Status keep_states(GpuStream stream);
+  Status take_back_states(GpuStream stream);
 
  private:
   struct Impl;

@@ -79,6 +79,10 @@ struct GpuSession::Impl {
   // ---- session.cpp: states, wherever the device has them now ----
   Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
 
+  // ---- session_states.cpp: states as they were before a step ----
+  void measure_kept_states();
+  Status copy_kept(bool takes_back, GpuStream stream) const;
+
   // ---- session_calls.cpp ----
   /// Asks the driver about an address unless it was asked before, and notes it.
   Status check_address(GpuAddress address, GpuAddress& checked, const char* what,
@@ -148,6 +152,11 @@ struct GpuSession::Impl {
   // Status words and counts, zero at the start of each call.
   GpuArena::Piece call_words = 0, swapped = 0, outcomes = 0;
   std::size_t call_words_bytes = 0;
+  // What keep_states copies, and where to.
+  struct Kept {
+    GpuArena::Piece own = 0, copy = 0;
+  };
+  std::vector<Kept> kept;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
   // By shape: blocks; where those of each tensor begin, as num_tensors + 1 words; and whether no
   // tensor has more than one.

@@ -230,6 +230,7 @@ Status GpuSession::Impl::measure() {
   if (num_tensors() > 1) {
     first_blocks = arena.add(4 * num_shapes() * (num_tensors() + 1));
   }
+  measure_kept_states();
   return Ok{};
 }
 
@@ -282,7 +283,8 @@ Status GpuSession::Impl::send_constants(GpuStream stream) {
   }
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-      if (image().buffers[b].role != BufferRole::State) continue;
+      const BufferRole role = image().buffers[b].role;
+      if (role != BufferRole::State && role != BufferRole::StateInPlace) continue;
       if (Status status = clear(pieces[t][b]); !status) return status;
     }
   }
@@ -297,10 +299,7 @@ GpuAddress GpuSession::Impl::own_address(std::size_t tensor, BufferIndex b) cons
     return arena.address(call_words) +
            4 * (kStatusWords * num_tensors() + tensor * counts + buffer.role_index);
   }
-  // The present value of a state that changes in place is its State buffer's memory.
-  const BufferIndex held =
-      buffer.role == BufferRole::StateInPlace ? buffer_of(BufferRole::State, buffer.role_index) : b;
-  return arena.address(pieces[tensor][held]);
+  return arena.address(pieces[tensor][b]);
 }
 
 // Addresses that no call changes.

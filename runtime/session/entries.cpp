@@ -1,6 +1,7 @@
 // Bodies of entries.h.
 #include "runtime/session/entries.h"
 
+#include <algorithm>
 #include <array>
 
 namespace cinch::rt {
@@ -26,6 +27,13 @@ Status check_call(const ProgramImage& image, EntryKind kind) {
   const Need& need = kNeeds[static_cast<std::size_t>(kind)];
   if (image.entries[static_cast<std::size_t>(need.entry)].present) return Ok{};
   return fail(ErrorKind::InvalidArgument, image.info.name + " has no " + need.name);
+}
+
+bool needs_copies_of_states(const ProgramImage& image) {
+  const bool is_in_place = std::ranges::any_of(image.buffers, [](const BufferInfo& buffer) {
+    return buffer.role == BufferRole::StateInPlace;
+  });
+  return is_in_place || (image.info.has_finish && !image.info.states.empty());
 }
 
 }  // namespace cinch::rt

@@ -3,24 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "runtime/session/entries.h"
 
 namespace cinch::rt {
 namespace {
-
-// Draws of one site are not those of another one. Any odd numbers far apart.
-std::uint64_t site_seed(std::uint64_t seed, Site site) {
-  return seed ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
-}
-
-// Programs that change states in place, or in more calls than one of a step.
-bool needs_copies(const LoadedProgram& program) {
-  const ProgramInfo& info = program.info();
-  const bool is_in_place = std::ranges::any_of(program.image().buffers, [](const BufferInfo& b) {
-    return b.role == BufferRole::StateInPlace;
-  });
-  return is_in_place || (info.has_finish && !info.states.empty());
-}
 
 // The bytes of all states one behind the other, in memory that is kept.
 void keep_states(const Session& session, std::vector<std::uint8_t>& kept) {
@@ -54,17 +40,11 @@ class SessionStates : public SiteStates {
 
 }  // namespace
 
-Result<std::unique_ptr<ComputeTasks>> ComputeTasks::open(const Plan& plan,
-                                                         const ComputeOptions& options) {
+Result<std::unique_ptr<RankTasks>> ComputeTasks::open(const Plan& plan,
+                                                      const ComputeOptions& options) {
   std::unique_ptr<ComputeTasks> tasks(new ComputeTasks(plan, options));
   if (Status status = tasks->open_lists(); !status) return tl::unexpected<Error>(status.error());
   return tasks;
-}
-
-// What does not depend on draws is decoded by the sessions that encode, so that no states are held
-// for decoding alone.
-Site ComputeTasks::decoding_site(std::uint32_t codec, Site encoded_at) const {
-  return options_.programs[codec]->info().decode_draws ? encoded_at : Site::Worker;
 }
 
 void ComputeTasks::need(std::uint32_t codec, Site site, std::uint32_t group) {
@@ -81,19 +61,14 @@ void ComputeTasks::need(std::uint32_t codec, Site site, std::uint32_t group) {
 
 Status ComputeTasks::open_lists() {
   for (const auto& program : options_.programs) {
-    summed_.push_back(SummedArrays::of(program->info(), options_.world));
+    sums_of_payloads_.add_codec(program->info());
   }
   for (const Task& task : plan_.ranks[options_.rank].tasks) {
     for (const std::uint32_t group : task.groups) {
       const std::uint32_t codec = plan_.groups[group].codec;
       if (codec == kDense || task.is_dense) continue;
-      if (task.kind == TaskKind::Encode) need(codec, task.site, group);
-      if (task.kind == TaskKind::Decode || task.kind == TaskKind::DecodeAdd) {
-        need(codec, decoding_site(codec, task.site), group);
-      }
-      if (task.kind == TaskKind::Finish || task.kind == TaskKind::Synchronise ||
-          task.kind == TaskKind::Spread || task.kind == TaskKind::Join) {
-        need(codec, Site::Worker, group);
+      for (const Site site : sites_of(task, options_.programs[codec]->info())) {
+        need(codec, site, group);
       }
     }
   }
@@ -123,12 +98,12 @@ Status ComputeTasks::open_list(List& list) {
   if (!sessions) return named(tl::unexpected<ListError>(sessions.error()), list.pieces);
   list.sessions = std::make_unique<SessionList>(std::move(*sessions));
   list.has_changed.assign(list.pieces.size(), false);
-  list.keeps_copies = needs_copies(*program);
+  list.keeps_copies = needs_copies_of_states(program->image());
   list.kept_states.resize(list.keeps_copies ? list.pieces.size() : 0);
   return Ok{};
 }
 
-Status ComputeTasks::named(const ListStatus& status, const Pieces& pieces) const {
+Status ComputeTasks::named(const ListStatus& status, const PieceList& pieces) const {
   if (status) return Ok{};
   Error error = status.error().error;
   if (status.error().place < pieces.size()) {
@@ -159,12 +134,7 @@ Status ComputeTasks::begin_step(std::uint64_t step) {
       if (session.info().has_sync) continue;
       const auto bound = session.payload_bound(step);
       if (!bound) return tl::unexpected<Error>(bound.error());
-      const std::uint64_t room = plan_.pieces[list.pieces[i]].bound_bytes;
-      if (static_cast<std::uint64_t>(*bound) <= room) continue;
-      return fail(ErrorKind::InvalidArgument,
-                  fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for "
-                              "{}: it was made for other parameters or an earlier step",
-                              describe_piece(plan_, list.pieces[i]), step, *bound, room));
+      if (Status status = check_room(plan_, list.pieces[i], *bound, step); !status) return status;
     }
   }
   return Ok{};

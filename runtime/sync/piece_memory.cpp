@@ -5,14 +5,12 @@
 
 #include <cstring>
 
+#include "runtime/sync/task_facts.h"
+
 namespace cinch::rt {
 namespace {
 
 constexpr std::int64_t kNoSum = -1;
-
-bool sums_up(const Task& task) {
-  return task.kind == TaskKind::Clear || (task.kind == TaskKind::Decode && task.to == Value::Sum);
-}
 
 std::int64_t bytes_per_element(DType dtype) {
   return dtype.bits / 8;
@@ -20,18 +18,14 @@ std::int64_t bytes_per_element(DType dtype) {
 
 }  // namespace
 
-Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
+Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank, bool has_sums) {
   PieceMemory memory(plan, rank);
   memory.sum_at_.assign(plan.pieces.size(), kNoSum);
   std::int64_t elements = 0;
-  for (const Task& task : memory.own_->tasks) {
-    if (!sums_up(task)) continue;
-    for (const std::uint32_t group : task.groups) {
-      for (const std::uint32_t piece : plan.groups[group].pieces) {
-        if (memory.sum_at_[piece] != kNoSum) continue;
-        memory.sum_at_[piece] = elements;
-        elements += plan.pieces[piece].num_elems;
-      }
+  if (has_sums) {
+    for (const std::uint32_t piece : summed_pieces(plan, rank)) {
+      memory.sum_at_[piece] = elements;
+      elements += plan.pieces[piece].num_elems;
     }
   }
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);

@@ -12,8 +12,8 @@ namespace cinch::rt {
 
 class PieceMemory {
  public:
-  /// `plan` outlives this. Errors: OutOfMemory.
-  static Result<PieceMemory> make(const Plan& plan, std::uint32_t rank);
+  /// `plan` outlives this; without `has_sums` these lie elsewhere. Errors: OutOfMemory.
+  static Result<PieceMemory> make(const Plan& plan, std::uint32_t rank, bool has_sums = true);
 
   /// The tensors of a step, by the plan's list.
   void bind(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates) {
@@ -23,7 +23,7 @@ class PieceMemory {
 
   ConstTensorView gradient(std::uint32_t piece) const;
   TensorView update(std::uint32_t piece) const;
-  /// Empty where no task of this rank sums the piece up.
+  /// Empty where no task of this rank sums the piece up here.
   std::span<float> sum(std::uint32_t piece);
   TensorView value(std::uint32_t piece, Value which);
 

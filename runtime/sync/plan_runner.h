@@ -13,8 +13,8 @@
 
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
-#include "runtime/sync/compute_tasks.h"
 #include "runtime/sync/piece_memory.h"
+#include "runtime/sync/rank_tasks.h"
 #include "runtime/sync/task_times.h"
 
 namespace cinch::rt {
@@ -22,7 +22,7 @@ namespace cinch::rt {
 struct RunnerParts {
   const Plan& plan;
   Transport& transport;
-  ComputeTasks& compute;
+  RankTasks& compute;
   PieceMemory& memory;
   std::atomic<bool>& cancelled;  // set when a task fails, so that computing ends, too
   std::chrono::milliseconds timeout;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/payload/payload.h"
 #include "runtime/session/bucket.h"
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/compute_tasks.h"
@@ -12,50 +11,41 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::size_t kSizeAt = 56;  // of a payload's header
-
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 ConstTensorView const_view(const TensorView& view) {
   return {view.data, view.dtype, view.num_elems};
 }
 
 }  // namespace
 
-ComputeTasks::Pieces ComputeTasks::pieces_of(const Task& task) const {
-  Pieces pieces;
-  for (const std::uint32_t group : task.groups) {
-    const Pieces& of = plan_.groups[group].pieces;
-    pieces.insert(pieces.end(), of.begin(), of.end());
-  }
-  return pieces;
-}
-
-ListCall ComputeTasks::call_on(const List& list, const Pieces& pieces) {
+ListCall ComputeTasks::call_on(const List& list, const PieceList& pieces) {
   which_.clear();
   for (const std::uint32_t piece : pieces) which_.push_back(list.entry[piece]);
   return {step_, which_};
 }
 
+Result<PayloadLayout> ComputeTasks::layout_of(std::uint32_t piece) {
+  const List& list = list_of(plan_.tensors[plan_.pieces[piece].tensor].codec, Site::Worker);
+  return (*list.sessions)[list.entry[piece]].payload_layout(step_);
+}
+
 Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
+  const auto layouts = [this](std::uint32_t piece) { return layout_of(piece); };
   switch (task.kind) {
     case TaskKind::Clear:
-      return clear(pieces_of(task), memory);
+      return clear(pieces_of(plan_, task), memory);
     case TaskKind::Encode:
       return encode(task, memory);
     case TaskKind::Decode:
     case TaskKind::DecodeAdd:
       return decode(task, memory);
     case TaskKind::Add:
-      return add_gradient(pieces_of(task), memory);
+      return add_gradient(pieces_of(plan_, task), memory);
     case TaskKind::Finish:
       return finish(task, memory);
     case TaskKind::Spread:
-      return spread(task, memory);
+      return sums_of_payloads_.spread(task, memory, layouts);
     case TaskKind::Join:
-      return join(task, memory);
+      return sums_of_payloads_.join(task, memory, layouts);
     case TaskKind::Exchange:
     case TaskKind::Synchronise:
       break;
@@ -63,7 +53,7 @@ Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
   return fail(ErrorKind::Internal, "a task that does not compute");
 }
 
-Status ComputeTasks::clear(const Pieces& pieces, PieceMemory& memory) {
+Status ComputeTasks::clear(const PieceList& pieces, PieceMemory& memory) {
   for (const std::uint32_t piece : pieces) std::ranges::fill(memory.sum(piece), 0.0f);
   return Ok{};
 }
@@ -79,8 +69,8 @@ Status ComputeTasks::make_rooms(const Task& task, PieceMemory& memory) {
     offsets_.resize(bounds_.size());
     sizes_.resize(bounds_.size());
     const auto slot = memory.bytes_of(task.writes[i]);
-    const Status status =
-        arena_rooms({slot.data(), round_up(slot.size()), offsets_, sizes_}, bounds_, rooms_);
+    const Status status = arena_rooms(
+        {slot.data(), round_up_to_arena(slot.size()), offsets_, sizes_}, bounds_, rooms_);
     if (!status) return status;
     for (const auto room : rooms_) payload_slots_.push_back({room, {}});
   }
@@ -105,9 +95,9 @@ void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
 }
 
 Status ComputeTasks::encode(const Task& task, PieceMemory& memory) {
-  if (is_dense(task)) return encode_dense(task, memory);
-  const Pieces pieces = pieces_of(task);
-  List& list = list_of(codec_of(task), task.site);
+  if (is_dense(plan_, task)) return encode_dense(task, memory);
+  const PieceList pieces = pieces_of(plan_, task);
+  List& list = list_of(codec_of(plan_, task), task.site);
   inputs_.clear();
   for (const std::uint32_t piece : pieces) {
     inputs_.push_back(task.from == Value::Gradient ? memory.gradient(piece)
@@ -147,46 +137,31 @@ Status ComputeTasks::encode_dense(const Task& task, PieceMemory& memory) {
         from = *gradient;
       }
       if (!from.empty()) std::memcpy(to, from.data(), from.size_bytes());
-      to += round_up(from.size_bytes());
+      to += round_up_to_arena(from.size_bytes());
     }
-  }
-  return Ok{};
-}
-
-Status ComputeTasks::split_message(const Pieces& pieces, std::span<const std::uint8_t> message) {
-  std::size_t begin = 0;
-  for (const std::uint32_t piece : pieces) {
-    begin = round_up(begin);
-    const auto header = static_cast<std::size_t>(kPayloadHeaderBytes);
-    std::uint64_t size = 0;
-    const bool has_header = begin <= message.size() && message.size() - begin >= header;
-    if (has_header) std::memcpy(&size, message.data() + begin + kSizeAt, sizeof size);
-    if (!has_header || size < header || size > message.size() - begin) {
-      return fail(ErrorKind::CorruptPayload,
-                  fmt::format("{}: a payload of {} bytes at {} of a message of {}",
-                              describe_piece(plan_, piece), size, begin, message.size()));
-    }
-    payloads_.push_back(message.subspan(begin, size));
-    begin += size;
   }
   return Ok{};
 }
 
 Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
-  if (is_dense(task)) return decode_dense(task, memory);
+  if (is_dense(plan_, task)) return decode_dense(task, memory);
   payloads_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
     const auto used = memory.used_bytes(task.reads[i]);
     if (!used) return tl::unexpected<Error>(used.error());
     const auto message = memory.bytes_of(task.reads[i]).first(*used);
-    const Status status = split_message(plan_.groups[task.groups[i]].pieces, message);
+    const Status status =
+        split_message(plan_, plan_.groups[task.groups[i]].pieces, message, payloads_);
     if (!status) return status;
   }
-  return decode_payloads(task, pieces_of(task), memory);
+  return decode_payloads(task, pieces_of(plan_, task), memory);
 }
 
-Status ComputeTasks::decode_payloads(const Task& task, const Pieces& pieces, PieceMemory& memory) {
-  const List& list = list_of(codec_of(task), decoding_site(codec_of(task), task.site));
+Status ComputeTasks::decode_payloads(const Task& task, const PieceList& pieces,
+                                     PieceMemory& memory) {
+  const List& list =
+      list_of(codec_of(plan_, task),
+              decoding_site(options_.programs[codec_of(plan_, task)]->info(), task.site));
   outputs_.clear();
   sums_.clear();
   if (task.kind == TaskKind::DecodeAdd) {
@@ -209,13 +184,13 @@ Status ComputeTasks::decode_dense(const Task& task, PieceMemory& memory) {
               ? add_f32(memory.sum(piece), values, runner_, options_.cancelled)
               : convert_from_f32(values, memory.value(piece, task.to), runner_, options_.cancelled);
       if (!status) return status;
-      from += round_up(values.size_bytes());
+      from += round_up_to_arena(values.size_bytes());
     }
   }
   return Ok{};
 }
 
-Status ComputeTasks::add_gradient(const Pieces& pieces, PieceMemory& memory) {
+Status ComputeTasks::add_gradient(const PieceList& pieces, PieceMemory& memory) {
   for (const std::uint32_t piece : pieces) {
     const auto gradient = gradient_as_f32(piece, memory);
     if (!gradient) return tl::unexpected<Error>(gradient.error());
@@ -226,8 +201,8 @@ Status ComputeTasks::add_gradient(const Pieces& pieces, PieceMemory& memory) {
 }
 
 Status ComputeTasks::finish(const Task& task, PieceMemory& memory) {
-  const Pieces pieces = pieces_of(task);
-  const std::uint32_t codec = codec_of(task);
+  const PieceList pieces = pieces_of(plan_, task);
+  const std::uint32_t codec = codec_of(plan_, task);
   if (codec != kDense) {
     sums_.clear();
     outputs_.clear();
@@ -241,7 +216,7 @@ Status ComputeTasks::finish(const Task& task, PieceMemory& memory) {
   return finish_dense(pieces, task.to, memory);
 }
 
-Status ComputeTasks::finish_dense(const Pieces& pieces, Value to, PieceMemory& memory) {
+Status ComputeTasks::finish_dense(const PieceList& pieces, Value to, PieceMemory& memory) {
   for (const std::uint32_t piece : pieces) {
     const std::span<float> sum = memory.sum(piece);
     const TensorView update = memory.value(piece, to);
@@ -257,8 +232,8 @@ Status ComputeTasks::finish_dense(const Pieces& pieces, Value to, PieceMemory& m
 }
 
 Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
-  List& list = list_of(codec_of(task), Site::Worker);
-  for (const std::uint32_t piece : pieces_of(task)) {
+  List& list = list_of(codec_of(plan_, task), Site::Worker);
+  for (const std::uint32_t piece : pieces_of(plan_, task)) {
     const std::size_t entry = list.entry[piece];
     const Status status =
         (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece), step_, ranks);

@@ -1,17 +1,14 @@
-// The tasks around an all-reduce of payloads: from these to arrays that the transport adds up, and
-// back.
-#include <fmt/format.h>
+// Bodies of sum_tasks.h.
+#include "runtime/sync/sum_tasks.h"
 
 #include <cstring>
 
-#include "runtime/sync/compute_tasks.h"
-
 namespace cinch::rt {
 
-Status ComputeTasks::arrays_of(const SummedArrays& summed, std::uint32_t piece,
-                               std::span<const std::uint32_t> slots, PieceMemory& memory) {
-  const List& list = list_of(plan_.tensors[plan_.pieces[piece].tensor].codec, Site::Worker);
-  auto layout = (*list.sessions)[list.entry[piece]].payload_layout(step_);
+Status SumTasks::arrays_of(const SummedArrays& summed, std::uint32_t piece,
+                           std::span<const std::uint32_t> slots, PieceMemory& memory,
+                           const LayoutOf& layout_of) {
+  auto layout = layout_of(piece);
   if (!layout) return tl::unexpected<Error>(layout.error());
   layout_ = std::move(*layout);
   const std::vector<SumArray> wanted = summed.arrays(layout_);
@@ -29,26 +26,26 @@ Status ComputeTasks::arrays_of(const SummedArrays& summed, std::uint32_t piece,
               describe_piece(plan_, piece) + ": the plan has no arrays for such payloads");
 }
 
-Result<const SummedArrays*> ComputeTasks::summed_of(const Task& task) const {
-  if (const auto& summed = summed_[codec_of(task)]) return &*summed;
+Result<const SummedArrays*> SumTasks::summed_of(const Task& task) const {
+  if (const auto& summed = summed_[codec_of(plan_, task)]) return &*summed;
   return fail(ErrorKind::InvalidArgument, "payloads that do not add up");
 }
 
-Status ComputeTasks::spread(const Task& task, PieceMemory& memory) {
+Status SumTasks::spread(const Task& task, PieceMemory& memory, const LayoutOf& layout_of) {
   const auto& pieces = plan_.groups[task.groups[0]].pieces;
   const auto summed = summed_of(task);
   if (!summed) return tl::unexpected<Error>(summed.error());
   payloads_.clear();
-  Status status = split_message(pieces, memory.bytes_of(task.reads[0]));
+  Status status = split_message(plan_, pieces, memory.bytes_of(task.reads[0]), payloads_);
   next_bytes_.assign(task.writes.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {
-    status = arrays_of(**summed, pieces[i], task.writes, memory);
+    status = arrays_of(**summed, pieces[i], task.writes, memory, layout_of);
     if (status) status = (*summed)->spread(payloads_[i], layout_, arrays_);
   }
   return status;
 }
 
-Status ComputeTasks::join(const Task& task, PieceMemory& memory) {
+Status SumTasks::join(const Task& task, PieceMemory& memory, const LayoutOf& layout_of) {
   const auto& pieces = plan_.groups[task.groups[0]].pieces;
   const auto own = memory.bytes_of(task.reads[0]), result = memory.bytes_of(task.writes[0]);
   const auto summed = summed_of(task);
@@ -58,11 +55,11 @@ Status ComputeTasks::join(const Task& task, PieceMemory& memory) {
   }
   std::memcpy(result.data(), own.data(), own.size());
   payloads_.clear();
-  Status status = split_message(pieces, result);
+  Status status = split_message(plan_, pieces, result, payloads_);
   const std::span<const std::uint32_t> slots = std::span(task.reads).subspan(1);
   next_bytes_.assign(slots.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {
-    status = arrays_of(**summed, pieces[i], slots, memory);
+    status = arrays_of(**summed, pieces[i], slots, memory, layout_of);
     if (!status) break;
     const auto at = static_cast<std::size_t>(payloads_[i].data() - result.data());
     const std::vector<std::span<const std::uint8_t>> joined(arrays_.begin(), arrays_.end());

@@ -16,6 +16,7 @@
 #include "runtime/sync/agreement.h"
 #include "runtime/sync/checkpoint.h"
 #include "runtime/sync/compute_tasks.h"
+#include "runtime/sync/device_tasks.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/plan_runner.h"
 
@@ -32,13 +33,13 @@ std::string values_text(const ProgramInfo& info, const std::vector<double>& valu
   return text.empty() ? "none" : text;
 }
 
-std::string program_text(const LoadedProgram& program) {
-  const ProgramInfo& info = program.info();
+std::string program_text(const ProgramImage& image) {
+  const ProgramInfo& info = image.info;
   std::string text = info.name;
   for (const ConstantInfo& constant : info.constants) {
     text += fmt::format(" {}={}", constant.name, constant.value);
   }
-  const auto& [low, high] = program.image().fingerprint;
+  const auto& [low, high] = image.fingerprint;
   return text + fmt::format(", fingerprint {:016x}{:016x}", low, high);
 }
 
@@ -48,6 +49,8 @@ struct SyncSession::Impl {
   Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
 
   Status start();
+  void find_images();
+  Status open_compute();
   Status check_parts() const;
   std::vector<CommonFact> common_facts() const;
   Status check_tensors(std::span<const ConstTensorView> gradients,
@@ -66,7 +69,8 @@ struct SyncSession::Impl {
   SyncOptions options;
   Transport& transport;
   std::atomic<bool> cancelled{false};
-  std::unique_ptr<ComputeTasks> compute;
+  std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
+  std::unique_ptr<RankTasks> compute;
   std::unique_ptr<PieceMemory> memory;
   std::unique_ptr<PlanRunner> runner;
   // By codec and parameter: asked for here, and bound.
@@ -88,7 +92,7 @@ Status SyncSession::Impl::check_parts() const {
   }
   for (const PlanTensor& tensor : plan().tensors) {
     if (tensor.codec == kDense) continue;
-    if (tensor.codec >= options.programs.size() || options.programs[tensor.codec] == nullptr) {
+    if (tensor.codec >= images.size() || images[tensor.codec] == nullptr) {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
@@ -100,10 +104,10 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
       {"payload format", std::to_string(kPayloadFormatVersion)},
       {"the seed", std::to_string(options.seed)},
   };
-  for (std::size_t i = 0; i < options.programs.size(); ++i) {
-    facts.push_back({"program", program_text(*options.programs[i])});
-    facts.push_back({"parameters of " + options.programs[i]->info().name,
-                     values_text(options.programs[i]->info(), wanted[i])});
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    facts.push_back({"program", program_text(*images[i])});
+    facts.push_back(
+        {"parameters of " + images[i]->info.name, values_text(images[i]->info, wanted[i])});
   }
   for (const PlanTensor& tensor : plan().tensors) {
     const std::string codec = tensor.codec == kDense ? "f32" : std::to_string(tensor.codec);
@@ -115,22 +119,45 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
   return facts;
 }
 
+void SyncSession::Impl::find_images() {
+  const auto note = [this](const auto& programs) {
+    for (const auto& program : programs) {
+      images.push_back(program == nullptr ? nullptr : &program->image());
+    }
+  };
+  if (options.device) {
+    note(options.device->programs);
+  } else {
+    note(options.programs);
+  }
+}
+
+Status SyncSession::Impl::open_compute() {
+  const std::uint32_t world = transport.world(), rank = transport.rank();
+  auto tasks = options.device
+                   ? DeviceTasks::open(plan(), {*options.device, world, rank, options.seed})
+                   : ComputeTasks::open(plan(), {options.programs, options.threads, world, rank,
+                                                 options.seed, &cancelled});
+  if (!tasks) return tl::unexpected<Error>(tasks.error());
+  compute = std::move(*tasks);
+  return Ok{};
+}
+
 Status SyncSession::Impl::start() {
+  find_images();
   if (Status status = check_parts(); !status) return status;
-  for (const auto& program : options.programs) {
+  for (const ProgramImage* image : images) {
     std::vector<double> values;
-    for (const ParamInfo& param : program->info().params) values.push_back(param.default_value);
+    values.reserve(image->info.params.size());
+    for (const ParamInfo& param : image->info.params) values.push_back(param.default_value);
     shared.resize(shared.size() + values.size());
     wanted.push_back(values);
   }
   bound = wanted;
   const std::uint32_t world = transport.world(), rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
-  auto tasks = ComputeTasks::open(
-      plan(), {options.programs, options.threads, world, rank, options.seed, &cancelled});
-  if (!tasks) return tl::unexpected<Error>(tasks.error());
-  compute = std::move(*tasks);
-  auto made = PieceMemory::make(plan(), rank);
+  if (Status status = open_compute(); !status) return status;
+  auto made = PieceMemory::make(plan(), rank, !options.device);
   if (!made) return tl::unexpected<Error>(made.error());
   memory = std::make_unique<PieceMemory>(std::move(*made));
   runner = std::make_unique<PlanRunner>(
@@ -184,7 +211,7 @@ Status SyncSession::Impl::share_parameters() {
 Status SyncSession::Impl::apply_parameters() {
   auto next = shared.begin();
   for (std::uint32_t codec = 0; codec < wanted.size(); ++codec) {
-    const auto& params = options.programs[codec]->info().params;
+    const auto& params = images[codec]->info.params;
     for (std::size_t i = 0; i < params.size(); ++i, ++next) {
       wanted[codec][i] = *next;
       if (bound[codec][i] == *next) continue;
@@ -220,6 +247,7 @@ Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
   if (Status status = compute->begin_step(step); !status) return status;
   memory->bind(gradients, updates);
   Status status = runner->run();
+  if (status) status = compute->end_step();
   if (status) status = agree_on_end(step);
   if (!status) compute->take_back_step();
   return status;
@@ -240,7 +268,7 @@ Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& option
 
 Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
   if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
-  const ProgramInfo& info = impl_->options.programs[codec]->info();
+  const ProgramInfo& info = impl_->images[codec]->info;
   ParameterValues values(info);
   if (Status status = values.set(name, value); !status) return status;
   const auto found = std::ranges::find(info.params, name, &ParamInfo::name);

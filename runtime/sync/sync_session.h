@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,13 +23,17 @@
 #include "runtime/session/tensor_view.h"
 #include "runtime/sync/restore_states.h"
 #include "runtime/sync/site_states.h"
+#include "runtime/sync/sync_device.h"
 #include "runtime/sync/task_times.h"
 
 namespace cinch::rt {
 
 struct SyncOptions {
   std::shared_ptr<const Plan> plan;
-  std::vector<std::shared_ptr<const LoadedProgram>> programs;  // by codec of the plan
+  /// By codec of the plan; of a rank with a device they are not looked at.
+  std::vector<std::shared_ptr<const LoadedProgram>> programs;
+  /// Where this rank computes on a GPU. Ranks of one synchronisation need not be alike in this.
+  std::optional<SyncDevice> device;
   std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
   /// So long nothing may move before a step, or opening, fails.
@@ -50,10 +55,11 @@ class SyncSession {
   Status set_parameter(std::uint32_t codec, std::string_view name, double value);
 
   /// One synchronisation; all ranks call it with the same step. `gradients` and `updates` by the
-  /// plan's tensors, f32, f16 or bf16; an update may be its gradient's memory. On success all
-  /// ranks hold the same bits. Errors name the rank, tensor and phase at fault: those of Session's
-  /// calls, Cancelled (another rank failed or has gone, nothing moved within the time-out, an
-  /// earlier step failed), InvalidArgument (other tensors than the plan's).
+  /// plan's tensors, f32, f16 or bf16; an update may be its gradient's memory. They are the host's
+  /// memory but where SyncDevice::has_tensors. On success all ranks hold the same bits. Errors name
+  /// the rank, tensor and phase at fault: those of Session's calls, Cancelled (another rank failed
+  /// or has gone, nothing moved within the time-out, an earlier step failed), InvalidArgument
+  /// (other tensors than the plan's).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
 

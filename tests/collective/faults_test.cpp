@@ -191,6 +191,8 @@ const char* fault_name(FaultKind kind) {
       return "is late";
     case FaultKind::Garbage:
       return "garbage";
+    case FaultKind::GarbageInPayloads:
+      return "garbage in payloads";
     case FaultKind::None:
       break;
   }

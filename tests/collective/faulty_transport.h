@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "tests/collective/forwarding_transport.h"
 
 namespace cinch::testing {
 
-enum class FaultKind : std::uint8_t { None, Fails, FailsLater, Hangs, Late, Garbage };
+enum class FaultKind : std::uint8_t {
+  None,
+  Fails,
+  FailsLater,
+  Hangs,
+  Late,
+  Garbage,
+  GarbageInPayloads
+};
 
 /// Exchanges are counted from arm() on.
 class FaultyTransport : public ForwardingTransport {
@@ -24,7 +33,7 @@ class FaultyTransport : public ForwardingTransport {
 
   rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
     // Garbage is received.
-    const bool counts = kind_ != FaultKind::Garbage || !exchange.output.empty();
+    const bool counts = !is_garbage() || !exchange.output.empty();
     const bool strikes = kind_ != FaultKind::None && counts && num_started_++ == at_;
     has_struck_ = has_struck_ || strikes;
     if (strikes && kind_ == FaultKind::Fails) return failure();
@@ -32,7 +41,10 @@ class FaultyTransport : public ForwardingTransport {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     const auto ticket = ForwardingTransport::start(exchange);
-    if (ticket && strikes) struck_ = {true, ticket->index, exchange.output};
+    if (ticket && strikes) {
+      struck_ = {true, ticket->index, exchange.output, {}};
+      struck_.parts.assign(exchange.received.begin(), exchange.received.end());
+    }
     return ticket;
   }
 
@@ -44,16 +56,31 @@ class FaultyTransport : public ForwardingTransport {
     const auto is_over = ForwardingTransport::test(ticket);
     if (!is_struck || !is_over || !*is_over) return is_over;
     if (kind_ == FaultKind::Garbage) std::ranges::fill(struck_.output, std::uint8_t{0x5a});
+    if (kind_ == FaultKind::GarbageInPayloads) spoil_payloads();
     struck_.is_under_way = false;
     return is_over;
   }
 
  private:
+  static constexpr std::size_t kHeaderBytes = 64;
+  bool is_garbage() const {
+    return kind_ == FaultKind::Garbage || kind_ == FaultKind::GarbageInPayloads;
+  }
   struct Struck {
     bool is_under_way = false;
     std::uint32_t ticket = 0;
     std::span<std::uint8_t> output;
+    std::vector<rt::ByteRange> parts;
   };
+  // Of what other ranks sent, all but a header in front.
+  void spoil_payloads() {
+    for (std::uint32_t from = 0; from < struck_.parts.size(); ++from) {
+      const rt::ByteRange& part = struck_.parts[from];
+      if (from == rank() || part.size <= kHeaderBytes) continue;
+      std::ranges::fill(struck_.output.subspan(part.offset, part.size).subspan(kHeaderBytes),
+                        std::uint8_t{0x5a});
+    }
+  }
   static tl::unexpected<rt::Error> failure() {
     return rt::fail(rt::ErrorKind::Device, "the network card is on fire");
   }

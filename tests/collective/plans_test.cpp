@@ -2,32 +2,12 @@
 // bit. A sample that covers all pairs of values; CINCH_LONG=1 takes all combinations.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-#include <set>
-
-#include "runtime/plan/check_plan.h"
 #include "runtime/planner/codec_facts.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/plan_cases.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {
 namespace {
-
-struct Combination {
-  std::string program;  // empty: none
-  std::string plan;
-  std::uint32_t world = 1;
-  std::int64_t size = 0;
-  std::uint64_t piece_bytes = 4096;
-  rt::LengthPolicy lengths = rt::LengthPolicy::Padded;
-
-  std::string text() const {
-    return (program.empty() ? "dense" : program) + ", " + plan + ", " + std::to_string(world) +
-           " ranks, " + std::to_string(size) + " elements, pieces of " +
-           std::to_string(piece_bytes) + " bytes";
-  }
-};
 
 const std::string kPrograms[] = {"",
                                  "onebit",
@@ -67,73 +47,9 @@ std::vector<Combination> all_combinations() {
   return all;
 }
 
-// Greedy: combinations, in an order drawn once, that show a pair of values not seen before.
-std::vector<Combination> covering_combinations() {
-  std::vector<Combination> all = all_combinations(), chosen;
-  std::ranges::shuffle(all, std::mt19937(7));
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const Combination& one : all) {
-    const std::string values[] = {"p " + one.program,
-                                  "l " + one.plan,
-                                  "w " + std::to_string(one.world),
-                                  "s " + std::to_string(one.size),
-                                  "b " + std::to_string(one.piece_bytes),
-                                  "n " + std::to_string(static_cast<int>(one.lengths))};
-    const std::size_t before = seen.size();
-    for (const auto& a : values) {
-      for (const auto& b : values) {
-        if (a < b) seen.emplace(a, b);
-      }
-    }
-    if (seen.size() > before) chosen.push_back(one);
-  }
-  return chosen;
-}
-
-SyncCase case_of(const Combination& one) {
-  SyncCase made;
-  rt::PlanRequest request;
-  request.plan = one.plan;
-  request.world = one.world;
-  request.piece_bytes = one.piece_bytes;
-  request.lengths = one.lengths;
-  const std::uint32_t codec = one.program.empty() ? rt::kDense : 0;
-  if (!one.program.empty()) {
-    made.programs = {compiled_library(one.program)};
-    request.codecs = {rt::codec_facts(made.programs[0], one.world)};
-  }
-  request.tensors = {{"large", one.size, 1, codec},
-                     {"bias", 7, 1, rt::kDense},
-                     {"small", 40, 1, codec},
-                     {"smaller", 3, 2, codec}};
-  const auto plan = rt::build_plan(request);
-  EXPECT_TRUE(plan) << plan.error().message;
-  made.plan = std::make_shared<rt::Plan>(*plan);
-  return made;
-}
-
-void check_steps(const SyncCase& one_case, const std::string& text,
-                 std::uint32_t ranks_per_machine = 1) {
-  const rt::Status sound = rt::check_plan(*one_case.plan);
-  ASSERT_TRUE(sound) << text << ": " << sound.error().message;
-  const auto results = run_steps(one_case);
-  SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed, ranks_per_machine);
-  for (std::uint64_t step = 0; step < results.size(); ++step) {
-    std::vector<Tensors> gradients;
-    for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
-      gradients.push_back(make_gradients(*one_case.plan, rank, step));
-    }
-    const Tensors wanted = oracle.step(gradients, step);
-    for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
-      ASSERT_EQ(results[step].errors[rank], "") << text << ", step " << step << ", rank " << rank;
-      ASSERT_TRUE(are_same(results[step].updates[rank], wanted))
-          << text << ", step " << step << ", rank " << rank;
-    }
-  }
-}
-
 TEST(Plans, GiveWhatTheOracleGives) {
-  const auto combinations = is_long_run() ? all_combinations() : covering_combinations();
+  const auto combinations =
+      is_long_run() ? all_combinations() : covering_combinations(all_combinations());
   for (const Combination& one : combinations) {
     check_steps(case_of(one), one.text());
     if (HasFatalFailure()) return;

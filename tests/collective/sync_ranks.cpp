@@ -12,22 +12,34 @@
 
 namespace cinch::testing {
 
+ProgramFile library_file(const std::string& expression) {
+  return *make_program(
+      "composed",
+      "import std.wrap\nimport std.sign\nimport std.sparsify\nimport std.quantize\n"
+      "import std.lowrank\ncompressor composed = " +
+          expression + "\n");
+}
+
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression) {
   static std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> made;
   auto& program = made[expression];
-  if (program != nullptr) return program;
-  const auto text =
-      make_program("composed",
-                   "import std.wrap\nimport std.sign\nimport std.sparsify\nimport std.quantize\n"
-                   "import std.lowrank\ncompressor composed = " +
-                       expression + "\n");
-  program = load(*text);
+  if (program == nullptr) program = load(library_file(expression));
   return program;
 }
 
 std::shared_ptr<const rt::LoadedProgram> compiled_text(const std::string& name,
                                                        const std::string& text) {
   return load(*make_program(name, text));
+}
+
+rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank) {
+  rt::SyncOptions options{.plan = one_case.plan,
+                          .programs = one_case.programs,
+                          .threads = 1,
+                          .seed = one_case.seed,
+                          .timeout = one_case.timeout};
+  if (!one_case.devices.empty()) options.device = one_case.devices[rank];
+  return options;
 }
 
 bool are_same(const Tensors& a, const Tensors& b) {
@@ -73,9 +85,7 @@ std::vector<StepResult> run_steps(const SyncCase& one_case) {
   }
   rt::LoopbackWorld world(num_ranks, one_case.shape);
   run_ranks(world, num_ranks, [&](const RankBody& own) {
-    auto session = rt::SyncSession::open(
-        {.plan = one_case.plan, .programs = one_case.programs, .threads = 1, .seed = one_case.seed},
-        own.transport);
+    auto session = rt::SyncSession::open(sync_options(one_case, own.rank), own.transport);
     for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
       StepResult& result = results[step];
       if (!session) {

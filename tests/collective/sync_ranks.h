@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,16 @@
 #include "runtime/planner/planner.h"
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/sync_session.h"
+#include "tests/programs/harness/program_file.h"
 
 namespace cinch::testing {
 
 using Programs = std::vector<std::shared_ptr<const rt::LoadedProgram>>;
 using Tensors = std::vector<std::vector<float>>;
 
-/// Compiled once per process. "topk(ratio: 0.1)": any expression over the standard library.
+/// "topk(ratio: 0.1)": a program of any expression over the standard library.
+ProgramFile library_file(const std::string& expression);
+/// Compiled once per process.
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression);
 
 /// The last compressor of a text.
@@ -49,7 +53,11 @@ struct SyncCase {
   rt::LinkShape shape;
   std::uint64_t num_steps = 2;
   std::uint64_t seed = 17;
+  std::vector<std::optional<rt::SyncDevice>> devices;  // by rank; empty: all on CPUs
+  std::chrono::milliseconds timeout{30000};
 };
+/// Of one rank.
+rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank);
 /// All steps, by step.
 std::vector<StepResult> run_steps(const SyncCase& one_case);
 

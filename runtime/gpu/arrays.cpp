@@ -1,0 +1,155 @@
+// Bodies of arrays.h.
+#include "runtime/gpu/arrays.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/gpu/tables.h"
+#include "runtime/tuning/tuning.h"
+
+namespace cinch::rt {
+namespace {
+
+// What the driver stages before a copy returns (tables.cpp).
+constexpr std::size_t kStagedTableBytes = std::size_t{64} * 1024;
+constexpr std::size_t kMostPairs = 256;
+
+BufferIndex buffer_with(const ProgramImage& image, BufferRole role) {
+  const auto found = std::ranges::find(image.buffers, role, &BufferInfo::role);
+  if (found == image.buffers.end()) return kNoIndex;
+  return static_cast<BufferIndex>(found - image.buffers.begin());
+}
+
+GpuStep service_step(GpuService service, std::uint32_t arg0, std::uint32_t arg1) {
+  GpuStep step;
+  step.kernel = kGpuServiceBase + static_cast<std::uint32_t>(service);
+  step.arg0 = arg0;
+  step.arg1 = arg1;
+  return step;
+}
+
+std::uint32_t half_type(DType dtype) {
+  return dtype == kF16 ? 1 : 2;
+}
+
+}  // namespace
+
+GpuArrays::GpuArrays(std::shared_ptr<const GpuProgram> program, GpuStream stream)
+    : program_(std::move(program)),
+      stream_(stream),
+      tuning_(gpu_tuning(program_->device()->arch())),
+      layout_(gpu_tensor_layout(program_->image())),
+      to_(buffer_with(program_->image(), BufferRole::Output)),
+      from_(buffer_with(program_->image(), BufferRole::Gradient)) {}
+
+Result<GpuArrays> GpuArrays::make(std::shared_ptr<const GpuProgram> program, GpuStream stream) {
+  GpuArrays arrays(std::move(program), stream);
+  if (arrays.to_ == kNoIndex || arrays.from_ == kNoIndex) {
+    return fail(ErrorKind::InvalidArgument, "a program without a gradient and an output");
+  }
+  if (Status status = arrays.place_memory(); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return arrays;
+}
+
+std::size_t GpuArrays::table_bytes(std::size_t num_pairs) const {
+  return num_pairs * layout_.size_bytes + 4 * (num_pairs + 1);
+}
+
+Status GpuArrays::place_memory() {
+  most_pairs_ = kMostPairs;
+  while (most_pairs_ > 1 && table_bytes(most_pairs_) > kStagedTableBytes) most_pairs_ /= 2;
+  // Status words say that nothing has failed, and no state has changed places.
+  const std::size_t words = std::max<std::size_t>(kStatusWords, program_->info().states.size());
+  table_ = arena_.add(table_bytes(most_pairs_));
+  zeros_ = arena_.add(4 * words * most_pairs_);
+  const GpuDevice& device = *program_->device();
+  const GpuDevice::Scope scope(device);
+  if (Status status = arena_.allocate(program_->device(), stream_); !status) return status;
+  return device.status(
+      device.driver().fill(arena_.address(zeros_), 0, arena_.size_bytes(zeros_), stream_),
+      "clearing memory");
+}
+
+Status GpuArrays::add(std::span<const GpuArrayPair> pairs) {
+  return run(service_step(GpuService::AddTo, from_, kNoIndex), Operands::ToIsTensor, pairs);
+}
+
+Status GpuArrays::divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor) {
+  GpuStep step = service_step(GpuService::Divide, to_, from_);
+  step.value = divisor;
+  return run(step, Operands::Buffers, pairs);
+}
+
+Status GpuArrays::widen(std::span<const GpuArrayPair> pairs, DType from) {
+  return run(service_step(GpuService::Widen, to_, half_type(from)), Operands::FromIsTensor, pairs);
+}
+
+Status GpuArrays::narrow(std::span<const GpuArrayPair> pairs, DType to) {
+  return run(service_step(GpuService::Narrow, from_, half_type(to)), Operands::ToIsTensor, pairs);
+}
+
+Status GpuArrays::run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs) {
+  with_elems_.clear();
+  for (const GpuArrayPair& pair : pairs) {
+    if (pair.num_elems > 0) with_elems_.push_back(pair);
+  }
+  const std::span<const GpuArrayPair> all(with_elems_);
+  for (std::size_t begin = 0; begin < all.size(); begin += most_pairs_) {
+    const std::size_t count = std::min(most_pairs_, all.size() - begin);
+    if (Status status = launch(step, operands, all.subspan(begin, count)); !status) return status;
+  }
+  return Ok{};
+}
+
+std::uint32_t GpuArrays::write_table(Operands operands, std::span<const GpuArrayPair> pairs) {
+  bytes_.assign(table_bytes(pairs.size()), 0);
+  std::uint8_t* const begins = bytes_.data() + pairs.size() * layout_.size_bytes;
+  std::uint32_t num_blocks = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    constexpr std::size_t kRows = 3, kCols = 4;  // words of a header
+    GpuTensorEntry entry(bytes_.data() + i * layout_.size_bytes, layout_);
+    entry.set_header(kRows, static_cast<std::uint64_t>(pairs[i].num_elems));
+    entry.set_header(kCols, 1);
+    if (operands == Operands::ToIsTensor) {
+      entry.set_tensor(pairs[i].to);
+    } else {
+      entry.set_buffer(to_, pairs[i].to);
+    }
+    if (operands == Operands::FromIsTensor) {
+      entry.set_tensor(pairs[i].from);
+    } else {
+      entry.set_buffer(from_, pairs[i].from);
+    }
+    std::memcpy(begins + 4 * i, &num_blocks, sizeof num_blocks);
+    const std::int64_t blocks =
+        (pairs[i].num_elems + tuning_.service_elements - 1) / tuning_.service_elements;
+    num_blocks += static_cast<std::uint32_t>(std::min(blocks, tuning_.most_service_blocks));
+  }
+  std::memcpy(begins + 4 * pairs.size(), &num_blocks, sizeof num_blocks);
+  return num_blocks;
+}
+
+Status GpuArrays::launch(const GpuStep& step, Operands operands,
+                         std::span<const GpuArrayPair> pairs) {
+  const GpuDevice& device = *program_->device();
+  const GpuDevice::Scope scope(device);
+  const std::uint32_t num_blocks = write_table(operands, pairs);
+  const GpuAddress table = arena_.address(table_);
+  const GpuCode sent = device.driver().copy_to_device(table, bytes_.data(), bytes_.size(), stream_);
+  if (Status status = device.status(sent, "sending arguments"); !status) return status;
+  GpuLaunch args;
+  args.tensors = table;
+  args.swapped = args.status = arena_.address(zeros_);
+  args.first_block = table + pairs.size() * layout_.size_bytes;
+  args.num_tensors = static_cast<std::uint32_t>(pairs.size());
+  args.num_states = static_cast<std::uint32_t>(program_->info().states.size());
+  args.step = step;
+  void* params[] = {&args};
+  const GpuCode code = device.driver().launch(
+      program_->serve(), num_blocks, 1, 1, kGpuServiceThreads, 1, 1, 0, stream_, params, nullptr);
+  return device.status(code, "launching what is done to arrays");
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,59 @@
+// Arithmetic on whole arrays of a device's memory, by the services that every image holds: what is
+// done to tensors that no program has a part in.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/gpu/program.h"
+#include "runtime/tuning/numbers.h"
+
+namespace cinch::rt {
+
+/// Two arrays of a device, each at a multiple of its elements' size. Of no elements nothing is
+/// done.
+struct GpuArrayPair {
+  GpuAddress to = 0, from = 0;
+  std::int64_t num_elems = 0;
+};
+
+/// Calls enqueue on one stream and wait for nothing; pairs of a call share launches, so that none
+/// has the memory of another one's `to`. Errors of calls: Device.
+class GpuArrays {
+ public:
+  /// `program`: any for the device. Errors: InvalidArgument (one without gradient and output),
+  /// OutOfMemory, Device.
+  static Result<GpuArrays> make(std::shared_ptr<const GpuProgram> program, GpuStream stream);
+
+  /// to += from, f32.
+  Status add(std::span<const GpuArrayPair> pairs);
+  /// to = from / divisor, f32; may be the same memory.
+  Status divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor);
+  /// f32 from f16 or bf16, and back.
+  Status widen(std::span<const GpuArrayPair> pairs, DType from);
+  Status narrow(std::span<const GpuArrayPair> pairs, DType to);
+
+ private:
+  // Which of a service's operands is its tensor, and which are buffers.
+  enum class Operands : std::uint8_t { ToIsTensor, FromIsTensor, Buffers };
+
+  GpuArrays(std::shared_ptr<const GpuProgram> program, GpuStream stream);
+  Status place_memory();
+  Status run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
+  Status launch(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
+  std::uint32_t write_table(Operands operands, std::span<const GpuArrayPair> pairs);
+  std::size_t table_bytes(std::size_t num_pairs) const;
+
+  std::shared_ptr<const GpuProgram> program_;
+  GpuStream stream_;
+  GpuTuning tuning_;
+  GpuTensorLayout layout_;
+  BufferIndex to_ = kNoIndex, from_ = kNoIndex;  // of the buffers that operands take
+  std::size_t most_pairs_ = 1;                   // of a launch
+  GpuArena arena_;
+  GpuArena::Piece table_ = 0, zeros_ = 0;
+  std::vector<std::uint8_t> bytes_;       // the table: entries, then where blocks begin
+  std::vector<GpuArrayPair> with_elems_;  // of a call
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,49 @@
+// States as they were before a step. A call writes the next states beside the present ones and then
+// says which are which; so they are taken back by that word, but where a program needs copies.
+#include "runtime/gpu/session_impl.h"
+#include "runtime/session/entries.h"
+
+namespace cinch::rt {
+
+void GpuSession::Impl::measure_kept_states() {
+  if (!options.keeps_states || info().states.empty()) return;
+  const auto keep = [this](GpuArena::Piece own) {
+    if (own != GpuArena::kNone) kept.push_back({own, arena.add(arena.size_bytes(own))});
+  };
+  keep(swapped);
+  if (!needs_copies_of_states(image())) return;
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      const BufferRole role = image().buffers[b].role;
+      const bool is_state = role == BufferRole::State || role == BufferRole::StateNext ||
+                            role == BufferRole::StateInPlace;
+      if (is_state) keep(pieces[t][b]);
+    }
+  }
+}
+
+Status GpuSession::Impl::copy_kept(bool takes_back, GpuStream stream) const {
+  if (!options.keeps_states) {
+    return fail(ErrorKind::InvalidArgument, "a session that keeps no states");
+  }
+  const GpuDevice::Scope scope(device());
+  for (const Kept& one : kept) {
+    const GpuAddress own = arena.address(one.own), copy = arena.address(one.copy);
+    const std::size_t size = arena.size_bytes(one.own);
+    if (size == 0) continue;
+    const GpuCode code = takes_back ? device().driver().copy_on_device(own, copy, size, stream)
+                                    : device().driver().copy_on_device(copy, own, size, stream);
+    if (Status status = device().status(code, "copying states"); !status) return status;
+  }
+  return Ok{};
+}
+
+Status GpuSession::keep_states(GpuStream stream) {
+  return impl_->copy_kept(false, stream);
+}
+
+Status GpuSession::take_back_states(GpuStream stream) {
+  return impl_->copy_kept(true, stream);
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,271 @@
+// The tasks that compute on a GPU, one function each. Messages are the host's memory: payloads are
+// copied there when they are encoded, and to the device before they are decoded.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/collective/rank_threads.h"
+#include "runtime/sync/device_tasks.h"
+
+namespace cinch::rt {
+
+Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
+  const std::lock_guard lock(turns());
+  const GpuDevice::Scope scope(*device_);
+  return run_task(task, memory);
+}
+
+Result<PayloadLayout> DeviceTasks::layout_of(const Task& task, std::uint32_t piece) {
+  const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
+  const auto place = std::ranges::find(pieces, piece) - pieces.begin();
+  const Unit& unit = unit_of(pieces[0], Site::Worker);
+  return unit.session->payload_layout(static_cast<std::size_t>(place), step_);
+}
+
+Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
+  const auto layouts = [&](std::uint32_t piece) { return layout_of(task, piece); };
+  switch (task.kind) {
+    case TaskKind::Clear:
+      return clear(task);
+    case TaskKind::Encode:
+      return encode(task, memory);
+    case TaskKind::Decode:
+    case TaskKind::DecodeAdd:
+      return decode(task, memory);
+    case TaskKind::Add:
+      return add_gradient(task, memory);
+    case TaskKind::Finish:
+      return finish(task, memory);
+    case TaskKind::Spread:
+      return sums_of_payloads_.spread(task, memory, layouts);
+    case TaskKind::Join:
+      return sums_of_payloads_.join(task, memory, layouts);
+    case TaskKind::Exchange:
+    case TaskKind::Synchronise:
+      break;
+  }
+  return fail(ErrorKind::Internal, "a task that does not compute");
+}
+
+Status DeviceTasks::clear(const Task& task) {
+  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+    const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
+    if (bytes == 0) continue;
+    const GpuCode code = device_->driver().fill(memory_->sum(piece), 0, bytes, stream_);
+    if (Status status = device_->status(code, "clearing a sum"); !status) return status;
+  }
+  return Ok{};
+}
+
+// All groups are on the stream before the first is waited for.
+Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
+  if (is_dense(plan_, task)) return encode_dense(task, memory);
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    if (Status status = encode_group(task, i, memory); !status) return status;
+  }
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    if (Status status = send_group(task, i, memory); !status) return status;
+  }
+  return wait();
+}
+
+Status DeviceTasks::encode_group(const Task& task, std::size_t index, PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  if (pieces.empty()) return Ok{};
+  inputs_.clear();
+  payload_rooms_.clear();
+  std::uint64_t at = 0;
+  for (const std::uint32_t piece : pieces) {
+    const auto from = source(piece, task.from, memory);
+    if (!from) return tl::unexpected<Error>(from.error());
+    inputs_.push_back(*from);
+    const std::uint64_t bound = plan_.pieces[piece].bound_bytes;
+    payload_rooms_.push_back(
+        {memory_->slot(task.writes[index]) + at, static_cast<std::int64_t>(bound)});
+    at += round_up_to_arena(bound);
+  }
+  return unit_of(pieces[0], task.site).session->encode(inputs_, payload_rooms_, step_, stream_);
+}
+
+// Payloads of a message one behind the other, zeros between them, and how long it is.
+Status DeviceTasks::send_group(const Task& task, std::size_t index, PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const std::uint32_t slot = task.writes[index];
+  const std::span<std::uint8_t> message = memory.bytes_of(slot);
+  std::size_t used = 0;
+  GpuAddress room = memory_->slot(slot);
+  if (!pieces.empty()) {
+    if (Status status = collect(unit_of(pieces[0], task.site)); !status) return status;
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::size_t begin = round_up_to_arena(used);
+    std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
+    if (Status status = copy_out(message.subspan(begin, sizes_[i]), room); !status) return status;
+    used = begin + sizes_[i];
+    room += round_up_to_arena(plan_.pieces[pieces[i]].bound_bytes);
+  }
+  memory.set_used_bytes(slot, used);
+  return Ok{};
+}
+
+Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    std::span<std::uint8_t> message = memory.bytes_of(task.writes[i]);
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      const auto from = source(piece, task.from, memory);
+      if (!from) return tl::unexpected<Error>(from.error());
+      const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
+      if (Status status = copy_out(message.first(bytes), *from); !status) return status;
+      message = message.subspan(std::min(round_up_to_arena(bytes), message.size()));
+    }
+  }
+  return wait();
+}
+
+Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
+  if (is_dense(plan_, task)) return decode_dense(task, memory);
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    if (plan_.groups[task.groups[i]].pieces.empty()) continue;
+    if (Status status = decode_group(task, i, memory); !status) return status;
+  }
+  return Ok{};
+}
+
+Status DeviceTasks::decode_group(const Task& task, std::size_t index, PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const auto used = memory.used_bytes(task.reads[index]);
+  if (!used) return tl::unexpected<Error>(used.error());
+  const auto message = memory.bytes_of(task.reads[index]).first(*used);
+  payloads_.clear();
+  if (Status status = split_message(plan_, pieces, message, payloads_); !status) return status;
+  const GpuAddress slot = memory_->slot(task.reads[index]);
+  payload_rooms_.clear();
+  for (const PayloadBytes payload : payloads_) {
+    const auto at = static_cast<std::uint64_t>(payload.data() - message.data());
+    payload_rooms_.push_back({slot + at, static_cast<std::int64_t>(payload.size())});
+    if (Status status = copy_in(slot + at, payload); !status) return status;
+  }
+  const bool adds = task.kind == TaskKind::DecodeAdd;
+  outputs_.clear();
+  for (const std::uint32_t piece : pieces) {
+    const auto to = target(piece, adds ? Value::Sum : task.to, memory);
+    if (!to) return tl::unexpected<Error>(to.error());
+    outputs_.push_back(*to);
+  }
+  const ProgramInfo& info = info_of(codec_of(plan_, task));
+  Unit& unit = unit_of(pieces[0], decoding_site(info, task.site));
+  Status status = adds ? unit.session->decode_add(payload_rooms_, outputs_, step_, stream_)
+                       : unit.session->decode(payload_rooms_, outputs_, step_, stream_);
+  if (status) status = collect(unit);
+  if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
+  return status;
+}
+
+Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
+  const bool adds = task.kind == TaskKind::DecodeAdd;
+  pairs_.clear();
+  outputs_.clear();
+  for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    std::span<const std::uint8_t> message = memory.bytes_of(task.reads[i]);
+    GpuAddress at = memory_->slot(task.reads[i]);
+    for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
+      const std::int64_t elems = plan_.pieces[piece].num_elems;
+      const auto bytes = static_cast<std::size_t>(elems * 4);
+      const auto to = target(piece, adds ? Value::Sum : task.to, memory);
+      if (!to) return tl::unexpected<Error>(to.error());
+      outputs_.push_back(*to);
+      pairs_.push_back({*to, at, elems});
+      if (Status status = copy_in(adds ? at : *to, message.first(bytes)); !status) return status;
+      const std::size_t next = round_up_to_arena(bytes);
+      message = message.subspan(std::min(next, message.size()));
+      at += next;
+    }
+  }
+  Status status = adds ? arrays_->add(pairs_) : Status(Ok{});
+  if (status && !adds && task.to == Value::Update) {
+    status = give_updates(pieces_of(plan_, task), outputs_, memory);
+  }
+  // The message may be another one after this.
+  return status ? wait() : status;
+}
+
+Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
+  pairs_.clear();
+  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+    const auto from = gradient(piece, memory);
+    if (!from) return tl::unexpected<Error>(from.error());
+    pairs_.push_back({memory_->sum(piece), *from, plan_.pieces[piece].num_elems});
+  }
+  return arrays_->add(pairs_);
+}
+
+Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
+  const bool has_own = codec_of(plan_, task) != kDense && info_of(codec_of(plan_, task)).has_finish;
+  if (has_own) return finish_by_program(task, memory);
+  const PieceList pieces = pieces_of(plan_, task);
+  pairs_.clear();
+  outputs_.clear();
+  for (const std::uint32_t piece : pieces) {
+    const auto to = target(piece, task.to, memory);
+    if (!to) return tl::unexpected<Error>(to.error());
+    outputs_.push_back(*to);
+    pairs_.push_back({*to, memory_->sum(piece), plan_.pieces[piece].num_elems});
+  }
+  Status status = arrays_->divide(pairs_, options_.world);
+  if (!status || task.to != Value::Update) return status;
+  return give_updates(pieces, outputs_, memory);
+}
+
+Status DeviceTasks::finish_by_program(const Task& task, PieceMemory& memory) {
+  for (const std::uint32_t group : task.groups) {
+    const PieceList& pieces = plan_.groups[group].pieces;
+    if (pieces.empty()) continue;
+    inputs_.clear();
+    outputs_.clear();
+    for (const std::uint32_t piece : pieces) {
+      const auto to = task.to == Value::Sum ? Result<GpuAddress>(memory_->apart(piece))
+                                            : target(piece, task.to, memory);
+      if (!to) return tl::unexpected<Error>(to.error());
+      inputs_.push_back(memory_->sum(piece));
+      outputs_.push_back(*to);
+    }
+    Unit& unit = unit_of(pieces[0], Site::Worker);
+    Status status = unit.session->finish(inputs_, outputs_, step_, stream_);
+    if (status) status = collect(unit);
+    if (status && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
+    for (std::size_t i = 0; i < pieces.size() && status && task.to == Value::Sum; ++i) {
+      const auto bytes = static_cast<std::size_t>(plan_.pieces[pieces[i]].num_elems * 4);
+      status = copy(inputs_[i], outputs_[i], bytes);
+    }
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+// A piece at a time, as ranks on CPUs do it.
+Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
+  RankTurn turn(ranks, turns());
+  const GpuDevice::Scope scope(*device_);
+  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+    if (plan_.pieces[piece].num_elems == 0) continue;
+    const Status status = synchronise_piece(piece, memory, turn);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+Status DeviceTasks::synchronise_piece(std::uint32_t piece, PieceMemory& memory,
+                                      RankExchange& ranks) {
+  const auto from = gradient(piece, memory);
+  if (!from) return tl::unexpected<Error>(from.error());
+  const GpuAddress to = memory_->apart(piece);
+  Unit& unit = unit_of(piece, Site::Worker);
+  Status status = unit.session->sync({&*from, 1}, {&to, 1}, step_, stream_, ranks);
+  if (!status) {
+    return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
+                status.error().native_code);
+  }
+  status = collect(unit);
+  return status ? give_updates({piece}, {&to, 1}, memory) : status;
+}
+
+}  // namespace cinch::rt

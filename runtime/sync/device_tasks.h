@@ -1,0 +1,130 @@
+// The tasks of one rank that compute, on a GPU: a session for each group of pieces and each site.
+// All work goes on one stream. What others see of a task, its payloads and the user's tensors, is
+// there when it has ended; what stays on the device is waited for by none.
+#pragma once
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/gpu/arrays.h"
+#include "runtime/gpu/session.h"
+#include "runtime/sync/device_memory.h"
+#include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/sum_tasks.h"
+#include "runtime/sync/sync_device.h"
+
+namespace cinch::rt {
+
+struct DeviceTaskOptions {
+  SyncDevice device;
+  std::uint32_t world = 1, rank = 0;
+  std::uint64_t seed = 0;
+};
+
+class DeviceTasks : public RankTasks {
+ public:
+  /// `plan` outlives this. Errors: InvalidArgument (no program for the device), those of
+  /// GpuSession::open.
+  static Result<std::unique_ptr<RankTasks>> open(const Plan& plan,
+                                                 const DeviceTaskOptions& options);
+  ~DeviceTasks() override;
+
+  Status set_parameter(std::uint32_t codec, std::string_view name, double value) override;
+  Status begin_step(std::uint64_t step) override;
+  Status run(const Task& task, PieceMemory& memory) override;
+  Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
+  Status end_step() override;
+  void take_back_step() override;
+  void visit_states(const SiteVisitor& visit) override;
+
+ private:
+  // What one call takes: the pieces of a group, or, where ranks meet within it, each by itself.
+  struct Unit {
+    std::uint32_t codec = 0;
+    Site site = Site::Worker;
+    PieceList pieces;
+    std::unique_ptr<GpuSession> session;
+    bool is_kept = false;  // its states, at this step's begin
+  };
+  class UnitStates;
+
+  DeviceTasks(const Plan& plan, const DeviceTaskOptions& options);
+
+  // ---- device_tasks.cpp ----
+  Status start();
+  void need_units(const Task& task);
+  PieceList pieces_apart() const;
+  Status open_unit(Unit& unit);
+  const ProgramInfo& info_of(std::uint32_t codec) const {
+    return options_.device.programs[codec]->info();
+  }
+  Unit& unit_of(std::uint32_t piece, Site site) { return units_.at({piece, site}); }
+  /// Waits for the stream. Errors: those of the unit's last calls, with their piece; Device.
+  Status collect(const Unit& unit);
+  Status wait() const;
+  std::mutex& turns() {
+    return options_.device.turns == nullptr ? own_turns_ : *options_.device.turns;
+  }
+
+  // ---- device_run_tasks.cpp ----
+  Status run_task(const Task& task, PieceMemory& memory);
+  Status clear(const Task& task);
+  Status encode(const Task& task, PieceMemory& memory);
+  Status encode_group(const Task& task, std::size_t index, PieceMemory& memory);
+  Status send_group(const Task& task, std::size_t index, PieceMemory& memory);
+  Status encode_dense(const Task& task, PieceMemory& memory);
+  Status decode(const Task& task, PieceMemory& memory);
+  Status decode_group(const Task& task, std::size_t index, PieceMemory& memory);
+  Status decode_dense(const Task& task, PieceMemory& memory);
+  Status add_gradient(const Task& task, PieceMemory& memory);
+  /// Payloads are added up where messages are: on the host.
+  Result<PayloadLayout> layout_of(const Task& task, std::uint32_t piece);
+  Status finish(const Task& task, PieceMemory& memory);
+  Status finish_by_program(const Task& task, PieceMemory& memory);
+  Status synchronise_piece(std::uint32_t piece, PieceMemory& memory, RankExchange& ranks);
+
+  // ---- device_tensors.cpp: the user's tensors ----
+  /// f32 of the piece's gradient, copied and converted where it must be.
+  Result<GpuAddress> gradient(std::uint32_t piece, PieceMemory& memory);
+  Status copy_gradient(std::uint32_t piece, ConstTensorView view);
+  /// Where f32 of a value is to be written.
+  Result<GpuAddress> target(std::uint32_t piece, Value which, PieceMemory& memory);
+  Result<GpuAddress> source(std::uint32_t piece, Value which, PieceMemory& memory);
+  /// From `from` (f32, by piece) to the user's tensors; waits where these are the host's.
+  Status give_updates(const PieceList& pieces, std::span<const GpuAddress> from,
+                      PieceMemory& memory);
+  Status narrow_updates(const PieceList& pieces, std::span<const GpuAddress> from, DType dtype,
+                        PieceMemory& memory);
+  Status give_update(std::uint32_t piece, GpuAddress from, PieceMemory& memory);
+  /// `which`: the piece, doubled, and one more for its update.
+  Status check_user(const void* data, std::size_t which);
+
+  Status copy_in(GpuAddress to, std::span<const std::uint8_t> from) const;
+  Status copy_out(std::span<std::uint8_t> to, GpuAddress from) const;
+  Status copy(GpuAddress to, GpuAddress from, std::size_t size_bytes) const;
+
+  const Plan& plan_;
+  DeviceTaskOptions options_;
+  std::shared_ptr<const GpuDevice> device_;
+  GpuStream stream_ = nullptr;
+  bool owns_stream_ = false;
+  std::mutex own_turns_;
+  std::map<std::pair<std::uint32_t, Site>, Unit> units_;  // by first piece
+  std::unique_ptr<GpuArrays> arrays_;
+  std::unique_ptr<DeviceMemory> memory_;
+  SumTasks sums_of_payloads_;
+  std::uint64_t step_ = 0;
+  std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step
+  std::vector<const void*> checked_;  // by check_user's number: what was found to be the device's
+
+  // Of the running task; they keep their memory.
+  std::vector<GpuAddress> inputs_, outputs_;
+  std::vector<GpuPayload> payload_rooms_;
+  std::vector<PayloadBytes> payloads_;
+  std::vector<GpuArrayPair> pairs_;
+  std::vector<std::uint64_t> sizes_;
+};
+
+}  // namespace cinch::rt

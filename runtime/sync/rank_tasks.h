@@ -1,0 +1,39 @@
+// The tasks of one rank that compute, wherever it does: on CPUs (compute_tasks.h) or on a GPU
+// (device_tasks.h).
+#pragma once
+#include <string_view>
+
+#include "runtime/collective/rank_exchange.h"
+#include "runtime/plan/plan.h"
+#include "runtime/sync/piece_memory.h"
+#include "runtime/sync/site_states.h"
+
+namespace cinch::rt {
+
+class RankTasks {
+ public:
+  RankTasks() = default;
+  RankTasks(const RankTasks&) = delete;
+  RankTasks& operator=(const RankTasks&) = delete;
+  virtual ~RankTasks() = default;
+
+  /// Of one codec's programs. Errors: those of Session::set_parameter.
+  virtual Status set_parameter(std::uint32_t codec, std::string_view name, double value) = 0;
+
+  /// What must be done before the first task of a step. Errors: InvalidArgument (a payload of this
+  /// step may be longer than the plan has room for), those of Session::payload_bound.
+  virtual Status begin_step(std::uint64_t step) = 0;
+  /// Runs a task that is no exchange. Errors: those of the sessions, CorruptPayload.
+  virtual Status run(const Task& task, PieceMemory& memory) = 0;
+  /// The protocol of a program with a `sync`. Errors: those of Session::sync.
+  virtual Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) = 0;
+  /// After the last task: all that was begun has been done. Errors: Device.
+  virtual Status end_step() = 0;
+  /// All states become what they were before the step.
+  virtual void take_back_step() = 0;
+
+  /// All states that this rank keeps.
+  virtual void visit_states(const SiteVisitor& visit) = 0;
+};
+
+}  // namespace cinch::rt

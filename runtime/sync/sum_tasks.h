@@ -1,0 +1,47 @@
+// The tasks around an all-reduce of payloads: from these to arrays that the transport adds up, and
+// back. All of it is the wire's memory on the host.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/session/summed_arrays.h"
+#include "runtime/sync/piece_memory.h"
+#include "runtime/sync/task_facts.h"
+
+namespace cinch::rt {
+
+class SumTasks {
+ public:
+  /// The layout of a piece's payloads in this step.
+  using LayoutOf = std::function<Result<PayloadLayout>(std::uint32_t piece)>;
+
+  SumTasks(const Plan& plan, std::uint32_t world) : plan_(plan), world_(world) {}
+  /// In the order of codecs.
+  void add_codec(const ProgramInfo& info) { summed_.push_back(SummedArrays::of(info, world_)); }
+
+  /// Errors: InvalidArgument (payloads that do not add up, a plan without room for them),
+  /// CorruptPayload, those of SummedArrays.
+  Status spread(const Task& task, PieceMemory& memory, const LayoutOf& layout_of);
+  Status join(const Task& task, PieceMemory& memory, const LayoutOf& layout_of);
+
+ private:
+  /// Sets layout_ and arrays_ to the piece's, which follow the ones before.
+  Status arrays_of(const SummedArrays& summed, std::uint32_t piece,
+                   std::span<const std::uint32_t> slots, PieceMemory& memory,
+                   const LayoutOf& layout_of);
+  Result<const SummedArrays*> summed_of(const Task& task) const;
+
+  const Plan& plan_;
+  std::uint32_t world_;
+  std::vector<std::optional<SummedArrays>> summed_;  // by codec
+  // Of the running task; they keep their memory.
+  PayloadLayout layout_;
+  std::vector<std::span<std::uint8_t>> arrays_;
+  std::vector<std::size_t> next_bytes_;
+  std::vector<PayloadBytes> payloads_;
+};
+
+}  // namespace cinch::rt

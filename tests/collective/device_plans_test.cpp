@@ -1,0 +1,71 @@
+// Ranks on an emulated GPU: every rank's update is that of the sequential oracle, bit for bit,
+// whether all ranks compute there or only some.
+#include <gtest/gtest.h>
+
+#include "runtime/planner/codec_facts.h"
+#include "tests/collective/emulated_ranks.h"
+#include "tests/collective/plan_cases.h"
+#include "tests/environment.h"
+
+namespace cinch::testing {
+namespace {
+
+const std::string kPrograms[] = {"",
+                                 "onebit",
+                                 "ef_sign",
+                                 "topk(ratio: 0.1)",
+                                 "threshold(tau: 0.5)",
+                                 "qsgd",
+                                 "randomk(ratio: 0.2)",
+                                 "momentum(error_feedback(minmax))",
+                                 "terngrad_shared",
+                                 "fp16",
+                                 "count_sketch"};
+
+std::vector<Combination> all_combinations() {
+  std::vector<Combination> all;
+  for (const std::string& program : kPrograms) {
+    for (const std::string_view plan : rt::plan_names()) {
+      for (const std::uint32_t world : {1, 2, 3, 4, 5}) {
+        // One machine's result is encoded once more for a second network, as the oracle has it not.
+        if (plan == "hierarchical" && world == 1) continue;
+        for (const std::int64_t size : {0, 1, static_cast<int>(world) - 1, 333, 1501}) {
+          for (const rt::LengthPolicy lengths :
+               {rt::LengthPolicy::Padded, rt::LengthPolicy::Exchanged}) {
+            all.push_back({program, std::string(plan), world, size, 4096, lengths});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// Every `each`-th rank is on the device.
+void place(SyncCase& one_case, const std::string& program, EmulatedRanks& ranks,
+           std::uint32_t each) {
+  const rt::SyncDevice device =
+      ranks.device(program.empty() ? std::vector<std::string>{} : std::vector{program});
+  one_case.devices.resize(one_case.plan->world());
+  for (std::uint32_t rank = 0; rank < one_case.plan->world(); rank += each) {
+    one_case.devices[rank] = device;
+  }
+  one_case.timeout = std::chrono::milliseconds(120000);
+}
+
+TEST(DevicePlans, GiveWhatTheOracleGives) {
+  const auto combinations =
+      is_long_run() ? all_combinations() : covering_combinations(all_combinations());
+  for (std::size_t i = 0; i < combinations.size(); i += is_sample_run() ? 5 : 1) {
+    EmulatedRanks ranks({.schedule_seed = i});
+    SyncCase one_case = case_of(combinations[i]);
+    const std::uint32_t each = 1 + static_cast<std::uint32_t>(i % 2);
+    place(one_case, combinations[i].program, ranks, each);
+    check_steps(one_case, combinations[i].text() + (each == 1 ? "" : ", every other on a device"));
+    if (HasFatalFailure()) return;
+  }
+  RecordProperty("combinations", static_cast<int>(combinations.size()));
+}
+
+}  // namespace
+}  // namespace cinch::testing

@@ -1,0 +1,30 @@
+// Ranks that share one emulated GPU, for tests.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "codegen/emulator/driver.h"
+#include "runtime/gpu/program.h"
+#include "tests/collective/sync_ranks.h"
+
+namespace cinch::testing {
+
+/// Starts the process's emulated device anew: what an earlier one had is gone.
+class EmulatedRanks {
+ public:
+  explicit EmulatedRanks(const emulator::GpuOptions& options = {});
+
+  /// With the program of each expression (as of compiled_library), in order.
+  rt::SyncDevice device(const std::vector<std::string>& expressions);
+  const std::shared_ptr<rt::GpuDevice>& gpu() const { return gpu_; }
+  std::mutex& turns() { return turns_; }
+
+ private:
+  std::shared_ptr<const rt::GpuProgram> load(const std::string& expression);
+  std::mutex turns_;
+  std::shared_ptr<rt::GpuDevice> gpu_;
+};
+
+}  // namespace cinch::testing

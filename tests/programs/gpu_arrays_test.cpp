@@ -1,0 +1,92 @@
+// What is done to arrays of a device gives the bits that the host's functions give.
+#include "runtime/gpu/arrays.h"
+
+#include <numeric>
+
+#include "runtime/session/tensor_convert.h"
+#include "tests/programs/harness/gpu_session_fixture.h"
+
+namespace cinch::testing {
+namespace {
+
+// Enough for several launches of one call; sizes of no element, of one block and of many.
+constexpr std::size_t kNumPairs = 300;
+
+class GpuArraysTest : public GpuSessionTest {
+ protected:
+  void SetUp() override {
+    GpuSessionTest::SetUp();
+    auto made = rt::GpuArrays::make(load("onebit"), nullptr);
+    ASSERT_TRUE(made) << made.error().message;
+    arrays = std::make_unique<rt::GpuArrays>(std::move(*made));
+    for (std::size_t i = 0; i < kNumPairs; ++i) {
+      const std::int64_t elems = i == 7 ? 50001 : static_cast<std::int64_t>(i % 9);
+      to.push_back(gradient(elems, 2 * i));
+      from.push_back(gradient(elems, 2 * i + 1));
+    }
+    // A NaN of a sign and bits of its own, and values beyond f16.
+    from[7][5] = std::bit_cast<float>(0xffc12345u);
+    from[7][6] = 1e30f;
+  }
+  void TearDown() override {
+    arrays.reset();
+    GpuSessionTest::TearDown();
+  }
+
+  std::vector<rt::GpuArrayPair> pairs_of(const std::vector<rt::GpuAddress>& a,
+                                         const std::vector<rt::GpuAddress>& b) const {
+    std::vector<rt::GpuArrayPair> pairs;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      pairs.push_back({a[i], b[i], static_cast<std::int64_t>(to[i].size())});
+    }
+    return pairs;
+  }
+  template <typename T>
+  std::vector<rt::GpuAddress> upload_all(const std::vector<std::vector<T>>& all) {
+    std::vector<rt::GpuAddress> at;
+    for (const auto& values : all) at.push_back(values.empty() ? 0 : upload(values));
+    return at;
+  }
+
+  std::unique_ptr<rt::GpuArrays> arrays;
+  std::vector<std::vector<float>> to, from;
+  rt::TaskRunner runner{1};
+};
+
+TEST_F(GpuArraysTest, adds_and_divides) {
+  const auto sums = upload_all(to), addends = upload_all(from);
+  ASSERT_TRUE(arrays->add(pairs_of(sums, addends)));
+  ASSERT_TRUE(arrays->divide(pairs_of(sums, sums), 3));
+  for (std::size_t i = 0; i < kNumPairs; ++i) {
+    ASSERT_TRUE(rt::add_f32(to[i], from[i], runner, nullptr));
+    ASSERT_TRUE(rt::divide_f32(to[i], 3, to[i], runner, nullptr));
+    if (to[i].empty()) continue;
+    EXPECT_EQ(bits(download<float>(sums[i], to[i].size())), bits(to[i])) << i;
+  }
+}
+
+TEST_F(GpuArraysTest, converts) {
+  for (const DType dtype : {kF16, kBF16}) {
+    std::vector<std::vector<std::uint16_t>> halves;
+    for (const auto& values : from) {
+      auto& half = halves.emplace_back(values.size());
+      const rt::TensorView view(half.data(), dtype, static_cast<std::int64_t>(half.size()));
+      ASSERT_TRUE(rt::convert_from_f32(values, view, runner, nullptr));
+    }
+    const auto wide = upload_all(to), narrow = upload_all(halves), values = upload_all(from);
+    ASSERT_TRUE(arrays->narrow(pairs_of(narrow, values), dtype));
+    ASSERT_TRUE(arrays->widen(pairs_of(wide, narrow), dtype));
+    for (std::size_t i = 0; i < kNumPairs; ++i) {
+      if (to[i].empty()) continue;
+      EXPECT_EQ(download<std::uint16_t>(narrow[i], to[i].size()), halves[i]) << i;
+      std::vector<float> widened(halves[i].size());
+      const rt::ConstTensorView view(halves[i].data(), dtype,
+                                     static_cast<std::int64_t>(widened.size()));
+      ASSERT_TRUE(rt::convert_to_f32(view, widened, runner, nullptr));
+      EXPECT_EQ(bits(download<float>(wide[i], to[i].size())), bits(widened)) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
