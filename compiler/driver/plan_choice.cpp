@@ -113,9 +113,9 @@ std::uint32_t ranks_of_machine(const SyncCommandOptions& options, rt::Transport&
   return static_cast<std::uint32_t>(std::ranges::count(all, own));
 }
 
-// The largest tensor of the codec stands for all.
-std::size_t sample_of(const ChoiceSubject& subject, std::uint32_t codec) {
-  std::size_t found = 0;
+// The largest tensor of the codec stands for all; none where nothing has it.
+std::optional<std::size_t> sample_of(const ChoiceSubject& subject, std::uint32_t codec) {
+  std::optional<std::size_t> found;
   std::int64_t most = -1;
   for (std::size_t t = 0; t < subject.request.tensors.size(); ++t) {
     const rt::PlanTensor& tensor = subject.request.tensors[t];
@@ -149,11 +149,15 @@ rt::CostInputs cost_inputs(const SyncCommandOptions& options, const ChoiceSubjec
   value_or_throw(rt::measure_dense(elems, speed, inputs));
   speed.seconds = kCodecSeconds;
   for (std::uint32_t codec = 0; codec < subject.programs.size(); ++codec) {
-    const std::size_t t = sample_of(subject, codec);
-    const rt::PlanTensor& tensor = subject.request.tensors[t];
+    const std::optional<std::size_t> t = sample_of(subject, codec);
+    if (!t) {
+      inputs.codecs.emplace_back();
+      continue;
+    }
+    const rt::PlanTensor& tensor = subject.request.tensors[*t];
     inputs.codecs.push_back(value_or_throw(
         rt::measure_codec(subject.programs[codec], subject.request.codecs[codec].can_cut,
-                          subject.gradients[t], tensor.rows, tensor.cols, speed)));
+                          subject.gradients[*t], tensor.rows, tensor.cols, speed)));
   }
   return inputs;
 }

@@ -17,8 +17,8 @@ class TransportRanks : public RankExchange {
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
 
-  /// What the caller of a protocol that failed with `error` is told: where another rank is at fault,
-  /// what that one says.
+  /// What the caller of a protocol that failed with `error` is told: where another rank is at
+  /// fault, what that one says.
   Error reason_of(const Error& error);
 
  private:
