@@ -11,6 +11,7 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/version.h"
 #include "runtime/cache/image_cache.h"
+#include "runtime/collective/nccl/nccl_library.h"
 #include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/tuning/tuning.h"
@@ -34,6 +35,13 @@ json library(const std::string& name, const char* file, const std::string& neede
   }
   dlclose(handle);
   return item(name, true, file, needed_for);
+}
+
+json nccl_item() {
+  const auto nccl = rt::open_nccl_library();
+  return item("NCCL", nccl.has_value(),
+              nccl ? rt::nccl_version_text((*nccl)->version) : nccl.error().message,
+              "ranks on GPUs");
 }
 
 json clang_item() {
@@ -119,10 +127,9 @@ ExitCode run_doctor(const DoctorOptions& options) {
   json report = {{"version", kVersion},
                  {"cpu", std::string(rt::host_cpu_arch())},
                  {"threads", std::thread::hardware_concurrency()}};
-  report["items"] =
-      json::array({stdlib_item(), clang_item(), nvrtc_item(), driver_item(), tuning_item(),
-                   cache_item(), library("NCCL", "libnccl.so.2", "ranks on GPUs"),
-                   library("MPI", "libmpi.so", "ranks on several machines")});
+  report["items"] = json::array({stdlib_item(), clang_item(), nvrtc_item(), driver_item(),
+                                 tuning_item(), cache_item(), nccl_item(),
+                                 library("MPI", "libmpi.so", "ranks on several machines")});
   if (options.json) {
     fmt::print("{}\n", report.dump());
     return ExitCode::Done;
