@@ -165,18 +165,36 @@ def measure(launcher, arguments, program, plan, settings):
     return report, max((b - a) / arguments.steps for a, b in zip(short, long))
 
 
+def program_floor_ms(arguments, program, plan, settings):
+    """What the bytes that a rank's programs must read and write take of the memory's bandwidth, which all ranks share: `cinch bench` has
+    the floors of one call on the whole gradient."""
+    if program == "none":
+        return 0.0
+    output = run(arguments.cinch, "bench", program, *settings, "--elements", str(arguments.bytes // 4), "--json").stdout
+    figures = json.loads(output)[0]
+    encode, decode, add = (figures[call]["floor_ms"] for call in ("encode", "decode", "decode_add"))
+    finish = 2 * arguments.bytes / (figures["bandwidth_gb_per_s"] * 1e6)
+    ranks = arguments.ranks
+    one = encode * (1 + 1 / ranks) + add + finish / ranks + decode if plan == "two_shot" else encode + ranks * add + finish
+    return ranks * one
+
+
 def print_table(launcher, arguments, mbit):
     print(f"\n{arguments.ranks} ranks at {mbit} Mbit/s, {arguments.bytes} bytes of gradient each")
-    print(f"{'':<14}{'step':>12}{'faster':>8}{'sent by a rank':>16}{'its interface':>15}{'of the link':>13}{'error':>9}  same bits")
+    print(
+        f"{'':<14}{'step':>12}{'faster':>8}{'sent by a rank':>16}{'its interface':>15}{'of the link':>13}{'floor':>12}{'of it':>7}"
+        f"{'error':>9}  same bits")
     dense_ms = None
     for name, program, plan, settings in METHODS:
         report, interface = measure(launcher, arguments, program, plan, settings)
         step_ms = report["step_ms"]
         dense_ms = dense_ms or step_ms
+        floor_ms = report["bytes_sent"] * 8 / (mbit * 1e3) + program_floor_ms(arguments, program, plan, settings)
         used = interface * 8 / (step_ms / 1e3) / (mbit * 1e6)
         print(
-            f"{name:<14}{step_ms:>9.1f} ms{dense_ms / step_ms:>8.2f}{report['bytes_sent']:>14} B{interface:>13.0f} B{used:>12.0%} "
-            f"{report['relative_error']:>8.3g}  {'yes' if report['same_bits'] else 'NO'}",
+            f"{name:<14}{step_ms:>9.1f} ms{dense_ms / step_ms:>8.2f}{report['bytes_sent']:>14} B{interface:>13.0f} B{used:>13.0%}"
+            f"{floor_ms:>9.1f} ms{floor_ms / step_ms:>7.2f}"
+            f"{report['relative_error']:>9.3g}  {'yes' if report['same_bits'] else 'NO'}",
             flush=True)
 
 
