@@ -147,10 +147,12 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   const bool is_again = rounds_again(instrs);
   if (is_again) line("Truth rare = Truth(0);");
   const bool is_placed = is_placed_by_hits(section_);
+  alike_ = is_placed ? std::set<std::size_t>() : alike_in_rows(instrs);
+  const auto joins_rows = [&](const Instr& instr) { return same_in_rows(instr) != 0; };
   const bool has_rows =
-      !is_placed && std::any_of(instrs.begin(), instrs.end(),
-                                [&](const Instr& instr) { return same_in_rows(instr) != 0; });
+      !alike_.empty() || (!is_placed && std::any_of(instrs.begin(), instrs.end(), joins_rows));
   if (has_rows) line("for (u32 row = 0; row < end; row += kColumns) {");
+  begin_row(instrs);
   if (is_placed) {
     line(
         fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
@@ -161,9 +163,7 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
     line(has_rows ? "for (u32 i = row; i < least(row + kColumns, end); i += W) {"
                   : "for (u32 i = 0; i < end; i += W) {");
   }
-  line("const u32 active = whole.value ? u32(W) : least(tile_len - i, u32(W));");
-  line("const Truth live = whole.value ? all_lanes() : first_lanes(active);");
-  line("const u32 j = tile + i;");
+  emit_lanes_of_vector();
   level_ = Level::Element;
   emit_vector(instrs);
   level_ = Level::Group;
@@ -184,6 +184,12 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   line(is_placed ? "elements(Known<false>{});" : "else elements(Known<false>{});");
 }
 
+void CpuKernelEmitter::emit_lanes_of_vector() {
+  line("const u32 active = whole.value ? u32(W) : least(tile_len - i, u32(W));");
+  line("const Truth live = whole.value ? all_lanes() : first_lanes(active);");
+  line("const u32 j = tile + i;");
+}
+
 // Where a section does no more than put the lanes that hold to running places, a vector in which no
 // lane holds is not looked at if an earlier phase knows it, and else ends early: what the lanes
 // hold by comes first, then the rest.
@@ -192,7 +198,7 @@ void CpuKernelEmitter::emit_vector(const std::vector<Instr>& instrs) {
       is_placed_by_hits(section_) ? std::set<std::size_t>() : needed_to_place(instrs);
   const auto emit_those = [&](bool are_first) {
     for (instr_ = 0; instr_ < instrs.size(); ++instr_) {
-      if (first.contains(instr_) != are_first) continue;
+      if (first.contains(instr_) != are_first || alike_.contains(instr_)) continue;
       emit_instr(instrs[instr_]);
       note_hits(instrs[instr_]);
     }

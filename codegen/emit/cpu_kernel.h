@@ -67,6 +67,15 @@ class CpuKernelEmitter {
   bool is_placed_by_hits(std::size_t section) const;
   std::string is_whole_text(const std::vector<Instr>& instrs) const;
   void emit_vectors(const std::vector<Instr>& instrs);
+  void emit_lanes_of_vector();
+
+  // ---- cpu_alike.cpp ----
+  std::uint64_t whole_constant(ValueId value) const;
+  bool divides_rows(const Instr& instr) const;
+  bool is_alike(const Instr& instr, const std::set<std::uint32_t>& known) const;
+  /// Instructions whose results are the same for all elements of a row of a tile.
+  std::set<std::size_t> alike_in_rows(const std::vector<Instr>& instrs) const;
+  void begin_row(const std::vector<Instr>& instrs);
 
   // ---- cpu_instr.cpp: operands and dispatch ----
   kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
@@ -221,7 +230,8 @@ class CpuKernelEmitter {
   std::set<std::string> streams_done_;
   std::set<std::uint32_t> failures_;                     // messages of element-level fail_if
   std::map<rt::BufferIndex, std::uint64_t> histograms_;  // bins of each hist_add's buffer
-  std::set<rt::BufferIndex> cells_;                      // of sums in any order
+  std::set<std::size_t> alike_;  // of the section that is being emitted: computed once for a row
+  std::set<rt::BufferIndex> cells_;  // of sums in any order
 };
 
 }  // namespace cinch::codegen
