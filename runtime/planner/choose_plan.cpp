@@ -125,8 +125,10 @@ class Choice {
     const PlanCandidate* const other = cheapest(!found_.chosen.is_dense);
     if (other == nullptr) return named(found_.chosen) + ": chosen";
     if (!found_.chosen.is_dense) return named(*other) + "; " + named(found_.chosen) + ": chosen";
-    return fmt::format("do not compress: it would cost {:.2f} ms more ({}; {})",
-                       1e3 * (other->cost.seconds - found_.chosen.cost.seconds), named(*other),
+    const double more = 1e3 * (other->cost.seconds - found_.chosen.cost.seconds);
+    const std::string what = more < 0 ? fmt::format("save only {:.2f} ms", -more)
+                                      : fmt::format("cost {:.2f} ms more", more);
+    return fmt::format("do not compress: it would {} ({}; {})", what, named(*other),
                        named(found_.chosen));
   }
 

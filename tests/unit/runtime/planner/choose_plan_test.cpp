@@ -71,6 +71,16 @@ TEST(ChoosePlan, DoesNotCompressWhereThatCostsMore) {
   for (const Group& group : built->groups) EXPECT_EQ(group.codec, kDense);
 }
 
+// Of plans as good as the same the first one is taken, though it may be dense.
+TEST(ChoosePlan, SaysWhatCompressingWouldHardlySave) {
+  PlanRequest request = request_of(2, 0, 1000);
+  const LinkShape late{1, 1e9};
+  const PlanChoice choice = choose(request, inputs_of(2, late, 1e-10));
+  EXPECT_TRUE(choice.chosen.is_dense);
+  EXPECT_TRUE(choice.reason.starts_with("do not compress: it would save only 0.0"))
+      << choice.reason;
+}
+
 TEST(ChoosePlan, TakesTheCheapestAndSortsTheOthersBehindIt) {
   const PlanRequest request = request_of(4, 1);
   const CostInputs inputs = inputs_of(4, kSlow, 1e-9);
