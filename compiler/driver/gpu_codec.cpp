@@ -149,11 +149,11 @@ class GpuCodec : public Codec {
 
 }  // namespace
 
-std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options) {
+std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal) {
   const std::string place = "device '" + options.device + "'";
   if (options.device != "emulated") {
     const rt::GpuDriver* driver = value_or_throw(rt::open_cuda_driver(), place);
-    return value_or_throw(rt::GpuDevice::open(*driver), place);
+    return value_or_throw(rt::GpuDevice::open(*driver, ordinal), place);
   }
   emulator::GpuOptions gpu;
   gpu.schedule_seed = options.schedule_seed;

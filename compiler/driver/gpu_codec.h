@@ -8,7 +8,7 @@
 namespace cinch::driver {
 
 // Opens the device that options name: "cuda" or "emulated". Throws CommandError (Unavailable).
-std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options);
+std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
 
 // `bindings` are values of run-time parameters.
 std::unique_ptr<Codec> open_gpu_codec(const std::shared_ptr<const rt::GpuProgram>& program,

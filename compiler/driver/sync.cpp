@@ -13,10 +13,10 @@
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/plan_choice.h"
 #include "compiler/driver/rank_threads.h"
+#include "compiler/driver/sync_devices.h"
 #include "compiler/driver/sync_rank.h"
 #include "compiler/driver/sync_report.h"
 #include "compiler/driver/sync_tensors.h"
-#include "compiler/driver/target.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
@@ -78,11 +78,11 @@ class SyncCommand {
     });
     std::vector<SyncReport> reports(world);
     const Cancellable scope;
+    const std::vector<SyncRankOptions> ranks_of_plan = options_by_rank();
     run_on_rank_threads(world, [&](std::uint32_t r) {
       if (!options_.explain) {
-        const std::uint32_t threads = threads_of_a_rank(world);
         reports[r] =
-            run_sync_rank(rank_options(threads), views_of(subject_, gradients[r]), *transports[r]);
+            run_sync_rank(ranks_of_plan[r], views_of(subject_, gradients[r]), *transports[r]);
       }
       transports[r].reset();  // all at once: NCCL waits for the others
     });
@@ -107,8 +107,8 @@ class SyncCommand {
         reports);
     if (options_.explain) return reports ? explain() : ExitCode::Done;
     const Cancellable scope;
-    SyncReport result = run_sync_rank(rank_options(threads_of_a_rank(plan_->world())),
-                                      views_of(subject_, gradient), *transport);
+    SyncReport result =
+        run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
     if (reports) return report(result, gradient);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
@@ -147,6 +147,7 @@ class SyncCommand {
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
     subject_ = assign_programs(options_, tensors);
+    devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {
       const ChoiceSubject subject{std::move(request), subject_.programs,
@@ -161,11 +162,12 @@ class SyncCommand {
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
 
-  SyncRankOptions rank_options(std::uint32_t threads) const {
+  SyncRankOptions rank_options(std::uint32_t number) {
     SyncRankOptions rank;
+    if (devices_) rank.session.device = devices_->of(number);
     rank.session.plan = plan_;
     rank.session.programs = subject_.programs;
-    rank.session.threads = threads;
+    rank.session.threads = threads_of_a_rank(plan_->world());
     rank.session.seed = options_.seed;
     rank.session.timeout = timeout();
     rank.first_step = options_.step;
@@ -175,21 +177,30 @@ class SyncCommand {
     return rank;
   }
 
+  // Before ranks are threads. Nothing computes where a plan is only explained.
+  std::vector<SyncRankOptions> options_by_rank() {
+    std::vector<SyncRankOptions> all;
+    for (std::uint32_t rank = 0; rank < plan_->world() && !options_.explain; ++rank) {
+      all.push_back(rank_options(rank));
+    }
+    return all;
+  }
+
   // Ranks share the machine's threads.
   std::uint32_t threads_of_a_rank(std::uint32_t world) const {
     if (options_.execution.threads > 0) return options_.execution.threads;
     return std::max(1U, std::thread::hardware_concurrency() / world);
   }
 
-  SyncReport run_threads(const std::vector<RankTensors>& gradients) const {
+  SyncReport run_threads(const std::vector<RankTensors>& gradients) {
     const Cancellable scope;
     const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
     rt::LoopbackWorld world(plan_->world(), shape);
-    const SyncRankOptions rank = rank_options(threads_of_a_rank(plan_->world()));
+    const std::vector<SyncRankOptions> ranks = options_by_rank();
     std::vector<SyncReport> reports(plan_->world());
     run_on_rank_threads(plan_->world(), [&](std::uint32_t r) {
       const auto transport = world.transport(r);
-      reports[r] = run_sync_rank(rank, views_of(subject_, gradients[r]), *transport);
+      reports[r] = run_sync_rank(ranks[r], views_of(subject_, gradients[r]), *transport);
     });
     return std::move(reports[0]);
   }
@@ -223,6 +234,7 @@ class SyncCommand {
 
   const SyncCommandOptions& options_;
   SyncSubject subject_;
+  std::optional<SyncDevices> devices_;
   std::shared_ptr<const rt::Plan> plan_;
   std::optional<rt::PlanChoice> choice_;          // of plan auto
   std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
@@ -231,10 +243,6 @@ class SyncCommand {
 }  // namespace
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
-  if (is_gpu(options.execution)) {
-    throw CommandError(ExitCode::Unavailable, "device '" + options.execution.device +
-                                                  "': ranks synchronise on CPUs in this version");
-  }
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
   return SyncCommand(options).run_on_loopback();

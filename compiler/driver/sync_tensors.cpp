@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
@@ -22,9 +23,16 @@ namespace {
 // What stands for no program: gradients travel as they are.
 constexpr const char* kNoProgram = "none";
 
-Program load_program(const ProgramOptions& of, const ExecutionOptions& execution) {
+// For the CPU, also where ranks compute on a GPU (SyncDevices): plans are made from it.
+Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
   FrontEnd front_end;
+  const std::string device = std::exchange(execution.device, "cpu");
   std::optional<rt::ProgramImage> image = find_image(of, execution);
+  if (image && device != "cpu") {
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("--device {}: takes a program, not {}, which was compiled",
+                                   device, of.program));
+  }
   if (!image) {
     const codegen::Target target = find_target(execution, true);
     return value_or_throw(
@@ -138,7 +146,9 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
     const ProgramOptions program = program_of(options, codec);
     const bool is_exact = program.program == kNoProgram;
     codecs.push_back(is_exact ? rt::kDense : static_cast<std::uint32_t>(subject.programs.size()));
-    if (!is_exact) subject.programs.push_back(load_program(program, options.execution));
+    if (is_exact) continue;
+    subject.programs.push_back(load_program(program, options.execution));
+    subject.sources.push_back(program);
   }
   for (const rt::PolicyResult::Sent& sent : result.sent) {
     const std::uint32_t codec = sent.codec == rt::kDense ? rt::kDense : codecs[sent.codec];

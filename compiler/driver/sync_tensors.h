@@ -35,6 +35,7 @@ void check_same_tensors(const RankTensors& first, const RankTensors& other,
 // By codec and by tensor of a plan.
 struct SyncSubject {
   std::vector<Program> programs;
+  std::vector<ProgramOptions> sources;  // of the programs
   std::vector<rt::PlanTensor> tensors;
   std::vector<std::uint32_t> sent;  // by tensor of the plan: which of the rank's
   std::vector<std::uint32_t> off;   // of the rank's: those that are not synchronised
