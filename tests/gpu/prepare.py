@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "bench"))
 from programs import PROGRAMS as MEASURED  # noqa: E402
 
 MOST_BYTES = 60 << 20
-PROGRAMS = ["gpu_check", "gpu_bench", "nccl_check"]
+PROGRAMS = ["gpu_check", "gpu_bench", "gpu_ranks", "nccl_check"]
 SIZES = "65536,1048576,16777216,134217728"
 # As they are in the tree.
 TAKEN = ["tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
