@@ -19,8 +19,10 @@ class HierarchicalBuilder {
   }
 
   void run() {
+    const std::size_t last_join = last_joining_step();
     for (std::size_t i = 0; i < c_.option.size(); ++i) {
       is_last_ = i + 1 == c_.option.size();
+      joins_later_ = i < last_join;
       run_step(c_.option[i]);
     }
   }
@@ -33,6 +35,26 @@ class HierarchicalBuilder {
     Indices held;               // by each of them, before
     std::size_t own = 0;        // the place of this rank
   };
+
+  // The last collective that brings values of ranks together, be it of one rank here.
+  std::size_t last_joining_step() const {
+    std::size_t last = 0;
+    std::vector<OptionScope> begun;
+    for (std::size_t i = 0; i < c_.option.size(); ++i) {
+      const OptionStep& step = c_.option[i];
+      const bool gives_back =
+          step.action == OptionAction::AllGather || step.action == OptionAction::Broadcast;
+      if (step.action == OptionAction::Compress || step.action == OptionAction::Decompress)
+        continue;
+      if (gives_back && !begun.empty() && begun.back() == step.scope) {
+        begun.pop_back();
+        continue;
+      }
+      last = i;
+      if (!gives_back && step.action != OptionAction::AllReduce) begun.push_back(step.scope);
+    }
+    return last;
+  }
 
   void run_step(const OptionStep& step) {
     switch (step.action) {
@@ -110,7 +132,7 @@ class HierarchicalBuilder {
 
   // All ranks have been added: the program finishes.
   void finish_if_complete(Value to) {
-    if (num_added_ < c_.world || is_finished_) return;
+    if (num_added_ < c_.world || joins_later_ || is_finished_) return;
     for (const std::uint32_t g : held_) c_.to.finish(group(g), to);
     is_finished_ = true;
   }
@@ -118,7 +140,7 @@ class HierarchicalBuilder {
   void reduce(OptionScope scope, bool scatters) {
     const Phase phase = phase_of(scope, scatters);
     // Alone there is nothing to add, unless no step behind this one would.
-    if (phase.members.size() == 1 && c_.world > 1) return enter(scope, phase);
+    if (phase.members.size() == 1 && joins_later_) return enter(scope, phase);
     std::map<std::uint32_t, std::uint32_t> own;
     for (std::size_t j = 0; j < phase.members.size(); ++j) {
       for (const std::uint32_t g : phase.kept[j]) {
@@ -266,7 +288,8 @@ class HierarchicalBuilder {
 
   const BundleContext& c_;
   bool is_last_ = false, is_finished_ = false, has_owner_ = false;
-  Indices held_;  // groups, by their number in the bundle
+  bool joins_later_ = false;  // some step behind the present one
+  Indices held_;              // groups, by their number in the bundle
   Value from_ = Value::Gradient;
   Site site_ = Site::Worker;                 // of the payloads
   std::map<std::uint32_t, Indices> copies_;  // payloads of held groups: slots

@@ -152,7 +152,8 @@ SyncCase machines_case(const std::string& program, std::uint32_t machines, std::
 }
 
 TEST(Plans, GoBetweenMachines) {
-  for (const auto& [machines, on_each] : {std::pair(2U, 2U), {3U, 2U}, {2U, 3U}}) {
+  for (const auto& [machines, on_each] :
+       {std::pair(2U, 2U), {3U, 2U}, {2U, 3U}, {1U, 1U}, {1U, 3U}, {3U, 1U}}) {
     for (const char* program : {"ef_sign", "topk(ratio: 0.1)", "qsgd"}) {
       check_steps(machines_case(program, machines, on_each, rt::usual_hierarchical_option()),
                   program, on_each);
