@@ -43,7 +43,11 @@ class FaultyTransport : public ForwardingTransport {
     const auto ticket = ForwardingTransport::start(exchange);
     if (ticket && strikes) {
       struck_ = {true, ticket->index, exchange.output, {}};
-      struck_.parts.assign(exchange.received.begin(), exchange.received.end());
+      const bool comes_in_parts = exchange.kind == rt::ExchangeKind::AllGather ||
+                                  exchange.kind == rt::ExchangeKind::AllToAll;
+      if (comes_in_parts) {
+        struck_.parts.assign(exchange.received.begin(), exchange.received.end());
+      }
     }
     return ticket;
   }
@@ -55,8 +59,8 @@ class FaultyTransport : public ForwardingTransport {
     if (is_struck && kind_ == FaultKind::Hangs) return false;
     const auto is_over = ForwardingTransport::test(ticket);
     if (!is_struck || !is_over || !*is_over) return is_over;
-    if (kind_ == FaultKind::Garbage) std::ranges::fill(struck_.output, std::uint8_t{0x5a});
-    if (kind_ == FaultKind::GarbageInPayloads) spoil_payloads();
+    if (kind_ == FaultKind::Garbage) spoil(0);
+    if (kind_ == FaultKind::GarbageInPayloads) spoil(kHeaderBytes);
     struck_.is_under_way = false;
     return is_over;
   }
@@ -72,15 +76,17 @@ class FaultyTransport : public ForwardingTransport {
     std::span<std::uint8_t> output;
     std::vector<rt::ByteRange> parts;
   };
-  // Of what other ranks sent, all but a header in front.
-  void spoil_payloads() {
+  // What has come, and nothing else: the rest of the memory may be in use. Of what other ranks
+  // sent, all but so many bytes in front.
+  void spoil(std::size_t kept) {
+    if (struck_.parts.empty() && struck_.output.size() > kept) fill(struck_.output.subspan(kept));
     for (std::uint32_t from = 0; from < struck_.parts.size(); ++from) {
       const rt::ByteRange& part = struck_.parts[from];
-      if (from == rank() || part.size <= kHeaderBytes) continue;
-      std::ranges::fill(struck_.output.subspan(part.offset, part.size).subspan(kHeaderBytes),
-                        std::uint8_t{0x5a});
+      if (from == rank() || part.size <= kept) continue;
+      fill(struck_.output.subspan(part.offset, part.size).subspan(kept));
     }
   }
+  static void fill(std::span<std::uint8_t> bytes) { std::ranges::fill(bytes, std::uint8_t{0x5a}); }
   static tl::unexpected<rt::Error> failure() {
     return rt::fail(rt::ErrorKind::Device, "the network card is on fire");
   }

@@ -116,7 +116,8 @@ TEST(Plans, AddPayloadsUp) {
   }
   // Types: i5, u16, f8, f16 and the marks in the smallest that all transports add.
   std::set<std::string> types;
-  for (const rt::Task& task : votes_case(5).plan->ranks[0].tasks) {
+  const SyncCase of_five = votes_case(5);
+  for (const rt::Task& task : of_five.plan->ranks[0].tasks) {
     if (task.kind == rt::TaskKind::Exchange) types.insert(dtype_name(task.dtype));
   }
   EXPECT_EQ(types, (std::set<std::string>{"f16", "f32", "f64", "i8", "u32"}));

@@ -23,7 +23,7 @@ Result<RankStatus> sum(RankExchange& ranks, float value, float& total) {
 TEST(RankMeeting, ManyExchangesOfManyRanks) {
   constexpr std::uint32_t kWorld = 7;
   std::vector<float> totals(kWorld);
-  std::vector<bool> ok(kWorld, false);
+  std::vector<char> ok(kWorld, 0);  // a byte each: threads write them at once
   std::mutex mutex;
   run_rank_threads(kWorld, nullptr, [&](std::uint32_t rank, RankExchange& ranks) {
     float total = static_cast<float>(rank);
@@ -36,10 +36,10 @@ TEST(RankMeeting, ManyExchangesOfManyRanks) {
     const auto end = ranks.agree(RankStatus::Good);
     const std::lock_guard lock(mutex);
     totals[rank] = total;
-    ok[rank] = good && end && *end == RankStatus::Good;
+    ok[rank] = good && end && *end == RankStatus::Good ? 1 : 0;
   });
   for (std::uint32_t rank = 0; rank < kWorld; ++rank) {
-    EXPECT_TRUE(ok[rank]);
+    EXPECT_EQ(ok[rank], 1);
     EXPECT_EQ(totals[rank], totals[0]);
     EXPECT_NEAR(totals[rank], 21, 1e-3);
   }
@@ -67,19 +67,19 @@ TEST(RankMeeting, TheWorstStatusReachesAll) {
 }
 
 TEST(RankMeeting, ARankThatLeavesIsNotWaitedFor) {
-  std::vector<bool> failed(3, false);
+  std::vector<char> failed(3, 0);
   run_rank_threads(3, nullptr, [&](std::uint32_t rank, RankExchange& ranks) {
     if (rank == 1) return;
     float total = 0;
     const auto all = sum(ranks, 1, total);
-    failed[rank] = !all && all.error().kind == ErrorKind::Cancelled;
+    failed[rank] = !all && all.error().kind == ErrorKind::Cancelled ? 1 : 0;
   });
-  EXPECT_TRUE(failed[0]);
-  EXPECT_TRUE(failed[2]);
+  EXPECT_EQ(failed[0], 1);
+  EXPECT_EQ(failed[2], 1);
 }
 
 TEST(RankMeeting, DifferentCollectivesAreAnErrorOfAll) {
-  std::vector<bool> failed(2, false);
+  std::vector<char> failed(2, 0);
   run_rank_threads(2, nullptr, [&](std::uint32_t rank, RankExchange& ranks) {
     const double wide = 1;
     double total = 0;
@@ -88,17 +88,17 @@ TEST(RankMeeting, DifferentCollectivesAreAnErrorOfAll) {
                                                  kF64,
                                                  {reinterpret_cast<const std::uint8_t*>(&wide), 8},
                                                  {reinterpret_cast<std::uint8_t*>(&total), 8}});
-    failed[rank] = !all && all.error().kind == ErrorKind::Internal;
+    failed[rank] = !all && all.error().kind == ErrorKind::Internal ? 1 : 0;
   });
-  EXPECT_TRUE(failed[0]);
-  EXPECT_TRUE(failed[1]);
+  EXPECT_EQ(failed[0], 1);
+  EXPECT_EQ(failed[1], 1);
   run_rank_threads(2, nullptr, [&](std::uint32_t rank, RankExchange& ranks) {
     float total = 0;
     const auto all = rank == 0 ? sum(ranks, 1, total) : ranks.agree(RankStatus::Good);
-    failed[rank] = !all && all.error().kind == ErrorKind::Internal;
+    failed[rank] = !all && all.error().kind == ErrorKind::Internal ? 1 : 0;
   });
-  EXPECT_TRUE(failed[0]);
-  EXPECT_TRUE(failed[1]);
+  EXPECT_EQ(failed[0], 1);
+  EXPECT_EQ(failed[1], 1);
 }
 
 TEST(RankMeeting, CancellingEndsTheWait) {
