@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -20,6 +21,9 @@
 namespace cinch::driver {
 
 namespace {
+
+// Longer than measuring programs and trying plans takes; a rank 0 that fails says so at once.
+constexpr std::chrono::minutes kChoiceLimit{10};
 
 using nlohmann::json;
 
@@ -254,7 +258,9 @@ ChosenPlan choose_over(const SyncCommandOptions& options, const ChoiceSubject& s
   }
   rt::Exchange exchange{rt::ExchangeKind::Broadcast};
   exchange.output = {reinterpret_cast<std::uint8_t*>(words.data()), sizeof words};
-  value_or_throw(rt::exchange_now(transport, exchange, timeout_of(options)));
+  // Rank 0 measures each program and tries all plans meanwhile.
+  const auto limit = timeout_of(options) + kChoiceLimit;
+  value_or_throw(rt::exchange_now(transport, exchange, limit));
   rt::PlanRequest request = rt::request_of(subject.request, candidate_of(words));
   return {std::move(request), std::move(choice)};
 }

@@ -59,7 +59,9 @@ class SyncCommand {
     prepare(gradients[0], world,
             [this](const ChoiceSubject& subject) { return choose_on_loopback(options_, subject); });
     if (options_.explain) return explain();
-    return report(run_threads(gradients), gradients[0]);
+    const std::vector<SyncReport> reports = run_threads(gradients);
+    write_states(reports);
+    return report(reports[0], gradients[0]);
   }
 
   // Ranks are threads, each with a GPU.
@@ -80,13 +82,17 @@ class SyncCommand {
     const Cancellable scope;
     const std::vector<SyncRankOptions> ranks_of_plan = options_by_rank();
     run_on_rank_threads(world, [&](std::uint32_t r) {
-      if (!options_.explain) {
-        reports[r] =
-            run_sync_rank(ranks_of_plan[r], views_of(subject_, gradients[r]), *transports[r]);
-      }
-      transports[r].reset();  // all at once: NCCL waits for the others
+      // All at once: NCCL waits for the others, also where a rank has thrown.
+      const auto close = [&](std::unique_ptr<rt::Transport>* transport) { transport->reset(); };
+      const std::unique_ptr<std::unique_ptr<rt::Transport>, decltype(close)> closing(&transports[r],
+                                                                                     close);
+      if (options_.explain) return;
+      reports[r] =
+          run_sync_rank(ranks_of_plan[r], views_of(subject_, gradients[r]), *transports[r]);
     });
-    return options_.explain ? explain() : report(reports[0], gradients[0]);
+    if (options_.explain) return explain();
+    write_states(reports);
+    return report(reports[0], gradients[0]);
   }
 
   // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
@@ -109,6 +115,7 @@ class SyncCommand {
     const Cancellable scope;
     SyncReport result =
         run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
+    write_saved_states(options_, transport->rank(), result.saved_states);
     if (reports) return report(result, gradient);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
@@ -146,6 +153,7 @@ class SyncCommand {
 
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
+    check_state_names(options_, world);
     subject_ = assign_programs(options_, tensors);
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
@@ -173,7 +181,7 @@ class SyncCommand {
     rank.first_step = options_.step;
     rank.num_steps = options_.num_steps;
     rank.saved_states = saved_;
-    rank.state_out = options_.state_out;
+    rank.saves_states = !options_.state_out.empty();
     return rank;
   }
 
@@ -192,7 +200,13 @@ class SyncCommand {
     return std::max(1U, std::thread::hardware_concurrency() / world);
   }
 
-  SyncReport run_threads(const std::vector<RankTensors>& gradients) {
+  void write_states(const std::vector<SyncReport>& reports) const {
+    for (std::uint32_t rank = 0; rank < reports.size(); ++rank) {
+      write_saved_states(options_, rank, reports[rank].saved_states);
+    }
+  }
+
+  std::vector<SyncReport> run_threads(const std::vector<RankTensors>& gradients) {
     const Cancellable scope;
     const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
     rt::LoopbackWorld world(plan_->world(), shape);
@@ -202,7 +216,7 @@ class SyncCommand {
       const auto transport = world.transport(r);
       reports[r] = run_sync_rank(ranks[r], views_of(subject_, gradients[r]), *transport);
     });
-    return std::move(reports[0]);
+    return reports;
   }
 
   ExitCode explain() const {

@@ -7,8 +7,6 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/interrupt.h"
-#include "compiler/driver/output_file.h"
-#include "compiler/driver/sync_tensors.h"
 #include "runtime/core/hash.h"
 
 namespace cinch::driver {
@@ -36,10 +34,7 @@ class SyncRank {
     for (std::uint64_t i = 0; i < options_.num_steps && !report_.was_stopped; ++i) {
       take_step(options_.first_step + i);
     }
-    if (!options_.state_out.empty()) {
-      write_file(of_rank(options_.state_out, transport_.rank()),
-                 value_or_throw(session_->save_states()));
-    }
+    if (options_.saves_states) report_.saved_states = value_or_throw(session_->save_states());
     share_times();
     report_.relative_error = distance(mean(), joined(updates_)).relative_error;
     return std::move(report_);
@@ -132,14 +127,19 @@ class SyncRank {
     return all;
   }
 
-  // The exact mean, as near as f32 comes to it.
+  // The exact mean, as near as f32 comes to it; in parts, each of which has the time-out for
+  // itself.
   std::vector<float> mean() {
+    constexpr std::size_t kPartBytes = 4 << 20;
     std::vector<float> sum = joined(gradients_);
-    rt::Exchange exchange{rt::ExchangeKind::AllReduce};
-    exchange.reduction = rt::RankReduction::Mean;
-    exchange.input = {reinterpret_cast<const std::uint8_t*>(sum.data()), 4 * sum.size()};
-    exchange.output = {reinterpret_cast<std::uint8_t*>(sum.data()), 4 * sum.size()};
-    run_exchange(exchange);
+    const std::span bytes(reinterpret_cast<std::uint8_t*>(sum.data()), 4 * sum.size());
+    for (std::size_t begin = 0; begin < bytes.size(); begin += kPartBytes) {
+      rt::Exchange exchange{rt::ExchangeKind::AllReduce};
+      exchange.reduction = rt::RankReduction::Mean;
+      exchange.output = bytes.subspan(begin, std::min(kPartBytes, bytes.size() - begin));
+      exchange.input = exchange.output;
+      run_exchange(exchange);
+    }
     return sum;
   }
 

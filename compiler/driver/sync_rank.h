@@ -15,7 +15,7 @@ struct SyncRankOptions {
   rt::SyncOptions session;
   std::uint64_t first_step = 0, num_steps = 1;
   std::vector<std::vector<std::uint8_t>> saved_states;  // to start from, of all ranks; may be none
-  std::string state_out;  // a file for each rank's states after the last step; "%r" is the rank
+  bool saves_states = false;
 };
 
 // What a rank knows when all is over; besides its own update the same on all ranks.
@@ -28,6 +28,7 @@ struct SyncReport {
   bool same_bits = true;                      // of the updates of all steps
   bool was_stopped = false;                   // some rank got a signal
   std::optional<rt::RestoreReport> restored;  // of this rank's states
+  std::vector<std::uint8_t> saved_states;     // this rank's after the last step, if asked for
 };
 
 // Takes all steps with the same gradients, by tensor of the plan. Throws CommandError.

@@ -15,6 +15,7 @@
 #include "compiler/service/compile.h"
 #include "runtime/planner/policy.h"
 #include "runtime/session/parameters.h"
+#include "runtime/sync/checkpoint.h"
 
 namespace cinch::driver {
 
@@ -68,6 +69,10 @@ ProgramOptions program_of(const SyncCommandOptions& options, const rt::PolicyCod
     program.bindings.push_back(fmt::format("{}={}", name, value));
   }
   return program;
+}
+
+bool has_rank(const std::string& name) {
+  return name.find("%r") != std::string::npos;
 }
 
 rt::NpyArray read_array(const SyncCommandOptions& options, const std::string& path) {
@@ -178,14 +183,27 @@ void write_updates(const std::string& path, const SyncSubject& subject, const Ra
 std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options) {
   std::vector<std::vector<std::uint8_t>> saved;
   if (options.state_in.empty()) return saved;
-  const bool has_ranks = options.state_in.find("%r") != std::string::npos;
-  for (std::uint32_t rank = 0; rank == 0 || has_ranks; ++rank) {
-    const std::string name = of_rank(options.state_in, rank);
-    std::error_code ignored;
-    if (rank > 0 && !std::filesystem::exists(name, ignored)) break;
-    saved.push_back(read_binary_file(name));
+  const std::string first = of_rank(options.state_in, 0);
+  saved.push_back(read_binary_file(first));
+  if (!has_rank(options.state_in)) return saved;
+  const rt::RankCheckpoint checkpoint = value_or_throw(rt::read_checkpoint(saved[0]), first);
+  for (std::uint32_t rank = 1; rank < checkpoint.world; ++rank) {
+    saved.push_back(read_binary_file(of_rank(options.state_in, rank)));
   }
   return saved;
+}
+
+void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,
+                        std::span<const std::uint8_t> states) {
+  if (!options.state_out.empty()) write_file(of_rank(options.state_out, rank), states);
+}
+
+void check_state_names(const SyncCommandOptions& options, std::uint32_t world) {
+  if (world == 1 || options.state_out.empty() || has_rank(options.state_out)) return;
+  throw CommandError(ExitCode::Usage,
+                     fmt::format("--state-out {}: {} ranks have a file each; %r in its name is the "
+                                 "rank",
+                                 options.state_out, world));
 }
 
 std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,9 +51,14 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
 void write_updates(const std::string& path, const SyncSubject& subject, const RankTensors& tensors,
                    const std::vector<std::vector<float>>& updates);
 
-// --state-in: what the ranks of an earlier run saved, as many as there are; without "%r" in its
-// name one. Empty where none is asked for. Throws CommandError.
+// --state-in: what all ranks of an earlier run saved, as many as its first one says; without "%r" in
+// its name one. Empty where none is asked for. Throws CommandError.
 std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options);
+// --state-out: what one rank saved. Throws CommandError.
+void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,
+                        std::span<const std::uint8_t> states);
+// Ranks do not share a file. Throws CommandError.
+void check_state_names(const SyncCommandOptions& options, std::uint32_t world);
 
 // A rank's tensors in the order of the plan.
 std::vector<rt::ConstTensorView> views_of(const SyncSubject& subject, const RankTensors& tensors);

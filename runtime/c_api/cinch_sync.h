@@ -48,7 +48,7 @@ CINCH_API cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loop
                                            cinch_error* error);
 /* Transports keep what they need of it. NULL is allowed. */
 CINCH_API void cinch_loopback_release(cinch_loopback* loopback);
-/* One for each rank at a time. Errors: INVALID_ARGUMENT (no such rank). */
+/* Once for each rank. Errors: INVALID_ARGUMENT (no such rank). */
 CINCH_API cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank,
                                                    cinch_transport** transport, cinch_error* error);
 

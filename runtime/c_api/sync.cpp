@@ -153,8 +153,8 @@ CallStatus open_or_abandon(cinch_transport* transport, const OpenArguments& with
   return rt::Ok{};
 }
 
-CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* gradients,
-                const cinch_tensor* updates, std::size_t count) {
+CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
+                        const cinch_tensor* updates, std::size_t count) {
   if (count != sync.given.size()) {
     return fail(CINCH_INVALID_ARGUMENT, std::to_string(count) + " tensors, opened for " +
                                             std::to_string(sync.given.size()));
@@ -171,6 +171,17 @@ CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* grad
     sync.gradients.emplace_back(gradient->data, gradient->dtype, gradient->num_elems);
     sync.updates.push_back(*update);
   }
+  return rt::Ok{};
+}
+
+// Wrong arguments of one rank end the others' step, too, which would wait for this one.
+CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* gradients,
+                const cinch_tensor* updates, std::size_t count) {
+  CallStatus status = read_tensors(sync, gradients, updates, count);
+  if (!status) {
+    sync.session->give_up({rt::ErrorKind::InvalidArgument, status.error().message});
+    return status;
+  }
   return done(sync.session->step(sync.gradients, sync.updates, number));
 }
 
@@ -185,6 +196,11 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   if (num_ranks > 0 && (data == nullptr || sizes == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "data or sizes is null");
   }
+  cinch_sync_restored told{};
+  if (restored != nullptr) {
+    const auto given = read_struct(restored, sizeof(std::size_t), "restored");
+    if (!given) return tl::unexpected<CallError>(given.error());
+  }
   std::vector<std::vector<std::uint8_t>> saved;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
     const auto* const bytes = static_cast<const std::uint8_t*>(data[rank]);
@@ -196,8 +212,8 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   sync.notes.clear();
   for (const std::string& note : report->notes) sync.notes += note + "\n";
   if (restored == nullptr) return rt::Ok{};
-  const cinch_sync_restored told{sizeof told,        report->next_step, report->num_kept,
-                                 report->num_joined, report->num_reset, sync.notes.c_str()};
+  told = {sizeof told,        report->next_step, report->num_kept,
+          report->num_joined, report->num_reset, sync.notes.c_str()};
   return write_struct(told, restored, "restored");
 }
 

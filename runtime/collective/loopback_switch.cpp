@@ -11,6 +11,9 @@ namespace cinch::rt {
 namespace {
 
 LinkClock::duration duration_of(double seconds) {
+  // A year is as good as never, and adds up without an overflow.
+  constexpr double kMost = 3e7;
+  seconds = std::min(seconds, kMost);
   return std::chrono::duration_cast<LinkClock::duration>(std::chrono::duration<double>(seconds));
 }
 

@@ -19,6 +19,7 @@ class LoopbackWorld::Switch {
   Switch(std::uint32_t world, LinkShape shape);
 
   std::uint32_t world() const { return world_; }
+  bool is_shaped() const { return shape_.is_shaped(); }
 
   /// Sender and receiver find each other by the tag, which is that of one message between them.
   void send(std::uint32_t from, std::uint32_t to, std::uint64_t tag,

@@ -269,9 +269,9 @@ Result<Figures> measure_copies(std::uint32_t copies,
   std::vector<Result<Figures>> all(copies, Figures());
   std::vector<std::thread> threads;
   for (std::uint32_t c = 1; c < copies; ++c) {
-    threads.emplace_back([&, c] { all[c] = measure(); });
+    threads.emplace_back([&, c] { all[c] = guarded(measure); });
   }
-  all[0] = measure();
+  all[0] = guarded(measure);
   for (std::thread& thread : threads) thread.join();
   for (const auto& each : all) {
     if (!each) return each;

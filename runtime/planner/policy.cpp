@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -26,15 +27,26 @@ void read_use(const json& value, PolicyRule& rule) {
   }
 }
 
+void read_priority(const json& value, PolicyRule& rule) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  const bool is_whole = value.is_number_integer() && value.get<double>() >= Limits::min() &&
+                        value.get<double>() <= Limits::max();
+  if (!is_whole) throw std::invalid_argument("no whole number of 32 bits");
+  value.get_to(rule.priority);
+}
+
 void read_entry(const std::string& key, const json& value, PolicyRule& rule) {
   const auto read_limit = [&](std::int64_t& to) {
-    if (!value.is_number_unsigned()) throw std::invalid_argument("no count");
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMost) {
+      throw std::invalid_argument("no count");
+    }
     value.get_to(to);
   };
   if (key == "name") return value.get_to(rule.name), void();
   if (key == "use") return read_use(value, rule);
   if (key == "set") return value.get_to(rule.values), void();
-  if (key == "priority") return value.get_to(rule.priority), void();
+  if (key == "priority") return read_priority(value, rule);
   if (key == "min_elements") return read_limit(rule.min_elements);
   if (key == "max_elements") return read_limit(rule.max_elements);
   if (key == "min_dims") return read_limit(rule.min_dims);

@@ -81,7 +81,8 @@ struct SyncSession::Impl {
   std::vector<std::uint64_t> ends;  // of each rank: its step, and whether it asks to stop
   std::vector<ByteRange> parts;
   std::optional<Error> failure;  // of an earlier step
-  std::uint64_t next_step = 0;   // one more than the last that succeeded
+  std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving
+  bool has_stepped = false;
 };
 
 Status SyncSession::Impl::check_parts() const {
@@ -90,9 +91,12 @@ Status SyncSession::Impl::check_parts() const {
     return fail(ErrorKind::InvalidArgument, fmt::format("a plan for {} ranks, the transport has {}",
                                                         plan().world(), transport.world()));
   }
+  if (std::ranges::find(images, nullptr) != images.end()) {
+    return fail(ErrorKind::InvalidArgument, "a program is null");
+  }
   for (const PlanTensor& tensor : plan().tensors) {
     if (tensor.codec == kDense) continue;
-    if (tensor.codec >= images.size() || images[tensor.codec] == nullptr) {
+    if (tensor.codec >= images.size()) {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
@@ -281,13 +285,13 @@ Status SyncSession::step(std::span<const ConstTensorView> gradients,
   if (const auto& failure = impl_->failure) {
     return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
+  impl_->has_stepped = true;
   Status status = impl_->check_tensors(gradients, updates);
   if (status) status = impl_->run_step(gradients, updates, step);
   if (status) {
     impl_->next_step = step + 1;
   } else {
-    impl_->failure = status.error();
-    impl_->transport.abandon(status.error());
+    give_up(status.error());
   }
   return status;
 }
@@ -302,7 +306,7 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
 
 Result<RestoreReport> SyncSession::restore_states(
     std::span<const std::vector<std::uint8_t>> saved) {
-  if (impl_->next_step > 0 || impl_->failure) {
+  if (impl_->has_stepped || impl_->failure) {
     return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
   }
   std::uint64_t digest = 0;
@@ -317,8 +321,16 @@ Result<RestoreReport> SyncSession::restore_states(
     if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
     checkpoints.push_back(std::move(*checkpoint));
   }
-  return cinch::rt::restore_states(impl_->plan(), impl_->transport.rank(), impl_->every_site(),
-                                   checkpoints);
+  auto report = cinch::rt::restore_states(impl_->plan(), impl_->transport.rank(),
+                                          impl_->every_site(), checkpoints);
+  if (report) impl_->next_step = report->next_step;
+  return report;
+}
+
+void SyncSession::give_up(const Error& why) {
+  if (impl_->failure) return;
+  impl_->failure = why;
+  impl_->transport.abandon(why);
 }
 
 void SyncSession::ask_to_stop() {

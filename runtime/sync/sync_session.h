@@ -63,6 +63,10 @@ class SyncSession {
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
 
+  /// This rank cannot take the step that the others take: they get an error, and no more steps are
+  /// taken here.
+  void give_up(const Error& why);
+
   /// Asks all ranks to end after the next step: whoever gets a signal lets the others know, and
   /// none is left waiting. From any thread.
   void ask_to_stop();

@@ -75,9 +75,14 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
 
 Error TransportRanks::reason_of(const Error& error) {
   if (!has_failed_elsewhere_) return error;
-  // Whoever failed gives up and says why; nobody else starts another exchange.
+  // Whoever failed gives up and says why; nobody else starts another exchange. Where a transport
+  // brings no such news it is not waited for long.
+  constexpr std::chrono::milliseconds kMost{2000};
+  timeout_ = std::min(timeout_, kMost);
+  const auto begin = std::chrono::steady_clock::now();
   const auto told = agree(RankStatus::Good);
-  return told ? error : told.error();
+  const bool is_late = std::chrono::steady_clock::now() - begin >= timeout_;
+  return told || is_late ? error : told.error();
 }
 
 }  // namespace cinch::rt

@@ -301,6 +301,26 @@ TEST(CApiSync, NullIsRefusedOrNothing) {
   EXPECT_STREQ("", cinch_sync_plan(nullptr));
 }
 
+TEST(CApiSync, WrongArgumentsOfOneRankEndTheStepOfAll) {
+  std::array<std::string, 2> errors;
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    const auto tensor = described("a", kSmall, CINCH_EXACT);
+    cinch_sync* opened = nullptr;
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
+    const Sync sync(opened);
+    Tensor gradient(kSmall), update(kSmall);
+    const auto from = gradient.view(), to = update.view();
+    auto error = sized<cinch_error>();
+    EXPECT_NE(CINCH_OK,
+              cinch_sync_step(sync.get(), 0, rank == 1 ? nullptr : &from, &to, 1, &error));
+    errors[rank] = error.message;
+    EXPECT_NE(CINCH_OK, cinch_sync_step(sync.get(), 0, &from, &to, 1, &error));
+  });
+  EXPECT_EQ(errors[1], "gradients or updates is null");
+  EXPECT_THAT(errors[0], HasSubstr("rank 1 gave up: gradients or updates is null"));
+}
+
 TEST(CApiSync, OneRankStopsAll) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("a", kSmall, CINCH_EXACT);

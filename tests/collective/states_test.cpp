@@ -178,6 +178,12 @@ TEST(States, WhatCannotGoOnIsTold) {
   EXPECT_FALSE(has_note(longer.reports[0], "fc2"));
 }
 
+TEST(States, SavedAgainBeforeAStepAreOfTheSameStep) {
+  const SyncCase one_case = make_case({.world = 2, .elements = 3000});
+  const Outcome before = run(one_case, 0, 2);
+  EXPECT_EQ(run(one_case, 2, 0, before.saved).saved, before.saved);
+}
+
 // Tensors of such programs are never cut, so that other pieces and plans change nothing.
 TEST(States, ThatAreNoSlicesStayWhole) {
   for (const char* const program : {"error_feedback(sidco)", "powersgd(rank: 1)"}) {

@@ -98,7 +98,7 @@ TEST(NetworkFile, SaysWhereItIsDamaged) {
     const char* says;
   };
   for (const auto& [pointer, value, says] :
-       {Case{"/models/2/seconds", -1, "models[2].seconds: is no number of at least 0: -1"},
+       {Case{"/models/2/seconds", -1, "models[2].seconds: is no number from 0 to 1000000: -1"},
         Case{"/models/1/exchange", "shout", "models[1].exchange: is no exchange: \"shout\""},
         Case{"/models/1/exchange", "send", "models[1]: comes twice"},
         Case{"/points/3", 7, "points[3]: is no object"},

@@ -78,6 +78,12 @@ TEST(Policy, WhatIsWrongIsNamed) {
   EXPECT_EQ(error_of(R"({"rules": [{}, {"name": 5}]})"),
             "policy: rule 2: name: 5 is of another type");
   EXPECT_EQ(error_of(R"({"rules": [{"min_dims": -1}]})"), "policy: rule 1: min_dims: no count");
+  EXPECT_EQ(error_of(R"({"rules": [{"max_elements": 18446744073709551615}]})"),
+            "policy: rule 1: max_elements: no count");
+  for (const char* const priority : {"1.7", "true", "4294967296", "-99999999999"}) {
+    const std::string text = std::string(R"({"rules": [{"priority": )") + priority + "}]}";
+    EXPECT_EQ(error_of(text.c_str()), "policy: rule 1: priority: no whole number of 32 bits");
+  }
   EXPECT_EQ(error_of(R"({"rules": [{"use": "exact", "set": {"a": 1}}]})"),
             "policy: rule 1: set: there is no program");
   EXPECT_NE(error_of(R"({"rules": [{"nam": "x"}]})").find("rule 1: nam: unknown; there are name"),
