@@ -51,8 +51,8 @@ SyncSubject assign_programs(const SyncCommandOptions& options, const RankTensors
 void write_updates(const std::string& path, const SyncSubject& subject, const RankTensors& tensors,
                    const std::vector<std::vector<float>>& updates);
 
-// --state-in: what all ranks of an earlier run saved, as many as its first one says; without "%r" in
-// its name one. Empty where none is asked for. Throws CommandError.
+// --state-in: what all ranks of an earlier run saved, as many as its first one says; without "%r"
+// in its name one. Empty where none is asked for. Throws CommandError.
 std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options);
 // --state-out: what one rank saved. Throws CommandError.
 void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,
