@@ -56,8 +56,10 @@ Result<NcclId> make_nccl_id(const std::string& library = {});
 /// of the host, which goes through memory of the device that is allocated once and kept, and of the
 /// device. A message has a communicator of its own for each way between two ranks, made when it is
 /// first used, so that it holds up nothing but those behind it. Exchanges of no bytes end at once.
-/// NCCL does not say which rank a collective waits for. Errors: Unavailable (no NCCL), Cancelled
-/// (ranks that have not come), Device (the library's or the driver's), InvalidArgument.
+/// NCCL does not say which rank a collective waits for. Who gives up or leaves waits seconds at
+/// most for ranks that have stopped; what still uses the library then is left behind. Errors:
+/// Unavailable (no NCCL), Cancelled (ranks that have not come), Device (the library's or the
+/// driver's), InvalidArgument.
 Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
                                                        std::uint32_t world,
                                                        const NcclOptions& options);

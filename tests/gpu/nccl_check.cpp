@@ -75,6 +75,18 @@ TEST(NcclOnGpus, GivesUpInTime) {
   if (g_machine.world == 1) GTEST_SKIP() << "one rank";
   run_ranks({}, [](Transport& transport, const auto&) {
     check_all_reduce<float>(transport, kF32, 1000);  // all have opened by then
+    check_messages(transport, 1000);
+    std::vector<std::uint8_t> bytes(1000);
+    Exchange missing{ExchangeKind::Receive,
+                     (transport.rank() + transport.world() - 1) % transport.world()};
+    missing.output = bytes;
+    const auto ticket = transport.start(missing);  // nobody sends
+    ASSERT_TRUE(ticket) << ticket.error().message;
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(100)) {
+      const auto has_come = transport.test(*ticket);
+      ASSERT_FALSE(has_come && *has_come);
+    }
     if (transport.rank() == 1) return transport.abandon({ErrorKind::Io, "its disk is full"});
     std::vector<float> values(100000, 1);
     Exchange exchange{ExchangeKind::AllReduce};
@@ -82,6 +94,7 @@ TEST(NcclOnGpus, GivesUpInTime) {
     exchange.input = bytes_of(values);
     exchange.output = room_of(values);
     EXPECT_FALSE(exchange_now(transport, exchange, std::chrono::milliseconds(2000)));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
   });
   run_ranks({}, [](Transport& transport, const auto&) {
     check_all_reduce<float>(transport, kF32, 100000);

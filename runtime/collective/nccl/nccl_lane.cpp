@@ -8,65 +8,80 @@
 namespace cinch::rt {
 
 // What a thread works on that opens a communicator in a version that blocks. The lane may be gone
-// when it ends; what nobody wants any more is aborted.
+// when it ends; what nobody wants any more is aborted. While the thread is inside a call with the
+// communicator nobody else has it, since an abort frees it.
 struct NcclLane::Opening {
   std::mutex mutex;
   std::thread thread;
   bool is_over = false, is_unwanted = false;
-  NcclComm comm = nullptr;
+  NcclComm comm = nullptr;  // null: the thread is inside a call with it
   Status status = Ok{};
   GpuMemory greetings;  // a byte to all, and one from each
 
   Status run(const NcclCalls& calls, const GpuDevice& device, const NcclUniqueId& id, int world,
              int rank);
-  Status greet_all(const NcclCalls& calls, const GpuDevice& device, int world, int rank) const;
+  bool is_wanted();
+  /// False: nobody wants it any more.
+  bool give(const NcclCalls& calls, NcclComm made);
+  Status greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream, int world,
+                   int rank) const;
 };
+
+bool NcclLane::Opening::is_wanted() {
+  const std::lock_guard lock(mutex);
+  return !is_unwanted;
+}
+
+bool NcclLane::Opening::give(const NcclCalls& calls, NcclComm made) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!is_unwanted) comm = made;
+    if (!is_unwanted) return true;
+  }
+  calls.abort(made);
+  return false;
+}
 
 // Two ranks are connected by the first message between them, and wait in it for each other, however
 // long that takes: so it is sent here, before anybody else waits for anything.
-Status NcclLane::Opening::greet_all(const NcclCalls& calls, const GpuDevice& device, int world,
-                                    int rank) const {
+Status NcclLane::Opening::greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream,
+                                    int world, int rank) const {
   const auto byte = [this](int index) {
     const GpuAddress address = greetings.address() + static_cast<GpuAddress>(index);
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   };
-  GpuStream stream = nullptr;
-  GpuCode made = device.driver().stream_create(&stream, kGpuStreamNonBlocking);
-  if (made != kGpuSuccess) return device.status(made, "making a stream for NCCL");
   NcclCode code = calls.group_start();
   for (int peer = 0; peer < world && code == kNcclSuccess; ++peer) {
     if (peer == rank) continue;
-    code = calls.send(byte(world), 1, NcclType::Uint8, peer, comm, stream);
+    code = calls.send(byte(world), 1, NcclType::Uint8, peer, made, stream);
     if (code != kNcclSuccess) break;
-    code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, comm, stream);
+    code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, made, stream);
   }
   const NcclCode ended = calls.group_end();
   if (code == kNcclSuccess) code = ended;
-  made = device.driver().stream_synchronize(stream);
-  device.driver().stream_destroy(stream);
-  if (code != kNcclSuccess) {
-    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
-  }
-  return device.status(made, "connecting ranks");
+  if (code == kNcclSuccess) return Ok{};
+  return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
 }
 
 Status NcclLane::Opening::run(const NcclCalls& calls, const GpuDevice& device,
                               const NcclUniqueId& id, int world, int rank) {
   const GpuDevice::Scope scope(device);
+  const GpuDriver& driver = device.driver();
   NcclComm made = nullptr;
   const NcclCode code = calls.init_rank(&made, world, id, rank);
   if (code != kNcclSuccess) {
     return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
   }
-  {
-    const std::lock_guard lock(mutex);
-    if (is_unwanted) {
-      calls.abort(made);
-      return Ok{};
-    }
-    comm = made;  // abort stops the rest
+  GpuStream stream = nullptr;
+  Status status = device.status(driver.stream_create(&stream, kGpuStreamNonBlocking),
+                                "making a stream for NCCL");
+  if (status && world > 1 && is_wanted()) status = greet_all(calls, made, stream, world, rank);
+  // From here on an abort of the lane stops what the stream waits for.
+  if (give(calls, made) && status) {
+    status = device.status(driver.stream_synchronize(stream), "connecting ranks");
   }
-  return world == 1 ? Status(Ok{}) : greet_all(calls, device, world, rank);
+  if (stream != nullptr) driver.stream_destroy(stream);
+  return status;
 }
 
 Status NcclLane::make_stream() {
@@ -137,35 +152,21 @@ Result<bool> NcclLane::is_idle() {
   return true;
 }
 
-void NcclLane::abort() {
+void NcclLane::end(NcclEndings& endings, bool is_orderly) {
+  if (is_lent_) return;
   if (opening_ != nullptr && opening_->thread.joinable()) {
     const std::lock_guard lock(opening_->mutex);
     opening_->is_unwanted = true;
     comm_ = opening_->comm;
     opening_->thread.detach();
   }
-  if (is_lent_) return;
-  if (comm_ != nullptr) calls_.abort(std::exchange(comm_, nullptr));
-  if (stream_ != nullptr) device_->driver().stream_synchronize(stream_);
-}
-
-void NcclLane::close(std::chrono::steady_clock::time_point end) {
-  if (is_lent_ || comm_ == nullptr) return abort();
-  if (calls_.init_rank_config != nullptr && calls_.finalize != nullptr) {
-    bool has_ended = status(calls_.finalize(comm_), "closing a communicator").has_value();
-    for (Result<bool> idle = false; has_ended && !*idle;) {
-      idle = is_idle();
-      has_ended = idle && (*idle || std::chrono::steady_clock::now() < end);
-      if (has_ended && !*idle) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-    if (!has_ended) return abort();
-  }
-  calls_.destroy(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  endings.begin({&calls_, device_, std::exchange(comm_, nullptr), std::exchange(stream_, nullptr),
+                 is_orderly, std::exchange(opening_, nullptr)});
 }
 
 NcclLane::~NcclLane() {
   const GpuDevice::Scope scope(*device_);
-  if (comm_ != nullptr || opening_ != nullptr) abort();
   if (stream_ != nullptr) device_->driver().stream_destroy(stream_);
 }
 

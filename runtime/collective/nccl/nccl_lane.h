@@ -1,11 +1,11 @@
 // A communicator with the stream that its work is on. NCCL does the work of one communicator in the
 // order in which ranks give it, so what may be given in another order has another lane.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 
+#include "runtime/collective/nccl/nccl_endings.h"
 #include "runtime/collective/nccl/nccl_library.h"
 #include "runtime/gpu/device.h"
 
@@ -16,7 +16,7 @@ class NcclLane {
  public:
   NcclLane(const NcclCalls& calls, std::shared_ptr<const GpuDevice> device)
       : calls_(calls), device_(std::move(device)) {}
-  /// Gives the communicator up if it was not closed.
+  /// After `end`.
   ~NcclLane();
   NcclLane(const NcclLane&) = delete;
   NcclLane& operator=(const NcclLane&) = delete;
@@ -24,7 +24,7 @@ class NcclLane {
   /// Begins to make a communicator; is_idle says when it is there. `most_blocks`: of kernels, 0:
   /// as many as NCCL likes.
   Status open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t rank, int most_blocks);
-  /// Another one's, which close and abort leave alone.
+  /// Another one's, which end leaves alone.
   Status lend(NcclComm comm);
 
   NcclComm comm() const { return comm_; }
@@ -37,10 +37,8 @@ class NcclLane {
   /// What a call has answered; in progress is no error.
   Status status(NcclCode code, const char* what) const;
 
-  /// Stops the kernels of our own communicator, and waits for the stream to be empty.
-  void abort();
-  /// When nothing is under way. Peers close theirs, too: waits for them until then, or aborts.
-  void close(std::chrono::steady_clock::time_point end);
+  /// Begins the end of our own communicator. Orderly: nothing is under way.
+  void end(NcclEndings& endings, bool is_orderly);
 
   std::deque<std::uint32_t> queue;  // tickets that have not given all of their work yet, in order
 

@@ -2,6 +2,7 @@
 // A lane's exchanges are given to NCCL in the order of their starts, one when the one before has
 // been taken; they run on its stream one behind the other.
 #pragma once
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -28,7 +29,8 @@ struct NcclRoom {
 /// An exchange under way; its vectors and memory are kept for the next one.
 struct NcclPending {
   enum class Stage : std::uint8_t { Waits, Launches, Runs, IsOver };
-  std::uint32_t index = 0;  // of its ticket
+  std::uint32_t index = 0;      // of its ticket
+  std::uint64_t seen_pass = 0;  // of the moves of all, when it was asked for last
   bool is_used = false;
   Stage stage = Stage::Waits;
   Exchange exchange;
@@ -97,13 +99,15 @@ class NcclTransport : public Transport {
   /// Ok also where it cannot go on now.
   Status advance(NcclPending& pending);
   Status advance_all();
+  bool has_news(const NcclPending& asked) const;
   Status check_lanes();
   Status begin_launch(NcclPending& pending);
   Result<bool> has_reached(GpuEvent event) const;
   Status end_launch(NcclPending& pending);
   Status end_run(NcclPending& pending);
-  bool is_under_way() const;
-  void give_up_lanes();
+  /// Of one lane; null: of any.
+  bool is_under_way(const NcclLane* lane) const;
+  void end_lanes(bool is_orderly);
   Status driver_status(GpuCode code, const char* what) const { return device_->status(code, what); }
   tl::unexpected<Error> failed(const Error& error) {
     if (!fault_) fault_ = error;
@@ -150,12 +154,15 @@ class NcclTransport : public Transport {
   std::uint32_t rank_, world_;
   // A host's copies wait for no exchange: those of memory that is not pinned wait for their stream.
   GpuStream copies_ = nullptr;
+  NcclEndings endings_;
   std::deque<NcclPending> pending_;  // by ticket; before the lanes, which use their memory
   NcclLane all_{calls_, device_};
   std::map<std::pair<std::uint32_t, std::uint32_t>, NcclLane> ways_;  // by sender and receiver
   std::vector<NcclUniqueId> ids_;  // of ways: by sender, then receiver
   std::uint64_t num_sent_bytes_ = 0;
   std::uint32_t num_idle_ = 0;
+  std::uint64_t num_passes_ = 0;  // moves of all
+  std::chrono::steady_clock::time_point last_pass_;
   std::optional<Error> fault_;
 };
 

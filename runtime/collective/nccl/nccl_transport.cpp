@@ -17,11 +17,11 @@ namespace {
 constexpr int kBlocksOfAWay = 2;
 
 // Memory that kernels of a lent communicator may use until its owner aborts it.
-void keep_room_forever(std::deque<NcclPending> pending) {
+void keep_forever(std::shared_ptr<void> memory) {
   static std::mutex mutex;
-  static auto* const kKept = new std::vector<std::deque<NcclPending>>;
+  static auto* const kKept = new std::vector<std::shared_ptr<void>>;
   const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(pending));
+  kKept->push_back(std::move(memory));
 }
 
 // Only what the kind of exchange takes and gives.
@@ -176,6 +176,8 @@ Status NcclTransport::begin(NcclPending& pending) {
   const Exchange& exchange = pending.exchange;
   const bool moves_nothing = exchange.input.empty() && exchange.output.empty();
   pending.stage = moves_nothing ? NcclPending::Stage::IsOver : NcclPending::Stage::Waits;
+  pending.lane = nullptr;
+  pending.seen_pass = num_passes_;
   if (moves_nothing) return Ok{};
   const auto type = is_join(exchange) ? native_type(exchange) : NcclType::Uint8;
   pending.is_joined_here = !type;
@@ -291,15 +293,29 @@ Status NcclTransport::advance_all() {
       has_moved = has_moved || each.stage != before;
     }
   }
+  ++num_passes_;
+  last_pass_ = std::chrono::steady_clock::now();
   return check_lanes();
+}
+
+// All have been moved on since it was asked for last, a moment ago: who asks for many, one after
+// the other, moves all on once.
+bool NcclTransport::has_news(const NcclPending& asked) const {
+  constexpr std::chrono::microseconds kMoment{50};
+  return asked.stage == NcclPending::Stage::IsOver ||
+         (asked.seen_pass != num_passes_ &&
+          std::chrono::steady_clock::now() - last_pass_ < kMoment);
 }
 
 Result<bool> NcclTransport::test(Ticket ticket) {
   if (!is_used(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
   if (fault_) return tl::unexpected<Error>(*fault_);
   const GpuDevice::Scope scope(*device_);
-  if (Status status = advance_all(); !status) return failed(status.error());
   NcclPending& asked = pending_[ticket.index];
+  if (!has_news(asked)) {
+    if (Status status = advance_all(); !status) return failed(status.error());
+  }
+  asked.seen_pass = num_passes_;
   if (asked.stage == NcclPending::Stage::IsOver) {
     asked.is_used = false;
     return true;
@@ -326,15 +342,16 @@ void NcclTransport::pause(std::chrono::microseconds most) {
   std::this_thread::sleep_for(std::min(most, kNap));
 }
 
-bool NcclTransport::is_under_way() const {
-  return std::ranges::any_of(pending_, [](const NcclPending& each) {
-    return each.is_used && each.stage != NcclPending::Stage::IsOver;
+bool NcclTransport::is_under_way(const NcclLane* lane) const {
+  return std::ranges::any_of(pending_, [lane](const NcclPending& each) {
+    return each.is_used && each.stage != NcclPending::Stage::IsOver &&
+           (lane == nullptr || each.lane == lane);
   });
 }
 
-void NcclTransport::give_up_lanes() {
-  all_.abort();
-  for (auto& [way, lane] : ways_) lane.abort();
+void NcclTransport::end_lanes(bool is_orderly) {
+  all_.end(endings_, is_orderly);
+  for (auto& [way, lane] : ways_) lane.end(endings_, is_orderly);
 }
 
 void NcclTransport::abandon(const Error& why) {
@@ -342,27 +359,33 @@ void NcclTransport::abandon(const Error& why) {
   const Error given_up{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
   if (!fault_) fault_ = given_up;
   if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
-  give_up_lanes();
+  end_lanes(false);
+  // They may still read memory of the host that is pinned.
+  if (copies_ != nullptr) driver().stream_synchronize(copies_);
+  endings_.wait();
 }
 
 NcclTransport::~NcclTransport() {
-  constexpr std::chrono::milliseconds kPatience{2000};
   const GpuDevice::Scope scope(*device_);
-  if (fault_ || is_under_way()) {
-    abandon(fault_ ? *fault_ : Error{ErrorKind::Cancelled, "it has left"});
-  } else {
-    deregister_all();
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    for (auto& [way, lane] : ways_) lane.close(end);
-    all_.close(end);
-  }
+  const bool gives_up = fault_ || is_under_way(nullptr);
+  const bool is_lent_busy = all_.is_lent() && is_under_way(&all_);
+  if (gives_up) abandon(fault_ ? *fault_ : Error{ErrorKind::Cancelled, "it has left"});
+  if (!is_lent_busy) deregister_all();  // who gives up has none left but a lent one
+  if (!gives_up) end_lanes(true);
+  const bool have_ended = endings_.wait();
   for (NcclPending& each : pending_) {
     for (GpuEvent event : {each.comes_after, each.is_copied, each.has_run}) {
       if (event != nullptr) driver().event_destroy(event);
     }
   }
   if (copies_ != nullptr) driver().stream_destroy(copies_);
-  if (all_.is_lent() && is_under_way()) keep_room_forever(std::move(pending_));
+  if (have_ended && !is_lent_busy) return;
+  auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
+  if (is_lent_busy) {
+    keep_forever(std::move(used));
+  } else {
+    endings_.keep(std::move(used));
+  }
 }
 
 namespace {

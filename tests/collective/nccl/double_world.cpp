@@ -30,6 +30,7 @@ const NcclDouble& NcclDouble::open(const std::string& name) {
   find_in(library, driver, "nccl_double_driver");
   find_in(library, made.plant, "nccl_double_plant");
   find_in(library, made.sleep, "nccl_double_sleep");
+  find_in(library, made.leave_together, "nccl_double_leave_together");
   find_in(library, made.num_registrations, "nccl_double_registrations");
   find_in(library, made.wrong_uses_, "nccl_double_wrong_uses");
   made.driver = driver();

@@ -21,6 +21,7 @@ class NcclDouble {
   const rt::GpuDriver* driver = nullptr;
   NcclDoublePlantFn* plant = nullptr;
   NcclDoubleSleepFn* sleep = nullptr;
+  NcclDoubleLeaveTogetherFn* leave_together = nullptr;
   NcclDoubleCountFn* num_registrations = nullptr;
 
   /// What was used wrongly since the last time.

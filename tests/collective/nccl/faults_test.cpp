@@ -1,5 +1,6 @@
 // Ranks that give up, and calls of NCCL that fail, hang or are late: every rank has an error in
 // time, and a new world in the same process works.
+#include <latch>
 #include <thread>
 
 #include "tests/collective/nccl/double_world.h"
@@ -23,12 +24,32 @@ Status reduce(Transport& transport, std::chrono::milliseconds timeout) {
   return status;
 }
 
+// A message that nobody sends: its Receive runs on the device.
+void receive_nothing(Transport& transport, std::vector<std::uint8_t>& bytes) {
+  check_messages(transport, 50);  // opens the way
+  Exchange missing{ExchangeKind::Receive,
+                   (transport.rank() + transport.world() - 1) % transport.world()};
+  missing.output = bytes;
+  const auto ticket = transport.start(missing);
+  ASSERT_TRUE(ticket) << ticket.error().message;
+  for (int i = 0; i < 20; ++i) {
+    const auto has_come = transport.test(*ticket);
+    ASSERT_TRUE(has_come) << has_come.error().message;
+    ASSERT_FALSE(*has_come);
+  }
+}
+
+using Clock = std::chrono::steady_clock;
+// Less than the time that is given to calls of the library which do not return.
+constexpr std::chrono::milliseconds kAtOnce{1500};
+
 class NcclFaults : public ::testing::TestWithParam<const char*> {
  protected:
   // The next world works whatever has become of this one.
   void TearDown() override {
     for (int device = 0; device < kDoubleDevices; ++device)
       library.plant(device, kDoubleNoFault, 0);
+    library.leave_together(false);
     run_nccl_ranks(library, 3, [](Transport& transport) {
       check_messages(transport, 50);
       check_all_reduce<float>(transport, kF32, 1000);
@@ -101,6 +122,60 @@ TEST_P(NcclFaults, OthersWaitOnlySoLongForARankThatIsGone) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().message, "no end of an exchange within 500 ms");
   });
+}
+
+// An abort gives memory back, and so waits for the kernels of all communicators.
+TEST_P(NcclFaults, WhoGivesUpStopsAllThatIsUnderWay) {
+  run_nccl_ranks(library, 3, [](Transport& transport) {
+    std::vector<std::uint8_t> bytes(100);
+    receive_nothing(transport, bytes);
+    const auto begin = Clock::now();
+    if (transport.rank() == 1) {
+      transport.abandon({ErrorKind::Io, "its disk is full"});
+      EXPECT_LT(Clock::now() - begin, kAtOnce);
+      return;
+    }
+    EXPECT_FALSE(reduce(transport, kShort));
+    EXPECT_LT(Clock::now() - begin, kShort + kAtOnce);
+  });
+}
+
+// As after SIGSTOP: the others' aborts wait for its own, which may never come.
+TEST_P(NcclFaults, ARankThatHasStoppedHoldsNobodyUp) {
+  library.leave_together(true);
+  const auto id = make_nccl_id(library.file);
+  std::latch has_left(1);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      NcclOptions options;
+      options.library = library.file;
+      options.device = library.device(rank);
+      auto opened = open_nccl_transport(*id, rank, 2, options);
+      ASSERT_TRUE(opened) << opened.error().message;
+      std::vector<std::uint8_t> bytes(100);
+      receive_nothing(**opened, bytes);
+      if (rank == 1) return has_left.wait();
+      const auto begin = Clock::now();
+      EXPECT_FALSE(reduce(**opened, kShort));
+      opened->reset();
+      EXPECT_LT(Clock::now() - begin, kShort + std::chrono::milliseconds(5000));
+      has_left.count_down();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(library.wrong_uses(), "");
+}
+
+TEST_P(NcclFaults, RanksGiveUpAndLeaveInAnyOrder) {
+  library.leave_together(true);
+  const auto begin = Clock::now();
+  run_nccl_ranks(library, 3, [](Transport& transport) {
+    check_messages(transport, 50);
+    check_all_reduce<float>(transport, kF32, 1000);
+    if (transport.rank() == 1) transport.abandon({ErrorKind::Io, "its disk is full"});
+  });
+  EXPECT_LT(Clock::now() - begin, kAtOnce);
 }
 
 TEST_P(NcclFaults, SaysWhomAMessageWaitsFor) {

@@ -1,5 +1,9 @@
 // What every transport must do, over the double of NCCL: memory of the host and of devices, calls
 // that NCCL lacks, versions, communicators that are lent.
+#include <atomic>
+#include <latch>
+#include <thread>
+
 #include "tests/collective/nccl/double_world.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
@@ -372,6 +376,82 @@ TEST(NcclOpening, UsesACommunicatorThatIsLent) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(library.wrong_uses(), "");
+}
+
+// Its owner goes on with it: nothing of it was under way.
+TEST(NcclOpening, WhoGivesUpLeavesNothingInACommunicatorThatIsLent) {
+  const NcclDouble& library = NcclDouble::open("nccl_double");
+  const NcclCalls& calls = **open_nccl_library(library.file);
+  NcclUniqueId id{};
+  ASSERT_EQ(calls.get_unique_id(&id), kNcclSuccess);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      NcclOptions options;
+      options.library = library.file;
+      options.device = library.device(static_cast<std::uint32_t>(rank));
+      const GpuDevice::Scope scope(*options.device);
+      NcclComm comm = nullptr;
+      ASSERT_EQ(calls.init_rank(&comm, 2, id, rank), kNcclSuccess);
+      auto transport = open_nccl_transport(comm, options);
+      ASSERT_TRUE(transport) << transport.error().message;
+      check_all_reduce<float>(**transport, kF32, 4000);
+      std::vector<std::uint8_t> bytes(100);
+      Exchange missing{ExchangeKind::Receive, static_cast<std::uint32_t>(1 - rank)};
+      missing.output = bytes;
+      EXPECT_FALSE(exchange_now(**transport, missing, std::chrono::milliseconds(100)));
+      transport->reset();
+      EXPECT_EQ(calls.destroy(comm), kNcclSuccess);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(library.wrong_uses(), "");
+}
+
+std::atomic<int> g_num_queries{0};
+
+GpuCode count_query(GpuEvent event) {
+  ++g_num_queries;
+  return NcclDouble::open("nccl_double").driver->event_query(event);
+}
+
+// Who asks for one exchange after the other does not look at all of them each time.
+TEST(Nccl, AskingForManyLooksAtEachOnce) {
+  constexpr std::size_t kMany = 60, kRounds = 10;
+  static GpuDriver driver = *NcclDouble::open("nccl_double").driver;
+  driver.event_query = count_query;
+  NcclDouble counted = NcclDouble::open("nccl_double");
+  counted.driver = &driver;
+  std::latch has_counted(1);
+  run_nccl_ranks(counted, 2, [&](Transport& transport) {
+    const bool sends = transport.rank() == 1;
+    std::vector<std::vector<std::uint8_t>> bytes(kMany, std::vector<std::uint8_t>(10, 1));
+    std::vector<Ticket> tickets;
+    check_messages(transport, 50);  // opens the ways
+    if (sends) has_counted.wait();
+    for (std::vector<std::uint8_t>& each : bytes) {
+      Exchange exchange{sends ? ExchangeKind::Send : ExchangeKind::Receive, 1 - transport.rank()};
+      exchange.input = exchange.output = each;
+      const auto ticket = transport.start(exchange);
+      ASSERT_TRUE(ticket) << ticket.error().message;
+      tickets.push_back(*ticket);
+    }
+    if (!sends) {
+      for (std::size_t i = 0; i < 10 * kMany; ++i) EXPECT_FALSE(*transport.test(tickets[0]));
+      const int before = g_num_queries;  // all run
+      for (std::size_t i = 0; i < kRounds * kMany; ++i) {
+        EXPECT_FALSE(*transport.test(tickets[i % kMany]));
+      }
+      const int num_queries = g_num_queries - before;
+      EXPECT_GE(num_queries, static_cast<int>(kMany));
+      EXPECT_LT(num_queries, static_cast<int>(kRounds * kMany * kMany / 4));
+      has_counted.count_down();
+    }
+    for (const Ticket ticket : tickets) {
+      const Status status = wait_for(transport, ticket, kPatience);
+      ASSERT_TRUE(status) << status.error().message;
+    }
+  });
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ using NcclDoublePlantFn = void(int device, int fault, std::uint64_t call);
 using NcclDoubleWrongUsesFn = std::size_t(char* text, std::size_t room);
 /// Work that only takes time.
 using NcclDoubleSleepFn = void(cinch::rt::GpuStream stream, int milliseconds);
+/// While it is set, a communicator that is aborted or destroyed waits until all of its ranks are
+/// there, as NCCL does for those of one machine.
+using NcclDoubleLeaveTogetherFn = void(bool waits);
 /// Registrations since the library was opened.
 using NcclDoubleCountFn = std::uint64_t();
 }

@@ -81,19 +81,6 @@ bool has_done(const Stream& stream, std::uint64_t num_done) {
   return stream->num_done >= num_done;
 }
 
-GpuCode wait_for_device(int device) {
-  std::vector<Stream> all;
-  {
-    const std::lock_guard lock(state().mutex);
-    for (const auto& [handle, stream] : state().streams) {
-      if (stream->device == device) all.push_back(stream);
-    }
-    if (state().defaults[device] != nullptr) all.push_back(state().defaults[device]);
-  }
-  for (const Stream& stream : all) wait_until(stream, stream->num_put);
-  return kGpuSuccess;
-}
-
 // ---- device ----
 
 GpuCode init(unsigned) {
@@ -138,7 +125,9 @@ GpuCode context_pop(rt::GpuContext* context) {
   return kGpuSuccess;
 }
 GpuCode context_synchronize() {
-  return current_device() < 0 ? kNoContext : wait_for_device(current_device());
+  if (current_device() < 0) return kNoContext;
+  wait_for_device(current_device());
+  return kGpuSuccess;
 }
 
 // ---- memory ----
@@ -357,6 +346,21 @@ std::uint64_t enqueue(const Stream& stream, std::function<void()> work) {
 void wait_until(const Stream& stream, std::uint64_t num_done) {
   std::unique_lock lock(stream->mutex);
   stream->moved.wait(lock, [&] { return stream->num_done >= num_done; });
+}
+
+void wait_for_device(int device) {
+  std::vector<Stream> all;
+  {
+    const std::lock_guard lock(state().mutex);
+    for (const auto& [handle, stream] : state().streams) {
+      if (stream->device == device) all.push_back(stream);
+    }
+    if (state().defaults[device] != nullptr) all.push_back(state().defaults[device]);
+  }
+  for (const Stream& stream : all) {
+    std::unique_lock lock(stream->mutex);
+    stream->moved.wait(lock, [&stream, put = stream->num_put] { return stream->num_done >= put; });
+  }
 }
 
 Stream find_stream(GpuStream stream) {

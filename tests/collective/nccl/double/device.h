@@ -26,6 +26,8 @@ using Stream = std::shared_ptr<rt::GpuStreamObject>;
 /// The number of the work among that of the stream: it is done when as many are.
 std::uint64_t enqueue(const Stream& stream, std::function<void()> work);
 void wait_until(const Stream& stream, std::uint64_t num_done);
+/// For all that is on its streams now.
+void wait_for_device(int device);
 
 /// Null: there is none.
 Stream find_stream(rt::GpuStream stream);

@@ -32,6 +32,7 @@ struct Work {
   int rank = 0;
   bool has_given_up = false;  // of the world's mutex
   std::uint64_t num_given = 0, num_done = 0;
+  bool is_connecting = false;  // a thread is inside the end of a group
   NcclCode error = cinch::rt::kNcclSuccess;
 };
 
@@ -67,6 +68,7 @@ struct State {
   std::uint64_t num_ids = 0, num_registrations = 0;
   std::map<std::string, std::shared_ptr<World>> worlds;  // by id
   std::set<NcclComm> comms;
+  bool leaves_together = false;
   Fault faults[kDoubleDevices];
   std::vector<std::string> wrong_uses;
 };
@@ -94,6 +96,15 @@ NcclCode wrong_use(NcclCode code, const std::string& text) {
 bool is_alive(NcclComm comm) {
   const std::lock_guard lock(state().mutex);
   return state().comms.contains(comm);
+}
+
+void leave(NcclComm comm) {
+  bool waits = false;
+  {
+    const std::lock_guard lock(state().mutex);
+    waits = state().leaves_together;
+  }
+  comm->work->world->leave(comm->rank, waits);
 }
 
 void forget(NcclComm comm) {
@@ -153,6 +164,11 @@ int planted_fault(int device) {
   return std::exchange(fault.fault, kDoubleNoFault);
 }
 
+void set_connecting(Work& work, bool is_connecting) {
+  const std::lock_guard lock(work.mutex);
+  work.is_connecting = is_connecting;
+}
+
 NcclCode end_group() {
   NcclCode result = cinch::rt::kNcclSuccess;
   for (auto& [comm, launch] : t_group) {
@@ -161,7 +177,10 @@ NcclCode end_group() {
     if (comm->blocks) {
       const std::shared_ptr<Work> work = comm->work;
       const std::vector<Call> calls = comm->launch.calls;
-      if (!work->world->connect(comm->rank, calls, work->has_given_up)) {
+      set_connecting(*work, true);
+      const bool is_connected = work->world->connect(comm->rank, calls, work->has_given_up);
+      set_connecting(*work, false);
+      if (!is_connected) {
         result = refused(cinch::rt::kNcclInternalError, "aborted");  // the communicator is gone
         continue;
       }
@@ -300,7 +319,17 @@ NcclCode ncclCommAbort(NcclComm comm) {
   if (!is_alive(comm)) {
     return wrong_use(cinch::rt::kNcclInvalidArgument, "abort of a communicator that is none");
   }
+  bool is_connecting = false;
+  {
+    const std::lock_guard lock(comm->work->mutex);
+    is_connecting = comm->work->is_connecting;
+  }
+  if (is_connecting) {
+    wrong_use(cinch::rt::kNcclInvalidUsage, "abort while another thread is in a call");
+  }
   comm->work->world->give_up(comm->work->has_given_up);
+  cinch::nccl_double::wait_for_device(comm->device);  // to give memory back
+  leave(comm);
   forget(comm);
   return cinch::rt::kNcclSuccess;
 }
@@ -315,6 +344,7 @@ NcclCode ncclCommDestroy(NcclComm comm) {
   if (result != 0) return wrong_use(result, "destroy with work under way");
   if (!comm->handles.empty()) wrong_use(result, "destroy with memory registered");
   if (!comm->blocks && !comm->is_finalized) wrong_use(result, "destroy without finalize");
+  leave(comm);
   forget(comm);
   return result;
 }
@@ -465,6 +495,11 @@ std::size_t nccl_double_wrong_uses(char* text, std::size_t room) {
   state().wrong_uses.clear();
   if (room > 0) text[all.copy(text, room - 1)] = '\0';
   return count;
+}
+
+void nccl_double_leave_together(bool waits) {
+  const std::lock_guard lock(state().mutex);
+  state().leaves_together = waits;
 }
 
 std::uint64_t nccl_double_registrations() {

@@ -259,4 +259,14 @@ void World::give_up(bool& has_given_up) {
   moved_.notify_all();
 }
 
+void World::leave(int rank, bool waits) {
+  std::unique_lock lock(mutex_);
+  left_.insert(rank);
+  moved_.notify_all();
+  moved_.wait(lock, [&] {
+    const auto num_missing = static_cast<std::size_t>(std::ranges::count(devices_, -1));
+    return !waits || left_.size() == devices_.size() - num_missing;
+  });
+}
+
 }  // namespace cinch::nccl_double

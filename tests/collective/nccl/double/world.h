@@ -58,6 +58,9 @@ class World {
   /// Sets the flag; calls of the rank that have not ended never do.
   void give_up(bool& has_given_up);
 
+  /// The rank's communicator goes. Waits for those of all that have joined, if it is to.
+  void leave(int rank, bool waits);
+
  private:
   struct Meeting {
     std::vector<const Call*> calls;  // by rank; of messages: sender, receiver
@@ -74,6 +77,7 @@ class World {
   mutable std::condition_variable moved_;
   std::vector<int> devices_;                          // by rank; -1: has not joined
   std::set<std::pair<int, int>> wanted_connections_;  // by rank and peer
+  std::set<int> left_;
   bool is_broken_ = false;
   std::map<Key, std::shared_ptr<Meeting>> meetings_;
   std::map<std::tuple<int, int, int>, std::uint64_t> numbers_;  // by rank and way
