@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "runtime/planner/codec_facts.h"
 #include "tests/collective/sync_ranks.h"
 
 namespace cinch::testing {
@@ -56,16 +55,12 @@ compressor faulty {
 )";
 
 SyncCase make_case(const std::string& text, std::string_view plan) {
-  SyncCase made;
   rt::PlanRequest request;
   request.plan = plan;
   request.world = 3;
   request.piece_bytes = 8192;
-  made.programs = {compiled_text("faulty", text)};
-  request.codecs = {rt::codec_facts(made.programs[0], 3)};
   request.tensors = {{"fc1", 5000, 1, 0}, {"fc2", 11, 1, 0}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  return make_sync_case(compiled_text("faulty", text), request);
 }
 
 using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;

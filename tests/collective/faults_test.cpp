@@ -8,7 +8,6 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/planner/codec_facts.h"
 #include "tests/collective/faulty_transport.h"
 #include "tests/collective/sync_ranks.h"
 
@@ -20,20 +19,13 @@ constexpr std::chrono::milliseconds kShort{1000}, kLong{20000};
 
 SyncCase make_case(const std::string& program, std::string_view plan, std::uint32_t world,
                    std::int64_t elements = 5000) {
-  SyncCase made;
   rt::PlanRequest request;
   request.plan = plan;
   request.world = world;
   request.piece_bytes = 8192;
   request.lengths = rt::LengthPolicy::Exchanged;
-  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
-  if (!program.empty()) {
-    made.programs = {compiled_library(program)};
-    request.codecs = {rt::codec_facts(made.programs[0], world)};
-  }
-  request.tensors = {{"fc1", elements, 1, codec}, {"fc2", 11, 1, codec}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  request.tensors = {{"fc1", elements, 1, 0}, {"fc2", 11, 1, 0}};
+  return make_sync_case(program.empty() ? nullptr : compiled_library(program), request);
 }
 
 rt::SyncOptions options_of(const SyncCase& from, std::chrono::milliseconds timeout = kLong) {

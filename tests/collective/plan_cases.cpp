@@ -8,7 +8,6 @@
 #include <set>
 
 #include "runtime/plan/check_plan.h"
-#include "runtime/planner/codec_facts.h"
 #include "tests/collective/sync_oracle.h"
 
 namespace cinch::testing {
@@ -43,25 +42,16 @@ std::vector<Combination> covering_combinations(std::vector<Combination> all) {
 }
 
 SyncCase case_of(const Combination& one) {
-  SyncCase made;
   rt::PlanRequest request;
   request.plan = one.plan;
   request.world = one.world;
   request.piece_bytes = one.piece_bytes;
   request.lengths = one.lengths;
-  const std::uint32_t codec = one.program.empty() ? rt::kDense : 0;
-  if (!one.program.empty()) {
-    made.programs = {compiled_library(one.program)};
-    request.codecs = {rt::codec_facts(made.programs[0], one.world)};
-  }
-  request.tensors = {{"large", one.size, 1, codec},
+  request.tensors = {{"large", one.size, 1, 0},
                      {"bias", 7, 1, rt::kDense},
-                     {"small", 40, 1, codec},
-                     {"smaller", 3, 2, codec}};
-  const auto plan = rt::build_plan(request);
-  EXPECT_TRUE(plan) << plan.error().message;
-  made.plan = std::make_shared<rt::Plan>(*plan);
-  return made;
+                     {"small", 40, 1, 0},
+                     {"smaller", 3, 2, 0}};
+  return make_sync_case(one.program.empty() ? nullptr : compiled_library(one.program), request);
 }
 
 void check_steps(const SyncCase& one_case, const std::string& text,

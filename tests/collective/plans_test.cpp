@@ -98,16 +98,12 @@ compressor votes {
 )";
 
 SyncCase votes_case(std::uint32_t world) {
-  SyncCase made;
-  made.programs = {compiled_text("votes", kVotes)};
   rt::PlanRequest request;
   request.plan = "allreduce";
   request.world = world;
   request.piece_bytes = 16384;
-  request.codecs = {rt::codec_facts(made.programs[0], world)};
   request.tensors = {{"large", 10007, 1, 0}, {"none", 0, 1, 0}, {"small", 3, 1, 0}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  return make_sync_case(compiled_text("votes", kVotes), request);
 }
 
 TEST(Plans, AddPayloadsUp) {
@@ -138,18 +134,14 @@ TEST(Plans, SumsThatDoNotFitAreFound) {
 
 SyncCase machines_case(const std::string& program, std::uint32_t machines, std::uint32_t on_each,
                        const rt::ExchangeOption& option) {
-  SyncCase made;
-  made.programs = {compiled_library(program)};
   rt::PlanRequest request;
   request.plan = "hierarchical";
   request.world = machines * on_each;
   request.ranks_per_machine = on_each;
   request.piece_bytes = 4096;
   request.option = option;
-  request.codecs = {rt::codec_facts(made.programs[0], request.world)};
   request.tensors = {{"large", 3001, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  return make_sync_case(compiled_library(program), request);
 }
 
 TEST(Plans, GoBetweenMachines) {

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <new>
 
-#include "runtime/planner/codec_facts.h"
 #include "tests/collective/sync_ranks.h"
 #include "tests/environment.h"
 
@@ -72,20 +71,16 @@ struct Setting {
 };
 
 SyncCase make_case(const Setting& of) {
-  SyncCase made;
   rt::PlanRequest request;
   request.plan = of.plan;
   request.world = of.world;
   request.piece_bytes = 1 << 19;
   request.lengths = rt::LengthPolicy::Exchanged;
-  made.programs = {compiled_library(of.program)};
-  request.codecs = {rt::codec_facts(made.programs[0], of.world)};
   request.tensors = {{"fc1", of.elements, 1, 0},
                      {"fc2", of.elements, 1, rt::kDense},
                      {"bias", 11, 1, rt::kDense},
                      {"fc3", 300, 1, 0}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  return make_sync_case(compiled_library(of.program), request);
 }
 
 // Calls `before_step` between the steps, while no rank does anything.

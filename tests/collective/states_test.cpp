@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/planner/codec_facts.h"
 #include "runtime/session/state_file.h"
 #include "tests/collective/sync_ranks.h"
 
@@ -24,16 +23,12 @@ struct Setting {
 };
 
 SyncCase make_case(const Setting& of) {
-  SyncCase made;
   rt::PlanRequest request;
   request.plan = of.plan;
   request.world = of.world;
   request.piece_bytes = of.piece_bytes;
-  made.programs = {compiled_library(of.program)};
-  request.codecs = {rt::codec_facts(made.programs[0], of.world)};
   request.tensors = {{"fc1", of.elements, 1, 0}, {"fc2", 11, 1, 0}};
-  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
-  return made;
+  return make_sync_case(compiled_library(of.program), request);
 }
 
 struct Outcome {

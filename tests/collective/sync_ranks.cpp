@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/core/same_bits.h"
+#include "runtime/planner/codec_facts.h"
 #include "tests/programs/harness/gradients.h"
 #include "tests/programs/harness/sessions.h"
 
@@ -40,6 +41,21 @@ rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank) {
                           .timeout = one_case.timeout};
   if (!one_case.devices.empty()) options.device = one_case.devices[rank];
   return options;
+}
+
+SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
+                        rt::PlanRequest request) {
+  SyncCase made;
+  if (program != nullptr) {
+    made.programs = {program};
+    request.codecs = {rt::codec_facts(program, request.world)};
+  } else {
+    for (rt::PlanTensor& tensor : request.tensors) tensor.codec = rt::kDense;
+  }
+  const auto plan = rt::build_plan(request);
+  EXPECT_TRUE(plan) << plan.error().message;
+  if (plan) made.plan = std::make_shared<rt::Plan>(*plan);
+  return made;
 }
 
 bool are_same(const Tensors& a, const Tensors& b) {

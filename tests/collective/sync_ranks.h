@@ -58,6 +58,9 @@ struct SyncCase {
 };
 /// Of one rank.
 rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank);
+/// A plan as asked for, whose tensors of codec 0 have the program; null: none has one.
+SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
+                        rt::PlanRequest request);
 /// All steps, by step.
 std::vector<StepResult> run_steps(const SyncCase& one_case);
 

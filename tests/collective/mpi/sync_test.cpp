@@ -2,7 +2,6 @@
 // that fails a new session in the same process goes on.
 #include <gtest/gtest.h>
 
-#include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
 #include "tests/collective/mpi/open_transport.h"
 #include "tests/collective/sync_oracle.h"
@@ -12,31 +11,16 @@ namespace {
 
 constexpr std::uint64_t kSeed = 17;
 
-struct Subject {
-  std::shared_ptr<const rt::Plan> plan;
-  Programs programs;
-};
-
-Subject subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
-  Subject made;
+SyncCase subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
   rt::PlanRequest request;
   request.plan = plan;
   request.world = world;
   request.piece_bytes = 16384;
-  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
-  if (!program.empty()) {
-    made.programs = {compiled_library(program)};
-    request.codecs = {rt::codec_facts(made.programs[0], world)};
-  }
-  request.tensors = {
-      {"large", 20001, 1, codec}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, codec}};
-  auto built = rt::build_plan(request);
-  EXPECT_TRUE(built) << built.error().message;
-  made.plan = std::make_shared<rt::Plan>(*built);
-  return made;
+  request.tensors = {{"large", 20001, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
+  return make_sync_case(program.empty() ? nullptr : compiled_library(program), request);
 }
 
-void check_steps(const Subject& subject, rt::Transport& transport, const std::string& text) {
+void check_steps(const SyncCase& subject, rt::Transport& transport, const std::string& text) {
   auto session = rt::SyncSession::open(
       {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed}, transport);
   ASSERT_TRUE(session) << text << ": " << session.error().message;
@@ -66,7 +50,7 @@ TEST(MpiSync, PlansGiveWhatTheOracleGives) {
 
 TEST(MpiSync, RanksThatDifferAreNamed) {
   auto transport = rt::open_transport();
-  const Subject subject = subject_of("", "two_shot", transport->world());
+  const SyncCase subject = subject_of("", "two_shot", transport->world());
   const auto session = rt::SyncSession::open(
       {.plan = subject.plan, .threads = 1, .seed = transport->rank() == 0 ? 1U : 2U}, *transport);
   if (transport->world() == 1) return;
@@ -76,7 +60,7 @@ TEST(MpiSync, RanksThatDifferAreNamed) {
 }
 
 // Rank 1 gives up after opening: the others hear of it then or in the step.
-std::string error_of_a_step(const Subject& subject, rt::Transport& transport) {
+std::string error_of_a_step(const SyncCase& subject, rt::Transport& transport) {
   auto session = rt::SyncSession::open(
       {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed}, transport);
   if (!session) return session.error().message;
@@ -92,7 +76,7 @@ std::string error_of_a_step(const Subject& subject, rt::Transport& transport) {
 TEST(MpiSync, ANewSessionFollowsAFailedOne) {
   auto transport = rt::open_transport();
   if (transport->world() == 1) GTEST_SKIP() << "one rank";
-  const Subject subject = subject_of("onebit", "two_shot", transport->world());
+  const SyncCase subject = subject_of("onebit", "two_shot", transport->world());
   const std::string message = error_of_a_step(subject, *transport);
   EXPECT_NE(message.find("rank 1 gave up: the user has had enough"), std::string::npos) << message;
   transport.reset();

@@ -2,7 +2,6 @@
 // after calls that fail or hang all ranks have an error, and a new session goes on.
 #include <gtest/gtest.h>
 
-#include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
 #include "tests/collective/nccl/double_world.h"
 #include "tests/collective/sync_oracle.h"
@@ -12,32 +11,17 @@ namespace {
 
 constexpr std::uint64_t kSeed = 17;
 
-struct Subject {
-  std::shared_ptr<const rt::Plan> plan;
-  Programs programs;
-};
-
-Subject subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
-  Subject made;
+SyncCase subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
   rt::PlanRequest request;
   request.plan = plan;
   request.world = world;
   request.piece_bytes = 16384;
-  const std::uint32_t codec = program.empty() ? rt::kDense : 0;
-  if (!program.empty()) {
-    made.programs = {compiled_library(program)};
-    request.codecs = {rt::codec_facts(made.programs[0], world)};
-  }
-  request.tensors = {
-      {"large", 20001, 1, codec}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, codec}};
-  auto built = rt::build_plan(request);
-  EXPECT_TRUE(built) << built.error().message;
-  made.plan = std::make_shared<rt::Plan>(*built);
-  return made;
+  request.tensors = {{"large", 20001, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
+  return make_sync_case(program.empty() ? nullptr : compiled_library(program), request);
 }
 
 // The error of one step after two; empty: none.
-std::string run_steps(const Subject& subject, rt::Transport& transport, const Tensors& wanted,
+std::string run_steps(const SyncCase& subject, rt::Transport& transport, const Tensors& wanted,
                       std::chrono::milliseconds timeout) {
   auto session = rt::SyncSession::open({.plan = subject.plan,
                                         .programs = subject.programs,
@@ -55,7 +39,7 @@ std::string run_steps(const Subject& subject, rt::Transport& transport, const Te
   return are_same(update, wanted) ? "" : "another update than the oracle's";
 }
 
-Tensors oracle_of(const Subject& subject) {
+Tensors oracle_of(const SyncCase& subject) {
   SyncOracle oracle(*subject.plan, subject.programs, kSeed);
   Tensors wanted;
   for (std::uint64_t step = 0; step < 2; ++step) {
@@ -68,7 +52,7 @@ Tensors oracle_of(const Subject& subject) {
   return wanted;
 }
 
-std::vector<std::string> errors_of(const Subject& subject,
+std::vector<std::string> errors_of(const SyncCase& subject,
                                    std::chrono::milliseconds timeout = rt::SyncOptions{}.timeout) {
   const Tensors wanted = oracle_of(subject);
   rt::NcclOptions options;
@@ -96,7 +80,7 @@ TEST(NcclSync, PlansGiveWhatTheOracleGives) {
 }
 
 TEST(NcclSync, ANewSessionFollowsAFailedOne) {
-  const Subject subject = subject_of("onebit", "two_shot", 3);
+  const SyncCase subject = subject_of("onebit", "two_shot", 3);
   for (const int fault : {kDoubleFails, kDoubleFailsLater, kDoubleHangs}) {
     for (const std::uint64_t call : {1, 5, 9}) {
       NcclDouble::open("nccl_double").plant(1, fault, call);
