@@ -45,7 +45,7 @@ void run(const NcclEnding& ending) {
 struct NcclEndings::State {
   std::mutex mutex;
   std::condition_variable moved;
-  int num_running = 0;
+  std::vector<bool> are_over;  // by thread
   std::vector<std::shared_ptr<void>> kept;
 };
 
@@ -53,22 +53,31 @@ NcclEndings::NcclEndings() : state_(std::make_shared<State>()) {}
 
 void NcclEndings::begin(NcclEnding ending) {
   until_ = std::max(until_, Clock::now() + (ending.is_orderly ? 2 : 1) * kStepPatience);
+  const std::size_t own = threads_.size();
   {
     const std::lock_guard lock(state_->mutex);
-    ++state_->num_running;
+    state_->are_over.push_back(false);
   }
-  std::thread([state = state_, ending = std::move(ending)]() mutable {
+  threads_.emplace_back([state = state_, own, ending = std::move(ending)]() mutable {
     run(ending);
     ending = {};
     const std::lock_guard lock(state->mutex);
-    --state->num_running;
+    state->are_over[own] = true;
     state->moved.notify_all();
-  }).detach();
+  });
 }
 
 bool NcclEndings::wait() {
   std::unique_lock lock(state_->mutex);
-  return state_->moved.wait_until(lock, until_, [this] { return state_->num_running == 0; });
+  const auto have_ended = [this] {
+    return std::ranges::all_of(state_->are_over, [](bool is_over) { return is_over; });
+  };
+  const bool are_over = state_->moved.wait_until(lock, until_, have_ended);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    if (!threads_[i].joinable()) continue;
+    state_->are_over[i] ? threads_[i].join() : threads_[i].detach();
+  }
+  return are_over;
 }
 
 void NcclEndings::keep(std::shared_ptr<void> memory) {

@@ -4,6 +4,8 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "runtime/collective/nccl/nccl_library.h"
 #include "runtime/gpu/device.h"
@@ -23,8 +25,12 @@ struct NcclEnding {
 class NcclEndings {
  public:
   NcclEndings();
+  ~NcclEndings() { wait(); }
+  NcclEndings(const NcclEndings&) = delete;
+  NcclEndings& operator=(const NcclEndings&) = delete;
   void begin(NcclEnding ending);
-  /// Have all ended? Waits for that, but only seconds since the last one began.
+  /// Have all ended? Waits for that, but only seconds since the last one began; leaves the threads
+  /// behind that have not.
   bool wait();
   /// Lives until those have ended that have not.
   void keep(std::shared_ptr<void> memory);
@@ -32,6 +38,7 @@ class NcclEndings {
  private:
   struct State;
   std::shared_ptr<State> state_;
+  std::vector<std::thread> threads_;
   std::chrono::steady_clock::time_point until_;
 };
 

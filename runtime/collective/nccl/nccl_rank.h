@@ -162,7 +162,7 @@ class NcclTransport : public Transport {
   std::uint64_t num_sent_bytes_ = 0;
   std::uint32_t num_idle_ = 0;
   std::uint64_t num_passes_ = 0;  // moves of all
-  std::chrono::steady_clock::time_point last_pass_;
+  std::chrono::steady_clock::time_point is_new_until_;
   std::optional<Error> fault_;
 };
 

@@ -283,6 +283,8 @@ Status NcclTransport::check_lanes() {
 }
 
 Status NcclTransport::advance_all() {
+  constexpr std::chrono::steady_clock::duration kMoment = std::chrono::microseconds(50);
+  const auto begin = std::chrono::steady_clock::now();
   for (bool has_moved = true; has_moved;) {
     has_moved = false;
     for (NcclPending& each : pending_) {
@@ -293,18 +295,18 @@ Status NcclTransport::advance_all() {
       has_moved = has_moved || each.stage != before;
     }
   }
+  const Status status = check_lanes();
   ++num_passes_;
-  last_pass_ = std::chrono::steady_clock::now();
-  return check_lanes();
+  const auto end = std::chrono::steady_clock::now();
+  is_new_until_ = end + std::max(kMoment, end - begin);
+  return status;
 }
 
 // All have been moved on since it was asked for last, a moment ago: who asks for many, one after
 // the other, moves all on once.
 bool NcclTransport::has_news(const NcclPending& asked) const {
-  constexpr std::chrono::microseconds kMoment{50};
   return asked.stage == NcclPending::Stage::IsOver ||
-         (asked.seen_pass != num_passes_ &&
-          std::chrono::steady_clock::now() - last_pass_ < kMoment);
+         (asked.seen_pass != num_passes_ && std::chrono::steady_clock::now() < is_new_until_);
 }
 
 Result<bool> NcclTransport::test(Ticket ticket) {
