@@ -10,12 +10,12 @@
 namespace cinch::rt {
 namespace {
 
-CostCurve per_element(double seconds) {
+CostCurve per_call_and_element(double seconds) {
   return {{{0, 1e-6}, {1e6, 1e-6 + 1e6 * seconds}}};
 }
 
 CodecSpeed all_calls(double seconds_per_element) {
-  const CostCurve curve = per_element(seconds_per_element);
+  const CostCurve curve = per_call_and_element(seconds_per_element);
   return {curve, curve, curve, curve, curve, curve, 1};
 }
 
@@ -24,7 +24,7 @@ CostInputs inputs_of(std::uint32_t world, const LinkShape& links, double codec) 
   inputs.network = shaped_network(world, links);
   inputs.codecs = {all_calls(codec), all_calls(codec)};
   inputs.dense = all_calls(1e-10);
-  inputs.clear = per_element(1e-10);
+  inputs.clear = per_call_and_element(1e-10);
   return inputs;
 }
 
