@@ -10,9 +10,7 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-namespace {
-constexpr std::uint64_t kRowElems = 128;  // kColumns of the prelude
-}  // namespace
+namespace {}  // namespace
 
 // An integer constant, perhaps in another type; 0 where the value is none.
 std::uint64_t CpuKernelEmitter::whole_constant(ValueId value) const {

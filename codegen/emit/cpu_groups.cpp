@@ -151,7 +151,7 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   const auto joins_rows = [&](const Instr& instr) { return same_in_rows(instr) != 0; };
   const bool has_rows =
       !alike_.empty() || (!is_placed && std::any_of(instrs.begin(), instrs.end(), joins_rows));
-  if (has_rows) line("for (u32 row = 0; row < end; row += kColumns) {");
+  if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kRowElems));
   begin_row(instrs);
   if (is_placed) {
     line(
@@ -160,8 +160,9 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
                     section_));
   } else {
     line("#pragma clang loop unroll_count(whole.value ? 2 : 1)");
-    line(has_rows ? "for (u32 i = row; i < least(row + kColumns, end); i += W) {"
-                  : "for (u32 i = 0; i < end; i += W) {");
+    line(has_rows
+             ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kRowElems)
+             : "for (u32 i = 0; i < end; i += W) {");
   }
   emit_lanes_of_vector();
   level_ = Level::Element;

@@ -19,6 +19,10 @@
 
 namespace cinch::codegen {
 
+// Elements of a row of vectors, in which members that are alike are computed once: kColumns of the
+// prelude, which texts without reductions do not hold.
+inline constexpr std::uint64_t kRowElems = 128;
+
 class CpuKernelEmitter {
  public:
   CpuKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
