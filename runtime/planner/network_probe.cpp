@@ -28,7 +28,9 @@ class Probe {
     }
     sizes_.push_back(options.largest_bytes);
     sizes_.insert(sizes_.begin(), 0);
-    const std::uint64_t room = (part_of(options.largest_bytes) + kElement) * world_;
+    // Bursts are of the smallest size, however little is asked for.
+    const std::uint64_t largest = std::max(options.largest_bytes, kSmallestBytes);
+    const std::uint64_t room = (part_of(largest) + kElement) * world_;
     input_.resize(room);
     output_.resize(room);
   }
