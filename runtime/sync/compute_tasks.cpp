@@ -17,11 +17,12 @@ void keep_states(const Session& session, std::vector<std::uint8_t>& kept) {
   }
 }
 
-void restore_states(std::span<const std::uint8_t> kept, Session& session) {
+// Nothing where nothing was kept: the step had not come so far.
+void put_states_back(std::span<const std::uint8_t> kept, Session& session) {
   for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
     const std::size_t size = session.state(i).size();
-    if (kept.size() < size) return;  // the step ended before this session's were kept
-    // The bytes came from this very session and so have its size.
+    if (kept.size() < size) return;
+    // The bytes came from these very states and so have their size.
     (void)session.set_state(i, kept.first(size));
     kept = kept.subspan(size);
   }
@@ -145,7 +146,7 @@ void ComputeTasks::take_back_step() {
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       Session& session = (*list.sessions)[i];
       if (list.keeps_copies) {
-        restore_states(list.kept_states[i], session);
+        put_states_back(list.kept_states[i], session);
       } else if (list.has_changed[i]) {
         session.take_back();
       }
