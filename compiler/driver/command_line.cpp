@@ -406,6 +406,8 @@ void add_completion(Registry& registry) {
 }
 
 void add_transport(CLI::App* command, TransportOptions& options) {
+  // What mpirun starts is a rank of its world.
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
   command->add_option("--transport", options.transport, "how ranks reach each other")
       ->check(CLI::IsMember({"loopback", "mpi", "nccl"}))
       ->capture_default_str();

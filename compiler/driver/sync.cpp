@@ -102,7 +102,8 @@ class SyncCommand {
     const std::uint32_t world = transport->world();
     if (options_.ranks > 0 && options_.ranks != world) {
       throw CommandError(ExitCode::Usage,
-                         fmt::format("{} ranks were launched, not {}", world, options_.ranks));
+                         fmt::format("{} ranks were launched, not {}: mpirun -n {} starts them",
+                                     world, options_.ranks, options_.ranks));
     }
     check_num_inputs(world);
     const RankTensors gradient = read_tensors(options_, transport->rank());
