@@ -31,6 +31,7 @@ using Action = std::function<ExitCode()>;
 struct Registry {
   CLI::App& app;
   Action& action;
+  std::vector<std::string> words;  // of the command line
 
   template <typename Options>
   CLI::App* add(const std::string& name, const std::string& description,
@@ -369,7 +370,7 @@ void add_tune(Registry& registry) {
 void add_cache(Registry& registry) {
   CLI::App* cache = registry.app.add_subcommand("cache", "programs that were compiled before");
   cache->require_subcommand(1);
-  Registry inner{*cache, registry.action};
+  Registry inner{*cache, registry.action, registry.words};
   auto options = std::make_shared<CacheOptions>();
   CLI::App* command =
       inner.add("show", "where the cache is and what it holds", run_cache_show, options);
@@ -405,7 +406,8 @@ void add_completion(Registry& registry) {
   command->footer("Example: source <(cinch completion bash)");
 }
 
-void add_transport(CLI::App* command, TransportOptions& options) {
+void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
+  options.words = registry.words;
   // What mpirun starts is a rank of its world.
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
   command->add_option("--transport", options.transport, "how ranks reach each other")
@@ -483,7 +485,7 @@ void add_sync(Registry& registry) {
       ->type_name("G.npy");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
-  add_transport(command, *options);
+  add_transport(registry, command, *options);
   add_sync_plan(command, *options);
   command->add_option("--steps", options->num_steps, "how often, each time with the same gradient")
       ->check(at_least(1))
@@ -522,7 +524,7 @@ void add_probe(Registry& registry) {
   auto options = std::make_shared<ProbeCommandOptions>();
   CLI::App* command = registry.add(
       "probe", "measures how long exchanges between ranks take, for plans", run_probe, options);
-  add_transport(command, *options);
+  add_transport(registry, command, *options);
   command->add_option("--largest", options->largest_bytes, "most bytes that a rank sends at a time")
       ->check(at_least(0, std::int64_t{1} << 32))
       ->type_name("BYTES")
@@ -568,7 +570,7 @@ ExitCode run_command_line(int argc, char** argv) {
            " --help\n";
   });
   Action action;
-  Registry registry{app, action};
+  Registry registry{app, action, std::vector<std::string>(argv, argv + argc)};
   add_check(registry);
   add_format(registry);
   add_explain(registry);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 namespace cinch::driver {
@@ -29,6 +30,14 @@ void handle(int signal) {
   if (num_scopes == 0 || !is_first) end_by(signal);
 }
 
+// What mpirun hands on, and may come more than once: it never ends work that looks. (A compiler in
+// the process takes SIGUSR1 for itself.)
+void handle_request(int signal) {
+  signal_seen = signal;
+  is_cancelled = true;
+  if (num_scopes == 0) end_by(signal);
+}
+
 }  // namespace
 
 void install_interrupt_handler() {
@@ -37,6 +46,8 @@ void install_interrupt_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = handle_request;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) sigaction(SIGUSR2, &action, nullptr);
   // A file that grows above the limit of the process is an error of the write instead.
   std::signal(SIGXFSZ, SIG_IGN);
 }

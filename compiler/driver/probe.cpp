@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands.h"
+#include "compiler/driver/mpi_ranks.h"
 #include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/rank_threads.h"
@@ -86,6 +87,9 @@ void print_model(const rt::NetworkModel& model) {
 }  // namespace
 
 ExitCode run_probe(const ProbeCommandOptions& options) {
+  if (options.transport == "mpi" && options.ranks > 1 && !is_launched_rank()) {
+    return launch_mpi_ranks(options.words, options.ranks);
+  }
   std::optional<rt::NetworkModel> model;
   if (options.transport == "loopback") {
     model = probe_loopback(options);

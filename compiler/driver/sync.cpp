@@ -9,6 +9,7 @@
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/mpi_ranks.h"
 #include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/plan_choice.h"
@@ -97,6 +98,10 @@ class SyncCommand {
 
   // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
   ExitCode run_on_mpi() {
+    if (const std::uint32_t world = asked_ranks(); world > 1 && !is_launched_rank()) {
+      check_num_inputs(world);
+      return launch_mpi_ranks(options_.words, world);
+    }
     const auto transport = value_or_throw(
         rt::open_mpi_transport({.is_exact = options_.is_exact, .timeout = timeout()}));
     const std::uint32_t world = transport->world();
@@ -117,6 +122,8 @@ class SyncCommand {
     SyncReport result =
         run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
     write_saved_states(options_, transport->rank(), result.saved_states);
+    // Ranks end by the signal, and mpirun ends the others when one does: first, all have written.
+    if (result.was_stopped) meet_all(*transport);
     if (reports) return report(result, gradient);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
@@ -125,6 +132,13 @@ class SyncCommand {
  private:
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+  }
+
+  void meet_all(rt::Transport& transport) const {
+    const std::vector<rt::ByteRange> parts(transport.world());
+    rt::Exchange exchange{rt::ExchangeKind::AllGather};
+    exchange.received = parts;
+    value_or_throw(rt::exchange_now(transport, exchange, timeout()));
   }
 
   // 0: as many as the transport likes.

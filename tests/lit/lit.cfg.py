@@ -34,6 +34,12 @@ if glob.glob(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "lib", "python3*", 
 with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as cache:
     if re.search("^CINCH_SANITIZE:[A-Z]+=$", cache.read(), re.M):
         config.available_features.add("no-sanitizer")
+if shutil.which("mpirun") and glob.glob(os.path.join(build, "lib", "libcinch_mpi.*")):
+    config.available_features.add("mpi")
+    # More ranks than cores, by root, on one machine whose kernel may refuse reads of another process; leaks of MPI's own are its own.
+    config.environment.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                               "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
+                               "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "ASAN_OPTIONS": "detect_leaks=0"})
 for shell in ("zsh", "fish"):
     if shutil.which(shell):
         config.available_features.add(shell)
