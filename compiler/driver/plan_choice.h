@@ -1,38 +1,26 @@
-// `--plan auto`: measures what is not known yet, and takes the plan that should be fastest.
+// `--plan auto` of the command: what is known of its network, and what a person is told of the
+// choice.
 #pragma once
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/driver/options.h"
-#include "runtime/planner/choose_plan.h"
-#include "runtime/session/loaded_program.h"
-#include "runtime/session/tensor_view.h"
+#include "runtime/autoplan/auto_plan.h"
 
 namespace cinch::driver {
 
-// What is to be synchronised; the request without plan, piece size and lengths.
-struct ChoiceSubject {
-  rt::PlanRequest request;
-  std::vector<std::shared_ptr<const rt::LoadedProgram>> programs;  // by codec
-  std::vector<rt::ConstTensorView> gradients;                      // by tensor: of one rank
-  std::uint32_t threads = 1;                                       // of a rank
-};
-
-struct ChosenPlan {
-  rt::PlanRequest request;
-  std::optional<rt::PlanChoice> choice;  // none on ranks that were told, and where there is none
-};
+// What is tried beside the options' own wishes.
+rt::ChoiceSpace space_of(const SyncCommandOptions& options);
 
 // Ranks are threads of this process. Throws CommandError.
-ChosenPlan choose_on_loopback(const SyncCommandOptions& options, const ChoiceSubject& subject);
-// All ranks call it: rank 0 decides and tells the others. Throws CommandError.
-ChosenPlan choose_over(const SyncCommandOptions& options, const ChoiceSubject& subject,
-                       rt::Transport& transport);
+rt::AutoPlan choose_on_loopback(const SyncCommandOptions& options,
+                                std::vector<rt::AutoPlanInputs> by_rank);
+// All ranks call it. Throws CommandError.
+rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs inputs,
+                         rt::Transport& transport);
 
-// The cheapest way of each plan, and why the chosen one was chosen.
+// The cheapest way of each plan, all that were tried, and why the chosen one was chosen.
 std::string choice_text(const rt::PlanChoice& choice);
 nlohmann::json choice_json(const rt::PlanChoice& choice);
 

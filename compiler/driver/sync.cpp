@@ -57,8 +57,9 @@ class SyncCommand {
   ExitCode run_on_loopback() {
     const std::uint32_t world = asked_ranks();
     const std::vector<RankTensors> gradients = read_all(world);
-    prepare(gradients[0], world,
-            [this](const ChoiceSubject& subject) { return choose_on_loopback(options_, subject); });
+    prepare(gradients[0], world, [&](const rt::PlanRequest& request) {
+      return choose_on_loopback(options_, inputs_by_rank(request, gradients));
+    });
     if (options_.explain) return explain();
     const std::vector<SyncReport> reports = run_threads(gradients);
     write_states(reports);
@@ -72,10 +73,11 @@ class SyncCommand {
     const std::vector<RankTensors> gradients = read_all(world);
     std::vector<std::unique_ptr<rt::Transport>> transports(world);
     run_on_rank_threads(world, [&](std::uint32_t r) { transports[r] = ranks.open(r); });
-    prepare(gradients[0], world, [&](const ChoiceSubject& subject) {
-      std::vector<ChosenPlan> chosen(world);
+    prepare(gradients[0], world, [&](const rt::PlanRequest& request) {
+      const std::vector<rt::AutoPlanInputs> by_rank = inputs_by_rank(request, gradients);
+      std::vector<rt::AutoPlan> chosen(world);
       run_on_rank_threads(world, [&](std::uint32_t r) {
-        chosen[r] = choose_over(options_, subject, *transports[r]);
+        chosen[r] = choose_over(options_, by_rank[r], *transports[r]);
       });
       return chosen[0];
     });
@@ -115,7 +117,10 @@ class SyncCommand {
     const bool reports = transport->rank() == 0;
     prepare(
         gradient, world,
-        [&](const ChoiceSubject& subject) { return choose_over(options_, subject, *transport); },
+        [&](const rt::PlanRequest& request) {
+          return choose_over(options_, auto_inputs(request, transport->rank(), gradient),
+                             *transport);
+        },
         reports);
     if (options_.explain) return reports ? explain() : ExitCode::Done;
     const Cancellable scope;
@@ -164,7 +169,7 @@ class SyncCommand {
                        fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
   }
 
-  using Choose = std::function<ChosenPlan(const ChoiceSubject&)>;
+  using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;
 
   void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
                bool writes = true) {
@@ -173,9 +178,7 @@ class SyncCommand {
     devices_.emplace(options_.execution, subject_.sources);
     rt::PlanRequest request = make_request(options_, subject_, world);
     if (options_.plan == "auto") {
-      const ChoiceSubject subject{std::move(request), subject_.programs,
-                                  views_of(subject_, tensors), threads_of_a_rank(world)};
-      ChosenPlan chosen = choose(subject);
+      rt::AutoPlan chosen = choose(request);
       request = std::move(chosen.request);
       choice_ = std::move(chosen.choice);
     }
@@ -185,14 +188,42 @@ class SyncCommand {
       write_file(options_.save_plan, rt::plan_to_json(*plan_));
   }
 
+  // Without a plan.
+  rt::SyncOptions session_options(std::uint32_t rank, std::uint32_t world) {
+    rt::SyncOptions session;
+    if (devices_) session.device = devices_->of(rank);
+    session.programs = subject_.programs;
+    session.threads = threads_of_a_rank(world);
+    session.seed = options_.seed;
+    session.timeout = timeout();
+    return session;
+  }
+
+  rt::AutoPlanInputs auto_inputs(const rt::PlanRequest& request, std::uint32_t rank,
+                                 const RankTensors& tensors) {
+    rt::AutoPlanInputs inputs;
+    inputs.request = request;
+    inputs.session = session_options(rank, request.world);
+    inputs.gradients = views_of(subject_, tensors);
+    inputs.step = options_.step;
+    inputs.space = space_of(options_);
+    return inputs;
+  }
+
+  std::vector<rt::AutoPlanInputs> inputs_by_rank(const rt::PlanRequest& request,
+                                                 const std::vector<RankTensors>& gradients) {
+    std::vector<rt::AutoPlanInputs> all;
+    all.reserve(request.world);
+    for (std::uint32_t r = 0; r < request.world; ++r) {
+      all.push_back(auto_inputs(request, r, gradients[r]));
+    }
+    return all;
+  }
+
   SyncRankOptions rank_options(std::uint32_t number) {
     SyncRankOptions rank;
-    if (devices_) rank.session.device = devices_->of(number);
+    rank.session = session_options(number, plan_->world());
     rank.session.plan = plan_;
-    rank.session.programs = subject_.programs;
-    rank.session.threads = threads_of_a_rank(plan_->world());
-    rank.session.seed = options_.seed;
-    rank.session.timeout = timeout();
     rank.first_step = options_.step;
     rank.num_steps = options_.num_steps;
     rank.saved_states = saved_;

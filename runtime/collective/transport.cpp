@@ -100,6 +100,16 @@ const char* exchange_kind_name(ExchangeKind kind) {
   return "exchange";
 }
 
+Status take_largest(Transport& transport, std::span<double> values,
+                    std::chrono::milliseconds timeout) {
+  Exchange exchange{ExchangeKind::AllReduce};
+  exchange.reduction = RankReduction::Max;
+  exchange.dtype = kF64;
+  exchange.output = {reinterpret_cast<std::uint8_t*>(values.data()), values.size_bytes()};
+  exchange.input = exchange.output;
+  return exchange_now(transport, exchange, timeout);
+}
+
 std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
   switch (exchange.kind) {
     case ExchangeKind::Send:

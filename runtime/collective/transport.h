@@ -119,6 +119,11 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
 Status exchange_now(Transport& transport, const Exchange& exchange,
                     std::chrono::milliseconds timeout);
 
+/// The largest of all ranks, value by value; all ranks call it, and it ends for none before the
+/// last has.
+Status take_largest(Transport& transport, std::span<double> values,
+                    std::chrono::milliseconds timeout);
+
 /// What the rank sends to others, as rings would; own parts stay.
 std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world);
 

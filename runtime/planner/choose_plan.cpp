@@ -13,6 +13,10 @@ namespace {
 constexpr double kTie = 1.03;
 // A plan that has more is not worth the time to look at it, unless it is the only one.
 constexpr std::uint64_t kMostTasks = 300000;
+// What is tried: so many at most, predicted to be at most so much slower than the fastest, by a
+// share of it or in seconds, and some steps of each.
+constexpr std::size_t kMostTried = 8;
+constexpr double kUncertainShare = 0.5, kUncertainSeconds = 2e-3, kStepsTried = 5;
 
 bool is_compressed(const PlanRequest& request) {
   return std::ranges::any_of(request.tensors,
@@ -36,6 +40,30 @@ bool has_all_reduce(const Plan& plan) {
   return std::ranges::any_of(plan.ranks[0].tasks, [](const Task& task) {
     return task.kind == TaskKind::Exchange && task.exchange == ExchangeKind::AllReduce;
   });
+}
+
+const PlanCandidate* cheapest(const PlanChoice& choice, bool is_dense) {
+  const PlanCandidate* found = nullptr;
+  for (const PlanCandidate& each : choice.candidates) {
+    if (each.is_dense != is_dense) continue;
+    if (found == nullptr || each.seconds() < found->seconds()) found = &each;
+  }
+  return found;
+}
+
+std::string reason_of(const PlanChoice& choice) {
+  const auto named = [](const PlanCandidate& candidate) {
+    return fmt::format("{}: {:.2f} ms{}", describe_candidate(candidate), 1e3 * candidate.seconds(),
+                       candidate.tried_seconds > 0 ? " when tried" : "");
+  };
+  const PlanCandidate* const other = cheapest(choice, !choice.chosen.is_dense);
+  if (other == nullptr) return named(choice.chosen) + ": chosen";
+  if (!choice.chosen.is_dense) return named(*other) + "; " + named(choice.chosen) + ": chosen";
+  const double more = 1e3 * (other->seconds() - choice.chosen.seconds());
+  const std::string what = more < 0 ? fmt::format("save only {:.2f} ms", -more)
+                                    : fmt::format("cost {:.2f} ms more", more);
+  return fmt::format("do not compress: it would {} ({}; {})", what, named(*other),
+                     named(choice.chosen));
 }
 
 class Choice {
@@ -99,11 +127,6 @@ class Choice {
     return Ok{};
   }
 
-  const PlanCandidate* cheapest(bool is_dense) const {
-    const auto found = std::ranges::find(found_.candidates, is_dense, &PlanCandidate::is_dense);
-    return found == found_.candidates.end() ? nullptr : &*found;
-  }
-
   PlanChoice finish() {
     const double least =
         std::ranges::min_element(found_.candidates, {}, [](const PlanCandidate& c) {
@@ -113,23 +136,8 @@ class Choice {
       return c.cost.seconds <= kTie * least;
     });
     std::ranges::sort(found_.candidates, {}, [](const PlanCandidate& c) { return c.cost.seconds; });
-    found_.reason = reason();
+    found_.reason = reason_of(found_);
     return std::move(found_);
-  }
-
-  std::string reason() const {
-    const auto named = [](const PlanCandidate& candidate) {
-      return fmt::format("{}: {:.2f} ms", describe_candidate(candidate),
-                         1e3 * candidate.cost.seconds);
-    };
-    const PlanCandidate* const other = cheapest(!found_.chosen.is_dense);
-    if (other == nullptr) return named(found_.chosen) + ": chosen";
-    if (!found_.chosen.is_dense) return named(*other) + "; " + named(found_.chosen) + ": chosen";
-    const double more = 1e3 * (other->cost.seconds - found_.chosen.cost.seconds);
-    const std::string what = more < 0 ? fmt::format("save only {:.2f} ms", -more)
-                                      : fmt::format("cost {:.2f} ms more", more);
-    return fmt::format("do not compress: it would {} ({}; {})", what, named(*other),
-                       named(found_.chosen));
   }
 
   const PlanRequest& request_;
@@ -143,6 +151,36 @@ class Choice {
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space) {
   return Choice(request, inputs, space).run();
+}
+
+std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) {
+  std::vector<std::size_t> places;
+  const auto is_chosen = [&](const PlanCandidate& c) {
+    return describe_candidate(c) == describe_candidate(choice.chosen);
+  };
+  const auto chosen = std::ranges::find_if(choice.candidates, is_chosen);
+  double taken = kStepsTried * choice.chosen.cost.seconds;
+  places.push_back(static_cast<std::size_t>(chosen - choice.candidates.begin()));
+  const double least = choice.candidates.front().cost.seconds;
+  const double most = least + std::max(kUncertainShare * least, kUncertainSeconds);
+  for (std::size_t i = 0; i < choice.candidates.size() && places.size() < kMostTried; ++i) {
+    const double predicted = choice.candidates[i].cost.seconds;
+    taken += kStepsTried * predicted;
+    if (predicted > most || taken > seconds) break;
+    if (i != places.front()) places.push_back(i);
+  }
+  return places.size() > 1 ? places : std::vector<std::size_t>();
+}
+
+void choose_tried(PlanChoice& choice) {
+  const PlanCandidate* fastest = nullptr;
+  for (const PlanCandidate& each : choice.candidates) {
+    if (each.tried_seconds <= 0) continue;
+    if (fastest == nullptr || each.tried_seconds < fastest->tried_seconds) fastest = &each;
+  }
+  if (fastest == nullptr) return;
+  choice.chosen = *fastest;
+  choice.reason = reason_of(choice);
 }
 
 PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate) {

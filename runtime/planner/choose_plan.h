@@ -22,6 +22,8 @@ struct PlanCandidate {
   LengthPolicy lengths = LengthPolicy::Auto;
   bool is_dense = false;
   PlanCost cost;
+  double tried_seconds = 0;  // of a step that was taken; 0: none was
+  double seconds() const { return tried_seconds > 0 ? tried_seconds : cost.seconds; }
 };
 
 struct PlanChoice {
@@ -36,6 +38,12 @@ struct PlanChoice {
 /// chosen, in the largest pieces. Errors: those of build_plan and estimate_cost.
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space = {});
+
+/// Places of the candidates that predictions cannot tell apart, the chosen one first: few, and such
+/// that some steps of each take less than `seconds`. None where there is nothing to tell apart.
+std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds);
+/// Chooses the fastest of those that were tried, if any was.
+void choose_tried(PlanChoice& choice);
 
 /// `request` as the candidate has it.
 PlanRequest request_of(PlanRequest request, const PlanCandidate& candidate);

@@ -150,12 +150,7 @@ class Probe {
   }
 
   Status take_largest(std::span<double> values) {
-    Exchange exchange{ExchangeKind::AllReduce};
-    exchange.reduction = RankReduction::Max;
-    exchange.dtype = kF64;
-    exchange.output = {reinterpret_cast<std::uint8_t*>(values.data()), values.size_bytes()};
-    exchange.input = exchange.output;
-    return run_exchange(exchange);
+    return cinch::rt::take_largest(transport_, values, options_.timeout);
   }
 
   // Appends the time of each repetition: of the rank that took longest.

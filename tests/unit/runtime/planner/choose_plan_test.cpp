@@ -142,5 +142,35 @@ TEST(ChoosePlan, SaysWhyItCannot) {
   EXPECT_FALSE(choose_plan(request, inputs_of(4, kSlow, 1e-9)));
 }
 
+TEST(ChoosePlan, TriesThoseThatPredictionsCannotTellApart) {
+  const PlanChoice choice = choose(request_of(8, 0), inputs_of(8, kSlow, 1e-9));
+  const std::vector<std::size_t> places = worth_trying(choice, 60);
+  ASSERT_GT(places.size(), 1U);
+  EXPECT_EQ(describe_candidate(choice.candidates[places[0]]), describe_candidate(choice.chosen));
+  for (const std::size_t place : places) {
+    EXPECT_LE(choice.candidates[place].cost.seconds, 1.5 * choice.candidates[0].cost.seconds);
+    EXPECT_EQ(std::ranges::count(places, place), 1);
+  }
+  // Steps that take longer than there is time for.
+  EXPECT_TRUE(worth_trying(choice, choice.chosen.cost.seconds).empty());
+  EXPECT_TRUE(worth_trying(choice, 0).empty());
+}
+
+TEST(ChoosePlan, TakesTheFastestThatWasTried) {
+  PlanChoice choice = choose(request_of(8, 0), inputs_of(8, kSlow, 1e-9));
+  const std::string predicted = describe_candidate(choice.chosen);
+  choose_tried(choice);
+  EXPECT_EQ(describe_candidate(choice.chosen), predicted);
+  const std::vector<std::size_t> places = worth_trying(choice, 60);
+  ASSERT_GT(places.size(), 1U);
+  choice.candidates[places[0]].tried_seconds = 2;
+  choice.candidates[places[1]].tried_seconds = 1;
+  const std::string fastest = describe_candidate(choice.candidates[places[1]]);
+  choose_tried(choice);
+  EXPECT_EQ(describe_candidate(choice.chosen), fastest);
+  EXPECT_TRUE(choice.reason.ends_with(fastest + ": 1000.00 ms when tried: chosen"))
+      << choice.reason;
+}
+
 }  // namespace
 }  // namespace cinch::rt

@@ -1,0 +1,230 @@
+// Bodies of auto_plan.h. Rank 0 measures programs, predicts and tells the others what is tried;
+// times of trials are known to all, so all choose alike.
+#include "runtime/autoplan/auto_plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "runtime/core/hash.h"
+#include "runtime/planner/codec_speed.h"
+#include "runtime/planner/network_probe.h"
+
+namespace cinch::rt {
+namespace {
+
+// Longer than measuring programs and predicting takes; a rank 0 that fails says so at once.
+constexpr std::chrono::minutes kChoiceLimit{10};
+// What is measured on the way to a step may not take long.
+constexpr double kNetworkSeconds = 1, kCodecSeconds = 0.4, kDenseSeconds = 0.1;
+constexpr std::uint64_t kLargestBytes = 4 << 20;
+constexpr std::size_t kMostTried = 16;
+
+// What rank 0 tells the others: how many candidates there are, the first of which is taken unless
+// trials say otherwise.
+struct Told {
+  std::uint64_t count = 0;
+  struct Candidate {
+    std::uint64_t plan = 0, piece_bytes = 0, lengths = 0, is_dense = 0;
+  } candidates[kMostTried];
+};
+
+Told::Candidate words_of(const PlanCandidate& candidate) {
+  const auto names = plan_names();
+  const auto plan = std::ranges::find(names, candidate.plan) - names.begin();
+  return {static_cast<std::uint64_t>(plan), candidate.piece_bytes,
+          static_cast<std::uint64_t>(candidate.lengths), candidate.is_dense ? 1U : 0U};
+}
+
+PlanCandidate candidate_of(const Told::Candidate& words) {
+  const auto names = plan_names();
+  PlanCandidate candidate;
+  candidate.plan = names[words.plan % names.size()];
+  candidate.piece_bytes = words.piece_bytes;
+  candidate.lengths = static_cast<LengthPolicy>(words.lengths % 3);
+  candidate.is_dense = words.is_dense != 0;
+  return candidate;
+}
+
+// What exchanges take of their threads is no latency. It was measured with all ranks on the
+// machine's cores.
+void set_exchange_work(const KnownNetwork& network, CostInputs& inputs) {
+  inputs.network = network.model;
+  const double share = std::min(1.0, inputs.cores / inputs.ranks_per_machine);
+  for (std::size_t i = 0; i < inputs.exchange_work.size(); ++i) {
+    Line& line = inputs.network.lines[i].line;
+    const double gap = std::min(inputs.network.gaps[i], line.base);
+    line.base -= gap;
+    inputs.exchange_work[i] = {share * gap, share * network.copying[i]};
+  }
+}
+
+class AutoChoice {
+ public:
+  AutoChoice(const AutoPlanInputs& inputs, Transport& transport)
+      : inputs_(inputs), transport_(transport) {}
+
+  Result<AutoPlan> run() {
+    const auto on_machine = ranks_of_machine();
+    if (!on_machine) return tl::unexpected<Error>(on_machine.error());
+    if (inputs_.measures_network) {
+      auto model =
+          measure_network(transport_, {kLargestBytes, kNetworkSeconds, inputs_.session.timeout});
+      if (!model) return tl::unexpected<Error>(model.error());
+      network_ = KnownNetwork{std::move(*model), {}};
+    }
+    if (transport_.rank() == 0) {
+      if (Status status = decide(*on_machine); !status) {
+        transport_.abandon(status.error());
+        return tl::unexpected<Error>(status.error());
+      }
+    }
+    if (Status status = tell(); !status) return tl::unexpected<Error>(status.error());
+    return settle();
+  }
+
+ private:
+  // How many ranks have the machine of this one: those whose hosts have its name.
+  Result<std::uint32_t> ranks_of_machine() {
+    std::array<char, 256> name{};
+    (void)gethostname(name.data(), name.size() - 1);
+    const std::uint64_t own = hash64(std::string_view(name.data()));
+    std::vector<std::uint64_t> all(transport_.world());
+    std::vector<ByteRange> parts;
+    parts.reserve(all.size());
+    for (std::uint64_t rank = 0; rank < all.size(); ++rank) parts.push_back({8 * rank, 8});
+    Exchange exchange{ExchangeKind::AllGather};
+    exchange.input = {reinterpret_cast<const std::uint8_t*>(&own), sizeof own};
+    exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), 8 * all.size()};
+    exchange.received = parts;
+    const Status status = exchange_now(transport_, exchange, inputs_.session.timeout);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return static_cast<std::uint32_t>(std::ranges::count(all, own));
+  }
+
+  // The largest tensor of the codec stands for all; none where nothing has it.
+  std::optional<std::size_t> sample_of(std::uint32_t codec) const {
+    std::optional<std::size_t> found;
+    std::int64_t most = -1;
+    for (std::size_t t = 0; t < inputs_.request.tensors.size(); ++t) {
+      const PlanTensor& tensor = inputs_.request.tensors[t];
+      if (tensor.codec != codec || tensor.num_elems() <= most) continue;
+      found = t;
+      most = tensor.num_elems();
+    }
+    return found;
+  }
+
+  Status measure_codecs(SpeedOptions speed, CostInputs& costs) const {
+    std::int64_t elems = 0;
+    for (const PlanTensor& tensor : inputs_.request.tensors) {
+      elems = std::max(elems, tensor.num_elems());
+    }
+    speed.seconds = kDenseSeconds;
+    if (Status status = measure_dense(elems, speed, costs); !status) return status;
+    speed.seconds = kCodecSeconds;
+    for (std::uint32_t codec = 0; codec < inputs_.request.codecs.size(); ++codec) {
+      CodecSpeed& measured = costs.codecs.emplace_back();
+      const std::optional<std::size_t> t = sample_of(codec);
+      if (!t) continue;
+      const PlanTensor& tensor = inputs_.request.tensors[*t];
+      auto of_codec =
+          measure_codec(inputs_.session.programs[codec], inputs_.request.codecs[codec].can_cut,
+                        inputs_.gradients[*t], tensor.rows, tensor.cols, speed);
+      if (!of_codec) return tl::unexpected<Error>(of_codec.error());
+      measured = std::move(*of_codec);
+    }
+    return Ok{};
+  }
+
+  Status decide(std::uint32_t ranks_per_machine) {
+    if (!inputs_.measures_network) network_ = inputs_.network;
+    if (!network_) return fail(ErrorKind::InvalidArgument, "nothing is known of the network");
+    CostInputs costs;
+    costs.cores = std::max(1U, std::thread::hardware_concurrency());
+    costs.threads = std::min<double>(inputs_.session.threads, costs.cores);
+    costs.ranks_per_machine = ranks_per_machine;
+    set_exchange_work(*network_, costs);
+    SpeedOptions speed;
+    speed.world = inputs_.request.world;
+    speed.threads = inputs_.session.threads;
+    speed.copies = static_cast<std::uint32_t>(
+        std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
+    speed.step = inputs_.step;
+    if (Status status = measure_codecs(speed, costs); !status) return status;
+    auto choice = choose_plan(inputs_.request, costs, inputs_.space);
+    if (!choice) return tl::unexpected<Error>(choice.error());
+    choice_ = std::move(*choice);
+    tried_ = worth_trying(*choice_, inputs_.trial_seconds);
+    told_.candidates[0] = words_of(choice_->chosen);
+    told_.count = std::clamp<std::size_t>(tried_.size(), 1, kMostTried);
+    for (std::size_t i = 1; i < told_.count; ++i) {
+      told_.candidates[i] = words_of(choice_->candidates[tried_[i]]);
+    }
+    return Ok{};
+  }
+
+  Status tell() {
+    Exchange exchange{ExchangeKind::Broadcast};
+    exchange.output = {reinterpret_cast<std::uint8_t*>(&told_), sizeof told_};
+    // Rank 0 measures each program and predicts all plans meanwhile.
+    return exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit);
+  }
+
+  Result<AutoPlan> settle() {
+    const std::size_t count = std::clamp<std::size_t>(told_.count, 1, kMostTried);
+    std::size_t fastest = 0;
+    if (count > 1) {
+      const auto seconds = try_first(count);
+      if (!seconds) return tl::unexpected<Error>(seconds.error());
+      fastest = static_cast<std::size_t>(std::ranges::min_element(*seconds) - seconds->begin());
+      for (std::size_t i = 0; choice_ && i < count; ++i) {
+        choice_->candidates[tried_[i]].tried_seconds = (*seconds)[i];
+      }
+      if (choice_) choose_tried(*choice_);
+    }
+    PlanRequest request = request_of(inputs_.request, candidate_of(told_.candidates[fastest]));
+    return AutoPlan{std::move(request), std::move(choice_)};
+  }
+
+  Result<std::vector<double>> try_first(std::size_t count) {
+    std::vector<std::shared_ptr<const Plan>> plans;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto plan = build_plan(request_of(inputs_.request, candidate_of(told_.candidates[i])));
+      if (!plan) return tl::unexpected<Error>(plan.error());
+      plans.push_back(std::make_shared<Plan>(std::move(*plan)));
+    }
+    TrialOptions options;
+    options.session = inputs_.session;
+    options.step = inputs_.step;
+    options.seconds = inputs_.trial_seconds;
+    return try_plans(plans, inputs_.gradients, options, transport_);
+  }
+
+  const AutoPlanInputs& inputs_;
+  Transport& transport_;
+  std::optional<KnownNetwork> network_;  // or given
+  std::optional<PlanChoice> choice_;     // of rank 0
+  std::vector<std::size_t> tried_;       // of rank 0: places of its candidates
+  Told told_;
+};
+
+}  // namespace
+
+bool has_choice(const PlanRequest& request) {
+  return std::ranges::none_of(request.codecs, [](const CodecFacts& c) { return c.has_sync; });
+}
+
+AutoPlan without_choice(PlanRequest request) {
+  request.plan = "allgather";
+  return {std::move(request), std::nullopt};
+}
+
+Result<AutoPlan> choose_auto_plan(const AutoPlanInputs& inputs, Transport& transport) {
+  if (!has_choice(inputs.request)) return without_choice(inputs.request);
+  return AutoChoice(inputs, transport).run();
+}
+
+}  // namespace cinch::rt
