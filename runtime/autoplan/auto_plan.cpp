@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/autoplan/task_speed.h"
 #include "runtime/core/hash.h"
-#include "runtime/planner/codec_speed.h"
 #include "runtime/planner/network_probe.h"
 
 namespace cinch::rt {
@@ -130,9 +130,7 @@ class AutoChoice {
       const std::optional<std::size_t> t = sample_of(codec);
       if (!t) continue;
       const PlanTensor& tensor = inputs_.request.tensors[*t];
-      auto of_codec =
-          measure_codec(inputs_.session.programs[codec], inputs_.request.codecs[codec].can_cut,
-                        inputs_.gradients[*t], tensor.rows, tensor.cols, speed);
+      auto of_codec = measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed);
       if (!of_codec) return tl::unexpected<Error>(of_codec.error());
       measured = std::move(*of_codec);
     }
@@ -148,11 +146,14 @@ class AutoChoice {
     costs.ranks_per_machine = ranks_per_machine;
     set_exchange_work(*network_, costs);
     SpeedOptions speed;
-    speed.world = inputs_.request.world;
-    speed.threads = inputs_.session.threads;
-    speed.copies = static_cast<std::uint32_t>(
-        std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
+    speed.session = inputs_.session;
     speed.step = inputs_.step;
+    if (inputs_.session.device) {
+      costs.threads = 0;  // those that compute are the device's
+    } else {
+      speed.copies = static_cast<std::uint32_t>(
+          std::clamp<double>(costs.cores / costs.threads, 1, ranks_per_machine));
+    }
     if (Status status = measure_codecs(speed, costs); !status) return status;
     auto choice = choose_plan(inputs_.request, costs, inputs_.space);
     if (!choice) return tl::unexpected<Error>(choice.error());

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "runtime/planner/codec_facts.h"
+#include "tests/collective/emulated_ranks.h"
 #include "tests/collective/faulty_transport.h"
 #include "tests/collective/sync_ranks.h"
 
@@ -114,6 +115,25 @@ TEST(AutoPlan, MeasuresTheNetworkAndTriesNothingWhereThatIsAsked) {
     EXPECT_EQ(each.tried_seconds, 0);
   }
   EXPECT_TRUE(are_alike(choices.plans[2].request, choices.plans[0].request));
+}
+
+TEST(AutoPlan, MeasuresTheDeviceThatARankComputesOn) {
+  EmulatedRanks ranks;
+  const rt::SyncDevice device = ranks.device({"onebit"});
+  const Choices choices = choose_on_all(compiled_library("onebit"),
+                                        [&](rt::AutoPlanInputs& inputs, auto&, std::uint32_t) {
+                                          inputs.request.tensors[0].rows = 3000;
+                                          inputs.gradients[0].num_elems = 3000;
+                                          inputs.session.device = device;
+                                          inputs.session.timeout = std::chrono::minutes(2);
+                                          inputs.trial_seconds = 0.2;
+                                        });
+  for (const std::string& error : choices.errors) EXPECT_EQ(error, "");
+  for (const rt::AutoPlan& plan : choices.plans) {
+    EXPECT_TRUE(are_alike(plan.request, choices.plans[0].request));
+  }
+  ASSERT_TRUE(choices.plans[0].choice);
+  EXPECT_GT(choices.plans[0].choice->chosen.cost.encode_seconds, 0);
 }
 
 TEST(AutoPlan, AFailureOnAnyRankIsOneOnAll) {

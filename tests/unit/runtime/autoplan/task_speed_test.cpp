@@ -1,5 +1,5 @@
 // Programs are measured at several sizes, with the lengths that their payloads have.
-#include "runtime/planner/codec_speed.h"
+#include "runtime/autoplan/task_speed.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +11,24 @@
 namespace cinch::rt {
 namespace {
 
-Result<CodecSpeed> measure(const std::vector<float>& gradient, bool can_cut,
-                           const SpeedOptions& options) {
-  auto program = LoadedProgram::load(hand_image({}));
+SpeedOptions options_of(std::vector<std::shared_ptr<const LoadedProgram>> programs,
+                        std::uint32_t copies) {
+  SpeedOptions options;
+  options.session.programs = std::move(programs);
+  options.session.threads = 1;
+  options.copies = copies;
+  options.seconds = 0;
+  return options;
+}
+
+Result<CodecSpeed> measure(const std::vector<float>& gradient, std::uint32_t copies,
+                           bool is_matrix = false) {
+  ProgramImage image = hand_image({});
+  image.info.is_matrix = is_matrix;
+  auto program = LoadedProgram::load(std::move(image));
   EXPECT_TRUE(program) << program.error().message;
   const auto elems = static_cast<std::int64_t>(gradient.size());
-  return measure_codec(*program, can_cut, {gradient.data(), kF32, elems}, elems, 1, options);
+  return measure_codec(0, {gradient.data(), kF32, elems}, elems, 1, options_of({*program}, copies));
 }
 
 // Every fourth value is large enough to be sent.
@@ -34,8 +46,8 @@ void expect_sizes(const CostCurve& curve, const std::vector<double>& sizes) {
   }
 }
 
-TEST(CodecSpeed, IsMeasuredAtSeveralSizes) {
-  const auto speed = measure(sparse_gradient(20000), true, {4, 1, 2, 0, 0});
+TEST(TaskSpeed, IsMeasuredAtSeveralSizes) {
+  const auto speed = measure(sparse_gradient(20000), 2);
   ASSERT_TRUE(speed) << speed.error().message;
   for (const CostCurve* curve :
        {&speed->encode, &speed->decode, &speed->decode_add, &speed->finish}) {
@@ -44,27 +56,27 @@ TEST(CodecSpeed, IsMeasuredAtSeveralSizes) {
   EXPECT_NEAR(speed->used_share, 0.25, 0.02);
 }
 
-TEST(CodecSpeed, IsThatOfTheWholeWhereTensorsAreNotCut) {
-  const auto speed = measure(sparse_gradient(5000), false, {2, 1, 1, 0, 0});
+TEST(TaskSpeed, IsThatOfTheWholeWhereTensorsAreNotCut) {
+  const auto speed = measure(sparse_gradient(5000), 1, true);
   ASSERT_TRUE(speed) << speed.error().message;
   expect_sizes(speed->encode, {5000});
 }
 
-TEST(CodecSpeed, TakesAnEmptyGradient) {
-  EXPECT_TRUE(measure({}, true, {2, 1, 1, 0, 0}));
+TEST(TaskSpeed, TakesAnEmptyGradient) {
+  EXPECT_TRUE(measure({}, 1));
 }
 
-TEST(CodecSpeed, GivesTheErrorsOfPrograms) {
+TEST(TaskSpeed, GivesTheErrorsOfPrograms) {
   std::vector<float> gradient = sparse_gradient(2000);
   gradient[7] = 12345;  // which the program refuses
-  const auto speed = measure(gradient, true, {2, 1, 1, 0, 0});
+  const auto speed = measure(gradient, 1);
   ASSERT_FALSE(speed);
   EXPECT_EQ(speed.error().kind, ErrorKind::CheckFailed);
 }
 
-TEST(CodecSpeed, OfPlainFloatsIsMeasured) {
+TEST(TaskSpeed, OfPlainFloatsIsMeasured) {
   CostInputs inputs;
-  ASSERT_TRUE(measure_dense(3000, {2, 1, 2, 0, 0}, inputs));
+  ASSERT_TRUE(measure_dense(3000, options_of({}, 2), inputs));
   for (const CostCurve* curve : {&inputs.dense.encode, &inputs.dense.decode,
                                  &inputs.dense.decode_add, &inputs.dense.finish, &inputs.clear}) {
     ASSERT_EQ(curve->samples.size(), 2u);

@@ -1,0 +1,276 @@
+// Bodies of task_speed.h.
+#include "runtime/autoplan/task_speed.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "runtime/collective/loopback.h"
+#include "runtime/planner/codec_facts.h"
+#include "runtime/planner/planner.h"
+#include "runtime/session/tensor_facts.h"
+
+namespace cinch::rt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Larger than caches; a session for each piece of it is not too much memory.
+constexpr std::int64_t kMostElems = 4 << 20;
+constexpr std::int64_t kMostPieces = 64;
+constexpr std::array<std::int64_t, 3> kPieceElems = {1024, 16384, 262144};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// Seconds of a task of each kind; of encoding a rank's own gradient.
+using KindTimes = std::map<TaskKind, double>;
+
+KindTimes mean_times(const RankPlan& plan, const TaskTimes& times) {
+  std::map<TaskKind, std::pair<double, double>> sums;  // seconds, tasks
+  for (std::size_t t = 0; t < plan.tasks.size(); ++t) {
+    const Task& task = plan.tasks[t];
+    if (task.lane() == Lane::Network) continue;
+    if (task.kind == TaskKind::Encode && task.from != Value::Gradient) continue;
+    auto& [seconds, number] = sums[task.kind];
+    seconds += times.tasks[t].end - times.tasks[t].begin;
+    number += 1;
+  }
+  KindTimes means;
+  for (const auto& [kind, sum] : sums) means[kind] = sum.first / sum.second;
+  return means;
+}
+
+// What is measured: one tensor.
+struct Subject {
+  PlanTensor tensor;
+  ConstTensorView gradient;
+  const SpeedOptions& options;
+
+  bool can_cut() const { return tensor.codec == kDense || codecs(1)[tensor.codec].can_cut; }
+  std::vector<CodecFacts> codecs(std::uint32_t world) const {
+    std::vector<CodecFacts> facts;
+    facts.reserve(options.session.programs.size());
+    for (const auto& program : options.session.programs) {
+      facts.push_back(codec_facts(program, world, options.step));
+    }
+    return facts;
+  }
+};
+
+// Pieces of so many elements of the subject, under a plan of `world` ranks.
+Result<Plan> plan_in_pieces(const Subject& subject, std::string_view name, std::int64_t size,
+                            std::uint32_t world, LengthPolicy lengths) {
+  PlanRequest request;
+  request.plan = name;
+  request.world = world;
+  request.lengths = lengths;
+  request.tensors = {subject.tensor};
+  request.codecs = subject.codecs(world);
+  if (subject.can_cut() && size > 0) {
+    const std::int64_t pieces =
+        std::clamp<std::int64_t>(subject.tensor.num_elems() / size, 1, kMostPieces);
+    request.tensors[0].rows = pieces * size;
+    request.tensors[0].cols = 1;
+    request.piece_bytes = 4 * static_cast<std::uint64_t>(size);
+  } else {
+    request.piece_bytes =
+        4 * static_cast<std::uint64_t>(std::max<std::int64_t>(1, subject.tensor.num_elems()));
+  }
+  return build_plan(request);
+}
+
+// Steps of one rank of a plan, again and again.
+class Steps {
+ public:
+  Steps(const Subject& subject, std::shared_ptr<const Plan> plan, Transport& transport)
+      : subject_(subject),
+        plan_(std::move(plan)),
+        transport_(transport),
+        output_(static_cast<std::size_t>(plan_->tensors[0].num_elems())),
+        update_(output_) {
+    gradient_ = subject.gradient;
+    gradient_.num_elems = plan_->tensors[0].num_elems();
+  }
+
+  Status open() {
+    SyncOptions options = subject_.options.session;
+    options.plan = plan_;
+    if (options.device) options.device->has_tensors = false;
+    auto session = SyncSession::open(options, transport_);
+    if (!session) return tl::unexpected<Error>(session.error());
+    session_ = std::move(*session);
+    return Ok{};
+  }
+
+  Status take() { return session_->step({&gradient_, 1}, {&update_, 1}, subject_.options.step); }
+
+  const TaskTimes& times() const { return session_->times(); }
+
+ private:
+  const Subject& subject_;
+  std::shared_ptr<const Plan> plan_;
+  Transport& transport_;
+  std::vector<float> output_;
+  TensorView update_;
+  ConstTensorView gradient_;
+  std::unique_ptr<SyncSession> session_;
+};
+
+// By kind, the median over steps, of which the first is not counted.
+Result<KindTimes> time_plan(const Subject& subject, const std::shared_ptr<const Plan>& plan,
+                            double seconds) {
+  LoopbackWorld alone(1);
+  const auto transport = alone.transport(0);
+  Steps steps(subject, plan, *transport);
+  if (Status status = steps.open(); !status) return tl::unexpected<Error>(status.error());
+  if (Status status = steps.take(); !status) return tl::unexpected<Error>(status.error());
+  std::map<TaskKind, std::vector<double>> times;
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(seconds));
+  do {
+    if (Status status = steps.take(); !status) return tl::unexpected<Error>(status.error());
+    for (const auto& [kind, mean] : mean_times(plan->ranks[0], steps.times())) {
+      times[kind].push_back(mean);
+    }
+  } while (Clock::now() < end);
+  KindTimes medians;
+  for (const auto& [kind, of_steps] : times) medians[kind] = median(of_steps);
+  return medians;
+}
+
+// In as many threads at once as there are to be copies: the mean of them.
+Result<KindTimes> time_copies(const Subject& subject, const std::shared_ptr<const Plan>& plan,
+                              double seconds) {
+  const std::uint32_t copies = subject.options.copies;
+  std::vector<Result<KindTimes>> all(copies, KindTimes());
+  const auto measure = [&] { return time_plan(subject, plan, seconds); };
+  std::vector<std::thread> threads;
+  for (std::uint32_t c = 1; c < copies; ++c) {
+    threads.emplace_back([&, c] { all[c] = guarded(measure); });
+  }
+  all[0] = guarded(measure);
+  for (std::thread& thread : threads) thread.join();
+  KindTimes mean;
+  for (const auto& each : all) {
+    if (!each) return each;
+    for (const auto& [kind, time] : *each) mean[kind] += time / copies;
+  }
+  return mean;
+}
+
+// Of a payload's bound, how much is used: what two ranks send each other where lengths go first.
+Result<double> used_share(const Subject& subject, std::int64_t size) {
+  auto built = plan_in_pieces(subject, "allgather", size, 2, LengthPolicy::Exchanged);
+  if (!built) return tl::unexpected<Error>(built.error());
+  const auto plan = std::make_shared<const Plan>(std::move(*built));
+  LoopbackWorld both(2);
+  std::array<Result<double>, 2> shares;
+  const auto measure = [&](std::uint32_t rank) -> Result<double> {
+    const auto transport = both.transport(rank);
+    Steps steps(subject, plan, *transport);
+    Status status = steps.open();
+    if (status) status = steps.take();
+    if (!status) return tl::unexpected<Error>(status.error());
+    const RankPlan& own = plan->ranks[rank];
+    double used = 0, room = 0;
+    for (std::size_t t = 0; t < own.tasks.size(); ++t) {
+      if (!own.tasks[t].is_sized) continue;
+      used += static_cast<double>(steps.times().tasks[t].sent_bytes);
+      room += static_cast<double>(own.slots[own.tasks[t].reads[0]].capacity);
+    }
+    return room > 0 ? used / room : 1;
+  };
+  std::thread other([&] { shares[1] = guarded([&] { return measure(1); }); });
+  shares[0] = guarded([&] { return measure(0); });
+  other.join();
+  return shares[0];
+}
+
+bool has_sums(const Subject& subject) {
+  return subject.tensor.codec != kDense && subject.codecs(1)[subject.tensor.codec].sum_arrays;
+}
+
+// Sizes up to the whole, in ascending order.
+std::vector<std::int64_t> sizes_of(const Subject& subject) {
+  const std::int64_t elems = subject.tensor.num_elems();
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t size : kPieceElems) {
+    if (subject.can_cut() && size < elems) sizes.push_back(size);
+  }
+  sizes.push_back(elems);
+  return sizes;
+}
+
+// Samples by kind and size.
+Result<std::map<TaskKind, CostCurve>> measure_kinds(const Subject& subject) {
+  const std::vector<std::int64_t> sizes = sizes_of(subject);
+  std::vector<std::string_view> names = {"two_shot"};
+  if (has_sums(subject)) names.emplace_back("allreduce");
+  const double seconds = subject.options.seconds / static_cast<double>(sizes.size() * names.size());
+  std::map<TaskKind, CostCurve> curves;
+  for (const std::int64_t size : sizes) {
+    KindTimes times;
+    for (const std::string_view name : names) {
+      auto plan = plan_in_pieces(subject, name, size, 1, LengthPolicy::Padded);
+      if (!plan) return tl::unexpected<Error>(plan.error());
+      const auto found =
+          time_copies(subject, std::make_shared<const Plan>(std::move(*plan)), seconds);
+      if (!found) return tl::unexpected<Error>(found.error());
+      times.insert(found->begin(), found->end());  // what two_shot has goes first
+    }
+    for (const auto& [kind, time] : times) {
+      curves[kind].samples.push_back({static_cast<double>(size), time});
+    }
+  }
+  return curves;
+}
+
+Result<CodecSpeed> speed_of(const Subject& subject, CostCurve* clear) {
+  auto curves = measure_kinds(subject);
+  if (!curves) return tl::unexpected<Error>(curves.error());
+  const auto of = [&](TaskKind kind) { return std::move((*curves)[kind]); };
+  CodecSpeed speed{of(TaskKind::Encode),
+                   of(TaskKind::Decode),
+                   of(TaskKind::DecodeAdd),
+                   of(TaskKind::Finish),
+                   of(TaskKind::Spread),
+                   of(TaskKind::Join),
+                   1};
+  if (clear != nullptr) *clear = of(TaskKind::Clear);
+  return speed;
+}
+
+}  // namespace
+
+Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, std::int64_t rows,
+                                 std::int64_t cols, const SpeedOptions& options) {
+  Subject subject{{"sample", rows, cols, codec}, gradient, options};
+  if (subject.can_cut()) {
+    subject.tensor.rows = std::min(rows * cols, kMostElems);
+    subject.tensor.cols = 1;
+  }
+  auto speed = speed_of(subject, nullptr);
+  if (!speed || subject.codecs(1)[codec].has_fixed_size) return speed;
+  const auto share = used_share(subject, subject.tensor.num_elems());
+  if (!share) return tl::unexpected<Error>(share.error());
+  speed->used_share = *share;
+  return speed;
+}
+
+Status measure_dense(std::int64_t elems, const SpeedOptions& options, CostInputs& to) {
+  const std::int64_t most = std::clamp<std::int64_t>(elems, 1, kMostElems);
+  const std::vector<float> gradient(static_cast<std::size_t>(most));
+  const Subject subject{{"sample", most, 1, kDense}, {gradient.data(), kF32, most}, options};
+  auto speed = speed_of(subject, &to.clear);
+  if (!speed) return tl::unexpected<Error>(speed.error());
+  to.dense = std::move(*speed);
+  return Ok{};
+}
+
+}  // namespace cinch::rt
