@@ -2,6 +2,7 @@
 // times of trials are known to all, so all choose alike.
 #include "runtime/autoplan/auto_plan.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "runtime/autoplan/task_speed.h"
 #include "runtime/core/hash.h"
 #include "runtime/planner/network_probe.h"
+#include "runtime/sync/agreement.h"
 
 namespace cinch::rt {
 namespace {
@@ -67,6 +69,7 @@ class AutoChoice {
       : inputs_(inputs), transport_(transport) {}
 
   Result<AutoPlan> run() {
+    if (Status status = agree(); !status) return tl::unexpected<Error>(status.error());
     const auto on_machine = ranks_of_machine();
     if (!on_machine) return tl::unexpected<Error>(on_machine.error());
     if (inputs_.measures_network) {
@@ -86,6 +89,19 @@ class AutoChoice {
   }
 
  private:
+  // Before anything whose sizes follow from them.
+  Status agree() {
+    std::vector<CommonFact> facts = {{"plan", "auto"},
+                                     {"network", inputs_.measures_network ? "measured" : "known"}};
+    for (const PlanTensor& tensor : inputs_.request.tensors) {
+      const std::string codec =
+          tensor.codec == kDense ? "f32" : inputs_.request.codecs[tensor.codec].name;
+      facts.push_back({"tensor", fmt::format("{} of {} x {}, {}", tensor.name, tensor.rows,
+                                             tensor.cols, codec)});
+    }
+    return agree_on(facts, transport_, inputs_.session.timeout);
+  }
+
   // How many ranks have the machine of this one: those whose hosts have its name.
   Result<std::uint32_t> ranks_of_machine() {
     std::array<char, 256> name{};

@@ -80,10 +80,12 @@ typedef enum cinch_lengths CINCH_OF_INT {
 
 typedef struct cinch_sync_options {
   size_t struct_size;
-  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (docs/sync.md);
-   * NULL: two_shot. */
+  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical", or "auto": what is
+   * fastest on these ranks, which takes some seconds to measure and to try (docs/sync.md); NULL:
+   * two_shot. */
   const char* plan;
-  uint64_t piece_bytes; /* of the gradient, encoded and sent at a time; 0: 4 MiB */
+  uint64_t
+      piece_bytes; /* of the gradient, encoded and sent at a time; 0: 4 MiB, or auto's choice */
   cinch_lengths lengths;
   uint32_t ranks_per_machine; /* of hierarchical; 0 counts as 1 */
   const uint32_t* servers;    /* of ps; NULL: rank 0 */
@@ -92,6 +94,9 @@ typedef struct cinch_sync_options {
   uint64_t seed;
   uint32_t threads;    /* of this rank; 0: all of the machine */
   uint32_t timeout_ms; /* so long nothing may move before a call fails; 0: 30000 */
+  /* Of auto: gradients to measure with, one for each tensor, in the order of the tensors; NULL:
+   * numbers as if drawn from a normal distribution. Read while the call lasts. */
+  const cinch_tensor* samples;
 } cinch_sync_options;
 
 typedef struct cinch_sync cinch_sync;
@@ -128,6 +133,8 @@ CINCH_API int32_t cinch_sync_is_stopping(const cinch_sync* sync);
 
 /* The tasks of this rank, a line each: for people. */
 CINCH_API const char* cinch_sync_plan(const cinch_sync* sync);
+/* Why auto chose its plan, on rank 0; else empty. */
+CINCH_API const char* cinch_sync_choice(const cinch_sync* sync);
 
 /* This rank's states after the last step, as bytes. `size` takes the bytes at `data` and gives
  * those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too small). */

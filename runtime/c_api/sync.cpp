@@ -1,12 +1,14 @@
 // Synchronising, of the C API.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <numeric>
 #include <set>
 #include <string>
 
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
+#include "runtime/c_api/sync_auto.h"
 #include "runtime/c_api/sync_handles.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/plan/plan_text.h"
@@ -99,10 +101,9 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   return request;
 }
 
-rt::SyncOptions session_options(const cinch_sync_options& options, rt::Plan plan,
-                                const Programs& programs) {
+// Without a plan.
+rt::SyncOptions session_options(const cinch_sync_options& options, const Programs& programs) {
   rt::SyncOptions session;
-  session.plan = std::make_shared<const rt::Plan>(std::move(plan));
   session.programs = programs;
   session.threads = options.threads;
   session.seed = options.seed;
@@ -130,11 +131,18 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   auto tensors = plan_tensors(with.tensors, with.num_tensors, programs->size(), made->given);
   if (!tensors) return tl::unexpected<CallError>(tensors.error());
   request->tensors = std::move(*tensors);
+  rt::SyncOptions options = session_options(with.options, *programs);
+  if (request->plan == "auto") {
+    auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
+    if (!chosen) return tl::unexpected<CallError>(chosen.error());
+    request = std::move(chosen->request);
+    if (chosen->choice) made->choice = chosen->choice->reason;
+  }
   auto plan = rt::build_plan(*request);
   if (!plan) return fail(plan.error());
   made->plan = rt::print_plan(*plan, over.rank());
-  auto session =
-      rt::SyncSession::open(session_options(with.options, std::move(*plan), *programs), over);
+  options.plan = std::make_shared<const rt::Plan>(std::move(*plan));
+  auto session = rt::SyncSession::open(options, over);
   if (!session) return fail(session.error());
   made->session = std::move(*session);
   return made;
@@ -241,7 +249,7 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
     }
     OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
     if (options != nullptr) {
-      const auto given = read_struct(options, sizeof *options, "options");
+      const auto given = read_struct(options, offsetof(cinch_sync_options, samples), "options");
       if (!given) return tl::unexpected<CallError>(given.error());
       with.options = *given;
     }
@@ -278,6 +286,10 @@ int32_t cinch_sync_is_stopping(const cinch_sync* sync) {
 
 const char* cinch_sync_plan(const cinch_sync* sync) {
   return sync == nullptr ? "" : sync->plan.c_str();
+}
+
+const char* cinch_sync_choice(const cinch_sync* sync) {
+  return sync == nullptr ? "" : sync->choice.c_str();
 }
 
 cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,

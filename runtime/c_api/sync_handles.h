@@ -32,8 +32,8 @@ struct cinch_transport {
 struct cinch_sync {
   std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
   std::unique_ptr<cinch::rt::SyncSession> session;
-  std::vector<std::size_t> given;  // by tensor of the plan: place in the caller's arrays
-  std::string plan, notes;         // that the caller has been given
+  std::vector<std::size_t> given;   // by tensor of the plan: place in the caller's arrays
+  std::string plan, choice, notes;  // that the caller has been given
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::ConstTensorView> gradients;
   std::vector<cinch::rt::TensorView> updates;

@@ -153,6 +153,46 @@ TEST(CApiSync, AllRanksHoldTheMean) {
   }
 }
 
+void open_auto(const Program& program, const cinch_tensor* samples, cinch_transport* transport,
+               std::string& choice, std::string& plan) {
+  auto options = sized<cinch_sync_options>();
+  options.plan = "auto";
+  options.threads = 1;
+  options.samples = samples;
+  const std::array tensors = {described("large", kLarge, 0),
+                              described("small", kSmall, CINCH_EXACT, 1)};
+  const cinch_program* const programs[] = {program.get()};
+  auto error = sized<cinch_error>();
+  cinch_sync* opened = nullptr;
+  const cinch_status status =
+      cinch_sync_open(transport, programs, 1, tensors.data(), 2, &options, &opened, &error);
+  const Sync sync(opened);
+  choice = status == CINCH_OK ? cinch_sync_choice(opened) : error.message;
+  plan = cinch_sync_plan(opened);
+}
+
+TEST(CApiSync, TheFastestPlanIsChosen) {
+  const Program program = compile("onebit");
+  Tensor large(kLarge, 3), small(kSmall, 1);
+  const std::array samples = {large.view(), small.view()};
+  for (const cinch_tensor* const given :
+       {static_cast<const cinch_tensor*>(nullptr), samples.data()}) {
+    std::array<std::string, 2> choices, plans;
+    on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+      open_auto(program, given, transport, choices[rank], plans[rank]);
+    });
+    EXPECT_THAT(choices[0], HasSubstr(" ms"));
+    EXPECT_EQ(choices[1], "");
+    EXPECT_EQ(plans[0].substr(0, plans[0].find(',')), plans[1].substr(0, plans[1].find(',')));
+  }
+  const std::array wrong = {small.view(), small.view()};
+  std::array<std::string, 2> errors, plans;
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    open_auto(program, wrong.data(), transport, errors[rank], plans[rank]);
+  });
+  EXPECT_THAT(errors[0], HasSubstr("a sample of another size than its tensor"));
+}
+
 TEST(CApiSync, StatesGoOn) {
   const Program program = compile("ef_sign");
   const auto whole = run_ranks(program, {.num_steps = 4});
@@ -174,6 +214,17 @@ TEST(CApiSync, RanksThatDifferAreToldOfEachOther) {
   });
   for (const RankResult& result : results)
     EXPECT_THAT(result.error, HasSubstr("rank 1 has program"));
+}
+
+TEST(CApiSync, AutoOnOneRankAloneIsAnErrorOnAll) {
+  const Program program = compile("fp16");
+  std::vector<RankResult> results(2);
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    take_steps(program, {.plan = rank == 0 ? "two_shot" : "auto", .world = 2}, transport,
+               results[rank]);
+  });
+  for (const RankResult& result : results)
+    EXPECT_THAT(result.error, HasSubstr("rank 1 has plan auto"));
 }
 
 TEST(CApiSync, ARankThatCannotOpenEndsTheOthers) {
