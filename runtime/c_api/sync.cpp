@@ -135,8 +135,8 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   if (request->plan == "auto") {
     auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
     if (!chosen) return tl::unexpected<CallError>(chosen.error());
+    if (const auto& choice = chosen->choice) made->choice = choice->reason;
     request = std::move(chosen->request);
-    if (chosen->choice) made->choice = chosen->choice->reason;
   }
   auto plan = rt::build_plan(*request);
   if (!plan) return fail(plan.error());
