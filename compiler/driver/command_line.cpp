@@ -57,6 +57,17 @@ CLI::Validator at_least(std::int64_t least,
       "");
 }
 
+// Of numbers that may be fractions; what is no number at all is not between.
+CLI::Validator between(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        const double value = std::strtod(text.c_str(), nullptr);
+        const bool is_fine = value >= least && value <= most;
+        return is_fine ? std::string() : fmt::format("from {} to {}, found {}", least, most, text);
+      },
+      "");
+}
+
 void add_states(CLI::App* command, codegen::StateUpdate& states) {
   const std::map<std::string, codegen::StateUpdate> names{
       {"second-buffer", codegen::StateUpdate::SecondBuffer},
@@ -416,20 +427,20 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
   command
       ->add_option("--ranks", options.ranks,
                    "number of ranks; 0: as many as inputs, or as were launched")
-      ->check(at_least(0, 1024))
+      ->check(at_least(0, kMaxRanks))
       ->capture_default_str();
   command->add_option("--latency", options.latency_us, "of loopback's links; 0: none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(between(0, 1e12))
       ->type_name("MICROSECONDS");
   command
       ->add_option("--bandwidth", options.megabits_per_second,
                    "of loopback's links; 0: that of memory")
-      ->check(CLI::NonNegativeNumber)
+      ->check(between(0, 1e12))
       ->type_name("MBIT/S");
   command->add_flag("--exact", options.is_exact,
                     "floats are added in rank order, also where MPI or NCCL would choose its own");
   command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
-      ->check(CLI::PositiveNumber)
+      ->check(between(0.001, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
 }

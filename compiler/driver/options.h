@@ -119,6 +119,8 @@ struct VerifyOptions {
   bool json = false;
 };
 
+constexpr std::uint32_t kMaxRanks = 1024;
+
 // How the ranks of sync and probe reach each other.
 struct TransportOptions {
   std::string transport = "loopback";

@@ -34,6 +34,11 @@ rt::LengthPolicy length_policy(const std::string& name) {
                                : rt::LengthPolicy::Auto;
 }
 
+// Names of files may be no UTF-8.
+void print_json(const json& written) {
+  fmt::print("{}\n", written.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubject& subject,
                              std::uint32_t world) {
   rt::PlanRequest request;
@@ -148,9 +153,8 @@ class SyncCommand {
 
   // 0: as many as the transport likes.
   std::uint32_t asked_ranks() const {
-    const auto num_inputs = static_cast<std::uint32_t>(options_.inputs.size());
-    const bool is_counted = num_inputs > 1 || options_.transport == "loopback";
-    return options_.ranks > 0 ? options_.ranks : is_counted ? num_inputs : 0;
+    const bool is_counted = options_.inputs.size() > 1 || options_.transport == "loopback";
+    return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
   }
 
   std::vector<RankTensors> read_all(std::uint32_t world) const {
@@ -269,7 +273,7 @@ class SyncCommand {
     if (options_.json) {
       json written = {{"plan", json::parse(rt::plan_to_json(*plan_))}};
       if (choice_) written["auto"] = choice_json(*choice_);
-      fmt::print("{}\n", written.dump());
+      print_json(written);
       return ExitCode::Done;
     }
     if (choice_) fmt::print("{}\n", choice_text(*choice_));
@@ -284,7 +288,7 @@ class SyncCommand {
     json written = report_of(options_, subject_, *plan_, report);
     if (choice_) written["auto"] = choice_json(*choice_);
     if (options_.json) {
-      fmt::print("{}\n", written.dump());
+      print_json(written);
     } else {
       print_report(written);
     }

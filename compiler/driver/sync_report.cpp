@@ -30,10 +30,10 @@ json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
   return list;
 }
 
-// How each tensor is sent: its program's name, or f32.
-json tensors_json(const SyncSubject& subject) {
+// How the plan sends each tensor: its program's name, or f32.
+json tensors_json(const SyncSubject& subject, const rt::Plan& plan) {
   json list = json::array();
-  for (const rt::PlanTensor& tensor : subject.tensors) {
+  for (const rt::PlanTensor& tensor : plan.tensors) {
     const bool is_exact = tensor.codec == rt::kDense;
     list.push_back({{"name", tensor.name},
                     {"elements", tensor.num_elems()},
@@ -89,7 +89,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"bytes_sent", *std::ranges::max_element(report.sent_bytes)},
                   {"relative_error", std::isfinite(error) ? json(error) : json()},
                   {"same_bits", report.same_bits},
-                  {"tensors", tensors_json(subject)},
+                  {"tensors", tensors_json(subject, plan)},
                   {"phases", phases_json(plan.ranks[0], report.times[0])}};
   if (report.restored) written["restored"] = restored_json(*report.restored);
   return written;
@@ -108,6 +108,8 @@ void print_report(const json& r) {
   if (r["relative_error"].is_number()) {
     fmt::print("relative error  {:.4g} (to the mean, last step)\n",
                r["relative_error"].get<double>());
+  } else {
+    fmt::print("relative error  - (the mean is zero, or not finite)\n");
   }
   print_tensors(r["tensors"]);
   if (r.contains("restored")) print_restored(r["restored"]);

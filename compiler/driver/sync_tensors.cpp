@@ -115,6 +115,16 @@ std::string input_of(const SyncCommandOptions& options, std::uint32_t rank) {
   return options.inputs.size() > 1 ? options.inputs.at(rank) : of_rank(options.inputs[0], rank);
 }
 
+std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
+  if (options.inputs.size() > 1 || !has_rank(options.inputs[0])) {
+    return static_cast<std::uint32_t>(options.inputs.size());
+  }
+  std::error_code ignored;  // what cannot be looked at is told of by who reads it
+  std::uint32_t num = 1;
+  while (num < kMaxRanks && std::filesystem::exists(input_of(options, num), ignored)) ++num;
+  return num;
+}
+
 RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) {
   const std::string input = input_of(options, rank);
   std::error_code ignored;  // what cannot be looked at cannot be read, which is told of below
@@ -185,10 +195,12 @@ std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOption
   if (options.state_in.empty()) return saved;
   const std::string first = of_rank(options.state_in, 0);
   saved.push_back(read_binary_file(first));
+  const std::uint32_t world = value_or_throw(rt::read_checkpoint(saved[0]), first).world;
   if (!has_rank(options.state_in)) return saved;
-  const rt::RankCheckpoint checkpoint = value_or_throw(rt::read_checkpoint(saved[0]), first);
-  for (std::uint32_t rank = 1; rank < checkpoint.world; ++rank) {
-    saved.push_back(read_binary_file(of_rank(options.state_in, rank)));
+  for (std::uint32_t rank = 1; rank < world; ++rank) {
+    const std::string name = of_rank(options.state_in, rank);
+    saved.push_back(read_binary_file(name));
+    value_or_throw(rt::read_checkpoint(saved.back()), name);
   }
   return saved;
 }

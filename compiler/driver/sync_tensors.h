@@ -28,6 +28,8 @@ std::string of_rank(std::string name, std::uint32_t rank);
 
 // The input of one rank: its own, or the one whose name has %r. Throws CommandError.
 std::string input_of(const SyncCommandOptions& options, std::uint32_t rank);
+// How many ranks the inputs are for: several, or as many as there are files of the name with %r.
+std::uint32_t num_input_ranks(const SyncCommandOptions& options);
 RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank);
 // Throws CommandError where names or shapes differ; `name` is the other's.
 void check_same_tensors(const RankTensors& first, const RankTensors& other,
@@ -52,7 +54,7 @@ void write_updates(const std::string& path, const SyncSubject& subject, const Ra
                    const std::vector<std::vector<float>>& updates);
 
 // --state-in: what all ranks of an earlier run saved, as many as its first one says; without "%r"
-// in its name one. Empty where none is asked for. Throws CommandError.
+// in its name one. Empty where none is asked for. Throws CommandError, which names the file.
 std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOptions& options);
 // --state-out: what one rank saved. Throws CommandError.
 void write_saved_states(const SyncCommandOptions& options, std::uint32_t rank,

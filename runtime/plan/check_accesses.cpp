@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -10,27 +11,38 @@
 namespace cinch::rt {
 namespace {
 
-// For each task the tasks that have ended when it begins.
+// Which tasks have ended when another begins. Looked up by a walk back from the later one, which
+// stays between the two: what touches the same place lies close together, and a table of all pairs
+// would have no room for plans of many bundles.
 class Order {
  public:
-  explicit Order(const std::vector<Task>& tasks) : before_(tasks.size()) {
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-      before_[t].resize(tasks.size());
-      for (const std::uint32_t earlier : tasks[t].after) {
-        for (std::size_t i = 0; i < earlier; ++i) {
-          if (before_[earlier][i]) before_[t][i] = true;
-        }
-        before_[t][earlier] = true;
+  explicit Order(const std::vector<Task>& tasks) : tasks_(tasks), seen_(tasks.size()) {}
+
+  bool is_before(std::size_t a, std::size_t b) {
+    if (a >= b) return false;
+    ++walk_;
+    open_ = {b};
+    while (!open_.empty()) {
+      const std::size_t task = open_.back();
+      open_.pop_back();
+      for (const std::uint32_t earlier : tasks_[task].after) {
+        if (earlier == a) return true;
+        if (earlier < a || seen_[earlier] == walk_) continue;
+        seen_[earlier] = walk_;
+        open_.push_back(earlier);
       }
     }
+    return false;
   }
-  bool is_before(std::size_t a, std::size_t b) const { return before_[b][a]; }
-  bool are_ordered(std::size_t a, std::size_t b) const {
+  bool are_ordered(std::size_t a, std::size_t b) {
     return a == b || is_before(std::min(a, b), std::max(a, b));
   }
 
  private:
-  std::vector<std::vector<bool>> before_;
+  const std::vector<Task>& tasks_;
+  std::vector<std::uint64_t> seen_;  // the last walk that came by
+  std::uint64_t walk_ = 0;
+  std::vector<std::size_t> open_;  // of the present walk
 };
 
 struct Access {
@@ -165,23 +177,36 @@ class AccessCheck {
     return Ok{};
   }
 
-  Status check_written() const {
+  Status check_written() {
+    Accesses writes;
+    std::ranges::copy_if(bytes_, std::back_inserter(writes), &Access::is_write);
+    std::ranges::sort(writes, {}, &Access::begin);
+    // How far any of the writes up to here reaches.
+    std::vector<std::uint64_t> reach;
+    reach.reserve(writes.size());
+    for (const Access& write : writes) {
+      reach.push_back(std::max(write.end, reach.empty() ? 0 : reach.back()));
+    }
     for (const Access& read : bytes_) {
-      if (read.is_write) continue;
-      const auto covers = [&](const Access& write) {
-        return write.is_write && write.begin <= read.begin && read.end <= write.end &&
-               order_.is_before(write.task, read.task);
-      };
-      if (std::ranges::none_of(bytes_, covers)) {
-        return task_fault(
-            plan_, rank_, read.task,
-            fmt::format("reads bytes {} to {} before they are written", read.begin, read.end));
-      }
+      if (read.is_write || is_written(read, writes, reach)) continue;
+      return task_fault(
+          plan_, rank_, read.task,
+          fmt::format("reads bytes {} to {} before they are written", read.begin, read.end));
     }
     return Ok{};
   }
+  // One write before it has all of its bytes.
+  bool is_written(const Access& read, const Accesses& writes,
+                  const std::vector<std::uint64_t>& reach) {
+    const auto later = std::ranges::upper_bound(writes, read.begin, {}, &Access::begin);
+    for (auto i = static_cast<std::size_t>(later - writes.begin()); i-- > 0;) {
+      if (reach[i] < read.end) return false;
+      if (writes[i].end >= read.end && order_.is_before(writes[i].task, read.task)) return true;
+    }
+    return false;
+  }
 
-  Status check_pair(const Access& a, const Access& b) const {
+  Status check_pair(const Access& a, const Access& b) {
     if ((!a.is_write && !b.is_write) || order_.are_ordered(a.task, b.task)) return Ok{};
     return task_fault(plan_, rank_, std::max(a.task, b.task),
                       fmt::format("is not ordered with task {}, which touches the same",

@@ -126,10 +126,17 @@ class MeetingCheck {
 
   // ---- do all tasks end? ----
 
+  // What ends together: a task of each rank, or a message's two.
+  struct Meeting {
+    std::vector<std::pair<std::uint32_t, std::size_t>> parts;  // ranks and their tasks
+    std::size_t num_started = 0;
+  };
+
   struct Progress {
     std::vector<std::size_t> missing;  // of each task: tasks before it that have not ended
     std::vector<std::vector<std::size_t>> next;
-    std::vector<bool> is_started, has_ended;
+    std::vector<std::size_t> meeting;  // of each task of the network
+    std::vector<bool> has_ended;
     std::deque<std::size_t> ready;  // of the compute lane
     std::size_t next_exchange = 0;  // started in order
     std::size_t num_ended = 0;
@@ -140,7 +147,7 @@ class MeetingCheck {
     Progress& own = progress_[rank];
     own.missing.resize(tasks.size());
     own.next.resize(tasks.size());
-    own.is_started.resize(tasks.size());
+    own.meeting.resize(tasks.size());
     own.has_ended.resize(tasks.size());
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       own.missing[t] = tasks[t].after.size();
@@ -148,6 +155,27 @@ class MeetingCheck {
       if (own.missing[t] == 0 && tasks[t].lane() == Lane::Compute) own.ready.push_back(t);
     }
   }
+  void add_meeting(Meeting meeting) {
+    for (const auto& [rank, index] : meeting.parts) {
+      progress_[rank].meeting[index] = meetings_.size();
+    }
+    meetings_.push_back(std::move(meeting));
+  }
+  void add_meetings() {
+    for (std::size_t i = 0; i < collectives_[0].size(); ++i) {
+      Meeting meeting;
+      for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+        meeting.parts.emplace_back(rank, collectives_[rank][i]);
+      }
+      add_meeting(std::move(meeting));
+    }
+    for (const auto& [way, sends] : sends_) {
+      for (std::size_t i = 0; i < sends.size(); ++i) {
+        add_meeting({{{way.first, sends[i]}, {way.second, receives_[way][i]}}});
+      }
+    }
+  }
+
   void end(std::uint32_t rank, std::size_t index) {
     Progress& own = progress_[rank];
     own.has_ended[index] = true;
@@ -157,58 +185,34 @@ class MeetingCheck {
       if (is_free && task(rank, later).lane() == Lane::Compute) own.ready.push_back(later);
     }
   }
-  // Runs what it can by itself; true where something moved.
-  bool move(std::uint32_t rank) {
+  // Runs what it can by itself; meetings that are then complete are noted.
+  void move(std::uint32_t rank) {
     Progress& own = progress_[rank];
-    bool has_moved = false;
     while (!own.ready.empty()) {
       const std::size_t index = own.ready.front();
       own.ready.pop_front();
       end(rank, index);
-      has_moved = true;
     }
     const auto& tasks = plan_.ranks[rank].tasks;
     for (; own.next_exchange < tasks.size(); ++own.next_exchange) {
       if (tasks[own.next_exchange].lane() != Lane::Network) continue;
       if (own.missing[own.next_exchange] > 0) break;
-      own.is_started[own.next_exchange] = true;
-      has_moved = true;
-    }
-    return has_moved;
-  }
-  bool end_started(const std::vector<std::pair<std::uint32_t, std::size_t>>& parts) {
-    const auto is_started = [&](const auto& part) {
-      return progress_[part.first].is_started[part.second] &&
-             !progress_[part.first].has_ended[part.second];
-    };
-    if (!std::ranges::all_of(parts, is_started)) return false;
-    for (const auto& [rank, index] : parts) end(rank, index);
-    return true;
-  }
-  bool end_exchanges() {
-    bool has_moved = false;
-    for (std::size_t i = 0; i < collectives_[0].size(); ++i) {
-      std::vector<std::pair<std::uint32_t, std::size_t>> parts;
-      parts.reserve(plan_.world());
-      for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-        parts.emplace_back(rank, collectives_[rank][i]);
-      }
-      has_moved |= end_started(parts);
-    }
-    for (const auto& [way, sends] : sends_) {
-      for (std::size_t i = 0; i < sends.size(); ++i) {
-        has_moved |= end_started({{way.first, sends[i]}, {way.second, receives_[way][i]}});
+      const std::size_t number = own.meeting[own.next_exchange];
+      if (++meetings_[number].num_started == meetings_[number].parts.size()) {
+        complete_.push_back(number);
       }
     }
-    return has_moved;
   }
   Status run_all() {
     progress_.resize(plan_.world());
     for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) begin(rank);
-    for (bool has_moved = true; has_moved;) {
-      has_moved = false;
-      for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) has_moved |= move(rank);
-      has_moved |= end_exchanges();
+    add_meetings();
+    for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) move(rank);
+    while (!complete_.empty()) {
+      const Meeting& meeting = meetings_[complete_.front()];
+      complete_.pop_front();
+      for (const auto& [rank, index] : meeting.parts) end(rank, index);
+      for (const auto& [rank, index] : meeting.parts) move(rank);
     }
     for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
       const Progress& own = progress_[rank];
@@ -223,6 +227,8 @@ class MeetingCheck {
   std::vector<Indices> collectives_;
   std::map<Way, Indices> sends_, receives_;
   std::vector<Progress> progress_;
+  std::vector<Meeting> meetings_;
+  std::deque<std::size_t> complete_;  // meetings that all have started, and none has ended
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/plan/check_parts.h"
 
@@ -14,6 +15,17 @@ tl::unexpected<Error> fault(std::string what) {
   return fail(ErrorKind::InvalidArgument, "plan: " + std::move(what));
 }
 
+// No number of bytes overflows.
+Status check_tensors(const Plan& plan) {
+  constexpr std::int64_t kMostElems = (std::int64_t{1} << 32) - 1;
+  for (const PlanTensor& tensor : plan.tensors) {
+    const bool is_shape = tensor.rows >= 0 && tensor.cols >= 0 &&
+                          (tensor.rows == 0 || tensor.cols <= kMostElems / tensor.rows);
+    if (!is_shape) return fault(tensor.name + " has too many elements, or fewer than none");
+  }
+  return Ok{};
+}
+
 // Pieces of a tensor, sorted, follow each other from its first element to its last.
 Status check_pieces(const Plan& plan) {
   std::vector<std::vector<const Piece*>> of(plan.tensors.size());
@@ -22,13 +34,16 @@ Status check_pieces(const Plan& plan) {
     of[piece.tensor].push_back(&piece);
   }
   for (std::size_t t = 0; t < of.size(); ++t) {
-    std::ranges::sort(of[t], {}, [](const Piece* piece) { return piece->first; });
+    std::ranges::sort(of[t], {}, [](const Piece* p) { return std::pair(p->first, p->num_elems); });
+    const std::int64_t elems = plan.tensors[t].num_elems();
     std::int64_t next = 0;
-    for (const Piece* piece : of[t]) {
-      if (piece->first != next || piece->num_elems < 0) break;
-      next += piece->num_elems;
-    }
-    const bool is_covered = next == plan.tensors[t].num_elems() && !of[t].empty();
+    const auto follows = [&](const Piece* piece) {
+      const bool is_next =
+          piece->first == next && piece->num_elems >= 0 && piece->num_elems <= elems - next;
+      if (is_next) next += piece->num_elems;
+      return is_next;
+    };
+    const bool is_covered = std::ranges::all_of(of[t], follows) && next == elems && !of[t].empty();
     if (!is_covered) return fault(plan.tensors[t].name + " is not covered by its pieces");
   }
   return Ok{};
@@ -128,6 +143,7 @@ tl::unexpected<Error> task_fault(const Plan& plan, std::uint32_t rank, std::size
 
 Status check_shape(const Plan& plan) {
   if (plan.ranks.empty()) return fault("it has no ranks");
+  if (Status status = check_tensors(plan); !status) return status;
   if (Status status = check_pieces(plan); !status) return status;
   if (Status status = check_groups(plan); !status) return status;
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/plan/json_number.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -44,8 +46,16 @@ json index_json(std::uint32_t index, std::uint32_t none) {
   return index == none ? json() : json(index);
 }
 
-std::uint32_t index_of(const json& value, std::uint32_t none) {
-  return value.is_null() ? none : value.get<std::uint32_t>();
+std::uint32_t index_of(const json& from, const char* key, std::uint32_t none) {
+  return from.at(key).is_null() ? none : whole_number<std::uint32_t>(from, key);
+}
+
+std::vector<std::uint32_t> indices_of(const json& from, const char* key) {
+  std::vector<std::uint32_t> indices;
+  for (const json& value : from.at(key).get_ref<const json::array_t&>()) {
+    indices.push_back(to_whole_number<std::uint32_t>(value, key));
+  }
+  return indices;
 }
 
 json to_json(const PlanTensor& tensor) {
@@ -110,38 +120,40 @@ json to_json(const RankPlan& rank) {
 }
 
 void read(const json& from, PlanTensor& to) {
-  to = {from.at("name"), from.at("rows"), from.at("cols"), index_of(from.at("codec"), kDense),
-        from.value("priority", 0)};
+  to = {from.at("name"), whole_number<std::int64_t>(from, "rows"),
+        whole_number<std::int64_t>(from, "cols"), index_of(from, "codec", kDense),
+        from.contains("priority") ? whole_number<std::int32_t>(from, "priority") : 0};
 }
 
 void read(const json& from, Piece& to) {
-  to = {from.at("tensor"), from.at("number"), from.at("first"), from.at("num_elems"),
-        from.at("bound_bytes")};
+  to = {whole_number<std::uint32_t>(from, "tensor"), whole_number<std::uint32_t>(from, "number"),
+        whole_number<std::int64_t>(from, "first"), whole_number<std::int64_t>(from, "num_elems"),
+        whole_number<std::uint64_t>(from, "bound_bytes")};
 }
 
 void read(const json& from, Group& to) {
-  to.codec = index_of(from.at("codec"), kDense);
-  to.pieces = from.at("pieces").get<std::vector<std::uint32_t>>();
+  to.codec = index_of(from, "codec", kDense);
+  to.pieces = indices_of(from, "pieces");
 }
 
 void read(const json& from, Slot& to) {
-  to = {from.at("offset"), from.at("capacity"), index_of(from.at("length"), kNoSlot)};
+  to = {whole_number<std::uint64_t>(from, "offset"), whole_number<std::uint64_t>(from, "capacity"),
+        index_of(from, "length", kNoSlot)};
 }
 
 void read(const json& from, Task& to) {
-  using Indices = std::vector<std::uint32_t>;
   to.kind = find_enum(from.at("kind"), TaskKind::Synchronise, task_kind_name);
-  to.groups = from.at("groups").get<Indices>();
+  to.groups = indices_of(from, "groups");
   to.site = find_enum(from.at("site"), Site::Return, site_name);
   to.from = find_enum(from.at("from"), Value::Update, value_name);
   to.to = find_enum(from.at("to"), Value::Update, value_name);
-  to.reads = from.at("reads").get<Indices>();
-  to.writes = from.at("writes").get<Indices>();
-  to.after = from.at("after").get<Indices>();
+  to.reads = indices_of(from, "reads");
+  to.writes = indices_of(from, "writes");
+  to.after = indices_of(from, "after");
   to.is_dense = from.at("is_dense");
   if (to.kind != TaskKind::Exchange) return;
   to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
-  to.peer = from.at("peer");
+  to.peer = whole_number<std::uint32_t>(from, "peer");
   to.reduction = find_enum(from.at("reduction"), RankReduction::Max, reduction_name);
   const auto dtype = parse_dtype(from.at("dtype").get<std::string>());
   if (!dtype) throw std::invalid_argument("no such type: " + from.at("dtype").dump());
@@ -153,11 +165,11 @@ void read(const json& from, RankPlan& to);
 
 template <typename T>
 void read(const json& from, std::vector<T>& to) {
-  for (const json& each : from) read(each, to.emplace_back());
+  for (const json& each : from.get_ref<const json::array_t&>()) read(each, to.emplace_back());
 }
 
 void read(const json& from, RankPlan& to) {
-  to.wire_bytes = from.at("wire_bytes");
+  to.wire_bytes = whole_number<std::uint64_t>(from, "wire_bytes");
   read(from.at("slots"), to.slots);
   read(from.at("tasks"), to.tasks);
 }
@@ -175,7 +187,7 @@ std::string plan_to_json(const Plan& plan) {
                         {"pieces", list_json(plan.pieces)},
                         {"groups", list_json(plan.groups)},
                         {"ranks", list_json(plan.ranks)}};
-  return written.dump();
+  return written.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<Plan> plan_from_json(std::string_view text) {

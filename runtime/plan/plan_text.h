@@ -8,6 +8,7 @@
 
 namespace cinch::rt {
 
+/// What is no UTF-8 in a name is replaced: such a tensor is not found again.
 std::string plan_to_json(const Plan& plan);
 /// Errors: CorruptFile (not such JSON). The plan is not checked.
 Result<Plan> plan_from_json(std::string_view text);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "runtime/core/hash.h"
+#include "runtime/plan/json_number.h"
 
 namespace cinch::rt {
 namespace {
@@ -62,12 +63,12 @@ bool is_count(std::int64_t number) {
 SavedSite read_site(const json& from, std::span<const std::uint8_t>& states) {
   SavedSite site;
   from.at("tensor").get_to(site.tensor);
-  from.at("rows").get_to(site.rows);
-  from.at("cols").get_to(site.cols);
+  site.rows = whole_number<std::int64_t>(from, "rows");
+  site.cols = whole_number<std::int64_t>(from, "cols");
   site.site = site_named(from.at("site"));
-  from.at("first").get_to(site.first);
-  from.at("num_elems").get_to(site.num_elems);
-  const auto bytes = from.at("bytes").get<std::uint64_t>();
+  site.first = whole_number<std::int64_t>(from, "first");
+  site.num_elems = whole_number<std::int64_t>(from, "num_elems");
+  const auto bytes = whole_number<std::uint64_t>(from, "bytes");
   const bool is_within = is_count(site.rows) && is_count(site.cols) && is_count(site.first) &&
                          is_count(site.num_elems) && bytes <= states.size();
   if (!is_within) throw std::invalid_argument("numbers out of range at " + site.tensor);
@@ -132,10 +133,12 @@ Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
     const json from = json::parse(text.begin(), text.end());
     RankCheckpoint checkpoint;
     from.at("plan").get_to(checkpoint.plan);
-    from.at("world").get_to(checkpoint.world);
-    from.at("rank").get_to(checkpoint.rank);
-    from.at("next_step").get_to(checkpoint.next_step);
-    for (const json& site : from.at("sites")) checkpoint.sites.push_back(read_site(site, states));
+    checkpoint.world = whole_number<std::uint32_t>(from, "world");
+    checkpoint.rank = whole_number<std::uint32_t>(from, "rank");
+    checkpoint.next_step = whole_number<std::uint64_t>(from, "next_step");
+    for (const json& site : from.at("sites").get_ref<const json::array_t&>()) {
+      checkpoint.sites.push_back(read_site(site, states));
+    }
     if (checkpoint.rank >= checkpoint.world) return corrupt("a rank that is not in its world");
     if (!states.empty()) return corrupt("bytes after its last states");
     return checkpoint;

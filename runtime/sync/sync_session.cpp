@@ -10,7 +10,7 @@
 #include "runtime/core/hash.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
-#include "runtime/plan/plan_text.h"
+#include "runtime/plan/plan_digest.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/agreement.h"
@@ -119,7 +119,7 @@ std::vector<CommonFact> SyncSession::Impl::common_facts() const {
                                            tensor.cols, codec)});
   }
   facts.push_back({"plan", fmt::format("{} in {} pieces, digest {:016x}", plan().name,
-                                       plan().pieces.size(), hash64(plan_to_json(plan())))});
+                                       plan().pieces.size(), plan_digest(plan()))});
   return facts;
 }
 

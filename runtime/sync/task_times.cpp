@@ -34,14 +34,26 @@ class Rows {
   std::vector<double> ends_;
 };
 
-json name_event(const char* what, std::uint32_t rank, std::size_t thread, const std::string& name) {
-  return {{"ph", "M"}, {"pid", rank}, {"tid", thread}, {"name", what}, {"args", {{"name", name}}}};
+// What is said of a process or thread of the trace: its name, its place among the others.
+json note_event(const char* what, std::uint32_t rank, std::size_t thread, json args) {
+  return {{"ph", "M"}, {"pid", rank}, {"tid", thread}, {"name", what}, {"args", std::move(args)}};
+}
+
+void add_process(std::uint32_t rank, json& events) {
+  events.push_back(note_event("process_name", rank, 0, {{"name", "rank " + std::to_string(rank)}}));
+  events.push_back(note_event("process_sort_index", rank, 0, {{"sort_index", rank}}));
+}
+
+// Without an index "network 10" comes before "network 2".
+void add_thread(std::uint32_t rank, std::size_t thread, const std::string& name, json& events) {
+  events.push_back(note_event("thread_name", rank, thread, {{"name", name}}));
+  events.push_back(note_event("thread_sort_index", rank, thread, {{"sort_index", thread}}));
 }
 
 void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
               json& events) {
-  events.push_back(name_event("process_name", rank, 0, "rank " + std::to_string(rank)));
-  events.push_back(name_event("thread_name", rank, 0, "compute"));
+  add_process(rank, events);
+  add_thread(rank, 0, "compute", events);
   const auto& tasks = plan.ranks[rank].tasks;
   std::vector<std::size_t> order(tasks.size());
   for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
@@ -64,8 +76,7 @@ void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, doub
                         {"sent_bytes", time.sent_bytes}}}});
   }
   for (std::size_t row = 0; row < network.size(); ++row) {
-    events.push_back(name_event("thread_name", rank, 1 + row,
-                                row == 0 ? "network" : "network " + std::to_string(row + 1)));
+    add_thread(rank, 1 + row, row == 0 ? "network" : "network " + std::to_string(row + 1), events);
   }
 }
 
@@ -93,7 +104,8 @@ std::string trace_json(const Plan& plan, const std::vector<TaskTimes>& by_rank) 
   for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank) {
     if (!by_rank[rank].tasks.empty()) add_rank(plan, rank, by_rank[rank], start, events);
   }
-  return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump();
+  return json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace cinch::rt

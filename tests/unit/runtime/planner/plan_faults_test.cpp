@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "runtime/plan/check_plan.h"
+#include "runtime/plan/plan_digest.h"
 #include "runtime/plan/plan_text.h"
 #include "tests/unit/runtime/planner/plan_request.h"
 
@@ -44,6 +46,20 @@ TEST_P(EachFault, IsFound) {
 
 const Fault kFaults[] = {
     {"PieceMissing", "ring", "not covered", [](Plan& plan) { plan.pieces[3].num_elems -= 1; }},
+    {"PieceOverlaps", "ring", "not covered",
+     [](Plan& plan) {
+       plan.groups[0].pieces.push_back(static_cast<std::uint32_t>(plan.pieces.size()));
+       plan.pieces.push_back({plan.pieces[0].tensor, 99, 1, 2, 64});
+     }},
+    {"ShapeOverflows", "ring", "too many elements",
+     [](Plan& plan) { plan.tensors[0].rows = plan.tensors[0].cols = std::int64_t{1} << 40; }},
+    {"ShapeNegative", "ring", "fewer than none",
+     [](Plan& plan) {
+       plan.tensors[0].rows = -plan.tensors[0].rows;
+       plan.tensors[0].cols = -plan.tensors[0].cols;
+     }},
+    {"PieceEndsBeyondAllNumbers", "ring", "not covered",
+     [](Plan& plan) { plan.pieces[3].num_elems = INT64_MAX; }},
     {"PieceTwice", "ring", "not in one group",
      [](Plan& plan) { plan.groups[1].pieces = plan.groups[0].pieces; }},
     {"OtherCodec", "ring", "another codec", [](Plan& plan) { plan.groups[0].codec = 0; }},
@@ -139,6 +155,55 @@ TEST(PlanText, RefusesWhatIsNoPlan) {
   std::string text = plan_to_json(plan_of(mixed_request("ring", 2)));
   text.replace(text.find("\"encode\""), 8, "\"encoda\"");
   EXPECT_FALSE(plan_from_json(text));
+}
+
+TEST(PlanText, CutsNoNumberOff) {
+  const std::string text = plan_to_json(plan_of(mixed_request("ring", 2)));
+  for (const char* number : {"-1", "1.5", "4294967296", "18446744073709551616", "\"1\"", "[1]"}) {
+    for (const char* key : {"\"peer\":", "\"num_elems\":", "\"capacity\":", "\"wire_bytes\":"}) {
+      std::string changed = text;
+      const auto at = changed.find(key) + std::string_view(key).size();
+      changed.replace(at, changed.find_first_of(",}", at) - at, number);
+      const auto read = plan_from_json(changed);
+      EXPECT_TRUE(!read || plan_to_json(*read) == changed) << key << number;
+    }
+  }
+  std::string changed = text;
+  changed.replace(changed.find("\"after\":[]"), 10, "\"after\":5");
+  EXPECT_FALSE(plan_from_json(changed));
+}
+
+TEST(PlanText, WritesNamesThatAreNoUtf8) {
+  Plan plan = plan_of(mixed_request("ring", 2));
+  plan.tensors[0].name = "\xff\xfe";
+  const auto read = plan_from_json(plan_to_json(plan));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->pieces, plan.pieces);
+}
+
+TEST(PlanDigest, ChangesWithEachNumber) {
+  PlanRequest request = mixed_request("ring", 2);
+  request.tensors = {{"large", 20000, 1, 0}, {"bias", 10, 1, kDense}};
+  const Plan plan = plan_of(request);
+  const auto whole = nlohmann::json::parse(plan_to_json(plan));
+  const auto numbers = whole.flatten();
+  int num_changed = 0;
+  for (const auto& [path, value] : numbers.items()) {
+    if (!value.is_number_unsigned() && !value.is_boolean()) continue;
+    auto changed = whole;
+    auto& place = changed[nlohmann::json::json_pointer(path)];
+    if (value.is_boolean()) {
+      place = !value.get<bool>();
+    } else {
+      place = value.get<std::uint64_t>() ^ 1U;
+    }
+    const auto read = plan_from_json(changed.dump());
+    if (!read) continue;  // the number of the format
+    ++num_changed;
+    EXPECT_NE(plan_digest(*read), plan_digest(plan)) << path;
+  }
+  EXPECT_GT(num_changed, 300);
+  EXPECT_EQ(plan_digest(plan), plan_digest(plan_of(request)));
 }
 
 }  // namespace
