@@ -157,6 +157,12 @@ Status check_exchange(const Exchange& exchange, const Transport& transport) {
   return check_parts(exchange, rank, world);
 }
 
+bool Transport::lend(std::span<std::uint8_t> /*device_memory*/) {
+  return false;
+}
+
+void Transport::take_back(std::span<std::uint8_t> /*device_memory*/) {}
+
 std::string awaited_text(const Transport& transport, Ticket ticket) {
   const std::vector<std::uint32_t> ranks = transport.awaited_ranks(ticket);
   if (ranks.empty()) return {};

@@ -86,6 +86,11 @@ class Transport {
   virtual bool sums_in_rank_order() const = 0;
   /// Does it take exchanges in a device's memory, and such that come after what is on a stream?
   virtual bool takes_device_memory() const { return false; }
+  /// Memory of a device that exchanges of many steps are going to lie in, so that the transport may
+  /// make it known to its network once. False: exchanges cannot lie there. It stays until
+  /// `take_back`, when no exchange is under way in it.
+  virtual bool lend(std::span<std::uint8_t> device_memory);
+  virtual void take_back(std::span<std::uint8_t> device_memory);
 
   /// Errors: InvalidArgument (parts outside their arrays, no such rank, a type that is not joined),
   /// Cancelled (another rank has given up or gone, and says why), Device (the library's error).

@@ -18,13 +18,14 @@ DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank,
       apart_(plan.pieces.size(), GpuArena::kNone) {}
 
 Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank,
-                                        const PieceList& apart,
+                                        const PieceList& apart, std::uint64_t gathered_bytes,
                                         std::shared_ptr<const GpuDevice> device, GpuStream stream) {
   DeviceMemory memory(plan, rank, std::move(device), stream);
   const auto f32_bytes = [&](std::uint32_t piece) {
     return static_cast<std::size_t>(plan.pieces[piece].num_elems * kF32Bytes);
   };
   memory.wire_ = memory.arena_.add(memory.own_->wire_bytes);
+  memory.gathering_ = memory.arena_.add(gathered_bytes);
   for (const std::uint32_t piece : summed_pieces(plan, rank)) {
     memory.sums_[piece] = memory.arena_.add(f32_bytes(piece));
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/gpu/device.h"
@@ -14,9 +15,18 @@ namespace cinch::rt {
 class DeviceMemory {
  public:
   /// `plan` outlives this; `apart`: pieces that need memory for a result beside what it is made
-  /// from. Errors: OutOfMemory, Device.
+  /// from; `gathered_bytes`: of gathering(). Errors: OutOfMemory, Device.
   static Result<DeviceMemory> make(const Plan& plan, std::uint32_t rank, const PieceList& apart,
+                                   std::uint64_t gathered_bytes,
                                    std::shared_ptr<const GpuDevice> device, GpuStream stream);
+
+  std::span<std::uint8_t> wire() const {
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
+        arena_.address(wire_));
+    return {bytes, own_->wire_bytes};
+  }
+  /// Where payloads lie before they are put together.
+  GpuAddress gathering() const { return arena_.address(gathering_); }
 
   GpuAddress slot(std::uint32_t slot) const {
     return arena_.address(wire_) + own_->slots[slot].offset;
@@ -45,7 +55,7 @@ class DeviceMemory {
   std::shared_ptr<const GpuDevice> device_;
   GpuStream stream_;
   GpuArena arena_;
-  GpuArena::Piece wire_ = GpuArena::kNone;
+  GpuArena::Piece wire_ = GpuArena::kNone, gathering_ = GpuArena::kNone;
   std::vector<GpuArena::Piece> sums_, apart_;  // by piece; kNone: none
   Copies values_, halves_;                     // an arena's pieces are the plan's
 };

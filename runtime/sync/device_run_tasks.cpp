@@ -1,7 +1,8 @@
-// The tasks that compute on a GPU, one function each. Messages are the host's memory: payloads are
-// copied there when they are encoded, and to the device before they are decoded.
+// The tasks that compute on a GPU, one function each. Messages that are the host's memory (see
+// device_wire.h) are copied there when they are encoded, and to the device before they are decoded.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/collective/rank_threads.h"
 #include "runtime/sync/device_tasks.h"
@@ -11,7 +12,13 @@ namespace cinch::rt {
 Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
   const std::lock_guard lock(turns());
   const GpuDevice::Scope scope(*device_);
-  return run_task(task, memory);
+  Status status = run_task(task, memory);
+  if (status && wire_->is_used()) status = wire_->mark_end(task);
+  return status;
+}
+
+Result<WirePlace> DeviceTasks::wire_of(const Task& exchange, PieceMemory& memory) {
+  return wire_->place_of(exchange, memory);
 }
 
 Result<PayloadLayout> DeviceTasks::layout_of(const Task& task, std::uint32_t piece) {
@@ -63,27 +70,84 @@ Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
     if (Status status = encode_group(task, i, memory); !status) return status;
   }
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    if (Status status = send_group(task, i, memory); !status) return status;
+    const Status status =
+        wire_->has(task.writes[i]) ? close_group(task, i, memory) : send_group(task, i, memory);
+    if (!status) return status;
   }
-  return wait();
+  return wait_for_copies(task.writes);
+}
+
+Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) const {
+  const auto is_on_host = [this](std::uint32_t slot) { return !wire_->has(slot); };
+  return std::ranges::any_of(slots, is_on_host) ? wait() : Ok{};
+}
+
+bool DeviceTasks::is_gathered(const Task& task, std::size_t index) const {
+  const Group& group = plan_.groups[task.groups[index]];
+  return wire_->has(task.writes[index]) && group.pieces.size() > 1 &&
+         !info_of(group.codec).wire.counts.empty();
+}
+
+GpuAddress DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
+  if (!is_gathered(task, index)) return memory_->slot(task.writes[index]);
+  GpuAddress room = memory_->gathering();
+  for (std::size_t i = 0; i < index; ++i) room += gathering_room(task.writes[i]);
+  return room;
+}
+
+Result<std::uint64_t> DeviceTasks::payload_bytes(const Unit& unit, std::size_t index) const {
+  if (!has_known_sizes(unit)) return plan_.pieces[unit.pieces[index]].bound_bytes;
+  const auto bytes = unit.session->payload_bound(index, step_);
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  return static_cast<std::uint64_t>(*bytes);
 }
 
 Status DeviceTasks::encode_group(const Task& task, std::size_t index, PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
   if (pieces.empty()) return Ok{};
+  Unit& unit = unit_of(pieces[0], task.site);
   inputs_.clear();
   payload_rooms_.clear();
-  std::uint64_t at = 0;
-  for (const std::uint32_t piece : pieces) {
-    const auto from = source(piece, task.from, memory);
+  GpuAddress at = encoding_room(task, index);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto from = source(pieces[i], task.from, memory);
     if (!from) return tl::unexpected<Error>(from.error());
     inputs_.push_back(*from);
-    const std::uint64_t bound = plan_.pieces[piece].bound_bytes;
-    payload_rooms_.push_back(
-        {memory_->slot(task.writes[index]) + at, static_cast<std::int64_t>(bound)});
-    at += round_up_to_arena(bound);
+    const auto bytes = payload_bytes(unit, i);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    payload_rooms_.push_back({at, static_cast<std::int64_t>(*bytes)});
+    at += round_up_to_arena(*bytes);
   }
-  return unit_of(pieces[0], task.site).session->encode(inputs_, payload_rooms_, step_, stream_);
+  return unit.session->encode(inputs_, payload_rooms_, step_, stream_);
+}
+
+// How long a message is that stays on the device; that is waited for where others must know it.
+Status DeviceTasks::close_group(const Task& task, std::size_t index, PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const std::uint32_t slot = task.writes[index];
+  if (pieces.empty()) {
+    memory.set_used_bytes(slot, 0);
+    return Ok{};
+  }
+  Unit& unit = unit_of(pieces[0], task.site);
+  const bool is_known = has_known_sizes(unit), moves = is_gathered(task, index);
+  const bool has_length = plan_.ranks[options_.rank].slots[slot].length != kNoSlot;
+  const bool waits = moves || (has_length && !is_known);
+  if (Status status = waits ? collect(unit) : check(unit, task); !status) return status;
+  if (!waits && !has_length) return Ok{};
+  GpuAddress from = encoding_room(task, index);
+  std::uint64_t used = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto room = payload_bytes(unit, i);
+    if (!room) return tl::unexpected<Error>(room.error());
+    const std::uint64_t begin = round_up_to_arena(used), bytes = waits ? sizes_[i] : *room;
+    Status status = moves ? copy(memory_->slot(slot) + begin, from, bytes) : Status(Ok{});
+    if (!status) return status;
+    from += round_up_to_arena(*room);
+    used = begin + bytes;
+  }
+  memory.set_used_bytes(slot, used);
+  return Ok{};
 }
 
 // Payloads of a message one behind the other, zeros between them, and how long it is.
@@ -92,16 +156,18 @@ Status DeviceTasks::send_group(const Task& task, std::size_t index, PieceMemory&
   const std::uint32_t slot = task.writes[index];
   const std::span<std::uint8_t> message = memory.bytes_of(slot);
   std::size_t used = 0;
-  GpuAddress room = memory_->slot(slot);
+  GpuAddress from = memory_->slot(slot);
   if (!pieces.empty()) {
     if (Status status = collect(unit_of(pieces[0], task.site)); !status) return status;
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto room = payload_bytes(unit_of(pieces[0], task.site), i);
+    if (!room) return tl::unexpected<Error>(room.error());
     const std::size_t begin = round_up_to_arena(used);
     std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
-    if (Status status = copy_out(message.subspan(begin, sizes_[i]), room); !status) return status;
+    if (Status status = copy_out(message.subspan(begin, sizes_[i]), from); !status) return status;
     used = begin + sizes_[i];
-    room += round_up_to_arena(plan_.pieces[pieces[i]].bound_bytes);
+    from += round_up_to_arena(*room);
   }
   memory.set_used_bytes(slot, used);
   return Ok{};
@@ -109,16 +175,21 @@ Status DeviceTasks::send_group(const Task& task, std::size_t index, PieceMemory&
 
 Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const bool stays = wire_->has(task.writes[i]);
     std::span<std::uint8_t> message = memory.bytes_of(task.writes[i]);
+    GpuAddress to = memory_->slot(task.writes[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
       const auto from = source(piece, task.from, memory);
       if (!from) return tl::unexpected<Error>(from.error());
       const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
-      if (Status status = copy_out(message.first(bytes), *from); !status) return status;
-      message = message.subspan(std::min(round_up_to_arena(bytes), message.size()));
+      const std::size_t next = round_up_to_arena(bytes);
+      const Status status = stays ? copy(to, *from, bytes) : copy_out(message.first(bytes), *from);
+      if (!status) return status;
+      message = message.subspan(std::min(next, message.size()));
+      to += next;
     }
   }
-  return wait();
+  return wait_for_copies(task.writes);
 }
 
 Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
@@ -127,23 +198,57 @@ Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
     if (plan_.groups[task.groups[i]].pieces.empty()) continue;
     if (Status status = decode_group(task, i, memory); !status) return status;
   }
-  return Ok{};
+  return wait_for_copies(task.reads);
+}
+
+Status DeviceTasks::copy_payloads_in(std::uint32_t slot, const PieceList& pieces,
+                                     std::uint64_t used, PieceMemory& memory) {
+  const auto message = memory.bytes_of(slot).first(used);
+  const bool stays = wire_->has(slot);
+  Status status = stays ? copy_out(message, memory_->slot(slot)) : Status(Ok{});
+  if (status && stays) status = wait();
+  payloads_.clear();
+  if (status) status = split_message(plan_, pieces, message, payloads_);
+  for (std::size_t i = 0; status && i < payloads_.size(); ++i) {
+    const auto at = static_cast<std::uint64_t>(payloads_[i].data() - message.data());
+    const GpuAddress room = memory_->slot(slot) + at;
+    payload_rooms_.push_back({room, static_cast<std::int64_t>(payloads_[i].size())});
+    if (!stays) status = copy_in(room, payloads_[i]);
+  }
+  return status;
+}
+
+// Of a message on the device, where its lengths do not say where they are, the host looks.
+Status DeviceTasks::find_payloads(const Task& task, std::size_t index, const Unit& unit,
+                                  PieceMemory& memory) {
+  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const std::uint32_t slot = task.reads[index];
+  payload_rooms_.clear();
+  const auto used = memory.used_bytes(slot);
+  if (!used) return tl::unexpected<Error>(used.error());
+  const bool is_alone = pieces.size() == 1;
+  if (!wire_->has(slot) || (!is_alone && !has_known_sizes(unit))) {
+    return copy_payloads_in(slot, pieces, *used, memory);
+  }
+  std::uint64_t begin = 0, end = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto bytes = is_alone ? Result<std::uint64_t>(*used) : payload_bytes(unit, i);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    begin = round_up_to_arena(end);
+    end = begin + *bytes;
+    payload_rooms_.push_back({memory_->slot(slot) + begin, static_cast<std::int64_t>(*bytes)});
+  }
+  if (end <= *used) return Ok{};
+  return fail(ErrorKind::CorruptPayload,
+              fmt::format("{}: its payload ends at {} of a message of {}",
+                          describe_piece(plan_, pieces.back()), end, *used));
 }
 
 Status DeviceTasks::decode_group(const Task& task, std::size_t index, PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
-  const auto used = memory.used_bytes(task.reads[index]);
-  if (!used) return tl::unexpected<Error>(used.error());
-  const auto message = memory.bytes_of(task.reads[index]).first(*used);
-  payloads_.clear();
-  if (Status status = split_message(plan_, pieces, message, payloads_); !status) return status;
-  const GpuAddress slot = memory_->slot(task.reads[index]);
-  payload_rooms_.clear();
-  for (const PayloadBytes payload : payloads_) {
-    const auto at = static_cast<std::uint64_t>(payload.data() - message.data());
-    payload_rooms_.push_back({slot + at, static_cast<std::int64_t>(payload.size())});
-    if (Status status = copy_in(slot + at, payload); !status) return status;
-  }
+  const ProgramInfo& info = info_of(codec_of(plan_, task));
+  Unit& unit = unit_of(pieces[0], decoding_site(info, task.site));
+  if (Status status = find_payloads(task, index, unit, memory); !status) return status;
   const bool adds = task.kind == TaskKind::DecodeAdd;
   outputs_.clear();
   for (const std::uint32_t piece : pieces) {
@@ -151,11 +256,9 @@ Status DeviceTasks::decode_group(const Task& task, std::size_t index, PieceMemor
     if (!to) return tl::unexpected<Error>(to.error());
     outputs_.push_back(*to);
   }
-  const ProgramInfo& info = info_of(codec_of(plan_, task));
-  Unit& unit = unit_of(pieces[0], decoding_site(info, task.site));
   Status status = adds ? unit.session->decode_add(payload_rooms_, outputs_, step_, stream_)
                        : unit.session->decode(payload_rooms_, outputs_, step_, stream_);
-  if (status) status = collect(unit);
+  if (status) status = check(unit, task);
   if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
   return status;
 }
@@ -165,6 +268,7 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   pairs_.clear();
   outputs_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
+    const bool stays = wire_->has(task.reads[i]);
     std::span<const std::uint8_t> message = memory.bytes_of(task.reads[i]);
     GpuAddress at = memory_->slot(task.reads[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
@@ -174,7 +278,10 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
       if (!to) return tl::unexpected<Error>(to.error());
       outputs_.push_back(*to);
       pairs_.push_back({*to, at, elems});
-      if (Status status = copy_in(adds ? at : *to, message.first(bytes)); !status) return status;
+      Status status = Ok{};
+      if (!stays) status = copy_in(adds ? at : *to, message.first(bytes));
+      if (stays && !adds) status = copy(*to, at, bytes);
+      if (!status) return status;
       const std::size_t next = round_up_to_arena(bytes);
       message = message.subspan(std::min(next, message.size()));
       at += next;
@@ -184,8 +291,7 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   if (status && !adds && task.to == Value::Update) {
     status = give_updates(pieces_of(plan_, task), outputs_, memory);
   }
-  // The message may be another one after this.
-  return status ? wait() : status;
+  return status ? wait_for_copies(task.reads) : status;
 }
 
 Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
@@ -230,7 +336,7 @@ Status DeviceTasks::finish_by_program(const Task& task, PieceMemory& memory) {
     }
     Unit& unit = unit_of(pieces[0], Site::Worker);
     Status status = unit.session->finish(inputs_, outputs_, step_, stream_);
-    if (status) status = collect(unit);
+    if (status) status = check(unit, task);
     if (status && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
     for (std::size_t i = 0; i < pieces.size() && status && task.to == Value::Sum; ++i) {
       const auto bytes = static_cast<std::size_t>(plan_.pieces[pieces[i]].num_elems * 4);

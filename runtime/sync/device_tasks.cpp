@@ -1,6 +1,8 @@
 // Opening, and what is done with states; the tasks themselves are in device_run_tasks.cpp.
 #include "runtime/sync/device_tasks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace cinch::rt {
@@ -37,6 +39,7 @@ DeviceTasks::~DeviceTasks() {
   const GpuDevice::Scope scope(*device_);
   // After a failed step something may still be under way in memory that goes now.
   (void)device_->driver().stream_synchronize(stream_);
+  wire_.reset();
   units_.clear();
   arrays_.reset();
   memory_.reset();
@@ -55,9 +58,11 @@ Status DeviceTasks::start() {
   auto arrays = GpuArrays::make(options_.device.plain, stream_);
   if (!arrays) return tl::unexpected<Error>(arrays.error());
   arrays_ = std::make_unique<GpuArrays>(std::move(*arrays));
-  auto memory = DeviceMemory::make(plan_, options_.rank, pieces_apart(), device_, stream_);
+  auto memory =
+      DeviceMemory::make(plan_, options_.rank, pieces_apart(), gathered_bytes(), device_, stream_);
   if (!memory) return tl::unexpected<Error>(memory.error());
   memory_ = std::make_unique<DeviceMemory>(std::move(*memory));
+  if (Status status = open_wire(); !status) return status;
   for (const auto& program : options_.device.programs) {
     sums_of_payloads_.add_codec(program->info());
   }
@@ -66,6 +71,37 @@ Status DeviceTasks::start() {
     if (Status status = open_unit(unit); !status) return status;
   }
   return wait();
+}
+
+// Room for the payloads of one task whose messages are put together when their lengths are known.
+std::uint64_t DeviceTasks::gathered_bytes() const {
+  std::uint64_t most = 0;
+  for (const Task& task : plan_.ranks[options_.rank].tasks) {
+    if (task.kind != TaskKind::Encode || is_dense(plan_, task)) continue;
+    if (info_of(codec_of(plan_, task)).wire.counts.empty()) continue;
+    std::uint64_t bytes = 0;
+    for (const std::uint32_t slot : task.writes) bytes += gathering_room(slot);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+Status DeviceTasks::open_wire() {
+  // What only one rank may use at a time is nothing that a transport uses by itself.
+  const bool may_be_lent = options_.device.turns == nullptr;
+  const std::span<std::uint8_t> bytes = may_be_lent ? memory_->wire() : std::span<std::uint8_t>();
+  auto wire = DeviceWire::open(plan_, device_, stream_, *options_.transport, bytes);
+  if (!wire) return tl::unexpected<Error>(wire.error());
+  wire_ = std::move(*wire);
+  if (!wire_->is_used()) return Ok{};
+  // What pads a message is sent, too: never what was in memory before.
+  const GpuDevice::Scope scope(*device_);
+  const GpuCode code = device_->driver().fill(memory_->slot(0), 0, bytes.size(), stream_);
+  if (Status status = device_->status(code, "clearing messages"); !status) return status;
+  // Memory that is made while exchanges are under way may wait for these.
+  if (options_.device.has_tensors || plan_.pieces.empty()) return Ok{};
+  const auto values = memory_->values(0);
+  return values ? Status(Ok{}) : tl::unexpected<Error>(values.error());
 }
 
 // Results that may not lie where they are made from: of a `sync`, and of a finish that stays a sum.
@@ -123,7 +159,8 @@ Status DeviceTasks::open_unit(Unit& unit) {
   return collect(unit);
 }
 
-Status DeviceTasks::collect(const Unit& unit) {
+Status DeviceTasks::collect(Unit& unit) {
+  unit.begun.clear();
   const auto outcomes = unit.session->collect(stream_);
   if (!outcomes) return tl::unexpected<Error>(outcomes.error());
   sizes_.clear();
@@ -136,6 +173,27 @@ Status DeviceTasks::collect(const Unit& unit) {
     return tl::unexpected<Error>(std::move(error));
   }
   return Ok{};
+}
+
+Status DeviceTasks::check(Unit& unit, const Task& task) {
+  if (!wire_->is_used()) return collect(unit);
+  if (std::ranges::find(unit.begun, &task) == unit.begun.end()) unit.begun.push_back(&task);
+  return Ok{};
+}
+
+// Which of several tasks it was the device does not say.
+Status DeviceTasks::collect_begun(Unit& unit) {
+  std::vector<std::string> names;
+  for (const Task* task : unit.begun) {
+    std::string name = describe_task(plan_, *task);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  Status status = collect(unit);
+  if (!status) {
+    Error& error = status.error();
+    error.message = fmt::format("{}: {}", fmt::join(names, " or "), error.message);
+  }
+  return status;
 }
 
 Status DeviceTasks::wait() const {
@@ -173,7 +231,12 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
 
 Status DeviceTasks::end_step() {
   const std::lock_guard lock(turns());
-  return wait();
+  Status status = wait();
+  for (auto& [key, unit] : units_) {
+    if (unit.begun.empty()) continue;
+    if (Status own = collect_begun(unit); status && !own) status = own;
+  }
+  return status;
 }
 
 // Where the device itself has failed nothing can be taken back: the step's error says so.

@@ -1,6 +1,6 @@
 // The tasks of one rank that compute, on a GPU: a session for each group of pieces and each site.
-// All work goes on one stream. What others see of a task, its payloads and the user's tensors, is
-// there when it has ended; what stays on the device is waited for by none.
+// All work goes on one stream. A task ends when it is on the stream; waited for is only what the
+// host must know or have: payloads that are sent from its memory, and lengths that are known late.
 #pragma once
 #include <map>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "runtime/gpu/arrays.h"
 #include "runtime/gpu/session.h"
 #include "runtime/sync/device_memory.h"
+#include "runtime/sync/device_wire.h"
 #include "runtime/sync/rank_tasks.h"
 #include "runtime/sync/sum_tasks.h"
 #include "runtime/sync/sync_device.h"
@@ -21,6 +22,7 @@ struct DeviceTaskOptions {
   SyncDevice device;
   std::uint32_t world = 1, rank = 0;
   std::uint64_t seed = 0;
+  Transport* transport = nullptr;
 };
 
 class DeviceTasks : public RankTasks {
@@ -34,6 +36,7 @@ class DeviceTasks : public RankTasks {
   Status set_parameter(std::uint32_t codec, std::string_view name, double value) override;
   Status begin_step(std::uint64_t step) override;
   Status run(const Task& task, PieceMemory& memory) override;
+  Result<WirePlace> wire_of(const Task& exchange, PieceMemory& memory) override;
   Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
   Status end_step() override;
   void take_back_step() override;
@@ -46,7 +49,8 @@ class DeviceTasks : public RankTasks {
     Site site = Site::Worker;
     PieceList pieces;
     std::unique_ptr<GpuSession> session;
-    bool is_kept = false;  // its states, at this step's begin
+    bool is_kept = false;            // its states, at this step's begin
+    std::vector<const Task*> begun;  // tasks with calls whose outcome nobody has asked for
   };
   class UnitStates;
 
@@ -54,6 +58,11 @@ class DeviceTasks : public RankTasks {
 
   // ---- device_tasks.cpp ----
   Status start();
+  Status open_wire();
+  std::uint64_t gathered_bytes() const;
+  std::uint64_t gathering_room(std::uint32_t slot) const {
+    return round_up_to_arena(plan_.ranks[options_.rank].slots[slot].capacity);
+  }
   void need_units(const Task& task);
   PieceList pieces_apart() const;
   Status open_unit(Unit& unit);
@@ -62,8 +71,13 @@ class DeviceTasks : public RankTasks {
   }
   Unit& unit_of(std::uint32_t piece, Site site) { return units_.at({piece, site}); }
   /// Waits for the stream. Errors: those of the unit's last calls, with their piece; Device.
-  Status collect(const Unit& unit);
+  Status collect(Unit& unit);
+  /// Asks how the unit's calls went: now where the host has the wire, else at the step's end.
+  Status check(Unit& unit, const Task& task);
+  Status collect_begun(Unit& unit);
   Status wait() const;
+  /// Of messages that are the host's memory: they may be other ones after this.
+  Status wait_for_copies(std::span<const std::uint32_t> slots) const;
   std::mutex& turns() {
     return options_.device.turns == nullptr ? own_turns_ : *options_.device.turns;
   }
@@ -74,9 +88,20 @@ class DeviceTasks : public RankTasks {
   Status encode(const Task& task, PieceMemory& memory);
   Status encode_group(const Task& task, std::size_t index, PieceMemory& memory);
   Status send_group(const Task& task, std::size_t index, PieceMemory& memory);
+  Status close_group(const Task& task, std::size_t index, PieceMemory& memory);
+  /// From where they were encoded to the slot; false: they were encoded there.
+  bool is_gathered(const Task& task, std::size_t index) const;
+  GpuAddress encoding_room(const Task& task, std::size_t index) const;
+  /// Most bytes that the payload can have; where a program has no counts, those that it has.
+  Result<std::uint64_t> payload_bytes(const Unit& unit, std::size_t index) const;
+  bool has_known_sizes(const Unit& unit) const { return info_of(unit.codec).wire.counts.empty(); }
   Status encode_dense(const Task& task, PieceMemory& memory);
   Status decode(const Task& task, PieceMemory& memory);
   Status decode_group(const Task& task, std::size_t index, PieceMemory& memory);
+  /// Sets payload_rooms_ to a message's payloads on the device.
+  Status find_payloads(const Task& task, std::size_t index, const Unit& unit, PieceMemory& memory);
+  Status copy_payloads_in(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
+                          PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
   Status add_gradient(const Task& task, PieceMemory& memory);
   /// Payloads are added up where messages are: on the host.
@@ -92,7 +117,7 @@ class DeviceTasks : public RankTasks {
   /// Where f32 of a value is to be written.
   Result<GpuAddress> target(std::uint32_t piece, Value which, PieceMemory& memory);
   Result<GpuAddress> source(std::uint32_t piece, Value which, PieceMemory& memory);
-  /// From `from` (f32, by piece) to the user's tensors; waits where these are the host's.
+  /// From `from` (f32, by piece) to the user's tensors, which have them when the step ends.
   Status give_updates(const PieceList& pieces, std::span<const GpuAddress> from,
                       PieceMemory& memory);
   Status narrow_updates(const PieceList& pieces, std::span<const GpuAddress> from, DType dtype,
@@ -114,6 +139,7 @@ class DeviceTasks : public RankTasks {
   std::map<std::pair<std::uint32_t, Site>, Unit> units_;  // by first piece
   std::unique_ptr<GpuArrays> arrays_;
   std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<DeviceWire> wire_;
   SumTasks sums_of_payloads_;
   std::uint64_t step_ = 0;
   std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step

@@ -93,7 +93,8 @@ Result<GpuAddress> DeviceTasks::source(std::uint32_t piece, Value which, PieceMe
   const TensorView view = memory.update(piece);
   // Of an update that was narrowed, what it has become.
   if (!found || which == Value::Sum || view.dtype == kF32 || view.num_elems == 0) return found;
-  const Status status = copy_gradient(piece, {view.data, view.dtype, view.num_elems});
+  Status status = options_.device.has_tensors ? Status(Ok{}) : wait();
+  if (status) status = copy_gradient(piece, {view.data, view.dtype, view.num_elems});
   if (!status) return tl::unexpected<Error>(status.error());
   return memory_->values(piece);
 }
@@ -107,7 +108,7 @@ Status DeviceTasks::give_updates(const PieceList& pieces, std::span<const GpuAdd
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (Status status = give_update(pieces[i], from[i], memory); !status) return status;
   }
-  return options_.device.has_tensors ? Status(Ok{}) : wait();
+  return options_.device.has_tensors || wire_->is_used() ? Status(Ok{}) : wait();
 }
 
 Status DeviceTasks::narrow_updates(const PieceList& pieces, std::span<const GpuAddress> from,

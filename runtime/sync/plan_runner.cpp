@@ -14,6 +14,20 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// The part of the wire that has all ranges, which become ranges of it: what is staged somewhere is
+// no more than that.
+std::span<std::uint8_t> narrow(std::span<std::uint8_t> wire, std::vector<ByteRange>& ranges) {
+  std::uint64_t begin = wire.size(), end = 0;
+  for (const ByteRange& range : ranges) {
+    if (range.size == 0) continue;
+    begin = std::min(begin, range.offset);
+    end = std::max(end, range.offset + range.size);
+  }
+  begin = std::min(begin, end);
+  for (ByteRange& range : ranges) range.offset = range.size == 0 ? 0 : range.offset - begin;
+  return wire.subspan(begin, end - begin);
+}
+
 }  // namespace
 
 PlanRunner::PlanRunner(const RunnerParts& parts)
@@ -116,7 +130,10 @@ bool PlanRunner::is_next_ready() const {
 Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
   const Task& of = task(index);
   Exchange exchange{of.exchange, of.peer, of.reduction, of.dtype};
-  const auto wire = parts_.memory.wire();
+  const auto wire = parts_.compute.wire_of(of, parts_.memory);
+  if (!wire) return tl::unexpected<Error>(wire.error());
+  exchange.place = wire->place;
+  exchange.after = wire->after;
   const auto range = [&](std::uint32_t slot) -> Result<ByteRange> {
     std::uint64_t bytes = own_.slots[slot].capacity;
     if (of.is_sized) {
@@ -136,19 +153,10 @@ Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
     if (!found) return tl::unexpected<Error>(found.error());
     received_[index][i] = *found;
   }
-  const auto part = [&](const ByteRange& of_wire) {
-    return wire.subspan(of_wire.offset, of_wire.size);
-  };
-  const bool is_sent_in_parts =
-      of.exchange == ExchangeKind::AllToAll || of.exchange == ExchangeKind::ReduceScatter;
-  const bool comes_in_parts =
-      of.exchange == ExchangeKind::AllToAll || of.exchange == ExchangeKind::AllGather;
+  exchange.input = narrow(wire->bytes, sent_[index]);
+  exchange.output = narrow(wire->bytes, received_[index]);
   exchange.sent = sent_[index];
   exchange.received = received_[index];
-  if (!sent_[index].empty()) exchange.input = wire;
-  if (!received_[index].empty()) exchange.output = wire;
-  if (!is_sent_in_parts && !sent_[index].empty()) exchange.input = part(sent_[index][0]);
-  if (!comes_in_parts && !received_[index].empty()) exchange.output = part(received_[index][0]);
   return exchange;
 }
 

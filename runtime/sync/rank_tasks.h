@@ -1,14 +1,24 @@
 // The tasks of one rank that compute, wherever it does: on CPUs (compute_tasks.h) or on a GPU
 // (device_tasks.h).
 #pragma once
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/site_states.h"
 
 namespace cinch::rt {
+
+/// Where an exchange finds the wire, and the stream whose work it comes after.
+struct WirePlace {
+  std::span<std::uint8_t> bytes;
+  MemoryPlace place = MemoryPlace::Host;
+  void* after = nullptr;
+};
 
 class RankTasks {
  public:
@@ -25,9 +35,14 @@ class RankTasks {
   virtual Status begin_step(std::uint64_t step) = 0;
   /// Runs a task that is no exchange. Errors: those of the sessions, CorruptPayload.
   virtual Status run(const Task& task, PieceMemory& memory) = 0;
+  /// For an exchange whose turn has come; tasks may run at the same time. Errors: Device.
+  virtual Result<WirePlace> wire_of(const Task& /*exchange*/, PieceMemory& memory) {
+    return WirePlace{memory.wire()};
+  }
   /// The protocol of a program with a `sync`. Errors: those of Session::sync.
   virtual Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) = 0;
-  /// After the last task: all that was begun has been done. Errors: Device.
+  /// After the last task, or one that failed: all that was begun has been done. Errors: Device,
+  /// those of tasks that were only begun by then, named.
   virtual Status end_step() = 0;
   /// All states become what they were before the step.
   virtual void take_back_step() = 0;

@@ -138,10 +138,11 @@ void SyncSession::Impl::find_images() {
 
 Status SyncSession::Impl::open_compute() {
   const std::uint32_t world = transport.world(), rank = transport.rank();
-  auto tasks = options.device
-                   ? DeviceTasks::open(plan(), {*options.device, world, rank, options.seed})
-                   : ComputeTasks::open(plan(), {options.programs, options.threads, world, rank,
-                                                 options.seed, &cancelled});
+  auto tasks =
+      options.device
+          ? DeviceTasks::open(plan(), {*options.device, world, rank, options.seed, &transport})
+          : ComputeTasks::open(
+                plan(), {options.programs, options.threads, world, rank, options.seed, &cancelled});
   if (!tasks) return tl::unexpected<Error>(tasks.error());
   compute = std::move(*tasks);
   return Ok{};
@@ -251,7 +252,9 @@ Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
   if (Status status = compute->begin_step(step); !status) return status;
   memory->bind(gradients, updates);
   Status status = runner->run();
-  if (status) status = compute->end_step();
+  // What failed here goes before what others tell of it.
+  const bool tells = status || status.error().kind == ErrorKind::Cancelled;
+  if (Status ended = compute->end_step(); tells && !ended) status = ended;
   if (status) status = agree_on_end(step);
   if (!status) compute->take_back_step();
   return status;

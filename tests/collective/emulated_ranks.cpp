@@ -24,21 +24,30 @@ const rt::ProgramImage& emulated_image(const std::string& expression) {
   return made.emplace(expression, std::move(*image)).first->second;
 }
 
-}  // namespace
-
-EmulatedRanks::EmulatedRanks(const emulator::GpuOptions& options)
-    : gpu_(*rt::GpuDevice::open(emulator::start_driver(options))) {}
-
-std::shared_ptr<const rt::GpuProgram> EmulatedRanks::load(const std::string& expression) {
-  auto program = rt::GpuProgram::load(gpu_, emulated_image(expression));
+std::shared_ptr<const rt::GpuProgram> load_on(const std::shared_ptr<const rt::GpuDevice>& device,
+                                              const std::string& expression) {
+  auto program = rt::GpuProgram::load(device, emulated_image(expression));
   EXPECT_TRUE(program) << expression << ": " << program.error().message;
   return *program;
 }
 
-rt::SyncDevice EmulatedRanks::device(const std::vector<std::string>& expressions) {
+}  // namespace
+
+rt::SyncDevice sync_device_on(const std::shared_ptr<const rt::GpuDevice>& device,
+                              const std::vector<std::string>& expressions) {
   rt::SyncDevice made;
-  for (const std::string& expression : expressions) made.programs.push_back(load(expression));
-  if (expressions.empty()) made.plain = load("signsgd");
+  for (const std::string& expression : expressions) {
+    made.programs.push_back(load_on(device, expression));
+  }
+  if (expressions.empty()) made.plain = load_on(device, "signsgd");
+  return made;
+}
+
+EmulatedRanks::EmulatedRanks(const emulator::GpuOptions& options)
+    : gpu_(*rt::GpuDevice::open(emulator::start_driver(options))) {}
+
+rt::SyncDevice EmulatedRanks::device(const std::vector<std::string>& expressions) {
+  rt::SyncDevice made = sync_device_on(gpu_, expressions);
   made.turns = &turns_;
   return made;
 }

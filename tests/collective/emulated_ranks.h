@@ -11,6 +11,10 @@
 
 namespace cinch::testing {
 
+/// With the program of each expression (as of compiled_library), in order.
+rt::SyncDevice sync_device_on(const std::shared_ptr<const rt::GpuDevice>& device,
+                              const std::vector<std::string>& expressions);
+
 /// Starts the process's emulated device anew: what an earlier one had is gone.
 class EmulatedRanks {
  public:
@@ -22,7 +26,6 @@ class EmulatedRanks {
   std::mutex& turns() { return turns_; }
 
  private:
-  std::shared_ptr<const rt::GpuProgram> load(const std::string& expression);
   std::mutex turns_;
   std::shared_ptr<rt::GpuDevice> gpu_;
 };

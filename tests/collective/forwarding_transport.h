@@ -16,6 +16,8 @@ class ForwardingTransport : public rt::Transport {
   std::uint32_t world() const override { return inner_.world(); }
   bool sums_in_rank_order() const override { return inner_.sums_in_rank_order(); }
   bool takes_device_memory() const override { return inner_.takes_device_memory(); }
+  bool lend(std::span<std::uint8_t> memory) override { return inner_.lend(memory); }
+  void take_back(std::span<std::uint8_t> memory) override { inner_.take_back(memory); }
   std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
   void pause(std::chrono::microseconds most) override { inner_.pause(most); }
   bool wake() override { return inner_.wake(); }

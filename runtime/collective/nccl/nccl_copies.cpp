@@ -17,32 +17,62 @@ std::uint64_t padded(std::uint64_t size_bytes) {
 
 }  // namespace
 
-Status NcclTransport::register_block(NcclRoom::Block& block, NcclLane& lane) const {
+Status NcclTransport::make_known(NcclKnown& known, NcclLane& lane) const {
   const auto is_of_lane = [&lane](const auto& handle) { return handle.first == &lane; };
   if (calls_.register_memory == nullptr || calls_.deregister_memory == nullptr ||
-      std::ranges::any_of(block.handles, is_of_lane)) {
+      std::ranges::any_of(known.handles, is_of_lane)) {
     return Ok{};
   }
   void* handle = nullptr;
   auto* const memory = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
-      block.memory.address());
-  const NcclCode code =
-      calls_.register_memory(lane.comm(), memory, block.memory.size_bytes(), &handle);
-  block.handles.emplace_back(&lane, handle);
+      known.address);
+  const NcclCode code = calls_.register_memory(lane.comm(), memory, known.size_bytes, &handle);
+  known.handles.emplace_back(&lane, handle);
   return lane.status(code, "registering memory");
 }
 
-void NcclTransport::deregister_all() {
-  for (NcclPending& pending : pending_) {
-    for (NcclRoom::Block& block : pending.room.blocks) {
-      for (const auto& [lane, handle] : block.handles) {
-        if (handle != nullptr && lane->comm() != nullptr) {
-          calls_.deregister_memory(lane->comm(), handle);
-        }
-      }
-      block.handles.clear();
+Status NcclTransport::make_lent_known(const NcclPending& pending) {
+  for (NcclKnown& known : lent_) {
+    const auto has = [&known](GpuAddress address) {
+      return address >= known.address && address - known.address < known.size_bytes;
+    };
+    if (!has(pending.input) && !has(pending.output)) continue;
+    if (Status status = make_known(known, *pending.lane); !status) return status;
+  }
+  return Ok{};
+}
+
+void NcclTransport::deregister(NcclKnown& known) const {
+  for (const auto& [lane, handle] : known.handles) {
+    if (handle != nullptr && lane->comm() != nullptr) {
+      calls_.deregister_memory(lane->comm(), handle);
     }
   }
+  known.handles.clear();
+}
+
+void NcclTransport::deregister_all() {
+  for (NcclKnown& known : lent_) deregister(known);
+  for (NcclPending& pending : pending_) {
+    for (NcclRoom::Block& block : pending.room.blocks) deregister(block.known);
+  }
+}
+
+bool NcclTransport::lend(std::span<std::uint8_t> device_memory) {
+  const auto address = reinterpret_cast<GpuAddress>(device_memory.data());
+  if (device_memory.empty() || !device_->check_memory(address)) return false;
+  lent_.push_back({address, device_memory.size(), {}});
+  return true;
+}
+
+void NcclTransport::take_back(std::span<std::uint8_t> device_memory) {
+  const auto address = reinterpret_cast<GpuAddress>(device_memory.data());
+  const auto found = std::ranges::find(lent_, address, &NcclKnown::address);
+  if (found == lent_.end()) return;
+  const GpuDevice::Scope scope(*device_);
+  // A communicator that is not ours may have been left with work under way: it keeps its handles.
+  if (!all_.is_lent() || !is_under_way(&all_)) deregister(*found);
+  lent_.erase(found);
 }
 
 Result<GpuAddress> NcclTransport::room_of(NcclPending& pending, std::uint64_t size_bytes) {
@@ -51,9 +81,10 @@ Result<GpuAddress> NcclTransport::room_of(NcclPending& pending, std::uint64_t si
   if (blocks.empty() || blocks.back().memory.size_bytes() < size_bytes) {
     auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastRoom)));
     if (!memory) return tl::unexpected<Error>(memory.error());
-    blocks.push_back({std::move(*memory), {}});
+    const NcclKnown known{memory->address(), memory->size_bytes(), {}};
+    blocks.push_back({std::move(*memory), known});
   }
-  if (Status status = register_block(blocks.back(), *pending.lane); !status) {
+  if (Status status = make_known(blocks.back().known, *pending.lane); !status) {
     return tl::unexpected<Error>(status.error());
   }
   return blocks.back().memory.address();
@@ -74,7 +105,7 @@ Status NcclTransport::make_room(NcclPending& pending) {
   }
   pending.input = reinterpret_cast<GpuAddress>(exchange.input.data());
   pending.output = reinterpret_cast<GpuAddress>(exchange.output.data());
-  return Ok{};
+  return make_lent_known(pending);
 }
 
 Status NcclTransport::to_device(GpuAddress to, std::span<const std::uint8_t> from) {

@@ -16,12 +16,19 @@
 
 namespace cinch::rt {
 
+/// Memory of the device that NCCL may know: with each communicator it is registered once.
+struct NcclKnown {
+  GpuAddress address = 0;
+  std::size_t size_bytes = 0;
+  std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
+};
+
 /// Memory of the device for what is staged or joined; only grows. What it had before stays to the
 /// end, since giving memory back waits for the device, and with it for other ranks.
 struct NcclRoom {
   struct Block {
     GpuMemory memory;
-    std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
+    NcclKnown known;
   };
   std::vector<Block> blocks;
 };
@@ -65,6 +72,8 @@ class NcclTransport : public Transport {
   std::uint32_t world() const override { return world_; }
   bool sums_in_rank_order() const override { return options_.is_exact; }
   bool takes_device_memory() const override { return true; }
+  bool lend(std::span<std::uint8_t> device_memory) override;
+  void take_back(std::span<std::uint8_t> device_memory) override;
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
 
   /// What must be done before the first exchange: the lane of all, and ids for those of messages.
@@ -135,7 +144,10 @@ class NcclTransport : public Transport {
   // nccl_copies.cpp: memory, and what moves between host and device.
   Status make_room(NcclPending& pending);
   Result<GpuAddress> room_of(NcclPending& pending, std::uint64_t size_bytes);
-  Status register_block(NcclRoom::Block& block, NcclLane& lane) const;
+  Status make_known(NcclKnown& known, NcclLane& lane) const;
+  /// What is lent and has the memory of an exchange.
+  Status make_lent_known(const NcclPending& pending);
+  void deregister(NcclKnown& known) const;
   void deregister_all();
   Status copy_in(NcclPending& pending);
   Status copy_out(NcclPending& pending);
@@ -158,6 +170,7 @@ class NcclTransport : public Transport {
   std::deque<NcclPending> pending_;  // by ticket; before the lanes, which use their memory
   NcclLane all_{calls_, device_};
   std::map<std::pair<std::uint32_t, std::uint32_t>, NcclLane> ways_;  // by sender and receiver
+  std::vector<NcclKnown> lent_;
   std::vector<NcclUniqueId> ids_;  // of ways: by sender, then receiver
   std::uint64_t num_sent_bytes_ = 0;
   std::uint32_t num_idle_ = 0;

@@ -32,6 +32,10 @@ const NcclDouble& NcclDouble::open(const std::string& name) {
   find_in(library, made.sleep, "nccl_double_sleep");
   find_in(library, made.leave_together, "nccl_double_leave_together");
   find_in(library, made.num_registrations, "nccl_double_registrations");
+  find_in(library, made.adopt, "nccl_double_adopt");
+  find_in(library, made.forget, "nccl_double_forget");
+  find_in(library, made.on_write, "nccl_double_on_write");
+  find_in(library, made.enqueue, "nccl_double_enqueue");
   find_in(library, made.wrong_uses_, "nccl_double_wrong_uses");
   made.driver = driver();
   return made;

@@ -23,6 +23,10 @@ class NcclDouble {
   NcclDoubleSleepFn* sleep = nullptr;
   NcclDoubleLeaveTogetherFn* leave_together = nullptr;
   NcclDoubleCountFn* num_registrations = nullptr;
+  NcclDoubleAdoptFn* adopt = nullptr;
+  NcclDoubleForgetFn* forget = nullptr;
+  NcclDoubleOnWriteFn* on_write = nullptr;
+  NcclDoubleEnqueueFn* enqueue = nullptr;
 
   /// What was used wrongly since the last time.
   std::string wrong_uses() const;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "runtime/gpu/driver.h"
 
@@ -29,6 +30,13 @@ using NcclDoubleSleepFn = void(cinch::rt::GpuStream stream, int milliseconds);
 using NcclDoubleLeaveTogetherFn = void(bool waits);
 /// Registrations since the library was opened.
 using NcclDoubleCountFn = std::uint64_t();
+// For a driver whose devices compute, and that has streams, events and contexts of the double: its
+// memory, on the device whose context is current, becomes memory of the double, which calls back
+// when it has written there; and work of its own goes on streams.
+using NcclDoubleAdoptFn = void(cinch::rt::GpuAddress memory, std::size_t size_bytes);
+using NcclDoubleForgetFn = void(cinch::rt::GpuAddress memory);
+using NcclDoubleOnWriteFn = void(void (*note)(void* memory, std::size_t size_bytes));
+using NcclDoubleEnqueueFn = void(cinch::rt::GpuStream stream, const std::function<void()>& work);
 }
 
 // nccl_double_driver: a driver with kDoubleDevices devices, whose streams are threads. Its

@@ -37,7 +37,8 @@ constexpr GpuAddress kTag = GpuAddress{1} << 62;
 struct Allocation {
   std::size_t size_bytes = 0;
   int device = 0;
-  std::unique_ptr<std::uint8_t[]> bytes;
+  std::unique_ptr<std::uint8_t[]> bytes;  // null: of another one's memory
+  std::uint8_t* at = nullptr;
 };
 
 struct State {
@@ -135,8 +136,9 @@ GpuCode context_synchronize() {
 GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
   if (current_device() < 0) return kNoContext;
   Allocation made{size_bytes, current_device(), std::make_unique<std::uint8_t[]>(size_bytes)};
-  std::memset(made.bytes.get(), 0xcd, size_bytes);
-  *address = reinterpret_cast<GpuAddress>(made.bytes.get()) | kTag;
+  made.at = made.bytes.get();
+  std::memset(made.at, 0xcd, size_bytes);
+  *address = reinterpret_cast<GpuAddress>(made.at) | kTag;
   const std::lock_guard lock(state().mutex);
   state().memory[*address] = std::move(made);
   return kGpuSuccess;
@@ -390,7 +392,18 @@ std::uint8_t* memory_at(const void* address, std::size_t size_bytes, int device)
   if (in.device != device || offset > in.size_bytes || size_bytes > in.size_bytes - offset) {
     return nullptr;
   }
-  return in.bytes.get() + offset;
+  return in.at + offset;
+}
+
+void adopt(GpuAddress memory, std::size_t size_bytes) {
+  auto* const at = reinterpret_cast<std::uint8_t*>(memory);  // NOLINT(performance-no-int-to-ptr)
+  const std::lock_guard lock(state().mutex);
+  state().memory[memory] = {size_bytes, current_device(), nullptr, at};
+}
+
+void forget(GpuAddress memory) {
+  const std::lock_guard lock(state().mutex);
+  state().memory.erase(memory);
 }
 
 }  // namespace cinch::nccl_double
@@ -407,5 +420,19 @@ __attribute__((visibility("default"))) void nccl_double_sleep(cinch::rt::GpuStre
   cinch::nccl_double::enqueue(cinch::nccl_double::find_stream(stream), [milliseconds] {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   });
+}
+
+__attribute__((visibility("default"))) void nccl_double_adopt(cinch::rt::GpuAddress memory,
+                                                              std::size_t size_bytes) {
+  cinch::nccl_double::adopt(memory, size_bytes);
+}
+
+__attribute__((visibility("default"))) void nccl_double_forget(cinch::rt::GpuAddress memory) {
+  cinch::nccl_double::forget(memory);
+}
+
+__attribute__((visibility("default"))) void nccl_double_enqueue(cinch::rt::GpuStream stream,
+                                                                const std::function<void()>& work) {
+  cinch::nccl_double::enqueue(cinch::nccl_double::find_stream(stream), work);
 }
 }

@@ -36,4 +36,8 @@ int current_device();
 /// Where the bytes really are; null: not in one allocation of the device.
 std::uint8_t* memory_at(const void* address, std::size_t size_bytes, int device);
 
+/// Memory that another one has made, on the current device.
+void adopt(rt::GpuAddress memory, std::size_t size_bytes);
+void forget(rt::GpuAddress memory);
+
 }  // namespace cinch::nccl_double

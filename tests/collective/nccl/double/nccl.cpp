@@ -502,6 +502,10 @@ void nccl_double_leave_together(bool waits) {
   state().leaves_together = waits;
 }
 
+void nccl_double_on_write(void (*note)(void*, std::size_t)) {
+  cinch::nccl_double::World::on_write(note);
+}
+
 std::uint64_t nccl_double_registrations() {
   const std::lock_guard lock(state().mutex);
   return state().num_registrations;

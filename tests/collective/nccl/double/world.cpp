@@ -2,6 +2,7 @@
 #include "tests/collective/nccl/double/world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -14,6 +15,8 @@ namespace {
 
 using rt::NcclOperation;
 using rt::NcclType;
+
+std::atomic<void (*)(void*, std::size_t)> g_note = nullptr;
 
 template <typename T>
 T joined(NcclOperation operation, T a, T b) {
@@ -194,6 +197,23 @@ void World::perform(const Meeting& meeting) {
   }
 }
 
+void World::on_write(void (*note)(void*, std::size_t)) {
+  g_note = note;
+}
+
+void World::note_writes(const Meeting& meeting) {
+  void (*const note)(void*, std::size_t) = g_note;
+  if (note == nullptr) return;
+  for (std::size_t rank = 0; rank < meeting.calls.size(); ++rank) {
+    const Call& call = *meeting.calls[rank];
+    const bool is_other_root =
+        call.kind == Call::Kind::Reduce && call.peer != static_cast<int>(rank);
+    if (call.kind == Call::Kind::Send || is_other_root) continue;
+    const std::size_t parts = call.kind == Call::Kind::AllGather ? meeting.calls.size() : 1;
+    note(call.output, parts * call.count * type_bytes(call.type));
+  }
+}
+
 std::shared_ptr<World::Meeting> World::come(int rank, const Call& call) {
   const Key key = key_of(rank, call);
   std::shared_ptr<Meeting>& meeting = meetings_[key];
@@ -210,7 +230,10 @@ std::shared_ptr<World::Meeting> World::come(int rank, const Call& call) {
   // Who has given up has left a gap.
   const bool is_whole = std::ranges::find(held->calls, nullptr) == held->calls.end();
   held->is_done = is_whole && do_match(*held);
-  if (held->is_done) perform(*held);
+  if (held->is_done) {
+    perform(*held);
+    note_writes(*held);
+  }
   if (held->is_done) meetings_.erase(key);
   moved_.notify_all();
   return held;

@@ -58,6 +58,9 @@ class World {
   /// Sets the flag; calls of the rank that have not ended never do.
   void give_up(bool& has_given_up);
 
+  /// Of all worlds: called with what has been written. Null: nothing is.
+  static void on_write(void (*note)(void*, std::size_t));
+
   /// The rank's communicator goes. Waits for those of all that have joined, if it is to.
   void leave(int rank, bool waits);
 
@@ -72,6 +75,7 @@ class World {
   std::shared_ptr<Meeting> come(int rank, const Call& call);
   static bool do_match(const Meeting& meeting);
   static void perform(const Meeting& meeting);
+  static void note_writes(const Meeting& meeting);
 
   mutable std::mutex mutex_;
   mutable std::condition_variable moved_;

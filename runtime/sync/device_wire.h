@@ -1,0 +1,60 @@
+// The part of a rank's wire that stays on its device: exchanges have it there, behind those tasks
+// that have only been put on the stream by then. What is added up on the host (Spread, Join), and
+// lengths, lie there; without a transport that takes the device's memory all of it does.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/collective/transport.h"
+#include "runtime/gpu/device.h"
+#include "runtime/plan/plan.h"
+#include "runtime/sync/rank_tasks.h"
+
+namespace cinch::rt {
+
+class DeviceWire {
+ public:
+  /// `plan` and `transport` outlive this, which goes before the memory. Errors: OutOfMemory,
+  /// Device.
+  static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan,
+                                                  std::shared_ptr<const GpuDevice> device,
+                                                  GpuStream stream, Transport& transport,
+                                                  std::span<std::uint8_t> wire);
+  ~DeviceWire();
+  DeviceWire(const DeviceWire&) = delete;
+  DeviceWire& operator=(const DeviceWire&) = delete;
+
+  /// Is there any such part?
+  bool is_used() const { return is_used_; }
+  bool has(std::uint32_t slot) const { return is_used_ && !is_on_host_[slot]; }
+
+  /// Behind the task's work on the stream.
+  Status mark_end(const Task& task);
+  /// For an exchange whose earlier tasks have all been marked.
+  Result<WirePlace> place_of(const Task& exchange, PieceMemory& memory);
+
+ private:
+  DeviceWire(const Plan& plan, std::shared_ptr<const GpuDevice> device, GpuStream stream,
+             Transport& transport, std::span<std::uint8_t> wire);
+  Status make_events();
+  bool has_slots_of(const Task& exchange) const;
+  std::size_t index_of(const Task& task) const {
+    return static_cast<std::size_t>(&task - own_.tasks.data());
+  }
+
+  const RankPlan& own_;
+  std::shared_ptr<const GpuDevice> device_;
+  GpuStream stream_;
+  Transport& transport_;
+  std::span<std::uint8_t> wire_;
+  bool is_used_ = false;
+  std::vector<bool> is_on_host_;  // by slot
+  std::vector<GpuEvent> ends_;    // by task: reached when it has been done; null: none waits for it
+  // Has nothing but what exchanges wait for, so that none waits for what was put on the rank's
+  // stream a little later.
+  GpuStream order_ = nullptr;
+};
+
+}  // namespace cinch::rt
