@@ -95,16 +95,26 @@ typedef struct cinch_sync_options {
   uint32_t threads;    /* of this rank; 0: all of the machine */
   uint32_t timeout_ms; /* so long nothing may move before a call fails; 0: 30000 */
   /* Of auto: gradients to measure with, one for each tensor, in the order of the tensors; NULL:
-   * numbers as if drawn from a normal distribution. Read while the call lasts. */
+   * numbers as if drawn from a normal distribution. In memory of the CPU; read while the call
+   * lasts. */
   const cinch_tensor* samples;
+
+  /* Where this rank computes: with CINCH_CUDA on GPU `device_number`, by programs for it, and
+   * tensors are in its memory. Ranks need not be alike in this. */
+  cinch_device device;
+  int32_t device_number;
+  void* stream; /* CUstream: tensors are ready in its order; NULL: they are ready */
+  /* Any program for that GPU, where no tensor has one; else NULL. */
+  const cinch_program* plain;
 } cinch_sync_options;
 
 typedef struct cinch_sync cinch_sync;
 
 /* Makes the plan, opens sessions, and compares with the other ranks: versions, tensors, programs,
  * parameters, plan, seed. All ranks call it. `options` may be NULL. Errors: INVALID_ARGUMENT (also:
- * ranks that differ, on all of them), UNAVAILABLE (a program for a GPU), CANCELLED (another rank
- * failed, or nothing moved within the time-out), those of cinch_session_open. */
+ * ranks that differ, on all of them; a program for another device), UNAVAILABLE (no such GPU),
+ * CANCELLED (another rank failed, or nothing moved within the time-out), those of
+ * cinch_session_open. */
 CINCH_API cinch_status cinch_sync_open(cinch_transport* transport,
                                        const cinch_program* const* programs, size_t num_programs,
                                        const cinch_sync_tensor* tensors, size_t num_tensors,
@@ -118,7 +128,8 @@ CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const ch
                                       double value, cinch_error* error);
 
 /* One synchronisation; all ranks call it with the same step, gradients and updates in the order of
- * the tensors it was opened for. An update may be its gradient's memory. On success all ranks hold
+ * the tensors it was opened for, on the device it was opened for; updates are there when it
+ * returns. An update may be its gradient's memory. On success all ranks hold
  * the same bits. On error all ranks have one, states are those of the last step that succeeded, and
  * no more steps are taken. Errors: INVALID_ARGUMENT, CANCELLED, CORRUPT_PAYLOAD, CHECK_FAILED,
  * OUT_OF_MEMORY, DEVICE. */

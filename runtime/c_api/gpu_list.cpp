@@ -14,20 +14,6 @@ rt::GpuStream stream_of(void* stream) {
   return static_cast<rt::GpuStream>(stream);
 }
 
-// The program on this GPU, which sessions share as long as there are any.
-CallResult<std::shared_ptr<const rt::GpuProgram>> load_on(const cinch_program& program,
-                                                          std::int32_t device_number) {
-  const std::lock_guard lock(program.mutex);
-  std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
-  if (auto loaded = known.lock()) return loaded;
-  const auto device = open_gpu(device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
-  auto loaded = rt::GpuProgram::load(*device, program.image());
-  if (!loaded) return fail(loaded.error());
-  known = *loaded;
-  return std::move(*loaded);
-}
-
 CallResult<rt::GpuSessionOptions> gpu_options(const cinch_session_options& options,
                                               const std::vector<rt::ListTensor>& shapes,
                                               DType dtype) {
@@ -68,6 +54,22 @@ CallResult<std::shared_ptr<rt::GpuDevice>> open_gpu(std::int32_t device_number) 
   return std::move(*device);
 }
 
+CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_program& program,
+                                                              std::int32_t device_number) {
+  if (program.loaded != nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "a program for CPUs, not for a GPU");
+  }
+  const std::lock_guard lock(program.mutex);
+  std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
+  if (auto loaded = known.lock()) return loaded;
+  const auto device = open_gpu(device_number);
+  if (!device) return tl::unexpected<CallError>(device.error());
+  auto loaded = rt::GpuProgram::load(*device, program.image());
+  if (!loaded) return fail(loaded.error());
+  known = *loaded;
+  return std::move(*loaded);
+}
+
 GpuList::GpuList(rt::GpuSession session, Place place)
     : session_(std::move(session)), place_(place) {
   from_.reserve(size());
@@ -92,7 +94,7 @@ CallResult<std::unique_ptr<GpuList>> GpuList::open(const cinch_program& program,
   }
   const auto wanted = gpu_options(options, shapes, place.dtype);
   if (!wanted) return tl::unexpected<CallError>(wanted.error());
-  const auto loaded = load_on(program, place.device_number);
+  const auto loaded = load_on_gpu(program, place.device_number);
   if (!loaded) return tl::unexpected<CallError>(loaded.error());
   auto session = rt::GpuSession::open(*loaded, *wanted, place.stream);
   if (!session) return fail(session.error());

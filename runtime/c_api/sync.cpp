@@ -10,6 +10,7 @@
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_auto.h"
 #include "runtime/c_api/sync_handles.h"
+#include "runtime/c_api/sync_programs.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
@@ -17,21 +18,6 @@
 
 namespace cinch::c_api {
 namespace {
-
-using Programs = std::vector<std::shared_ptr<const rt::LoadedProgram>>;
-
-CallResult<Programs> programs_of(const cinch_program* const* given, std::size_t count) {
-  if (count > 0 && given == nullptr) return fail(CINCH_INVALID_ARGUMENT, "programs is null");
-  Programs programs;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (given[i] == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a program is null");
-    if (given[i]->loaded == nullptr) {
-      return fail(CINCH_UNAVAILABLE, "a program for a GPU: ranks synchronise on CPUs here");
-    }
-    programs.push_back(given[i]->loaded);
-  }
-  return programs;
-}
 
 CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::size_t index,
                                        std::size_t num_programs) {
@@ -82,7 +68,7 @@ CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* te
 }
 
 CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std::uint32_t world,
-                                         const Programs& programs) {
+                                         const RankPrograms& programs) {
   rt::PlanRequest request;
   request.plan = options.plan == nullptr ? "two_shot" : options.plan;
   request.world = world;
@@ -95,16 +81,17 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   if (options.servers != nullptr) {
     request.servers.assign(options.servers, options.servers + options.num_servers);
   }
-  for (const auto& program : programs) {
-    request.codecs.push_back(rt::codec_facts(program, world, options.first_step));
+  for (const auto& info : programs.infos) {
+    request.codecs.push_back(rt::codec_facts(info, world, options.first_step));
   }
   return request;
 }
 
 // Without a plan.
-rt::SyncOptions session_options(const cinch_sync_options& options, const Programs& programs) {
+rt::SyncOptions session_options(const cinch_sync_options& options, const RankPrograms& programs) {
   rt::SyncOptions session;
-  session.programs = programs;
+  session.programs = programs.on_cpu;
+  session.device = programs.device;
   session.threads = options.threads;
   session.seed = options.seed;
   if (options.timeout_ms > 0) session.timeout = std::chrono::milliseconds(options.timeout_ms);
@@ -123,12 +110,13 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
                                                   const OpenArguments& with) {
   auto made = std::make_unique<cinch_sync>();
   made->transport = transport.parts;
+  made->device = with.options.device;
   rt::Transport& over = *transport.parts->transport;
-  const auto programs = programs_of(with.programs, with.num_programs);
+  const auto programs = rank_programs(with.programs, with.num_programs, with.options);
   if (!programs) return tl::unexpected<CallError>(programs.error());
   auto request = plan_request(with.options, over.world(), *programs);
   if (!request) return tl::unexpected<CallError>(request.error());
-  auto tensors = plan_tensors(with.tensors, with.num_tensors, programs->size(), made->given);
+  auto tensors = plan_tensors(with.tensors, with.num_tensors, with.num_programs, made->given);
   if (!tensors) return tl::unexpected<CallError>(tensors.error());
   request->tensors = std::move(*tensors);
   rt::SyncOptions options = session_options(with.options, *programs);
@@ -173,7 +161,8 @@ CallStatus read_tensors(cinch_sync& sync, const cinch_tensor* gradients,
   sync.gradients.clear();
   sync.updates.clear();
   for (const std::size_t place : sync.given) {
-    const auto gradient = tensor_view(gradients, place), update = tensor_view(updates, place);
+    const auto gradient = tensor_view(gradients, place, sync.device);
+    const auto update = tensor_view(updates, place, sync.device);
     if (!gradient) return fail_at(place, gradient.error());
     if (!update) return fail_at(place, update.error());
     sync.gradients.emplace_back(gradient->data, gradient->dtype, gradient->num_elems);

@@ -57,6 +57,7 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
   if (request.lengths != rt::LengthPolicy::Auto) inputs.space.lengths = {request.lengths};
   inputs.request = std::move(request);
   inputs.session = std::move(session);
+  if (inputs.session.device) inputs.session.device->has_tensors = false;  // samples are not there
   inputs.step = options.first_step;
   if (inputs.session.threads == 0) {
     inputs.session.threads = std::max(1U, std::thread::hardware_concurrency());

@@ -32,6 +32,7 @@ struct cinch_transport {
 struct cinch_sync {
   std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
   std::unique_ptr<cinch::rt::SyncSession> session;
+  cinch_device device = CINCH_CPU;  // where tensors are
   std::vector<std::size_t> given;   // by tensor of the plan: place in the caller's arrays
   std::string plan, choice, notes;  // that the caller has been given
   // Of the call that runs: kept, so that calls allocate nothing.

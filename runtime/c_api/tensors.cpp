@@ -88,8 +88,9 @@ CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::s
   return DescribedTensor{*tensor, *dtype, shape->rows * shape->cols};
 }
 
-CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index) {
-  const auto tensor = described_tensor(tensors, index, CINCH_CPU);
+CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index,
+                                       cinch_device device) {
+  const auto tensor = described_tensor(tensors, index, device);
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
   if (tensor->given.data == nullptr && tensor->num_elems > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "data is null");

@@ -33,7 +33,8 @@ struct DescribedTensor {
 CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
                                              cinch_device device);
 
-/// One in memory. Errors as above; INVALID_ARGUMENT (null where there are elements).
-CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index);
+/// One in memory of the device. Errors as above; INVALID_ARGUMENT (null where there are elements).
+CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index,
+                                       cinch_device device = CINCH_CPU);
 
 }  // namespace cinch::c_api

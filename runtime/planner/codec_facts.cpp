@@ -15,19 +15,18 @@ bool can_cut(const ProgramInfo& info) {
 
 }  // namespace
 
-CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
+CodecFacts codec_facts(const std::shared_ptr<const ProgramInfo>& program, std::uint32_t world,
                        std::uint64_t step) {
-  const ProgramInfo& info = program->info();
+  const ProgramInfo& info = *program;
   CodecFacts facts;
   facts.name = info.name;
   facts.can_cut = can_cut(info);
   facts.has_sync = info.has_sync;
   facts.has_fixed_size = info.wire.counts.empty();
   const auto layout = [program, world, step](std::int64_t rows, std::int64_t cols) {
-    const ProgramInfo& of = program->info();
-    const TensorFacts tensor = facts_for(of, {rows, cols, world});
-    const ParameterValues parameters(of);
-    return payload_bound_layout(of, host_env(tensor, parameters, step));
+    const TensorFacts tensor = facts_for(*program, {rows, cols, world});
+    const ParameterValues parameters(*program);
+    return payload_bound_layout(*program, host_env(tensor, parameters, step));
   };
   facts.bound = [layout](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
     const auto found = layout(rows, cols);
@@ -43,6 +42,11 @@ CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std:
     };
   }
   return facts;
+}
+
+CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
+                       std::uint64_t step) {
+  return codec_facts(std::shared_ptr<const ProgramInfo>(program, &program->info()), world, step);
 }
 
 }  // namespace cinch::rt

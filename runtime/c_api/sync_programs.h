@@ -1,0 +1,26 @@
+// The programs of one rank that synchronises, of the C API.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/c_api/cinch_sync.h"
+#include "runtime/c_api/support.h"
+#include "runtime/session/loaded_program.h"
+#include "runtime/sync/sync_device.h"
+
+namespace cinch::c_api {
+
+struct RankPrograms {
+  std::vector<std::shared_ptr<const rt::LoadedProgram>> on_cpu;
+  std::optional<rt::SyncDevice> device;                       // with those on a GPU
+  std::vector<std::shared_ptr<const rt::ProgramInfo>> infos;  // by codec
+};
+
+/// Errors: INVALID_ARGUMENT (null, programs for another device than the options name), UNAVAILABLE
+/// (a device that is none, no such GPU), those of GpuProgram::load.
+CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::size_t count,
+                                       const cinch_sync_options& options);
+
+}  // namespace cinch::c_api
