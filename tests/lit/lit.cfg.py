@@ -17,6 +17,7 @@ filecheck = shutil.which("FileCheck-19") or "/usr/lib/llvm-19/bin/FileCheck"
 for name, value in [
     ("%cinch", os.path.join(build, "bin", "cinch")),
     ("%data", os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "examples", "data"))),
+    ("%double_gpus", os.path.join(build, "tests", "double_gpus")),
     ("%python", lit_config.params.get("python", "python3")),
     ("FileCheck-19", filecheck),
     ("%FileCheck", filecheck),
@@ -40,6 +41,9 @@ if shutil.which("mpirun") and glob.glob(os.path.join(build, "lib", "libcinch_mpi
     config.environment.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
                                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "ASAN_OPTIONS": "detect_leaks=0"})
+# A driver and NCCL that are doubles (tests/collective/nccl/double).
+if os.path.exists(os.path.join(build, "tests", "double_gpus", "libnccl.so.2")):
+    config.available_features.add("double-gpus")
 for shell in ("zsh", "fish"):
     if shutil.which(shell):
         config.available_features.add(shell)
