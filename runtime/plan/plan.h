@@ -39,8 +39,9 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-/// Pieces of one codec that are encoded in one call and travel in one message: their payloads one
-/// behind the other, each at a multiple of kArenaAlignment. May be empty.
+/// Pieces of one codec that are encoded in one call and travel in one message: their payloads each
+/// at a multiple of kArenaAlignment, one behind the other where a slot has a length, else each
+/// where those before it end at the latest. May be empty.
 struct Group {
   std::uint32_t codec = kDense;
   std::vector<std::uint32_t> pieces;

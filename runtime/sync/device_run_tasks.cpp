@@ -84,19 +84,24 @@ Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) const 
 
 bool DeviceTasks::is_gathered(const Task& task, std::size_t index) const {
   const Group& group = plan_.groups[task.groups[index]];
-  return wire_->has(task.writes[index]) && group.pieces.size() > 1 &&
-         !info_of(group.codec).wire.counts.empty();
+  return wire_->has(task.writes[index]) && is_packed(task.writes[index]) &&
+         group.pieces.size() > 1 && !info_of(group.codec).wire.counts.empty();
 }
 
 GpuAddress DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
   if (!is_gathered(task, index)) return memory_->slot(task.writes[index]);
   GpuAddress room = memory_->gathering();
-  for (std::size_t i = 0; i < index; ++i) room += gathering_room(task.writes[i]);
+  for (std::size_t i = 0; i < index; ++i) {
+    if (is_packed(task.writes[i])) room += gathering_room(task.writes[i]);
+  }
   return room;
 }
 
-Result<std::uint64_t> DeviceTasks::payload_bytes(const Unit& unit, std::size_t index) const {
-  if (!has_known_sizes(unit)) return plan_.pieces[unit.pieces[index]].bound_bytes;
+Result<std::uint64_t> DeviceTasks::room_bytes(const Unit& unit, std::size_t index,
+                                              std::uint32_t slot) const {
+  if (!is_packed(slot) || !has_known_sizes(unit)) {
+    return plan_.pieces[unit.pieces[index]].bound_bytes;
+  }
   const auto bytes = unit.session->payload_bound(index, step_);
   if (!bytes) return tl::unexpected<Error>(bytes.error());
   return static_cast<std::uint64_t>(*bytes);
@@ -113,7 +118,7 @@ Status DeviceTasks::encode_group(const Task& task, std::size_t index, PieceMemor
     const auto from = source(pieces[i], task.from, memory);
     if (!from) return tl::unexpected<Error>(from.error());
     inputs_.push_back(*from);
-    const auto bytes = payload_bytes(unit, i);
+    const auto bytes = room_bytes(unit, i, task.writes[index]);
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     payload_rooms_.push_back({at, static_cast<std::int64_t>(*bytes)});
     at += round_up_to_arena(*bytes);
@@ -130,15 +135,13 @@ Status DeviceTasks::close_group(const Task& task, std::size_t index, PieceMemory
     return Ok{};
   }
   Unit& unit = unit_of(pieces[0], task.site);
-  const bool is_known = has_known_sizes(unit), moves = is_gathered(task, index);
-  const bool has_length = plan_.ranks[options_.rank].slots[slot].length != kNoSlot;
-  const bool waits = moves || (has_length && !is_known);
+  const bool waits = is_packed(slot) && !has_known_sizes(unit), moves = is_gathered(task, index);
   if (Status status = waits ? collect(unit) : check(unit, task); !status) return status;
-  if (!waits && !has_length) return Ok{};
+  if (!is_packed(slot)) return Ok{};
   GpuAddress from = encoding_room(task, index);
   std::uint64_t used = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto room = payload_bytes(unit, i);
+    const auto room = room_bytes(unit, i, slot);
     if (!room) return tl::unexpected<Error>(room.error());
     const std::uint64_t begin = round_up_to_arena(used), bytes = waits ? sizes_[i] : *room;
     Status status = moves ? copy(memory_->slot(slot) + begin, from, bytes) : Status(Ok{});
@@ -150,22 +153,22 @@ Status DeviceTasks::close_group(const Task& task, std::size_t index, PieceMemory
   return Ok{};
 }
 
-// Payloads of a message one behind the other, zeros between them, and how long it is.
+// Payloads of a message to the host; packed ones with zeros between them, and how long it is.
 Status DeviceTasks::send_group(const Task& task, std::size_t index, PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
   const std::uint32_t slot = task.writes[index];
   const std::span<std::uint8_t> message = memory.bytes_of(slot);
-  std::size_t used = 0;
-  GpuAddress from = memory_->slot(slot);
+  std::uint64_t used = 0, from = 0;
   if (!pieces.empty()) {
     if (Status status = collect(unit_of(pieces[0], task.site)); !status) return status;
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto room = payload_bytes(unit_of(pieces[0], task.site), i);
+    const auto room = room_bytes(unit_of(pieces[0], task.site), i, slot);
     if (!room) return tl::unexpected<Error>(room.error());
-    const std::size_t begin = round_up_to_arena(used);
+    const std::uint64_t begin = is_packed(slot) ? round_up_to_arena(used) : from;
     std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
-    if (Status status = copy_out(message.subspan(begin, sizes_[i]), from); !status) return status;
+    const Status status = copy_out(message.subspan(begin, sizes_[i]), memory_->slot(slot) + from);
+    if (!status) return status;
     used = begin + sizes_[i];
     from += round_up_to_arena(*room);
   }
@@ -208,7 +211,7 @@ Status DeviceTasks::copy_payloads_in(std::uint32_t slot, const PieceList& pieces
   Status status = stays ? copy_out(message, memory_->slot(slot)) : Status(Ok{});
   if (status && stays) status = wait();
   payloads_.clear();
-  if (status) status = split_message(plan_, pieces, message, payloads_);
+  if (status) status = split_message(plan_, pieces, message, is_packed(slot), payloads_);
   for (std::size_t i = 0; status && i < payloads_.size(); ++i) {
     const auto at = static_cast<std::uint64_t>(payloads_[i].data() - message.data());
     const GpuAddress room = memory_->slot(slot) + at;
@@ -227,12 +230,12 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, const Uni
   const auto used = memory.used_bytes(slot);
   if (!used) return tl::unexpected<Error>(used.error());
   const bool is_alone = pieces.size() == 1;
-  if (!wire_->has(slot) || (!is_alone && !has_known_sizes(unit))) {
+  if (!wire_->has(slot) || (is_packed(slot) && !is_alone && !has_known_sizes(unit))) {
     return copy_payloads_in(slot, pieces, *used, memory);
   }
   std::uint64_t begin = 0, end = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto bytes = is_alone ? Result<std::uint64_t>(*used) : payload_bytes(unit, i);
+    const auto bytes = is_alone ? Result<std::uint64_t>(*used) : room_bytes(unit, i, slot);
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     begin = round_up_to_arena(end);
     end = begin + *bytes;

@@ -80,7 +80,9 @@ std::uint64_t DeviceTasks::gathered_bytes() const {
     if (task.kind != TaskKind::Encode || is_dense(plan_, task)) continue;
     if (info_of(codec_of(plan_, task)).wire.counts.empty()) continue;
     std::uint64_t bytes = 0;
-    for (const std::uint32_t slot : task.writes) bytes += gathering_room(slot);
+    for (const std::uint32_t slot : task.writes) {
+      if (is_packed(slot)) bytes += gathering_room(slot);
+    }
     most = std::max(most, bytes);
   }
   return most;

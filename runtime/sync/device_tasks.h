@@ -92,8 +92,12 @@ class DeviceTasks : public RankTasks {
   /// From where they were encoded to the slot; false: they were encoded there.
   bool is_gathered(const Task& task, std::size_t index) const;
   GpuAddress encoding_room(const Task& task, std::size_t index) const;
-  /// Most bytes that the payload can have; where a program has no counts, those that it has.
-  Result<std::uint64_t> payload_bytes(const Unit& unit, std::size_t index) const;
+  /// Of a payload in a message: most bytes that it can have; those that it has, where payloads are
+  /// packed and these do not depend on what is in them.
+  Result<std::uint64_t> room_bytes(const Unit& unit, std::size_t index, std::uint32_t slot) const;
+  bool is_packed(std::uint32_t slot) const {
+    return plan_.ranks[options_.rank].slots[slot].length != kNoSlot;
+  }
   bool has_known_sizes(const Unit& unit) const { return info_of(unit.codec).wire.counts.empty(); }
   Status encode_dense(const Task& task, PieceMemory& memory);
   Status decode(const Task& task, PieceMemory& memory);

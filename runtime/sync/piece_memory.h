@@ -28,6 +28,8 @@ class PieceMemory {
   TensorView value(std::uint32_t piece, Value which);
 
   std::span<std::uint8_t> bytes_of(std::uint32_t slot);
+  /// Do payloads lie one behind the other, since the message is no longer than they are?
+  bool is_packed(std::uint32_t slot) const { return own_->slots[slot].length != kNoSlot; }
   std::span<std::uint8_t> wire() { return wire_.bytes(); }
   /// Bytes of the slot that are in use: all of them where it has no length. Errors: CorruptPayload
   /// (more than there is room for).

@@ -77,7 +77,7 @@ Status ComputeTasks::make_rooms(const Task& task, PieceMemory& memory) {
   return Ok{};
 }
 
-// Payloads of a message one behind the other, and how long it is.
+// Payloads of a message one behind the other, and how long it is, where that is not known.
 void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
@@ -89,6 +89,7 @@ void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
       offsets_.push_back(static_cast<std::size_t>(bytes.data() - slot.data()));
       sizes_.push_back(bytes.size());
     }
+    if (!memory.is_packed(task.writes[i])) continue;
     const std::size_t used = close_arena({slot.data(), slot.size(), offsets_, sizes_});
     memory.set_used_bytes(task.writes[i], used);
   }
@@ -150,8 +151,8 @@ Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
     const auto used = memory.used_bytes(task.reads[i]);
     if (!used) return tl::unexpected<Error>(used.error());
     const auto message = memory.bytes_of(task.reads[i]).first(*used);
-    const Status status =
-        split_message(plan_, plan_.groups[task.groups[i]].pieces, message, payloads_);
+    const Status status = split_message(plan_, plan_.groups[task.groups[i]].pieces, message,
+                                        memory.is_packed(task.reads[i]), payloads_);
     if (!status) return status;
   }
   return decode_payloads(task, pieces_of(plan_, task), memory);

@@ -36,7 +36,8 @@ Status SumTasks::spread(const Task& task, PieceMemory& memory, const LayoutOf& l
   const auto summed = summed_of(task);
   if (!summed) return tl::unexpected<Error>(summed.error());
   payloads_.clear();
-  Status status = split_message(plan_, pieces, memory.bytes_of(task.reads[0]), payloads_);
+  Status status = split_message(plan_, pieces, memory.bytes_of(task.reads[0]),
+                                memory.is_packed(task.reads[0]), payloads_);
   next_bytes_.assign(task.writes.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {
     status = arrays_of(**summed, pieces[i], task.writes, memory, layout_of);
@@ -55,7 +56,7 @@ Status SumTasks::join(const Task& task, PieceMemory& memory, const LayoutOf& lay
   }
   std::memcpy(result.data(), own.data(), own.size());
   payloads_.clear();
-  Status status = split_message(plan_, pieces, result, payloads_);
+  Status status = split_message(plan_, pieces, result, memory.is_packed(task.reads[0]), payloads_);
   const std::span<const std::uint32_t> slots = std::span(task.reads).subspan(1);
   next_bytes_.assign(slots.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {

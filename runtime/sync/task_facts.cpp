@@ -87,7 +87,8 @@ std::size_t round_up_to_arena(std::size_t bytes) {
 }
 
 Status split_message(const Plan& plan, const PieceList& pieces,
-                     std::span<const std::uint8_t> message, std::vector<PayloadBytes>& to) {
+                     std::span<const std::uint8_t> message, bool is_packed,
+                     std::vector<PayloadBytes>& to) {
   std::size_t begin = 0;
   for (const std::uint32_t piece : pieces) {
     begin = round_up_to_arena(begin);
@@ -101,7 +102,7 @@ Status split_message(const Plan& plan, const PieceList& pieces,
                               describe_piece(plan, piece), size, begin, message.size()));
     }
     to.push_back(message.subspan(begin, size));
-    begin += size;
+    begin += is_packed ? size : plan.pieces[piece].bound_bytes;
   }
   return Ok{};
 }

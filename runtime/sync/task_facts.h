@@ -36,8 +36,10 @@ Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std
 
 /// A multiple of kArenaAlignment: where the next payload of a message begins.
 std::size_t round_up_to_arena(std::size_t bytes);
-/// Adds the payloads of a message, which may be hostile, to `to`. Errors: CorruptPayload.
+/// Adds the payloads of a message, which may be hostile, to `to`. Packed: one behind the other;
+/// else each where those before it end at the latest. Errors: CorruptPayload.
 Status split_message(const Plan& plan, const PieceList& pieces,
-                     std::span<const std::uint8_t> message, std::vector<PayloadBytes>& to);
+                     std::span<const std::uint8_t> message, bool is_packed,
+                     std::vector<PayloadBytes>& to);
 
 }  // namespace cinch::rt

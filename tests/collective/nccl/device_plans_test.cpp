@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/collective/emulated_ranks.h"
+#include "tests/collective/faulty_transport.h"
 #include "tests/collective/nccl/computing_double.h"
 #include "tests/collective/plan_cases.h"
 #include "tests/collective/sync_oracle.h"
@@ -44,24 +45,29 @@ void place(SyncCase& one_case, const std::string& program, const NcclDouble& lib
   }
 }
 
-struct Run {
+struct NcclRun {
   std::vector<std::vector<Tensors>> updates;  // by step, then rank
   std::vector<std::string> errors;            // by rank
 };
 
-Run run_over_nccl(const SyncCase& one_case, const NcclDouble& library) {
+// Rank 1 meets the fault in its first exchange of a step.
+NcclRun run_over_nccl(const SyncCase& one_case, const NcclDouble& library,
+                      FaultKind fault = FaultKind::None) {
   const std::uint32_t world = one_case.plan->world();
-  Run run{std::vector(one_case.num_steps, std::vector<Tensors>(world)),
-          std::vector<std::string>(world)};
+  NcclRun run{std::vector(one_case.num_steps, std::vector<Tensors>(world)),
+              std::vector<std::string>(world)};
   rt::NcclOptions options;
   options.is_exact = true;
-  const auto body = [&](rt::Transport& transport) {
-    const std::uint32_t rank = transport.rank();
+  options.neighbours = std::make_shared<rt::NcclNeighbours>();
+  const auto body = [&](rt::Transport& nccl) {
+    const std::uint32_t rank = nccl.rank();
+    FaultyTransport transport(nccl);
     auto session = rt::SyncSession::open(sync_options(one_case, rank), transport);
     if (!session) {
       run.errors[rank] = session.error().message;
       return;
     }
+    if (rank == 1) transport.arm(fault, 0);
     for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
       const auto gradients = make_gradients(*one_case.plan, rank, step);
       const rt::Status status = step_on(**session, gradients, run.updates[step][rank], step);
@@ -75,7 +81,7 @@ Run run_over_nccl(const SyncCase& one_case, const NcclDouble& library) {
 }
 
 void check_run(const SyncCase& one_case, const NcclDouble& library, const std::string& text) {
-  const Run run = run_over_nccl(one_case, library);
+  const NcclRun run = run_over_nccl(one_case, library);
   SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed);
   for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
     std::vector<Tensors> gradients;
@@ -134,6 +140,18 @@ TEST(NcclDevicePlans, MessagesStayOnTheDevices) {
     EXPECT_GE(copied, kTensors);
     EXPECT_LE(copied, kTensors + kTables) << program << ", " << plan;
   }
+}
+
+// Nobody waits for a decoder: what it finds is told when the step ends, and to all.
+TEST(NcclDevicePlans, ACorruptPayloadIsNamedAtTheStepsEnd) {
+  const ComputingDouble nccl;
+  SyncCase one_case =
+      case_of({"topk(ratio: 0.1)", "allgather", 2, 1501, 4096, rt::LengthPolicy::Padded});
+  place(one_case, "topk(ratio: 0.1)", nccl.library());
+  const NcclRun run = run_over_nccl(one_case, nccl.library(), FaultKind::GarbageInPayloads);
+  EXPECT_NE(run.errors[1].find("payload on the device"), std::string::npos) << run.errors[1];
+  EXPECT_NE(run.errors[1].find("decode_add of large"), std::string::npos) << run.errors[1];
+  EXPECT_NE(run.errors[0].find("rank 1 gave up"), std::string::npos) << run.errors[0];
 }
 
 TEST(NcclDevicePlans, MemoryIsFreeAfterAFault) {
