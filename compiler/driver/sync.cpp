@@ -22,6 +22,7 @@
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
+#include "runtime/sync/agreement.h"
 
 namespace cinch::driver {
 
@@ -119,6 +120,7 @@ class SyncCommand {
     }
     check_num_inputs(world);
     const RankTensors gradient = read_tensors(options_, transport->rank());
+    agree_on_options(*transport);
     const bool reports = transport->rank() == 0;
     prepare(
         gradient, world,
@@ -144,6 +146,17 @@ class SyncCommand {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
   }
 
+  // What no session compares, and without which ranks would wait for each other.
+  void agree_on_options(rt::Transport& transport) const {
+    const auto text = [](bool flag) { return flag ? "yes" : "no"; };
+    const rt::Status status = rt::agree_on({{"--steps", std::to_string(options_.num_steps)},
+                                            {"--step", std::to_string(options_.step)},
+                                            {"--exact", text(options_.is_exact)},
+                                            {"--explain", text(options_.explain)}},
+                                           transport, timeout());
+    if (!status) throw_error(status.error());
+  }
+
   void meet_all(rt::Transport& transport) const {
     const std::vector<rt::ByteRange> parts(transport.world());
     rt::Exchange exchange{rt::ExchangeKind::AllGather};
@@ -151,9 +164,9 @@ class SyncCommand {
     value_or_throw(rt::exchange_now(transport, exchange, timeout()));
   }
 
-  // 0: as many as the transport likes.
+  // 0: as many as there are GPUs.
   std::uint32_t asked_ranks() const {
-    const bool is_counted = options_.inputs.size() > 1 || options_.transport == "loopback";
+    const bool is_counted = options_.inputs.size() > 1 || options_.transport != "nccl";
     return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
   }
 

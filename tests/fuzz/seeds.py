@@ -94,6 +94,45 @@ def payload():
     return file
 
 
+def plan(cinch, name, ranks):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "g.npy").write_bytes(npy(gradient(8)))
+        subprocess.run([cinch, "sync", "fp16", "--input", folder / "g.npy", "--ranks", str(ranks), "--plan", name, "--explain",
+                        "--save-plan", folder / "plan"], check=True, stdout=subprocess.DEVNULL)
+        return (folder / "plan").read_bytes()
+
+
+def changed_plan(name, world, *changes):
+    """For plan_fuzz.cpp: numbers of a sound plan by their place, and what they become."""
+    return struct.pack("<BBB", 0, name, world - 1) + b"".join(struct.pack("<Hi", *change) for change in changes)
+
+
+def checkpoint(cinch):
+    """What one of two ranks keeps of a step, without the preamble: the length of the description, that, and the states."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "g.npy").write_bytes(npy(gradient(8)))
+        subprocess.run([cinch, "sync", "ef_sign", "--input", folder / "g.npy", "--ranks", "2", "--plan", "two_shot", "--steps", "1",
+                        "--state-out", folder / "s%r"], check=True, stdout=subprocess.DEVNULL)
+        file = (folder / "s0").read_bytes()
+        (description_bytes,) = struct.unpack_from("<Q", file, 32)
+        return struct.pack("<H", description_bytes) + file[40:]
+
+
+def network(cinch):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([cinch, "probe", "--ranks", "3", "--latency", "10", "--bandwidth", "1000", "--largest", "256", "--seconds", "0.01",
+                        "--output", Path(folder) / "net"], check=True, stdout=subprocess.DEVNULL)
+        return (Path(folder) / "net").read_bytes()
+
+
+def policies():
+    rules = [{"name": "*.bias", "use": "exact"}, {"min_elements": 100, "min_dims": 2, "use": "dgc", "set": {"ratio": 0.001}, "priority": 1},
+             {"name": "frozen.[a-z]?", "use": "off"}, {"max_elements": 9, "max_dims": 1, "priority": -3}]
+    return {"rules": json.dumps({"rules": rules}).encode(), "none": b'{"rules": []}', "ill_typed": b'{"rules": [{"priority": 1e9}]}'}
+
+
 def inputs(cinch, target):
     if target in PROGRAMS:
         return decoder(cinch, target)
@@ -108,6 +147,13 @@ def inputs(cinch, target):
                         "matrix": npy([1, 2, 3, 4, 5, 6], "<u2", "H", "(2, 3)")},
         "payload": lambda: {"three": payload()},
         "state_file": lambda: {"both": state(b"a", b"f32", bytes(12)) + state(b"residual", b"u3", bytes(range(12)))},
+        "plan": lambda: {"two_shot": plan(cinch, "two_shot", 2), "ring": plan(cinch, "ring", 1), "sound": changed_plan(3, 2),
+                         "changed": changed_plan(2, 3, (0, 1 << 30), (70, -1), (300, 5))},
+        "checkpoint": lambda: {"two_sites": checkpoint(cinch)},
+        "policy": policies,
+        "network": lambda: {"loopback": network(cinch)},
+        "agreement": lambda: {"open": bytes([1, 2]) + bytes(16), "step": bytes([9, 3]) + struct.pack("<QQ", 7, 1),
+                              "differs": bytes([0, 0]) + b"tensor fc of 3 x 4"},
     }[target]()
 
 

@@ -39,6 +39,11 @@ TARGETS = {
         ("payload", 1024, []),
         ("image", 8192, []),
         ("state_file", 1024, []),
+        ("plan", 8192, []),
+        ("checkpoint", 2048, []),
+        ("policy", 1024, []),
+        ("network", 4096, []),
+        ("agreement", 2048, []),
     ]
 }
 # Inputs as long as most payloads of 1027 elements are; the rest of longer ones is drawn.
