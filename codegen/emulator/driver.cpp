@@ -118,6 +118,15 @@ GpuCode memory_free_async(GpuAddress address, GpuStream stream) {
     return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
   });
 }
+GpuCode host_register(void* memory, std::size_t size_bytes, unsigned) {
+  auto* const begin = static_cast<std::uint8_t*>(memory);
+  const bool is_new = g_driver->pinned.emplace(begin, begin + size_bytes).second;
+  return is_new ? kGpuSuccess : kGpuInvalidValue;
+}
+GpuCode host_unregister(void* memory) {
+  const bool was_there = g_driver->pinned.erase(static_cast<std::uint8_t*>(memory)) == 1;
+  return was_there ? kGpuSuccess : kGpuInvalidValue;
+}
 GpuCode context_synchronize() {
   g_driver->drain_all();
   return kGpuSuccess;
@@ -131,7 +140,7 @@ GpuCode pointer_attribute(void* value, int attribute, GpuAddress address) {
 }
 GpuCode copy_to_device(GpuAddress to, const void* from, std::size_t size_bytes, GpuStream stream) {
   if (GpuCode code; g_driver->fails(code)) return code;
-  if (size_bytes > kStagedBytes) {
+  if (size_bytes > kStagedBytes || g_driver->is_pinned(from)) {
     return g_driver->enqueue(stream, [=] {
       return g_driver->code_of(g_driver->gpu.copy_to(pointer(to), from, size_bytes),
                                kGpuInvalidValue);
@@ -298,6 +307,8 @@ rt::GpuDriver make_table() {
   table.context_release = context_release;
   table.context_push = context_push;
   table.context_pop = context_pop;
+  table.host_register = host_register;
+  table.host_unregister = host_unregister;
   table.memory_info = memory_info;
   table.memory_alloc = memory_alloc;
   table.memory_free = memory_free;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -101,6 +103,11 @@ class Driver {
     return status.error().kind == rt::ErrorKind::OutOfMemory ? rt::kGpuOutOfMemory : otherwise;
   }
 
+  bool is_pinned(const void* memory) const {
+    const auto next = pinned.upper_bound(static_cast<const std::uint8_t*>(memory));
+    return next != pinned.begin() && memory < std::prev(next)->second;
+  }
+
   // Does a planted failure hit this call?
   bool fails(rt::GpuCode& code) {
     if (!has_planted || planted_in-- > 0) return false;
@@ -116,6 +123,7 @@ class Driver {
   rt::GpuStreamObject default_stream;
   std::vector<StreamPointer> streams;
   std::vector<std::shared_ptr<rt::GpuEventObject>> events;
+  std::map<const std::uint8_t*, const std::uint8_t*> pinned;  // memory of the host: to its end
   std::string text;
   bool has_planted = false;
   std::uint64_t planted_in = 0;

@@ -176,6 +176,32 @@ void GpuMemory::release() {
   address_ = 0;
 }
 
+PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory)
+    : device_(std::move(device)) {
+  const GpuDriver& driver = device_->driver();
+  if (memory.empty() || driver.host_register == nullptr) return;
+  const GpuDevice::Scope scope(*device_);
+  const GpuCode code = driver.host_register(memory.data(), memory.size(), 0);
+  if (code == kGpuSuccess) memory_ = memory.data();
+}
+
+PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept
+    : device_(std::move(other.device_)), memory_(std::exchange(other.memory_, nullptr)) {}
+
+PinnedMemory& PinnedMemory::operator=(PinnedMemory&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  device_ = std::move(other.device_);
+  memory_ = std::exchange(other.memory_, nullptr);
+  return *this;
+}
+
+void PinnedMemory::release() {
+  if (memory_ == nullptr) return;
+  const GpuDevice::Scope scope(*device_);
+  (void)device_->driver().host_unregister(std::exchange(memory_, nullptr));
+}
+
 GpuArena::Piece GpuArena::add(std::size_t size_bytes) {
   sizes_.push_back(size_bytes);
   return sizes_.size() - 1;

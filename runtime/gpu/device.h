@@ -85,6 +85,22 @@ class GpuMemory {
   bool is_pooled_ = false;
 };
 
+/// Memory of the host that is pinned while this lives, if the driver can: nothing depends on it but
+/// how fast copies are, and that they take what is there when their stream comes to them.
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory);
+  ~PinnedMemory() { release(); }
+  PinnedMemory(PinnedMemory&& other) noexcept;
+  PinnedMemory& operator=(PinnedMemory&& other) noexcept;
+
+ private:
+  void release();
+  std::shared_ptr<const GpuDevice> device_;
+  std::uint8_t* memory_ = nullptr;
+};
+
 /// Many pieces of memory that are asked for first and allocated together: in one block, or apart
 /// where the driver says so.
 class GpuArena {

@@ -37,6 +37,8 @@ void find_device_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.context_release, "cuDevicePrimaryCtxRelease_v2");
   symbols.find(driver.context_push, "cuCtxPushCurrent_v2");
   symbols.find(driver.context_pop, "cuCtxPopCurrent_v2");
+  symbols.find(driver.host_register, "cuMemHostRegister_v2");
+  symbols.find(driver.host_unregister, "cuMemHostUnregister");
   symbols.find(driver.memory_info, "cuMemGetInfo_v2");
   symbols.find(driver.memory_alloc, "cuMemAlloc_v2");
   symbols.find(driver.memory_free, "cuMemFree_v2");

@@ -63,6 +63,10 @@ struct GpuDriver {
   GpuCode (*context_release)(int device);
   GpuCode (*context_push)(GpuContext context);
   GpuCode (*context_pop)(GpuContext* context);
+  // Pins memory of the host: copies then go straight there, when their stream comes to them. Null:
+  // a driver that cannot.
+  GpuCode (*host_register)(void* memory, std::size_t size_bytes, unsigned flags);
+  GpuCode (*host_unregister)(void* memory);
   GpuCode (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes);
   GpuCode (*memory_alloc)(GpuAddress* address, std::size_t size_bytes);
   GpuCode (*memory_free)(GpuAddress address);

@@ -40,6 +40,7 @@ DeviceTasks::~DeviceTasks() {
   // After a failed step something may still be under way in memory that goes now.
   (void)device_->driver().stream_synchronize(stream_);
   wire_.reset();
+  pinned_ = {};
   units_.clear();
   arrays_.reset();
   memory_.reset();
@@ -95,7 +96,10 @@ Status DeviceTasks::open_wire() {
   auto wire = DeviceWire::open(plan_, device_, stream_, *options_.transport, bytes);
   if (!wire) return tl::unexpected<Error>(wire.error());
   wire_ = std::move(*wire);
-  if (!wire_->is_used()) return Ok{};
+  if (!wire_->is_used()) {
+    pinned_ = PinnedMemory(device_, options_.host_wire);
+    return Ok{};
+  }
   // What pads a message is sent, too: never what was in memory before.
   const GpuDevice::Scope scope(*device_);
   const GpuCode code = device_->driver().fill(memory_->slot(0), 0, bytes.size(), stream_);

@@ -23,6 +23,7 @@ struct DeviceTaskOptions {
   std::uint32_t world = 1, rank = 0;
   std::uint64_t seed = 0;
   Transport* transport = nullptr;
+  std::span<std::uint8_t> host_wire = {};  // of the PieceMemory of all tasks; outlives them
 };
 
 class DeviceTasks : public RankTasks {
@@ -144,6 +145,7 @@ class DeviceTasks : public RankTasks {
   std::unique_ptr<GpuArrays> arrays_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceWire> wire_;
+  PinnedMemory pinned_;  // messages that are the host's memory
   SumTasks sums_of_payloads_;
   std::uint64_t step_ = 0;
   std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step

@@ -70,8 +70,8 @@ struct SyncSession::Impl {
   Transport& transport;
   std::atomic<bool> cancelled{false};
   std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
-  std::unique_ptr<RankTasks> compute;
   std::unique_ptr<PieceMemory> memory;
+  std::unique_ptr<RankTasks> compute;
   std::unique_ptr<PlanRunner> runner;
   // By codec and parameter: asked for here, and bound.
   std::vector<std::vector<double>> wanted, bound;
@@ -140,7 +140,8 @@ Status SyncSession::Impl::open_compute() {
   const std::uint32_t world = transport.world(), rank = transport.rank();
   auto tasks =
       options.device
-          ? DeviceTasks::open(plan(), {*options.device, world, rank, options.seed, &transport})
+          ? DeviceTasks::open(
+                plan(), {*options.device, world, rank, options.seed, &transport, memory->wire()})
           : ComputeTasks::open(
                 plan(), {options.programs, options.threads, world, rank, options.seed, &cancelled});
   if (!tasks) return tl::unexpected<Error>(tasks.error());
@@ -161,10 +162,10 @@ Status SyncSession::Impl::start() {
   bound = wanted;
   const std::uint32_t world = transport.world(), rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
-  if (Status status = open_compute(); !status) return status;
   auto made = PieceMemory::make(plan(), rank, !options.device);
   if (!made) return tl::unexpected<Error>(made.error());
   memory = std::make_unique<PieceMemory>(std::move(*made));
+  if (Status status = open_compute(); !status) return status;
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, cancelled, options.timeout});
   ends.resize(2 * std::size_t{world});

@@ -118,6 +118,8 @@ GpuCode cuGetErrorString(GpuCode code, const char** text) {
   GpuCode name() {         \
     return kNotSupported;  \
   }
+CINCH_ABSENT(cuMemHostRegister_v2)
+CINCH_ABSENT(cuMemHostUnregister)
 CINCH_ABSENT(cuMemGetInfo_v2)
 CINCH_ABSENT(cuMemAllocAsync)
 CINCH_ABSENT(cuMemFreeAsync)

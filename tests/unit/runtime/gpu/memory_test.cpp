@@ -2,6 +2,9 @@
 // device has no memory pools.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <vector>
+
 #include "codegen/emulator/driver.h"
 #include "runtime/gpu/device.h"
 
@@ -92,6 +95,23 @@ TEST_F(GpuMemoryTest, IsThereAtOnceWhereTheDeviceHasNoPools) {
   const auto memory = GpuMemory::allocate_on(old, kBytes, stream);
   ASSERT_TRUE(memory);
   EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
+}
+
+// A copy takes what is there when its stream comes to it: no byte is kept in between.
+TEST_F(GpuMemoryTest, OfTheHostIsPinnedWhileItIsSaidTo) {
+  const auto memory = GpuMemory::allocate(device, kBytes);
+  ASSERT_TRUE(memory);
+  const auto arrives = [&](std::uint8_t changed) {
+    std::vector<std::uint8_t> host(kBytes, 1), back(kBytes);
+    PinnedMemory pinned;
+    if (changed == 2) pinned = PinnedMemory(device, host);
+    EXPECT_EQ(driver.copy_to_device(memory->address(), host.data(), kBytes, stream), kGpuSuccess);
+    host.assign(kBytes, 2);
+    EXPECT_TRUE(device->read(back, memory->address(), stream));
+    return back == std::vector<std::uint8_t>(kBytes, changed);
+  };
+  EXPECT_TRUE(arrives(2));
+  EXPECT_TRUE(arrives(1));
 }
 
 }  // namespace
