@@ -231,7 +231,8 @@ class AutoChoice {
 }  // namespace
 
 bool has_choice(const PlanRequest& request) {
-  return std::ranges::none_of(request.codecs, [](const CodecFacts& c) { return c.has_sync; });
+  return std::ranges::none_of(
+      request.codecs, [](const CodecFacts& codec) { return codec.has_sync && !codec.sync_rounds; });
 }
 
 AutoPlan without_choice(PlanRequest request) {

@@ -30,10 +30,11 @@ struct AutoPlanInputs {
 
 struct AutoPlan {
   PlanRequest request;
-  std::optional<PlanChoice> choice;  // on rank 0; none where programs have a `sync`
+  std::optional<PlanChoice> choice;  // on rank 0; none where there is no choice
 };
 
-/// A program with a `sync` runs that under every plan.
+/// Not where a program has a `sync` whose collectives only show on the way: nothing is known of it,
+/// and it runs under every plan.
 bool has_choice(const PlanRequest& request);
 AutoPlan without_choice(PlanRequest request);
 

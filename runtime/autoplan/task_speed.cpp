@@ -28,16 +28,18 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// The parts of a `sync` are kinds of their own, by number.
+using Kind = std::pair<TaskKind, std::uint32_t>;
 // Seconds of a task of each kind; of encoding a rank's own gradient.
-using KindTimes = std::map<TaskKind, double>;
+using KindTimes = std::map<Kind, double>;
 
 KindTimes mean_times(const RankPlan& plan, const TaskTimes& times) {
-  std::map<TaskKind, std::pair<double, double>> sums;  // seconds, tasks
+  std::map<Kind, std::pair<double, double>> sums;  // seconds, tasks
   for (std::size_t t = 0; t < plan.tasks.size(); ++t) {
     const Task& task = plan.tasks[t];
     if (task.lane() == Lane::Network) continue;
     if (task.kind == TaskKind::Encode && task.from != Value::Gradient) continue;
-    auto& [seconds, number] = sums[task.kind];
+    auto& [seconds, number] = sums[{task.kind, task.part}];
     seconds += times.tasks[t].end - times.tasks[t].begin;
     number += 1;
   }
@@ -130,7 +132,7 @@ Result<KindTimes> time_plan(const Subject& subject, const std::shared_ptr<const 
   Steps steps(subject, plan, *transport);
   if (Status status = steps.open(); !status) return tl::unexpected<Error>(status.error());
   if (Status status = steps.take(); !status) return tl::unexpected<Error>(status.error());
-  std::map<TaskKind, std::vector<double>> times;
+  std::map<Kind, std::vector<double>> times;
   const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(seconds));
   do {
@@ -208,12 +210,12 @@ std::vector<std::int64_t> sizes_of(const Subject& subject) {
 }
 
 // Samples by kind and size.
-Result<std::map<TaskKind, CostCurve>> measure_kinds(const Subject& subject) {
+Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
   const std::vector<std::int64_t> sizes = sizes_of(subject);
   std::vector<std::string_view> names = {"two_shot"};
   if (has_sums(subject)) names.emplace_back("allreduce");
   const double seconds = subject.options.seconds / static_cast<double>(sizes.size() * names.size());
-  std::map<TaskKind, CostCurve> curves;
+  std::map<Kind, CostCurve> curves;
   for (const std::int64_t size : sizes) {
     KindTimes times;
     for (const std::string_view name : names) {
@@ -234,14 +236,18 @@ Result<std::map<TaskKind, CostCurve>> measure_kinds(const Subject& subject) {
 Result<CodecSpeed> speed_of(const Subject& subject, CostCurve* clear) {
   auto curves = measure_kinds(subject);
   if (!curves) return tl::unexpected<Error>(curves.error());
-  const auto of = [&](TaskKind kind) { return std::move((*curves)[kind]); };
+  const auto of = [&](TaskKind kind) { return std::move((*curves)[{kind, 0}]); };
   CodecSpeed speed{of(TaskKind::Encode),
                    of(TaskKind::Decode),
                    of(TaskKind::DecodeAdd),
                    of(TaskKind::Finish),
                    of(TaskKind::Spread),
                    of(TaskKind::Join),
-                   1};
+                   1,
+                   {}};
+  for (auto& [kind, curve] : *curves) {
+    if (kind.first == TaskKind::Part) speed.parts.push_back(std::move(curve));
+  }
   if (clear != nullptr) *clear = of(TaskKind::Clear);
   return speed;
 }

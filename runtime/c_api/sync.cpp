@@ -81,8 +81,8 @@ CallResult<rt::PlanRequest> plan_request(const cinch_sync_options& options, std:
   if (options.servers != nullptr) {
     request.servers.assign(options.servers, options.servers + options.num_servers);
   }
-  for (const auto& info : programs.infos) {
-    request.codecs.push_back(rt::codec_facts(info, world, options.first_step));
+  for (const auto& image : programs.images) {
+    request.codecs.push_back(rt::codec_facts(image, world, options.first_step));
   }
   return request;
 }

@@ -19,7 +19,7 @@ CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
     return fail(CINCH_INVALID_ARGUMENT, "a program for a GPU, the rank computes on the CPU");
   }
   to.on_cpu.push_back(program.loaded);
-  to.infos.emplace_back(program.loaded, &program.loaded->info());
+  to.images.emplace_back(program.loaded, &program.loaded->image());
   return rt::Ok{};
 }
 
@@ -39,7 +39,7 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   for (std::size_t i = 0; i < count; ++i) {
     auto loaded = load_on_gpu(*given[i], options.device_number);
     if (!loaded) return tl::unexpected<CallError>(loaded.error());
-    programs.infos.emplace_back(*loaded, &(*loaded)->info());
+    programs.images.emplace_back(*loaded, &(*loaded)->image());
     made.programs.push_back(std::move(*loaded));
   }
   if (count > 0) made.plain = made.programs[0];

@@ -14,8 +14,8 @@ namespace cinch::c_api {
 
 struct RankPrograms {
   std::vector<std::shared_ptr<const rt::LoadedProgram>> on_cpu;
-  std::optional<rt::SyncDevice> device;                       // with those on a GPU
-  std::vector<std::shared_ptr<const rt::ProgramInfo>> infos;  // by codec
+  std::optional<rt::SyncDevice> device;                         // with those on a GPU
+  std::vector<std::shared_ptr<const rt::ProgramImage>> images;  // by codec
 };
 
 /// Errors: INVALID_ARGUMENT (null, programs for another device than the options name), UNAVAILABLE

@@ -5,6 +5,10 @@
 
 namespace cinch::rt {
 
+Result<RankStatus> meet_at(const RankPoint& point, RankExchange& ranks) {
+  return point.call ? ranks.exchange(*point.call) : ranks.agree(point.own);
+}
+
 Result<RankStatus> LoneRank::exchange(const CollectiveCall& call) {
   const std::span<const std::uint8_t> inputs[] = {call.input};
   if (Status status = give_part(call, inputs, 0); !status) {

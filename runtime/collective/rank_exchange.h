@@ -3,6 +3,7 @@
 // no rank waits for one that has stopped, and none takes a step that another one does not.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "runtime/core/dtype.h"
@@ -38,6 +39,16 @@ class RankExchange {
   /// By a rank that has come to the end (Good) or cannot go on. Errors: as above.
   virtual Result<RankStatus> agree(RankStatus own) = 0;
 };
+
+/// Where a rank waits for the others: at a collective, or, where it has come to the end or cannot
+/// go on, with how that is.
+struct RankPoint {
+  RankStatus own = RankStatus::Good;
+  std::optional<CollectiveCall> call;  // of ranks that are Good
+};
+
+/// The exchange that a rank waits for, whichever it is. Errors: those of RankExchange.
+Result<RankStatus> meet_at(const RankPoint& point, RankExchange& ranks);
 
 /// A world of one rank.
 class LoneRank : public RankExchange {

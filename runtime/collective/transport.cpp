@@ -196,4 +196,21 @@ Status exchange_now(Transport& transport, const Exchange& exchange,
   return status;
 }
 
+ExchangeKind exchange_kind_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllGather:
+      return ExchangeKind::AllGather;
+    case CollectiveKind::AllToAll:
+      return ExchangeKind::AllToAll;
+    case CollectiveKind::ReduceScatter:
+      return ExchangeKind::ReduceScatter;
+    case CollectiveKind::Broadcast:
+      return ExchangeKind::Broadcast;
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::None:
+      break;
+  }
+  return ExchangeKind::AllReduce;
+}
+
 }  // namespace cinch::rt

@@ -137,5 +137,7 @@ std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::u
 Status check_exchange(const Exchange& exchange, const Transport& transport);
 
 const char* exchange_kind_name(ExchangeKind kind);
+/// The one that does what a program asks for.
+ExchangeKind exchange_kind_of(CollectiveKind kind);
 
 }  // namespace cinch::rt

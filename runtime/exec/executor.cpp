@@ -1,5 +1,6 @@
-// One EntryRun per call walks the steps. Status words are looked at after each launch, so that no
-// kernel runs on what a failed check was to keep from it.
+// One EntryRun per call walks the steps; what it is inside of stands on a stack, so that it can
+// stop at any step and go on later. Status words are looked at after each launch, so that no kernel
+// runs on what a failed check was to keep from it.
 #include "runtime/exec/executor.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,6 @@
 #include <cstring>
 
 #include "runtime/core/sanitizer.h"
-#include "runtime/exec/float_environment.h"
 
 namespace cinch::rt {
 namespace {
@@ -21,30 +21,54 @@ constexpr std::int64_t kGroupBytesGuess =
 constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
 
-enum class Next { Go, Stop };  // Stop: a non-finite value was seen
+}  // namespace
 
 // Padding is wanted: status and counters have cache lines of their own.
 class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
+  // Stop: a non-finite value was seen. Meet: a collective's turn.
+  enum class Next { Go, Stop, Meet };
+
   EntryRun(const ProgramImage& image, std::span<const KernelFunction> kernels, TaskRunner& runner,
-           const ExecutorOptions& options, const CallInputs& inputs)
+           const ExecutorOptions& options, const CallInputs& inputs, const Entry& entry)
       : image_(image),
         kernels_(kernels),
         runner_(runner),
         options_(options),
         inputs_(inputs),
+        entry_(entry),
         cancelled_(options.cancelled) {}
 
-  Result<CallOutcome> run(const Entry& entry) {
-    if (Status status = evaluate_sizes(); !status) return tl::unexpected<Error>(status.error());
+  Status begin() {
+    if (Status status = evaluate_sizes(); !status) return status;
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
-    const auto next = run_entry(entry);
-    if (!next) return tl::unexpected<Error>(next.error());
-    return CallOutcome{*next == Next::Stop, std::move(accesses_)};
+    frames_.push_back({entry_.steps});
+    return Ok{};
   }
 
+  // Up to the next collective, or to the end (Go).
+  Result<Next> resume() {
+    while (!frames_.empty()) {
+      const auto next = has_ended(frames_.back()) ? leave() : run_next();
+      if (!next || *next != Next::Go) return next;
+    }
+    return Next::Go;
+  }
+
+  const CollectiveCall& meeting() const { return meeting_; }
+  AccessCounts take_accesses() { return std::move(accesses_); }
+
  private:
+  // Steps that are under way: of the entry, of a branch, of a loop's body or of its condition.
+  struct Frame {
+    std::span<const Step> steps;
+    std::size_t at = 0;
+    const Step* loop = nullptr;
+    std::int64_t round = 0, end = 0;
+    bool is_condition = false;
+  };
+
   Status evaluate_sizes() {
     sizes_.reserve(image_.size_exprs.size());
     for (HostExprId id : image_.size_exprs) {
@@ -55,27 +79,14 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     return Ok{};
   }
 
-  Result<Next> run_entry(const Entry& entry) {
-    const std::span<const Step> steps(entry.steps);
-    const std::size_t commit = std::min<std::size_t>(entry.commit_step, steps.size());
-    auto next = run_steps(steps.first(commit));
-    if (!next || *next == Next::Stop || commit == steps.size()) return next;
-    if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
-    cancelled_ = nullptr;
-    return run_steps(steps.subspan(commit));
-  }
-
   bool is_cancelled() const { return cancelled_ != nullptr && *cancelled_; }
+  static bool has_ended(const Frame& frame) { return frame.at == frame.steps.size(); }
 
-  Result<Next> run_steps(std::span<const Step> steps) {
-    for (const Step& step : steps) {
-      if (is_cancelled()) {
-        return fail(ErrorKind::Cancelled, "cancelled");
-      }
-      const auto next = run_step(step);
-      if (!next || *next == Next::Stop) return next;
-    }
-    return Next::Go;
+  Result<Next> run_next() {
+    if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
+    Frame& top = frames_.back();
+    if (frames_.size() == 1 && top.at == entry_.commit_step) cancelled_ = nullptr;
+    return run_step(top.steps[top.at++]);
   }
 
   Result<Next> run_step(const Step& step) {
@@ -89,11 +100,12 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       case StepKind::CheckHost:
         return check_host(step);
       case StepKind::If:
-        return run_steps(is_true(step.index) ? step.body : step.orelse);
+        frames_.push_back({is_true(step.index) ? step.body : step.orelse});
+        return Next::Go;
       case StepKind::While:
-        return run_while(step);
+        return enter_while(step);
       case StepKind::For:
-        return run_for(step);
+        return enter_for(step);
       case StepKind::Collective:
         return meet(step);
     }
@@ -226,17 +238,12 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     });
   }
 
-  Result<Next> meet(const Step& step) const {
-    if (inputs_.ranks == nullptr) return fail(ErrorKind::Internal, "a collective without ranks");
-    const DefaultFloatEnvironment environment;
-    const auto status = inputs_.ranks->exchange(
-        {step.collective,
-         image_.buffers[step.index].dtype,
-         {bytes_of(step.index2), static_cast<std::size_t>(size_of(step.index2))},
-         {bytes_of(step.index), static_cast<std::size_t>(size_of(step.index))}});
-    if (!status) return tl::unexpected<Error>(status.error());
-    if (*status == RankStatus::Failed) return fail(ErrorKind::CheckFailed, "another rank failed");
-    return *status == RankStatus::Good ? Next::Go : Next::Stop;
+  Next meet(const Step& step) {
+    meeting_ = {step.collective,
+                image_.buffers[step.index].dtype,
+                {bytes_of(step.index2), static_cast<std::size_t>(size_of(step.index2))},
+                {bytes_of(step.index), static_cast<std::size_t>(size_of(step.index))}};
+    return Next::Meet;
   }
 
   Result<Next> check_host(const Step& step) const {
@@ -248,28 +255,44 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   bool is_true(BufferIndex buffer) const { return *bytes_of(buffer) != 0; }
 
-  Result<Next> run_while(const Step& step) {
+  Result<Next> enter_while(const Step& step) {
     const auto at_most = evaluate(step.expr);
     if (!at_most) return tl::unexpected<Error>(at_most.error());
-    for (std::int64_t i = 0; i < *at_most; ++i) {
-      auto next = run_steps(step.cond);
-      if (!next || *next == Next::Stop) return next;
-      if (!is_true(step.index)) break;
-      next = run_steps(step.body);
-      if (!next || *next == Next::Stop) return next;
-    }
+    if (*at_most > 0) frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
     return Next::Go;
   }
 
-  Result<Next> run_for(const Step& step) {
+  Result<Next> enter_for(const Step& step) {
     const auto begin = evaluate(step.expr);
     if (!begin) return tl::unexpected<Error>(begin.error());
     const auto end = evaluate(step.expr2);
     if (!end) return tl::unexpected<Error>(end.error());
-    for (std::int64_t i = *begin; i < *end; ++i) {
-      std::memcpy(bytes_of(step.index), &i, sizeof i);
-      const auto next = run_steps(step.body);
-      if (!next || *next == Next::Stop) return next;
+    if (*begin < *end) {
+      frames_.push_back({step.body, 0, &step, *begin, *end});
+      set_round(frames_.back());
+    }
+    return Next::Go;
+  }
+
+  void set_round(const Frame& frame) {
+    std::memcpy(bytes_of(frame.loop->index), &frame.round, sizeof frame.round);
+  }
+
+  // The steps of the frame have run: what comes next in its loop, or out of it.
+  Result<Next> leave() {
+    Frame& top = frames_.back();
+    const bool goes_in = top.is_condition && is_true(top.loop->index);
+    const bool goes_round = top.loop != nullptr && !top.is_condition && ++top.round < top.end;
+    if (!goes_in && !goes_round) {
+      frames_.pop_back();
+      return Next::Go;
+    }
+    top.at = 0;
+    if (top.loop->kind == StepKind::For) {
+      set_round(top);
+    } else {
+      top.is_condition = !goes_in;
+      top.steps = goes_in ? top.loop->body : top.loop->cond;
     }
     return Next::Go;
   }
@@ -278,24 +301,61 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::span<const KernelFunction> kernels_;
   TaskRunner& runner_;
   const ExecutorOptions& options_;
-  const CallInputs& inputs_;
+  const CallInputs inputs_;
+  const Entry& entry_;
   const std::atomic<bool>* cancelled_;  // null once a state has been changed in place
   std::vector<std::uint64_t> sizes_;
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};
   alignas(64) std::uint64_t counters_[2] = {};  // of the launch that runs, in bits
   AccessCounts accesses_;
+  std::vector<Frame> frames_;
+  CollectiveCall meeting_{};
 };
 
-}  // namespace
+PausedRun::PausedRun(std::unique_ptr<EntryRun> run) : run_(std::move(run)) {}
+PausedRun::~PausedRun() = default;
+PausedRun::PausedRun(PausedRun&&) noexcept = default;
+PausedRun& PausedRun::operator=(PausedRun&&) noexcept = default;
+
+Result<RunState> PausedRun::resume() {
+  const auto next = run_->resume();
+  if (!next) return tl::unexpected<Error>(next.error());
+  return *next == EntryRun::Next::Meet   ? RunState::Meets
+         : *next == EntryRun::Next::Stop ? RunState::NonFinite
+                                         : RunState::Ended;
+}
+
+const CollectiveCall& PausedRun::meeting() const {
+  return run_->meeting();
+}
+
+AccessCounts PausedRun::take_accesses() {
+  return run_->take_accesses();
+}
 
 Executor::Executor(const ProgramImage& image, std::vector<KernelFunction> kernels,
                    TaskRunner& runner, ExecutorOptions options)
     : image_(image), kernels_(std::move(kernels)), runner_(runner), options_(options) {}
 
 Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) const {
-  EntryRun run(image_, kernels_, runner_, options_, inputs);
-  return run.run(image_.entries[static_cast<std::size_t>(entry)]);
+  EntryRun run(image_, kernels_, runner_, options_, inputs, entry_of(entry));
+  if (Status status = run.begin(); !status) return tl::unexpected<Error>(status.error());
+  const auto next = run.resume();
+  if (!next) return tl::unexpected<Error>(next.error());
+  if (*next == EntryRun::Next::Meet) return fail(ErrorKind::Internal, "a collective without ranks");
+  return CallOutcome{*next == EntryRun::Next::Stop, run.take_accesses()};
+}
+
+Result<PausedRun> Executor::begin(EntryKind entry, const CallInputs& inputs) const {
+  auto run =
+      std::make_unique<EntryRun>(image_, kernels_, runner_, options_, inputs, entry_of(entry));
+  if (Status status = run->begin(); !status) return tl::unexpected<Error>(status.error());
+  return PausedRun(std::move(run));
+}
+
+const Entry& Executor::entry_of(EntryKind kind) const {
+  return image_.entries[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace cinch::rt

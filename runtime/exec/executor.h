@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -45,13 +46,39 @@ struct CallInputs {
   DrawWords draw{};
   std::span<void* const> buffers;  // by BufferIndex; null where the entry does not touch it
   std::span<const std::int64_t> buffer_bytes;  // by BufferIndex
-  RankExchange* ranks = nullptr;               // of Sync; outlives the call
 };
 
 struct CallOutcome {
-  /// A non-finite gradient value was seen, by any of the ranks; the steps after that did not run.
+  /// A non-finite gradient value was seen; the steps after that did not run.
   bool non_finite = false;
   AccessCounts accesses;
+};
+
+class EntryRun;
+
+enum class RunState : std::uint8_t {
+  Ended,
+  NonFinite,  // as CallOutcome::non_finite
+  Meets       // at a collective: its output is to be there before the run goes on
+};
+
+/// A run that stops wherever ranks meet. The executor and what its inputs point at outlive it.
+class PausedRun {
+ public:
+  explicit PausedRun(std::unique_ptr<EntryRun> run);
+  ~PausedRun();
+  PausedRun(PausedRun&&) noexcept;
+  PausedRun& operator=(PausedRun&&) noexcept;
+
+  /// On to the next collective or to the end; no more after that, nor after an error, which are
+  /// those of Executor::run.
+  Result<RunState> resume();
+  /// The collective where it stands.
+  const CollectiveCall& meeting() const;
+  AccessCounts take_accesses();
+
+ private:
+  std::unique_ptr<EntryRun> run_;
 };
 
 class Executor {
@@ -65,11 +92,15 @@ class Executor {
 
   /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
-  /// for a count); of a collective also those of RankExchange, and CheckFailed where another rank
-  /// has failed. Non-finite is found before a failed check of the same launch.
+  /// for a count), Internal (a collective). Non-finite is found before a failed check of the same
+  /// launch.
   Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs) const;
+  /// The same in parts; nothing has run yet. Errors: those of formulas.
+  Result<PausedRun> begin(EntryKind entry, const CallInputs& inputs) const;
 
  private:
+  const Entry& entry_of(EntryKind kind) const;
+
   const ProgramImage& image_;
   std::vector<KernelFunction> kernels_;
   TaskRunner& runner_;

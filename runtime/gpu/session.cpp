@@ -151,6 +151,25 @@ Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const G
   });
 }
 
+Result<std::optional<RankPoint>> GpuSession::begin_sync(GpuAddress gradient, GpuAddress update,
+                                                        std::uint64_t step, GpuStream stream) {
+  return guarded([&]() -> Result<std::optional<RankPoint>> {
+    constexpr EntryKind kKind = EntryKind::Sync;
+    Status status = check_call(impl_->image(), kKind);
+    if (status && num_tensors() != 1) {
+      status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises in parts");
+    }
+    if (status) status = check_step(step);
+    if (status) status = impl_->bind_tensors(kKind, {&gradient, 1}, {&update, 1});
+    if (!status) return tl::unexpected<Error>(status.error());
+    return impl_->begin_parts(step, stream, update);
+  });
+}
+
+Result<std::optional<RankPoint>> GpuSession::continue_sync(RankStatus all) {
+  return guarded([&] { return impl_->continue_parts(all); });
+}
+
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;

@@ -111,6 +111,13 @@ class GpuSession {
   Status sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
               std::uint64_t step, GpuStream stream, RankExchange& ranks);
 
+  /// The same for a session of one tensor, in parts, as Session::begin_sync and continue_sync; the
+  /// spans of a collective are addresses of the device, where its output is to be put. After the
+  /// end collect() says how it went. Errors: those of sync.
+  Result<std::optional<RankPoint>> begin_sync(GpuAddress gradient, GpuAddress update,
+                                              std::uint64_t step, GpuStream stream);
+  Result<std::optional<RankPoint>> continue_sync(RankStatus all);
+
   /// Sends step and parameters of now for the next replay of a captured call of the kind; its
   /// memory stays as captured. Errors: InvalidArgument (no such call was made), Device.
   Status prepare(EntryKind kind, std::uint64_t step, GpuStream stream);

@@ -103,9 +103,35 @@ struct GpuSession::Impl {
 
   // ---- session_sync.cpp ----
   class Meetings;
+  using StatusWords = std::array<std::uint32_t, kStatusWords>;
+  /// Of one that is under way in parts.
+  struct Syncing {
+    bool is_under_way = false;
+    std::uint64_t step = 0;
+    GpuStream stream = nullptr;
+    GpuAddress update = 0;
+    std::size_t batch = 0;  // the next one, or where ranks wait
+    StatusWords words{};
+    bool is_over = false;  // a status other than Good is known to all
+  };
   Status sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
               std::span<const GpuAddress> updates);
   Status begin_sync(std::uint64_t step, GpuStream stream);
+  Result<std::optional<RankPoint>> begin_parts(std::uint64_t step, GpuStream stream,
+                                               GpuAddress update);
+  Result<std::optional<RankPoint>> continue_parts(RankStatus all);
+  Result<std::optional<RankPoint>> run_to_point();
+  /// Where ranks wait at it, if they do.
+  Result<std::optional<RankPoint>> point_at(const PlannedLaunch& meeting);
+  Result<CollectiveCall> call_at(const PlannedLaunch& meeting) const;
+  Status launch_rest(const GpuBatch& batch);
+  GpuAddress status_address(std::size_t tensor) const;
+  /// What kernels have found so far. Waits.
+  Result<StatusWords> read_status(std::size_t tensor, GpuStream stream) const;
+  /// Kernels leave out the rest of a tensor that is marked or failed.
+  Status mark_status(RankStatus all, StatusWords words, std::size_t tensor, GpuStream stream) const;
+  /// Where gradients were widened from, updates are narrowed to.
+  Status turn_to_updates(std::span<const GpuAddress> updates, GpuStream stream);
   /// As kernels look at them. Errors: those of formulas, Device.
   Result<bool> hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
                     std::uint64_t step, GpuStream stream) const;
@@ -158,6 +184,7 @@ struct GpuSession::Impl {
   };
   std::vector<Kept> kept;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
+  Syncing syncing;
   // By shape: blocks; where those of each tensor begin, as num_tensors + 1 words; and whether no
   // tensor has more than one.
   std::vector<std::uint32_t> num_blocks, block_begins;

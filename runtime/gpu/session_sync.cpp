@@ -1,5 +1,6 @@
 // A synchronisation on a GPU: launches as in any other call, and between them ranks that meet over
-// the host. What is sent and received goes through host memory.
+// the host: of several tensors within one call, where what is sent and received goes through host
+// memory, or of one tensor in parts.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,9 +11,8 @@
 namespace cinch::rt {
 namespace {
 
-using StatusWords = std::array<std::uint32_t, kStatusWords>;
-
-RankStatus rank_status(const StatusWords& words) {
+template <typename Words>
+RankStatus rank_status(const Words& words) {
   if ((words[kStatusFlags] & kFlagNonFinite) != 0) return RankStatus::NonFinite;
   return words[kStatusFailed] != 0 ? RankStatus::Failed : RankStatus::Good;
 }
@@ -51,12 +51,9 @@ class GpuSession::Impl::Meetings {
 
  private:
   Status meet_at(const PlannedLaunch& meeting, std::size_t tensor) {
-    StatusWords words{};
-    if (Status status = session_.device().read(bytes_of(words), address_of(tensor), stream_);
-        !status) {
-      return status;
-    }
-    const RankStatus own = rank_status(words);
+    const auto words = session_.read_status(tensor, stream_);
+    if (!words) return tl::unexpected<Error>(words.error());
+    const RankStatus own = rank_status(*words);
     Result<RankStatus> all = own;
     if (own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) {
       all = ranks_.agree(own);
@@ -67,7 +64,7 @@ class GpuSession::Impl::Meetings {
     }
     is_over_[tensor] = !all || *all != RankStatus::Good;
     if (!all) return tl::unexpected<Error>(all.error());
-    return *all == own ? Status(Ok{}) : mark(*all, words, tensor);
+    return *all == own ? Status(Ok{}) : session_.mark_status(*all, *words, tensor, stream_);
   }
 
   Result<RankStatus> exchange(const PlannedLaunch& meeting, std::size_t tensor) {
@@ -99,26 +96,39 @@ class GpuSession::Impl::Meetings {
     return bytes;
   }
 
-  // Kernels leave out the rest of a tensor that is marked or failed.
-  Status mark(RankStatus all, StatusWords words, std::size_t tensor) const {
-    if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
-    if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
-    return session_.device().write(address_of(tensor), bytes_of(words), stream_);
-  }
-
-  GpuAddress address_of(std::size_t tensor) const {
-    return session_.arena.address(session_.call_words) + sizeof(StatusWords) * tensor;
-  }
-  static std::span<std::uint8_t> bytes_of(StatusWords& words) {
-    return {reinterpret_cast<std::uint8_t*>(words.data()), sizeof words};
-  }
-
   Impl& session_;
   RankExchange& ranks_;
   std::uint64_t step_;
   GpuStream stream_;
   std::vector<bool> is_over_;  // by tensor: a status other than Good is known to all
 };
+
+GpuAddress GpuSession::Impl::status_address(std::size_t tensor) const {
+  return arena.address(call_words) + sizeof(StatusWords) * tensor;
+}
+
+auto GpuSession::Impl::read_status(std::size_t tensor, GpuStream stream) const
+    -> Result<StatusWords> {
+  StatusWords words{};
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
+  const Status status = device().read(bytes, status_address(tensor), stream);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return words;
+}
+
+Status GpuSession::Impl::mark_status(RankStatus all, StatusWords words, std::size_t tensor,
+                                     GpuStream stream) const {
+  if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
+  if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
+  return device().write(status_address(tensor), bytes, stream);
+}
+
+Status GpuSession::Impl::turn_to_updates(std::span<const GpuAddress> updates, GpuStream stream) {
+  GpuTable& table = call_of(EntryKind::Sync).table;
+  for (std::size_t t = 0; t < num_tensors(); ++t) table.entry(t).set_tensor(updates[t]);
+  return table.send(device(), stream);
+}
 
 Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
                                     std::uint64_t step, GpuStream stream) const {
@@ -173,14 +183,91 @@ Status GpuSession::Impl::sync(std::uint64_t step, GpuStream stream, RankExchange
     }
     status = meetings.meet(first);
     if (first.meeting == PlannedMeeting::Agree && !is_f32() && status) {
-      // Where gradients were widened from, updates are narrowed to.
-      GpuTable& table = call_of(EntryKind::Sync).table;
-      for (std::size_t t = 0; t < num_tensors(); ++t) table.entry(t).set_tensor(updates[t]);
-      status = table.send(device(), stream);
+      status = turn_to_updates(updates, stream);
     }
   }
   if (!status) meetings.give_up();
   return status;
+}
+
+Result<std::optional<RankPoint>> GpuSession::Impl::begin_parts(std::uint64_t step, GpuStream stream,
+                                                               GpuAddress update) {
+  const GpuDevice::Scope scope(device());
+  syncing = {};
+  if (Status status = begin_sync(step, stream); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  syncing = {.is_under_way = true, .step = step, .stream = stream, .update = update};
+  return run_to_point();
+}
+
+Result<std::optional<RankPoint>> GpuSession::Impl::continue_parts(RankStatus all) {
+  if (!syncing.is_under_way)
+    return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
+  const GpuDevice::Scope scope(device());
+  syncing.is_over = all != RankStatus::Good;
+  Status status = Ok{};
+  if (all != rank_status(syncing.words)) {
+    status = mark_status(all, syncing.words, 0, syncing.stream);
+  }
+  if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return run_to_point();
+}
+
+Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {
+  const Plan& plan = plan_of(EntryKind::Sync);
+  for (; syncing.batch < plan.batches.size(); ++syncing.batch) {
+    const GpuBatch& batch = plan.batches[syncing.batch];
+    const PlannedLaunch& first = plan.steps[batch.begin];
+    if (first.meeting != PlannedMeeting::None && !syncing.is_over) {
+      auto point = point_at(first);
+      if (!point || *point) return point;
+    }
+    if (Status status = launch_rest(batch); !status) return tl::unexpected<Error>(status.error());
+  }
+  syncing = {};
+  return std::nullopt;
+}
+
+Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch& meeting) {
+  const auto words = read_status(0, syncing.stream);
+  if (!words) return tl::unexpected<Error>(words.error());
+  syncing.words = *words;
+  RankPoint point{rank_status(*words), std::nullopt};
+  if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
+  const auto is_due = hold(meeting.conditions, 0, syncing.step, syncing.stream);
+  if (!is_due) return tl::unexpected<Error>(is_due.error());
+  if (!*is_due) return std::nullopt;
+  const auto call = call_at(meeting);
+  if (!call) return tl::unexpected<Error>(call.error());
+  point.call = *call;
+  return point;
+}
+
+Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) const {
+  const HostEnv at = env(0, syncing.step);
+  const auto bytes_of = [&](BufferIndex buffer) -> Result<std::span<std::uint8_t>> {
+    const auto size = info().exprs.eval_int(image().buffers[buffer].size_bytes, at);
+    if (!size) return tl::unexpected<Error>(size.error());
+    auto* const data = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
+        own_address(0, buffer));
+    return std::span(data, static_cast<std::size_t>(*size));
+  };
+  const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
+  if (!input) return tl::unexpected<Error>(input.error());
+  if (!output) return tl::unexpected<Error>(output.error());
+  return CollectiveCall{meeting.collective, image().buffers[meeting.arg0].dtype, *input, *output};
+}
+
+// What the batch does besides the meeting of ranks that it may be.
+Status GpuSession::Impl::launch_rest(const GpuBatch& batch) {
+  const PlannedLaunch& first = plan_of(EntryKind::Sync).steps[batch.begin];
+  if (first.meeting == PlannedMeeting::None) {
+    return launch(EntryKind::Sync, batch, false, syncing.stream);
+  }
+  const bool narrows = first.meeting == PlannedMeeting::Agree && !is_f32();
+  return narrows ? turn_to_updates({&syncing.update, 1}, syncing.stream) : Status(Ok{});
 }
 
 }  // namespace cinch::rt

@@ -121,6 +121,10 @@ class AccessCheck {
         const Status status = read_value(t, group, Value::Sum);
         return status ? write_value(t, group, task.to) : status;
       }
+      case TaskKind::Part: {
+        const Status status = read_value(t, group, Value::Gradient);
+        return status && task.is_last_part() ? write_value(t, group, Value::Update) : status;
+      }
       case TaskKind::Synchronise: {
         const Status status = read_value(t, group, Value::Gradient);
         return status ? write_value(t, group, Value::Update) : status;

@@ -9,6 +9,9 @@ namespace cinch::rt {
 
 /// Pieces cover tensors, groups hold pieces, and every index of a task is one.
 Status check_shape(const Plan& plan);
+/// On one rank: the parts of each `sync` follow each other, with the exchanges that they ask for
+/// between them.
+Status check_protocols(const Plan& plan, std::uint32_t rank);
 /// On one rank: what is read was written before, conflicting accesses are ordered, updates are
 /// written once.
 Status check_accesses(const Plan& plan, std::uint32_t rank);

@@ -109,6 +109,8 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
       return groups == 1 && reads >= 2 && writes == 1;
     case TaskKind::Exchange:
       return task.peer < world && has_exchange_slots(task, rank, world);
+    case TaskKind::Part:
+      return groups == 1 && task.peer < world && (task.part == 0 ? reads == 0 : reads >= world);
     case TaskKind::Clear:
     case TaskKind::Add:
     case TaskKind::Finish:
@@ -116,6 +118,21 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
       return reads == 0 && writes == 0;
   }
   return false;
+}
+
+// Tasks of programs, which dense tensors have none of.
+Status check_programs(const Plan& plan, std::uint32_t rank, std::size_t index) {
+  const Task& task = plan.ranks[rank].tasks[index];
+  const bool is_of_payloads = task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
+  if (is_of_payloads && plan.groups[task.groups[0]].codec == kDense) {
+    return task_fault(plan, rank, index, "there are no payloads of f32");
+  }
+  if (task.kind != TaskKind::Part) return Ok{};
+  const Group& group = plan.groups[task.groups[0]];
+  if (group.codec == kDense || group.pieces.size() != 1) {
+    return task_fault(plan, rank, index, "is not of one piece with a program");
+  }
+  return Ok{};
 }
 
 Status check_slots(const Plan& plan, std::uint32_t rank) {
@@ -161,10 +178,7 @@ Status check_shape(const Plan& plan) {
       if (!has_slots(task, rank, plan.world())) {
         return task_fault(plan, rank, t, "another number of slots or no such rank");
       }
-      const bool is_of_payloads = task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
-      if (is_of_payloads && plan.groups[task.groups[0]].codec == kDense) {
-        return task_fault(plan, rank, t, "there are no payloads of f32");
-      }
+      if (Status status = check_programs(plan, rank, t); !status) return status;
     }
   }
   return Ok{};
@@ -173,6 +187,7 @@ Status check_shape(const Plan& plan) {
 Status check_plan(const Plan& plan) {
   if (Status status = check_shape(plan); !status) return status;
   for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+    if (Status status = check_protocols(plan, rank); !status) return status;
     if (Status status = check_accesses(plan, rank); !status) return status;
   }
   return check_meetings(plan);

@@ -60,6 +60,8 @@ const char* task_kind_name(TaskKind kind) {
       return "join";
     case TaskKind::Exchange:
       return "exchange";
+    case TaskKind::Part:
+      return "part";
     case TaskKind::Synchronise:
       return "synchronise";
   }
@@ -103,6 +105,7 @@ std::string describe_task(const Plan& plan, const Task& task) {
   const std::string of = describe_groups(plan, task);
   if (task.kind == TaskKind::Exchange) return describe_exchange(task) + " of " + of;
   std::string text = task_kind_name(task.kind);
+  if (task.kind == TaskKind::Part) text += fmt::format(" {}", task.part);
   if (task.is_dense) text += " f32";
   if (task.kind == TaskKind::Encode) {
     text += fmt::format(" {}", value_name(task.from));

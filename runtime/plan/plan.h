@@ -69,8 +69,14 @@ enum class TaskKind : std::uint8_t {
   Spread,       // slots = arrays that the transport adds up, of a slot's payloads
   Join,         // slot = the payloads that stand for all ranks', of one rank's and the arrays
   Exchange,     // slots to slots, by `exchange`
-  Synchronise,  // the `sync` of a program: gradient to update, in exchanges of its own
+  Part,         // the `sync` of a program, from one meeting of the ranks to the next
+  Synchronise,  // all of a `sync` whose meetings only show on the way: exchanges of its own
 };
+
+/// Parts of a piece are numbered from 0. Each but the last ends with how the rank's call goes, a
+/// byte that all ranks gather while they make the collective of `exchange`, `reduction`, `dtype`
+/// and `peer`, if there is one more (else Send); each but the first begins with what both gave. The
+/// last one alone writes the update and the states.
 
 /// Tasks of one lane run one at a time; lanes run at once.
 enum class Lane : std::uint8_t { Compute, Network };
@@ -87,7 +93,7 @@ struct Slot {
 
 struct Task {
   TaskKind kind = TaskKind::Encode;
-  /// Of Encode and Decode a slot for each; else one.
+  /// Of Encode and Decode a slot for each; else one. Of Part one of one piece.
   std::vector<std::uint32_t> groups;
   Site site = Site::Worker;  // where it encodes; of decoding: where the payload was encoded
   Value from = Value::Gradient, to = Value::Update;
@@ -95,7 +101,10 @@ struct Task {
   /// Slots. Of exchanges: Send, AllReduce, AllGather: one read; AllToAll: a read for each rank;
   /// Receive, AllReduce: one written; AllGather, AllToAll: one for each rank; Broadcast: one
   /// written, by its root read as well.
+  /// Of Part: read, all ranks' statuses and what the collective wrote; written, the own status and
+  /// what the next collective reads, which of Broadcast its root alone has.
   std::vector<std::uint32_t> reads, writes;
+  std::uint32_t part = 0;
   ExchangeKind exchange = ExchangeKind::Send;
   std::uint32_t peer = 0;
   RankReduction reduction = RankReduction::None;
@@ -108,6 +117,7 @@ struct Task {
     const bool meets = kind == TaskKind::Exchange || kind == TaskKind::Synchronise;
     return meets ? Lane::Network : Lane::Compute;
   }
+  bool is_last_part() const { return kind == TaskKind::Part && writes.empty(); }
   friend bool operator==(const Task&, const Task&) = default;
 };
 

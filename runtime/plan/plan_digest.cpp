@@ -42,7 +42,7 @@ class PlanHasher {
   void add(const Slot& slot) { add_numbers(slot.offset, slot.capacity, slot.length); }
   void add(const Task& task) {
     add_numbers(task.kind, task.site, task.from, task.to, task.is_dense, task.exchange, task.peer,
-                task.reduction, task.dtype.kind, task.dtype.bits, task.is_sized);
+                task.reduction, task.dtype.kind, task.dtype.bits, task.is_sized, task.part);
     add_all(task.groups);
     add_all(task.reads);
     add_all(task.writes);

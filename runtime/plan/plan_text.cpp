@@ -94,7 +94,8 @@ json to_json(const Task& task) {
                   {"writes", task.writes},
                   {"after", task.after},
                   {"is_dense", task.is_dense}};
-  if (task.kind == TaskKind::Exchange) {
+  if (task.kind == TaskKind::Part) written["part"] = task.part;
+  if (task.kind == TaskKind::Exchange || task.kind == TaskKind::Part) {
     written["exchange"] = exchange_kind_name(task.exchange);
     written["peer"] = task.peer;
     written["reduction"] = reduction_name(task.reduction);
@@ -151,7 +152,8 @@ void read(const json& from, Task& to) {
   to.writes = indices_of(from, "writes");
   to.after = indices_of(from, "after");
   to.is_dense = from.at("is_dense");
-  if (to.kind != TaskKind::Exchange) return;
+  if (to.kind == TaskKind::Part) to.part = from.at("part");
+  if (to.kind != TaskKind::Exchange && to.kind != TaskKind::Part) return;
   to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
   to.peer = whole_number<std::uint32_t>(from, "peer");
   to.reduction = find_enum(from.at("reduction"), RankReduction::Max, reduction_name);

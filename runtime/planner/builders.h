@@ -30,5 +30,8 @@ void build_ring(const BundleContext& context);
 void build_ps(const BundleContext& context);
 void build_tree(const BundleContext& context);
 void build_hierarchical(const BundleContext& context);
+/// The `sync` of the group's one piece, in parts between its collectives.
+void build_protocol(const BundleContext& context, std::uint32_t group,
+                    const std::vector<SyncRound>& rounds);
 
 }  // namespace cinch::rt

@@ -15,24 +15,33 @@ bool can_cut(const ProgramInfo& info) {
 
 }  // namespace
 
-CodecFacts codec_facts(const std::shared_ptr<const ProgramInfo>& program, std::uint32_t world,
+CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step) {
-  const ProgramInfo& info = *program;
+  const ProgramInfo& info = program->info;
   CodecFacts facts;
   facts.name = info.name;
   facts.can_cut = can_cut(info);
   facts.has_sync = info.has_sync;
   facts.has_fixed_size = info.wire.counts.empty();
   const auto layout = [program, world, step](std::int64_t rows, std::int64_t cols) {
-    const TensorFacts tensor = facts_for(*program, {rows, cols, world});
-    const ParameterValues parameters(*program);
-    return payload_bound_layout(*program, host_env(tensor, parameters, step));
+    const ProgramInfo& of = program->info;
+    const TensorFacts tensor = facts_for(of, {rows, cols, world});
+    const ParameterValues parameters(of);
+    return payload_bound_layout(of, host_env(tensor, parameters, step));
   };
   facts.bound = [layout](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
     const auto found = layout(rows, cols);
     if (!found) return tl::unexpected<Error>(found.error());
     return static_cast<std::uint64_t>(found->size_bytes);
   };
+  if (info.has_sync && has_fixed_rounds(*program)) {
+    facts.sync_rounds = [program, world, step](std::int64_t rows, std::int64_t cols) {
+      const ProgramInfo& of = program->info;
+      const TensorFacts tensor = facts_for(of, {rows, cols, world});
+      const ParameterValues parameters(of);
+      return sync_rounds(*program, host_env(tensor, parameters, step));
+    };
+  }
   if (const auto summed = SummedArrays::of(info, world); summed && !info.has_sync) {
     facts.sum_arrays = [layout, summed](std::int64_t rows,
                                         std::int64_t cols) -> Result<std::vector<SumArray>> {
@@ -46,7 +55,7 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramInfo>& program, std::u
 
 CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
                        std::uint64_t step) {
-  return codec_facts(std::shared_ptr<const ProgramInfo>(program, &program->info()), world, step);
+  return codec_facts(std::shared_ptr<const ProgramImage>(program, &program->image()), world, step);
 }
 
 }  // namespace cinch::rt

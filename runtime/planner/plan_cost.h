@@ -20,8 +20,9 @@ struct CostCurve {
 /// Of one program, or of plain f32, on as many threads as a rank has.
 struct CodecSpeed {
   CostCurve encode, decode, decode_add, finish;
-  CostCurve spread, join;  // where a transport adds the payloads
-  double used_share = 1;   // of a payload's bound, where that is more than its length
+  CostCurve spread, join;        // where a transport adds the payloads
+  double used_share = 1;         // of a payload's bound, where that is more than its length
+  std::vector<CostCurve> parts;  // of a `sync`
 };
 
 struct CostInputs {
@@ -47,7 +48,7 @@ struct PlanCost {
 
 /// The plan has passed check_plan. A collective ends when all have joined and their bytes have come
 /// through; messages and parts of collectives share the links of both sides. Errors:
-/// InvalidArgument (a program with a `sync`, which exchanges what no plan says; another number of
+/// InvalidArgument (a `sync` that is one task, whose exchanges no plan says; another number of
 /// ranks than the network's).
 Result<PlanCost> estimate_cost(const Plan& plan, const CostInputs& inputs);
 

@@ -103,12 +103,6 @@ class Planner {
  private:
   Status build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
     const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
-    if (codec != kDense && request_.codecs[codec].has_sync) {
-      for (const std::uint32_t group : bundle.groups) {
-        if (!plan_.groups[group].pieces.empty()) to.synchronise(group);
-      }
-      return Ok{};
-    }
     BundleContext context{plan_,
                           bundle,
                           to,
@@ -119,6 +113,7 @@ class Planner {
                           request_.ranks_per_machine,
                           codec == kDense ? dense_hierarchical_option() : request_.option,
                           {}};
+    if (codec != kDense && request_.codecs[codec].has_sync) return build_sync(context);
     if (builder_.build != build_allreduce || codec == kDense) {
       builder_.build(context);
       return Ok{};
@@ -131,6 +126,25 @@ class Planner {
     if (!arrays) return tl::unexpected<Error>(arrays.error());
     context.sum_arrays = std::move(*arrays);
     build_summed(context);
+    return Ok{};
+  }
+
+  // The same under every plan.
+  Status build_sync(const BundleContext& context) const {
+    for (const std::uint32_t group : context.bundle.groups) {
+      if (plan_.groups[group].pieces.empty()) continue;
+      const CodecFacts& codec = request_.codecs[plan_.groups[group].codec];
+      if (!codec.sync_rounds) {
+        context.to.synchronise(group);
+        continue;
+      }
+      const PlanTensor& tensor = plan_.tensors[plan_.pieces[plan_.groups[group].pieces[0]].tensor];
+      // Nothing is done for no elements.
+      const auto rounds = tensor.num_elems() == 0 ? std::vector<SyncRound>()
+                                                  : codec.sync_rounds(tensor.rows, tensor.cols);
+      if (!rounds) return tl::unexpected<Error>(rounds.error());
+      build_protocol(context, group, *rounds);
+    }
     return Ok{};
   }
 

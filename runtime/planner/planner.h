@@ -12,6 +12,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/planner/exchange_options.h"
 #include "runtime/session/summed_arrays.h"
+#include "runtime/session/sync_rounds.h"
 
 namespace cinch::rt {
 
@@ -27,6 +28,8 @@ struct CodecFacts {
   std::function<Result<std::uint64_t>(std::int64_t rows, std::int64_t cols)> bound;
   /// The arrays that a transport adds up for such a payload; none where its wire is not summable.
   std::function<Result<std::vector<SumArray>>(std::int64_t rows, std::int64_t cols)> sum_arrays;
+  /// Of a `sync`: its collectives; none where they only show on the way.
+  std::function<Result<std::vector<SyncRound>>(std::int64_t rows, std::int64_t cols)> sync_rounds;
 };
 
 /// How payloads travel whose length is known only after encoding.

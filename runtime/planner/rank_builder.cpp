@@ -84,6 +84,10 @@ void RankBuilder::order_values(Task& task) {
         order_value(task, group, Value::Sum, false);
         order_value(task, group, task.to, true);
         break;
+      case TaskKind::Part:
+        order_value(task, group, Value::Gradient, false);
+        if (task.is_last_part()) order_value(task, group, Value::Update, true);
+        break;
       case TaskKind::Synchronise:
         order_value(task, group, Value::Update, true);
         break;

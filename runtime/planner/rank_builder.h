@@ -32,6 +32,8 @@ class RankBuilder {
   void add_gradient(std::uint32_t group);
   void finish(std::uint32_t group, Value to);
   void synchronise(std::uint32_t group);
+  /// Of kind Part, or an exchange of whole slots, as it is but for what it waits for.
+  void add(Task task);
   void spread(std::uint32_t group, std::uint32_t payloads,
               const std::vector<std::uint32_t>& arrays);
   void join(std::uint32_t group, std::uint32_t payloads, const std::vector<std::uint32_t>& arrays,
@@ -60,7 +62,6 @@ class RankBuilder {
   Task make_exchange(ExchangeKind kind, const std::vector<std::uint32_t>& groups) const;
   bool is_sized(std::uint32_t slot) const { return to_.slots[slot].length != kNoSlot; }
   Slots lengths(const Slots& slots) const;
-  void add(Task task);
   void order(Task& task, Past& past, bool is_write) const;
   void order_values(Task& task);
   void order_value(Task& task, std::uint32_t group, Value value, bool is_write);

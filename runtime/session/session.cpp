@@ -172,6 +172,19 @@ Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t 
   });
 }
 
+Result<std::optional<RankPoint>> Session::begin_sync(ConstTensorView gradient, TensorView update,
+                                                     std::uint64_t step) {
+  return guarded([&]() -> Result<std::optional<RankPoint>> {
+    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    impl_->committed.reset();
+    return impl_->begin_sync(gradient, update, step);
+  });
+}
+
+Result<std::optional<RankPoint>> Session::continue_sync(RankStatus all) {
+  return guarded([&] { return impl_->continue_sync(all); });
+}
+
 Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
   return guarded([&]() -> Status {
     if (Status status = check_step(step); !status) return status;

@@ -111,6 +111,14 @@ class Session {
   /// ranks are then as before. A rank that gets another error has not met the others: they wait.
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
 
+  /// The same for those who bring the ranks together themselves: both run up to where this rank
+  /// waits for the others, or to the end (none). `all`: what meet_at() gave, or would have; the
+  /// output of a collective is there then. Tensors live on until the end. Errors: those of sync;
+  /// nobody waits then.
+  Result<std::optional<RankPoint>> begin_sync(ConstTensorView gradient, TensorView update,
+                                              std::uint64_t step);
+  Result<std::optional<RankPoint>> continue_sync(RankStatus all);
+
   /// Makes all memory that a call of the kind (Encode, Decode, DecodeAdd, Finish) on a tensor of
   /// this type takes from `options().memory`, so that the call itself takes none; `is_in_place`: a
   /// finish whose update is its sum's memory. Errors: InvalidArgument, OutOfMemory, Overflow.

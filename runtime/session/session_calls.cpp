@@ -96,15 +96,18 @@ void Session::Impl::commit(EntryKind kind) {
   committed = kind;
 }
 
-Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step, RankExchange* ranks) {
+CallInputs Session::Impl::inputs_of(std::uint64_t step) const {
   CallInputs inputs;
   inputs.env = env(step);
   inputs.params = parameters.kernel_words();
   inputs.draw = draw_words(options.facts(), step);
   inputs.buffers = buffers.pointers();
   inputs.buffer_bytes = buffers.bytes();
-  inputs.ranks = ranks;
-  auto outcome = executor.run(kind, inputs);
+  return inputs;
+}
+
+Result<CallOutcome> Session::Impl::run(EntryKind kind, std::uint64_t step) {
+  auto outcome = executor.run(kind, inputs_of(step));
   accesses = outcome ? std::move(outcome->accesses) : AccessCounts{};
   return outcome;
 }

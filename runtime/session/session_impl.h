@@ -44,7 +44,8 @@ struct Session::Impl {
   bool needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const;
 
   Status check_tensor(const void* data, DType dtype, std::int64_t num_elems) const;
-  Result<CallOutcome> run(EntryKind kind, std::uint64_t step, RankExchange* ranks = nullptr);
+  CallInputs inputs_of(std::uint64_t step) const;
+  Result<CallOutcome> run(EntryKind kind, std::uint64_t step);
   /// The new values of states become theirs: the last thing that a call does.
   void commit(EntryKind kind);
   /// The elements as f32: the tensor itself, or a converted copy.
@@ -61,10 +62,26 @@ struct Session::Impl {
   Status bind_fields_for_decode(const PayloadView& view);
   Status run_finish(std::span<const float> sum, float* update, bool& non_finite,
                     std::uint64_t step);
-  /// True where the gradient of some rank holds a non-finite value.
-  Result<bool> run_sync(const float* gradient, float* update, std::uint64_t step,
-                        RankExchange& ranks);
-  Result<RankStatus> own_status(const Result<CallOutcome>& outcome, const float* gradient);
+
+  // ---- session_sync.cpp ----
+  struct Syncing {
+    bool is_under_way = false;
+    const float* gradient = nullptr;
+    TensorView update;
+    bool has_scratch = false;
+    std::uint64_t step = 0;
+    std::unique_ptr<PausedRun> run;
+    RankPoint point;  // where it waits
+    std::optional<Error> failure;
+  };
+  Result<std::optional<RankPoint>> begin_sync(ConstTensorView gradient, TensorView update,
+                                              std::uint64_t step);
+  Result<std::optional<RankPoint>> continue_sync(RankStatus all);
+  RankPoint start_sync();
+  RankPoint run_to_point();
+  RankPoint stop_sync(const Error& error);
+  RankStatus status_after(const Error& error);
+  Status end_sync(RankStatus all);
 
   std::shared_ptr<const LoadedProgram> program;
   SessionOptions options;
@@ -75,6 +92,7 @@ struct Session::Impl {
   Executor executor;
   mutable HostMemo memo;
   AccessCounts accesses;
+  Syncing syncing;
   std::optional<EntryKind> committed;  // the last call's, if it changed states
   AlignedBuffer payload;               // the last encode's
   AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add

@@ -1,106 +1,122 @@
-// A synchronisation: one call of all ranks, in which the program's collectives meet.
-#include <algorithm>
+// A synchronisation: from one place where the ranks meet to the next.
+#include <utility>
 
 #include "runtime/exec/float_environment.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/tensor_convert.h"
 
 namespace cinch::rt {
-namespace {
-
-// Knows whether the ranks still wait for this one: not after an error, nor once some rank has
-// stopped.
-class WatchedExchange : public RankExchange {
- public:
-  explicit WatchedExchange(RankExchange& ranks) : ranks_(ranks) {}
-
-  Result<RankStatus> exchange(const CollectiveCall& call) override {
-    return note(ranks_.exchange(call));
-  }
-  Result<RankStatus> agree(RankStatus own) override {
-    const DefaultFloatEnvironment environment;
-    return note(ranks_.agree(own));
-  }
-  bool is_over() const { return is_over_; }
-
- private:
-  Result<RankStatus> note(Result<RankStatus> status) {
-    is_over_ = !status || *status != RankStatus::Good;
-    return status;
-  }
-
-  RankExchange& ranks_;
-  bool is_over_ = false;
-};
-
-}  // namespace
 
 // Of the gradient alone: what other ranks gave has been looked at by them.
-Result<RankStatus> Session::Impl::own_status(const Result<CallOutcome>& outcome,
-                                             const float* gradient) {
-  if (outcome) return outcome->non_finite ? RankStatus::NonFinite : RankStatus::Good;
-  if (outcome.error().kind != ErrorKind::CheckFailed) return RankStatus::Failed;
-  const std::span<const float> values(gradient, static_cast<std::size_t>(num_elems()));
+RankStatus Session::Impl::status_after(const Error& error) {
+  if (error.kind != ErrorKind::CheckFailed) return RankStatus::Failed;
+  const std::span<const float> values(syncing.gradient, static_cast<std::size_t>(num_elems()));
   const auto finite = all_finite(values, runner, options.cancelled);
-  if (!finite) return tl::unexpected<Error>(finite.error());
-  return *finite ? RankStatus::Failed : RankStatus::NonFinite;
+  return finite && !*finite ? RankStatus::NonFinite : RankStatus::Failed;
 }
 
-Result<bool> Session::Impl::run_sync(const float* gradient, float* update, std::uint64_t step,
-                                     RankExchange& ranks) {
-  WatchedExchange watched(ranks);
-  if (Status status = buffers.prepare(EntryKind::Sync, env(step), options.poison_memory); !status) {
-    if (const auto all = watched.agree(RankStatus::Failed); !all) {
-      return tl::unexpected<Error>(all.error());
-    }
-    return tl::unexpected<Error>(status.error());
-  }
-  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(gradient));
-  buffers.bind(BufferRole::Output, 0, update);
-  const auto outcome = run(EntryKind::Sync, step, &watched);
-  if (watched.is_over()) {
-    if (!outcome) return tl::unexpected<Error>(outcome.error());
-    return outcome->non_finite;
-  }
-  const auto own = own_status(outcome, gradient);
-  const auto all = watched.agree(own ? *own : RankStatus::Failed);
-  if (!own) return tl::unexpected<Error>(own.error());
-  if (!all) return tl::unexpected<Error>(all.error());
-  if (*all == RankStatus::NonFinite) return true;
-  if (!outcome) return tl::unexpected<Error>(outcome.error());
-  if (*all == RankStatus::Failed) return fail(ErrorKind::CheckFailed, "another rank failed");
-  return false;
+RankPoint Session::Impl::stop_sync(const Error& error) {
+  syncing.failure = error;
+  syncing.point = {status_after(error), std::nullopt};
+  return syncing.point;
 }
 
-Status Session::Impl::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
-                           RankExchange& ranks) {
-  if (Status status = check_call(EntryKind::Sync); !status) return status;
+Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradient,
+                                                           TensorView update, std::uint64_t step) {
+  const auto error_of = [](const Status& status) { return tl::unexpected<Error>(status.error()); };
+  syncing = {};
+  if (Status status = check_call(EntryKind::Sync); !status) return error_of(status);
   if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
-    return status;
+    return error_of(status);
   }
   if (Status status = check_tensor(update.data, update.dtype, update.num_elems); !status) {
-    return status;
+    return error_of(status);
   }
-  if (num_elems() == 0) return Ok{};
+  if (num_elems() == 0) return std::nullopt;
   const auto values = as_f32(gradient);
   if (!values) return tl::unexpected<Error>(values.error());
   // The program may read the gradient after it wrote the update, so they never share memory.
   const bool has_scratch = update.dtype != kF32 || update.data == gradient.data;
-  auto* to = static_cast<float*>(update.data);
   if (has_scratch) {
-    if (Status status = reserve_f32(output); !status) return status;
-    to = reinterpret_cast<float*>(output.data());
+    if (Status status = reserve_f32(output); !status) return error_of(status);
   }
-  const auto non_finite = run_sync(*values, to, step, ranks);
-  if (!non_finite) return tl::unexpected<Error>(non_finite.error());
-  if (*non_finite) return fill_nan(update, runner, options.cancelled);
-  if (has_scratch) {
-    const std::span<const float> made(to, static_cast<std::size_t>(num_elems()));
+  syncing = {true, *values, update, has_scratch, step, nullptr, {}, std::nullopt};
+  return start_sync();
+}
+
+RankPoint Session::Impl::start_sync() {
+  const HostEnv at = env(syncing.step);
+  if (Status status = buffers.prepare(EntryKind::Sync, at, options.poison_memory); !status) {
+    return stop_sync(status.error());
+  }
+  void* const to = syncing.has_scratch ? static_cast<void*>(output.data()) : syncing.update.data;
+  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(syncing.gradient));
+  buffers.bind(BufferRole::Output, 0, to);
+  auto run = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
+  if (!run) return stop_sync(run.error());
+  syncing.run = std::make_unique<PausedRun>(std::move(*run));
+  return run_to_point();
+}
+
+RankPoint Session::Impl::run_to_point() {
+  PausedRun& run = *syncing.run;
+  const auto state = run.resume();
+  if (!state) return stop_sync(state.error());
+  RankPoint& point = syncing.point;
+  point = {};
+  if (*state == RunState::NonFinite) point.own = RankStatus::NonFinite;
+  if (*state == RunState::Meets) {
+    point.call = run.meeting();
+  } else {
+    accesses = run.take_accesses();
+  }
+  return point;
+}
+
+Result<std::optional<RankPoint>> Session::Impl::continue_sync(RankStatus all) {
+  if (!syncing.is_under_way)
+    return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
+  if (all == RankStatus::Good && syncing.point.call) {
+    // Formulas are evaluated on the way.
+    (void)env(syncing.step);
+    return run_to_point();
+  }
+  const Status status = end_sync(all);
+  syncing = {};
+  if (!status) return tl::unexpected<Error>(status.error());
+  return std::nullopt;
+}
+
+Status Session::Impl::end_sync(RankStatus all) {
+  const TensorView& update = syncing.update;
+  if (all == RankStatus::NonFinite) return fill_nan(update, runner, options.cancelled);
+  if (syncing.failure) return tl::unexpected<Error>(*syncing.failure);
+  if (all == RankStatus::Failed) return fail(ErrorKind::CheckFailed, "another rank failed");
+  if (syncing.has_scratch) {
+    const std::span<const float> made(reinterpret_cast<const float*>(output.data()),
+                                      static_cast<std::size_t>(num_elems()));
     const Status status = convert_from_f32(made, update, runner, options.cancelled);
     if (!status) return status;
   }
   commit(EntryKind::Sync);
   return Ok{};
+}
+
+Status Session::Impl::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
+                           RankExchange& ranks) {
+  auto point = begin_sync(gradient, update, step);
+  while (point && *point) {
+    const auto all = [&] {
+      const DefaultFloatEnvironment environment;
+      return meet_at(**point, ranks);
+    }();
+    if (!all) {
+      syncing = {};
+      return tl::unexpected<Error>(all.error());
+    }
+    point = continue_sync(*all);
+  }
+  return point ? Status(Ok{}) : Status(tl::unexpected<Error>(point.error()));
 }
 
 }  // namespace cinch::rt

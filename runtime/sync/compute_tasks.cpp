@@ -127,6 +127,7 @@ Status ComputeTasks::set_parameter(std::uint32_t codec, std::string_view name, d
 
 Status ComputeTasks::begin_step(std::uint64_t step) {
   step_ = step;
+  protocols_.begin_step();
   for (auto& [key, list] : lists_) {
     list.has_changed.assign(list.pieces.size(), false);
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/session/session_list.h"
+#include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/rank_tasks.h"
 #include "runtime/sync/sum_tasks.h"
 #include "runtime/sync/task_facts.h"
@@ -33,6 +34,9 @@ class ComputeTasks : public RankTasks {
   Status begin_step(std::uint64_t step) override;
   Status run(const Task& task, PieceMemory& memory) override;
   Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
+  const std::optional<Error>& failure_elsewhere() const override {
+    return protocols_.failure_elsewhere();
+  }
   Status end_step() override { return Ok{}; }
   void take_back_step() override;
   void visit_states(const SiteVisitor& visit) override;
@@ -54,7 +58,8 @@ class ComputeTasks : public RankTasks {
       : plan_(plan),
         options_(options),
         runner_(options.threads),
-        sums_of_payloads_(plan, options.world) {}
+        sums_of_payloads_(plan, options.world),
+        protocols_(plan) {}
 
   Status open_lists();
   Status open_list(List& list);
@@ -63,6 +68,8 @@ class ComputeTasks : public RankTasks {
   ListCall call_on(const List& list, const PieceList& pieces);
   Status named(const ListStatus& status, const PieceList& pieces) const;
 
+  class Body;
+  Status run_part(const Task& task, PieceMemory& memory);
   Status clear(const PieceList& pieces, PieceMemory& memory);
   Status encode(const Task& task, PieceMemory& memory);
   Status encode_dense(const Task& task, PieceMemory& memory);
@@ -83,6 +90,7 @@ class ComputeTasks : public RankTasks {
   TaskRunner runner_;  // of what no program does
   std::map<std::pair<std::uint32_t, Site>, List> lists_;
   SumTasks sums_of_payloads_;
+  ProtocolParts protocols_;
   std::uint64_t step_ = 0;
 
   // Of the running task; they keep their memory.

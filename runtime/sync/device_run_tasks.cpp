@@ -9,6 +9,50 @@
 
 namespace cinch::rt {
 
+// Sessions that stop where ranks meet. Collectives are the host's: what they exchange is copied.
+class DeviceTasks::Body : public ProtocolBody {
+ public:
+  Body(DeviceTasks& tasks, PieceMemory& memory) : tasks_(tasks), memory_(memory) {}
+
+  Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
+    if (tasks_.plan_.pieces[piece].num_elems == 0) return std::nullopt;
+    const auto from = tasks_.gradient(piece, memory_);
+    if (!from) return tl::unexpected<Error>(from.error());
+    return session(piece).begin_sync(*from, tasks_.memory_->apart(piece), tasks_.step_,
+                                     tasks_.stream_);
+  }
+  Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
+    auto point = session(piece).continue_sync(all);
+    if (!point || *point) return point;
+    const Status status = end(piece);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return point;
+  }
+  Status copy_out(std::span<std::uint8_t> wire, std::span<const std::uint8_t> from) override {
+    const Status status = tasks_.copy_out(wire, reinterpret_cast<GpuAddress>(from.data()));
+    return status ? tasks_.wait() : status;
+  }
+  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> wire) override {
+    const Status status = tasks_.copy_in(reinterpret_cast<GpuAddress>(to.data()), wire);
+    // The next exchange may write there.
+    return status ? tasks_.wait() : status;
+  }
+
+ private:
+  GpuSession& session(std::uint32_t piece) { return *tasks_.unit_of(piece, Site::Worker).session; }
+  // What went wrong on the device, and the update.
+  Status end(std::uint32_t piece) {
+    const GpuAddress made = tasks_.memory_->apart(piece);
+    const auto outcomes = session(piece).collect(tasks_.stream_);
+    if (!outcomes) return tl::unexpected<Error>(outcomes.error());
+    if (const Status& status = outcomes->front().status; !status) return status;
+    return tasks_.give_updates({piece}, {&made, 1}, memory_);
+  }
+
+  DeviceTasks& tasks_;
+  PieceMemory& memory_;
+};
+
 Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
   const std::lock_guard lock(turns());
   const GpuDevice::Scope scope(*device_);
@@ -46,6 +90,10 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
       return sums_of_payloads_.spread(task, memory, layouts);
     case TaskKind::Join:
       return sums_of_payloads_.join(task, memory, layouts);
+    case TaskKind::Part: {
+      Body body(*this, memory);
+      return protocols_.run(task, memory, body);
+    }
     case TaskKind::Exchange:
     case TaskKind::Synchronise:
       break;

@@ -13,6 +13,7 @@ DeviceTasks::DeviceTasks(const Plan& plan, const DeviceTaskOptions& options)
       device_(options.device.plain->device()),
       stream_(options.device.stream),
       sums_of_payloads_(plan, options.world),
+      protocols_(plan),
       has_gradient_(plan.pieces.size()),
       checked_(2 * plan.pieces.size()) {}
 
@@ -115,7 +116,7 @@ PieceList DeviceTasks::pieces_apart() const {
   PieceList apart;
   for (const Task& task : plan_.ranks[options_.rank].tasks) {
     if (task.groups.empty() || is_dense(plan_, task)) continue;
-    const bool is_sync = task.kind == TaskKind::Synchronise;
+    const bool is_sync = task.kind == TaskKind::Synchronise || task.is_last_part();
     const bool stays = task.kind == TaskKind::Finish && task.to == Value::Sum &&
                        info_of(codec_of(plan_, task)).has_finish;
     if (!is_sync && !stays) continue;
@@ -219,6 +220,7 @@ Status DeviceTasks::set_parameter(std::uint32_t codec, std::string_view name, do
 Status DeviceTasks::begin_step(std::uint64_t step) {
   const std::lock_guard lock(turns());
   step_ = step;
+  protocols_.begin_step();
   has_gradient_.assign(plan_.pieces.size(), false);
   for (auto& [key, unit] : units_) unit.is_kept = false;
   for (auto& [key, unit] : units_) {

@@ -12,6 +12,7 @@
 #include "runtime/gpu/session.h"
 #include "runtime/sync/device_memory.h"
 #include "runtime/sync/device_wire.h"
+#include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/rank_tasks.h"
 #include "runtime/sync/sum_tasks.h"
 #include "runtime/sync/sync_device.h"
@@ -39,6 +40,9 @@ class DeviceTasks : public RankTasks {
   Status run(const Task& task, PieceMemory& memory) override;
   Result<WirePlace> wire_of(const Task& exchange, PieceMemory& memory) override;
   Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
+  const std::optional<Error>& failure_elsewhere() const override {
+    return protocols_.failure_elsewhere();
+  }
   Status end_step() override;
   void take_back_step() override;
   void visit_states(const SiteVisitor& visit) override;
@@ -54,6 +58,7 @@ class DeviceTasks : public RankTasks {
     std::vector<const Task*> begun;  // tasks with calls whose outcome nobody has asked for
   };
   class UnitStates;
+  class Body;
 
   DeviceTasks(const Plan& plan, const DeviceTaskOptions& options);
 
@@ -147,6 +152,7 @@ class DeviceTasks : public RankTasks {
   std::unique_ptr<DeviceWire> wire_;
   PinnedMemory pinned_;  // messages that are the host's memory
   SumTasks sums_of_payloads_;
+  ProtocolParts protocols_;
   std::uint64_t step_ = 0;
   std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step
   std::vector<const void*> checked_;  // by check_user's number: what was found to be the device's

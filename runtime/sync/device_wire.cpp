@@ -7,8 +7,9 @@
 namespace cinch::rt {
 namespace {
 
-bool is_added_up_on_the_host(const Task& task) {
-  return task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
+bool is_for_the_host(const Task& task) {
+  return task.kind == TaskKind::Spread || task.kind == TaskKind::Join ||
+         task.kind == TaskKind::Part;
 }
 
 // Marks all of a task's slots; false: they are.
@@ -57,7 +58,7 @@ std::vector<bool> host_slots(const RankPlan& own) {
     if (slot.length != kNoSlot) marked[slot.length] = true;
   }
   for (const Task& task : own.tasks) {
-    if (is_added_up_on_the_host(task)) mark_slots(task, marked);
+    if (is_for_the_host(task)) mark_slots(task, marked);
   }
   for (bool has_grown = true; has_grown;) {
     has_grown = mark_overlaps(own.slots, marked);

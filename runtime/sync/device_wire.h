@@ -1,6 +1,7 @@
 // The part of a rank's wire that stays on its device: exchanges have it there, behind those tasks
-// that have only been put on the stream by then. What is added up on the host (Spread, Join), and
-// lengths, lie there; without a transport that takes the device's memory all of it does.
+// that have only been put on the stream by then. What is added up on the host (Spread, Join),
+// what parts of a `sync` give and take, and lengths lie there; without a transport that takes the
+// device's memory all of it does.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/exec/float_environment.h"
 #include "runtime/sync/transport_ranks.h"
 
 namespace cinch::rt {
@@ -62,6 +63,7 @@ PlanRunner::~PlanRunner() {
 
 void PlanRunner::reset() {
   failure_.reset();
+  failure_elsewhere_.reset();
   flights_.clear();
   num_left_ = own_.tasks.size();
   num_started_ = 0;
@@ -115,6 +117,7 @@ void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {
   const Status status = parts_.compute.run(task(index), parts_.memory);
   lock.lock();
   is_computing_ = false;
+  if (!failure_elsewhere_) failure_elsewhere_ = parts_.compute.failure_elsewhere();
   if (status) {
     end_task(index);
   } else {
@@ -231,7 +234,14 @@ bool PlanRunner::test_flights() {
   return has_moved;
 }
 
+std::chrono::milliseconds PlanRunner::patience() const {
+  // Transports that bring no news of it bring none later either.
+  constexpr std::chrono::milliseconds kNews{2000};
+  return failure_elsewhere_ ? std::min(parts_.timeout, kNews) : parts_.timeout;
+}
+
 Error PlanRunner::timed_out() const {
+  if (failure_elsewhere_) return *failure_elsewhere_;
   return {ErrorKind::Cancelled,
           fmt::format("nothing has moved for {} ms{}", parts_.timeout.count(),
                       awaited_text(parts_.transport, flights_.front().ticket))};
@@ -249,11 +259,13 @@ void PlanRunner::wait() {
   }
   parts_.transport.pause(can_be_woken_ ? kSleep : kLook);
   const std::lock_guard lock(mutex_);
-  const bool is_late = Clock::now() - last_move_ > parts_.timeout;
+  const bool is_late = Clock::now() - last_move_ > patience();
   if (is_late && !is_computing_ && !failure_) note_failure(flights_.front().task, timed_out());
 }
 
 Status PlanRunner::run() {
+  // Transports may join values on this thread.
+  const DefaultFloatEnvironment environment;
   {
     const std::lock_guard lock(mutex_);
     reset();

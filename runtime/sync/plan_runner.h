@@ -35,8 +35,11 @@ class PlanRunner {
 
   /// All tasks once. On an error none of them runs any more, the other ranks have been told, and
   /// no memory is in use. Errors: those of the tasks, named; Cancelled (nothing moved within the
-  /// time-out).
+  /// time-out). All tasks may have run although another rank's have not: see failure_elsewhere.
   Status run();
+  /// How long the others are waited for: not much where one is known to have failed.
+  std::chrono::milliseconds patience() const;
+  const std::optional<Error>& failure_elsewhere() const { return failure_elsewhere_; }
   const TaskTimes& times() const { return times_; }
 
  private:
@@ -65,6 +68,7 @@ class PlanRunner {
   Result<Exchange> exchange_of(std::uint32_t index);
   bool test_flights();
   void wait();
+  /// Nothing has moved for too long.
   Error timed_out() const;
 
   RunnerParts parts_;
@@ -81,7 +85,8 @@ class PlanRunner {
   const bool can_be_woken_;  // from a pause
   bool is_computing_ = false, is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
-  Clock::time_point last_move_;  // when a task was started or ended
+  std::optional<Error> failure_elsewhere_;  // which that rank is to tell about
+  Clock::time_point last_move_;             // when a task was started or ended
   std::vector<Flight> flights_;
   TaskTimes times_;
   std::thread thread_;

@@ -2,6 +2,7 @@
 // (device_tasks.h).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -39,7 +40,9 @@ class RankTasks {
   virtual Result<WirePlace> wire_of(const Task& /*exchange*/, PieceMemory& memory) {
     return WirePlace{memory.wire()};
   }
-  /// The protocol of a program with a `sync`. Errors: those of Session::sync.
+  /// In this step a call of another rank has failed, as ProtocolParts says.
+  virtual const std::optional<Error>& failure_elsewhere() const = 0;
+  /// The protocol of a program with a `sync` that is one task. Errors: those of Session::sync.
   virtual Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) = 0;
   /// After the last task, or one that failed: all that was begun has been done. Errors: Device,
   /// those of tasks that were only begun by then, named.

@@ -46,6 +46,8 @@ Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
       return sums_of_payloads_.spread(task, memory, layouts);
     case TaskKind::Join:
       return sums_of_payloads_.join(task, memory, layouts);
+    case TaskKind::Part:
+      return run_part(task, memory);
     case TaskKind::Exchange:
     case TaskKind::Synchronise:
       break;
@@ -230,6 +232,42 @@ Status ComputeTasks::finish_dense(const PieceList& pieces, Value to, PieceMemory
     if (!status) return status;
   }
   return Ok{};
+}
+
+// The sessions of one codec.
+class ComputeTasks::Body : public ProtocolBody {
+ public:
+  Body(List& list, const PieceMemory& memory, std::uint64_t step)
+      : list_(list), memory_(memory), step_(step) {}
+
+  Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
+    return session(piece).begin_sync(memory_.gradient(piece), memory_.update(piece), step_);
+  }
+  Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
+    auto point = session(piece).continue_sync(all);
+    list_.has_changed[list_.entry[piece]] = session(piece).has_changed_states();
+    return point;
+  }
+  Status copy_out(std::span<std::uint8_t> wire, std::span<const std::uint8_t> from) override {
+    if (!wire.empty()) std::memcpy(wire.data(), from.data(), wire.size());
+    return Ok{};
+  }
+  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> wire) override {
+    if (!wire.empty()) std::memcpy(to.data(), wire.data(), wire.size());
+    return Ok{};
+  }
+
+ private:
+  Session& session(std::uint32_t piece) const { return (*list_.sessions)[list_.entry[piece]]; }
+
+  List& list_;
+  const PieceMemory& memory_;
+  std::uint64_t step_;
+};
+
+Status ComputeTasks::run_part(const Task& task, PieceMemory& memory) {
+  Body body(list_of(codec_of(plan_, task), Site::Worker), memory, step_);
+  return protocols_.run(task, memory, body);
 }
 
 Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {

@@ -58,6 +58,7 @@ struct SyncSession::Impl {
   Status share_parameters();
   Status apply_parameters();
   Status agree_on_end(std::uint64_t step);
+  Status end_together(std::uint64_t step);
   Status run_step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
                   std::uint64_t step);
 
@@ -236,7 +237,7 @@ Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
   exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
   exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
   exchange.received = parts;
-  if (Status status = exchange_now(transport, exchange, options.timeout); !status) return status;
+  if (Status status = exchange_now(transport, exchange, runner->patience()); !status) return status;
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
     if (ends[2 * rank + 1] != 0) is_stopping = true;
     if (ends[2 * rank] == step) continue;
@@ -245,6 +246,17 @@ Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
                             transport.rank(), step));
   }
   return Ok{};
+}
+
+// A rank that has failed does not come here: it gives up, which the others are told, where the
+// transport can.
+Status SyncSession::Impl::end_together(std::uint64_t step) {
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = agree_on_end(step);
+  const auto& elsewhere = runner->failure_elsewhere();
+  if (!elsewhere) return status;
+  const bool is_late = std::chrono::steady_clock::now() - begin >= runner->patience();
+  return status || is_late ? Status(tl::unexpected<Error>(*elsewhere)) : status;
 }
 
 Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
@@ -256,7 +268,7 @@ Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
   // What failed here goes before what others tell of it.
   const bool tells = status || status.error().kind == ErrorKind::Cancelled;
   if (Status ended = compute->end_step(); tells && !ended) status = ended;
-  if (status) status = agree_on_end(step);
+  if (status) status = end_together(step);
   if (!status) compute->take_back_step();
   return status;
 }

@@ -64,6 +64,7 @@ std::vector<Site> sites_of(const Task& task, const ProgramInfo& info) {
     case TaskKind::DecodeAdd:
       return {decoding_site(info, task.site)};
     case TaskKind::Finish:
+    case TaskKind::Part:
     case TaskKind::Synchronise:
     case TaskKind::Spread:
     case TaskKind::Join:

@@ -4,27 +4,6 @@
 #include <algorithm>
 
 namespace cinch::rt {
-namespace {
-
-ExchangeKind kind_of(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::AllGather:
-      return ExchangeKind::AllGather;
-    case CollectiveKind::AllToAll:
-      return ExchangeKind::AllToAll;
-    case CollectiveKind::ReduceScatter:
-      return ExchangeKind::ReduceScatter;
-    case CollectiveKind::Broadcast:
-      return ExchangeKind::Broadcast;
-    case CollectiveKind::AllReduce:
-    case CollectiveKind::None:
-      break;
-  }
-  return ExchangeKind::AllReduce;
-}
-
-}  // namespace
-
 Result<RankStatus> TransportRanks::agree(RankStatus own) {
   const std::uint32_t world = transport_.world();
   statuses_.resize(world);
@@ -47,7 +26,7 @@ Result<RankStatus> TransportRanks::agree(RankStatus own) {
 }
 
 Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
-  Exchange exchange{kind_of(call.collective.kind)};
+  Exchange exchange{exchange_kind_of(call.collective.kind)};
   exchange.peer = call.collective.root;
   exchange.reduction = call.collective.reduction;
   exchange.dtype = call.dtype;

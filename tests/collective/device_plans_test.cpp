@@ -2,6 +2,8 @@
 // whether all ranks compute there or only some.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "runtime/planner/codec_facts.h"
 #include "tests/collective/emulated_ranks.h"
 #include "tests/collective/plan_cases.h"
@@ -67,6 +69,28 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
     if (HasFatalFailure()) return;
   }
   RecordProperty("combinations", static_cast<int>(combinations.size()));
+}
+
+// In parts: with matrices, with collectives of integers, and where one rank's gradient is not
+// finite.
+TEST(DevicePlans, RunProtocolsBesideRanksOnCpus) {
+  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)"}) {
+    for (const std::uint32_t each : {1U, 2U}) {
+      EmulatedRanks ranks({.schedule_seed = each});
+      rt::PlanRequest request;
+      request.plan = "two_shot";
+      request.world = 3;
+      request.tensors = {{"a", 12, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
+      SyncCase one_case = make_sync_case(compiled_library(program), request);
+      place(one_case, program, ranks, each);
+      one_case.num_steps = 3;
+      one_case.change_gradients = [](std::uint32_t rank, std::uint64_t step, Tensors& gradients) {
+        if (rank == step && step > 0) gradients[2][100] = std::numeric_limits<float>::infinity();
+      };
+      check_steps(one_case, program + ", every " + std::to_string(each));
+      if (HasFatalFailure()) return;
+    }
+  }
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void check_steps(const SyncCase& one_case, const std::string& text,
   for (std::uint64_t step = 0; step < results.size(); ++step) {
     std::vector<Tensors> gradients;
     for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
-      gradients.push_back(make_gradients(*one_case.plan, rank, step));
+      gradients.push_back(gradients_of(one_case, rank, step));
     }
     const Tensors wanted = oracle.step(gradients, step);
     for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {

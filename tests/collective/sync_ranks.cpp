@@ -71,6 +71,12 @@ Tensors make_gradients(const rt::Plan& plan, std::uint32_t rank, std::uint64_t s
   return gradients;
 }
 
+Tensors gradients_of(const SyncCase& one_case, std::uint32_t rank, std::uint64_t step) {
+  Tensors gradients = make_gradients(*one_case.plan, rank, step);
+  if (one_case.change_gradients) one_case.change_gradients(rank, step, gradients);
+  return gradients;
+}
+
 void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
                const std::function<void(const RankBody&)>& body) {
   std::vector<std::thread> threads;
@@ -108,7 +114,7 @@ std::vector<StepResult> run_steps(const SyncCase& one_case) {
         result.errors[own.rank] = session.error().message;
         continue;
       }
-      const rt::Status status = step_on(**session, make_gradients(*one_case.plan, own.rank, step),
+      const rt::Status status = step_on(**session, gradients_of(one_case, own.rank, step),
                                         result.updates[own.rank], step);
       if (!status) result.errors[own.rank] = status.error().message;
     }

@@ -55,7 +55,10 @@ struct SyncCase {
   std::uint64_t seed = 17;
   std::vector<std::optional<rt::SyncDevice>> devices;  // by rank; empty: all on CPUs
   std::chrono::milliseconds timeout{30000};
+  /// What is done to make_gradients; may be empty.
+  std::function<void(std::uint32_t rank, std::uint64_t step, Tensors&)> change_gradients;
 };
+Tensors gradients_of(const SyncCase& one_case, std::uint32_t rank, std::uint64_t step);
 /// Of one rank.
 rt::SyncOptions sync_options(const SyncCase& one_case, std::uint32_t rank);
 /// A plan as asked for, whose tensors of codec 0 have the program; null: none has one.

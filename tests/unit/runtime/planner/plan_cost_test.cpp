@@ -147,6 +147,30 @@ TEST(PlanCost, IsNeverLessThanALane) {
   }
 }
 
+// Two tensors of a `sync` that takes a second, meets for two and takes three more: while one meets
+// the other one computes.
+TEST(PlanCost, PartsOfProtocolsOverlap) {
+  PlanRequest request = request_of("ring", 2, 1000000);
+  request.codecs[0].has_sync = true;
+  request.codecs[0].can_cut = false;
+  request.codecs[0].sync_rounds = [](std::int64_t rows,
+                                     std::int64_t) -> Result<std::vector<SyncRound>> {
+    const auto bytes = static_cast<std::uint64_t>(2 * rows);
+    return std::vector<SyncRound>{
+        {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, kF16, bytes, bytes}};
+  };
+  CostInputs inputs = slow_inputs(2);
+  inputs.codecs[0].parts = {per_element(1e-6), per_element(3e-6), per_element(0)};
+  // Latencies are a second and, of the statuses at the end, half a second.
+  constexpr double kBytes = 1e-5;
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 1 + 2 + 1 + 3 + 0.5, kBytes);
+  EXPECT_NEAR(cost_of(request, inputs).decode_seconds, 4, kTolerance);
+  request.tensors.push_back({"other", 1000000, 1, 0});
+  const double both = cost_of(request, inputs).seconds;
+  EXPECT_LT(both, 2 * (1 + 2 + 1 + 3 + 0.5) - 1);
+  EXPECT_GE(both, 2 * 4);
+}
+
 TEST(PlanCost, RefusesWhatItCannotKnow) {
   EXPECT_FALSE(estimate_cost(plan_of(request_of("ring", 3, 10)), slow_inputs(2)));
   PlanRequest request = request_of("ring", 3, 10);

@@ -45,6 +45,37 @@ TEST_P(EachFault, IsFound) {
 }
 
 const Fault kFaults[] = {
+    {"PartSkipped", "ring", "not the next part",
+     [](Plan& plan) {
+       const auto is_second = [](const Task& t) { return t.kind == TaskKind::Part && t.part == 1; };
+       std::ranges::find_if(plan.ranks[1].tasks, is_second)->part = 2;
+     }},
+    {"PartAlone", "ring", "one piece with a program",
+     [](Plan& plan) { find_task(plan, 1, TaskKind::Part).groups = {0}; }},
+    {"PartWithAnotherCollective", "tree", "no exchange gives",
+     [](Plan& plan) { find_task(plan, 2, TaskKind::Part).reduction = RankReduction::Max; }},
+    {"PartWithoutStatus", "tree", "no exchange gives",
+     [](Plan& plan) {
+       Task& part = find_task(plan, 0, TaskKind::Part);
+       part.writes[0] = static_cast<std::uint32_t>(plan.ranks[0].slots.size());
+       plan.ranks[0].slots.push_back({plan.ranks[0].wire_bytes++, 1, kNoSlot});
+     }},
+    {"StatusOfTwoBytes", "tree", "one byte",
+     [](Plan& plan) {
+       const Task& part = find_task(plan, 0, TaskKind::Part);
+       plan.ranks[0].slots[part.writes[0]].capacity = 2;
+     }},
+    {"PartMissing", "tree", "the next part",
+     [](Plan& plan) {
+       for (RankPlan& rank : plan.ranks) {
+         for (Task& task : rank.tasks) {
+           if (!task.is_last_part()) continue;
+           task.kind = TaskKind::Clear;
+           task.reads.clear();
+           return;
+         }
+       }
+     }},
     {"PieceMissing", "ring", "not covered", [](Plan& plan) { plan.pieces[3].num_elems -= 1; }},
     {"PieceOverlaps", "ring", "not covered",
      [](Plan& plan) {

@@ -153,7 +153,7 @@ TEST(Planner, RefusesWhatItCannotDo) {
   request.ranks_per_machine = 3;
   EXPECT_FALSE(build_plan(request));
   request.ranks_per_machine = 1;
-  request.tensors[0].codec = 3;
+  request.tensors[0].codec = 4;
   EXPECT_FALSE(build_plan(request));
 }
 
