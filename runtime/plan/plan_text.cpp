@@ -152,7 +152,7 @@ void read(const json& from, Task& to) {
   to.writes = indices_of(from, "writes");
   to.after = indices_of(from, "after");
   to.is_dense = from.at("is_dense");
-  if (to.kind == TaskKind::Part) to.part = from.at("part");
+  if (to.kind == TaskKind::Part) to.part = whole_number<std::uint32_t>(from, "part");
   if (to.kind != TaskKind::Exchange && to.kind != TaskKind::Part) return;
   to.exchange = find_enum(from.at("exchange"), ExchangeKind::Broadcast, exchange_kind_name);
   to.peer = whole_number<std::uint32_t>(from, "peer");
