@@ -1,6 +1,7 @@
 // Bodies of rank_threads.h.
 #include "compiler/driver/rank_threads.h"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -11,19 +12,24 @@ namespace cinch::driver {
 
 namespace {
 
-void rethrow_first(const std::vector<std::exception_ptr>& errors) {
+// How near the error is to what went wrong: ranks that were told of it, or waited in vain, follow.
+int nearness(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommandError& e) {
+    return e.kind() == rt::ErrorKind::Cancelled ? 1 : e.kind() == rt::ErrorKind::TimedOut ? 2 : 3;
+  } catch (...) {
+    return 3;
+  }
+}
+
+void rethrow_nearest(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr found;
+  int nearest = 0;
   for (const std::exception_ptr& error : errors) {
-    if (!error) continue;
-    try {
-      std::rethrow_exception(error);
-    } catch (const CommandError& e) {
-      if (!found || e.kind() != rt::ErrorKind::Cancelled) found = error;
-      if (e.kind() != rt::ErrorKind::Cancelled) break;
-    } catch (...) {
-      found = error;
-      break;
-    }
+    const int near = error ? nearness(error) : 0;
+    if (near > nearest) found = error;
+    nearest = std::max(nearest, near);
   }
   if (found) std::rethrow_exception(found);
 }
@@ -44,7 +50,7 @@ void run_on_rank_threads(std::uint32_t world, const std::function<void(std::uint
     });
   }
   for (std::thread& thread : threads) thread.join();
-  rethrow_first(errors);
+  rethrow_nearest(errors);
 }
 
 }  // namespace cinch::driver

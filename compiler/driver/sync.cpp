@@ -161,7 +161,7 @@ class SyncCommand {
     const std::vector<rt::ByteRange> parts(transport.world());
     rt::Exchange exchange{rt::ExchangeKind::AllGather};
     exchange.received = parts;
-    value_or_throw(rt::exchange_now(transport, exchange, timeout()));
+    value_or_throw(rt::exchange_now(transport, exchange, timeout(), "leaving"));
   }
 
   // 0: as many as there are GPUs.

@@ -66,7 +66,7 @@ class SyncRank {
   }
 
   void run_exchange(const rt::Exchange& exchange) {
-    value_or_throw(rt::exchange_now(transport_, exchange, options_.session.timeout));
+    value_or_throw(rt::exchange_now(transport_, exchange, options_.session.timeout, "comparing"));
   }
 
   // So many values of each rank, `sizes` by rank.
@@ -127,8 +127,7 @@ class SyncRank {
     return all;
   }
 
-  // The exact mean, as near as f32 comes to it; in parts, each of which has the time-out for
-  // itself.
+  // The exact mean, as near as f32 comes to it; in parts, so that something moves.
   std::vector<float> mean() {
     constexpr std::size_t kPartBytes = 4 << 20;
     std::vector<float> sum = joined(gradients_);

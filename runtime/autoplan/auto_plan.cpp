@@ -115,7 +115,8 @@ class AutoChoice {
     exchange.input = {reinterpret_cast<const std::uint8_t*>(&own), sizeof own};
     exchange.output = {reinterpret_cast<std::uint8_t*>(all.data()), 8 * all.size()};
     exchange.received = parts;
-    const Status status = exchange_now(transport_, exchange, inputs_.session.timeout);
+    const Status status =
+        exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan");
     if (!status) return tl::unexpected<Error>(status.error());
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
   }
@@ -187,7 +188,8 @@ class AutoChoice {
     Exchange exchange{ExchangeKind::Broadcast};
     exchange.output = {reinterpret_cast<std::uint8_t*>(&told_), sizeof told_};
     // Rank 0 measures each program and predicts all plans meanwhile.
-    return exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit);
+    return exchange_now(transport_, exchange, inputs_.session.timeout + kChoiceLimit,
+                        "choosing a plan");
   }
 
   Result<AutoPlan> settle() {

@@ -67,7 +67,8 @@ typedef enum cinch_status CINCH_OF_INT {
   CINCH_CANCELLED = 11,
   CINCH_DEVICE = 12,   /* a driver answered with an error */
   CINCH_INTERNAL = 13, /* a fault of Cinch itself */
-  CINCH_PROGRAM = 14   /* the program's text is at fault: the message holds diagnostics */
+  CINCH_PROGRAM = 14,  /* the program's text is at fault: the message holds diagnostics */
+  CINCH_TIMED_OUT = 15 /* other ranks: nothing has moved for the time that was allowed */
 } cinch_status;
 
 #define CINCH_NO_TENSOR SIZE_MAX

@@ -38,7 +38,7 @@ typedef struct cinch_mpi_options {
   uint32_t timeout_ms; /* so long may the others take to come; 0: 30000 */
 } cinch_mpi_options;
 /* Ranks that mpirun has started; all call it, as often as the others. `options` may be NULL.
- * Errors: UNAVAILABLE (no MPI), CANCELLED (ranks that have not come), DEVICE. */
+ * Errors: UNAVAILABLE (no MPI), TIMED_OUT (ranks that have not come), DEVICE. */
 CINCH_API cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options,
                                               cinch_transport** transport, cinch_error* error);
 
@@ -113,7 +113,7 @@ typedef struct cinch_sync cinch_sync;
 /* Makes the plan, opens sessions, and compares with the other ranks: versions, tensors, programs,
  * parameters, plan, seed. All ranks call it. `options` may be NULL. Errors: INVALID_ARGUMENT (also:
  * ranks that differ, on all of them; a program for another device), UNAVAILABLE (no such GPU),
- * CANCELLED (another rank failed, or nothing moved within the time-out), those of
+ * CANCELLED (another rank failed), TIMED_OUT (nothing moved for so long), those of
  * cinch_session_open. */
 CINCH_API cinch_status cinch_sync_open(cinch_transport* transport,
                                        const cinch_program* const* programs, size_t num_programs,
@@ -131,8 +131,8 @@ CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const ch
  * the tensors it was opened for, on the device it was opened for; updates are there when it
  * returns. An update may be its gradient's memory. On success all ranks hold
  * the same bits. On error all ranks have one, states are those of the last step that succeeded, and
- * no more steps are taken. Errors: INVALID_ARGUMENT, CANCELLED, CORRUPT_PAYLOAD, CHECK_FAILED,
- * OUT_OF_MEMORY, DEVICE. */
+ * no more steps are taken. Errors: INVALID_ARGUMENT, CANCELLED, TIMED_OUT, CORRUPT_PAYLOAD,
+ * CHECK_FAILED, OUT_OF_MEMORY, DEVICE. */
 CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
                                        const cinch_tensor* gradients, const cinch_tensor* updates,
                                        size_t count, cinch_error* error);
@@ -163,7 +163,8 @@ typedef struct cinch_sync_restored {
 } cinch_sync_restored;
 /* Takes over what the ranks of an earlier run saved, whatever its plan and number of ranks were.
  * All ranks call it with the same bytes, before the first step. `restored` may be NULL. Errors:
- * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED; states are then as before. */
+ * INVALID_ARGUMENT, CORRUPT_FILE, VERSION_MISMATCH, CANCELLED, TIMED_OUT; states are then as
+ * before. */
 CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
                                               const size_t* sizes, size_t num_ranks,
                                               cinch_sync_restored* restored, cinch_error* error);

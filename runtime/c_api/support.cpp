@@ -27,6 +27,8 @@ cinch_status status_of(rt::ErrorKind kind) {
       return CINCH_UNAVAILABLE;
     case rt::ErrorKind::Cancelled:
       return CINCH_CANCELLED;
+    case rt::ErrorKind::TimedOut:
+      return CINCH_TIMED_OUT;
     case rt::ErrorKind::Device:
       return CINCH_DEVICE;
     case rt::ErrorKind::Internal:

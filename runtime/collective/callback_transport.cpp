@@ -93,6 +93,7 @@ class CallbackTransport : public Transport {
   std::uint32_t world() const override { return calls_.world; }
   bool sums_in_rank_order() const override { return calls_.sums_in_rank_order != 0; }
   std::uint64_t sent_bytes() const override { return sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
   // The host knows, but does not say.
   std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
 
@@ -121,6 +122,7 @@ class CallbackTransport : public Transport {
     const std::int32_t error = calls_.test(calls_.context, parts.ticket, &is_over);
     if (error != 0 || is_over != 0) parts.is_used = false;
     if (error != 0) return failure(error);
+    if (is_over != 0) ++num_moves_;
     return is_over != 0;
   }
 
@@ -171,7 +173,7 @@ class CallbackTransport : public Transport {
 
   cinch_transport_calls calls_;
   std::deque<Parts> parts_;  // by ticket
-  std::uint64_t sent_bytes_ = 0;
+  std::uint64_t sent_bytes_ = 0, num_moves_ = 0;
 };
 
 }  // namespace

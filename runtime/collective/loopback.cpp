@@ -24,6 +24,7 @@ class LoopbackTransport : public Transport {
   std::uint32_t world() const override { return switch_.world(); }
   bool sums_in_rank_order() const override { return true; }
   std::uint64_t sent_bytes() const override { return sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
 
   Result<Ticket> start(const Exchange& exchange) override;
   Result<bool> test(Ticket ticket) override;
@@ -76,7 +77,7 @@ class LoopbackTransport : public Transport {
 
   LoopbackWorld::Switch& switch_;
   std::uint32_t rank_;
-  std::uint64_t sent_bytes_ = 0, seen_ = 0;
+  std::uint64_t sent_bytes_ = 0, seen_ = 0, num_moves_ = 0;
   bool has_news_ = false;  // something was begun since all were looked at
   LinkClock::time_point looked_;
   std::uint64_t num_collectives_ = 0;
@@ -207,6 +208,7 @@ Result<bool> LoopbackTransport::move_legs(Pending& pending) {
                                              : switch_.take(leg.peer, rank_, leg.tag);
     if (!is_over) return is_over;
     if (*is_over) {
+      ++num_moves_;
       pending.legs[i] = pending.legs.back();
       pending.legs.pop_back();
     } else {

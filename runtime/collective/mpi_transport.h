@@ -23,7 +23,7 @@ struct MpiOptions {
 /// at a time; after an error it is good for nothing but abandon. What is exchanged is copied
 /// to memory of the transport, which a message that no one waits for any more may use to the end of
 /// the process: the caller's memory is his as soon as an exchange has ended or is given up.
-/// Errors: Unavailable (no MPI), Cancelled (ranks that have not come), Device (the library's).
+/// Errors: Unavailable (no MPI), TimedOut (ranks that have not come), Device (the library's).
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options = {});
 
 }  // namespace cinch::rt

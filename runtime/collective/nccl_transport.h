@@ -58,7 +58,7 @@ Result<NcclId> make_nccl_id(const std::string& library = {});
 /// first used, so that it holds up nothing but those behind it. Exchanges of no bytes end at once.
 /// NCCL does not say which rank a collective waits for. Who gives up or leaves waits seconds at
 /// most for ranks that have stopped; what still uses the library then is left behind. Errors:
-/// Unavailable (no NCCL), Cancelled (ranks that have not come), Device (the library's or the
+/// Unavailable (no NCCL), TimedOut (ranks that have not come), Device (the library's or the
 /// driver's), InvalidArgument.
 Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
                                                        std::uint32_t world,

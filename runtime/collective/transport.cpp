@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/collective/join_ranks.h"
 
@@ -107,7 +108,7 @@ Status take_largest(Transport& transport, std::span<double> values,
   exchange.dtype = kF64;
   exchange.output = {reinterpret_cast<std::uint8_t*>(values.data()), values.size_bytes()};
   exchange.input = exchange.output;
-  return exchange_now(transport, exchange, timeout);
+  return exchange_now(transport, exchange, timeout, "comparing times");
 }
 
 std::uint64_t bytes_to_send(const Exchange& exchange, std::uint32_t rank, std::uint32_t world) {
@@ -170,29 +171,38 @@ std::string awaited_text(const Transport& transport, Ticket ticket) {
                      fmt::join(ranks, ", "));
 }
 
+Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
+  return {ErrorKind::TimedOut, fmt::format("nothing has moved for {} ms{}", timeout.count(),
+                                           awaited_text(transport, ticket))};
+}
+
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kLook{1000};
-  const Clock::time_point end = Clock::now() + timeout;
+  Clock::time_point last_move = Clock::now();
+  std::uint64_t num_moves = transport.num_moves();
   for (;;) {
     const Result<bool> is_over = transport.test(ticket);
     if (!is_over) return tl::unexpected<Error>(is_over.error());
     if (*is_over) return Ok{};
-    if (Clock::now() >= end) {
-      return fail(ErrorKind::Cancelled,
-                  fmt::format("no end of an exchange within {} ms{}", timeout.count(),
-                              awaited_text(transport, ticket)));
+    const std::uint64_t before = std::exchange(num_moves, transport.num_moves());
+    if (num_moves != before) last_move = Clock::now();
+    if (Clock::now() - last_move >= timeout) {
+      return tl::unexpected<Error>(timed_out(transport, ticket, timeout));
     }
     transport.pause(kLook);
   }
 }
 
 Status exchange_now(Transport& transport, const Exchange& exchange,
-                    std::chrono::milliseconds timeout) {
+                    std::chrono::milliseconds timeout, std::string_view phase) {
   const auto ticket = transport.start(exchange);
   Status status = ticket ? wait_for(transport, *ticket, timeout)
                          : Status(tl::unexpected<Error>(ticket.error()));
-  if (!status) transport.abandon(status.error());
+  if (status) return status;
+  Error& error = status.error();
+  error.message = fmt::format("{}: {}", phase, error.message);
+  transport.abandon(error);
   return status;
 }
 

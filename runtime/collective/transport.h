@@ -111,18 +111,23 @@ class Transport {
 
   /// Bytes that this rank has put on the wire so far.
   virtual std::uint64_t sent_bytes() const = 0;
+  /// Grows with each part of an exchange, a message mostly, that has come or gone: time-outs begin
+  /// anew.
+  virtual std::uint64_t num_moves() const = 0;
 };
 
 /// For messages: ", waits for ranks 1, 2"; empty where the transport cannot say.
 std::string awaited_text(const Transport& transport, Ticket ticket);
 
-/// Waits for the end of one exchange. Errors: as of test; Cancelled (not within
-/// the time).
+/// Nothing has moved for so long: TimedOut, and whom the exchange waits for.
+Error timed_out(const Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
+
+/// Waits for the end of one exchange. Errors: as of test; TimedOut.
 Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds timeout);
 /// Starts an exchange and waits for its end. Where that does not come this rank gives up, so that
-/// memory is free again when this returns.
+/// memory is free again when this returns; `phase` is what errors name, here and on other ranks.
 Status exchange_now(Transport& transport, const Exchange& exchange,
-                    std::chrono::milliseconds timeout);
+                    std::chrono::milliseconds timeout, std::string_view phase);
 
 /// The largest of all ranks, value by value; all ranks call it, and it ends for none before the
 /// last has.

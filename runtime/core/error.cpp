@@ -27,6 +27,8 @@ const char* error_kind_name(ErrorKind kind) {
       return "unavailable";
     case ErrorKind::Cancelled:
       return "cancelled";
+    case ErrorKind::TimedOut:
+      return "timed out";
     case ErrorKind::Device:
       return "device error";
     case ErrorKind::Internal:

@@ -28,6 +28,8 @@ enum class ErrorKind : std::uint8_t {
   /// Valid, but not available here: no such device, no such library.
   Unavailable,
   Cancelled,
+  /// Nothing has moved for the time that was allowed.
+  TimedOut,
   /// A driver or a library answered with an error; native_code holds it.
   Device,
   /// Our own fault, caught at the door.

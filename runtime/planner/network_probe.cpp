@@ -97,7 +97,7 @@ class Probe {
   }
 
   Status run_exchange(const Exchange& exchange) {
-    return exchange_now(transport_, exchange, options_.timeout);
+    return exchange_now(transport_, exchange, options_.timeout, "measuring the transport");
   }
 
   // Everyone sends to the next rank and receives from the one before.

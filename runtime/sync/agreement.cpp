@@ -37,7 +37,7 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   exchange.input = own;
   exchange.output = all.bytes;
   exchange.received = parts;
-  const Status status = exchange_now(transport, exchange, timeout);
+  const Status status = exchange_now(transport, exchange, timeout, "agreement");
   if (!status) return tl::unexpected<Error>(status.error());
   return all;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/exec/float_environment.h"
 #include "runtime/sync/transport_ranks.h"
@@ -167,7 +168,8 @@ bool PlanRunner::start_one(std::uint32_t index) {
   times_.tasks[index].begin = seconds_now();
   Status status = Ok{};
   if (task(index).kind == TaskKind::Synchronise) {
-    TransportRanks ranks(parts_.transport, parts_.timeout);
+    TransportRanks ranks(parts_.transport, parts_.timeout,
+                         [this, index](const Error& error) { return named(index, error); });
     const std::uint64_t before = parts_.transport.sent_bytes();
     status = parts_.compute.synchronise(task(index), parts_.memory, ranks);
     times_.tasks[index].sent_bytes = parts_.transport.sent_bytes() - before;
@@ -240,13 +242,6 @@ std::chrono::milliseconds PlanRunner::patience() const {
   return failure_elsewhere_ ? std::min(parts_.timeout, kNews) : parts_.timeout;
 }
 
-Error PlanRunner::timed_out() const {
-  if (failure_elsewhere_) return *failure_elsewhere_;
-  return {ErrorKind::Cancelled,
-          fmt::format("nothing has moved for {} ms{}", parts_.timeout.count(),
-                      awaited_text(parts_.transport, flights_.front().ticket))};
-}
-
 void PlanRunner::wait() {
   // Where nobody can wake the transport, computing that ends is seen a little late while exchanges
   // are under way.
@@ -259,8 +254,13 @@ void PlanRunner::wait() {
   }
   parts_.transport.pause(can_be_woken_ ? kSleep : kLook);
   const std::lock_guard lock(mutex_);
+  const std::uint64_t before = std::exchange(num_moves_, parts_.transport.num_moves());
+  if (num_moves_ != before) last_move_ = Clock::now();
   const bool is_late = Clock::now() - last_move_ > patience();
-  if (is_late && !is_computing_ && !failure_) note_failure(flights_.front().task, timed_out());
+  if (!is_late || is_computing_ || failure_) return;
+  const auto& [index, ticket] = flights_.front();
+  note_failure(index, failure_elsewhere_ ? *failure_elsewhere_
+                                         : timed_out(parts_.transport, ticket, parts_.timeout));
 }
 
 Status PlanRunner::run() {

@@ -34,8 +34,8 @@ class PlanRunner {
   ~PlanRunner();
 
   /// All tasks once. On an error none of them runs any more, the other ranks have been told, and
-  /// no memory is in use. Errors: those of the tasks, named; Cancelled (nothing moved within the
-  /// time-out). All tasks may have run although another rank's have not: see failure_elsewhere.
+  /// no memory is in use. Errors: those of the tasks, named; TimedOut. All tasks may have run
+  /// although another rank's have not: see failure_elsewhere.
   Status run();
   /// How long the others are waited for: not much where one is known to have failed.
   std::chrono::milliseconds patience() const;
@@ -68,8 +68,6 @@ class PlanRunner {
   Result<Exchange> exchange_of(std::uint32_t index);
   bool test_flights();
   void wait();
-  /// Nothing has moved for too long.
-  Error timed_out() const;
 
   RunnerParts parts_;
   const RankPlan& own_;
@@ -86,7 +84,8 @@ class PlanRunner {
   bool is_computing_ = false, is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
   std::optional<Error> failure_elsewhere_;  // which that rank is to tell about
-  Clock::time_point last_move_;             // when a task was started or ended
+  Clock::time_point last_move_;  // when a task was started or ended, or a part of an exchange moved
+  std::uint64_t num_moves_ = 0;  // of the transport, by then
   std::vector<Flight> flights_;
   TaskTimes times_;
   std::thread thread_;

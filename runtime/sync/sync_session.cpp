@@ -211,8 +211,8 @@ Status SyncSession::Impl::share_parameters() {
   Exchange exchange{ExchangeKind::Broadcast, kParameterRoot};
   exchange.output = {reinterpret_cast<std::uint8_t*>(shared.data()),
                      shared.size() * sizeof(double)};
-  if (Status status = exchange_now(transport, exchange, options.timeout); !status) return status;
-  return apply_parameters();
+  Status status = exchange_now(transport, exchange, options.timeout, "parameters of the step");
+  return status ? apply_parameters() : status;
 }
 
 Status SyncSession::Impl::apply_parameters() {
@@ -237,7 +237,8 @@ Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
   exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
   exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
   exchange.received = parts;
-  if (Status status = exchange_now(transport, exchange, runner->patience()); !status) return status;
+  Status status = exchange_now(transport, exchange, runner->patience(), "end of the step");
+  if (!status) return status;
   for (std::size_t rank = 0; rank < transport.world(); ++rank) {
     if (ends[2 * rank + 1] != 0) is_stopping = true;
     if (ends[2 * rank] == step) continue;
@@ -251,11 +252,10 @@ Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
 // A rank that has failed does not come here: it gives up, which the others are told, where the
 // transport can.
 Status SyncSession::Impl::end_together(std::uint64_t step) {
-  const auto begin = std::chrono::steady_clock::now();
   Status status = agree_on_end(step);
   const auto& elsewhere = runner->failure_elsewhere();
   if (!elsewhere) return status;
-  const bool is_late = std::chrono::steady_clock::now() - begin >= runner->patience();
+  const bool is_late = !status && status.error().kind == ErrorKind::TimedOut;
   return status || is_late ? Status(tl::unexpected<Error>(*elsewhere)) : status;
 }
 
@@ -266,7 +266,8 @@ Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
   memory->bind(gradients, updates);
   Status status = runner->run();
   // What failed here goes before what others tell of it.
-  const bool tells = status || status.error().kind == ErrorKind::Cancelled;
+  const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
+                     status.error().kind == ErrorKind::TimedOut;
   if (Status ended = compute->end_step(); tells && !ended) status = ended;
   if (status) status = end_together(step);
   if (!status) compute->take_back_step();

@@ -36,7 +36,8 @@ struct SyncOptions {
   std::optional<SyncDevice> device;
   std::uint32_t threads = 0;  // of this rank; 0: all of the machine
   std::uint64_t seed = 0;
-  /// So long nothing may move before a step, or opening, fails.
+  /// So long nothing may move before a step, or opening, fails: no task ends, and no part of what
+  /// is exchanged comes or goes.
   std::chrono::milliseconds timeout{30000};
 };
 
@@ -58,8 +59,8 @@ class SyncSession {
   /// plan's tensors, f32, f16 or bf16; an update may be its gradient's memory. They are the host's
   /// memory but where SyncDevice::has_tensors. On success all ranks hold the same bits. Errors name
   /// the rank, tensor and phase at fault: those of Session's calls, Cancelled (another rank failed
-  /// or has gone, nothing moved within the time-out, an earlier step failed), InvalidArgument
-  /// (other tensors than the plan's).
+  /// or has gone, an earlier step failed), TimedOut, InvalidArgument (other tensors than the
+  /// plan's).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
 

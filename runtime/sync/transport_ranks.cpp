@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace cinch::rt {
+Status TransportRanks::run(const Exchange& exchange) {
+  const auto ticket = transport_.start(exchange);
+  Status status = ticket ? wait_for(transport_, *ticket, timeout_)
+                         : Status(tl::unexpected<Error>(ticket.error()));
+  if (!status) transport_.abandon(naming_(status.error()));
+  return status;
+}
+
 Result<RankStatus> TransportRanks::agree(RankStatus own) {
   const std::uint32_t world = transport_.world();
   statuses_.resize(world);
@@ -14,8 +22,7 @@ Result<RankStatus> TransportRanks::agree(RankStatus own) {
   exchange.input = std::span(&word, 1);
   exchange.output = statuses_;
   exchange.received = parts_;
-  if (Status status = exchange_now(transport_, exchange, timeout_); !status)
-    return tl::unexpected<Error>(status.error());
+  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
   const std::uint8_t worst = *std::ranges::max_element(statuses_);
   has_failed_elsewhere_ =
       worst == static_cast<std::uint8_t>(RankStatus::Failed) && own != RankStatus::Failed;
@@ -47,8 +54,7 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {
     std::ranges::copy(call.input, call.output.begin());
   }
-  if (Status status = exchange_now(transport_, exchange, timeout_); !status)
-    return tl::unexpected<Error>(status.error());
+  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
   return RankStatus::Good;
 }
 
@@ -58,10 +64,8 @@ Error TransportRanks::reason_of(const Error& error) {
   // brings no such news it is not waited for long.
   constexpr std::chrono::milliseconds kMost{2000};
   timeout_ = std::min(timeout_, kMost);
-  const auto begin = std::chrono::steady_clock::now();
   const auto told = agree(RankStatus::Good);
-  const bool is_late = std::chrono::steady_clock::now() - begin >= timeout_;
-  return told || is_late ? error : told.error();
+  return told || told.error().kind == ErrorKind::TimedOut ? error : told.error();
 }
 
 }  // namespace cinch::rt

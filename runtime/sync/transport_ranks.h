@@ -2,6 +2,8 @@
 // each behind one small exchange that says how the ranks' calls go.
 #pragma once
 #include <chrono>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "runtime/collective/rank_exchange.h"
@@ -11,8 +13,11 @@ namespace cinch::rt {
 
 class TransportRanks : public RankExchange {
  public:
-  TransportRanks(Transport& transport, std::chrono::milliseconds timeout)
-      : transport_(transport), timeout_(timeout) {}
+  /// An error with its phase and tensor, as other ranks learn of it.
+  using Naming = std::function<Error(const Error&)>;
+
+  TransportRanks(Transport& transport, std::chrono::milliseconds timeout, Naming naming)
+      : transport_(transport), timeout_(timeout), naming_(std::move(naming)) {}
 
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
@@ -23,9 +28,12 @@ class TransportRanks : public RankExchange {
 
  private:
   Exchange exchange_of(const CollectiveCall& call);
+  /// As exchange_now; the error that it gives has no name yet.
+  Status run(const Exchange& exchange);
 
   Transport& transport_;
   std::chrono::milliseconds timeout_;
+  Naming naming_;
   std::vector<std::uint8_t> statuses_;
   std::vector<ByteRange> parts_;
   bool has_failed_elsewhere_ = false;

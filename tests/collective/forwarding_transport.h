@@ -19,6 +19,7 @@ class ForwardingTransport : public rt::Transport {
   bool lend(std::span<std::uint8_t> memory) override { return inner_.lend(memory); }
   void take_back(std::span<std::uint8_t> memory) override { inner_.take_back(memory); }
   std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
+  std::uint64_t num_moves() const override { return inner_.num_moves(); }
   void pause(std::chrono::microseconds most) override { inner_.pause(most); }
   bool wake() override { return inner_.wake(); }
   void abandon(const rt::Error& why) override { inner_.abandon(why); }

@@ -54,6 +54,7 @@ class StrangeRanks : public Transport {
   void pause(std::chrono::microseconds) override {}
   void abandon(const Error&) override {}
   std::uint64_t sent_bytes() const override { return 0; }
+  std::uint64_t num_moves() const override { return 0; }
 
  private:
   // From the input, over and over.

@@ -42,6 +42,7 @@ class MpiTransport : public Transport {
   std::uint32_t world() const override { return world_; }
   bool sums_in_rank_order() const override { return options_.is_exact; }
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
 
   /// What must be done before the first exchange.
   Status listen();
@@ -104,7 +105,7 @@ class MpiTransport : public Transport {
   std::uint32_t rank_, world_;
   MpiOptions options_;
   std::unique_ptr<MpiMemory> memory_ = std::make_unique<MpiMemory>();
-  std::uint64_t num_sent_bytes_ = 0, num_collectives_ = 0;
+  std::uint64_t num_sent_bytes_ = 0, num_collectives_ = 0, num_moves_ = 0;
   std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank
   std::size_t num_untaken_ = 0;                         // notices that were sent
   std::uint32_t num_idle_ = 0;

@@ -27,7 +27,7 @@ void keep_forever(std::unique_ptr<MpiMemory> memory) {
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
   std::array<char, 512> text{};
   calls.error_text(code, text.data(), text.size());
-  const ErrorKind kind = code == CINCH_MPI_LATE ? ErrorKind::Cancelled : ErrorKind::Device;
+  const ErrorKind kind = code == CINCH_MPI_LATE ? ErrorKind::TimedOut : ErrorKind::Device;
   return {kind, fmt::format("MPI: {}", text.data()), code};
 }
 
@@ -112,6 +112,7 @@ Status MpiTransport::progress() {
     const Status status = end_leg(end);
     if (first && !status) first = status;
   }
+  num_moves_ += num_ends;
   if (num_ends > 0) num_idle_ = 0;
   return first;
 }

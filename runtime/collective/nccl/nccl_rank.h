@@ -75,6 +75,7 @@ class NcclTransport : public Transport {
   bool lend(std::span<std::uint8_t> device_memory) override;
   void take_back(std::span<std::uint8_t> device_memory) override;
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
 
   /// What must be done before the first exchange: the lane of all, and ids for those of messages.
   Status open(const NcclUniqueId& id);
@@ -172,7 +173,7 @@ class NcclTransport : public Transport {
   std::map<std::pair<std::uint32_t, std::uint32_t>, NcclLane> ways_;  // by sender and receiver
   std::vector<NcclKnown> lent_;
   std::vector<NcclUniqueId> ids_;  // of ways: by sender, then receiver
-  std::uint64_t num_sent_bytes_ = 0;
+  std::uint64_t num_sent_bytes_ = 0, num_moves_ = 0;
   std::uint32_t num_idle_ = 0;
   std::uint64_t num_passes_ = 0;  // moves of all
   std::chrono::steady_clock::time_point is_new_until_;

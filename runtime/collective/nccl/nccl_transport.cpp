@@ -65,8 +65,8 @@ Status NcclTransport::wait_for_lane() {
       if (Status heard = options_.neighbours->heard(); !heard) return heard;
     }
     if (std::chrono::steady_clock::now() >= end) {
-      return fail(ErrorKind::Cancelled, fmt::format("not all {} ranks have come within {} ms",
-                                                    world_, options_.timeout.count()));
+      return fail(ErrorKind::TimedOut, fmt::format("not all {} ranks have come within {} ms",
+                                                   world_, options_.timeout.count()));
     }
     pause(options_.timeout);
   }
@@ -91,7 +91,7 @@ Status NcclTransport::exchange_ids() {
   exchange.input = all.subspan(rank_ * row, row);
   exchange.output = all;
   exchange.received = parts;
-  status = exchange_now(*this, exchange, options_.timeout);
+  status = exchange_now(*this, exchange, options_.timeout, "opening");
   num_sent_bytes_ = 0;
   return status;
 }
@@ -292,7 +292,9 @@ Status NcclTransport::advance_all() {
       const NcclPending::Stage before = each.stage;
       if (Status status = advance(each); !status) return status;
       // Those behind it may have been looked at before.
-      has_moved = has_moved || each.stage != before;
+      if (each.stage == before) continue;
+      has_moved = true;
+      ++num_moves_;
     }
   }
   const Status status = check_lanes();

@@ -322,7 +322,7 @@ TEST(NcclOpening, WaitsForRanksOnlySoLong) {
     options.timeout = std::chrono::milliseconds(50);
     const auto late = open_nccl_transport(*make_nccl_id(library.file), 0, 2, options);
     ASSERT_FALSE(late);
-    EXPECT_EQ(late.error().kind, ErrorKind::Cancelled);
+    EXPECT_EQ(late.error().kind, ErrorKind::TimedOut);
     EXPECT_EQ(late.error().message, "not all 2 ranks have come within 50 ms");
     EXPECT_EQ(library.wrong_uses(), "");
   }
@@ -399,7 +399,7 @@ TEST(NcclOpening, WhoGivesUpLeavesNothingInACommunicatorThatIsLent) {
       std::vector<std::uint8_t> bytes(100);
       Exchange missing{ExchangeKind::Receive, static_cast<std::uint32_t>(1 - rank)};
       missing.output = bytes;
-      EXPECT_FALSE(exchange_now(**transport, missing, std::chrono::milliseconds(100)));
+      EXPECT_FALSE(exchange_now(**transport, missing, std::chrono::milliseconds(100), "alone"));
       transport->reset();
       EXPECT_EQ(calls.destroy(comm), kNcclSuccess);
     });

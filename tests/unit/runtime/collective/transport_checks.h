@@ -23,7 +23,7 @@ inline std::uint64_t size_between(std::uint64_t base, std::uint32_t from, std::u
 }
 
 inline void run_exchange(Transport& transport, const Exchange& exchange) {
-  const Status status = exchange_now(transport, exchange, kPatience);
+  const Status status = exchange_now(transport, exchange, kPatience, "test");
   ASSERT_TRUE(status) << status.error().message;
 }
 
