@@ -185,6 +185,8 @@ const char* fault_name(FaultKind kind) {
       return "garbage";
     case FaultKind::GarbageInPayloads:
       return "garbage in payloads";
+    case FaultKind::Dies:
+    case FaultKind::OtherSize:
     case FaultKind::None:
       break;
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -13,19 +14,23 @@ enum class FaultKind : std::uint8_t {
   None,
   Fails,
   FailsLater,
+  Dies,  // fails, and tells nobody
   Hangs,
   Late,
+  OtherSize,  // it sends less, or awaits less, than the others know
   Garbage,
   GarbageInPayloads
 };
 
-/// Exchanges are counted from arm() on.
+/// Exchanges, of one kind where it is given, are counted from arm() on.
 class FaultyTransport : public ForwardingTransport {
  public:
   using ForwardingTransport::ForwardingTransport;
 
-  void arm(FaultKind kind, std::uint64_t at) {
+  void arm(FaultKind kind, std::uint64_t at,
+           std::optional<rt::ExchangeKind> exchange = std::nullopt) {
     kind_ = kind;
+    exchange_ = exchange;
     at_ = at;
     num_started_ = 0;
   }
@@ -33,10 +38,14 @@ class FaultyTransport : public ForwardingTransport {
 
   rt::Result<rt::Ticket> start(const rt::Exchange& exchange) override {
     // Garbage is received.
-    const bool counts = !is_garbage() || !exchange.output.empty();
+    const bool counts =
+        (!is_garbage() || !exchange.output.empty()) && (!exchange_ || *exchange_ == exchange.kind);
     const bool strikes = kind_ != FaultKind::None && counts && num_started_++ == at_;
     has_struck_ = has_struck_ || strikes;
-    if (strikes && kind_ == FaultKind::Fails) return failure();
+    if (strikes && (kind_ == FaultKind::Fails || kind_ == FaultKind::Dies)) return failure();
+    if (strikes && kind_ == FaultKind::OtherSize) {
+      return ForwardingTransport::start(shortened(exchange));
+    }
     if (strikes && kind_ == FaultKind::Late) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -50,6 +59,10 @@ class FaultyTransport : public ForwardingTransport {
       }
     }
     return ticket;
+  }
+
+  void abandon(const rt::Error& why) override {
+    if (!has_struck_ || kind_ != FaultKind::Dies) ForwardingTransport::abandon(why);
   }
 
   rt::Result<bool> test(rt::Ticket ticket) override {
@@ -86,12 +99,35 @@ class FaultyTransport : public ForwardingTransport {
       fill(struck_.output.subspan(part.offset, part.size).subspan(kept));
     }
   }
+  rt::Exchange shortened(rt::Exchange exchange) {
+    sent_.assign(exchange.sent.begin(), exchange.sent.end());
+    received_.assign(exchange.received.begin(), exchange.received.end());
+    // A whole element of every type.
+    constexpr std::size_t kLess = 8;
+    const auto shorten = [](auto& span) { span = span.first(span.size() - kLess); };
+    const bool sends_parts = exchange.kind == rt::ExchangeKind::AllToAll ||
+                             exchange.kind == rt::ExchangeKind::ReduceScatter;
+    for (std::uint32_t to = 0; sends_parts && to < sent_.size(); ++to) {
+      if (to != rank()) sent_[to].size -= kLess;
+    }
+    if (exchange.kind == rt::ExchangeKind::AllGather) received_[rank()].size -= kLess;
+    if (!sends_parts && !exchange.input.empty()) shorten(exchange.input);
+    const bool awaits_less = exchange.kind == rt::ExchangeKind::Receive ||
+                             exchange.kind == rt::ExchangeKind::Broadcast ||
+                             exchange.kind == rt::ExchangeKind::AllReduce;
+    if (awaits_less) shorten(exchange.output);
+    exchange.sent = sent_;
+    exchange.received = received_;
+    return exchange;
+  }
   static void fill(std::span<std::uint8_t> bytes) { std::ranges::fill(bytes, std::uint8_t{0x5a}); }
   static tl::unexpected<rt::Error> failure() {
     return rt::fail(rt::ErrorKind::Device, "the network card is on fire");
   }
 
   FaultKind kind_ = FaultKind::None;
+  std::optional<rt::ExchangeKind> exchange_;
+  std::vector<rt::ByteRange> sent_, received_;  // of an exchange of another size
   std::uint64_t at_ = 0, num_started_ = 0;
   bool has_struck_ = false;
   Struck struck_;
