@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/autoplan/median.h"
+
 namespace cinch::rt {
 namespace {
 
 // After the one that meets memory which was never touched.
 constexpr std::size_t kFirstSteps = 3;
 constexpr double kMostSteps = 25;
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 class Trials {
  public:

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/autoplan/median.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
@@ -22,11 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kMostElems = 4 << 20;
 constexpr std::int64_t kMostPieces = 64;
 constexpr std::array<std::int64_t, 3> kPieceElems = {1024, 16384, 262144};
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // The parts of a `sync` are kinds of their own, by number.
 using Kind = std::pair<TaskKind, std::uint32_t>;

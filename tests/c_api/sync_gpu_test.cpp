@@ -119,8 +119,8 @@ struct RanksRun {
 
 // `programs`: by rank.
 RanksRun run_ranks(const std::array<cinch_device, kWorld>& devices,
-              const std::array<const cinch_program*, kWorld>& programs, const char* plan,
-              const cinch_program* plain = nullptr) {
+                   const std::array<const cinch_program*, kWorld>& programs, const char* plan,
+                   const cinch_program* plain = nullptr) {
   cinch_loopback* loopback = nullptr;
   EXPECT_EQ(CINCH_OK, cinch_loopback_open(kWorld, &loopback, nullptr));
   std::vector<std::unique_ptr<Rank>> ranks;
