@@ -78,7 +78,7 @@ json candidate_json(const rt::PlanCandidate& candidate) {
           {"lengths", lengths},
           {"compressed", !candidate.is_dense},
           {"predicted_ms", ms(candidate.cost.seconds)},
-          {"tried_ms", candidate.tried_seconds > 0 ? json(ms(candidate.tried_seconds)) : json()},
+          {"tried_ms", candidate.is_tried() ? json(ms(candidate.tried_seconds)) : json()},
           {"encode_ms", ms(candidate.cost.encode_seconds)},
           {"network_ms", ms(candidate.cost.network_seconds)},
           {"decode_ms", ms(candidate.cost.decode_seconds)}};
@@ -130,7 +130,7 @@ std::string choice_text(const rt::PlanChoice& choice) {
   std::vector<std::pair<std::string, bool>> shown;
   for (const rt::PlanCandidate& each : choice.candidates) {
     const std::pair key(each.plan, each.is_dense);
-    const bool is_tried = each.tried_seconds > 0;
+    const bool is_tried = each.is_tried();
     if (!is_tried && std::ranges::find(shown, key) != shown.end()) continue;
     shown.push_back(key);
     text += fmt::format(kRow, rt::describe_candidate(each), is_tried ? ms(each.tried_seconds) : "",

@@ -42,26 +42,34 @@ bool has_all_reduce(const Plan& plan) {
   });
 }
 
+// What was tried goes before what was only predicted.
 const PlanCandidate* cheapest(const PlanChoice& choice, bool is_dense) {
   const PlanCandidate* found = nullptr;
   for (const PlanCandidate& each : choice.candidates) {
     if (each.is_dense != is_dense) continue;
-    if (found == nullptr || each.seconds() < found->seconds()) found = &each;
+    const bool is_better =
+        found == nullptr || (each.is_tried() && !found->is_tried()) ||
+        (each.is_tried() == found->is_tried() && each.seconds() < found->seconds());
+    if (is_better) found = &each;
   }
   return found;
 }
 
 std::string reason_of(const PlanChoice& choice) {
-  const auto named = [](const PlanCandidate& candidate) {
-    return fmt::format("{}: {:.2f} ms{}", describe_candidate(candidate), 1e3 * candidate.seconds(),
-                       candidate.tried_seconds > 0 ? " when tried" : "");
-  };
   const PlanCandidate* const other = cheapest(choice, !choice.chosen.is_dense);
+  const bool are_alike = other == nullptr || other->is_tried() == choice.chosen.is_tried();
+  const auto named = [are_alike](const PlanCandidate& candidate) {
+    return fmt::format("{}: {:.2f} ms{}", describe_candidate(candidate), 1e3 * candidate.seconds(),
+                       candidate.is_tried() ? " when tried"
+                       : are_alike          ? ""
+                                            : " predicted, not tried");
+  };
   if (other == nullptr) return named(choice.chosen) + ": chosen";
   if (!choice.chosen.is_dense) return named(*other) + "; " + named(choice.chosen) + ": chosen";
   const double more = 1e3 * (other->seconds() - choice.chosen.seconds());
-  const std::string what = more < 0 ? fmt::format("save only {:.2f} ms", -more)
-                                    : fmt::format("cost {:.2f} ms more", more);
+  const std::string what = !are_alike ? "most likely not be faster"
+                           : more < 0 ? fmt::format("save only {:.2f} ms", -more)
+                                      : fmt::format("cost {:.2f} ms more", more);
   return fmt::format("do not compress: it would {} ({}; {})", what, named(*other),
                      named(choice.chosen));
 }
@@ -175,7 +183,7 @@ std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) 
 void choose_tried(PlanChoice& choice) {
   const PlanCandidate* fastest = nullptr;
   for (const PlanCandidate& each : choice.candidates) {
-    if (each.tried_seconds <= 0) continue;
+    if (!each.is_tried()) continue;
     if (fastest == nullptr || each.tried_seconds < fastest->tried_seconds) fastest = &each;
   }
   if (fastest == nullptr) return;

@@ -23,7 +23,8 @@ struct PlanCandidate {
   bool is_dense = false;
   PlanCost cost;
   double tried_seconds = 0;  // of a step that was taken; 0: none was
-  double seconds() const { return tried_seconds > 0 ? tried_seconds : cost.seconds; }
+  bool is_tried() const { return tried_seconds > 0; }
+  double seconds() const { return is_tried() ? tried_seconds : cost.seconds; }
 };
 
 struct PlanChoice {

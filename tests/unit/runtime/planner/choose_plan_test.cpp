@@ -172,5 +172,23 @@ TEST(ChoosePlan, TakesTheFastestThatWasTried) {
       << choice.reason;
 }
 
+TEST(ChoosePlan, WeighsWhatWasTriedAgainstPredictionsInWords) {
+  PlanChoice choice = choose(request_of(8, 0), inputs_of(8, kSlow, 1e-9));
+  const auto dense = std::ranges::find(choice.candidates, true, &PlanCandidate::is_dense);
+  ASSERT_NE(dense, choice.candidates.end());
+  // Slower than what was predicted of the others, which nobody has tried.
+  dense->tried_seconds = 100;
+  choose_tried(choice);
+  EXPECT_TRUE(choice.reason.starts_with("do not compress: it would most likely not be faster ("))
+      << choice.reason;
+  EXPECT_NE(choice.reason.find(" ms predicted, not tried; "), std::string::npos) << choice.reason;
+  // Where both were tried, they are compared.
+  const auto other = std::ranges::find(choice.candidates, false, &PlanCandidate::is_dense);
+  other->tried_seconds = 101;
+  choose_tried(choice);
+  EXPECT_NE(choice.reason.find("it would cost 1000.00 ms more ("), std::string::npos)
+      << choice.reason;
+}
+
 }  // namespace
 }  // namespace cinch::rt
