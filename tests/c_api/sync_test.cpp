@@ -73,12 +73,13 @@ void restore(cinch_sync* sync, const std::vector<std::string>& saved) {
   EXPECT_STREQ(restored.notes, "");
 }
 
-void take_steps(const Program& program, const RankRun& run, cinch_transport* transport,
-                RankResult& result) {
-  auto options = sized<cinch_sync_options>();
-  options.plan = run.plan;
-  options.threads = 1;
-  options.seed = 5;
+struct Opened {
+  Sync sync;  // null: failed
+  std::string error;
+};
+
+Opened open_pair(const Program& program, const cinch_sync_options& options,
+                 cinch_transport* transport) {
   const std::array tensors = {described("large", kLarge, 0),
                               described("small", kSmall, CINCH_EXACT, 1)};
   const cinch_program* const programs[] = {program.get()};
@@ -86,9 +87,20 @@ void take_steps(const Program& program, const RankRun& run, cinch_transport* tra
   cinch_sync* opened = nullptr;
   const cinch_status status =
       cinch_sync_open(transport, programs, 1, tensors.data(), 2, &options, &opened, &error);
-  const Sync sync(opened);
-  result.error = error.message;
-  if (status != CINCH_OK) return;
+  EXPECT_EQ(status == CINCH_OK, opened != nullptr);
+  return {Sync(opened), error.message};
+}
+
+void take_steps(const Program& program, const RankRun& run, cinch_transport* transport,
+                RankResult& result) {
+  auto options = sized<cinch_sync_options>();
+  options.plan = run.plan;
+  options.threads = 1;
+  options.seed = 5;
+  const auto [sync, failure] = open_pair(program, options, transport);
+  result.error = failure;
+  if (sync == nullptr) return;
+  auto error = sized<cinch_error>();
   if (!run.saved.empty()) restore(sync.get(), run.saved);
   for (std::uint64_t step = run.first_step; step < run.first_step + run.num_steps; ++step) {
     const auto scale = static_cast<float>(1 + cinch_transport_rank(transport) + 10 * step);
@@ -159,16 +171,9 @@ void open_auto(const Program& program, const cinch_tensor* samples, cinch_transp
   options.plan = "auto";
   options.threads = 1;
   options.samples = samples;
-  const std::array tensors = {described("large", kLarge, 0),
-                              described("small", kSmall, CINCH_EXACT, 1)};
-  const cinch_program* const programs[] = {program.get()};
-  auto error = sized<cinch_error>();
-  cinch_sync* opened = nullptr;
-  const cinch_status status =
-      cinch_sync_open(transport, programs, 1, tensors.data(), 2, &options, &opened, &error);
-  const Sync sync(opened);
-  choice = status == CINCH_OK ? cinch_sync_choice(opened) : error.message;
-  plan = cinch_sync_plan(opened);
+  const auto [sync, error] = open_pair(program, options, transport);
+  choice = sync != nullptr ? cinch_sync_choice(sync.get()) : error;
+  plan = cinch_sync_plan(sync.get());
 }
 
 TEST(CApiSync, TheFastestPlanIsChosen) {

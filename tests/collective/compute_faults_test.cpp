@@ -2,8 +2,6 @@
 // gets an error that names the tensor, states are those of the last step, and nothing waits.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "tests/collective/sync_ranks.h"
 
 namespace cinch::testing {
@@ -61,16 +59,6 @@ SyncCase make_case(const std::string& text, std::string_view plan) {
   request.piece_bytes = 8192;
   request.tensors = {{"fc1", 5000, 1, 0}, {"fc2", 11, 1, 0}};
   return make_sync_case(compiled_text("faulty", text), request);
-}
-
-using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
-
-States states_of(rt::SyncSession& session) {
-  States states;
-  session.visit_states([&](const rt::SiteKey& key, const rt::SiteStates& of) {
-    states[{key.piece, key.site}] = *of.as_bytes();
-  });
-  return states;
 }
 
 // Step 0 is sound; in step 1 rank 1 has a value that is too large, at the end of fc1.

@@ -2,8 +2,6 @@
 // on the device or are narrower than f32.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "runtime/planner/codec_facts.h"
 #include "runtime/session/tensor_convert.h"
 #include "tests/collective/emulated_ranks.h"
@@ -21,18 +19,6 @@ SyncCase device_case(EmulatedRanks& ranks, const std::string& program, const std
   made.devices.assign(
       kWorld, ranks.device(program.empty() ? std::vector<std::string>{} : std::vector{program}));
   return made;
-}
-
-using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
-
-States states_of(rt::SyncSession& session) {
-  States states;
-  session.visit_states([&](const rt::SiteKey& key, rt::SiteStates& of) {
-    const auto bytes = of.as_bytes();
-    ASSERT_TRUE(bytes) << bytes.error().message;
-    states[{key.piece, key.site}] = *bytes;
-  });
-  return states;
 }
 
 struct FaultRun {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <thread>
 
@@ -34,16 +33,6 @@ rt::SyncOptions options_of(const SyncCase& from, std::chrono::milliseconds timeo
           .threads = 1,
           .seed = from.seed,
           .timeout = timeout};
-}
-
-using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
-
-States states_of(rt::SyncSession& session) {
-  States states;
-  session.visit_states([&](const rt::SiteKey& key, const rt::SiteStates& of) {
-    states[{key.piece, key.site}] = *of.as_bytes();
-  });
-  return states;
 }
 
 // ---- agreement ----

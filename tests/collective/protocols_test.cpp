@@ -156,16 +156,6 @@ TEST(Protocols, WhatIsNotFiniteComesBeforeWhatFails) {
   check_steps(mixed, "one rank fails, one has no finite gradient");
 }
 
-using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
-
-States states_of(rt::SyncSession& session) {
-  States states;
-  session.visit_states([&](const rt::SiteKey& key, const rt::SiteStates& of) {
-    states[{key.piece, key.site}] = *of.as_bytes();
-  });
-  return states;
-}
-
 // Rank 1 fails at fc4 in step 1: all ranks say so, and no state has advanced.
 void expect_failure(float value, const char* message) {
   SyncCase mixed = mixed_case("two_shot", 3, kFailing);

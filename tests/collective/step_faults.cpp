@@ -51,15 +51,6 @@ std::shared_ptr<const rt::LoadedProgram> program_with(rt::ExchangeKind kind) {
   }
 }
 
-using States = std::vector<std::vector<std::uint8_t>>;
-
-States states_of(rt::SyncSession& session) {
-  States states;
-  session.visit_states(
-      [&](const rt::SiteKey&, const rt::SiteStates& of) { states.push_back(*of.as_bytes()); });
-  return states;
-}
-
 }  // namespace
 
 const char* fault_kind_name(FaultKind kind) {

@@ -89,6 +89,16 @@ void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
   for (std::thread& thread : threads) thread.join();
 }
 
+States states_of(rt::SyncSession& session) {
+  States states;
+  session.visit_states([&](const rt::SiteKey& key, rt::SiteStates& of) {
+    const auto bytes = of.as_bytes();
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    states[{key.piece, key.site}] = *bytes;
+  });
+  return states;
+}
+
 rt::Status step_on(rt::SyncSession& session, const Tensors& gradients, Tensors& updates,
                    std::uint64_t step) {
   updates.clear();

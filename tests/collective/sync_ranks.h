@@ -67,6 +67,10 @@ SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
 /// All steps, by step.
 std::vector<StepResult> run_steps(const SyncCase& one_case);
 
+/// All that a rank keeps, by piece and site.
+using States = std::map<std::pair<std::uint32_t, rt::Site>, std::vector<std::uint8_t>>;
+States states_of(rt::SyncSession& session);
+
 /// What a step does to tensors of f32.
 rt::Status step_on(rt::SyncSession& session, const Tensors& gradients, Tensors& updates,
                    std::uint64_t step);
