@@ -81,8 +81,10 @@ bool are_alike(const rt::PlanRequest& a, const rt::PlanRequest& b) {
 
 TEST(AutoPlan, TakesTheFastestOfThoseTriedOnAllRanks) {
   for (const char* const name : {"onebit", "topk(ratio: 0.01)"}) {
-    const Choices choices =
-        choose_on_all(compiled_library(name), [](auto&, auto&, std::uint32_t) {});
+    // However slow this machine is, there is time to try.
+    const Choices choices = choose_on_all(
+        compiled_library(name),
+        [](rt::AutoPlanInputs& inputs, auto&, std::uint32_t) { inputs.trial_seconds = 20; });
     for (const std::string& error : choices.errors) EXPECT_EQ(error, "");
     for (const rt::AutoPlan& plan : choices.plans) {
       EXPECT_TRUE(are_alike(plan.request, choices.plans[0].request)) << name;
