@@ -18,6 +18,8 @@ constexpr std::size_t kMostRepeats = 50;
 constexpr double kMeetings = 2;
 constexpr double kLeastSeconds = 1e-9;
 constexpr std::uint64_t kElement = 4;
+// Small exchanges at once.
+constexpr std::size_t kFew = 2, kMany = 18;
 
 class Probe {
  public:
@@ -30,9 +32,9 @@ class Probe {
     sizes_.insert(sizes_.begin(), 0);
     // Bursts are of the smallest size, however little is asked for.
     const std::uint64_t largest = std::max(options.largest_bytes, kSmallestBytes);
-    const std::uint64_t room = (part_of(largest) + kElement) * world_;
-    input_.resize(room);
-    output_.resize(room);
+    input_.resize(room_of(largest));
+    output_.resize(room_of(largest));
+    burst_.resize(kMany * room_of(kSmallestBytes));
   }
 
   Result<NetworkModel> run() {
@@ -54,13 +56,17 @@ class Probe {
     return world_ == 1 ? 0 : bytes / (world_ - 1) / kElement * kElement;
   }
 
+  std::uint64_t room_of(std::uint64_t bytes) const { return (part_of(bytes) + kElement) * world_; }
+
   // An exchange in which the rank that sends most sends about so much.
   Exchange exchange_of(ExchangeKind kind, std::uint64_t bytes) {
+    return exchange_of(kind, bytes, output_);
+  }
+  Exchange exchange_of(ExchangeKind kind, std::uint64_t bytes, std::span<std::uint8_t> output) {
     const std::uint64_t part = part_of(bytes);
     parts_.clear();
     for (std::uint64_t rank = 0; rank < world_; ++rank) parts_.push_back({rank * part, part});
     const std::span<const std::uint8_t> input(input_);
-    const std::span<std::uint8_t> output(output_);
     Exchange exchange{kind};
     exchange.reduction = RankReduction::Sum;
     exchange.sent = exchange.received = parts_;
@@ -110,14 +116,16 @@ class Probe {
     return status;
   }
 
-  // Several at once, and waits for all.
+  // Several at once, each with an output of its own, and waits for all.
   Status run_burst(ExchangeKind kind, std::size_t number) {
     std::vector<Ticket> tickets;
+    const std::uint64_t room = room_of(kSmallestBytes);
     for (std::size_t i = 0; i < number; ++i) {
-      auto ticket = transport_.start(exchange_of(kind, kSmallestBytes));
+      const std::span<std::uint8_t> output = std::span(burst_).subspan(i * room, room);
+      auto ticket = transport_.start(exchange_of(kind, kSmallestBytes, output));
       if (ticket && kind == ExchangeKind::Send) {
         tickets.push_back(*ticket);
-        ticket = transport_.start(exchange_of(ExchangeKind::Receive, kSmallestBytes));
+        ticket = transport_.start(exchange_of(ExchangeKind::Receive, kSmallestBytes, output));
       }
       if (!ticket) return tl::unexpected<Error>(ticket.error());
       tickets.push_back(*ticket);
@@ -132,7 +140,7 @@ class Probe {
   }
 
   Status measure_gap(ExchangeKind kind, double& gap) {
-    constexpr std::size_t kFew = 2, kMany = 18, kRounds = 5;
+    constexpr std::size_t kRounds = 5;
     std::array<double, 2 * kRounds> times{};
     for (std::size_t i = 0; i < times.size(); ++i) {
       double meeting = 0;
@@ -200,7 +208,7 @@ class Probe {
   const ProbeOptions& options_;
   const std::uint32_t world_;
   std::vector<std::uint64_t> sizes_;
-  std::vector<std::uint8_t> input_, output_;
+  std::vector<std::uint8_t> input_, output_, burst_;
   std::vector<ByteRange> parts_;
   std::vector<double> times_;
   std::vector<NetworkPoint> points_;
