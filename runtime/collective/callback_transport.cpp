@@ -141,8 +141,13 @@ class CallbackTransport : public Transport {
 
  private:
   static cinch_exchange to_c(const Exchange& exchange, Parts& parts) {
-    split(exchange.sent, parts.sent_offsets, parts.sent_sizes);
-    split(exchange.received, parts.received_offsets, parts.received_sizes);
+    // Hosts are given lists of an entry for each rank, or none.
+    const bool is_all_to_all = exchange.kind == ExchangeKind::AllToAll;
+    const bool goes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::ReduceScatter;
+    const bool comes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::AllGather;
+    const std::span<const ByteRange> none;
+    split(goes_in_parts ? exchange.sent : none, parts.sent_offsets, parts.sent_sizes);
+    split(comes_in_parts ? exchange.received : none, parts.received_offsets, parts.received_sizes);
     cinch_exchange given = {};
     given.struct_size = sizeof given;
     given.kind = kind_number(exchange.kind);
