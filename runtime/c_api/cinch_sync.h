@@ -52,6 +52,36 @@ CINCH_API void cinch_loopback_release(cinch_loopback* loopback);
 CINCH_API cinch_status cinch_transport_of_loopback(cinch_loopback* loopback, uint32_t rank,
                                                    cinch_transport** transport, cinch_error* error);
 
+/* An ncclUniqueId, to the byte. */
+#define CINCH_NCCL_ID_BYTES 128
+
+typedef struct cinch_nccl_options {
+  size_t struct_size;
+  int32_t device_number; /* the rank's GPU */
+  int32_t is_exact;      /* floats are added in rank order, on the host, not in NCCL's own */
+  uint32_t timeout_ms;   /* so long may the others take to come; 0: 30000 */
+  const char* library;   /* NCCL's file; NULL: the one that CINCH_NCCL names, or libnccl.so.2 */
+} cinch_nccl_options;
+
+/* Writes CINCH_NCCL_ID_BYTES to `id`: for one rank, which brings them to the others. Errors:
+ * UNAVAILABLE (no NCCL), DEVICE. */
+CINCH_API cinch_status cinch_nccl_make_id(const char* library, void* id, cinch_error* error);
+/* Ranks on GPUs, by NCCL 2.7 or newer, which is opened at run time; all call it with the same id.
+ * `options` may be NULL. Others than this rank learn that it gave up by their time-outs. Errors:
+ * INVALID_ARGUMENT (no such rank), UNAVAILABLE (no NCCL, no such GPU), TIMED_OUT (ranks that have
+ * not come), DEVICE. */
+CINCH_API cinch_status cinch_transport_of_nccl(const void* id, uint32_t rank, uint32_t world,
+                                               const cinch_nccl_options* options,
+                                               cinch_transport** transport, cinch_error* error);
+/* The same over an ncclComm_t of the same library; all of its ranks call it. It stays the caller's,
+ * who uses it for nothing else and keeps it until the transport, and what synchronises over it,
+ * have been released; after an error he aborts it. Errors: also INVALID_ARGUMENT (NULL, one of
+ * another GPU than `device_number`). */
+CINCH_API cinch_status cinch_transport_of_nccl_comm(void* communicator,
+                                                    const cinch_nccl_options* options,
+                                                    cinch_transport** transport,
+                                                    cinch_error* error);
+
 /* What synchronises over it keeps what it needs of it. */
 CINCH_API void cinch_transport_release(cinch_transport* transport);
 CINCH_API uint32_t cinch_transport_rank(const cinch_transport* transport);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/c_api/cinch_sync.h"
+#include "runtime/c_api/support.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/sync/sync_session.h"
 
@@ -40,3 +41,11 @@ struct cinch_sync {
   std::vector<cinch::rt::TensorView> updates;
 };
 // NOLINTEND(readability-identifier-naming)
+
+namespace cinch::c_api {
+
+/// `world`: what the transport needs, or null.
+CallStatus give_transport(rt::Result<std::unique_ptr<rt::Transport>> made,
+                          std::shared_ptr<rt::LoopbackWorld> world, cinch_transport** to);
+
+}  // namespace cinch::c_api

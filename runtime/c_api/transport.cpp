@@ -7,10 +7,9 @@
 #include "runtime/collective/mpi_transport.h"
 
 namespace cinch::c_api {
-namespace {
 
-CallStatus give(rt::Result<std::unique_ptr<rt::Transport>> made,
-                std::shared_ptr<rt::LoopbackWorld> world, cinch_transport** to) {
+CallStatus give_transport(rt::Result<std::unique_ptr<rt::Transport>> made,
+                          std::shared_ptr<rt::LoopbackWorld> world, cinch_transport** to) {
   if (!made) return fail(made.error());
   auto parts = std::make_shared<TransportParts>();
   parts->world = std::move(world);
@@ -18,6 +17,8 @@ CallStatus give(rt::Result<std::unique_ptr<rt::Transport>> made,
   *to = new cinch_transport{std::move(parts)};
   return rt::Ok{};
 }
+
+namespace {
 
 CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transport) {
   rt::MpiOptions wanted;
@@ -27,7 +28,7 @@ CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transpor
     wanted.is_exact = given->is_exact != 0;
     if (given->timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given->timeout_ms);
   }
-  return give(rt::open_mpi_transport(wanted), nullptr, transport);
+  return give_transport(rt::open_mpi_transport(wanted), nullptr, transport);
 }
 
 CallStatus open_loopback(const cinch_loopback& loopback, std::uint32_t rank,
@@ -36,7 +37,7 @@ CallStatus open_loopback(const cinch_loopback& loopback, std::uint32_t rank,
     return fail(CINCH_INVALID_ARGUMENT, "there is no rank " + std::to_string(rank) + " of " +
                                             std::to_string(loopback.num_ranks));
   }
-  return give(loopback.world->transport(rank), loopback.world, transport);
+  return give_transport(loopback.world->transport(rank), loopback.world, transport);
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
     if (!given) return tl::unexpected<CallError>(given.error());
     cinch_transport_calls known = *given;
     known.struct_size = sizeof known;
-    return give(rt::make_callback_transport(known), nullptr, transport);
+    return give_transport(rt::make_callback_transport(known), nullptr, transport);
   });
 }
 

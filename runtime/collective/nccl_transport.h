@@ -66,7 +66,8 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::ui
 
 /// The same over a communicator that exists, an ncclComm_t of the same library: all of its ranks
 /// call it. It stays its owner's, who uses it for nothing else meanwhile, and who aborts it after
-/// `abandon`: until then memory of exchanges under way stays in use.
+/// `abandon`: until then memory of exchanges under way stays in use. Errors: also InvalidArgument
+/// (one of another device).
 Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
                                                        const NcclOptions& options);
 

@@ -21,6 +21,7 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   GpuDevice& operator=(const GpuDevice&) = delete;
 
   const GpuDriver& driver() const { return driver_; }
+  int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }  // "NVIDIA H100 80GB HBM3"
   const std::string& arch() const { return arch_; }  // "sm_90"
   int multiprocessors() const { return multiprocessors_; }

@@ -68,6 +68,7 @@ struct NcclCalls {
   NcclCode (*async_error)(NcclComm comm, NcclCode* error);
   NcclCode (*count)(NcclComm comm, int* count);
   NcclCode (*user_rank)(NcclComm comm, int* rank);
+  NcclCode (*device)(NcclComm comm, int* device);
   NcclCode (*group_start)();
   NcclCode (*group_end)();
   NcclCode (*all_reduce)(const void* input, void* output, std::size_t count, NcclType type,

@@ -45,6 +45,7 @@ void find_functions(NcclSymbols& symbols, NcclCalls& calls) {
   symbols.find(calls.async_error, "ncclCommGetAsyncError");
   symbols.find(calls.count, "ncclCommCount");
   symbols.find(calls.user_rank, "ncclCommUserRank");
+  symbols.find(calls.device, "ncclCommCuDevice");
   symbols.find(calls.group_start, "ncclGroupStart");
   symbols.find(calls.group_end, "ncclGroupEnd");
   symbols.find(calls.all_reduce, "ncclAllReduce");

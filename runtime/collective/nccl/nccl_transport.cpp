@@ -454,11 +454,17 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
     return tl::unexpected<Error>(status.error());
   }
   auto* const comm = static_cast<NcclComm>(communicator);
-  int rank = 0, world = 0;
+  int rank = 0, world = 0, device = 0;
   NcclCode code = (*calls)->user_rank(comm, &rank);
   if (code == kNcclSuccess) code = (*calls)->count(comm, &world);
+  if (code == kNcclSuccess) code = (*calls)->device(comm, &device);
   if (code != kNcclSuccess) {
     return tl::unexpected<Error>(nccl_error(**calls, comm, code, "a communicator that was lent"));
+  }
+  if (device != options.device->ordinal()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("a communicator of GPU {}, the rank's is GPU {}", device,
+                            options.device->ordinal()));
   }
   return opened(**calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
                 options, comm);

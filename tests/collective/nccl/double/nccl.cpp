@@ -361,6 +361,12 @@ NcclCode ncclCommUserRank(NcclComm comm, int* rank) {
   return cinch::rt::kNcclSuccess;
 }
 
+NcclCode ncclCommCuDevice(NcclComm comm, int* device) {
+  if (const NcclCode code = check_comm(comm, "device"); code != 0) return code;
+  *device = comm->device;
+  return cinch::rt::kNcclSuccess;
+}
+
 NcclCode ncclGroupStart() {
   ++t_group_depth;
   return cinch::rt::kNcclSuccess;
