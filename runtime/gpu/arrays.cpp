@@ -40,7 +40,12 @@ GpuArrays::GpuArrays(std::shared_ptr<const GpuProgram> program, GpuStream stream
       tuning_(gpu_tuning(program_->device()->arch())),
       layout_(gpu_tensor_layout(program_->image())),
       to_(buffer_with(program_->image(), BufferRole::Output)),
-      from_(buffer_with(program_->image(), BufferRole::Gradient)) {}
+      from_(buffer_with(program_->image(), BufferRole::Gradient)) {
+  const std::size_t num_buffers = program_->image().buffers.size();
+  for (BufferIndex b = 0; b < num_buffers && !has_flags(); ++b) {
+    if (b != to_ && b != from_) flag_ = b;
+  }
+}
 
 Result<GpuArrays> GpuArrays::make(std::shared_ptr<const GpuProgram> program, GpuStream stream) {
   GpuArrays arrays(std::move(program), stream);
@@ -74,6 +79,25 @@ Status GpuArrays::place_memory() {
 
 Status GpuArrays::add(std::span<const GpuArrayPair> pairs) {
   return run(service_step(GpuService::AddTo, from_, kNoIndex), Operands::ToIsTensor, pairs);
+}
+
+Status GpuArrays::copy(std::span<const GpuArrayPair> pairs) {
+  return run(service_step(GpuService::Copy, to_, from_), Operands::Buffers, pairs);
+}
+
+Status GpuArrays::copy_where(std::span<const GpuArrayPair> pairs) {
+  return run_where(service_step(GpuService::Copy, to_, from_), pairs);
+}
+
+Status GpuArrays::zero_where(std::span<const GpuArrayPair> pairs) {
+  return run_where(service_step(GpuService::Zero, to_, kNoIndex), pairs);
+}
+
+Status GpuArrays::run_where(GpuStep step, std::span<const GpuArrayPair> pairs) {
+  if (!has_flags()) return fail(ErrorKind::Internal, "a program without a buffer for flags");
+  step.num_conditions = 1;
+  step.conditions[0] = {.buffer = flag_, .wanted = 1};
+  return run(step, Operands::Buffers, pairs);
 }
 
 Status GpuArrays::divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor) {
@@ -122,6 +146,9 @@ std::uint32_t GpuArrays::write_table(Operands operands, std::span<const GpuArray
     } else {
       entry.set_buffer(from_, pairs[i].from);
     }
+    // What copies and zeros go by: their elements are bytes.
+    entry.set_bytes(to_, static_cast<std::uint64_t>(pairs[i].num_elems));
+    if (has_flags()) entry.set_buffer(flag_, pairs[i].flag);
     std::memcpy(begins + 4 * i, &num_blocks, sizeof num_blocks);
     const std::int64_t blocks =
         (pairs[i].num_elems + tuning_.service_elements - 1) / tuning_.service_elements;

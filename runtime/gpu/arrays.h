@@ -15,6 +15,7 @@ namespace cinch::rt {
 struct GpuArrayPair {
   GpuAddress to = 0, from = 0;
   std::int64_t num_elems = 0;
+  GpuAddress flag = 0;  // a byte, of calls that ask for it
 };
 
 /// Calls enqueue on one stream and wait for nothing; pairs of a call share launches, so that none
@@ -27,6 +28,13 @@ class GpuArrays {
 
   /// to += from, f32.
   Status add(std::span<const GpuArrayPair> pairs);
+  /// Elements of one byte, whatever they are.
+  Status copy(std::span<const GpuArrayPair> pairs);
+  /// The same where the flag is not 0, and zeros to `to`. Errors: also Internal (has_flags).
+  Status copy_where(std::span<const GpuArrayPair> pairs);
+  Status zero_where(std::span<const GpuArrayPair> pairs);
+  /// Has the program a buffer more than add takes, so that flags can be asked for?
+  bool has_flags() const { return flag_ != kNoIndex; }
   /// to = from / divisor, f32; may be the same memory.
   Status divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor);
   /// f32 from f16 or bf16, and back.
@@ -39,6 +47,7 @@ class GpuArrays {
 
   GpuArrays(std::shared_ptr<const GpuProgram> program, GpuStream stream);
   Status place_memory();
+  Status run_where(GpuStep step, std::span<const GpuArrayPair> pairs);
   Status run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
   Status launch(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
   std::uint32_t write_table(Operands operands, std::span<const GpuArrayPair> pairs);
@@ -49,6 +58,7 @@ class GpuArrays {
   GpuTuning tuning_;
   GpuTensorLayout layout_;
   BufferIndex to_ = kNoIndex, from_ = kNoIndex;  // of the buffers that operands take
+  BufferIndex flag_ = kNoIndex;                  // and that flags do
   std::size_t most_pairs_ = 1;                   // of a launch
   GpuArena arena_;
   GpuArena::Piece table_ = 0, zeros_ = 0;

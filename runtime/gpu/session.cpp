@@ -61,6 +61,11 @@ Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t
   return layout->size_bytes;
 }
 
+PayloadHeader GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {
+  return payload_header(info(), impl_->image().fingerprint, impl_->facts[tensor], impl_->parameters,
+                        step);
+}
+
 Status GpuSession::set_parameter(std::string_view name, double value) {
   return guarded([&]() -> Status {
     const ParameterValues before = impl_->parameters;

@@ -81,6 +81,8 @@ class GpuSession {
   /// have, with the parameters of now. Errors: Overflow.
   Result<PayloadLayout> payload_layout(std::size_t tensor, std::uint64_t step = 0) const;
   Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
+  /// What its payloads' headers say, without flags and length.
+  PayloadHeader header_for(std::size_t tensor, std::uint64_t step) const;
   /// Of the device: states, workspace and tables.
   std::size_t memory_bytes() const;
   /// Kernels that a call of the kind enqueues, however many tensors there are.

@@ -195,6 +195,26 @@ std::vector<SumArray> SummedArrays::arrays(const PayloadLayout& layout) const {
   return arrays;
 }
 
+void SummedArrays::find_fields(const PayloadLayout& layout,
+                               std::vector<SummedField>& fields) const {
+  fields.clear();
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const std::size_t array = fields_[i].array;
+    std::size_t first_byte = 0;
+    for (const SummedField& before : fields) {
+      if (before.array != array) continue;
+      const auto elems = static_cast<std::size_t>(before.place.num_elems);
+      first_byte = before.first_byte + elems * (before.travels_as.bits / 8);
+    }
+    fields.push_back({fields_[i].dtype, kinds_[array].dtype, array, first_byte, layout.fields[i]});
+  }
+}
+
+bool SummedArrays::moves_only() const {
+  return std::ranges::all_of(
+      fields_, [this](const Field& field) { return field.dtype == kinds_[field.array].dtype; });
+}
+
 Status SummedArrays::spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
                             std::span<const std::span<std::uint8_t>> arrays) const {
   const auto header = read_payload_header(payload);

@@ -24,6 +24,13 @@ struct SumArray {
   std::int64_t size_bytes() const { return num_elems * (dtype.bits / 8); }
 };
 
+/// A field's elements where they travel.
+struct SummedField {
+  DType dtype = kF32, travels_as = kF32;
+  std::size_t array = 0, first_byte = 0;
+  FieldPlace place;  // in the payload
+};
+
 class SummedArrays {
  public:
   /// Nothing where the wire is not summable, or so many ranks add up to more than 64 bits.
@@ -31,6 +38,14 @@ class SummedArrays {
 
   /// Of a payload with this layout; always as many, of the same types in the same order.
   std::vector<SumArray> arrays(const PayloadLayout& layout) const;
+
+  /// Where everything is, for who moves it himself: `fields` gets all of a payload's. The mark is
+  /// the last element of its array.
+  void find_fields(const PayloadLayout& layout, std::vector<SummedField>& fields) const;
+  std::size_t array_of_mark() const { return mark_at_; }
+  DType type_of_mark() const { return kinds_[mark_at_].dtype; }
+  /// Does every field travel in its own type?
+  bool moves_only() const;
 
   /// From the payload of one rank, which has this layout, to memory of arrays() each. Errors: those
   /// of read_payload_header.

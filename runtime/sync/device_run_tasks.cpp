@@ -9,7 +9,7 @@
 
 namespace cinch::rt {
 
-// Sessions that stop where ranks meet. Collectives are the host's: what they exchange is copied.
+// Sessions that stop where ranks meet. What collectives exchange is copied to where messages lie.
 class DeviceTasks::Body : public ProtocolBody {
  public:
   Body(DeviceTasks& tasks, PieceMemory& memory) : tasks_(tasks), memory_(memory) {}
@@ -28,12 +28,18 @@ class DeviceTasks::Body : public ProtocolBody {
     if (!status) return tl::unexpected<Error>(status.error());
     return point;
   }
-  Status copy_out(std::span<std::uint8_t> wire, std::span<const std::uint8_t> from) override {
-    const Status status = tasks_.copy_out(wire, reinterpret_cast<GpuAddress>(from.data()));
+  Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
+                  std::span<const std::uint8_t> from) override {
+    const auto at = reinterpret_cast<GpuAddress>(from.data());
+    if (tasks_.wire_->has(slot)) return tasks_.copy(tasks_.memory_->slot(slot), at, wire.size());
+    const Status status = tasks_.copy_out(wire, at);
     return status ? tasks_.wait() : status;
   }
-  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> wire) override {
-    const Status status = tasks_.copy_in(reinterpret_cast<GpuAddress>(to.data()), wire);
+  Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
+                 std::span<const std::uint8_t> wire) override {
+    const auto at = reinterpret_cast<GpuAddress>(to.data());
+    if (tasks_.wire_->has(slot)) return tasks_.copy(at, tasks_.memory_->slot(slot), wire.size());
+    const Status status = tasks_.copy_in(at, wire);
     // The next exchange may write there.
     return status ? tasks_.wait() : status;
   }
@@ -65,15 +71,7 @@ Result<WirePlace> DeviceTasks::wire_of(const Task& exchange, PieceMemory& memory
   return wire_->place_of(exchange, memory);
 }
 
-Result<PayloadLayout> DeviceTasks::layout_of(const Task& task, std::uint32_t piece) {
-  const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
-  const auto place = std::ranges::find(pieces, piece) - pieces.begin();
-  const Unit& unit = unit_of(pieces[0], Site::Worker);
-  return unit.session->payload_layout(static_cast<std::size_t>(place), step_);
-}
-
 Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
-  const auto layouts = [&](std::uint32_t piece) { return layout_of(task, piece); };
   switch (task.kind) {
     case TaskKind::Clear:
       return clear(task);
@@ -87,9 +85,9 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
     case TaskKind::Finish:
       return finish(task, memory);
     case TaskKind::Spread:
-      return sums_of_payloads_.spread(task, memory, layouts);
+      return spread(task, memory);
     case TaskKind::Join:
-      return sums_of_payloads_.join(task, memory, layouts);
+      return join(task, memory);
     case TaskKind::Part: {
       Body body(*this, memory);
       return protocols_.run(task, memory, body);

@@ -43,6 +43,7 @@ DeviceTasks::~DeviceTasks() {
   wire_.reset();
   pinned_ = {};
   units_.clear();
+  sums_.reset();
   arrays_.reset();
   memory_.reset();
   if (owns_stream_) (void)device_->driver().stream_destroy(stream_);
@@ -64,10 +65,11 @@ Status DeviceTasks::start() {
       DeviceMemory::make(plan_, options_.rank, pieces_apart(), gathered_bytes(), device_, stream_);
   if (!memory) return tl::unexpected<Error>(memory.error());
   memory_ = std::make_unique<DeviceMemory>(std::move(*memory));
-  if (Status status = open_wire(); !status) return status;
   for (const auto& program : options_.device.programs) {
     sums_of_payloads_.add_codec(program->info());
   }
+  if (Status status = open_wire(); !status) return status;
+  if (Status status = open_sums(); !status) return status;
   for (const Task& task : plan_.ranks[options_.rank].tasks) need_units(task);
   for (auto& [key, unit] : units_) {
     if (Status status = open_unit(unit); !status) return status;
@@ -94,7 +96,8 @@ Status DeviceTasks::open_wire() {
   // What only one rank may use at a time is nothing that a transport uses by itself.
   const bool may_be_lent = options_.device.turns == nullptr;
   const std::span<std::uint8_t> bytes = may_be_lent ? memory_->wire() : std::span<std::uint8_t>();
-  auto wire = DeviceWire::open(plan_, device_, stream_, *options_.transport, bytes);
+  auto wire =
+      DeviceWire::open(plan_, device_, stream_, *options_.transport, bytes, codecs_added_here());
   if (!wire) return tl::unexpected<Error>(wire.error());
   wire_ = std::move(*wire);
   if (!wire_->is_used()) {

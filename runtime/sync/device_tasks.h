@@ -11,6 +11,7 @@
 #include "runtime/gpu/arrays.h"
 #include "runtime/gpu/session.h"
 #include "runtime/sync/device_memory.h"
+#include "runtime/sync/device_sums.h"
 #include "runtime/sync/device_wire.h"
 #include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/rank_tasks.h"
@@ -114,11 +115,21 @@ class DeviceTasks : public RankTasks {
                           PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
   Status add_gradient(const Task& task, PieceMemory& memory);
-  /// Payloads are added up where messages are: on the host.
-  Result<PayloadLayout> layout_of(const Task& task, std::uint32_t piece);
   Status finish(const Task& task, PieceMemory& memory);
   Status finish_by_program(const Task& task, PieceMemory& memory);
   Status synchronise_piece(std::uint32_t piece, PieceMemory& memory, RankExchange& ranks);
+
+  // ---- device_sum_tasks.cpp ----
+  /// By codec: can its payloads be added up on the device?
+  std::vector<bool> codecs_added_here() const;
+  Status open_sums();
+  Status spread(const Task& task, PieceMemory& memory);
+  Status join(const Task& task, PieceMemory& memory);
+  /// Sets sums_found_ to the task's payloads; `slots` have their arrays.
+  Status find_sums(const Task& task, std::span<const std::uint32_t> slots, PieceMemory& memory);
+  Status find_arrays(const SummedArrays& summed, std::uint32_t piece,
+                     std::span<const std::uint32_t> slots, DeviceSum& sum);
+  Result<PayloadLayout> layout_of(const Task& task, std::uint32_t piece);
 
   // ---- device_tensors.cpp: the user's tensors ----
   /// f32 of the piece's gradient, copied and converted where it must be.
@@ -150,8 +161,9 @@ class DeviceTasks : public RankTasks {
   std::unique_ptr<GpuArrays> arrays_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceWire> wire_;
-  PinnedMemory pinned_;  // messages that are the host's memory
-  SumTasks sums_of_payloads_;
+  PinnedMemory pinned_;               // messages that are the host's memory
+  SumTasks sums_of_payloads_;         // of those that lie on the host
+  std::unique_ptr<DeviceSums> sums_;  // of the others; null: there are none
   ProtocolParts protocols_;
   std::uint64_t step_ = 0;
   std::vector<bool> has_gradient_;    // by piece: its f32 is there, in this step
@@ -163,6 +175,8 @@ class DeviceTasks : public RankTasks {
   std::vector<PayloadBytes> payloads_;
   std::vector<GpuArrayPair> pairs_;
   std::vector<std::uint64_t> sizes_;
+  std::vector<DeviceSum> sums_found_;
+  std::vector<std::uint64_t> array_ends_;  // by array: where the next piece's begins
 };
 
 }  // namespace cinch::rt

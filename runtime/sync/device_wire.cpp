@@ -4,12 +4,27 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/sync/task_facts.h"
+
 namespace cinch::rt {
 namespace {
 
-bool is_for_the_host(const Task& task) {
-  return task.kind == TaskKind::Spread || task.kind == TaskKind::Join ||
-         task.kind == TaskKind::Part;
+bool adds_up(const Task& task) {
+  return task.kind == TaskKind::Spread || task.kind == TaskKind::Join;
+}
+
+// Whose slots lie all on the host or all on the device.
+bool is_in_one_place(const Task& task) {
+  return task.kind == TaskKind::Exchange || adds_up(task);
+}
+
+// Of a part: how the calls of all ranks go, and the own one's.
+void mark_statuses(const Task& task, std::uint32_t world, std::vector<bool>& marked) {
+  const std::span reads(task.reads), writes(task.writes);
+  for (const std::uint32_t slot : reads.first(std::min<std::size_t>(world, reads.size()))) {
+    marked[slot] = true;
+  }
+  if (!writes.empty()) marked[writes.front()] = true;
 }
 
 // Marks all of a task's slots; false: they are.
@@ -52,18 +67,20 @@ bool mark_overlaps(const std::vector<Slot>& slots, std::vector<bool>& marked) {
   return is_new;
 }
 
-std::vector<bool> host_slots(const RankPlan& own) {
+std::vector<bool> host_slots(const Plan& plan, const RankPlan& own,
+                             const std::vector<bool>& adds_there) {
   std::vector<bool> marked(own.slots.size());
   for (const Slot& slot : own.slots) {
     if (slot.length != kNoSlot) marked[slot.length] = true;
   }
   for (const Task& task : own.tasks) {
-    if (is_for_the_host(task)) mark_slots(task, marked);
+    if (adds_up(task) && !adds_there[codec_of(plan, task)]) mark_slots(task, marked);
+    if (task.kind == TaskKind::Part) mark_statuses(task, plan.world(), marked);
   }
   for (bool has_grown = true; has_grown;) {
     has_grown = mark_overlaps(own.slots, marked);
     for (const Task& task : own.tasks) {
-      if (task.kind != TaskKind::Exchange || !has_marked(task, marked)) continue;
+      if (!is_in_one_place(task) || !has_marked(task, marked)) continue;
       has_grown = mark_slots(task, marked) || has_grown;
     }
   }
@@ -84,10 +101,11 @@ DeviceWire::DeviceWire(const Plan& plan, std::shared_ptr<const GpuDevice> device
 Result<std::unique_ptr<DeviceWire>> DeviceWire::open(const Plan& plan,
                                                      std::shared_ptr<const GpuDevice> device,
                                                      GpuStream stream, Transport& transport,
-                                                     std::span<std::uint8_t> wire) {
+                                                     std::span<std::uint8_t> wire,
+                                                     const std::vector<bool>& adds_there) {
   std::unique_ptr<DeviceWire> made(
       new DeviceWire(plan, std::move(device), stream, transport, wire));
-  made->is_on_host_ = host_slots(made->own_);
+  made->is_on_host_ = host_slots(plan, made->own_, adds_there);
   const bool has_any = std::ranges::find(made->is_on_host_, false) != made->is_on_host_.end();
   made->is_used_ = has_any && transport.takes_device_memory() && transport.lend(wire);
   if (!made->is_used_) return made;

@@ -1,6 +1,6 @@
 // The part of a rank's wire that stays on its device: exchanges have it there, behind those tasks
-// that have only been put on the stream by then. What is added up on the host (Spread, Join),
-// what parts of a `sync` give and take, and lengths lie there; without a transport that takes the
+// that have only been put on the stream by then. On the host lie lengths, how the calls of a `sync`
+// go, and payloads that are added up there (Spread, Join); without a transport that takes the
 // device's memory all of it does.
 #pragma once
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace cinch::rt {
 
 class DeviceWire {
  public:
-  /// `plan` and `transport` outlive this, which goes before the memory. Errors: OutOfMemory,
-  /// Device.
+  /// `plan` and `transport` outlive this, which goes before the memory. `adds_there`: by codec,
+  /// whether its payloads are added up on the device. Errors: OutOfMemory, Device.
   static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan,
                                                   std::shared_ptr<const GpuDevice> device,
                                                   GpuStream stream, Transport& transport,
-                                                  std::span<std::uint8_t> wire);
+                                                  std::span<std::uint8_t> wire,
+                                                  const std::vector<bool>& adds_there);
   ~DeviceWire();
   DeviceWire(const DeviceWire&) = delete;
   DeviceWire& operator=(const DeviceWire&) = delete;

@@ -95,9 +95,8 @@ Status ProtocolParts::take_results(const Task& task, const CollectiveCall& call,
   std::uint64_t at = 0;
   for (const std::uint32_t slot : slots) {
     const auto wire = memory.bytes_of(slot);
-    if (Status status = body.copy_in(call.output.subspan(at, wire.size()), wire); !status) {
-      return status;
-    }
+    Status status = body.copy_in(call.output.subspan(at, wire.size()), slot, wire);
+    if (!status) return status;
     at += wire.size();
   }
   return Ok{};
@@ -119,7 +118,8 @@ Status ProtocolParts::give(const Task& task, const Point& point, PieceMemory& me
   std::uint64_t at = 0;
   for (const std::uint32_t slot : slots) {
     const auto wire = memory.bytes_of(slot);
-    if (Status status = body.copy_out(wire, input.subspan(at, wire.size())); !status) return status;
+    Status status = body.copy_out(slot, wire, input.subspan(at, wire.size()));
+    if (!status) return status;
     at += wire.size();
   }
   return Ok{};

@@ -23,9 +23,12 @@ class ProtocolBody {
   /// As of Session.
   virtual Result<std::optional<RankPoint>> begin(std::uint32_t piece) = 0;
   virtual Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) = 0;
-  /// From the body's memory to the wire, and back; of the same size.
-  virtual Status copy_out(std::span<std::uint8_t> wire, std::span<const std::uint8_t> from) = 0;
-  virtual Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> wire) = 0;
+  /// From the body's memory to a slot of the wire, which is `wire` where it lies on the host, and
+  /// back; of the same size.
+  virtual Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
+                          std::span<const std::uint8_t> from) = 0;
+  virtual Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
+                         std::span<const std::uint8_t> wire) = 0;
 };
 
 class ProtocolParts {

@@ -248,11 +248,13 @@ class ComputeTasks::Body : public ProtocolBody {
     list_.has_changed[list_.entry[piece]] = session(piece).has_changed_states();
     return point;
   }
-  Status copy_out(std::span<std::uint8_t> wire, std::span<const std::uint8_t> from) override {
+  Status copy_out(std::uint32_t /*slot*/, std::span<std::uint8_t> wire,
+                  std::span<const std::uint8_t> from) override {
     if (!wire.empty()) std::memcpy(wire.data(), from.data(), wire.size());
     return Ok{};
   }
-  Status copy_in(std::span<std::uint8_t> to, std::span<const std::uint8_t> wire) override {
+  Status copy_in(std::span<std::uint8_t> to, std::uint32_t /*slot*/,
+                 std::span<const std::uint8_t> wire) override {
     if (!wire.empty()) std::memcpy(to.data(), wire.data(), wire.size());
     return Ok{};
   }

@@ -1,5 +1,5 @@
 // The tasks around an all-reduce of payloads: from these to arrays that the transport adds up, and
-// back. All of it is the wire's memory on the host.
+// back, where all of it is the wire's memory on the host (else: device_sums.h).
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,6 +21,11 @@ class SumTasks {
   SumTasks(const Plan& plan, std::uint32_t world) : plan_(plan), world_(world) {}
   /// In the order of codecs.
   void add_codec(const ProgramInfo& info) { summed_.push_back(SummedArrays::of(info, world_)); }
+  /// Null: its payloads do not add up.
+  const SummedArrays* summed(std::uint32_t codec) const {
+    const std::optional<SummedArrays>& found = summed_[codec];
+    return found ? &*found : nullptr;
+  }
 
   /// Errors: InvalidArgument (payloads that do not add up, a plan without room for them),
   /// CorruptPayload, those of SummedArrays.

@@ -65,6 +65,34 @@ TEST_F(GpuArraysTest, adds_and_divides) {
   }
 }
 
+TEST_F(GpuArraysTest, copies_where_flags_are_set) {
+  ASSERT_TRUE(arrays->has_flags());
+  const auto copies = upload_all(to), kept = upload_all(to), zeros = upload_all(to);
+  const auto values = upload_all(from);
+  const std::vector<std::uint8_t> flags = {0, 1, 0, 128};
+  const rt::GpuAddress flags_at = upload(flags);
+  const auto bytes_of = [&](const std::vector<rt::GpuAddress>& a) {
+    std::vector<rt::GpuArrayPair> pairs = pairs_of(a, values);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      pairs[i].num_elems *= 4;
+      pairs[i].flag = flags_at + i % flags.size();
+    }
+    return pairs;
+  };
+  ASSERT_TRUE(arrays->copy(bytes_of(copies)));
+  ASSERT_TRUE(arrays->copy_where(bytes_of(kept)));
+  ASSERT_TRUE(arrays->zero_where(bytes_of(zeros)));
+  for (std::size_t i = 0; i < kNumPairs; ++i) {
+    if (to[i].empty()) continue;
+    const bool is_set = flags[i % flags.size()] != 0;
+    const std::vector<float> nothing(to[i].size());
+    const auto now = [&](rt::GpuAddress at) { return bits(download<float>(at, to[i].size())); };
+    EXPECT_EQ(now(copies[i]), bits(from[i])) << i;
+    EXPECT_EQ(now(kept[i]), bits(is_set ? from[i] : to[i])) << i;
+    EXPECT_EQ(now(zeros[i]), bits(is_set ? nothing : to[i])) << i;
+  }
+}
+
 TEST_F(GpuArraysTest, converts) {
   for (const DType dtype : {kF16, kBF16}) {
     std::vector<std::vector<std::uint16_t>> halves;

@@ -1,6 +1,7 @@
 // Ranks that compute on GPUs and exchange from their memory, over the double of NCCL: the bits are
 // those of the sequential oracle, messages stay on the devices, and after calls that fail or hang
 // memory can be given back.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/collective/emulated_ranks.h"
@@ -50,14 +51,15 @@ struct NcclRun {
   std::vector<std::string> errors;            // by rank
 };
 
-// Rank 1 meets the fault in its first exchange of a step.
+// Rank 1 meets the fault in its first exchange of a step. Where it is not asked to be exact the
+// library adds floats, in an order of its own.
 NcclRun run_over_nccl(const SyncCase& one_case, const NcclDouble& library,
-                      FaultKind fault = FaultKind::None) {
+                      FaultKind fault = FaultKind::None, bool is_exact = true) {
   const std::uint32_t world = one_case.plan->world();
   NcclRun run{std::vector(one_case.num_steps, std::vector<Tensors>(world)),
               std::vector<std::string>(world)};
   rt::NcclOptions options;
-  options.is_exact = true;
+  options.is_exact = is_exact;
   options.neighbours = std::make_shared<rt::NcclNeighbours>();
   const auto body = [&](rt::Transport& nccl) {
     const std::uint32_t rank = nccl.rank();
@@ -69,7 +71,7 @@ NcclRun run_over_nccl(const SyncCase& one_case, const NcclDouble& library,
     }
     if (rank == 1) transport.arm(fault, 0);
     for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
-      const auto gradients = make_gradients(*one_case.plan, rank, step);
+      const auto gradients = gradients_of(one_case, rank, step);
       const rt::Status status = step_on(**session, gradients, run.updates[step][rank], step);
       if (status) continue;
       run.errors[rank] = status.error().message;
@@ -80,20 +82,37 @@ NcclRun run_over_nccl(const SyncCase& one_case, const NcclDouble& library,
   return run;
 }
 
+void check_updates(const NcclRun& run, std::uint64_t step, const Tensors& wanted,
+                   const std::string& text) {
+  for (std::uint32_t rank = 0; rank < run.errors.size(); ++rank) {
+    ASSERT_EQ(run.errors[rank], "") << text << ", rank " << rank;
+    ASSERT_TRUE(are_same(run.updates[step][rank], wanted))
+        << text << ", step " << step << ", rank " << rank;
+  }
+}
+
 void check_run(const SyncCase& one_case, const NcclDouble& library, const std::string& text) {
   const NcclRun run = run_over_nccl(one_case, library);
   SyncOracle oracle(*one_case.plan, one_case.programs, one_case.seed);
   for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
     std::vector<Tensors> gradients;
     for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
-      gradients.push_back(make_gradients(*one_case.plan, rank, step));
+      gradients.push_back(gradients_of(one_case, rank, step));
     }
-    const Tensors wanted = oracle.step(gradients, step);
-    for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
-      ASSERT_EQ(run.errors[rank], "") << text << ", rank " << rank;
-      ASSERT_TRUE(are_same(run.updates[step][rank], wanted))
-          << text << ", step " << step << ", rank " << rank;
-    }
+    check_updates(run, step, oracle.step(gradients, step), text);
+  }
+}
+
+// With sums of the library's: what ranks on CPUs get from it.
+void check_against_cpus(const SyncCase& one_case, const NcclDouble& library,
+                        const std::string& text) {
+  SyncCase on_cpus = one_case;
+  on_cpus.devices.clear();
+  const NcclRun wanted = run_over_nccl(on_cpus, library, FaultKind::None, false);
+  const NcclRun run = run_over_nccl(one_case, library, FaultKind::None, false);
+  for (std::uint64_t step = 0; step < one_case.num_steps; ++step) {
+    check_updates(wanted, step, wanted.updates[step][0], text + ", on CPUs");
+    check_updates(run, step, wanted.updates[step][0], text);
   }
 }
 
@@ -112,20 +131,64 @@ TEST(NcclDevicePlans, GiveWhatTheOracleGives) {
   RecordProperty("combinations", static_cast<int>(combinations.size()));
 }
 
-// What goes between host and devices in a step, of `elements` in all tensors.
-std::uint64_t copied_in_a_step(const std::string& program, std::string_view plan,
-                               rt::LengthPolicy lengths) {
-  constexpr std::uint32_t kWorld = 2;
+// Payloads that NCCL adds up, of a tensor of several pieces and small ones that share a message: on
+// devices and beside ranks on CPUs, and where a rank's gradient is not finite.
+TEST(NcclDevicePlans, AddPayloadsUpOnTheDevices) {
+  for (const std::string program : {"fp16", "bf16", "randomk(ratio: 0.2)"}) {
+    for (const std::uint32_t each : {1U, 2U}) {
+      const ComputingDouble nccl({.schedule_seed = each});
+      SyncCase one_case = case_of({program, "allreduce", 3, 2501, 4096, rt::LengthPolicy::Padded});
+      place(one_case, program, nccl.library(), each);
+      one_case.num_steps = 3;
+      one_case.change_gradients = [](std::uint32_t rank, std::uint64_t step, Tensors& gradients) {
+        if (step > 0 && rank < step) gradients[0][7] = std::numeric_limits<float>::infinity();
+      };
+      const std::string text = program + ", every " + std::to_string(each);
+      check_run(one_case, nccl.library(), text);
+      check_against_cpus(one_case, nccl.library(), text);
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(nccl.num_lost_writes(), 0U) << text;
+    }
+  }
+}
+
+// In parts: with matrices, with collectives of integers, and where one rank's gradient is not
+// finite.
+TEST(NcclDevicePlans, RunProtocols) {
+  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)"}) {
+    for (const std::uint32_t each : {1U, 2U}) {
+      const ComputingDouble nccl({.schedule_seed = each});
+      rt::PlanRequest request;
+      request.plan = "two_shot";
+      request.world = 3;
+      request.tensors = {{"a", 12, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
+      SyncCase one_case = make_sync_case(compiled_library(program), request);
+      place(one_case, program, nccl.library(), each);
+      one_case.num_steps = 3;
+      one_case.change_gradients = [](std::uint32_t rank, std::uint64_t step, Tensors& gradients) {
+        if (rank == step && step > 0) gradients[2][100] = std::numeric_limits<float>::infinity();
+      };
+      const std::string text = program + ", every " + std::to_string(each);
+      check_run(one_case, nccl.library(), text);
+      check_against_cpus(one_case, nccl.library(), text);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// What goes between host and devices in a step.
+std::uint64_t copied_in_a_step(SyncCase one_case, const std::string& program, bool is_exact) {
   const ComputingDouble nccl;
-  SyncCase one_case = case_of({program, std::string(plan), kWorld, 20001, 16384, lengths});
   place(one_case, program, nccl.library());
-  one_case.num_steps = 1;
-  const std::uint64_t first = nccl.num_copied_bytes();
-  check_run(one_case, nccl.library(), program);
-  const std::uint64_t once = nccl.num_copied_bytes() - first;
-  one_case.num_steps = 2;
-  check_run(one_case, nccl.library(), program);
-  return nccl.num_copied_bytes() - first - 2 * once;
+  const auto copied_in = [&](std::uint64_t num_steps) {
+    one_case.num_steps = num_steps;
+    const std::uint64_t before = nccl.num_copied_bytes();
+    const NcclRun run = run_over_nccl(one_case, nccl.library(), FaultKind::None, is_exact);
+    EXPECT_THAT(run.errors, ::testing::Each("")) << program;
+    return nccl.num_copied_bytes() - before;
+  };
+  const std::uint64_t once = copied_in(1);
+  return copied_in(2) - once;
 }
 
 // Each rank's gradient goes to its device, the update comes back; else there are tables only.
@@ -136,7 +199,26 @@ TEST(NcclDevicePlans, MessagesStayOnTheDevices) {
                                                {"fp16", "ring", Padded},
                                                {"topk(ratio: 0.5)", "allgather", Padded},
                                                {"topk(ratio: 0.5)", "two_shot", Exchanged}}) {
-    const std::uint64_t copied = copied_in_a_step(program, plan, lengths);
+    const std::uint64_t copied =
+        copied_in_a_step(case_of({program, plan, 2, 20001, 16384, lengths}), program, true);
+    EXPECT_GE(copied, kTensors);
+    EXPECT_LE(copied, kTensors + kTables) << program << ", " << plan;
+  }
+}
+
+// What NCCL adds up, too, be it payloads or what a `sync` body exchanges.
+TEST(NcclDevicePlans, SumsStayOnTheDevices) {
+  rt::PlanRequest request;
+  request.world = 2;
+  request.tensors = {{"a", 300, 200, 0}, {"b", 100, 100, 0}};
+  constexpr std::uint64_t kTensors = std::uint64_t{16} * 70000, kTables = 140000;
+  for (const auto& [program, plan] : {std::pair{"fp16", "allreduce"},
+                                      {"bf16", "allreduce"},
+                                      {"count_sketch", "allreduce"},
+                                      {"terngrad_shared", "allgather"}}) {
+    request.plan = plan;
+    const SyncCase one_case = make_sync_case(compiled_library(program), request);
+    const std::uint64_t copied = copied_in_a_step(one_case, program, false);
     EXPECT_GE(copied, kTensors);
     EXPECT_LE(copied, kTensors + kTables) << program << ", " << plan;
   }

@@ -1,0 +1,64 @@
+// The tasks around an all-reduce of payloads (sum_tasks.h) where payloads and arrays stay on a
+// device: elements that travel in their own type are moved, in a few launches for all pieces of a
+// task. Nothing is waited for: what follows from a mark the device finds out.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/gpu/arrays.h"
+#include "runtime/session/summed_arrays.h"
+
+namespace cinch::rt {
+
+/// A payload on the device and the arrays of its fields.
+struct DeviceSum {
+  GpuAddress payload = 0;
+  PayloadLayout layout;
+  PayloadHeader header;  // without flags
+  std::vector<GpuAddress> arrays;
+};
+
+/// Of one task, at most.
+struct DeviceSumsRoom {
+  std::size_t num_payloads = 0, payload_bytes = 0;
+};
+
+class DeviceSums {
+ public:
+  /// Floats of 16 and 32 bits, whose NaNs can be made canonical there, and integers.
+  static bool can_take(const SummedArrays& summed);
+  /// `arrays`, which have flags, outlive this. Errors: OutOfMemory, Device.
+  static Result<std::unique_ptr<DeviceSums>> make(GpuArrays& arrays,
+                                                  std::shared_ptr<const GpuDevice> device,
+                                                  GpuStream stream, const DeviceSumsRoom& room);
+
+  /// As SummedArrays::spread and join; of join, the payload holds that of one rank before. Errors:
+  /// Device.
+  Status spread(const SummedArrays& summed, std::span<const DeviceSum> sums);
+  Status join(const SummedArrays& summed, std::span<const DeviceSum> sums);
+
+ private:
+  DeviceSums(GpuArrays& arrays, std::shared_ptr<const GpuDevice> device, GpuStream stream)
+      : arrays_(arrays), device_(std::move(device)), stream_(stream) {}
+  Status write_constants();
+  /// From arrays to payloads.
+  Status move_back(const SummedArrays& summed, std::span<const DeviceSum> sums);
+  Status move_halves(DType dtype);
+  /// Of payloads that a rank has marked: its header, and zeros.
+  Status take_marks(const SummedArrays& summed, std::span<const DeviceSum> sums);
+  Status send_marked_headers(std::span<const DeviceSum> sums);
+
+  GpuArrays& arrays_;
+  std::shared_ptr<const GpuDevice> device_;
+  GpuStream stream_;
+  GpuArena arena_;
+  GpuArena::Piece constants_ = GpuArena::kNone, headers_ = GpuArena::kNone;
+  GpuArena::Piece widened_ = GpuArena::kNone;
+  // Of the running task; they keep their memory.
+  std::vector<SummedField> fields_;
+  std::vector<GpuArrayPair> moves_, floats_, halves_, wide_;
+  std::vector<std::uint8_t> header_bytes_;
+};
+
+}  // namespace cinch::rt
