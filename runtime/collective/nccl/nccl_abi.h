@@ -35,7 +35,7 @@ enum class NcclType : int {
 };
 
 /// ncclRedOp_t.
-enum class NcclOperation : int { Sum = 0, Max = 2, Min = 3 };
+enum class NcclOperation : int { Sum = 0, Max = 2, Min = 3, Average = 4 };  // the last from 2.10 on
 
 /// ncclUniqueId, which is passed by value.
 struct NcclUniqueId {

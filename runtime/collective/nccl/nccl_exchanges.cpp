@@ -8,16 +8,16 @@ namespace cinch::rt {
 namespace {
 
 // NCCL's type for elements that it joins as we do: NaNs and zeros of either sign have an order of
-// ours, and it has no integers of 16 bits.
+// ours where the least or greatest is asked for, and it has no integers of 16 bits.
 std::optional<NcclType> nccl_type(const NcclCalls& calls, DType dtype, RankReduction reduction) {
-  constexpr int kFirstWithBfloat = nccl_version(2, 10);
-  if (reduction == RankReduction::Mean) return std::nullopt;
-  if (reduction == RankReduction::Sum && dtype == kF16) return NcclType::Float16;
-  if (reduction == RankReduction::Sum && dtype == kF32) return NcclType::Float32;
-  if (reduction == RankReduction::Sum && dtype == kF64) return NcclType::Float64;
-  if (reduction == RankReduction::Sum && dtype == kBF16 && calls.version >= kFirstWithBfloat) {
-    return NcclType::Bfloat16;
-  }
+  const bool has_newer = calls.version >= nccl_version(2, 10);
+  const bool is_mean = reduction == RankReduction::Mean;
+  const bool adds = reduction == RankReduction::Sum || (is_mean && has_newer);
+  if (adds && dtype == kF16) return NcclType::Float16;
+  if (adds && dtype == kF32) return NcclType::Float32;
+  if (adds && dtype == kF64) return NcclType::Float64;
+  if (adds && dtype == kBF16 && has_newer) return NcclType::Bfloat16;
+  if (is_mean) return std::nullopt;
   if (dtype == kI8) return NcclType::Int8;
   if (dtype == kU8) return NcclType::Uint8;
   if (dtype == kI32) return NcclType::Int32;
@@ -29,6 +29,7 @@ std::optional<NcclType> nccl_type(const NcclCalls& calls, DType dtype, RankReduc
 
 NcclOperation nccl_operation(RankReduction reduction) {
   if (reduction == RankReduction::Min) return NcclOperation::Min;
+  if (reduction == RankReduction::Mean) return NcclOperation::Average;
   return reduction == RankReduction::Max ? NcclOperation::Max : NcclOperation::Sum;
 }
 

@@ -215,7 +215,8 @@ TEST(NcclDevicePlans, SumsStayOnTheDevices) {
   for (const auto& [program, plan] : {std::pair{"fp16", "allreduce"},
                                       {"bf16", "allreduce"},
                                       {"count_sketch", "allreduce"},
-                                      {"terngrad_shared", "allgather"}}) {
+                                      {"terngrad_shared", "allgather"},
+                                      {"powersgd(rank: 16)", "allgather"}}) {
     request.plan = plan;
     const SyncCase one_case = make_sync_case(compiled_library(program), request);
     const std::uint64_t copied = copied_in_a_step(one_case, program, false);

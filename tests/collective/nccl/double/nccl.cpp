@@ -203,6 +203,10 @@ NcclCode add_call(NcclComm comm, Call call, const void* input, std::size_t input
   if (call.peer < 0 || call.peer >= comm->world) {
     return wrong_use(cinch::rt::kNcclInvalidArgument, "no such peer or root");
   }
+  constexpr int kFirstWithMeans = 21000;
+  if (NCCL_DOUBLE_VERSION < kFirstWithMeans && call.operation == NcclOperation::Average) {
+    return wrong_use(cinch::rt::kNcclInvalidArgument, "an operation that this version lacks");
+  }
   const std::size_t width = cinch::nccl_double::type_bytes(call.type);
   const Stream on = cinch::nccl_double::find_stream(stream);
   call.input = cinch::nccl_double::memory_at(input, input_count * width, comm->device);

@@ -53,6 +53,9 @@ void reduce_as(const std::vector<const std::uint8_t*>& inputs, NcclOperation ope
     for (std::size_t rank = inputs.size() - 1; rank-- > 0;) {
       value = joined(operation, value, element(inputs[rank], i));
     }
+    if (operation == NcclOperation::Average) {
+      value = static_cast<decltype(value)>(value / static_cast<float>(inputs.size()));
+    }
     const Stored stored = Format::write(value);
     std::memcpy(output + i * sizeof(Stored), &stored, sizeof(Stored));
   }
