@@ -497,6 +497,11 @@ void add_sync(Registry& registry) {
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
   add_transport(registry, command, *options);
+  command
+      ->add_option("--cuda-aware", options->cuda_aware,
+                   "MPI takes messages of ranks on GPUs from their memory: yes, no, or as it says")
+      ->check(CLI::IsMember({"auto", "yes", "no"}))
+      ->capture_default_str();
   add_sync_plan(command, *options);
   command->add_option("--steps", options->num_steps, "how often, each time with the same gradient")
       ->check(at_least(1))

@@ -147,7 +147,7 @@ struct SyncCommandOptions : TransportOptions {
   std::vector<std::uint32_t> servers = {0};
   std::uint32_t ranks_per_machine = 1;
   std::optional<std::uint64_t> piece_bytes;  // none: 4 MiB, or what is best
-  std::string lengths = "auto";
+  std::string lengths = "auto", cuda_aware = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
   std::string output, trace, save_plan, probe, policy;

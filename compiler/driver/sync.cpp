@@ -35,6 +35,12 @@ rt::LengthPolicy length_policy(const std::string& name) {
                                : rt::LengthPolicy::Auto;
 }
 
+rt::CudaAware cuda_aware(const std::string& name) {
+  return name == "yes"  ? rt::CudaAware::Yes
+         : name == "no" ? rt::CudaAware::No
+                        : rt::CudaAware::Auto;
+}
+
 // Names of files may be no UTF-8.
 void print_json(const json& written) {
   fmt::print("{}\n", written.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -110,8 +116,10 @@ class SyncCommand {
       check_num_inputs(world);
       return launch_mpi_ranks(options_.words, world);
     }
-    const auto transport = value_or_throw(
-        rt::open_mpi_transport({.is_exact = options_.is_exact, .timeout = timeout()}));
+    const auto transport =
+        value_or_throw(rt::open_mpi_transport({.is_exact = options_.is_exact,
+                                               .timeout = timeout(),
+                                               .cuda_aware = cuda_aware(options_.cuda_aware)}));
     const std::uint32_t world = transport->world();
     if (options_.ranks > 0 && options_.ranks != world) {
       throw CommandError(ExitCode::Usage,

@@ -32,13 +32,21 @@ typedef struct cinch_transport cinch_transport;
 CINCH_API cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
                                                 cinch_transport** transport, cinch_error* error);
 
+/* Does MPI take messages of ranks on GPUs from and to their memory? */
+typedef enum cinch_cuda_aware CINCH_OF_INT {
+  CINCH_CUDA_AWARE_AUTO = 0, /* where the library says so */
+  CINCH_CUDA_AWARE_YES = 1,  /* one that cannot ends the process */
+  CINCH_CUDA_AWARE_NO = 2    /* they go through the host's */
+} cinch_cuda_aware;
+
 typedef struct cinch_mpi_options {
   size_t struct_size;
   int32_t is_exact;    /* floats are added in rank order, not in MPI's own */
   uint32_t timeout_ms; /* so long may the others take to come; 0: 30000 */
+  cinch_cuda_aware cuda_aware;
 } cinch_mpi_options;
 /* Ranks that mpirun has started; all call it, as often as the others. `options` may be NULL.
- * Errors: UNAVAILABLE (no MPI), TIMED_OUT (ranks that have not come), DEVICE. */
+ * Errors: UNAVAILABLE (no MPI), TIMED_OUT (ranks that have not come), DEVICE, INVALID_ARGUMENT. */
 CINCH_API cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options,
                                               cinch_transport** transport, cinch_error* error);
 

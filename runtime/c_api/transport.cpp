@@ -1,5 +1,6 @@
 // Transports of the C API.
 #include <chrono>
+#include <cstddef>
 
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_handles.h"
@@ -23,8 +24,12 @@ namespace {
 CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transport) {
   rt::MpiOptions wanted;
   if (options != nullptr) {
-    const auto given = read_struct(options, sizeof *options, "options");
+    const auto given = read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options");
     if (!given) return tl::unexpected<CallError>(given.error());
+    if (given->cuda_aware < CINCH_CUDA_AWARE_AUTO || given->cuda_aware > CINCH_CUDA_AWARE_NO) {
+      return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is none of the enum's");
+    }
+    wanted.cuda_aware = static_cast<rt::CudaAware>(given->cuda_aware);
     wanted.is_exact = given->is_exact != 0;
     if (given->timeout_ms > 0) wanted.timeout = std::chrono::milliseconds(given->timeout_ms);
   }

@@ -69,7 +69,7 @@ Status check_parts(const Exchange& exchange, std::uint32_t rank, std::uint32_t w
 }
 
 Status check_place(const Exchange& exchange, const Transport& transport) {
-  if (transport.takes_device_memory()) return Ok{};
+  if (transport.takes_device_memory(exchange.kind)) return Ok{};
   const char* missing = exchange.place != MemoryPlace::Host ? "take a device's memory"
                         : exchange.after != nullptr         ? "wait for a device's stream"
                                                             : nullptr;
@@ -158,7 +158,7 @@ Status check_exchange(const Exchange& exchange, const Transport& transport) {
   return check_parts(exchange, rank, world);
 }
 
-bool Transport::lend(std::span<std::uint8_t> /*device_memory*/) {
+bool Transport::lend(const LentMemory& /*memory*/) {
   return false;
 }
 

@@ -10,6 +10,8 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +22,8 @@
 #include "runtime/image/image.h"
 
 namespace cinch::rt {
+
+class GpuDevice;
 
 enum class ExchangeKind : std::uint8_t {
   Send,
@@ -65,6 +69,14 @@ struct Exchange {
   void* after = nullptr;
 };
 
+/// A device's memory, as its owner lends it to a transport.
+struct LentMemory {
+  std::span<std::uint8_t> bytes;
+  std::shared_ptr<const GpuDevice> device;
+  /// Held by whoever uses the device, where only one may at a time (an emulated one); or null.
+  std::mutex* turns = nullptr;
+};
+
 /// An exchange under way.
 struct Ticket {
   std::uint32_t index = 0;
@@ -84,12 +96,13 @@ class Transport {
   /// Are floats joined in rank order, so that the sum has the same bits on every transport that
   /// says so?
   virtual bool sums_in_rank_order() const = 0;
-  /// Does it take exchanges in a device's memory, and such that come after what is on a stream?
-  virtual bool takes_device_memory() const { return false; }
+  /// Does it take exchanges of the kind in a device's memory, and such that come after what is on a
+  /// stream?
+  virtual bool takes_device_memory(ExchangeKind /*kind*/) const { return false; }
   /// Memory of a device that exchanges of many steps are going to lie in, so that the transport may
   /// make it known to its network once. False: exchanges cannot lie there. It stays until
-  /// `take_back`, when no exchange is under way in it.
-  virtual bool lend(std::span<std::uint8_t> device_memory);
+  /// `take_back`, when no exchange is under way in it. Whoever calls these has the device's turn.
+  virtual bool lend(const LentMemory& memory);
   virtual void take_back(std::span<std::uint8_t> device_memory);
 
   /// Errors: InvalidArgument (parts outside their arrays, no such rank, a type that is not joined),

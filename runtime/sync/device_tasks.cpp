@@ -93,11 +93,9 @@ std::uint64_t DeviceTasks::gathered_bytes() const {
 }
 
 Status DeviceTasks::open_wire() {
-  // What only one rank may use at a time is nothing that a transport uses by itself.
-  const bool may_be_lent = options_.device.turns == nullptr;
-  const std::span<std::uint8_t> bytes = may_be_lent ? memory_->wire() : std::span<std::uint8_t>();
-  auto wire =
-      DeviceWire::open(plan_, device_, stream_, *options_.transport, bytes, codecs_added_here());
+  const std::span<std::uint8_t> bytes = memory_->wire();
+  auto wire = DeviceWire::open(plan_, {bytes, device_, options_.device.turns}, stream_,
+                               *options_.transport, codecs_added_here());
   if (!wire) return tl::unexpected<Error>(wire.error());
   wire_ = std::move(*wire);
   if (!wire_->is_used()) {

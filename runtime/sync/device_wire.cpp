@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/sync/task_facts.h"
 
@@ -16,6 +17,10 @@ bool adds_up(const Task& task) {
 // Whose slots lie all on the host or all on the device.
 bool is_in_one_place(const Task& task) {
   return task.kind == TaskKind::Exchange || adds_up(task);
+}
+
+bool is_for_the_host(const Task& task, const Transport& transport) {
+  return task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange);
 }
 
 // Of a part: how the calls of all ranks go, and the own one's.
@@ -67,14 +72,16 @@ bool mark_overlaps(const std::vector<Slot>& slots, std::vector<bool>& marked) {
   return is_new;
 }
 
-std::vector<bool> host_slots(const Plan& plan, const RankPlan& own,
+std::vector<bool> host_slots(const Plan& plan, const Transport& transport,
                              const std::vector<bool>& adds_there) {
+  const RankPlan& own = plan.ranks[transport.rank()];
   std::vector<bool> marked(own.slots.size());
   for (const Slot& slot : own.slots) {
     if (slot.length != kNoSlot) marked[slot.length] = true;
   }
   for (const Task& task : own.tasks) {
     if (adds_up(task) && !adds_there[codec_of(plan, task)]) mark_slots(task, marked);
+    if (is_for_the_host(task, transport)) mark_slots(task, marked);
     if (task.kind == TaskKind::Part) mark_statuses(task, plan.world(), marked);
   }
   for (bool has_grown = true; has_grown;) {
@@ -89,25 +96,21 @@ std::vector<bool> host_slots(const Plan& plan, const RankPlan& own,
 
 }  // namespace
 
-DeviceWire::DeviceWire(const Plan& plan, std::shared_ptr<const GpuDevice> device, GpuStream stream,
-                       Transport& transport, std::span<std::uint8_t> wire)
+DeviceWire::DeviceWire(const Plan& plan, LentMemory wire, GpuStream stream, Transport& transport)
     : own_(plan.ranks[transport.rank()]),
-      device_(std::move(device)),
+      wire_(std::move(wire)),
+      device_(wire_.device.get()),
       stream_(stream),
       transport_(transport),
-      wire_(wire),
       ends_(own_.tasks.size()) {}
 
-Result<std::unique_ptr<DeviceWire>> DeviceWire::open(const Plan& plan,
-                                                     std::shared_ptr<const GpuDevice> device,
+Result<std::unique_ptr<DeviceWire>> DeviceWire::open(const Plan& plan, const LentMemory& wire,
                                                      GpuStream stream, Transport& transport,
-                                                     std::span<std::uint8_t> wire,
                                                      const std::vector<bool>& adds_there) {
-  std::unique_ptr<DeviceWire> made(
-      new DeviceWire(plan, std::move(device), stream, transport, wire));
-  made->is_on_host_ = host_slots(plan, made->own_, adds_there);
+  std::unique_ptr<DeviceWire> made(new DeviceWire(plan, wire, stream, transport));
+  made->is_on_host_ = host_slots(plan, transport, adds_there);
   const bool has_any = std::ranges::find(made->is_on_host_, false) != made->is_on_host_.end();
-  made->is_used_ = has_any && transport.takes_device_memory() && transport.lend(wire);
+  made->is_used_ = has_any && transport.lend(wire);
   if (!made->is_used_) return made;
   if (Status status = made->make_events(); !status) return tl::unexpected<Error>(status.error());
   return made;
@@ -130,7 +133,7 @@ Status DeviceWire::make_events() {
 
 DeviceWire::~DeviceWire() {
   if (!is_used_) return;
-  transport_.take_back(wire_);
+  transport_.take_back(wire_.bytes);
   const GpuDevice::Scope scope(*device_);
   for (GpuEvent end : ends_) {
     if (end != nullptr) (void)device_->driver().event_destroy(end);
@@ -151,7 +154,9 @@ Status DeviceWire::mark_end(const Task& task) {
 
 Result<WirePlace> DeviceWire::place_of(const Task& exchange, PieceMemory& memory) {
   if (!has_slots_of(exchange)) return WirePlace{memory.wire()};
-  WirePlace place{wire_, MemoryPlace::Device};
+  WirePlace place{wire_.bytes, MemoryPlace::Device};
+  std::unique_lock<std::mutex> turn;
+  if (wire_.turns != nullptr) turn = std::unique_lock(*wire_.turns);
   const GpuDevice::Scope scope(*device_);
   for (const std::uint32_t earlier : exchange.after) {
     GpuEvent end = ends_[earlier];

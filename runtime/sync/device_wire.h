@@ -1,7 +1,7 @@
 // The part of a rank's wire that stays on its device: exchanges have it there, behind those tasks
 // that have only been put on the stream by then. On the host lie lengths, how the calls of a `sync`
-// go, and payloads that are added up there (Spread, Join); without a transport that takes the
-// device's memory all of it does.
+// go, exchanges of kinds that the transport does not take from a device, and payloads that are
+// added up there (Spread, Join); without a transport that takes the device's memory all of it does.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,12 +17,11 @@ namespace cinch::rt {
 
 class DeviceWire {
  public:
-  /// `plan` and `transport` outlive this, which goes before the memory. `adds_there`: by codec,
-  /// whether its payloads are added up on the device. Errors: OutOfMemory, Device.
-  static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan,
-                                                  std::shared_ptr<const GpuDevice> device,
+  /// `plan` and `transport` outlive this, which goes before the memory. Whoever opens or ends it
+  /// has the device's turn. `adds_there`: by codec, whether its payloads are added up on the
+  /// device. Errors: OutOfMemory, Device.
+  static Result<std::unique_ptr<DeviceWire>> open(const Plan& plan, const LentMemory& wire,
                                                   GpuStream stream, Transport& transport,
-                                                  std::span<std::uint8_t> wire,
                                                   const std::vector<bool>& adds_there);
   ~DeviceWire();
   DeviceWire(const DeviceWire&) = delete;
@@ -32,14 +31,13 @@ class DeviceWire {
   bool is_used() const { return is_used_; }
   bool has(std::uint32_t slot) const { return is_used_ && !is_on_host_[slot]; }
 
-  /// Behind the task's work on the stream.
+  /// Behind the task's work on the stream, in the device's turn.
   Status mark_end(const Task& task);
   /// For an exchange whose earlier tasks have all been marked.
   Result<WirePlace> place_of(const Task& exchange, PieceMemory& memory);
 
  private:
-  DeviceWire(const Plan& plan, std::shared_ptr<const GpuDevice> device, GpuStream stream,
-             Transport& transport, std::span<std::uint8_t> wire);
+  DeviceWire(const Plan& plan, LentMemory wire, GpuStream stream, Transport& transport);
   Status make_events();
   bool has_slots_of(const Task& exchange) const;
   std::size_t index_of(const Task& task) const {
@@ -47,10 +45,10 @@ class DeviceWire {
   }
 
   const RankPlan& own_;
-  std::shared_ptr<const GpuDevice> device_;
+  const LentMemory wire_;
+  const GpuDevice* device_;
   GpuStream stream_;
   Transport& transport_;
-  std::span<std::uint8_t> wire_;
   bool is_used_ = false;
   std::vector<bool> is_on_host_;  // by slot
   std::vector<GpuEvent> ends_;    // by task: reached when it has been done; null: none waits for it

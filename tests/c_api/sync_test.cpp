@@ -341,6 +341,17 @@ TEST(CApiSync, WrongArgumentsAreRefused) {
   EXPECT_THAT(refusal_of({}, &none), HasSubstr("struct_size"));
 }
 
+// Before MPI is looked for.
+TEST(CApiSync, WrongOptionsOfMpiAreRefused) {
+  auto options = sized<cinch_mpi_options>();
+  options.cuda_aware = static_cast<cinch_cuda_aware>(3);
+  cinch_transport* transport = nullptr;
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_transport_of_mpi(&options, &transport, &error));
+  EXPECT_THAT(error.message, HasSubstr("cuda_aware"));
+  EXPECT_EQ(nullptr, transport);
+}
+
 TEST(CApiSync, NullIsRefusedOrNothing) {
   auto error = sized<cinch_error>();
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, open_with(nullptr, {}, nullptr, &error));

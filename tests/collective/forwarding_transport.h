@@ -15,8 +15,10 @@ class ForwardingTransport : public rt::Transport {
   std::uint32_t rank() const override { return inner_.rank(); }
   std::uint32_t world() const override { return inner_.world(); }
   bool sums_in_rank_order() const override { return inner_.sums_in_rank_order(); }
-  bool takes_device_memory() const override { return inner_.takes_device_memory(); }
-  bool lend(std::span<std::uint8_t> memory) override { return inner_.lend(memory); }
+  bool takes_device_memory(rt::ExchangeKind kind) const override {
+    return inner_.takes_device_memory(kind);
+  }
+  bool lend(const rt::LentMemory& memory) override { return inner_.lend(memory); }
   void take_back(std::span<std::uint8_t> memory) override { inner_.take_back(memory); }
   std::uint64_t sent_bytes() const override { return inner_.sent_bytes(); }
   std::uint64_t num_moves() const override { return inner_.num_moves(); }

@@ -16,7 +16,7 @@ extern "C" {
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
  */
 
-#define CINCH_MPI_ABI_VERSION 1
+#define CINCH_MPI_ABI_VERSION 2
 #define CINCH_MPI_LIBRARY "libcinch_mpi.so"
 #define CINCH_MPI_ENTRY "cinch_mpi_calls_of"
 
@@ -57,6 +57,8 @@ typedef struct cinch_mpi_calls {
    * any more. `is_faulted`: the process's exit does not wait for the other ranks. */
   void (*close)(cinch_mpi_world* world, int32_t is_faulted);
   void (*error_text)(int32_t error, char* text, size_t room);
+  /* Once a world is open. Not 0: the library says that it takes memory of CUDA devices. */
+  int32_t (*takes_cuda_memory)(void);
 
   /* Messages on the notice channel end when their receiver has taken them. */
   int32_t (*send)(cinch_mpi_world* world, int32_t channel, const void* bytes, int32_t size,

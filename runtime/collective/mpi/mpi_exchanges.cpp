@@ -96,24 +96,60 @@ Status MpiTransport::receive(MpiPending& pending, std::uint32_t from, MpiRoom by
                     });
 }
 
+Status MpiTransport::send_unsent(MpiPending& pending) {
+  Status status = Ok{};
+  for (const MpiUnsent& unsent : pending.unsent) {
+    if (status) status = send(pending, unsent.to, unsent.bytes);
+  }
+  pending.unsent.clear();
+  return status;
+}
+
+// Memory that only grows.
+Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
+  if (pending.device == nullptr) {
+    if (pending.bytes.size() < size) pending.bytes.resize(size);
+    pending.room = std::span(pending.bytes).first(size);
+    return Ok{};
+  }
+  const auto taken = pending.device->take(size);
+  if (!taken) return tl::unexpected<Error>(taken.error());
+  pending.staging = *taken;
+  pending.room = pending.staging->bytes().first(size);
+  return pending.device->begin_input(*pending.staging,
+                                     static_cast<GpuStream>(pending.exchange.after));
+}
+
+Status MpiTransport::copy_in(const MpiPending& pending, MpiRoom to, MpiBytes from) {
+  if (pending.device != nullptr) return pending.device->copy_in(to, from);
+  copy_bytes(to, from);
+  return Ok{};
+}
+
+Status MpiTransport::copy_out(const MpiPending& pending, MpiRoom to, MpiBytes from) {
+  if (pending.device != nullptr) return pending.device->copy_out(to, from);
+  copy_bytes(to, from);
+  return Ok{};
+}
+
 Status MpiTransport::begin_message(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
-  if (exchange.kind == ExchangeKind::Send) {
-    const MpiRoom sent = pending.room(exchange.input.size());
-    copy_bytes(sent, exchange.input);
-    return send(pending, exchange.peer, sent);
-  }
-  return receive(pending, exchange.peer, pending.room(exchange.output.size()));
+  const bool sends = exchange.kind == ExchangeKind::Send;
+  Status status = make_room(pending, sends ? exchange.input.size() : exchange.output.size());
+  if (!status) return status;
+  if (!sends) return receive(pending, exchange.peer, pending.room);
+  pending.unsent.push_back({exchange.peer, pending.room});
+  return copy_in(pending, pending.room, exchange.input);
 }
 
 Status MpiTransport::begin_broadcast(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
   if (world_ == 1) return Ok{};
   const bool is_root = exchange.peer == rank_;
-  const MpiRoom room = pending.room(exchange.output.size());
-  if (is_root) copy_bytes(room, exchange.output);
+  if (Status status = make_room(pending, exchange.output.size()); !status) return status;
+  if (is_root) copy_bytes(pending.room, exchange.output);
   if (is_root) num_sent_bytes_ += (world_ - 1) * exchange.output.size();
-  return each_chunk(pending, {MpiLeg::Kind::Collective}, room,
+  return each_chunk(pending, {MpiLeg::Kind::Collective}, pending.room,
                     [&](void* at, std::int32_t size, std::uint64_t token) {
                       return calls_.broadcast(mpi_, at, size,
                                               static_cast<std::int32_t>(exchange.peer), token);
@@ -125,15 +161,23 @@ Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
   const std::int32_t width = element_bytes(exchange.dtype);
   const std::int32_t operation = mpi_operation(exchange.reduction);
   const std::uint64_t size = exchange.input.size();
-  const MpiRoom output = pending.room(2 * size).first(size),
-                input = pending.room(2 * size).last(size);
-  copy_bytes(input, exchange.input);
+  if (Status status = make_room(pending, 2 * size); !status) return status;
+  const MpiRoom output = pending.room.first(size);
+  copy_bytes(pending.room.last(size), exchange.input);
   num_sent_bytes_ += 2 * (size / world_) * (world_ - 1);
   return each_chunk(pending, {MpiLeg::Kind::Collective}, output,
                     [&](std::uint8_t* at, std::int32_t bytes, std::uint64_t token) {
                       return calls_.all_reduce(mpi_, at + size, at, bytes / width, type, operation,
                                                token);
                     });
+}
+
+Status MpiTransport::receive_parts(MpiPending& pending) {
+  Status status = Ok{};
+  visit_others([&](std::uint32_t other) {
+    if (status) status = receive(pending, other, part_of(pending.room, pending.received[other]));
+  });
+  return status;
 }
 
 // The own part, which goes to all, lies before what comes.
@@ -145,16 +189,11 @@ Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
     pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
     end += pending.received[rank].size;
   }
-  const MpiRoom all = pending.room(end), sent = all.first(own.size());
-  copy_bytes(sent, own);
-  Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
-    if (status) status = receive(pending, other, part_of(all, pending.received[other]));
-  });
-  visit_others([&](std::uint32_t other) {
-    if (status) status = send(pending, other, sent);
-  });
-  return status;
+  if (Status status = make_room(pending, end); !status) return status;
+  const MpiRoom sent = pending.room.first(own.size());
+  Status status = receive_parts(pending);
+  visit_others([&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
+  return status ? copy_in(pending, sent, own) : status;
 }
 
 // Parts of the input to each rank, which lie before what comes.
@@ -168,17 +207,15 @@ Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange>
     pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
     end += pending.received[rank].size;
   }
-  const MpiRoom all = pending.room(end);
-  Status status = Ok{};
-  visit_others([&](std::uint32_t other) {
-    if (status) status = receive(pending, other, part_of(all, pending.received[other]));
-  });
+  Status status = make_room(pending, end);
+  if (status) status = receive_parts(pending);
   std::uint64_t begin = 0;
   visit_others([&](std::uint32_t other) {
-    const MpiRoom room = part_of(all, ByteRange{begin, sent[other].size});
+    if (!status) return;
+    const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});
     begin += room.size();
-    copy_bytes(room, part_of(input, sent[other]));
-    if (status) status = send(pending, other, room);
+    pending.unsent.push_back({other, room});
+    status = copy_in(pending, room, part_of(input, sent[other]));
   });
   return status;
 }
@@ -195,7 +232,7 @@ Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts,
   for (std::uint32_t rank = 0; rank < world_; ++rank) {
     pending.inputs.push_back(rank == rank_
                                  ? part_of(exchange.input, parts[rank])
-                                 : part_of(MpiBytes(pending.bytes), pending.received[rank]));
+                                 : part_of(MpiBytes(pending.room), pending.received[rank]));
   }
   return join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to);
 }
@@ -215,6 +252,11 @@ std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) 
   return mpi_type(exchange.dtype, exchange.reduction);
 }
 
+Status MpiTransport::keep_own(const MpiPending& pending, MpiBytes own) const {
+  const Exchange& exchange = pending.exchange;
+  return copy_in(pending, part_of(exchange.output, exchange.received[rank_]), own);
+}
+
 Status MpiTransport::begin(MpiPending& pending) {
   const Exchange& exchange = pending.exchange;
   switch (exchange.kind) {
@@ -223,13 +265,14 @@ Status MpiTransport::begin(MpiPending& pending) {
       return begin_message(pending);
     case ExchangeKind::Broadcast:
       return begin_broadcast(pending);
-    case ExchangeKind::AllGather:
-      copy_bytes(part_of(exchange.output, exchange.received[rank_]), exchange.input);
-      return begin_gather(pending, exchange.input, exchange.received);
-    case ExchangeKind::AllToAll:
-      copy_bytes(part_of(exchange.output, exchange.received[rank_]),
-                 part_of(exchange.input, exchange.sent[rank_]));
-      return begin_parts(pending, exchange.sent, exchange.received);
+    case ExchangeKind::AllGather: {
+      const Status status = begin_gather(pending, exchange.input, exchange.received);
+      return status ? keep_own(pending, exchange.input) : status;
+    }
+    case ExchangeKind::AllToAll: {
+      const Status status = begin_parts(pending, exchange.sent, exchange.received);
+      return status ? keep_own(pending, part_of(exchange.input, exchange.sent[rank_])) : status;
+    }
     case ExchangeKind::ReduceScatter:
       return begin_join(pending, exchange.sent);
     case ExchangeKind::AllReduce:
@@ -241,22 +284,22 @@ Status MpiTransport::begin(MpiPending& pending) {
   return begin_join(pending, pending.slices);
 }
 
-void MpiTransport::give_output(MpiPending& pending) const {
+Status MpiTransport::give_output(const MpiPending& pending) const {
   const Exchange& exchange = pending.exchange;
-  const MpiBytes bytes = pending.bytes;
+  const MpiBytes bytes = pending.room;
+  const auto give_all = [&] {
+    return copy_out(pending, exchange.output, bytes.first(exchange.output.size()));
+  };
   switch (exchange.kind) {
     case ExchangeKind::Send:
     case ExchangeKind::ReduceScatter:
-      return;
+      return Ok{};
     case ExchangeKind::Receive:
-      return copy_bytes(exchange.output, bytes.first(exchange.output.size()));
+      return give_all();
     case ExchangeKind::Broadcast:
-      if (exchange.peer == rank_) return;
-      return copy_bytes(exchange.output, bytes.first(exchange.output.size()));
+      return exchange.peer == rank_ ? Status(Ok{}) : give_all();
     case ExchangeKind::AllReduce:
-      if (native_type(exchange)) {
-        return copy_bytes(exchange.output, bytes.first(exchange.output.size()));
-      }
+      if (native_type(exchange)) return give_all();
       break;
     case ExchangeKind::AllGather:
     case ExchangeKind::AllToAll:
@@ -265,21 +308,63 @@ void MpiTransport::give_output(MpiPending& pending) const {
   const std::span<const ByteRange> places = exchange.kind == ExchangeKind::AllReduce
                                                 ? std::span<const ByteRange>(pending.slices)
                                                 : exchange.received;
+  Status status = Ok{};
   visit_others([&](std::uint32_t other) {
-    copy_bytes(part_of(exchange.output, places[other]), part_of(bytes, pending.received[other]));
+    if (!status) return;
+    status = copy_out(pending, part_of(exchange.output, places[other]),
+                      part_of(bytes, pending.received[other]));
   });
+  return status;
 }
 
-Result<bool> MpiTransport::advance(MpiPending& pending) {
-  if (pending.num_left > 0) return false;
-  const Exchange& exchange = pending.exchange;
-  if (exchange.kind == ExchangeKind::ReduceScatter) {
-    const Status status = join(pending, exchange.sent, exchange.output);
-    if (!status) return tl::unexpected<Error>(status.error());
+Status MpiTransport::begin_output(MpiPending& pending) {
+  if (pending.device == nullptr || pending.exchange.kind == ExchangeKind::Send) {
+    Status status = give_output(pending);
+    end(pending);
+    return status;
   }
+  const MpiDevice& device = *pending.device;
+  const MpiDevice::Turn turn(device);
+  Status status =
+      device.begin_output(*pending.staging, static_cast<GpuStream>(pending.exchange.after));
+  if (status) status = give_output(pending);
+  if (status) status = device.end_output(*pending.staging);
+  pending.stage = MpiPending::Stage::GivesOutput;
+  return status;
+}
+
+Status MpiTransport::advance_copies(MpiPending& pending) {
+  const MpiDevice::Turn turn(*pending.device);
+  const Result<bool> is_copied = pending.device->is_copied(*pending.staging);
+  if (!is_copied) return tl::unexpected<Error>(is_copied.error());
+  if (!*is_copied) return Ok{};
+  ++num_moves_;
+  num_idle_ = 0;
+  if (pending.stage == MpiPending::Stage::GivesOutput) {
+    end(pending);
+    return Ok{};
+  }
+  pending.stage = MpiPending::Stage::Moves;
+  return send_unsent(pending);
+}
+
+void MpiTransport::end(MpiPending& pending) {
+  if (pending.staging != nullptr) pending.staging->is_used = false;
+  pending.device = nullptr;
+  pending.staging = nullptr;
+  pending.stage = MpiPending::Stage::IsOver;
+}
+
+Status MpiTransport::advance(MpiPending& pending) {
+  if (pending.stage != MpiPending::Stage::Moves) return advance_copies(pending);
+  if (pending.num_left > 0) return Ok{};
+  const Exchange& exchange = pending.exchange;
   if (!pending.gathers_next) {
-    give_output(pending);
-    return true;
+    Status status = Ok{};
+    if (exchange.kind == ExchangeKind::ReduceScatter) {
+      status = join(pending, exchange.sent, exchange.output);
+    }
+    return status ? begin_output(pending) : status;
   }
   pending.gathers_next = false;
   const MpiRoom own = part_of(exchange.output, pending.slices[rank_]);
@@ -287,8 +372,8 @@ Result<bool> MpiTransport::advance(MpiPending& pending) {
   ++pending.tag;
   pending.legs.clear();
   if (status) status = begin_gather(pending, own, pending.slices);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return pending.num_left == 0 ? advance(pending) : Result<bool>(false);
+  if (status) status = send_unsent(pending);
+  return status && pending.num_left == 0 ? advance(pending) : status;
 }
 
 }  // namespace cinch::rt

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/collective/mpi/mpi_device.h"
 #include "runtime/collective/transport.h"
 
 namespace cinch::rt {
@@ -33,25 +34,33 @@ struct MpiLeg {
   bool is_over = false;
 };
 
+/// What is to be sent when it lies where MPI takes it from.
+struct MpiUnsent {
+  std::uint32_t to = 0;
+  std::span<std::uint8_t> bytes;
+};
+
 /// An exchange under way; its vectors keep their memory for the next one.
 struct MpiPending {
+  /// The device copies what is sent, MPI moves, the device copies what has come. On the host copies
+  /// are made at once.
+  enum class Stage : std::uint8_t { TakesInput, Moves, GivesOutput, IsOver };
   std::uint32_t index = 0;  // of its ticket
-  bool is_used = false, is_over = false, gathers_next = false;
+  bool is_used = false, gathers_next = false;
+  Stage stage = Stage::Moves;
   Exchange exchange;
+  MpiDevice* device = nullptr;  // whose memory it lies in; null: the host's
+  MpiStaging* staging = nullptr;
   std::uint64_t number = 0;  // among the collectives, or the messages on its way
   std::int32_t tag = 0;
   std::vector<MpiLeg> legs;
-  std::size_t num_left = 0;         // legs that have not ended
-  std::vector<std::uint8_t> bytes;  // what is sent, and behind it what is received
-  std::vector<ByteRange> received;  // by rank: where what comes lies in `bytes`
+  std::size_t num_left = 0;  // legs that have not ended
+  std::vector<MpiUnsent> unsent;
+  std::vector<std::uint8_t> bytes;  // of the host
+  std::span<std::uint8_t> room;     // what is sent, and behind it what is received
+  std::vector<ByteRange> received;  // by rank: where what comes lies in `room`
   std::vector<ByteRange> slices, expected;
   std::vector<std::span<const std::uint8_t>> inputs;
-
-  /// Memory that only grows.
-  std::span<std::uint8_t> room(std::uint64_t size) {
-    if (bytes.size() < size) bytes.resize(size);
-    return std::span(bytes).first(size);
-  }
 };
 
 struct MpiMemory {

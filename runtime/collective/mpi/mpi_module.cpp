@@ -1,6 +1,7 @@
 // The calls of mpi_abi.h over MPI 3: the one file that includes its header.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -148,6 +149,19 @@ void error_text(std::int32_t error, char* text, std::size_t room) {
   text[message.copy(text, room - 1)] = '\0';
 }
 
+// Extensions, which a library may lack: Open MPI's and newer MPICH's, and MPICH's.
+std::int32_t takes_cuda_memory() {
+  if (void* const ask = ::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"); ask != nullptr) {
+    return reinterpret_cast<int (*)()>(ask)();
+  }
+  constexpr int kCuda = 0;
+  void* const ask = ::dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support");
+  int is_supported = 0;
+  if (ask == nullptr) return 0;
+  const int error = reinterpret_cast<int (*)(int, int*)>(ask)(kCuda, &is_supported);
+  return error == MPI_SUCCESS ? is_supported : 0;
+}
+
 std::int32_t note(World& world, int error, MPI_Request request, const World::Operation& operation) {
   if (error != MPI_SUCCESS) return error;
   world.requests.push_back(request);
@@ -238,7 +252,7 @@ std::int32_t progress(World* world, const cinch_mpi_end** ends, std::size_t* num
   return MPI_SUCCESS;
 }
 
-const cinch_mpi_calls kCalls{open_world, close_world, error_text, send,
+const cinch_mpi_calls kCalls{open_world, close_world, error_text, takes_cuda_memory, send,
                              receive,    all_reduce,  broadcast,  progress};
 
 }  // namespace

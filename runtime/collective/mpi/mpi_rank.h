@@ -26,7 +26,13 @@ class MpiTransport : public Transport {
  public:
   MpiTransport(const cinch_mpi_calls& calls, cinch_mpi_world* mpi, std::uint32_t rank,
                std::uint32_t world, const MpiOptions& options)
-      : calls_(calls), mpi_(mpi), rank_(rank), world_(world), options_(options) {
+      : calls_(calls),
+        mpi_(mpi),
+        rank_(rank),
+        world_(world),
+        options_(options),
+        is_cuda_aware_(options.cuda_aware == CudaAware::Yes ||
+                       (options.cuda_aware == CudaAware::Auto && calls.takes_cuda_memory() != 0)) {
     // Whole elements of every type.
     options_.most_bytes = std::max<std::uint64_t>(8, options_.most_bytes / 8 * 8);
     has_left_.resize(world);
@@ -43,6 +49,9 @@ class MpiTransport : public Transport {
   bool sums_in_rank_order() const override { return options_.is_exact; }
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }
+  bool takes_device_memory(ExchangeKind kind) const override;
+  bool lend(const LentMemory& memory) override;
+  void take_back(std::span<std::uint8_t> device_memory) override;
 
   /// What must be done before the first exchange.
   Status listen();
@@ -58,6 +67,10 @@ class MpiTransport : public Transport {
   }
   MpiPending& take_free();
   void number(MpiPending& pending);
+  /// The device whose memory the exchange lies in, or whose stream it comes after; null: none.
+  Result<MpiDevice*> device_of(const Exchange& exchange) const;
+  Status start_on_host(MpiPending& pending);
+  Status start_on_device(MpiPending& pending);
   /// The ranks after this one, in a circle: so that no link has all messages at once.
   template <typename Visit>
   void visit_others(const Visit& visit) const {
@@ -66,6 +79,13 @@ class MpiTransport : public Transport {
   template <typename Call>
   Status each_chunk(MpiPending& pending, const MpiLeg& like, std::span<std::uint8_t> bytes,
                     const Call& call);
+  /// Where the exchange's memory is: `size` bytes of the transport's.
+  Status make_room(MpiPending& pending, std::uint64_t size);
+  static Status copy_in(const MpiPending& pending, std::span<std::uint8_t> to,
+                        std::span<const std::uint8_t> from);
+  static Status copy_out(const MpiPending& pending, std::span<std::uint8_t> to,
+                         std::span<const std::uint8_t> from);
+  Status send_unsent(MpiPending& pending);
   Status send(MpiPending& pending, std::uint32_t to, std::span<std::uint8_t> bytes);
   Status receive(MpiPending& pending, std::uint32_t from, std::span<std::uint8_t> bytes);
 
@@ -73,10 +93,13 @@ class MpiTransport : public Transport {
   Status begin_message(MpiPending& pending);
   Status begin_broadcast(MpiPending& pending);
   Status begin_all_reduce(MpiPending& pending, std::int32_t type);
+  Status receive_parts(MpiPending& pending);
   Status begin_gather(MpiPending& pending, std::span<const std::uint8_t> own,
                       std::span<const ByteRange> received);
   Status begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
                      std::span<const ByteRange> received);
+  /// To its place in the output.
+  Status keep_own(const MpiPending& pending, std::span<const std::uint8_t> own) const;
   Status begin_join(MpiPending& pending, std::span<const ByteRange> parts);
   Status join(MpiPending& pending, std::span<const ByteRange> parts,
               std::span<std::uint8_t> to) const;
@@ -87,9 +110,12 @@ class MpiTransport : public Transport {
   Status progress();
   Status end_leg(const cinch_mpi_end& end);
   Status hear(std::uint32_t from);
-  /// What must be done when all legs have ended. True where nothing is left to do.
-  Result<bool> advance(MpiPending& pending);
-  void give_output(MpiPending& pending) const;
+  /// Ok also where it cannot go on now.
+  Status advance(MpiPending& pending);
+  Status advance_copies(MpiPending& pending);
+  Status begin_output(MpiPending& pending);
+  Status give_output(const MpiPending& pending) const;
+  static void end(MpiPending& pending);
   Status check_left(const MpiPending& pending) const;
   void tell_all(MpiNotice::Kind kind, std::string_view why, std::chrono::milliseconds patience);
   bool is_under_way() const;
@@ -104,6 +130,8 @@ class MpiTransport : public Transport {
   cinch_mpi_world* mpi_;
   std::uint32_t rank_, world_;
   MpiOptions options_;
+  bool is_cuda_aware_;
+  std::vector<std::unique_ptr<MpiDevice>> devices_;
   std::unique_ptr<MpiMemory> memory_ = std::make_unique<MpiMemory>();
   std::uint64_t num_sent_bytes_ = 0, num_collectives_ = 0, num_moves_ = 0;
   std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank

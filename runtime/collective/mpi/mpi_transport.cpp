@@ -52,8 +52,11 @@ MpiPending& MpiTransport::take_free() {
   if (found == all.end()) found = all.emplace(all.end());
   found->index = static_cast<std::uint32_t>(found - all.begin());
   found->is_used = true;
-  found->is_over = found->gathers_next = false;
+  found->gathers_next = false;
+  found->device = nullptr;
+  found->staging = nullptr;
   found->legs.clear();
+  found->unsent.clear();
   found->num_left = 0;
   return *found;
 }
@@ -62,13 +65,87 @@ Result<Ticket> MpiTransport::start(const Exchange& exchange) {
   if (Status status = check_exchange(exchange, *this); !status) {
     return tl::unexpected<Error>(status.error());
   }
+  const Result<MpiDevice*> device = device_of(exchange);
+  if (!device) return tl::unexpected<Error>(device.error());
   if (fault_) return tl::unexpected<Error>(*fault_);
   MpiPending& pending = take_free();
   pending.exchange = exchange;
   number(pending);
   num_idle_ = 0;
-  if (Status status = begin(pending); !status) return failed(status.error());
+  const bool is_on_device = exchange.place == MemoryPlace::Device;
+  Status status = Ok{};
+  if (is_on_device) {
+    pending.device = *device;
+  } else if (*device != nullptr) {
+    const MpiDevice::Turn turn(**device);
+    status = (*device)->wait_for(static_cast<GpuStream>(exchange.after));
+  }
+  if (status) status = is_on_device ? start_on_device(pending) : start_on_host(pending);
+  if (!status) return failed(status.error());
   return Ticket{pending.index};
+}
+
+Status MpiTransport::start_on_host(MpiPending& pending) {
+  pending.stage = MpiPending::Stage::Moves;
+  const Status status = begin(pending);
+  return status ? send_unsent(pending) : status;
+}
+
+Status MpiTransport::start_on_device(MpiPending& pending) {
+  const MpiDevice::Turn turn(*pending.device);
+  const Status status = begin(pending);
+  const bool gives = pending.exchange.kind != ExchangeKind::Receive;
+  pending.stage = gives ? MpiPending::Stage::TakesInput : MpiPending::Stage::Moves;
+  return status && gives ? pending.device->end_input(*pending.staging) : status;
+}
+
+Result<MpiDevice*> MpiTransport::device_of(const Exchange& exchange) const {
+  const bool is_on_device = exchange.place == MemoryPlace::Device;
+  MpiDevice* none = nullptr;
+  if (!is_on_device && exchange.after == nullptr) return none;
+  const auto has_it = [&](const std::unique_ptr<MpiDevice>& device) {
+    return !is_on_device ||
+           ((exchange.kind == ExchangeKind::Receive || device->has(exchange.input)) &&
+            (exchange.kind == ExchangeKind::Send || device->has(exchange.output)));
+  };
+  const auto found = std::ranges::find_if(devices_, has_it);
+  if (found != devices_.end()) return found->get();
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: memory of a device that was not lent to the transport mpi",
+                          exchange_kind_name(exchange.kind)));
+}
+
+bool MpiTransport::takes_device_memory(ExchangeKind kind) const {
+  return is_cuda_aware_ && (kind == ExchangeKind::Send || kind == ExchangeKind::Receive ||
+                            kind == ExchangeKind::AllGather || kind == ExchangeKind::AllToAll);
+}
+
+bool MpiTransport::lend(const LentMemory& memory) {
+  if (!is_cuda_aware_ || memory.bytes.empty()) return false;
+  const auto found = std::ranges::find_if(
+      devices_, [&](const auto& each) { return &each->device() == memory.device.get(); });
+  if (found != devices_.end()) {
+    (*found)->add(memory.bytes);
+    return true;
+  }
+  auto opened = MpiDevice::open(memory);
+  if (opened) devices_.push_back(std::move(*opened));
+  return opened.has_value();
+}
+
+void MpiTransport::take_back(std::span<std::uint8_t> device_memory) {
+  const auto found =
+      std::ranges::find_if(devices_, [&](const auto& each) { return each->remove(device_memory); });
+  if (found == devices_.end() || !(*found)->is_idle()) return;
+  for (MpiPending& pending : memory_->pending) {
+    if (pending.device != found->get()) continue;
+    if (!fault_) failed({ErrorKind::Internal, "a device's memory was taken from an exchange"});
+    // What MPI has not finished stays in use.
+    if (pending.num_left == 0 && pending.staging != nullptr) pending.staging->is_used = false;
+    pending.device = nullptr;
+    pending.staging = nullptr;
+  }
+  devices_.erase(found);
 }
 
 Status MpiTransport::hear(std::uint32_t from) {
@@ -103,6 +180,9 @@ Status MpiTransport::end_leg(const cinch_mpi_end& end) {
 Status MpiTransport::progress() {
   const cinch_mpi_end* ends = nullptr;
   std::size_t num_ends = 0;
+  // MPI copies memory of the device that is the thread's own.
+  std::optional<GpuDevice::Scope> scope;
+  if (!devices_.empty()) scope.emplace(devices_.front()->device());
   if (const std::int32_t code = calls_.progress(mpi_, &ends, &num_ends); code != 0) {
     return library_status(code);
   }
@@ -141,13 +221,11 @@ Result<bool> MpiTransport::test(Ticket ticket) {
   if (fault_) return tl::unexpected<Error>(*fault_);
   if (Status status = progress(); !status) return failed(status.error());
   for (MpiPending& each : memory_->pending) {
-    if (!each.is_used || each.is_over) continue;
-    const Result<bool> is_over = advance(each);
-    if (!is_over) return failed(is_over.error());
-    each.is_over = *is_over;
+    if (!each.is_used || each.stage == MpiPending::Stage::IsOver) continue;
+    if (Status status = advance(each); !status) return failed(status.error());
   }
   MpiPending& asked = memory_->pending[ticket.index];
-  if (!asked.is_over) {
+  if (asked.stage != MpiPending::Stage::IsOver) {
     if (Status status = check_left(asked); !status) return failed(status.error());
     return false;
   }
@@ -199,11 +277,17 @@ void MpiTransport::abandon(const Error& why) {
   constexpr std::chrono::milliseconds kPatience{2000};
   if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
   if (!std::exchange(is_known_, true)) tell_all(MpiNotice::Kind::GaveUp, why.message, kPatience);
+  // Copies use memory of the caller's.
+  for (const auto& device : devices_) {
+    const MpiDevice::Turn turn(*device);
+    (void)device->wait();
+  }
 }
 
 bool MpiTransport::is_under_way() const {
-  return std::ranges::any_of(memory_->pending,
-                             [](const MpiPending& each) { return each.num_left > 0; });
+  return std::ranges::any_of(memory_->pending, [](const MpiPending& each) {
+    return each.num_left > 0 || !each.unsent.empty();
+  });
 }
 
 MpiTransport::~MpiTransport() {

@@ -58,10 +58,12 @@ void NcclTransport::deregister_all() {
   }
 }
 
-bool NcclTransport::lend(std::span<std::uint8_t> device_memory) {
-  const auto address = reinterpret_cast<GpuAddress>(device_memory.data());
-  if (device_memory.empty() || !device_->check_memory(address)) return false;
-  lent_.push_back({address, device_memory.size(), {}});
+// What only one rank may use at a time is nothing that NCCL uses by itself.
+bool NcclTransport::lend(const LentMemory& memory) {
+  const auto address = reinterpret_cast<GpuAddress>(memory.bytes.data());
+  if (memory.turns != nullptr || memory.bytes.empty()) return false;
+  if (!device_->check_memory(address)) return false;
+  lent_.push_back({address, memory.bytes.size(), {}});
   return true;
 }
 

@@ -71,8 +71,8 @@ class NcclTransport : public Transport {
   std::uint32_t rank() const override { return rank_; }
   std::uint32_t world() const override { return world_; }
   bool sums_in_rank_order() const override { return options_.is_exact; }
-  bool takes_device_memory() const override { return true; }
-  bool lend(std::span<std::uint8_t> device_memory) override;
+  bool takes_device_memory(ExchangeKind /*kind*/) const override { return true; }
+  bool lend(const LentMemory& memory) override;
   void take_back(std::span<std::uint8_t> device_memory) override;
   std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
   std::uint64_t num_moves() const override { return num_moves_; }

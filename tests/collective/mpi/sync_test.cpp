@@ -2,40 +2,11 @@
 // that fails a new session in the same process goes on.
 #include <gtest/gtest.h>
 
-#include "runtime/planner/planner.h"
 #include "tests/collective/mpi/open_transport.h"
-#include "tests/collective/sync_oracle.h"
+#include "tests/collective/mpi/sync_steps.h"
 
 namespace cinch::testing {
 namespace {
-
-constexpr std::uint64_t kSeed = 17;
-
-SyncCase subject_of(const std::string& program, std::string_view plan, std::uint32_t world) {
-  rt::PlanRequest request;
-  request.plan = plan;
-  request.world = world;
-  request.piece_bytes = 16384;
-  request.tensors = {{"large", 20001, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
-  return make_sync_case(program.empty() ? nullptr : compiled_library(program), request);
-}
-
-void check_steps(const SyncCase& subject, rt::Transport& transport, const std::string& text) {
-  auto session = rt::SyncSession::open(
-      {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed}, transport);
-  ASSERT_TRUE(session) << text << ": " << session.error().message;
-  SyncOracle oracle(*subject.plan, subject.programs, kSeed);
-  for (std::uint64_t step = 0; step < 2; ++step) {
-    std::vector<Tensors> gradients;
-    for (std::uint32_t rank = 0; rank < transport.world(); ++rank) {
-      gradients.push_back(make_gradients(*subject.plan, rank, step));
-    }
-    Tensors update;
-    const rt::Status status = step_on(**session, gradients[transport.rank()], update, step);
-    ASSERT_TRUE(status) << text << ", step " << step << ": " << status.error().message;
-    ASSERT_TRUE(are_same(update, oracle.step(gradients, step))) << text << ", step " << step;
-  }
-}
 
 TEST(MpiSync, PlansGiveWhatTheOracleGives) {
   const auto transport = rt::open_transport({.is_exact = true});
@@ -61,8 +32,7 @@ TEST(MpiSync, RanksThatDifferAreNamed) {
 
 // Rank 1 gives up after opening: the others hear of it then or in the step.
 std::string error_of_a_step(const SyncCase& subject, rt::Transport& transport) {
-  auto session = rt::SyncSession::open(
-      {.plan = subject.plan, .programs = subject.programs, .threads = 1, .seed = kSeed}, transport);
+  auto session = rt::SyncSession::open(sync_options(subject, transport.rank()), transport);
   if (!session) return session.error().message;
   if (transport.rank() == 1) {
     transport.abandon({rt::ErrorKind::Cancelled, "the user has had enough"});
