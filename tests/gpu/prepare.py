@@ -95,6 +95,9 @@ def main():
         shutil.copy2(source, options.folder / program)
         for library, path in libraries(source).items():
             shutil.copy2(path, options.folder / library)
+    # Opened where the machine has an MPI of its own.
+    for module in (build / "lib").glob("libcinch_mpi.so"):
+        shutil.copy2(module, options.folder / module.name)
     take_benchmarks(build, cinch, options, wanted)
     size = sum(file.stat().st_size for file in options.folder.iterdir())
     print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")

@@ -2,18 +2,23 @@
 // (NAME.gpu.image beside NAME.cpu.image, as prepare.py makes them): several plans, two steps; in a
 // second run every other rank is on the CPU. Over loopback 1 to 4 ranks share the device, each with
 // a stream of its own. Over NCCL there is a rank for each GPU, at most 4, and messages stay on the
-// GPUs; or, with --share, two ranks on one.
+// GPUs; or, with --share, two ranks on one. Over MPI a rank is a process that mpirun has started,
+// ranks take the GPUs in turn, and messages stay there; with --ask nothing is run: says whether MPI
+// is here and takes their memory.
 //
-//   gpu_ranks FOLDER [--device cuda|emulated] [--transport loopback|nccl] [--share] [--only NAME,…]
+//   gpu_ranks FOLDER [--device cuda|emulated] [--transport loopback|nccl|mpi] [--share] [--ask]
+//             [--only NAME,…]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/collective/loopback.h"
+#include "runtime/collective/mpi_transport.h"
 #include "runtime/collective/nccl_transport.h"
 #include "runtime/core/same_bits.h"
 #include "runtime/image/image_file.h"
@@ -31,7 +36,7 @@ using Tensors = std::vector<std::vector<float>>;
 struct Options {
   fs::path folder;
   std::string device = "cuda", transport = "loopback";
-  bool shares = false;
+  bool shares = false, asks = false;
   std::vector<std::string> only;  // none: all
 };
 
@@ -88,11 +93,40 @@ class NcclMeeting : public Meeting {
   rt::NcclId id_;
 };
 
+// The emulated GPU's memory is the host's, which every MPI takes.
+std::unique_ptr<rt::Transport> open_mpi(const Options& options) {
+  const bool is_emulated = options.device == "emulated";
+  return value_or_throw(
+      rt::open_mpi_transport(
+          {.is_exact = true, .cuda_aware = is_emulated ? rt::CudaAware::Yes : rt::CudaAware::Auto}),
+      "MPI");
+}
+
+class MpiMeeting : public Meeting {
+ public:
+  explicit MpiMeeting(const Options& options) : options_(options) {}
+  std::unique_ptr<rt::Transport> open(std::uint32_t /*rank*/) override {
+    return open_mpi(options_);
+  }
+
+ private:
+  const Options& options_;
+};
+
 class RanksCheck {
  public:
   explicit RanksCheck(const Options& options)
       : options_(options), num_elems_(options.device == "emulated" ? 1501 : 1000003) {
-    devices_.push_back(open_device(options.device, std::size_t{1} << 28));
+    if (options.transport == "mpi") {
+      const auto transport = open_mpi(options);
+      own_rank_ = transport->rank();
+      most_ranks_ = transport->world();
+    }
+    if (own_rank_ && options.device == "cuda") {
+      devices_.push_back(gpu_of(*own_rank_));
+    } else {
+      devices_.push_back(open_device(options.device, std::size_t{1} << 28));
+    }
     if (options.transport == "nccl") find_gpus();
   }
 
@@ -105,9 +139,9 @@ class RanksCheck {
     cpu_ = value_or_throw(rt::LoadedProgram::load(
                               value_or_throw(rt::load_image(images.string() + ".cpu.image"), name)),
                           name);
-    const bool is_nccl = options_.transport == "nccl";
+    const bool has_any_world = options_.transport == "loopback";
     for (const char* plan : {"allgather", "two_shot", "ring", "tree"}) {
-      for (std::uint32_t world = is_nccl ? most_ranks_ : 1; world <= most_ranks_; ++world) {
+      for (std::uint32_t world = has_any_world ? 1 : most_ranks_; world <= most_ranks_; ++world) {
         check_plan(name, plan, world);
       }
     }
@@ -115,12 +149,23 @@ class RanksCheck {
   int num_failures() const { return num_failures_; }
 
  private:
+  static int count_gpus(const rt::GpuDriver& driver) {
+    ok_or_throw(rt::gpu_status(driver, driver.init(0), "opening the driver"), "GPUs");
+    int count = 0;
+    ok_or_throw(rt::gpu_status(driver, driver.device_count(&count), "counting"), "GPUs");
+    return count;
+  }
+
+  static std::shared_ptr<const rt::GpuDevice> gpu_of(std::uint32_t rank) {
+    const rt::GpuDriver& driver = *value_or_throw(rt::open_cuda_driver(), "a GPU");
+    const int count = std::max(1, count_gpus(driver));
+    return value_or_throw(rt::GpuDevice::open(driver, static_cast<int>(rank) % count), "a GPU");
+  }
+
   // Of NCCL, which may have others than the ranks compute on.
   void find_gpus() {
     driver_ = value_or_throw(rt::open_cuda_driver(), "NCCL");
-    ok_or_throw(rt::gpu_status(*driver_, driver_->init(0), "opening the driver"), "NCCL");
-    int count = 0;
-    ok_or_throw(rt::gpu_status(*driver_, driver_->device_count(&count), "counting"), "NCCL");
+    const int count = count_gpus(*driver_);
     if (options_.shares) ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
     num_gpus_ = options_.shares ? 1 : std::min(count, 4);
     most_ranks_ = options_.shares ? 2 : static_cast<std::uint32_t>(num_gpus_);
@@ -131,6 +176,7 @@ class RanksCheck {
   }
 
   std::unique_ptr<Meeting> meeting_of(std::uint32_t world) const {
+    if (own_rank_) return std::make_unique<MpiMeeting>(options_);
     if (driver_ == nullptr) return std::make_unique<LoopbackMeeting>(world);
     return std::make_unique<NcclMeeting>(*driver_, num_gpus_, world);
   }
@@ -147,19 +193,21 @@ class RanksCheck {
     const std::vector<Tensors> wanted = run(world, 1, false);
     for (const std::uint32_t each : {1U, 2U}) {
       const bool are_same = have_same_bits(run(world, each, true), wanted);
+      num_failures_ += are_same ? 0 : 1;
+      if (are_same && own_rank_.value_or(0) != 0) continue;
       fmt::print("{} {} by {}, {} ranks, {} on the device\n", are_same ? "ok  " : "FAIL", name,
                  plan, world, each == 1 ? "all" : "every other");
-      num_failures_ += are_same ? 0 : 1;
     }
   }
 
-  // The updates of two steps by rank.
+  // The updates of two steps by rank, of those that this process has.
   std::vector<Tensors> run(std::uint32_t world, std::uint32_t each, bool on_device) {
     std::vector<Tensors> updates(world);
     std::vector<std::string> errors(world);
     const auto meeting = meeting_of(world);
     std::vector<std::thread> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
+      if (own_rank_ && rank != *own_rank_) continue;
       ranks.emplace_back([&, rank] {
         const auto transport = meeting->open(rank);
         const rt::Status status =
@@ -207,7 +255,8 @@ class RanksCheck {
   std::vector<std::shared_ptr<const rt::GpuDevice>> devices_;  // that ranks take in turn
   std::int64_t num_elems_;
   std::mutex turns_;
-  const rt::GpuDriver* driver_ = nullptr;  // of NCCL; null: loopback
+  std::optional<std::uint32_t> own_rank_;  // of MPI
+  const rt::GpuDriver* driver_ = nullptr;  // of NCCL; null: another transport
   int num_gpus_ = 1;
   std::uint32_t most_ranks_ = 4;
   std::vector<std::shared_ptr<const rt::GpuProgram>> gpu_;  // by device
@@ -236,6 +285,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.transport = argv[++i];
     } else if (word == "--share") {
       options.shares = true;
+    } else if (word == "--ask") {
+      options.asks = true;
     } else if (word == "--only" && has_value) {
       options.only = comma_separated(argv[++i]);
     } else if (options.folder.empty() && !word.starts_with("--")) {
@@ -244,11 +295,19 @@ bool parse(int argc, char** argv, Options& options) {
       return false;
     }
   }
-  return !options.folder.empty() &&
-         (options.transport == "loopback" || options.transport == "nccl");
+  const bool is_mpi = options.transport == "mpi";
+  return !options.folder.empty() && (is_mpi || !options.asks) &&
+         (is_mpi || options.transport == "loopback" || options.transport == "nccl");
+}
+
+int ask(const Options& options) {
+  if (open_mpi(options)->takes_device_memory(rt::ExchangeKind::Send)) return 0;
+  fmt::print("MPI is here, and does not say that it takes the memory of GPUs\n");
+  return 1;
 }
 
 int run(const Options& options) {
+  if (options.asks) return ask(options);
   RanksCheck check(options);
   const std::vector<std::string> names = programs_of(options);
   if (names.empty()) throw std::runtime_error("no programs in " + options.folder.string());
@@ -264,8 +323,8 @@ int main(int argc, char** argv) {
   cinch::testing::Options options;
   if (!cinch::testing::parse(argc, argv, options)) {
     fmt::print(stderr,
-               "gpu_ranks FOLDER [--device cuda|emulated] [--transport loopback|nccl] [--share] "
-               "[--only NAME,...]\n");
+               "gpu_ranks FOLDER [--device cuda|emulated] [--transport loopback|nccl|mpi] "
+               "[--share] [--ask] [--only NAME,...]\n");
     return 2;
   }
   try {
