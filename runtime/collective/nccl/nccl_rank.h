@@ -111,6 +111,8 @@ class NcclTransport : public Transport {
   Status advance_all();
   bool has_news(const NcclPending& asked) const;
   Status check_lanes();
+  /// Of neighbours that have given up, a moment ago.
+  Status check_neighbours();
   Status begin_launch(NcclPending& pending);
   Result<bool> has_reached(GpuEvent event) const;
   Status end_launch(NcclPending& pending);
@@ -177,6 +179,7 @@ class NcclTransport : public Transport {
   std::uint32_t num_idle_ = 0;
   std::uint64_t num_passes_ = 0;  // moves of all
   std::chrono::steady_clock::time_point is_new_until_;
+  std::optional<std::chrono::steady_clock::time_point> heard_at_;
   std::optional<Error> fault_;
 };
 
