@@ -12,7 +12,8 @@ namespace {
 
 // After the one that meets memory which was never touched.
 constexpr std::size_t kFirstSteps = 3;
-constexpr double kMostSteps = 25;
+constexpr double kMostSteps = 12;
+constexpr std::size_t kTurns = 2;  // of those that could be the fastest
 
 class Trials {
  public:
@@ -30,22 +31,18 @@ class Trials {
     updates_.assign(outputs_.begin(), outputs_.end());
   }
 
-  // Each a few times; then once more those that could be the fastest, the last one first, so that
-  // what slows a machine down for a while meets others.
+  // Each a few times; then again those that could be the fastest, in turns from the last one and
+  // from the first, so that what slows a machine down for a while does not meet the same.
   Result<std::vector<double>> run() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (Status status = take_steps(i, kFirstSteps); !status) {
         return tl::unexpected<Error>(status.error());
       }
     }
-    const std::vector<std::size_t> close = close_plans();
-    for (auto i = close.rbegin(); i != close.rend() && close.size() > 1; ++i) {
-      const double share = options_.seconds / 2 / static_cast<double>(close.size());
-      const double fitting = share / std::max(median(seconds_[*i]), 1e-6);
-      const auto steps = static_cast<std::size_t>(std::clamp(fitting, 1.0, kMostSteps));
-      if (Status status = take_steps(*i, steps); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
+    std::vector<std::size_t> close = close_plans();
+    for (std::size_t turn = 0; turn < kTurns && close.size() > 1; ++turn) {
+      std::ranges::reverse(close);
+      if (Status status = take_turn(close); !status) return tl::unexpected<Error>(status.error());
     }
     std::vector<double> medians;
     medians.reserve(seconds_.size());
@@ -54,6 +51,21 @@ class Trials {
   }
 
  private:
+  Status take_turn(const std::vector<std::size_t>& close) {
+    const double share = options_.seconds / 2 / static_cast<double>(kTurns * close.size());
+    for (const std::size_t plan : close) {
+      const double fitting = share / std::max(median(seconds_[plan]), 1e-6);
+      const auto steps = static_cast<std::size_t>(std::clamp(fitting, 1.0, kMostSteps));
+      if (Status status = take_steps(plan, steps); !status) return status;
+    }
+    return Ok{};
+  }
+
+  // By its fastest step: one that something else slowed down says nothing of the plan.
+  bool is_clearly_slower(std::size_t plan) const {
+    return std::ranges::min(seconds_[plan]) > options_.clearly_slower * fastest_;
+  }
+
   Status take_steps(std::size_t plan, std::size_t number) {
     SyncOptions session_options = options_.session;
     session_options.plan = plans_[plan];
@@ -69,7 +81,7 @@ class Trials {
       status = take_largest(transport_, {&seconds, 1}, options_.session.timeout);
       if (i == 0) continue;
       seconds_[plan].push_back(seconds);
-      if (seconds > options_.clearly_slower * fastest_) break;
+      if (i > 1 && is_clearly_slower(plan)) break;
     }
     if (status) fastest_ = std::min(fastest_, median(seconds_[plan]));
     return status;
@@ -78,7 +90,7 @@ class Trials {
   std::vector<std::size_t> close_plans() const {
     std::vector<std::size_t> close;
     for (std::size_t i = 0; i < seconds_.size(); ++i) {
-      if (median(seconds_[i]) <= options_.clearly_slower * fastest_) close.push_back(i);
+      if (!is_clearly_slower(i)) close.push_back(i);
     }
     return close;
   }

@@ -65,6 +65,7 @@ class LoopbackTransport : public Transport {
   template <typename Visit>
   void visit_others(const Visit& visit) const;
   std::uint64_t next_tag(const Exchange& exchange);
+  Pending& add_pending();
   void begin(Pending& pending);
   void begin_gather(Pending& pending, Bytes own, std::span<const ByteRange> parts);
   void begin_reduce(Pending& pending, std::span<const ByteRange> parts);
@@ -174,12 +175,23 @@ std::uint64_t LoopbackTransport::next_tag(const Exchange& exchange) {
   return kCollective | 2 * num_collectives_++;
 }
 
+LoopbackTransport::Pending& LoopbackTransport::add_pending() {
+  Pending& added = pending_.emplace_back();
+  added.legs.reserve(std::size_t{2} * world());
+  added.slices.reserve(world());
+  added.inputs.reserve(world());
+  return added;
+}
+
 Result<Ticket> LoopbackTransport::start(const Exchange& exchange) {
   if (Status status = check_exchange(exchange, *this); !status) {
     return tl::unexpected<Error>(status.error());
   }
   auto found = std::ranges::find_if(pending_, [](const Pending& each) { return !each.is_used; });
-  if (found == pending_.end()) found = pending_.emplace(pending_.end());
+  if (found == pending_.end()) {
+    add_pending();
+    found = pending_.end() - 1;
+  }
   found->is_used = true;
   found->is_over = found->gathers_next = false;
   found->exchange = exchange;

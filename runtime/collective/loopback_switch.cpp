@@ -25,7 +25,10 @@ LoopbackWorld::Switch::Switch(std::uint32_t world, LinkShape shape)
       ways_(std::size_t{world} * world),
       out_(world),
       in_(world),
-      ranks_(world) {}
+      ranks_(world) {
+  constexpr std::size_t kUsual = 8;  // messages between two ranks at once
+  for (Way& way : ways_) way.reserve(kUsual);
+}
 
 LoopbackWorld::Switch::Message* LoopbackWorld::Switch::find(Way& way, std::uint64_t tag) {
   const auto found = std::ranges::find(way, tag, &Message::tag);

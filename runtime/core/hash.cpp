@@ -4,6 +4,8 @@
 
 #include <xxhash.h>
 
+#include <new>
+
 namespace cinch {
 
 static Hash128 from_xxh(XXH128_hash_t hash) {
@@ -30,17 +32,14 @@ std::string to_hex(const Hash128& hash) {
   return to_hex(hash.high) + to_hex(hash.low);
 }
 
-struct Hasher::State {
-  XXH3_state_t xxh;
-};
-
-Hasher::Hasher() : state_(std::make_unique<State>()) {
-  XXH3_128bits_reset(&state_->xxh);
+Hasher::Hasher() {
+  static_assert(sizeof(XXH3_state_t) <= kStateBytes && alignof(XXH3_state_t) <= kStateAlignment);
+  XXH3_128bits_reset(new (state_.data()) XXH3_state_t);
 }
-Hasher::~Hasher() = default;
 
 Hasher& Hasher::add_bytes(const void* data, std::size_t size_bytes) {
-  XXH3_128bits_update(&state_->xxh, data, size_bytes);
+  XXH3_128bits_update(std::launder(reinterpret_cast<XXH3_state_t*>(state_.data())), data,
+                      size_bytes);
   return *this;
 }
 
@@ -62,7 +61,8 @@ std::uint64_t Hasher::finish64() const {
   return finish128().low;
 }
 Hash128 Hasher::finish128() const {
-  return from_xxh(XXH3_128bits_digest(&state_->xxh));
+  return from_xxh(
+      XXH3_128bits_digest(std::launder(reinterpret_cast<const XXH3_state_t*>(state_.data()))));
 }
 
 }  // namespace cinch

@@ -2,9 +2,9 @@
 // give the same hash on every machine; values enter little endian.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,7 +33,6 @@ std::string to_hex(const Hash128& hash);
 class Hasher {
  public:
   Hasher();
-  ~Hasher();
   Hasher(const Hasher&) = delete;
   Hasher& operator=(const Hasher&) = delete;
 
@@ -44,8 +43,9 @@ class Hasher {
   Hash128 finish128() const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  // Room for XXH3's state, whose type only hash.cpp knows.
+  static constexpr std::size_t kStateBytes = 576, kStateAlignment = 64;
+  alignas(kStateAlignment) std::array<std::byte, kStateBytes> state_;
 };
 
 }  // namespace cinch

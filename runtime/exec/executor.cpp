@@ -1,4 +1,4 @@
-// One EntryRun per call walks the steps; what it is inside of stands on a stack, so that it can
+// An EntryRun walks the steps of a call; what it is inside of stands on a stack, so that it can
 // stop at any step and go on later. Status words are looked at after each launch, so that no kernel
 // runs on what a failed check was to keep from it.
 #include "runtime/exec/executor.h"
@@ -29,21 +29,22 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Stop: a non-finite value was seen. Meet: a collective's turn.
   enum class Next { Go, Stop, Meet };
 
-  EntryRun(const ProgramImage& image, std::span<const KernelFunction> kernels, TaskRunner& runner,
-           const ExecutorOptions& options, const CallInputs& inputs, const Entry& entry)
-      : image_(image),
-        kernels_(kernels),
-        runner_(runner),
-        options_(options),
-        inputs_(inputs),
-        entry_(entry),
-        cancelled_(options.cancelled) {}
+  EntryRun(const ProgramImage& image, std::vector<KernelFunction> kernels, TaskRunner& runner,
+           const ExecutorOptions& options)
+      : image_(image), kernels_(std::move(kernels)), runner_(runner), options_(options) {}
 
-  Status begin() {
+  Status begin(EntryKind kind, const CallInputs& inputs) {
+    inputs_ = inputs;
+    entry_ = &image_.entries[static_cast<std::size_t>(kind)];
+    cancelled_ = options_.cancelled;
+    std::ranges::fill(status_, 0U);
+    std::ranges::fill(counters_, 0U);
+    accesses_ = {};
+    frames_.clear();
     if (Status status = evaluate_sizes(); !status) return status;
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
-    frames_.push_back({entry_.steps});
+    frames_.push_back({entry_->steps});
     return Ok{};
   }
 
@@ -70,7 +71,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
 
   Status evaluate_sizes() {
-    sizes_.reserve(image_.size_exprs.size());
+    sizes_.clear();
     for (HostExprId id : image_.size_exprs) {
       const auto value = image_.info.exprs.eval(id, inputs_.env);
       if (!value) return tl::unexpected<Error>(value.error());
@@ -85,7 +86,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> run_next() {
     if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
     Frame& top = frames_.back();
-    if (frames_.size() == 1 && top.at == entry_.commit_step) cancelled_ = nullptr;
+    if (frames_.size() == 1 && top.at == entry_->commit_step) cancelled_ = nullptr;
     return run_step(top.steps[top.at++]);
   }
 
@@ -298,12 +299,13 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   const ProgramImage& image_;
-  std::span<const KernelFunction> kernels_;
+  const std::vector<KernelFunction> kernels_;
   TaskRunner& runner_;
   const ExecutorOptions& options_;
-  const CallInputs inputs_;
-  const Entry& entry_;
-  const std::atomic<bool>* cancelled_;  // null once a state has been changed in place
+  // Of the call that runs.
+  CallInputs inputs_;
+  const Entry* entry_ = nullptr;
+  const std::atomic<bool>* cancelled_ = nullptr;  // null once a state has been changed in place
   std::vector<std::uint64_t> sizes_;
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};
@@ -313,12 +315,18 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   CollectiveCall meeting_{};
 };
 
-PausedRun::PausedRun(std::unique_ptr<EntryRun> run) : run_(std::move(run)) {}
-PausedRun::~PausedRun() = default;
-PausedRun::PausedRun(PausedRun&&) noexcept = default;
-PausedRun& PausedRun::operator=(PausedRun&&) noexcept = default;
+Executor::Executor(const ProgramImage& image, std::vector<KernelFunction> kernels,
+                   TaskRunner& runner, ExecutorOptions options)
+    : options_(options),
+      run_(std::make_unique<EntryRun>(image, std::move(kernels), runner, options_)) {}
 
-Result<RunState> PausedRun::resume() {
+Executor::~Executor() = default;
+
+Status Executor::begin(EntryKind entry, const CallInputs& inputs) {
+  return run_->begin(entry, inputs);
+}
+
+Result<RunState> Executor::resume() {
   const auto next = run_->resume();
   if (!next) return tl::unexpected<Error>(next.error());
   return *next == EntryRun::Next::Meet   ? RunState::Meets
@@ -326,36 +334,20 @@ Result<RunState> PausedRun::resume() {
                                          : RunState::Ended;
 }
 
-const CollectiveCall& PausedRun::meeting() const {
+const CollectiveCall& Executor::meeting() const {
   return run_->meeting();
 }
 
-AccessCounts PausedRun::take_accesses() {
+AccessCounts Executor::take_accesses() {
   return run_->take_accesses();
 }
 
-Executor::Executor(const ProgramImage& image, std::vector<KernelFunction> kernels,
-                   TaskRunner& runner, ExecutorOptions options)
-    : image_(image), kernels_(std::move(kernels)), runner_(runner), options_(options) {}
-
-Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) const {
-  EntryRun run(image_, kernels_, runner_, options_, inputs, entry_of(entry));
-  if (Status status = run.begin(); !status) return tl::unexpected<Error>(status.error());
-  const auto next = run.resume();
-  if (!next) return tl::unexpected<Error>(next.error());
-  if (*next == EntryRun::Next::Meet) return fail(ErrorKind::Internal, "a collective without ranks");
-  return CallOutcome{*next == EntryRun::Next::Stop, run.take_accesses()};
-}
-
-Result<PausedRun> Executor::begin(EntryKind entry, const CallInputs& inputs) const {
-  auto run =
-      std::make_unique<EntryRun>(image_, kernels_, runner_, options_, inputs, entry_of(entry));
-  if (Status status = run->begin(); !status) return tl::unexpected<Error>(status.error());
-  return PausedRun(std::move(run));
-}
-
-const Entry& Executor::entry_of(EntryKind kind) const {
-  return image_.entries[static_cast<std::size_t>(kind)];
+Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) {
+  if (Status status = begin(entry, inputs); !status) return tl::unexpected<Error>(status.error());
+  const auto state = resume();
+  if (!state) return tl::unexpected<Error>(state.error());
+  if (*state == RunState::Meets) return fail(ErrorKind::Internal, "a collective without ranks");
+  return CallOutcome{*state == RunState::NonFinite, take_accesses()};
 }
 
 }  // namespace cinch::rt

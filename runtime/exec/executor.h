@@ -62,30 +62,15 @@ enum class RunState : std::uint8_t {
   Meets       // at a collective: its output is to be there before the run goes on
 };
 
-/// A run that stops wherever ranks meet. The executor and what its inputs point at outlive it.
-class PausedRun {
- public:
-  explicit PausedRun(std::unique_ptr<EntryRun> run);
-  ~PausedRun();
-  PausedRun(PausedRun&&) noexcept;
-  PausedRun& operator=(PausedRun&&) noexcept;
-
-  /// On to the next collective or to the end; no more after that, nor after an error, which are
-  /// those of Executor::run.
-  Result<RunState> resume();
-  /// The collective where it stands.
-  const CollectiveCall& meeting() const;
-  AccessCounts take_accesses();
-
- private:
-  std::unique_ptr<EntryRun> run_;
-};
-
+/// Runs one entry at a time; a run that begins ends the one before.
 class Executor {
  public:
   /// `kernels` by kernel index. `image` and `runner` outlive the executor.
   Executor(const ProgramImage& image, std::vector<KernelFunction> kernels, TaskRunner& runner,
            ExecutorOptions options);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
   /// For the runs that follow.
   void set_tuning(const CpuTuning& tuning) { options_.tuning = tuning; }
@@ -94,17 +79,21 @@ class Executor {
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
   /// for a count), Internal (a collective). Non-finite is found before a failed check of the same
   /// launch.
-  Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs) const;
-  /// The same in parts; nothing has run yet. Errors: those of formulas.
-  Result<PausedRun> begin(EntryKind entry, const CallInputs& inputs) const;
+  Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs);
+
+  /// The same in parts, from one place where ranks meet to the next; what the inputs point at
+  /// outlives the run. Nothing has run yet after `begin`. Errors: those of formulas.
+  Status begin(EntryKind entry, const CallInputs& inputs);
+  /// On to the next collective or to the end; no more after that, nor after an error, which are
+  /// those of `run`.
+  Result<RunState> resume();
+  /// The collective where it stands.
+  const CollectiveCall& meeting() const;
+  AccessCounts take_accesses();
 
  private:
-  const Entry& entry_of(EntryKind kind) const;
-
-  const ProgramImage& image_;
-  std::vector<KernelFunction> kernels_;
-  TaskRunner& runner_;
   ExecutorOptions options_;
+  std::unique_ptr<EntryRun> run_;  // keeps its memory from call to call
 };
 
 }  // namespace cinch::rt

@@ -102,8 +102,8 @@ void TaskRunner::run_on_arena(std::uint32_t workers, const std::function<void()>
   arena_->arena.execute(spread);
 }
 
-Status TaskRunner::run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
-                       const std::function<void(std::uint64_t)>& task) {
+Status TaskRunner::run_each(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
+                            const std::function<void(std::uint64_t)>& task) {
   std::atomic<std::uint64_t> ticket{0};
   std::atomic<bool> stopped{false};
   // A ticket that was taken must be run: a later task may already wait for it.
@@ -120,7 +120,7 @@ Status TaskRunner::run(std::uint64_t num_tasks, const std::atomic<bool>* cancell
   if (workers <= 1) {
     work();
   } else {
-    run_on_arena(workers, work);
+    run_on_arena(workers, std::cref(work));
   }
   if (stopped) return fail(ErrorKind::Cancelled, "cancelled");
   return Ok{};

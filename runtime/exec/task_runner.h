@@ -35,10 +35,15 @@ class TaskRunner {
   /// Calls task(0) … task(num_tasks - 1), under the default floating-point environment, and returns
   /// when all that started have ended. `cancelled` (may be null) is read before each start; once
   /// true no more start. Errors: Cancelled.
-  Status run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
-             const std::function<void(std::uint64_t)>& task);
+  template <typename Task>
+  Status run(std::uint64_t num_tasks, const std::atomic<bool>* cancelled, const Task& task) {
+    // A reference: a std::function takes no memory for it.
+    return run_each(num_tasks, cancelled, std::cref(task));
+  }
 
  private:
+  Status run_each(std::uint64_t num_tasks, const std::atomic<bool>* cancelled,
+                  const std::function<void(std::uint64_t)>& task);
   struct Arena;
   void run_on_arena(std::uint32_t workers, const std::function<void()>& work);
 

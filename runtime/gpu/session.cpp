@@ -48,17 +48,18 @@ std::size_t GpuSession::num_launches(EntryKind kind) const {
   return impl_->plans[static_cast<std::size_t>(kind)].batches.size();
 }
 
-Result<PayloadLayout> GpuSession::payload_layout(std::size_t tensor, std::uint64_t step) const {
-  return guarded([&]() -> Result<PayloadLayout> {
-    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
-    return payload_bound_layout(info(), impl_->env(tensor, step));
+Status GpuSession::lay_out_payload(std::size_t tensor, std::uint64_t step,
+                                   PayloadLayout& layout) const {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return lay_out_payload_bound(info(), impl_->env(tensor, step), layout);
   });
 }
 
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
-  const auto layout = payload_layout(tensor, step);
-  if (!layout) return tl::unexpected<Error>(layout.error());
-  return layout->size_bytes;
+  const Status status = lay_out_payload(tensor, step, impl_->bound);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return impl_->bound.size_bytes;
 }
 
 PayloadHeader GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {

@@ -77,9 +77,9 @@ class GpuSession {
   const ProgramInfo& info() const;
   std::size_t num_tensors() const;
   std::int64_t num_elems(std::size_t tensor) const;
-  /// Where everything is in a payload with every count at its bound, and most bytes that one can
-  /// have, with the parameters of now. Errors: Overflow.
-  Result<PayloadLayout> payload_layout(std::size_t tensor, std::uint64_t step = 0) const;
+  /// Where everything is in a payload with every count at its bound, in the memory that `layout`
+  /// has, and most bytes that one can have, with the parameters of now. Errors: Overflow.
+  Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& layout) const;
   Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
   /// What its payloads' headers say, without flags and length.
   PayloadHeader header_for(std::size_t tensor, std::uint64_t step) const;

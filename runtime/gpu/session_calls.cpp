@@ -87,19 +87,18 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
     }
     GpuAddress& checked = call_of(kind).checked_payloads[t];
     if (Status status = check_address(given.address, checked, "payload", t); !status) return status;
-    const auto bound = payload_bound_layout(info(), env(t, step));
-    if (!bound) return tl::unexpected<Error>(bound.error());
-    if (is_encode && given.size_bytes < bound->size_bytes) {
+    if (Status status = lay_out_payload_bound(info(), env(t, step), bound); !status) return status;
+    if (is_encode && given.size_bytes < bound.size_bytes) {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("payload {} has room for {} bytes, it may take {}", t,
-                              given.size_bytes, bound->size_bytes));
+                              given.size_bytes, bound.size_bytes));
     }
     GpuTensorEntry entry = call_of(kind).table.entry(t);
     entry.set_payload(given.address, static_cast<std::uint64_t>(given.size_bytes));
-    for (std::uint32_t i = 0; i < bound->fields.size(); ++i) {
+    for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
       if (!has_fixed_offset(info(), i) || (!is_encode && !has_fixed_size(info(), i))) continue;
       entry.set_buffer(buffer_of(BufferRole::Field, i),
-                       given.address + static_cast<GpuAddress>(bound->fields[i].offset));
+                       given.address + static_cast<GpuAddress>(bound.fields[i].offset));
     }
   }
   return Ok{};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/core/host_memo.h"
 #include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session.h"
@@ -150,8 +151,12 @@ struct GpuSession::Impl {
     const EntryKind first = has(EntryKind::Sync) ? EntryKind::Sync : EntryKind::Encode;
     return *calls[static_cast<std::size_t>(kind == EntryKind::Init ? first : kind)];
   }
+  /// Binds the tensor's memo to it.
   HostEnv env(std::size_t tensor, std::uint64_t step) const {
-    return host_env(facts[tensor], parameters, step);
+    HostEnv env = host_env(facts[tensor], parameters, step);
+    memos[tensor].bind(info().exprs, env);
+    env.memo = &memos[tensor];
+    return env;
   }
   bool is_f32() const { return options.dtype == kF32; }
   BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const;
@@ -161,12 +166,14 @@ struct GpuSession::Impl {
   GpuTuning tuning;
   GpuTensorLayout layout;
   std::vector<TensorFacts> facts;
+  mutable std::vector<HostMemo> memos;  // by tensor
   ParameterValues parameters, largest;
   std::array<std::unique_ptr<Call>, kNumEntries> calls;  // null: the program cannot
   std::array<Plan, kNumEntries> plans;
   std::vector<PlannedBound> bounds;      // of all loops
   std::uint64_t parameters_version = 0;  // counts changes
   bool sizes_follow_step = false;
+  PayloadLayout bound;  // of the tensor that is looked at; keeps its memory
 
   // Memory. By tensor and buffer: what the session holds itself; the largest a buffer gets.
   GpuArena arena;

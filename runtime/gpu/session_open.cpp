@@ -42,6 +42,7 @@ GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptio
   for (const GpuTensorShape& shape : options.tensors) {
     facts.push_back(facts_of(program->info(), options, shape));
   }
+  memos.resize(facts.size());
 }
 
 Status GpuSession::Impl::open(GpuStream stream) {

@@ -38,13 +38,13 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
   return place;
 }
 
-Result<PayloadLayout> layout_of(const ProgramInfo& info, HostEnv env,
-                                std::span<const std::uint32_t> counts) {
-  PayloadLayout layout;
-  if (env.n == 0) return layout;
-  const std::vector<std::int64_t> wide(counts.begin(), counts.end());
-  env.counts = wide;
-  layout.size_bytes += static_cast<std::int64_t>(counts.size() * sizeof(std::uint32_t));
+// By the counts that stand in the layout.
+Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layout) {
+  layout.fields.clear();
+  layout.size_bytes = kPayloadHeaderBytes;
+  if (env.n == 0) return Ok{};
+  env.counts = layout.counts;
+  layout.size_bytes += static_cast<std::int64_t>(layout.counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
     auto place = measure_field(info, field, env);
     if (!place) return tl::unexpected<Error>(place.error());
@@ -52,7 +52,7 @@ Result<PayloadLayout> layout_of(const ProgramInfo& info, HostEnv env,
     layout.size_bytes = place->offset + place->size_bytes;
     layout.fields.push_back(*place);
   }
-  return layout;
+  return Ok{};
 }
 
 bool wire_depends_on(const ProgramInfo& info, HostOp leaf) {
@@ -93,29 +93,44 @@ bool has_fixed_offset(const ProgramInfo& info, std::size_t index) {
   return true;
 }
 
-Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
-                                     std::span<const std::uint32_t> counts) {
-  return layout_of(info, env, counts);
-}
-
-Result<std::vector<std::uint32_t>> payload_count_bounds(const ProgramInfo& info,
-                                                        const HostEnv& env) {
-  std::vector<std::uint32_t> bounds;
+Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
+                            std::vector<std::int64_t>& bounds) {
+  bounds.clear();
   for (const CountInfo& count : info.wire.counts) {
     const auto bound = info.exprs.eval_int(count.bound, env);
     if (!bound) return tl::unexpected<Error>(bound.error());
     if (*bound < 0 || *bound > UINT32_MAX) {
       return fail(ErrorKind::Overflow, fmt::format("count {}: a bound of {}", count.name, *bound));
     }
-    bounds.push_back(static_cast<std::uint32_t>(*bound));
+    bounds.push_back(*bound);
   }
-  return bounds;
+  return Ok{};
+}
+
+Status lay_out_payload(const ProgramInfo& info, const HostEnv& env,
+                       std::span<const std::uint32_t> counts, PayloadLayout& layout) {
+  layout.counts.assign(counts.begin(), counts.end());
+  return lay_out_fields(info, env, layout);
+}
+
+Status lay_out_payload_bound(const ProgramInfo& info, const HostEnv& env, PayloadLayout& layout) {
+  Status status = payload_count_bounds(info, env, layout.counts);
+  return status ? lay_out_fields(info, env, layout) : status;
+}
+
+Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
+                                     std::span<const std::uint32_t> counts) {
+  PayloadLayout layout;
+  const Status status = lay_out_payload(info, env, counts, layout);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return layout;
 }
 
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env) {
-  const auto bounds = payload_count_bounds(info, env);
-  if (!bounds) return tl::unexpected<Error>(bounds.error());
-  return layout_of(info, env, *bounds);
+  PayloadLayout layout;
+  const Status status = lay_out_payload_bound(info, env, layout);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return layout;
 }
 
 std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts) {

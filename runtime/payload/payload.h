@@ -46,23 +46,28 @@ struct FieldPlace {
 };
 
 struct PayloadLayout {
-  std::vector<FieldPlace> fields;  // empty for no elements
+  std::vector<FieldPlace> fields;    // empty for no elements
+  std::vector<std::int64_t> counts;  // that it is for
   std::int64_t size_bytes = kPayloadHeaderBytes;
 };
 
-/// The layout with these counts (one per wire count). Errors: Overflow, InvalidArgument (a formula
-/// asks for what env lacks).
-Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
-                                     std::span<const std::uint32_t> counts);
+/// Makes `layout` the one with these counts (one per wire count), in the memory that it has.
+/// Errors: Overflow, InvalidArgument (a formula asks for what env lacks).
+Status lay_out_payload(const ProgramInfo& info, const HostEnv& env,
+                       std::span<const std::uint32_t> counts, PayloadLayout& layout);
 /// The layout with every count at its bound: offsets while a program runs, and the most bytes a
 /// payload can have.
+Status lay_out_payload_bound(const ProgramInfo& info, const HostEnv& env, PayloadLayout& layout);
+/// The same as new layouts.
+Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
+                                     std::span<const std::uint32_t> counts);
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env);
 /// Does no count change where field `index` begins, or how long it is?
 bool has_fixed_offset(const ProgramInfo& info, std::size_t index);
 bool has_fixed_size(const ProgramInfo& info, std::size_t index);
-/// The bounds of the wire's counts.
-Result<std::vector<std::uint32_t>> payload_count_bounds(const ProgramInfo& info,
-                                                        const HostEnv& env);
+/// The bounds of the wire's counts, each within 32 bits. Errors: as above.
+Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
+                            std::vector<std::int64_t>& bounds);
 
 /// The hash over what `decode` depends on beside the payload: parameters (as kernels see them),
 /// world and step where a size of the wire or a named size uses them; seed, step, tensor and piece
@@ -96,6 +101,7 @@ struct PayloadView {
   PayloadHeader header;
   std::vector<std::uint32_t> counts;
   std::vector<std::span<const std::uint8_t>> fields;  // empty for no elements
+  PayloadLayout layout;
 };
 
 /// The header alone, checked for magic, version, flags and length only: for people. Errors as of
@@ -109,5 +115,8 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes);
 /// VersionMismatch, Overflow.
 Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected);
+/// The same in the memory that `view` has; after an error what it holds means nothing.
+Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
+                    PayloadView& view);
 
 }  // namespace cinch::rt

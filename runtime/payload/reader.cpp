@@ -71,25 +71,25 @@ Status check_zero(std::span<const std::uint8_t> bytes, std::int64_t begin, std::
   return Ok{};
 }
 
-Result<std::vector<std::uint32_t>> read_counts(std::span<const std::uint8_t> bytes,
-                                               const PayloadHeader& header,
-                                               const PayloadExpectation& expected) {
-  const auto bounds = payload_count_bounds(*expected.info, expected.env);
-  if (!bounds) return tl::unexpected<Error>(bounds.error());
-  const std::size_t end = kPayloadHeaderBytes + bounds->size() * sizeof(std::uint32_t);
+Status read_counts(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
+                   PayloadView& view) {
+  std::vector<std::int64_t>& bounds = view.layout.counts;
+  if (Status status = payload_count_bounds(*expected.info, expected.env, bounds); !status) {
+    return status;
+  }
+  const std::size_t end = kPayloadHeaderBytes + bounds.size() * sizeof(std::uint32_t);
   if (bytes.size() < end)
     return corrupt(fmt::format("{} bytes, cut within its counts", bytes.size()));
-  std::vector<std::uint32_t> counts;
-  for (std::size_t i = 0; i < bounds->size(); ++i) {
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
     const auto count = load<std::uint32_t>(bytes.data() + kPayloadHeaderBytes + 4 * i);
-    const std::uint32_t bound = header.is_non_finite() ? 0 : (*bounds)[i];
+    const std::int64_t bound = view.header.is_non_finite() ? 0 : bounds[i];
     if (count > bound) {
       return corrupt(fmt::format("count {} is {}, at most {} is possible",
                                  expected.info->wire.counts[i].name, count, bound));
     }
-    counts.push_back(count);
+    view.counts.push_back(count);
   }
-  return counts;
+  return Ok{};
 }
 
 // The bits behind a packed field's last element.
@@ -169,8 +169,9 @@ Status check_field(const FieldInfo& field, const FieldPlace& place,
   });
 }
 
-Status check_fields(std::span<const std::uint8_t> bytes, const PayloadLayout& layout,
-                    const PayloadExpectation& expected, PayloadView& view) {
+Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
+                    PayloadView& view) {
+  const PayloadLayout& layout = view.layout;
   std::int64_t end = kPayloadHeaderBytes + static_cast<std::int64_t>(4 * view.counts.size());
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
@@ -218,32 +219,32 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
   return header;
 }
 
-Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
-                                 const PayloadExpectation& expected) {
-  PayloadView view;
+Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectation& expected,
+                    PayloadView& view) {
+  view.counts.clear();
+  view.fields.clear();
   const auto header = read_payload_header(bytes);
   if (!header) return tl::unexpected<Error>(header.error());
   view.header = *header;
-  if (Status status = check_expected(*header, expected); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  if (Status status = check_expected(*header, expected); !status) return status;
   if (expected.env.n > 0) {
-    auto counts = read_counts(bytes, *header, expected);
-    if (!counts) return tl::unexpected<Error>(counts.error());
-    view.counts = std::move(*counts);
+    if (Status status = read_counts(bytes, expected, view); !status) return status;
   }
-  if (Status status = check_word(bytes, view.counts.size()); !status) {
-    return tl::unexpected<Error>(status.error());
+  if (Status status = check_word(bytes, view.counts.size()); !status) return status;
+  Status status = lay_out_payload(*expected.info, expected.env, view.counts, view.layout);
+  if (!status) return status;
+  if (view.layout.size_bytes != header->payload_bytes) {
+    return corrupt(fmt::format("{} bytes, its shape and counts make {}", bytes.size(),
+                               view.layout.size_bytes));
   }
-  const auto layout = payload_layout(*expected.info, expected.env, view.counts);
-  if (!layout) return tl::unexpected<Error>(layout.error());
-  if (layout->size_bytes != header->payload_bytes) {
-    return corrupt(
-        fmt::format("{} bytes, its shape and counts make {}", bytes.size(), layout->size_bytes));
-  }
-  if (Status status = check_fields(bytes, *layout, expected, view); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  return check_fields(bytes, expected, view);
+}
+
+Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
+                                 const PayloadExpectation& expected) {
+  PayloadView view;
+  const Status status = read_payload(bytes, expected, view);
+  if (!status) return tl::unexpected<Error>(status.error());
   return view;
 }
 

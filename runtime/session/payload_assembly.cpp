@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/payload/payload.h"
@@ -11,17 +12,18 @@ namespace cinch::rt {
 namespace {
 
 Status check_counts(const PayloadContext& context, std::span<const std::uint32_t> counts) {
-  const auto bounds = payload_count_bounds(*context.info, context.env);
-  if (!bounds) return tl::unexpected<Error>(bounds.error());
-  if (counts.size() != bounds->size()) {
+  std::vector<std::int64_t> bounds;
+  Status status = payload_count_bounds(*context.info, context.env, bounds);
+  if (!status) return status;
+  if (counts.size() != bounds.size()) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} counts, the wire has {}", counts.size(), bounds->size()));
+                fmt::format("{} counts, the wire has {}", counts.size(), bounds.size()));
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] <= (*bounds)[i]) continue;
+    if (counts[i] <= bounds[i]) continue;
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("count {} is {}, its bound {}", context.info->wire.counts[i].name,
-                            counts[i], (*bounds)[i]));
+                            counts[i], bounds[i]));
   }
   return Ok{};
 }
@@ -69,27 +71,39 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
   return out;
 }
 
-std::vector<std::uint8_t> pack_elements(DType dtype, std::span<const std::uint64_t> elements) {
-  const auto num_elems = static_cast<std::int64_t>(elements.size());
-  std::vector<std::uint8_t> out(static_cast<std::size_t>(packed_bytes(dtype, num_elems)), 0);
+void pack_elements(DType dtype, std::span<const std::uint64_t> elements,
+                   std::span<std::uint8_t> to) {
+  std::ranges::fill(to, std::uint8_t{0});
   std::size_t bit = 0;
   for (std::uint64_t element : elements) {
     for (int i = 0; i < dtype.bits; ++i, ++bit) {
-      out[bit / 8] |= static_cast<std::uint8_t>((element >> i & 1) << bit % 8);
+      to[bit / 8] |= static_cast<std::uint8_t>((element >> i & 1) << bit % 8);
     }
   }
+}
+
+std::vector<std::uint8_t> pack_elements(DType dtype, std::span<const std::uint64_t> elements) {
+  const auto num_elems = static_cast<std::int64_t>(elements.size());
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(packed_bytes(dtype, num_elems)));
+  pack_elements(dtype, elements, out);
   return out;
 }
 
-std::vector<std::uint64_t> unpack_elements(DType dtype, std::span<const std::uint8_t> bytes,
-                                           std::int64_t num_elems) {
-  std::vector<std::uint64_t> out(static_cast<std::size_t>(num_elems), 0);
+void unpack_elements(DType dtype, std::span<const std::uint8_t> bytes,
+                     std::span<std::uint64_t> to) {
   std::size_t bit = 0;
-  for (std::uint64_t& element : out) {
+  for (std::uint64_t& element : to) {
+    element = 0;
     for (int i = 0; i < dtype.bits; ++i, ++bit) {
       element |= std::uint64_t{bytes[bit / 8] >> bit % 8 & 1u} << i;
     }
   }
+}
+
+std::vector<std::uint64_t> unpack_elements(DType dtype, std::span<const std::uint8_t> bytes,
+                                           std::int64_t num_elems) {
+  std::vector<std::uint64_t> out(static_cast<std::size_t>(num_elems));
+  unpack_elements(dtype, bytes, out);
   return out;
 }
 

@@ -38,8 +38,12 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
 /// Elements as 64-bit words (the low bits count), packed as wires and states store them: least
 /// significant bit first.
 std::vector<std::uint8_t> pack_elements(DType dtype, std::span<const std::uint64_t> elements);
+/// The same to memory of packed_bytes(dtype, elements) bytes.
+void pack_elements(DType dtype, std::span<const std::uint64_t> elements,
+                   std::span<std::uint8_t> to);
 /// The inverse: num_elems words, the bits above the type's zero. `bytes` has packed_bytes(dtype,
 /// num_elems) bytes.
+void unpack_elements(DType dtype, std::span<const std::uint8_t> bytes, std::span<std::uint64_t> to);
 std::vector<std::uint64_t> unpack_elements(DType dtype, std::span<const std::uint8_t> bytes,
                                            std::int64_t num_elems);
 

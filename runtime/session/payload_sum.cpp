@@ -137,12 +137,11 @@ Result<std::vector<std::uint8_t>> sum_payloads(
     ranks.push_back(std::move(*view));
   }
   std::vector<std::uint8_t> sum(payloads[0].begin(), payloads[0].end());
-  const auto layout = payload_layout(*expected.info, expected.env, {});
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  const PayloadLayout& layout = ranks[0].layout;
   PayloadHeader header = ranks[0].header;
   for (const PayloadView& rank : ranks) header.flags |= rank.header.flags;
-  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
-    const FieldPlace& place = layout->fields[i];
+  for (std::size_t i = 0; i < layout.fields.size(); ++i) {
+    const FieldPlace& place = layout.fields[i];
     std::uint8_t* const to = sum.data() + place.offset;
     if (header.is_non_finite()) {
       std::memset(to, 0, static_cast<std::size_t>(place.size_bytes));
@@ -152,7 +151,7 @@ Result<std::vector<std::uint8_t>> sum_payloads(
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     std::copy(bytes->begin(), bytes->end(), to);
   }
-  write_payload_frame(sum, header, {}, *layout);
+  write_payload_frame(sum, header, {}, layout);
   return sum;
 }
 

@@ -118,17 +118,17 @@ Status Session::set_parameter(std::string_view name, double value) {
   return guarded([&] { return impl_->parameters.set(name, value); });
 }
 
-Result<PayloadLayout> Session::payload_layout(std::uint64_t step) const {
-  return guarded([&]() -> Result<PayloadLayout> {
-    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
-    return payload_bound_layout(info(), impl_->env(step));
+Status Session::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
+  return guarded([&]() -> Status {
+    if (Status status = check_step(step); !status) return status;
+    return lay_out_payload_bound(info(), impl_->env(step), layout);
   });
 }
 
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
-  const auto layout = payload_layout(step);
-  if (!layout) return tl::unexpected<Error>(layout.error());
-  return layout->size_bytes;
+  const Status status = lay_out_payload(step, impl_->bound);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return impl_->bound.size_bytes;
 }
 
 Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,

@@ -77,8 +77,9 @@ class Session {
 
   /// Most bytes a payload can have with the parameters of now, header included. Errors: Overflow.
   Result<std::int64_t> payload_bound(std::uint64_t step = 0) const;
-  /// Where the fields of such a payload stand, counts at their bounds. Errors: Overflow.
-  Result<PayloadLayout> payload_layout(std::uint64_t step = 0) const;
+  /// Where the fields of such a payload stand, counts at their bounds, in the memory that `layout`
+  /// has. Errors: Overflow.
+  Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
   /// Bytes of memory held besides states; grows with the first call of each kind.
   std::int64_t workspace_bytes() const;
   std::int64_t state_bytes() const;

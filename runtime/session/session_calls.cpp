@@ -60,10 +60,9 @@ bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place)
 Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
   if (Status status = check_call(kind); !status) return status;
   const bool is_encode = kind == EntryKind::Encode;
-  const auto bound = payload_bound_layout(info(), env(step));
-  if (!bound) return error_of(bound);
+  if (Status status = lay_out_payload_bound(info(), env(step), bound); !status) return status;
   if (is_encode) {
-    if (Status status = payload.resize(bound->size_bytes); !status) return status;
+    if (Status status = payload.resize(bound.size_bytes); !status) return status;
   }
   if (num_elems() == 0) return Ok{};
   if (needs_scratch(kind, dtype, is_in_place)) {
@@ -73,11 +72,11 @@ Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std
   if (Status status = buffers.prepare(runs, env(step), options.poison_memory); !status) {
     return status;
   }
-  return kind == EntryKind::Finish ? Status(Ok{}) : reserve_fields(is_encode, *bound);
+  return kind == EntryKind::Finish ? Status(Ok{}) : reserve_fields(is_encode);
 }
 
 // As bind_fields_for_encode and bind_fields_for_decode take it.
-Status Session::Impl::reserve_fields(bool is_encode, const PayloadLayout& bound) {
+Status Session::Impl::reserve_fields(bool is_encode) {
   const auto& all = program->image().buffers;
   for (std::size_t b = 0; b < all.size(); ++b) {
     if (all[b].role != BufferRole::Field) continue;
@@ -123,7 +122,7 @@ Result<const float*> Session::Impl::as_f32(ConstTensorView tensor) {
   return copy;
 }
 
-Status Session::Impl::bind_fields_for_encode(const PayloadLayout& bound) {
+Status Session::Impl::bind_fields_for_encode() {
   for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
     std::uint8_t* memory = payload.data() + bound.fields[i].offset;
     if (kIsolateFields) {
@@ -153,34 +152,27 @@ Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step
   return true;
 }
 
-Result<std::vector<std::uint32_t>> Session::Impl::read_counts(std::uint64_t step) const {
-  auto bounds = payload_count_bounds(info(), env(step));
-  if (!bounds) return bounds;
-  std::vector<std::uint32_t> counts;
-  for (std::uint32_t i = 0; i < bounds->size(); ++i) {
-    counts.push_back(buffers.count(i));
-    if (counts[i] <= (*bounds)[i]) continue;
+Status Session::Impl::read_counts() {
+  for (std::uint32_t i = 0; i < counts.size(); ++i) {
+    counts[i] = buffers.count(i);
+    if (counts[i] <= bound.counts[i]) continue;
     return fail(ErrorKind::Internal,
                 fmt::format("encode counted {} for {}, its bound is {}", counts[i],
-                            info().wire.counts[i].name, (*bounds)[i]));
+                            info().wire.counts[i].name, bound.counts[i]));
   }
-  return counts;
+  return Ok{};
 }
 
-Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite,
-                                                              const PayloadLayout& bound,
-                                                              std::uint64_t step) {
-  auto counts = non_finite ? std::vector<std::uint32_t>(info().wire.counts.size(), 0)
-                           : std::vector<std::uint32_t>();
+Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, std::uint64_t step) {
+  counts.assign(info().wire.counts.size(), 0);
   if (!non_finite) {
-    auto read = read_counts(step);
-    if (!read) return error_of(read);
-    counts = std::move(*read);
+    if (Status status = read_counts(); !status) return error_of(status);
   }
-  const auto layout = cinch::rt::payload_layout(info(), env(step), counts);
-  if (!layout) return error_of(layout);
-  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
-    const FieldPlace& place = layout->fields[i];
+  if (Status status = cinch::rt::lay_out_payload(info(), env(step), counts, closed); !status) {
+    return error_of(status);
+  }
+  for (std::size_t i = 0; i < closed.fields.size(); ++i) {
+    const FieldPlace& place = closed.fields[i];
     std::uint8_t* to = payload.data() + place.offset;
     const auto size_bytes = static_cast<std::size_t>(place.size_bytes);
     const std::uint8_t* from =
@@ -193,8 +185,8 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite,
   }
   PayloadHeader frame = header(step);
   frame.flags = non_finite ? kPayloadNonFinite : 0;
-  const auto bytes = payload.bytes().first(static_cast<std::size_t>(layout->size_bytes));
-  write_payload_frame(bytes, frame, counts, *layout);
+  const auto bytes = payload.bytes().first(static_cast<std::size_t>(closed.size_bytes));
+  write_payload_frame(bytes, frame, counts, closed);
   return bytes;
 }
 
@@ -204,10 +196,11 @@ Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView grad
   if (Status status = check_tensor(gradient.data, gradient.dtype, gradient.num_elems); !status) {
     return error_of(status);
   }
-  const auto bound = payload_bound_layout(info(), env(step));
-  if (!bound) return error_of(bound);
-  if (Status status = payload.resize(bound->size_bytes); !status) return error_of(status);
-  if (num_elems() == 0) return close_up(false, *bound, step);
+  if (Status status = lay_out_payload_bound(info(), env(step), bound); !status) {
+    return error_of(status);
+  }
+  if (Status status = payload.resize(bound.size_bytes); !status) return error_of(status);
+  if (num_elems() == 0) return close_up(false, step);
 
   const auto values = as_f32(gradient);
   if (!values) return error_of(values);
@@ -215,22 +208,22 @@ Result<std::span<const std::uint8_t>> Session::Impl::encode(ConstTensorView grad
       !status) {
     return error_of(status);
   }
-  if (Status status = bind_fields_for_encode(*bound); !status) return error_of(status);
+  if (Status status = bind_fields_for_encode(); !status) return error_of(status);
   const auto non_finite = run_encode(*values, step);
   if (!non_finite) return error_of(non_finite);
-  auto bytes = close_up(*non_finite, *bound, step);
+  auto bytes = close_up(*non_finite, step);
   if (bytes && !*non_finite) commit(EntryKind::Encode);
   return bytes;
 }
 
-Result<PayloadView> Session::Impl::read(std::span<const std::uint8_t> bytes,
-                                        std::uint64_t step) const {
+Status Session::Impl::read(std::span<const std::uint8_t> bytes, std::uint64_t step) {
   const PayloadHeader expected = header(step);
-  return read_payload(bytes, {&info(), expected.fingerprint, expected.decode_hash, env(step)});
+  return read_payload(bytes, {&info(), expected.fingerprint, expected.decode_hash, env(step)},
+                      view);
 }
 
 // Kernels may touch all bytes of a field's bound; a closed-up field has fewer.
-Status Session::Impl::bind_fields_for_decode(const PayloadView& view) {
+Status Session::Impl::bind_fields_for_decode() {
   const auto& all = program->image().buffers;
   for (std::size_t b = 0; b < all.size(); ++b) {
     if (all[b].role != BufferRole::Field) continue;
@@ -253,12 +246,11 @@ Status Session::Impl::bind_fields_for_decode(const PayloadView& view) {
   return Ok{};
 }
 
-Status Session::Impl::run_decode(EntryKind kind, const PayloadView& view, float* out,
-                                 std::uint64_t step) {
+Status Session::Impl::run_decode(EntryKind kind, float* out, std::uint64_t step) {
   if (Status status = buffers.prepare(kind, env(step), options.poison_memory); !status) {
     return status;
   }
-  if (Status status = bind_fields_for_decode(view); !status) return status;
+  if (Status status = bind_fields_for_decode(); !status) return status;
   for (std::uint32_t i = 0; i < view.counts.size(); ++i) buffers.set_count(i, view.counts[i]);
   buffers.bind(BufferRole::Output, 0, out);
   const auto outcome = run(kind, step);
@@ -270,17 +262,16 @@ Status Session::Impl::decode(std::span<const std::uint8_t> bytes, TensorView out
                              std::uint64_t step) {
   if (Status status = check_call(EntryKind::Decode); !status) return status;
   if (Status status = check_tensor(out.data, out.dtype, out.num_elems); !status) return status;
-  const auto view = read(bytes, step);
-  if (!view) return error_of(view);
+  if (Status status = read(bytes, step); !status) return status;
   if (num_elems() == 0) return Ok{};
-  if (view->header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
+  if (view.header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
   if (out.dtype == kF32) {
-    return run_decode(EntryKind::Decode, *view, static_cast<float*>(out.data), step);
+    return run_decode(EntryKind::Decode, static_cast<float*>(out.data), step);
   }
   const auto elems = static_cast<std::size_t>(num_elems());
   if (Status status = reserve_f32(output); !status) return status;
   auto* values = reinterpret_cast<float*>(output.data());
-  if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
+  if (Status status = run_decode(EntryKind::Decode, values, step); !status) return status;
   return convert_from_f32({values, elems}, out, runner, options.cancelled);
 }
 
@@ -289,15 +280,14 @@ Status Session::Impl::decode_add(std::span<const std::uint8_t> bytes, std::span<
   if (Status status = check_call(EntryKind::DecodeAdd); !status) return status;
   const auto elems = static_cast<std::int64_t>(out.size());
   if (Status status = check_tensor(out.data(), kF32, elems); !status) return status;
-  const auto view = read(bytes, step);
-  if (!view) return error_of(view);
+  if (Status status = read(bytes, step); !status) return status;
   if (elems == 0) return Ok{};
   // NaN added to anything is NaN.
-  if (view->header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
-  if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, *view, out.data(), step);
+  if (view.header.is_non_finite()) return fill_nan(out, runner, options.cancelled);
+  if (has(EntryKind::DecodeAdd)) return run_decode(EntryKind::DecodeAdd, out.data(), step);
   if (Status status = reserve_f32(output); !status) return status;
   auto* values = reinterpret_cast<float*>(output.data());
-  if (Status status = run_decode(EntryKind::Decode, *view, values, step); !status) return status;
+  if (Status status = run_decode(EntryKind::Decode, values, step); !status) return status;
   return add_f32(out, {values, out.size()}, runner, options.cancelled);
 }
 

@@ -37,7 +37,7 @@ struct Session::Impl {
   PayloadHeader header(std::uint64_t step) const;
 
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
-  Status reserve_fields(bool is_encode, const PayloadLayout& bound);
+  Status reserve_fields(bool is_encode);
   /// Room for every element as f32.
   Status reserve_f32(AlignedBuffer& buffer) const;
   /// Does a call on a tensor of this type work on an f32 copy?
@@ -52,14 +52,14 @@ struct Session::Impl {
   Result<const float*> as_f32(ConstTensorView tensor);
   /// Runs encode's kernels on bound buffers; true where the gradient holds a non-finite value.
   Result<bool> run_encode(const float* gradient, std::uint64_t step);
-  Status bind_fields_for_encode(const PayloadLayout& bound);
-  Result<std::span<const std::uint8_t>> close_up(bool non_finite, const PayloadLayout& bound,
-                                                 std::uint64_t step);
-  Result<std::vector<std::uint32_t>> read_counts(std::uint64_t step) const;
-  Result<PayloadView> read(std::span<const std::uint8_t> bytes, std::uint64_t step) const;
-  /// Runs Decode or DecodeAdd of a checked payload into `out`.
-  Status run_decode(EntryKind kind, const PayloadView& view, float* out, std::uint64_t step);
-  Status bind_fields_for_decode(const PayloadView& view);
+  Status bind_fields_for_encode();
+  Result<std::span<const std::uint8_t>> close_up(bool non_finite, std::uint64_t step);
+  Status read_counts();
+  /// To `view`.
+  Status read(std::span<const std::uint8_t> bytes, std::uint64_t step);
+  /// Runs Decode or DecodeAdd of the payload that was read into `out`.
+  Status run_decode(EntryKind kind, float* out, std::uint64_t step);
+  Status bind_fields_for_decode();
   Status run_finish(std::span<const float> sum, float* update, bool& non_finite,
                     std::uint64_t step);
 
@@ -70,7 +70,6 @@ struct Session::Impl {
     TensorView update;
     bool has_scratch = false;
     std::uint64_t step = 0;
-    std::unique_ptr<PausedRun> run;
     RankPoint point;  // where it waits
     std::optional<Error> failure;
   };
@@ -97,6 +96,10 @@ struct Session::Impl {
   AlignedBuffer payload;               // the last encode's
   AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
   std::vector<AlignedBuffer> fields;  // fields that cannot stand where the payload has them
+  // Of the call that runs; here, so that calls allocate nothing.
+  PayloadLayout bound, closed;        // every count at its bound, or as encode counted
+  std::vector<std::uint32_t> counts;  // of encode
+  PayloadView view;                   // what is decoded
 };
 
 }  // namespace cinch::rt

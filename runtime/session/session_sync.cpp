@@ -40,7 +40,7 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
   if (has_scratch) {
     if (Status status = reserve_f32(output); !status) return error_of(status);
   }
-  syncing = {true, *values, update, has_scratch, step, nullptr, {}, std::nullopt};
+  syncing = {true, *values, update, has_scratch, step, {}, std::nullopt};
   return start_sync();
 }
 
@@ -52,23 +52,21 @@ RankPoint Session::Impl::start_sync() {
   void* const to = syncing.has_scratch ? static_cast<void*>(output.data()) : syncing.update.data;
   buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(syncing.gradient));
   buffers.bind(BufferRole::Output, 0, to);
-  auto run = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
-  if (!run) return stop_sync(run.error());
-  syncing.run = std::make_unique<PausedRun>(std::move(*run));
+  const Status begun = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
+  if (!begun) return stop_sync(begun.error());
   return run_to_point();
 }
 
 RankPoint Session::Impl::run_to_point() {
-  PausedRun& run = *syncing.run;
-  const auto state = run.resume();
+  const auto state = executor.resume();
   if (!state) return stop_sync(state.error());
   RankPoint& point = syncing.point;
   point = {};
   if (*state == RunState::NonFinite) point.own = RankStatus::NonFinite;
   if (*state == RunState::Meets) {
-    point.call = run.meeting();
+    point.call = executor.meeting();
   } else {
-    accesses = run.take_accesses();
+    accesses = executor.take_accesses();
   }
   return point;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -31,8 +32,9 @@ std::optional<DType> travelling_type(DType dtype, RankReduction reduction, std::
   return std::nullopt;
 }
 
-// Elements of a field at a time: whole bytes of any width.
-constexpr std::int64_t kBlock = 4096;
+// Elements of a field at a time, on the stack: whole bytes of any width.
+constexpr std::int64_t kBlock = 512;
+using Words = std::array<std::uint64_t, kBlock>;
 
 template <typename Body>
 void for_blocks(std::int64_t num_elems, const Body& body) {
@@ -77,10 +79,13 @@ void spread_field(DType dtype, std::span<const std::uint8_t> field, std::int64_t
     return;
   }
   const std::size_t size = travels_as.bits / 8;
+  Words room;
   for_blocks(num_elems, [&](std::int64_t begin, std::int64_t num) {
     const auto first = static_cast<std::size_t>(packed_bytes(dtype, begin));
     const auto bytes = static_cast<std::size_t>(packed_bytes(dtype, num));
-    for (const std::uint64_t word : unpack_elements(dtype, field.subspan(first, bytes), num)) {
+    const auto words = std::span(room).first(static_cast<std::size_t>(num));
+    unpack_elements(dtype, field.subspan(first, bytes), words);
+    for (const std::uint64_t word : words) {
       const std::uint64_t wide = widened(dtype, word);
       std::memcpy(to, &wide, size);
       to += size;
@@ -125,24 +130,29 @@ bool join_field(DType dtype, DType travelled_as, std::span<const std::uint8_t> j
   }
   const std::size_t size = travelled_as.bits / 8;
   bool fits = true;
-  std::vector<std::uint64_t> words;
+  Words room;
   for_blocks(static_cast<std::int64_t>(joined.size() / size),
              [&](std::int64_t begin, std::int64_t num) {
-               words.clear();
-               for (std::int64_t i = begin; i < begin + num; ++i) {
-                 const auto at = static_cast<std::size_t>(i) * size;
-                 const auto word = narrowed(dtype, word_at(travelled_as, joined.data() + at));
+               const auto words = std::span(room).first(static_cast<std::size_t>(num));
+               const std::uint8_t* from = joined.data() + static_cast<std::size_t>(begin) * size;
+               for (std::uint64_t& to_pack : words) {
+                 const auto word = narrowed(dtype, word_at(travelled_as, from));
                  fits = fits && word;
-                 words.push_back(word.value_or(0));
+                 to_pack = word.value_or(0);
+                 from += size;
                }
-               const std::vector<std::uint8_t> packed = pack_elements(dtype, words);
-               std::memcpy(to + packed_bytes(dtype, begin), packed.data(), packed.size());
+               const auto bytes = static_cast<std::size_t>(packed_bytes(dtype, num));
+               pack_elements(dtype, words, {to + packed_bytes(dtype, begin), bytes});
              });
   return fits;
 }
 
-std::span<std::uint8_t> last_element(std::span<std::uint8_t> array, DType dtype) {
-  return array.last(dtype.bits / 8);
+// The array's next elements of a field.
+template <typename Byte>
+std::span<Byte> take(std::span<Byte>& array, DType dtype, std::int64_t num_elems) {
+  const auto taken = array.first(static_cast<std::size_t>(num_elems) * (dtype.bits / 8));
+  array = array.subspan(taken.size());
+  return taken;
 }
 
 void set_mark(std::span<std::uint8_t> at, DType dtype, bool is_marked) {
@@ -186,13 +196,12 @@ std::optional<SummedArrays> SummedArrays::of(const ProgramInfo& info, std::uint3
   return made;
 }
 
-std::vector<SumArray> SummedArrays::arrays(const PayloadLayout& layout) const {
-  std::vector<SumArray> arrays = kinds_;
+void SummedArrays::list_arrays(const PayloadLayout& layout, std::vector<SumArray>& arrays) const {
+  arrays = kinds_;
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     arrays[fields_[i].array].num_elems += layout.fields[i].num_elems;
   }
   ++arrays[mark_at_].num_elems;
-  return arrays;
 }
 
 void SummedArrays::find_fields(const PayloadLayout& layout,
@@ -215,11 +224,16 @@ bool SummedArrays::moves_only() const {
       fields_, [this](const Field& field) { return field.dtype == kinds_[field.array].dtype; });
 }
 
+std::vector<SumArray> SummedArrays::arrays(const PayloadLayout& layout) const {
+  std::vector<SumArray> made;
+  list_arrays(layout, made);
+  return made;
+}
+
 Status SummedArrays::spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
-                            std::span<const std::span<std::uint8_t>> arrays) const {
+                            std::span<std::span<std::uint8_t>> arrays) const {
   const auto header = read_payload_header(payload);
   if (!header) return tl::unexpected<Error>(header.error());
-  std::vector<std::size_t> next(arrays.size());
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     const std::size_t array = fields_[i].array;
@@ -227,15 +241,15 @@ Status SummedArrays::spread(std::span<const std::uint8_t> payload, const Payload
     spread_field(fields_[i].dtype,
                  payload.subspan(static_cast<std::size_t>(place.offset),
                                  static_cast<std::size_t>(place.size_bytes)),
-                 place.num_elems, travels_as, arrays[array].data() + next[array]);
-    next[array] += static_cast<std::size_t>(place.num_elems) * (travels_as.bits / 8);
+                 place.num_elems, travels_as,
+                 take(arrays[array], travels_as, place.num_elems).data());
   }
   const DType of_mark = kinds_[mark_at_].dtype;
-  set_mark(last_element(arrays[mark_at_], of_mark), of_mark, header->is_non_finite());
+  set_mark(take(arrays[mark_at_], of_mark, 1), of_mark, header->is_non_finite());
   return Ok{};
 }
 
-Status SummedArrays::join(std::span<const std::span<const std::uint8_t>> arrays,
+Status SummedArrays::join(std::span<std::span<const std::uint8_t>> arrays,
                           const PayloadLayout& layout, std::span<std::uint8_t> payload) const {
   const DefaultFloatEnvironment environment;
   const auto mark = arrays[mark_at_].last(kinds_[mark_at_].dtype.bits / 8);
@@ -244,7 +258,6 @@ Status SummedArrays::join(std::span<const std::span<const std::uint8_t>> arrays,
   if (!header) return tl::unexpected<Error>(header.error());
   header->flags = is_marked ? kPayloadNonFinite : 0;
   write_payload_frame(payload, *header, {}, layout);
-  std::vector<std::size_t> next(arrays.size());
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     std::uint8_t* const to = payload.data() + place.offset;
@@ -254,13 +267,11 @@ Status SummedArrays::join(std::span<const std::span<const std::uint8_t>> arrays,
     }
     const std::size_t array = fields_[i].array;
     const DType travelled_as = kinds_[array].dtype;
-    const std::size_t bytes = static_cast<std::size_t>(place.num_elems) * (travelled_as.bits / 8);
-    if (!join_field(fields_[i].dtype, travelled_as, arrays[array].subspan(next[array], bytes),
-                    to)) {
+    const auto joined = take(arrays[array], travelled_as, place.num_elems);
+    if (!join_field(fields_[i].dtype, travelled_as, joined, to)) {
       return fail(ErrorKind::Overflow, fmt::format("the sum over ranks of field {} does not fit {}",
                                                    fields_[i].name, dtype_name(fields_[i].dtype)));
     }
-    next[array] += bytes;
   }
   return Ok{};
 }

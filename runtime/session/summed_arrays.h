@@ -36,7 +36,9 @@ class SummedArrays {
   /// Nothing where the wire is not summable, or so many ranks add up to more than 64 bits.
   static std::optional<SummedArrays> of(const ProgramInfo& info, std::uint32_t world);
 
-  /// Of a payload with this layout; always as many, of the same types in the same order.
+  /// Of a payload with this layout; always as many, of the same types in the same order. In the
+  /// memory that `arrays` has.
+  void list_arrays(const PayloadLayout& layout, std::vector<SumArray>& arrays) const;
   std::vector<SumArray> arrays(const PayloadLayout& layout) const;
 
   /// Where everything is, for who moves it himself: `fields` gets all of a payload's. The mark is
@@ -47,14 +49,14 @@ class SummedArrays {
   /// Does every field travel in its own type?
   bool moves_only() const;
 
-  /// From the payload of one rank, which has this layout, to memory of arrays() each. Errors: those
-  /// of read_payload_header.
+  /// From the payload of one rank, which has this layout, to the memory of each array, which
+  /// `arrays` does not tell any more afterwards. Errors: those of read_payload_header.
   Status spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
-                std::span<const std::span<std::uint8_t>> arrays) const;
-  /// From joined arrays to the payload that stands for all: `payload` is that of one rank before.
-  /// Errors: Overflow (an integer that its field's type does not hold), those of
-  /// read_payload_header.
-  Status join(std::span<const std::span<const std::uint8_t>> arrays, const PayloadLayout& layout,
+                std::span<std::span<std::uint8_t>> arrays) const;
+  /// From joined arrays, told as for `spread`, to the payload that stands for all: `payload` is
+  /// that of one rank before. Errors: Overflow (an integer that its field's type does not hold),
+  /// those of read_payload_header.
+  Status join(std::span<std::span<const std::uint8_t>> arrays, const PayloadLayout& layout,
               std::span<std::uint8_t> payload) const;
 
  private:

@@ -65,6 +65,8 @@ class ComputeTasks : public RankTasks {
   Status open_list(List& list);
   void need(std::uint32_t codec, Site site, std::uint32_t group);
   List& list_of(std::uint32_t codec, Site site);
+  /// Its pieces, until the next task runs.
+  const PieceList& listed(const Task& task);
   ListCall call_on(const List& list, const PieceList& pieces);
   Status named(const ListStatus& status, const PieceList& pieces) const;
 
@@ -75,8 +77,8 @@ class ComputeTasks : public RankTasks {
   Status encode_dense(const Task& task, PieceMemory& memory);
   Status make_rooms(const Task& task, PieceMemory& memory);
   void close_messages(const Task& task, PieceMemory& memory);
-  /// Of a piece that is encoded here, in this step.
-  Result<PayloadLayout> layout_of(std::uint32_t piece);
+  /// Makes the layout that of a piece that is encoded here, in this step.
+  Status lay_out(std::uint32_t piece, PayloadLayout& layout);
   Status decode(const Task& task, PieceMemory& memory);
   Status decode_payloads(const Task& task, const PieceList& pieces, PieceMemory& memory);
   Status decode_dense(const Task& task, PieceMemory& memory);
@@ -94,6 +96,7 @@ class ComputeTasks : public RankTasks {
   std::uint64_t step_ = 0;
 
   // Of the running task; they keep their memory.
+  PieceList pieces_, synchronised_;
   std::vector<std::size_t> which_;
   std::vector<ConstTensorView> inputs_;
   std::vector<TensorView> outputs_;

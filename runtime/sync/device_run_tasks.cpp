@@ -52,7 +52,7 @@ class DeviceTasks::Body : public ProtocolBody {
     const auto outcomes = session(piece).collect(tasks_.stream_);
     if (!outcomes) return tl::unexpected<Error>(outcomes.error());
     if (const Status& status = outcomes->front().status; !status) return status;
-    return tasks_.give_updates({piece}, {&made, 1}, memory_);
+    return tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
   }
 
   DeviceTasks& tasks_;
@@ -99,8 +99,13 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
   return fail(ErrorKind::Internal, "a task that does not compute");
 }
 
+const PieceList& DeviceTasks::listed(const Task& task) {
+  list_pieces(plan_, task, pieces_);
+  return pieces_;
+}
+
 Status DeviceTasks::clear(const Task& task) {
-  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+  for (const std::uint32_t piece : listed(task)) {
     const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
     if (bytes == 0) continue;
     const GpuCode code = device_->driver().fill(memory_->sum(piece), 0, bytes, stream_);
@@ -338,14 +343,14 @@ Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   }
   Status status = adds ? arrays_->add(pairs_) : Status(Ok{});
   if (status && !adds && task.to == Value::Update) {
-    status = give_updates(pieces_of(plan_, task), outputs_, memory);
+    status = give_updates(listed(task), outputs_, memory);
   }
   return status ? wait_for_copies(task.reads) : status;
 }
 
 Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
   pairs_.clear();
-  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+  for (const std::uint32_t piece : listed(task)) {
     const auto from = gradient(piece, memory);
     if (!from) return tl::unexpected<Error>(from.error());
     pairs_.push_back({memory_->sum(piece), *from, plan_.pieces[piece].num_elems});
@@ -356,7 +361,7 @@ Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
   const bool has_own = codec_of(plan_, task) != kDense && info_of(codec_of(plan_, task)).has_finish;
   if (has_own) return finish_by_program(task, memory);
-  const PieceList pieces = pieces_of(plan_, task);
+  const PieceList& pieces = listed(task);
   pairs_.clear();
   outputs_.clear();
   for (const std::uint32_t piece : pieces) {
@@ -400,7 +405,9 @@ Status DeviceTasks::finish_by_program(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
   RankTurn turn(ranks, turns());
   const GpuDevice::Scope scope(*device_);
-  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+  // Not the list of the thread that computes meanwhile.
+  list_pieces(plan_, task, synchronised_);
+  for (const std::uint32_t piece : synchronised_) {
     if (plan_.pieces[piece].num_elems == 0) continue;
     const Status status = synchronise_piece(piece, memory, turn);
     if (!status) return status;
@@ -420,7 +427,7 @@ Status DeviceTasks::synchronise_piece(std::uint32_t piece, PieceMemory& memory,
                 status.error().native_code);
   }
   status = collect(unit);
-  return status ? give_updates({piece}, {&to, 1}, memory) : status;
+  return status ? give_updates({&piece, 1}, {&to, 1}, memory) : status;
 }
 
 }  // namespace cinch::rt

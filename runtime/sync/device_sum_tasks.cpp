@@ -33,11 +33,11 @@ Status DeviceTasks::open_sums() {
   return Ok{};
 }
 
-Result<PayloadLayout> DeviceTasks::layout_of(const Task& task, std::uint32_t piece) {
+Status DeviceTasks::lay_out(const Task& task, std::uint32_t piece, PayloadLayout& layout) {
   const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
   const auto place = std::ranges::find(pieces, piece) - pieces.begin();
   const Unit& unit = unit_of(pieces[0], Site::Worker);
-  return unit.session->payload_layout(static_cast<std::size_t>(place), step_);
+  return unit.session->lay_out_payload(static_cast<std::size_t>(place), step_, layout);
 }
 
 Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
@@ -67,10 +67,9 @@ Status DeviceTasks::find_sums(const Task& task, std::span<const std::uint32_t> s
   const Unit& unit = unit_of(pieces[0], Site::Worker);
   Status status = find_payloads(task, 0, unit, memory);
   for (std::size_t i = 0; i < pieces.size() && status; ++i) {
-    auto layout = unit.session->payload_layout(i, step_);
-    if (!layout) return tl::unexpected<Error>(layout.error());
     DeviceSum& sum = sums_found_[i];
-    sum.layout = std::move(*layout);
+    status = unit.session->lay_out_payload(i, step_, sum.layout);
+    if (!status) return status;
     sum.header = unit.session->header_for(i, step_);
     sum.payload = payload_rooms_[i].address;
     status = find_arrays(summed, pieces[i], slots, sum);
@@ -80,7 +79,9 @@ Status DeviceTasks::find_sums(const Task& task, std::span<const std::uint32_t> s
 
 Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
   if (!wire_->has(task.reads[0])) {
-    const auto layouts = [&](std::uint32_t piece) { return layout_of(task, piece); };
+    const auto layouts = [&](std::uint32_t piece, PayloadLayout& layout) {
+      return lay_out(task, piece, layout);
+    };
     return sums_of_payloads_.spread(task, memory, layouts);
   }
   Status status = find_sums(task, task.writes, memory);
@@ -92,7 +93,9 @@ Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const std::uint32_t own = task.reads[0], result = task.writes[0];
   if (!wire_->has(own)) {
-    const auto layouts = [&](std::uint32_t piece) { return layout_of(task, piece); };
+    const auto layouts = [&](std::uint32_t piece, PayloadLayout& layout) {
+      return lay_out(task, piece, layout);
+    };
     return sums_of_payloads_.join(task, memory, layouts);
   }
   const auto& slots = plan_.ranks[options_.rank].slots;

@@ -91,6 +91,8 @@ class DeviceTasks : public RankTasks {
 
   // ---- device_run_tasks.cpp ----
   Status run_task(const Task& task, PieceMemory& memory);
+  /// Its pieces, until the next task runs.
+  const PieceList& listed(const Task& task);
   Status clear(const Task& task);
   Status encode(const Task& task, PieceMemory& memory);
   Status encode_group(const Task& task, std::size_t index, PieceMemory& memory);
@@ -129,7 +131,7 @@ class DeviceTasks : public RankTasks {
   Status find_sums(const Task& task, std::span<const std::uint32_t> slots, PieceMemory& memory);
   Status find_arrays(const SummedArrays& summed, std::uint32_t piece,
                      std::span<const std::uint32_t> slots, DeviceSum& sum);
-  Result<PayloadLayout> layout_of(const Task& task, std::uint32_t piece);
+  Status lay_out(const Task& task, std::uint32_t piece, PayloadLayout& layout);
 
   // ---- device_tensors.cpp: the user's tensors ----
   /// f32 of the piece's gradient, copied and converted where it must be.
@@ -139,10 +141,10 @@ class DeviceTasks : public RankTasks {
   Result<GpuAddress> target(std::uint32_t piece, Value which, PieceMemory& memory);
   Result<GpuAddress> source(std::uint32_t piece, Value which, PieceMemory& memory);
   /// From `from` (f32, by piece) to the user's tensors, which have them when the step ends.
-  Status give_updates(const PieceList& pieces, std::span<const GpuAddress> from,
+  Status give_updates(std::span<const std::uint32_t> pieces, std::span<const GpuAddress> from,
                       PieceMemory& memory);
-  Status narrow_updates(const PieceList& pieces, std::span<const GpuAddress> from, DType dtype,
-                        PieceMemory& memory);
+  Status narrow_updates(std::span<const std::uint32_t> pieces, std::span<const GpuAddress> from,
+                        DType dtype, PieceMemory& memory);
   Status give_update(std::uint32_t piece, GpuAddress from, PieceMemory& memory);
   /// `which`: the piece, doubled, and one more for its update.
   Status check_user(const void* data, std::size_t which);
@@ -170,6 +172,7 @@ class DeviceTasks : public RankTasks {
   std::vector<const void*> checked_;  // by check_user's number: what was found to be the device's
 
   // Of the running task; they keep their memory.
+  PieceList pieces_, synchronised_;
   std::vector<GpuAddress> inputs_, outputs_;
   std::vector<GpuPayload> payload_rooms_;
   std::vector<PayloadBytes> payloads_;

@@ -99,8 +99,8 @@ Result<GpuAddress> DeviceTasks::source(std::uint32_t piece, Value which, PieceMe
   return memory_->values(piece);
 }
 
-Status DeviceTasks::give_updates(const PieceList& pieces, std::span<const GpuAddress> from,
-                                 PieceMemory& memory) {
+Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
+                                 std::span<const GpuAddress> from, PieceMemory& memory) {
   for (const DType dtype : {kF16, kBF16}) {
     const Status status = narrow_updates(pieces, from, dtype, memory);
     if (!status) return status;
@@ -111,8 +111,9 @@ Status DeviceTasks::give_updates(const PieceList& pieces, std::span<const GpuAdd
   return options_.device.has_tensors || wire_->is_used() ? Status(Ok{}) : wait();
 }
 
-Status DeviceTasks::narrow_updates(const PieceList& pieces, std::span<const GpuAddress> from,
-                                   DType dtype, PieceMemory& memory) {
+Status DeviceTasks::narrow_updates(std::span<const std::uint32_t> pieces,
+                                   std::span<const GpuAddress> from, DType dtype,
+                                   PieceMemory& memory) {
   pairs_.clear();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const TensorView view = memory.update(pieces[i]);

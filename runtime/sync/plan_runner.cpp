@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/exec/float_environment.h"
-#include "runtime/sync/transport_ranks.h"
 
 namespace cinch::rt {
 namespace {
@@ -35,6 +34,7 @@ std::span<std::uint8_t> narrow(std::span<std::uint8_t> wire, std::vector<ByteRan
 PlanRunner::PlanRunner(const RunnerParts& parts)
     : parts_(parts),
       own_(parts.plan.ranks[parts.transport.rank()]),
+      ranks_(parts.transport, parts.timeout),
       can_be_woken_(parts.transport.wake()) {
   const std::size_t num_tasks = own_.tasks.size();
   next_.resize(num_tasks);
@@ -168,12 +168,11 @@ bool PlanRunner::start_one(std::uint32_t index) {
   times_.tasks[index].begin = seconds_now();
   Status status = Ok{};
   if (task(index).kind == TaskKind::Synchronise) {
-    TransportRanks ranks(parts_.transport, parts_.timeout,
-                         [this, index](const Error& error) { return named(index, error); });
+    ranks_.begin([this, index](const Error& error) { return named(index, error); });
     const std::uint64_t before = parts_.transport.sent_bytes();
-    status = parts_.compute.synchronise(task(index), parts_.memory, ranks);
+    status = parts_.compute.synchronise(task(index), parts_.memory, ranks_);
     times_.tasks[index].sent_bytes = parts_.transport.sent_bytes() - before;
-    if (!status) status = tl::unexpected<Error>(ranks.reason_of(status.error()));
+    if (!status) status = tl::unexpected<Error>(ranks_.reason_of(status.error()));
     const std::lock_guard lock(mutex_);
     if (status) {
       end_task(index);

@@ -16,6 +16,7 @@
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/rank_tasks.h"
 #include "runtime/sync/task_times.h"
+#include "runtime/sync/transport_ranks.h"
 
 namespace cinch::rt {
 
@@ -71,6 +72,7 @@ class PlanRunner {
 
   RunnerParts parts_;
   const RankPlan& own_;
+  TransportRanks ranks_;                                 // of tasks that are protocols
   std::vector<std::vector<std::uint32_t>> next_;         // by task: those that wait for it
   std::vector<std::uint32_t> exchanges_;                 // network tasks in order
   std::vector<std::vector<ByteRange>> sent_, received_;  // by exchange task

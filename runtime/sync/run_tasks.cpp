@@ -23,23 +23,30 @@ ListCall ComputeTasks::call_on(const List& list, const PieceList& pieces) {
   return {step_, which_};
 }
 
-Result<PayloadLayout> ComputeTasks::layout_of(std::uint32_t piece) {
+const PieceList& ComputeTasks::listed(const Task& task) {
+  list_pieces(plan_, task, pieces_);
+  return pieces_;
+}
+
+Status ComputeTasks::lay_out(std::uint32_t piece, PayloadLayout& layout) {
   const List& list = list_of(plan_.tensors[plan_.pieces[piece].tensor].codec, Site::Worker);
-  return (*list.sessions)[list.entry[piece]].payload_layout(step_);
+  return (*list.sessions)[list.entry[piece]].lay_out_payload(step_, layout);
 }
 
 Status ComputeTasks::run(const Task& task, PieceMemory& memory) {
-  const auto layouts = [this](std::uint32_t piece) { return layout_of(piece); };
+  const auto layouts = [this](std::uint32_t piece, PayloadLayout& layout) {
+    return lay_out(piece, layout);
+  };
   switch (task.kind) {
     case TaskKind::Clear:
-      return clear(pieces_of(plan_, task), memory);
+      return clear(listed(task), memory);
     case TaskKind::Encode:
       return encode(task, memory);
     case TaskKind::Decode:
     case TaskKind::DecodeAdd:
       return decode(task, memory);
     case TaskKind::Add:
-      return add_gradient(pieces_of(plan_, task), memory);
+      return add_gradient(listed(task), memory);
     case TaskKind::Finish:
       return finish(task, memory);
     case TaskKind::Spread:
@@ -99,7 +106,7 @@ void ComputeTasks::close_messages(const Task& task, PieceMemory& memory) {
 
 Status ComputeTasks::encode(const Task& task, PieceMemory& memory) {
   if (is_dense(plan_, task)) return encode_dense(task, memory);
-  const PieceList pieces = pieces_of(plan_, task);
+  const PieceList& pieces = listed(task);
   List& list = list_of(codec_of(plan_, task), task.site);
   inputs_.clear();
   for (const std::uint32_t piece : pieces) {
@@ -157,7 +164,7 @@ Status ComputeTasks::decode(const Task& task, PieceMemory& memory) {
                                         memory.is_packed(task.reads[i]), payloads_);
     if (!status) return status;
   }
-  return decode_payloads(task, pieces_of(plan_, task), memory);
+  return decode_payloads(task, listed(task), memory);
 }
 
 Status ComputeTasks::decode_payloads(const Task& task, const PieceList& pieces,
@@ -204,7 +211,7 @@ Status ComputeTasks::add_gradient(const PieceList& pieces, PieceMemory& memory) 
 }
 
 Status ComputeTasks::finish(const Task& task, PieceMemory& memory) {
-  const PieceList pieces = pieces_of(plan_, task);
+  const PieceList& pieces = listed(task);
   const std::uint32_t codec = codec_of(plan_, task);
   if (codec != kDense) {
     sums_.clear();
@@ -274,7 +281,9 @@ Status ComputeTasks::run_part(const Task& task, PieceMemory& memory) {
 
 Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
   List& list = list_of(codec_of(plan_, task), Site::Worker);
-  for (const std::uint32_t piece : pieces_of(plan_, task)) {
+  // Not the list of the thread that computes meanwhile.
+  list_pieces(plan_, task, synchronised_);
+  for (const std::uint32_t piece : synchronised_) {
     const std::size_t entry = list.entry[piece];
     const Status status =
         (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece), step_, ranks);

@@ -7,15 +7,13 @@ namespace cinch::rt {
 
 Status SumTasks::arrays_of(const SummedArrays& summed, std::uint32_t piece,
                            std::span<const std::uint32_t> slots, PieceMemory& memory,
-                           const LayoutOf& layout_of) {
-  auto layout = layout_of(piece);
-  if (!layout) return tl::unexpected<Error>(layout.error());
-  layout_ = std::move(*layout);
-  const std::vector<SumArray> wanted = summed.arrays(layout_);
-  bool fits = wanted.size() == slots.size();
+                           const LayOut& lay_out) {
+  if (Status status = lay_out(piece, layout_); !status) return status;
+  summed.list_arrays(layout_, wanted_);
+  bool fits = wanted_.size() == slots.size();
   arrays_.resize(slots.size());
   for (std::size_t i = 0; fits && i < slots.size(); ++i) {
-    const auto bytes = static_cast<std::size_t>(wanted[i].size_bytes());
+    const auto bytes = static_cast<std::size_t>(wanted_[i].size_bytes());
     const auto slot = memory.bytes_of(slots[i]);
     fits = bytes <= slot.size() - next_bytes_[i];
     if (fits) arrays_[i] = slot.subspan(next_bytes_[i], bytes);
@@ -31,7 +29,7 @@ Result<const SummedArrays*> SumTasks::summed_of(const Task& task) const {
   return fail(ErrorKind::InvalidArgument, "payloads that do not add up");
 }
 
-Status SumTasks::spread(const Task& task, PieceMemory& memory, const LayoutOf& layout_of) {
+Status SumTasks::spread(const Task& task, PieceMemory& memory, const LayOut& lay_out) {
   const auto& pieces = plan_.groups[task.groups[0]].pieces;
   const auto summed = summed_of(task);
   if (!summed) return tl::unexpected<Error>(summed.error());
@@ -40,13 +38,13 @@ Status SumTasks::spread(const Task& task, PieceMemory& memory, const LayoutOf& l
                                 memory.is_packed(task.reads[0]), payloads_);
   next_bytes_.assign(task.writes.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {
-    status = arrays_of(**summed, pieces[i], task.writes, memory, layout_of);
+    status = arrays_of(**summed, pieces[i], task.writes, memory, lay_out);
     if (status) status = (*summed)->spread(payloads_[i], layout_, arrays_);
   }
   return status;
 }
 
-Status SumTasks::join(const Task& task, PieceMemory& memory, const LayoutOf& layout_of) {
+Status SumTasks::join(const Task& task, PieceMemory& memory, const LayOut& lay_out) {
   const auto& pieces = plan_.groups[task.groups[0]].pieces;
   const auto own = memory.bytes_of(task.reads[0]), result = memory.bytes_of(task.writes[0]);
   const auto summed = summed_of(task);
@@ -60,11 +58,11 @@ Status SumTasks::join(const Task& task, PieceMemory& memory, const LayoutOf& lay
   const std::span<const std::uint32_t> slots = std::span(task.reads).subspan(1);
   next_bytes_.assign(slots.size(), 0);
   for (std::size_t i = 0; status && i < pieces.size(); ++i) {
-    status = arrays_of(**summed, pieces[i], slots, memory, layout_of);
+    status = arrays_of(**summed, pieces[i], slots, memory, lay_out);
     if (!status) break;
     const auto at = static_cast<std::size_t>(payloads_[i].data() - result.data());
-    const std::vector<std::span<const std::uint8_t>> joined(arrays_.begin(), arrays_.end());
-    status = (*summed)->join(joined, layout_, result.subspan(at, payloads_[i].size()));
+    joined_.assign(arrays_.begin(), arrays_.end());
+    status = (*summed)->join(joined_, layout_, result.subspan(at, payloads_[i].size()));
     if (!status)
       status.error().message = describe_piece(plan_, pieces[i]) + ": " + status.error().message;
   }

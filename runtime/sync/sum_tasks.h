@@ -15,8 +15,8 @@ namespace cinch::rt {
 
 class SumTasks {
  public:
-  /// The layout of a piece's payloads in this step.
-  using LayoutOf = std::function<Result<PayloadLayout>(std::uint32_t piece)>;
+  /// Makes the layout that of a piece's payloads in this step.
+  using LayOut = std::function<Status(std::uint32_t piece, PayloadLayout& layout)>;
 
   SumTasks(const Plan& plan, std::uint32_t world) : plan_(plan), world_(world) {}
   /// In the order of codecs.
@@ -29,14 +29,14 @@ class SumTasks {
 
   /// Errors: InvalidArgument (payloads that do not add up, a plan without room for them),
   /// CorruptPayload, those of SummedArrays.
-  Status spread(const Task& task, PieceMemory& memory, const LayoutOf& layout_of);
-  Status join(const Task& task, PieceMemory& memory, const LayoutOf& layout_of);
+  Status spread(const Task& task, PieceMemory& memory, const LayOut& lay_out);
+  Status join(const Task& task, PieceMemory& memory, const LayOut& lay_out);
 
  private:
   /// Sets layout_ and arrays_ to the piece's, which follow the ones before.
   Status arrays_of(const SummedArrays& summed, std::uint32_t piece,
                    std::span<const std::uint32_t> slots, PieceMemory& memory,
-                   const LayoutOf& layout_of);
+                   const LayOut& lay_out);
   Result<const SummedArrays*> summed_of(const Task& task) const;
 
   const Plan& plan_;
@@ -44,7 +44,9 @@ class SumTasks {
   std::vector<std::optional<SummedArrays>> summed_;  // by codec
   // Of the running task; they keep their memory.
   PayloadLayout layout_;
+  std::vector<SumArray> wanted_;
   std::vector<std::span<std::uint8_t>> arrays_;
+  std::vector<std::span<const std::uint8_t>> joined_;
   std::vector<std::size_t> next_bytes_;
   std::vector<PayloadBytes> payloads_;
 };

@@ -15,12 +15,17 @@ constexpr std::size_t kSizeAt = 56;  // of a payload's header
 
 }  // namespace
 
-PieceList pieces_of(const Plan& plan, const Task& task) {
-  PieceList pieces;
+void list_pieces(const Plan& plan, const Task& task, PieceList& to) {
+  to.clear();
   for (const std::uint32_t group : task.groups) {
     const PieceList& of = plan.groups[group].pieces;
-    pieces.insert(pieces.end(), of.begin(), of.end());
+    to.insert(to.end(), of.begin(), of.end());
   }
+}
+
+PieceList pieces_of(const Plan& plan, const Task& task) {
+  PieceList pieces;
+  list_pieces(plan, task, pieces);
   return pieces;
 }
 

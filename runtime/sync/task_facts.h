@@ -12,7 +12,8 @@ namespace cinch::rt {
 
 using PieceList = std::vector<std::uint32_t>;
 
-/// Of all its groups, in order.
+/// Of all its groups, in order; in the memory that `to` has.
+void list_pieces(const Plan& plan, const Task& task, PieceList& to);
 PieceList pieces_of(const Plan& plan, const Task& task);
 std::uint32_t codec_of(const Plan& plan, const Task& task);
 /// Does the task work on plain f32?

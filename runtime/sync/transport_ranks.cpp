@@ -4,25 +4,35 @@
 #include <algorithm>
 
 namespace cinch::rt {
-Status TransportRanks::run(const Exchange& exchange) {
+
+void TransportRanks::begin(Naming naming) {
+  naming_ = std::move(naming);
+  has_failed_elsewhere_ = false;
+}
+
+Status TransportRanks::run(const Exchange& exchange, std::chrono::milliseconds timeout) {
   const auto ticket = transport_.start(exchange);
-  Status status = ticket ? wait_for(transport_, *ticket, timeout_)
+  Status status = ticket ? wait_for(transport_, *ticket, timeout)
                          : Status(tl::unexpected<Error>(ticket.error()));
   if (!status) transport_.abandon(naming_(status.error()));
   return status;
 }
 
 Result<RankStatus> TransportRanks::agree(RankStatus own) {
+  return agree_within(timeout_, own);
+}
+
+Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeout, RankStatus own) {
   const std::uint32_t world = transport_.world();
-  statuses_.resize(world);
-  parts_.resize(world);
   for (std::uint32_t rank = 0; rank < world; ++rank) parts_[rank] = {rank, 1};
   const auto word = static_cast<std::uint8_t>(own);
   Exchange exchange{ExchangeKind::AllGather};
   exchange.input = std::span(&word, 1);
   exchange.output = statuses_;
   exchange.received = parts_;
-  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  if (Status status = run(exchange, timeout); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
   const std::uint8_t worst = *std::ranges::max_element(statuses_);
   has_failed_elsewhere_ =
       worst == static_cast<std::uint8_t>(RankStatus::Failed) && own != RankStatus::Failed;
@@ -54,7 +64,9 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {
     std::ranges::copy(call.input, call.output.begin());
   }
-  if (Status status = run(exchange); !status) return tl::unexpected<Error>(status.error());
+  if (Status status = run(exchange, timeout_); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
   return RankStatus::Good;
 }
 
@@ -63,8 +75,7 @@ Error TransportRanks::reason_of(const Error& error) {
   // Whoever failed gives up and says why; nobody else starts another exchange. Where a transport
   // brings no such news it is not waited for long.
   constexpr std::chrono::milliseconds kMost{2000};
-  timeout_ = std::min(timeout_, kMost);
-  const auto told = agree(RankStatus::Good);
+  const auto told = agree_within(std::min(timeout_, kMost), RankStatus::Good);
   return told || told.error().kind == ErrorKind::TimedOut ? error : told.error();
 }
 

@@ -16,9 +16,14 @@ class TransportRanks : public RankExchange {
   /// An error with its phase and tensor, as other ranks learn of it.
   using Naming = std::function<Error(const Error&)>;
 
-  TransportRanks(Transport& transport, std::chrono::milliseconds timeout, Naming naming)
-      : transport_(transport), timeout_(timeout), naming_(std::move(naming)) {}
+  TransportRanks(Transport& transport, std::chrono::milliseconds timeout)
+      : transport_(transport),
+        timeout_(timeout),
+        statuses_(transport.world()),
+        parts_(transport.world()) {}
 
+  /// Before the first call of a protocol.
+  void begin(Naming naming);
   Result<RankStatus> exchange(const CollectiveCall& call) override;
   Result<RankStatus> agree(RankStatus own) override;
 
@@ -29,10 +34,11 @@ class TransportRanks : public RankExchange {
  private:
   Exchange exchange_of(const CollectiveCall& call);
   /// As exchange_now; the error that it gives has no name yet.
-  Status run(const Exchange& exchange);
+  Status run(const Exchange& exchange, std::chrono::milliseconds timeout);
+  Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus own);
 
   Transport& transport_;
-  std::chrono::milliseconds timeout_;
+  const std::chrono::milliseconds timeout_;
   Naming naming_;
   std::vector<std::uint8_t> statuses_;
   std::vector<ByteRange> parts_;

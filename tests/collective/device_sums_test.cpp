@@ -145,7 +145,8 @@ TEST_F(MovedPayloads, AreThoseOfTheHost) {
     const auto sums = open(all);
     ASSERT_TRUE(sums->spread(*summed, there));
     for (Moved& each : all) {
-      ASSERT_TRUE(summed->spread(each.payload, each.there.layout, each.spans()));
+      auto spans = each.spans();
+      ASSERT_TRUE(summed->spread(each.payload, each.there.layout, spans));
       for (std::size_t i = 0; i < each.arrays.size(); ++i) {
         EXPECT_EQ(download(each.there.arrays[i], each.arrays[i].size()), each.arrays[i])
             << fields[0] << ": array " << i;
@@ -171,7 +172,8 @@ TEST_F(MovedPayloads, JoinToThoseOfTheHost) {
     const auto sums = open(all);
     ASSERT_TRUE(sums->join(*summed, there));
     for (Moved& each : all) {
-      ASSERT_TRUE(summed->join(each.const_spans(), each.there.layout, each.payload));
+      auto spans = each.const_spans();
+      ASSERT_TRUE(summed->join(spans, each.there.layout, each.payload));
       EXPECT_EQ(download(each.there.payload, each.payload.size()), each.payload) << fields[0];
     }
   }

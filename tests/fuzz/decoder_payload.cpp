@@ -28,13 +28,14 @@ Bytes body_of(const DecoderInput& input, std::size_t size) {
 std::vector<std::uint32_t> counts_of(const rt::PayloadExpectation& expected,
                                      const DecoderInput& input) {
   if (expected.env.n == 0) return {};
-  std::vector<std::uint32_t> counts =
-      rt::payload_count_bounds(*expected.info, expected.env).value();
+  std::vector<std::int64_t> bounds;
+  rt::payload_count_bounds(*expected.info, expected.env, bounds).value();
+  std::vector<std::uint32_t> counts(bounds.size());
   const Bytes body = body_of(input, 4 * counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     std::uint32_t wanted = 0;
     std::memcpy(&wanted, body.data() + 4 * i, 4);
-    const std::uint64_t bound = counts[i];
+    const auto bound = static_cast<std::uint64_t>(bounds[i]);
     const std::uint64_t limit = (input.way & kMarkedNonFinite) != 0  ? 0
                                 : (input.way & kCountsUnmended) != 0 ? 2 * bound
                                                                      : bound;

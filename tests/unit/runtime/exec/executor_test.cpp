@@ -55,8 +55,8 @@ Result<CallOutcome> run(HandProgram& program, ProgramBuffers& buffers, RunOption
   const Status valid = validate_image(program.image);
   EXPECT_TRUE(valid) << (valid ? "" : valid.error().message);
   TaskRunner runner(options.threads);
-  const Executor executor(program.image, program.functions, runner,
-                          {options.groups_per_task, options.cancelled});
+  Executor executor(program.image, program.functions, runner,
+                    {options.groups_per_task, options.cancelled});
   EXPECT_TRUE(buffers.prepare(EntryKind::Encode, {}, true));
   CallInputs inputs;
   inputs.buffers = buffers.pointers();
