@@ -190,7 +190,7 @@ std::uint64_t copied_in_a_step(CudaAware aware, std::string_view plan, std::int6
 TEST(MpiDevices, MessagesStayOnTheDevice) {
   if (rt::open_transport()->world() == 1) GTEST_SKIP() << "one rank";
   constexpr std::int64_t kElements = 60001;
-  constexpr std::uint64_t kTensors = 8 * (kElements + 7 + 40), kTables = 20000;
+  constexpr std::uint64_t kTensors = 8 * (kElements + 7 + 40), kTables = 60000;
   for (const std::string_view plan : {"two_shot", "ring", "ps"}) {
     const std::uint64_t on_device = copied_in_a_step(CudaAware::Yes, plan, kElements);
     EXPECT_GE(on_device, kTensors) << plan;
