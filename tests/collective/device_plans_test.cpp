@@ -24,7 +24,7 @@ const std::string kPrograms[] = {"",
                                  "fp16",
                                  "count_sketch"};
 
-std::vector<Combination> all_combinations() {
+std::vector<Combination> device_combinations() {
   std::vector<Combination> all;
   for (const std::string& program : kPrograms) {
     for (const std::string_view plan : rt::plan_names()) {
@@ -57,7 +57,7 @@ void place(SyncCase& one_case, const std::string& program, EmulatedRanks& ranks,
 
 TEST(DevicePlans, GiveWhatTheOracleGives) {
   const auto combinations =
-      is_long_run() ? all_combinations() : covering_combinations(all_combinations());
+      is_long_run() ? device_combinations() : covering_combinations(all_combinations());
   // Emulated devices take their time; CPUs run all of these (plans_test).
   const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 9 : 3;
   for (std::size_t i = 0; i < combinations.size(); i += stride) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -16,6 +17,8 @@ enum class FaultKind : std::uint8_t {
   FailsLater,
   Dies,  // fails, and tells nobody
   Hangs,
+  Stops,   // the process, until another one sends SIGCONT
+  Killed,  // the process
   Late,
   OtherSize,  // it sends less, or awaits less, than the others know
   Garbage,
@@ -43,6 +46,8 @@ class FaultyTransport : public ForwardingTransport {
     const bool strikes = kind_ != FaultKind::None && counts && num_started_++ == at_;
     has_struck_ = has_struck_ || strikes;
     if (strikes && (kind_ == FaultKind::Fails || kind_ == FaultKind::Dies)) return failure();
+    if (strikes && kind_ == FaultKind::Stops) std::raise(SIGSTOP);
+    if (strikes && kind_ == FaultKind::Killed) std::raise(SIGKILL);
     if (strikes && kind_ == FaultKind::OtherSize) {
       return ForwardingTransport::start(shortened(exchange));
     }

@@ -1,68 +1,73 @@
-// Compressor x plan x ranks x sizes: every rank's update is that of the sequential oracle, bit for
-// bit. A sample that covers all pairs of values; CINCH_LONG=1 takes all combinations.
+// Compressor x plan x ranks x sizes x transport: every rank's update is that of the sequential
+// oracle, bit for bit. A set that covers all pairs of values; CINCH_LONG=1 takes all combinations.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "runtime/planner/codec_facts.h"
 #include "tests/collective/plan_cases.h"
+#include "tests/collective/thread_worlds.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {
 namespace {
 
-const std::string kPrograms[] = {"",
-                                 "onebit",
-                                 "ef_sign",
-                                 "signsgd",
-                                 "topk(ratio: 0.1)",
-                                 "threshold(tau: 0.5)",
-                                 "qsgd",
-                                 "randomk(ratio: 0.2)",
-                                 "momentum(error_feedback(minmax))",
-                                 "terngrad_shared",
-                                 "fp16",
-                                 "count_sketch"};
-constexpr std::uint32_t kWorlds[] = {1, 2, 3, 4, 5, 8};
-// 0, 1, ranks - 1, odd, large.
-std::vector<std::int64_t> sizes_for(std::uint32_t world) {
-  return {0, 1, static_cast<std::int64_t>(world) - 1, 333, 20000};
-}
-constexpr std::uint64_t kPieceBytes[] = {1024, 16384};
-constexpr rt::LengthPolicy kPolicies[] = {rt::LengthPolicy::Padded, rt::LengthPolicy::Exchanged};
+// Transports whose ranks are threads; over MPI: mpi/sync_test.cpp.
+class PlansOver : public ::testing::TestWithParam<std::tuple<ThreadWorld, std::uint32_t>> {};
 
-std::vector<Combination> all_combinations() {
-  std::vector<Combination> all;
-  for (const std::string& program : kPrograms) {
-    for (const std::string_view plan : rt::plan_names()) {
-      for (const std::uint32_t world : kWorlds) {
-        for (const std::int64_t size : sizes_for(world)) {
-          for (const std::uint64_t bytes : kPieceBytes) {
-            for (const rt::LengthPolicy lengths : kPolicies) {
-              all.push_back({program, std::string(plan), world, size, bytes, lengths});
-            }
-          }
-        }
-      }
-    }
-  }
-  return all;
-}
-
-TEST(Plans, GiveWhatTheOracleGives) {
-  const auto combinations =
-      is_long_run() ? all_combinations() : covering_combinations(all_combinations());
-  for (const Combination& one : combinations) {
-    check_steps(case_of(one), one.text());
-    if (HasFatalFailure()) return;
-  }
+TEST_P(PlansOver, GiveWhatTheOracleGives) {
+  const auto& [transport, world] = GetParam();
+  const auto combinations = combinations_over(transport.name, world);
+  ASSERT_FALSE(combinations.empty());
+  transport.run(
+      world, [&](rt::Transport& rank, const Leave&) { run_combinations(rank, combinations); },
+      Sums::RankOrder);
   RecordProperty("combinations", static_cast<int>(combinations.size()));
 }
 
-TEST(Plans, GiveTheSameOverSlowLinks) {
-  for (const std::string_view plan : rt::plan_names()) {
-    SyncCase slow = case_of(
-        {"topk(ratio: 0.1)", std::string(plan), 3, 20000, 8192, rt::LengthPolicy::Exchanged});
-    slow.shape = {2e-4, 5e7};
-    check_steps(slow, std::string(plan));
+INSTANTIATE_TEST_SUITE_P(Plans, PlansOver,
+                         ::testing::Combine(::testing::ValuesIn(thread_worlds()),
+                                            ::testing::ValuesIn(kWorlds)),
+                         [](const auto& each) {
+                           return std::string(std::get<0>(each.param).name) + "_" +
+                                  std::to_string(std::get<1>(each.param));
+                         });
+
+using ValuePairs = std::set<std::pair<std::string, std::string>>;
+
+ValuePairs pairs_of(const std::vector<Combination>& combinations) {
+  ValuePairs pairs;
+  for (const Combination& one : combinations) {
+    const std::string values[] = {"program " + one.program,
+                                  "plan " + one.plan,
+                                  "ranks " + std::to_string(one.world),
+                                  "size " + std::to_string(one.size),
+                                  "pieces of " + std::to_string(one.piece_bytes),
+                                  "lengths " + std::to_string(static_cast<int>(one.lengths))};
+    for (const std::string& a : values) {
+      for (const std::string& b : values) {
+        if (a < b) pairs.emplace(a, b);
+      }
+    }
+  }
+  return pairs;
+}
+
+// Each transport meets every value, so pairs with a transport are covered as well.
+TEST(Plans, AllPairsAreRunOverEachTransport) {
+  if (is_sample_run()) GTEST_SKIP() << "a sample of them";
+  const ValuePairs all = pairs_of(all_combinations());
+  std::vector<std::string> transports{"mpi"};
+  for (const ThreadWorld& of_threads : thread_worlds()) transports.emplace_back(of_threads.name);
+  for (const std::string& transport : transports) {
+    std::vector<Combination> run;
+    for (const std::uint32_t world : kWorlds) {
+      std::ranges::copy(combinations_over(transport, world), std::back_inserter(run));
+    }
+    EXPECT_TRUE(pairs_of(run) == all) << transport;
+    EXPECT_TRUE(is_long_run() || run.size() < all_combinations().size() / 20) << transport;
   }
 }
 

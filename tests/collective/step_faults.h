@@ -24,8 +24,14 @@ inline constexpr rt::ExchangeKind kExchangeKinds[] = {
     rt::ExchangeKind::ReduceScatter, rt::ExchangeKind::AllGather, rt::ExchangeKind::AllToAll,
     rt::ExchangeKind::Broadcast};
 
-/// A synchronisation that has exchanges of the kind.
-SyncCase case_with(rt::ExchangeKind kind, std::uint32_t world);
+inline constexpr FaultKind kStepFaults[] = {FaultKind::Fails,     FaultKind::FailsLater,
+                                            FaultKind::Dies,      FaultKind::Hangs,
+                                            FaultKind::OtherSize, FaultKind::Garbage};
+/// Can anyone see it? What is added up, or is no payload, may be anything.
+bool is_found(const StepFault& fault);
+
+/// A synchronisation that has exchanges of the kind. `summed`: what all-reduces add, f16 or f32.
+SyncCase case_with(rt::ExchangeKind kind, std::uint32_t world, DType summed = kF16);
 
 /// One rank: takes a sound step, then one with the fault; checks that it fails in time, that states
 /// are those of the sound one and that no more steps are taken. `leave` closes the transport of a

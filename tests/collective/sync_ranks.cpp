@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "runtime/core/same_bits.h"
@@ -22,7 +23,9 @@ ProgramFile library_file(const std::string& expression) {
 }
 
 std::shared_ptr<const rt::LoadedProgram> compiled_library(const std::string& expression) {
+  static std::mutex mutex;  // ranks are threads
   static std::map<std::string, std::shared_ptr<const rt::LoadedProgram>> made;
+  const std::lock_guard lock(mutex);
   auto& program = made[expression];
   if (program == nullptr) program = load(library_file(expression));
   return program;

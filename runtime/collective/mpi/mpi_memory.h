@@ -14,11 +14,11 @@
 namespace cinch::rt {
 
 /// What one rank tells another one, once: that it gives up, and why, or that it has left, and how
-/// far it has come.
+/// far it has come: what it had ended before the first that it had not.
 struct MpiNotice {
   enum class Kind : std::uint32_t { None, GaveUp, Left };
   Kind kind = Kind::None;
-  std::uint64_t num_collectives = 0;             // that it has begun
+  std::uint64_t num_collectives = 0;
   std::uint64_t num_sent = 0, num_received = 0;  // messages to and from the one who is told
   std::array<char, 400> text{};
 

@@ -35,7 +35,7 @@ class MpiTransport : public Transport {
                        (options.cuda_aware == CudaAware::Auto && calls.takes_cuda_memory() != 0)) {
     // Whole elements of every type.
     options_.most_bytes = std::max<std::uint64_t>(8, options_.most_bytes / 8 * 8);
-    has_left_.resize(world);
+    has_gone_.resize(world);
     memory_->told.resize(world);
     memory_->heard.resize(world);
     num_sent_.resize(world);
@@ -109,14 +109,16 @@ class MpiTransport : public Transport {
 
   Status progress();
   Status end_leg(const cinch_mpi_end& end);
-  Status hear(std::uint32_t from);
+  void hear(std::uint32_t from);
   /// Ok also where it cannot go on now.
   Status advance(MpiPending& pending);
   Status advance_copies(MpiPending& pending);
   Status begin_output(MpiPending& pending);
   Status give_output(const MpiPending& pending) const;
   static void end(MpiPending& pending);
-  Status check_left(const MpiPending& pending) const;
+  bool is_in_vain(const MpiPending& pending, std::uint32_t gone) const;
+  Status check_gone(const MpiPending& pending) const;
+  MpiNotice notice_to(std::uint32_t other, MpiNotice::Kind kind) const;
   void tell_all(MpiNotice::Kind kind, std::string_view why, std::chrono::milliseconds patience);
   bool is_under_way() const;
   Status library_status(std::int32_t code) const;
@@ -137,7 +139,7 @@ class MpiTransport : public Transport {
   std::vector<std::uint64_t> num_sent_, num_received_;  // messages, by rank
   std::size_t num_untaken_ = 0;                         // notices that were sent
   std::uint32_t num_idle_ = 0;
-  std::vector<bool> has_left_;  // by rank
+  std::vector<bool> has_gone_;  // by rank: it gave up or left
   bool is_known_ = false;       // all ranks have been told that one gives up
   std::optional<Error> fault_;
 };

@@ -148,13 +148,12 @@ void MpiTransport::take_back(std::span<std::uint8_t> device_memory) {
   devices_.erase(found);
 }
 
-Status MpiTransport::hear(std::uint32_t from) {
+// What it had ended before ends here, too: the next test of what it had not is an error.
+void MpiTransport::hear(std::uint32_t from) {
   MpiNotice& notice = memory_->heard[from];
   notice.text.back() = '\0';
-  has_left_[from] = notice.kind == MpiNotice::Kind::Left;
-  if (has_left_[from]) return Ok{};
-  is_known_ = true;
-  return fail(ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", from, notice.text.data()));
+  has_gone_[from] = true;
+  if (notice.kind == MpiNotice::Kind::GaveUp) is_known_ = true;
 }
 
 Status MpiTransport::end_leg(const cinch_mpi_end& end) {
@@ -164,13 +163,21 @@ Status MpiTransport::end_leg(const cinch_mpi_end& end) {
     --num_untaken_;
     return Ok{};
   }
-  if (index == kNoticeToken) return end.error == 0 ? hear(which) : library_status(end.error);
+  if (index == kNoticeToken) {
+    if (end.error == 0) hear(which);
+    return library_status(end.error);
+  }
   MpiPending& pending = memory_->pending[index];
   MpiLeg& leg = pending.legs[which];
   leg.is_over = true;
   --pending.num_left;
   const bool is_too_long = end.error == CINCH_MPI_TOO_LONG;
   if (end.error != 0 && !is_too_long) return library_status(end.error);
+  if (is_too_long && leg.kind == MpiLeg::Kind::Collective) {
+    return fail(
+        ErrorKind::Internal,
+        fmt::format("other ranks exchange more bytes than rank {}, which has {}", rank_, leg.size));
+  }
   if (leg.kind != MpiLeg::Kind::Receive || (!is_too_long && end.bytes == leg.size)) return Ok{};
   return fail(ErrorKind::Internal,
               fmt::format("rank {} sends {} bytes where rank {} expects {}", leg.peer,
@@ -197,20 +204,30 @@ Status MpiTransport::progress() {
   return first;
 }
 
-// A rank that has left had ended what it had begun: what it had not is waited for in vain.
-Status MpiTransport::check_left(const MpiPending& pending) const {
-  for (std::uint32_t other = 0; other < world_; ++other) {
-    const MpiNotice& notice = memory_->heard[other];
-    if (!has_left_[other]) continue;
-    const Exchange& exchange = pending.exchange;
-    const bool is_send = exchange.kind == ExchangeKind::Send;
-    const bool is_message = is_send || exchange.kind == ExchangeKind::Receive;
-    if (is_message && exchange.peer != other) continue;
-    const std::uint64_t begun = !is_message ? notice.num_collectives
-                                : is_send   ? notice.num_received
-                                            : notice.num_sent;
-    if (pending.number >= begun) {
-      return fail(ErrorKind::Cancelled, fmt::format("rank {} has left", other));
+// Has a rank that is gone not done its part of an exchange? A rank that gave up ends messages
+// between others, too: they may have heard of it.
+bool MpiTransport::is_in_vain(const MpiPending& pending, std::uint32_t gone) const {
+  const MpiNotice& notice = memory_->heard[gone];
+  const Exchange& exchange = pending.exchange;
+  const bool is_send = exchange.kind == ExchangeKind::Send;
+  const bool is_message = is_send || exchange.kind == ExchangeKind::Receive;
+  if (is_message && exchange.peer != gone) return notice.kind == MpiNotice::Kind::GaveUp;
+  const std::uint64_t ended = !is_message ? notice.num_collectives
+                              : is_send   ? notice.num_received
+                                          : notice.num_sent;
+  return pending.number >= ended;
+}
+
+// Why one gave up is said first: others may have left over it.
+Status MpiTransport::check_gone(const MpiPending& pending) const {
+  for (const auto kind : {MpiNotice::Kind::GaveUp, MpiNotice::Kind::Left}) {
+    for (std::uint32_t other = 0; other < world_; ++other) {
+      const MpiNotice& notice = memory_->heard[other];
+      if (!has_gone_[other] || notice.kind != kind || !is_in_vain(pending, other)) continue;
+      return fail(ErrorKind::Cancelled,
+                  kind == MpiNotice::Kind::Left
+                      ? fmt::format("rank {} has left", other)
+                      : fmt::format("rank {} gave up: {}", other, notice.text.data()));
     }
   }
   return Ok{};
@@ -225,10 +242,8 @@ Result<bool> MpiTransport::test(Ticket ticket) {
     if (Status status = advance(each); !status) return failed(status.error());
   }
   MpiPending& asked = memory_->pending[ticket.index];
-  if (asked.stage != MpiPending::Stage::IsOver) {
-    if (Status status = check_left(asked); !status) return failed(status.error());
-    return false;
-  }
+  if (Status status = check_gone(asked); !status) return failed(status.error());
+  if (asked.stage != MpiPending::Stage::IsOver) return false;
   asked.is_used = false;
   return true;
 }
@@ -252,13 +267,28 @@ void MpiTransport::pause(std::chrono::microseconds most) {
   std::this_thread::sleep_for(std::min(most, kNap));
 }
 
+MpiNotice MpiTransport::notice_to(std::uint32_t other, MpiNotice::Kind kind) const {
+  MpiNotice notice{kind, num_collectives_, num_sent_[other], num_received_[other]};
+  for (const MpiPending& each : memory_->pending) {
+    if (!each.is_used || each.stage == MpiPending::Stage::IsOver) continue;
+    const ExchangeKind of = each.exchange.kind;
+    const bool is_message = of == ExchangeKind::Send || of == ExchangeKind::Receive;
+    if (is_message && each.exchange.peer != other) continue;
+    std::uint64_t& ended = !is_message                ? notice.num_collectives
+                           : of == ExchangeKind::Send ? notice.num_sent
+                                                      : notice.num_received;
+    ended = std::min(ended, each.number);
+  }
+  return notice;
+}
+
 void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
                             std::chrono::milliseconds patience) {
   constexpr std::chrono::microseconds kNap{20};
   visit_others([&](std::uint32_t other) {
-    if (has_left_[other]) return;
+    if (has_gone_[other]) return;
     MpiNotice& notice = memory_->told[other];
-    notice = {kind, num_collectives_, num_sent_[other], num_received_[other]};
+    notice = notice_to(other, kind);
     notice.set_text(why);
     const std::int32_t code =
         calls_.send(mpi_, CINCH_MPI_NOTICES, &notice, sizeof notice,

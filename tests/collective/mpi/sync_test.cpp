@@ -1,22 +1,26 @@
 // Plans over MPI: every rank's update is that of the sequential oracle, bit for bit; after a rank
-// that fails a new session in the same process goes on.
+// that fails a new session in the same process goes on. Ranks that are threads: ../plans_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/collective/mpi/open_transport.h"
 #include "tests/collective/mpi/sync_steps.h"
+#include "tests/collective/plan_cases.h"
 
 namespace cinch::testing {
 namespace {
 
 TEST(MpiSync, PlansGiveWhatTheOracleGives) {
   const auto transport = rt::open_transport({.is_exact = true});
-  for (const std::string program : {"", "onebit", "topk(ratio: 0.1)", "terngrad_shared"}) {
-    for (const std::string_view plan : rt::plan_names()) {
-      check_steps(subject_of(program, plan, transport->world()), *transport,
-                  program + ", " + std::string(plan));
-      if (HasFatalFailure()) return;
-    }
-  }
+  const auto combinations = combinations_over("mpi", transport->world());
+  ASSERT_FALSE(combinations.empty());
+  run_combinations(*transport, combinations);
+  RecordProperty("combinations", static_cast<int>(combinations.size()));
+}
+
+// As many ranks as tests are launched with, by CMakeLists.txt.
+TEST(MpiSync, EveryNumberOfRanksIsLaunched) {
+  EXPECT_EQ(std::vector<std::uint32_t>(std::begin(kWorlds), std::end(kWorlds)),
+            (std::vector<std::uint32_t>{MPI_LAUNCHES}));
 }
 
 TEST(MpiSync, RanksThatDifferAreNamed) {
@@ -51,7 +55,7 @@ TEST(MpiSync, ANewSessionFollowsAFailedOne) {
   EXPECT_NE(message.find("rank 1 gave up: the user has had enough"), std::string::npos) << message;
   transport.reset();
   transport = rt::open_transport();
-  check_steps(subject, *transport, "after a failure");
+  check_digests(subject, *transport, wanted_digests(subject), "after a failure");
 }
 
 }  // namespace
