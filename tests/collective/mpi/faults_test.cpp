@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kShort{50};
 
 // Tests of one rank alone have no one to fail with.
-class MpiFaults : public testing::Test {
+class MpiFaults : public ::testing::Test {
  protected:
   void SetUp() override {
     if (transport->world() == 1) GTEST_SKIP() << "one rank";
