@@ -144,10 +144,12 @@ Hash128 digest_of(const Tensors& tensors) {
   return hasher.finish128();
 }
 
+// What ranks wait for each other: one may be compiling, with sanitizers, beside all others.
+constexpr std::chrono::seconds kPatience{240};
+
 // Of at most one combination for each rank: everyone computes one and tells the others.
 std::vector<StepDigests> share_wanted(rt::Transport& transport,
                                       std::span<const Combination> batch) {
-  constexpr std::chrono::seconds kPatience{60};
   const std::uint32_t rank = transport.rank(), world = transport.world();
   const std::size_t num_steps = SyncCase{}.num_steps;
   StepDigests own(num_steps), all(num_steps * world);
@@ -200,7 +202,7 @@ void check_digests(const SyncCase& one_case, rt::Transport& transport, const Ste
 }
 
 void run_combinations(rt::Transport& transport, std::span<const Combination> combinations) {
-  constexpr unsigned kMostSeconds = 120;
+  constexpr unsigned kMostSeconds = 300;
   std::optional<TimeBound> bound;
   const auto begin = [&](const std::string& what) {
     if (transport.rank() != 0) return;  // one watches for all
@@ -215,7 +217,9 @@ void run_combinations(rt::Transport& transport, std::span<const Combination> com
     const auto wanted = share_wanted(transport, batch);
     for (std::size_t i = 0; i < batch.size() && !::testing::Test::HasFailure(); ++i) {
       begin(batch[i].text());
-      check_digests(case_of(batch[i]), transport, wanted[i],
+      SyncCase one_case = case_of(batch[i]);
+      one_case.timeout = kPatience;
+      check_digests(one_case, transport, wanted[i],
                     std::string(transport.name()) + ", " + batch[i].text());
     }
     if (::testing::Test::HasFailure()) return;
