@@ -33,7 +33,7 @@ void list_passes() {
   fmt::print("\nstandard order:{}\n", order);
 }
 
-void print_report(const OptOptions& options, const pipeline::Report& report) {
+void print_pass_report(const OptOptions& options, const pipeline::Report& report) {
   for (const passes::Remark& remark : report.remarks) {
     if (options.remarks) fmt::print(stderr, "remark: {}: {}\n", remark.pass, remark.text);
   }
@@ -66,7 +66,7 @@ ExitCode run_opt(const OptOptions& options) {
   };
   run.evaluate = service::evaluate_constant;
   if (options.pass_limit >= 0) run.pass_limit = options.pass_limit;
-  print_report(options, pipeline::run(program, run));
+  print_pass_report(options, pipeline::run(program, run));
   fmt::print("{}", ir::print(program));
   return ExitCode::Done;
 }

@@ -311,7 +311,7 @@ class SyncCommand {
     if (options_.json) {
       print_json(written);
     } else {
-      print_report(written);
+      print_sync_report(written);
     }
     if (report.same_bits) return ExitCode::Done;
     throw CommandError(ExitCode::Internal, "ranks hold different bits");

@@ -95,7 +95,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
   return written;
 }
 
-void print_report(const json& r) {
+void print_sync_report(const json& r) {
   fmt::print("{} by {} over {}, {} ranks, {} elements, {} steps\n",
              r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
              r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),

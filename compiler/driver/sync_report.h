@@ -11,6 +11,6 @@ namespace cinch::driver {
 
 nlohmann::json report_of(const SyncCommandOptions& options, const SyncSubject& subject,
                          const rt::Plan& plan, const SyncReport& report);
-void print_report(const nlohmann::json& report);
+void print_sync_report(const nlohmann::json& report);
 
 }  // namespace cinch::driver

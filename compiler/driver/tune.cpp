@@ -106,7 +106,7 @@ json measure(const TuneOptions& options, rt::TuningEntry& entry) {
   return report;
 }
 
-void print_report(const json& report) {
+void print_tuning_report(const json& report) {
   fmt::print("{} ({}); times over those of the number in use, below 1 is faster\n",
              report["architecture"].get<std::string>(), report["machine"].get<std::string>());
   for (const json& number : report["numbers"]) {
@@ -142,7 +142,7 @@ ExitCode run_tune(const TuneOptions& options) {
     fmt::print("{}\n", report.dump());
     return ExitCode::Done;
   }
-  print_report(report);
+  print_tuning_report(report);
   if (options.execution.device == "emulated") {
     fmt::print("the emulated GPU says nothing about time: these figures mean nothing{}\n",
                output.empty() ? ", and nothing was written" : "");

@@ -21,7 +21,7 @@ bool host_supports(std::string_view arch);
 
 class CpuModule {
  public:
-  /// Errors: CorruptFile (not a loadable shared object), Io (no memory file).
+  /// Errors: CorruptFile (not a loadable shared object), Unavailable (no memory file).
   static Result<CpuModule> load(std::span<const std::uint8_t> shared_object);
   /// Loads image.binary and looks up every kernel of image.kernels, in order. Errors: as above;
   /// Unavailable (the image's target is not a CPU, or this machine lacks its instructions);

@@ -36,7 +36,7 @@ Result<SharedObject> SharedObject::load(std::span<const std::uint8_t> bytes,
   object.file_ = ::memfd_create("cinch-kernels", MFD_CLOEXEC);
   if (object.file_ < 0 || !write_all(object.file_, bytes)) {
     const int code = errno;
-    return fail(ErrorKind::Io, what + ": no memory file: " + std::strerror(code), code);
+    return fail(ErrorKind::Unavailable, what + ": no memory file: " + std::strerror(code), code);
   }
   // A sanitizer's symbolizer is a process of its own: it opens the object by the same path.
   const std::string process = kAddressSanitizer ? std::to_string(::getpid()) : "self";

@@ -34,7 +34,7 @@ std::optional<DType> travelling_type(DType dtype, RankReduction reduction, std::
 
 // Elements of a field at a time, on the stack: whole bytes of any width.
 constexpr std::int64_t kBlock = 512;
-using Words = std::array<std::uint64_t, kBlock>;
+using Block = std::array<std::uint64_t, kBlock>;
 
 template <typename Body>
 void for_blocks(std::int64_t num_elems, const Body& body) {
@@ -79,7 +79,7 @@ void spread_field(DType dtype, std::span<const std::uint8_t> field, std::int64_t
     return;
   }
   const std::size_t size = travels_as.bits / 8;
-  Words room;
+  Block room;
   for_blocks(num_elems, [&](std::int64_t begin, std::int64_t num) {
     const auto first = static_cast<std::size_t>(packed_bytes(dtype, begin));
     const auto bytes = static_cast<std::size_t>(packed_bytes(dtype, num));
@@ -130,7 +130,7 @@ bool join_field(DType dtype, DType travelled_as, std::span<const std::uint8_t> j
   }
   const std::size_t size = travelled_as.bits / 8;
   bool fits = true;
-  Words room;
+  Block room;
   for_blocks(static_cast<std::int64_t>(joined.size() / size),
              [&](std::int64_t begin, std::int64_t num) {
                const auto words = std::span(room).first(static_cast<std::size_t>(num));

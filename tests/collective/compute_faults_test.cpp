@@ -94,22 +94,22 @@ void expect_errors(const std::string& text, std::string_view plan) {
   }
 }
 
-class EachPlan : public ::testing::TestWithParam<std::string_view> {};
+class ComputeFaultsOfPlan : public ::testing::TestWithParam<std::string_view> {};
 
-TEST_P(EachPlan, ACheckThatFailsWhileEncoding) {
+TEST_P(ComputeFaultsOfPlan, ACheckThatFailsWhileEncoding) {
   expect_errors(program_with("assert max(abs(g)) < 1000, \"too large\"", "", ""), GetParam());
 }
 
-TEST_P(EachPlan, ACheckThatFailsWhileDecoding) {
+TEST_P(ComputeFaultsOfPlan, ACheckThatFailsWhileDecoding) {
   expect_errors(program_with("", "assert max(abs(w.value as f32)) < 1000, \"too large\"", ""),
                 GetParam());
 }
 
-TEST_P(EachPlan, ACheckThatFailsWhileFinishing) {
+TEST_P(ComputeFaultsOfPlan, ACheckThatFailsWhileFinishing) {
   expect_errors(program_with("", "", "assert max(abs(total)) < 1000, \"too large\""), GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(ComputeFaults, EachPlan,
+INSTANTIATE_TEST_SUITE_P(ComputeFaults, ComputeFaultsOfPlan,
                          ::testing::Values("allgather", "two_shot", "ring", "ps", "tree",
                                            "hierarchical"),
                          [](const auto& each) { return std::string(each.param); });

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/collective/faulty_transport.h"
+#include "tests/collective/step_faults.h"
 #include "tests/collective/sync_ranks.h"
 
 namespace cinch::testing {
@@ -160,28 +161,6 @@ FaultRun run_fault(const SyncCase& one_case, FaultKind kind, std::uint64_t at) {
   return run;
 }
 
-const char* fault_name(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::Fails:
-      return "fails";
-    case FaultKind::FailsLater:
-      return "fails later";
-    case FaultKind::Hangs:
-      return "hangs";
-    case FaultKind::Late:
-      return "is late";
-    case FaultKind::Garbage:
-      return "garbage";
-    case FaultKind::GarbageInPayloads:
-      return "garbage in payloads";
-    case FaultKind::Dies:
-    case FaultKind::OtherSize:
-    case FaultKind::None:
-      break;
-  }
-  return "none";
-}
-
 class EachPlanWithFaults : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(EachPlanWithFaults, EndsOnAllRanks) {
@@ -195,7 +174,7 @@ TEST_P(EachPlanWithFaults, EndsOnAllRanks) {
       }
       for (std::uint32_t rank = 0; rank < 3; ++rank) {
         const std::string& error = run.errors[rank];
-        const std::string where = std::string(GetParam()) + " " + fault_name(kind) + " at " +
+        const std::string where = std::string(GetParam()) + " " + fault_kind_name(kind) + " at " +
                                   std::to_string(at) + ", rank " + std::to_string(rank);
         ASSERT_NE(error, "") << where;
         // The others are told whose fault it is, and in which phase of which tensor.

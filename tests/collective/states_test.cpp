@@ -94,10 +94,10 @@ Bytes tensor_states(const Saved& saved, const std::string& tensor, rt::Site site
   return all;
 }
 
-class EachPlan : public ::testing::TestWithParam<std::string_view> {};
+class StatesOfPlan : public ::testing::TestWithParam<std::string_view> {};
 
 // Bit for bit as if there had been no end in between.
-TEST_P(EachPlan, GoesOnAsIfNothingHadHappened) {
+TEST_P(StatesOfPlan, GoesOnAsIfNothingHadHappened) {
   const SyncCase one_case = make_case({.plan = GetParam()});
   const Outcome whole = run(one_case, 0, 4);
   const Outcome first = run(one_case, 0, 2);
@@ -115,7 +115,7 @@ TEST_P(EachPlan, GoesOnAsIfNothingHadHappened) {
   EXPECT_FALSE(are_same(run(one_case, 2, 2).updates[0], whole.updates[0]));
 }
 
-INSTANTIATE_TEST_SUITE_P(States, EachPlan,
+INSTANTIATE_TEST_SUITE_P(States, StatesOfPlan,
                          ::testing::Values("allgather", "two_shot", "ring", "ps", "tree",
                                            "hierarchical"),
                          [](const auto& each) { return std::string(each.param); });

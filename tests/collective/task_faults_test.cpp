@@ -15,7 +15,7 @@ namespace {
 using rt::TaskKind;
 
 constexpr std::uint32_t kWorld = 3, kFaulty = 1;
-constexpr std::chrono::milliseconds kShort{300}, kTooLong{1500}, kLong{60000};
+constexpr std::chrono::milliseconds kStandstill{300}, kTooLong{1500}, kPatience{60000};
 
 enum class TaskFault : std::uint8_t { Fails, Stalls };
 
@@ -73,7 +73,7 @@ SyncCase make_case(const FaultCase& of) {
 // Errors by rank. What a session does around its runner is other tests' part.
 std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
   const SyncCase one_case = make_case(of);
-  const std::chrono::milliseconds timeout = fault == TaskFault::Stalls ? kShort : kLong;
+  const std::chrono::milliseconds timeout = fault == TaskFault::Stalls ? kStandstill : kPatience;
   std::vector<rt::Error> errors(kWorld);
   rt::LoopbackWorld world(kWorld);
   run_ranks(world, kWorld, [&](const RankBody& own) {

@@ -27,7 +27,7 @@ for name, value in [
 config.environment["NO_COLOR"] = "1"
 config.environment["CINCH_TUNING"] = "off"  # nor does the user's table serve in tests
 config.environment["CINCH_CACHE"] = "off"  # tests of the cache turn it on, in a folder of their own
-for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME"):
+for name in ("VIRTUAL_ENV", "CINCH_NVRTC", "HOME", "CINCH_CLANG_LIBRARY", "CINCH_LONG"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 if glob.glob(os.path.join(os.environ.get("VIRTUAL_ENV", ""), "lib", "python3*", "site-packages", "nvidia", "c*")):

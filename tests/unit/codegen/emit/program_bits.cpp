@@ -259,8 +259,10 @@ class BitsRun::Comparison {
         return run_while(step);
       case rt::StepKind::For:
         return run_for(step);
+      case rt::StepKind::Collective:
+        break;
     }
-    return "a step of no kind";
+    return "a step that needs other ranks";
   }
 
   // Both memories are equal wherever a program looks.
