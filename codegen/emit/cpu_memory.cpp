@@ -168,7 +168,11 @@ void CpuKernelEmitter::emit_add_at(const Instr& instr) {
     line(fmt::format("cells_{}.take({}, {}, {});", b, lanes(instr.operands[0]),
                      lanes(instr.operands[1]), acting(pred)));
   } else {
-    const std::string sum = fmt::format("lang::add({}, x)", from_storage(s, "old"));
+    Instr add{.kind = InstrKind::scalar};
+    add.dtype = s.dtype;
+    const kir::ComputeType types[] = {type(instr.operands[1]), type(instr.operands[1])};
+    const std::string sides[] = {from_storage(s, "old"), "x"};
+    const std::string sum = element_wise(add, types, sides);
     line(fmt::format(
         "add_lanes<{0}, {1}>(b{2}, {3}, {4}, {5}, []({0} old, {1} x) {{ return {0}({6}); "
         "}});",

@@ -91,10 +91,16 @@ class ScanEmitter {
     const auto first = scan_tile(k, tile_of(k), combiner);
     for (std::uint32_t i = 0; i < op_.results.size(); ++i) {
       const auto end = k.b_.local_last(first + i);
-      ends_.push_back(pc_.add_workspace("tile_ends", kir::dtype_of(k.b_.type(end)),
-                                        pool_.mul(k.bound(rows_), k.bound(tiles_))));
-      k.b_.store_at(ends_.back(), k.b_.group_index(), end);
+      store_end(k, ends_, "tile_ends", end);
+      if (op_.attrs.exclusive) store_end(k, own_ends_, "own_tile_ends", end);
     }
+  }
+
+  void store_end(KernelEmitter& k, std::vector<rt::BufferIndex>& to, const char* name,
+                 KirValue end) {
+    to.push_back(pc_.add_workspace(name, kir::dtype_of(k.b_.type(end)),
+                                   pool_.mul(k.bound(rows_), k.bound(tiles_))));
+    k.b_.store_at(to.back(), k.b_.group_index(), end);
   }
 
   std::uint32_t emit_finish() {
@@ -120,10 +126,12 @@ class ScanEmitter {
       init.push_back(k.pull_scalar(op_.operands[num + i]));
       before.push_back(b.load_at(ends_[i], b.sub(b.group_index(), b.const_i64(1)), has_previous));
     }
+    std::vector<KirValue> last;
+    if (op_.attrs.exclusive) last = last_of_previous_tile(k, t);
     b.elements();
     k.element_memo_.clear();
     const auto values = op_.attrs.exclusive
-                            ? exclusive_values(k, first, t, before, init)
+                            ? exclusive_values(k, first, t, before, last, init)
                             : inclusive_values(k, first, has_previous, before, init);
     for (std::size_t i = 0; i < num; ++i) store(k, plan_.sinks[sink_].results[i], t, values[i]);
   }
@@ -145,16 +153,31 @@ class ScanEmitter {
     return k.join(op_, init, choose(k, has_previous, k.join(op_, before, own), own));
   }
 
-  // Element j takes the inclusive value of j - 1: the previous tile's end for the tile's first,
+  // The inclusive scan's last element of tile t - 1: its own end, behind the scanned end of tile
+  // t - 2. The scanned end of tile t - 1 joins the same elements in another order.
+  std::vector<KirValue> last_of_previous_tile(KernelEmitter& k, const Tile& t) {
+    auto& b = k.b_;
+    const auto has_previous = b.logical_not(b.eq(t.tile, b.const_i64(0)));
+    const auto has_two = b.scalar(ScalarOp::ge, {t.tile, b.const_i64(2)});
+    std::vector<KirValue> front, own;
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      front.push_back(b.load_at(ends_[i], b.sub(b.group_index(), b.const_i64(2)), has_two));
+      own.push_back(b.load_at(own_ends_[i], b.sub(b.group_index(), b.const_i64(1)), has_previous));
+    }
+    return choose(k, has_two, k.join(op_, front, own), own);
+  }
+
+  // Element j takes the inclusive value of j - 1: the previous tile's last for the tile's first,
   // `init` alone for the row's first.
   std::vector<KirValue> exclusive_values(KernelEmitter& k, std::uint32_t first, const Tile& t,
                                          const std::vector<KirValue>& before,
+                                         const std::vector<KirValue>& last,
                                          const std::vector<KirValue>& init) {
     auto& b = k.b_;
     std::vector<KirValue> own;
     own.reserve(init.size());
     for (std::uint32_t i = 0; i < init.size(); ++i)
-      own.push_back(b.local_previous(first + i, before[i]));
+      own.push_back(b.local_previous(first + i, last[i]));
     const auto is_first_column = b.eq(b.column(), b.const_u32(0));
     const auto is_first_tile = b.eq(t.tile, b.const_i64(0));
     const auto joined = choose(k, b.scalar(ScalarOp::bit_or, {is_first_column, is_first_tile}), own,
@@ -179,7 +202,9 @@ class ScanEmitter {
   const ir::Op& op_;
   HostExprPool& pool_;
   HostExprId rows_, len_, tiles_;
-  std::vector<rt::BufferIndex> ends_;
+  // Of each tile: its end as finish_scan leaves it, and, for an exclusive scan, as the tile made
+  // it.
+  std::vector<rt::BufferIndex> ends_, own_ends_;
 };
 
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink) {

@@ -80,6 +80,7 @@ class KernelEmitter {
   std::optional<rt::BufferIndex> buffer_of(ir::ValueId v) const;
   kir::ValueId load(rt::BufferIndex buffer, const ir::Type& type, const Place& place);
   kir::ValueId pull_op(const ir::Op& op, ir::ValueId v, const Place& place);
+  std::optional<DType> integer_type(const ir::Op& op) const;
   kir::ValueId pull_map(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_draw(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_const(const ir::Op& op, ir::ValueId v);
@@ -90,6 +91,7 @@ class KernelEmitter {
   kir::ValueId pull_concat(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId bits_of_integer(kir::ValueId value, DType dtype);
   kir::ValueId pull_pack(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place);
 

@@ -213,15 +213,21 @@ KirValue KernelEmitter::pull_host_size(const ir::Op& op, ir::ValueId v) {
       [&] { return b_.convert(value, kir::dtype_of(b_.type(value)), type(v).dtype); });
 }
 
+// The integer type in whose bits an element-wise operator works: that of its result, or of its
+// operand where the result is a count of the operand's bits.
+std::optional<DType> KernelEmitter::integer_type(const ir::Op& op) const {
+  const bool counts_bits = scalar_op_info(op.attrs.scalar_op).result == ScalarResult::U32;
+  const DType dtype = type(counts_bits ? op.operands[0] : op.results[0]).dtype;
+  return is_int(dtype) ? std::optional(dtype) : std::nullopt;
+}
+
 KirValue KernelEmitter::pull_map(const ir::Op& op, ir::ValueId v, const Place& place) {
   std::vector<KirValue> operands;
   operands.reserve(op.operands.size());
   for (const auto operand : op.operands)
     operands.push_back(pull(operand, operand_place(place, type(operand), type(v))));
-  const DType dtype = type(v).dtype;
-  std::optional<DType> width;
-  if (is_int(dtype)) width = dtype;
-  return at_level_of(place, [&] { return b_.scalar(op.attrs.scalar_op, operands, width); });
+  return at_level_of(place,
+                     [&] { return b_.scalar(op.attrs.scalar_op, operands, integer_type(op)); });
 }
 
 KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& place) {
@@ -343,8 +349,7 @@ std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region,
         value = pull_host_size(op, op.results[0]);
         break;
       case OpKind::map:
-        value =
-            b_.scalar(op.attrs.scalar_op, operands, is_int(to) ? std::optional(to) : std::nullopt);
+        value = b_.scalar(op.attrs.scalar_op, operands, integer_type(op));
         break;
       case OpKind::convert:
         value = b_.convert(operands[0], type(op.operands[0]).dtype, to);

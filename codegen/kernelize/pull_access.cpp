@@ -320,6 +320,13 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
 // --- packing inside a program
 // -----------------------------------------------------------------------------------------
 
+// The low bits of an integer are those of its two's complement: a conversion of a negative number
+// to an unsigned type would saturate.
+KirValue KernelEmitter::bits_of_integer(KirValue value, DType dtype) {
+  if (!is_signed_int(dtype)) return b_.convert(value, ComputeType::U64);
+  return b_.bitcast(b_.convert(value, ComputeType::I64), kI64, kU64);
+}
+
 // Byte p of a packed array holds bits 8p … 8p + 7: parts of at most 8 / bits + 2 elements.
 KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto bits = static_cast<std::int64_t>(op.attrs.bits);
@@ -350,7 +357,7 @@ KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& 
     });
     const auto value = pull(x, {i, {}, {}});
     sum = at_level_of(place, [&] {
-      const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), u64(0));
+      const auto raw = b_.select(i.pred, bits_of_integer(value, type(x).dtype), u64(0));
       const auto low =
           b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
       const auto start = b_.mul(element, u64(static_cast<std::uint64_t>(bits)));

@@ -155,7 +155,7 @@ void InstrVerifier::scalar(const Instr& instr) {
          info.result == ScalarResult::Bool  ? ComputeType::Bool
          : info.result == ScalarResult::U32 ? ComputeType::U32
                                             : same);
-  if (info.result == ScalarResult::Same && is_integer(same)) {
+  if (info.result != ScalarResult::Bool && is_integer(same)) {
     need(compute_type(instr.dtype) == same, "the dtype attribute belongs to another compute type");
   }
 }
