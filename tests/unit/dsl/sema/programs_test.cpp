@@ -93,7 +93,7 @@ TEST(SemaPrograms, ParametersThatWrappersSet) {
   ASSERT_EQ(checked.all_lines(), "");
   const auto sizes_at = [&](const char* name, std::int64_t step) {
     const CheckedProgram program = checked.program(name);
-    const HostValue params[] = {HostValue::from_f32(0.25f), HostValue::from_f32(0.25f)};
+    const HostValue params[] = {HostValue::from_f64(0.25), HostValue::from_f64(0.25)};
     HostEnv env{.n = 1000, .rows = 1000, .step = step, .params = params};
     return program.info.exprs.eval_int(program.info.sizes.at(0).value, env).value();
   };
