@@ -23,8 +23,8 @@ float round_to_float(DType dtype, double value);
 HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype);
 
 /// What host expressions see of a parameter of `dtype` that is bound to `value`. As F64 it is the
-/// value as given, though the parameter's type may be narrower: `ceil(ratio * n)` is then what plain
-/// f64 arithmetic makes of it.
+/// value as given, though the parameter's type may be narrower: `ceil(ratio * n)` is then what
+/// plain f64 arithmetic makes of it.
 HostValue make_param_value(DType dtype, HostType type, double value);
 
 }  // namespace cinch
