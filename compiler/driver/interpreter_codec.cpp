@@ -194,7 +194,7 @@ class InterpreterCodec : public Codec {
     context.env.worker = inputs_.worker;
     context.env.step = static_cast<std::int64_t>(step);
     context.env.params = parameters_.host_values();
-    const rt::DecodeFacts facts{parameters_.kernel_words(), inputs_.world, inputs_.draw.seed, step};
+    const rt::DecodeFacts facts{parameters_.given_words(), inputs_.world, inputs_.draw.seed, step};
     context.decode_hash = rt::decode_hash(program_->info, facts);
     return context;
   }

@@ -1,7 +1,11 @@
 // Matrix ops. Every sum of products is an ordered reduction that begins at +0.
+#include <bit>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 #include "compiler/interp/evaluator.h"
+#include "compiler/ir/gram_schmidt.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/ordered_reduce.h"
 
@@ -26,36 +30,91 @@ Element dot(DType dtype, std::int64_t count, A&& a, B&& b) {
   return sum ? apply(ScalarOp::add, dtype, 0, *sum) : 0;
 }
 
-// A matrix by columns.
+// A matrix by columns, on which the process of Gram and Schmidt runs.
 class Columns {
  public:
-  explicit Columns(Array& matrix) : matrix_(matrix) {}
-  Element& at(std::int64_t row, std::int64_t col) {
-    return matrix_.bits[static_cast<std::size_t>(row * matrix_.dims[1] + col)];
-  }
-  Element dot_of(std::int64_t a, std::int64_t b) {
-    return dot(
-        matrix_.dtype, matrix_.dims[0],
-        [&](std::size_t i) { return at(static_cast<std::int64_t>(i), a); },
-        [&](std::size_t i) { return at(static_cast<std::int64_t>(i), b); });
-  }
-  // column b -= dot * column a
-  void take_away(std::int64_t a, std::int64_t b) {
-    const Element share = dot_of(a, b);
-    for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) {
-      const Element part = apply(ScalarOp::mul, matrix_.dtype, share, at(r, a));
-      at(r, b) = apply(ScalarOp::sub, matrix_.dtype, at(r, b), part);
+  explicit Columns(Array& matrix) : matrix_(matrix), dtype_(matrix.dtype) {
+    for (std::int64_t c = 0; c < matrix.dims[1]; ++c) {
+      scale(c);
+      lengths_.push_back(dot_of(column(c), column(c)));
     }
   }
-  void normalize(std::int64_t col) {
-    const Element norm = apply(ScalarOp::sqrt, matrix_.dtype, dot_of(col, col));
+
+  // Column `c`, with the columns before it taken out once more, made of length 1, or of zeros.
+  void make(std::int64_t c) {
+    const Elements v = column(c);
+    const Element left = dot_of(v, v);
+    const Elements rest = without_earlier(v, c);
+    const Element kept = dot_of(rest, rest);
+    const bool depends =
+        is_at_most(left, lengths_[static_cast<std::size_t>(c)], ir::least_left(dtype_)) ||
+        is_at_most(kept, left, ir::kLeastKept);
+    const Element length = apply(ScalarOp::sqrt, dtype_, kept);
     for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) {
-      at(r, col) = apply(ScalarOp::divide_or_zero, matrix_.dtype, at(r, col), norm);
+      const Element x = rest[static_cast<std::size_t>(r)];
+      at(r, c) = depends ? 0 : apply(ScalarOp::divide_or_zero, dtype_, x, length);
+    }
+  }
+
+  // column b -= dot * column a
+  void take_away(std::int64_t a, std::int64_t b) {
+    const Element share = dot_of(column(a), column(b));
+    for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) {
+      const Element part = apply(ScalarOp::mul, dtype_, share, at(r, a));
+      at(r, b) = apply(ScalarOp::sub, dtype_, at(r, b), part);
     }
   }
 
  private:
+  using Elements = std::vector<Element>;
+
+  Element& at(std::int64_t row, std::int64_t col) {
+    return matrix_.bits[static_cast<std::size_t>(row * matrix_.dims[1] + col)];
+  }
+  Elements column(std::int64_t c) {
+    Elements found;
+    for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) found.push_back(at(r, c));
+    return found;
+  }
+  Element dot_of(const Elements& a, const Elements& b) const {
+    return dot(
+        dtype_, static_cast<std::int64_t>(a.size()), [&](std::size_t i) { return a[i]; },
+        [&](std::size_t i) { return b[i]; });
+  }
+  // Divides by a power of two, so that no square overflows or vanishes.
+  void scale(std::int64_t c) {
+    Element largest = ir::element_of_constant(dtype_, std::bit_cast<std::uint64_t>(-HUGE_VAL));
+    for (Element x : column(c)) {
+      largest = apply(ScalarOp::max, dtype_, largest, apply(ScalarOp::abs, dtype_, x));
+    }
+    const Element exponent = apply(ScalarOp::floor, dtype_, apply(ScalarOp::log2, dtype_, largest));
+    const Element unit = apply(ScalarOp::exp2, dtype_, exponent);
+    for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) {
+      at(r, c) = apply(ScalarOp::divide_or_zero, dtype_, at(r, c), unit);
+    }
+  }
+  Elements without_earlier(const Elements& v, std::int64_t c) {
+    Elements shares(static_cast<std::size_t>(matrix_.dims[1]), 0);
+    for (std::int64_t e = 0; e < c; ++e) {
+      shares[static_cast<std::size_t>(e)] = dot_of(v, column(e));
+    }
+    Elements rest;
+    for (std::int64_t r = 0; r < matrix_.dims[0]; ++r) {
+      const Element before = dot(
+          dtype_, matrix_.dims[1], [&](std::size_t e) { return shares[e]; },
+          [&](std::size_t e) { return at(r, static_cast<std::int64_t>(e)); });
+      rest.push_back(apply(ScalarOp::sub, dtype_, v[static_cast<std::size_t>(r)], before));
+    }
+    return rest;
+  }
+  bool is_at_most(Element square, Element of, double share) const {
+    const Element factor = ir::element_of_constant(dtype_, std::bit_cast<std::uint64_t>(share));
+    return apply(ScalarOp::le, dtype_, square, apply(ScalarOp::mul, dtype_, of, factor)) != 0;
+  }
+
   Array& matrix_;
+  DType dtype_;
+  Elements lengths_;  // squared, at first
 };
 
 }  // namespace
@@ -79,12 +138,13 @@ void Evaluator::eval_matmul(const Op& op) {
 }
 
 // Each column, made of length 1, is taken out of all later ones at once: what makes the
-// Gram-Schmidt process the modified one.
+// Gram-Schmidt process the modified one. Rounding leaves some of it there, so each is taken out a
+// second time before its column's turn.
 void Evaluator::eval_orthonormalize(const Op& op) {
   Array result = in(op, 0);
   Columns columns(result);
   for (std::int64_t j = 0; j < result.dims[1]; ++j) {
-    columns.normalize(j);
+    columns.make(j);
     for (std::int64_t later = j + 1; later < result.dims[1]; ++later) columns.take_away(j, later);
   }
   out(op) = std::move(result);

@@ -1,4 +1,4 @@
-// Host expressions in the IR's text form: `clamp(int(ceil(f32(n) * ratio)), 1, n)`. Unlike the
+// Host expressions in the IR's text form: `clamp(int(ceil(f64(n) * ratio)), 1, n)`. Unlike the
 // formulas that people are shown, this text reads back to the same expression: types are told by
 // suffix (12, 0.5f, 0.5d) and casts are written. Named sizes stand for their formula.
 #pragma once

@@ -2,8 +2,10 @@
 // multiplication.
 //
 //   before:  %1 = orthonormalize %0
-//   after:   %1 = for_loop %0 {begin=0, end=cols} (%i, %m) { column i made of length 1, and taken
-//                 out of the later columns }
+//   after:   %2 = map.div_or_zero %0, powers of two; %3 = squares of the columns' lengths
+//            %1 = for_loop %2 {begin=0, end=cols} (%i, %m) { column i, with the columns before it
+//                 taken out again, made of length 1, or of zeros where too little of %3 is left;
+//                 it is then taken out of the later columns }
 //
 //   before:  %1 = hadamard %0
 //   after:   %2 = butterflies %0; %1 = map.mul %2, 1/sqrt(length)
@@ -15,6 +17,7 @@
 //            %x' = select((column & distance) == 0, %x + %p, %p - %x)
 #include <bit>
 
+#include "compiler/ir/gram_schmidt.h"
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
@@ -29,27 +32,67 @@ ValueId column_numbers(ir::Builder& b, HostExprId cols) {
   return b.reshape(b.iota(cols), ir::matrix_type(kU32, b.exprs().const_int(1), cols));
 }
 
-// One turn of the modified Gram-Schmidt process: column `i` is normalised, then taken out of those
-// behind it.
-ValueId normalise_column(ir::Builder& b, ValueId m, ValueId i) {
-  const ir::Type type = b.type(m);
-  const ir::Type column = ir::matrix_type(kU32, type.dims[0], b.exprs().const_int(1));
-  const ValueId v = b.gather_along(m, b.fill(i, column), 1);
-  const ValueId square = b.reduce(ScalarOp::add, b.map(ScalarOp::mul, v, v), 0);
-  const ValueId q = b.map(ScalarOp::divide_or_zero, v, b.map(ScalarOp::sqrt, square));
-  const ValueId share = b.reduce(ScalarOp::add, b.map(ScalarOp::mul, q, m), 0);
-  const ValueId rest = b.map(ScalarOp::sub, m, b.map(ScalarOp::mul, share, q));
-  const ValueId number = column_numbers(b, type.dims[1]);
-  const ValueId later = b.select(b.map(ScalarOp::gt, number, i), rest, m);
-  return b.select(b.map(ScalarOp::eq, number, i), q, later);
+// Each column divided by a power of two near its largest magnitude, so that no square overflows or
+// vanishes.
+ValueId scale_columns(ir::Builder& b, ValueId m) {
+  const ValueId largest = b.reduce(ScalarOp::max, b.map(ScalarOp::abs, m), 0);
+  const ValueId exponent = b.map(ScalarOp::floor, b.map(ScalarOp::log2, largest));
+  return b.map(ScalarOp::divide_or_zero, m, b.map(ScalarOp::exp2, exponent));
 }
+
+// The sums of a * b along the columns.
+ValueId products(ir::Builder& b, ValueId x, ValueId y) {
+  return b.reduce(ScalarOp::add, b.map(ScalarOp::mul, x, y), 0);
+}
+
+// A process of Gram and Schmidt on a matrix whose columns were at first as long as `lengths` say
+// (squares, [1, cols]).
+struct Orthonormalizing {
+  ir::Builder& b;
+  ValueId number, lengths, none;
+
+  // Column `i` with the columns before it taken out once more: what rounding left of them counts
+  // where little else is left. Zeros where the column depends on the others: see gram_schmidt.h.
+  ValueId direction(ValueId m, ValueId v, ValueId i) const {
+    const ir::Type type = b.type(v);
+    const ValueId left = products(b, v, v);
+    const ValueId share = b.select(b.map(ScalarOp::lt, number, i), products(b, v, m), none);
+    const ValueId before = b.reduce(ScalarOp::add, b.map(ScalarOp::mul, share, m), 1);
+    const ValueId rest = b.map(ScalarOp::sub, v, before);
+    const ValueId kept = products(b, rest, rest);
+    const ValueId one = b.fill(i, ir::matrix_type(kU32, type.dims[1], type.dims[1]));
+    const ValueId length = b.gather_along(lengths, one, 1);
+    const ValueId is_noise = at_most(left, length, ir::least_left(type.dtype));
+    const ValueId is_unsure = at_most(kept, left, ir::kLeastKept);
+    const ValueId made = b.map(ScalarOp::divide_or_zero, rest, b.map(ScalarOp::sqrt, kept));
+    return b.select(b.map(ScalarOp::bit_or, is_noise, is_unsure), none, made);
+  }
+
+  // One turn: column `i` is made, then taken out of those behind it.
+  ValueId turn(ValueId m, ValueId i) const {
+    const ir::Type column = ir::matrix_type(kU32, b.type(m).dims[0], b.exprs().const_int(1));
+    const ValueId v = b.gather_along(m, b.fill(i, column), 1);
+    const ValueId q = direction(m, v, i);
+    const ValueId rest = b.map(ScalarOp::sub, m, b.map(ScalarOp::mul, products(b, q, m), q));
+    const ValueId later = b.select(b.map(ScalarOp::gt, number, i), rest, m);
+    return b.select(b.map(ScalarOp::eq, number, i), q, later);
+  }
+
+ private:
+  ValueId at_most(ValueId square, ValueId of, double share) const {
+    return b.map(ScalarOp::le, square, b.map(ScalarOp::mul, of, b.constant(b.dtype(of), share)));
+  }
+};
 
 ValueId orthonormalize(ir::Builder& b, ValueId x) {
   const HostExprId cols = b.type(x).dims[1];
+  const ValueId scaled = scale_columns(b, x);
+  const Orthonormalizing process{b, column_numbers(b, cols), products(b, scaled, scaled),
+                                 b.constant(b.dtype(x), 0)};
   return b
-      .for_loop(b.exprs().const_int(0), cols, {x},
+      .for_loop(b.exprs().const_int(0), cols, {scaled},
                 [&](ValueId i, std::span<const ValueId> carried) {
-                  return ir::ValueIds{normalise_column(b, carried[0], b.convert(i, kU32))};
+                  return ir::ValueIds{process.turn(carried[0], b.convert(i, kU32))};
                 })
       .front();
 }

@@ -57,7 +57,20 @@ void fill_sparse(std::vector<float>& values, const lang::DrawStream& stream,
   if (!has_one && !values.empty()) values[values.size() / 2] = kDeviation;
 }
 
-void fill(Family family, std::uint32_t variant, std::vector<float>& values) {
+// A column by a row; of each second variant, two of these.
+void fill_low_rank(std::vector<float>& values, std::int64_t cols, std::uint32_t variant,
+                   const lang::DrawStream& stream, const lang::DrawStream& other) {
+  const auto width = static_cast<std::uint32_t>(cols);
+  for (std::uint32_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t row = i / width, col = i % width;
+    float sum = lang::normal(stream, 2 * row) * lang::normal(other, 2 * col);
+    if (variant % 2 == 1)
+      sum += lang::normal(stream, 2 * row + 1) * lang::normal(other, 2 * col + 1);
+    values[i] = kDeviation * sum;
+  }
+}
+
+void fill(Family family, std::uint32_t variant, std::int64_t cols, std::vector<float>& values) {
   const lang::DrawStream stream = stream_of(family, variant, 0);
   const lang::DrawStream other = stream_of(family, variant, 1);
   const auto each = [&](auto&& value) {
@@ -83,6 +96,9 @@ void fill(Family family, std::uint32_t variant, std::vector<float>& values) {
         return kDeviation * static_cast<float>(variant % 2 == 0 ? 1 : -1);
       });
       break;
+    case Family::LowRank:
+      fill_low_rank(values, cols, variant, stream, other);
+      break;
     case Family::Zeros:
       break;
   }
@@ -92,7 +108,7 @@ void fill(Family family, std::uint32_t variant, std::vector<float>& values) {
 
 const char* family_name(Family family) {
   constexpr const char* kNames[] = {"normal",   "laplace", "heavy-tailed", "sparse",
-                                    "constant", "outlier", "zeros"};
+                                    "constant", "outlier", "zeros",        "low-rank"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -107,7 +123,7 @@ std::string describe(const Input& input) {
 Input make_input(Family family, Shape shape, std::uint32_t variant) {
   Input input{family_name(family), shape, {}, family <= Family::HeavyTailed};
   input.values.resize(static_cast<std::size_t>(shape.num_elems()));
-  fill(family, variant, input.values);
+  fill(family, variant, shape.cols, input.values);
   return input;
 }
 
@@ -139,7 +155,9 @@ std::vector<Shape> edge_shapes(bool is_matrix) {
 std::vector<Input> made_up_inputs(std::span<const Shape> shapes) {
   std::vector<Input> inputs;
   for (const Shape& shape : shapes) {
-    for (Family family : kFamilies) inputs.push_back(make_input(family, shape));
+    for (Family family : kFamilies) {
+      if (family != Family::LowRank || shape.cols > 1) inputs.push_back(make_input(family, shape));
+    }
   }
   return inputs;
 }

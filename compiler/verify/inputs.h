@@ -1,5 +1,5 @@
-// The gradients that laws are tried on: seven families, at sizes that meet the edges of words,
-// tiles and buckets. The same always.
+// The gradients that laws are tried on: seven families, an eighth for matrices, at sizes that meet
+// the edges of words, tiles and buckets. The same always.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,10 +18,11 @@ enum class Family : std::uint8_t {
   Constant,
   Outlier,  // normal, one element 10000 times as large
   Zeros,
+  LowRank,  // of matrices only: a product of one column and one row, or the sum of two
 };
 inline constexpr Family kFamilies[] = {Family::Normal, Family::Laplace,  Family::HeavyTailed,
                                        Family::Sparse, Family::Constant, Family::Outlier,
-                                       Family::Zeros};
+                                       Family::Zeros,  Family::LowRank};
 const char* family_name(Family family);
 
 struct Input {
@@ -44,7 +45,7 @@ std::vector<Input> variants_of(const Input& input, std::uint32_t count);
 
 /// Small shapes that are not multiples of anything, and some that are.
 std::vector<Shape> edge_shapes(bool is_matrix);
-/// Every family at every shape.
+/// Every family that a shape has, at every shape.
 std::vector<Input> made_up_inputs(std::span<const Shape> shapes);
 
 }  // namespace cinch::verify

@@ -294,7 +294,7 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
   }
   if (is_number && in_host_ && can_coerce(value, type->dtype)) {
     if (is_bool(type->dtype)) return value;
-    return host(is_int(type->dtype) ? to_int(value.host) : pool().cast(value.host, HostType::F32),
+    return host(is_int(type->dtype) ? to_int(value.host) : pool().cast(value.host, HostType::F64),
                 value.span);
   }
   Value made = coerce(value, type->dtype);

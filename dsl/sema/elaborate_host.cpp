@@ -112,7 +112,8 @@ Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span sp
   const bool make_floats =
       !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real ||
                      (in_claim_ && op == ScalarOp::div));
-  const bool narrow = has_f32 || !all_const;
+  // In a size all floats are f64; a number in a body is computed as its elements are.
+  const bool narrow = !in_host_ && (has_f32 || !all_const);
   for (HostExprId& arg : args) {
     if (!make_floats) {
       if (has_float && !make_ints) return error(span);

@@ -74,6 +74,7 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
   switch (symbol.kind) {
     case SymbolKind::Value: {
       if (in_leaves_ && symbol.leaf) return host(symbol.leaf, name.span);
+      if (in_host_ && symbol.given) return host(symbol.given, name.span);
       Value value = symbol.value;
       value.span = name.span;
       return value;
@@ -110,7 +111,7 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
       if (in_host_) {
         const HostType type = host_type_of(dtype);
         const HostExprId leaf = symbol.leaf ? symbol.leaf : pool().param(symbol.index, type);
-        return host(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F32), name.span);
+        return host(type == HostType::Bool ? leaf : pool().cast(leaf, HostType::F64), name.span);
       }
       Expr read{ExprKind::Param, scalar(dtype), name.span};
       read.index = symbol.index;

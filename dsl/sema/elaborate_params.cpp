@@ -136,7 +136,8 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
 void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
                                HostValue value) {
   const double number = value.to_double();
-  // A run-time parameter that a composition fixes keeps the precision it would have had.
+  // A run-time parameter that a composition fixes keeps the precision it would have had: in bodies
+  // that of its type, in sizes what is given.
   if (is_float(dtype)) {
     value = param.is_const || dtype == kF64 ? HostValue::from_f64(number)
                                             : HostValue::from_f32(static_cast<float>(number));
@@ -144,6 +145,7 @@ void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DTyp
   Symbol symbol;
   symbol.span = param.name.span;
   symbol.value = host(pool().constant(value), param.name.span);
+  if (is_float(dtype)) symbol.given = pool().const_f64(number);
   out_.info.constants.push_back({open_name(instance, param), number});
   declare_item(instance, param.name, std::move(symbol));
 }

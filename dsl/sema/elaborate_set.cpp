@@ -91,7 +91,7 @@ Value Elaborator::inner_param_value(const ast::FieldRef& node) {
   if (found) return symbol_value(found->owner->names.at(found->param->name.text), node.field);
   if (reporter_.num_errors() != errors) return error(span);
   // The wrapper is checked alone: the parameter of whatever it will wrap.
-  return host(opaque_number(HostType::F32), span);
+  return host(opaque_number(HostType::F64), span);
 }
 
 // A value as a parameter of the type has it; invalid where it cannot be one.
@@ -210,11 +210,17 @@ void Elaborator::require_set_value(const ast::SetItem& node, const InnerParam& t
   const HostType type = pool().type(value);
   const auto number = [&](double x) { return pool().cast(pool().const_f64(x), type); };
   HostExprId holds = pool().const_bool(true);
-  const auto add = [&](HostOp op, double bound) {
-    holds = pool().make(HostOp::And, holds, pool().make(op, value, number(bound)));
+  const auto add = [&](HostExprId held, HostOp op, double bound) {
+    holds = pool().make(HostOp::And, holds, pool().make(op, held, number(bound)));
   };
-  if (wanted.low) add(wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
-  if (wanted.high) add(wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
+  if (wanted.low) add(value, wanted.low_open ? HostOp::Gt : HostOp::Ge, *wanted.low);
+  if (wanted.high) add(value, wanted.high_open ? HostOp::Lt : HostOp::Le, *wanted.high);
+  // Rounding to the parameter's type may take a value onto an end that is left out.
+  if (is_float(*dtype) && *dtype != kF64) {
+    const HostExprId held = pool().cast(pool().cast(value, HostType::F32), type);
+    if (wanted.low && wanted.low_open) add(held, HostOp::Gt, *wanted.low);
+    if (wanted.high && wanted.high_open) add(held, HostOp::Lt, *wanted.high);
+  }
   std::string path;
   for (const ast::Name& name : node.path) path += (path.empty() ? "" : ".") + name.text;
   set_checks_.push_back(

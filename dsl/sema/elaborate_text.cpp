@@ -81,6 +81,7 @@ std::string Elaborator::describe(const Value& value) {
       if (type == HostType::F32) return "f32";
       if (value.declared && !in_host_) return std::string(dtype_name(*value.declared));
       if (pool().is_const(value.host)) return "the number " + pool().print(value.host);
+      if (type == HostType::F64) return "f64";
       return "the size " + size_text(value.host);
     }
     case ValueKind::Table:

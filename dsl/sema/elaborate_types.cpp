@@ -284,7 +284,10 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
     if (is_wide_float(to) || (type == HostType::Bool && is_bool(to))) {
       Value same = value;
       same.span = span;
-      if (in_host_ && is_wide_float(to)) return host(pool().cast(value.host, HostType::F32), span);
+      if (in_host_ && is_wide_float(to)) {
+        const HostExprId number = to == kF32 ? pool().cast(value.host, HostType::F32) : value.host;
+        return host(pool().cast(number, HostType::F64), span);
+      }
       return coerce(same, to);
     }
     if (in_host_ && is_int(to)) return host(to_int(value.host), span);

@@ -73,6 +73,7 @@ struct Symbol {
   int lambda_depth = 0;  // lambdas open where it was declared
   HostExprId leaf;       // loop variables: what stands for them in host expressions; Param: the
                          // value that a wrapper sets
+  HostExprId given;      // a fixed run-time parameter: what sizes see, not rounded to its type
 };
 
 using Scope = std::map<std::string, Symbol, std::less<>>;

@@ -265,8 +265,9 @@ CINCH_API size_t cinch_session_num_tensors(const cinch_session* session);
 CINCH_API size_t cinch_session_state_bytes(const cinch_session* session);
 CINCH_API size_t cinch_session_workspace_bytes(const cinch_session* session);
 
-/* Binds a run-time parameter for the calls that follow. Errors: INVALID_ARGUMENT (no such name),
- * OUT_OF_RANGE; the old value stays. */
+/* Binds a run-time parameter for the calls that follow. Bodies see the value rounded to the
+ * parameter's type, sizes see it as given: 0.001f is above 0.001, and `ceil(ratio * n)` may be one
+ * more for it. Errors: INVALID_ARGUMENT (no such name), OUT_OF_RANGE; the old value stays. */
 CINCH_API cinch_status cinch_session_set(cinch_session* session, const char* parameter,
                                          double value, cinch_error* error);
 /* Ends the running call, or the next one, with CANCELLED. Not on a GPU. */

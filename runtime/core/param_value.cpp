@@ -8,7 +8,7 @@ namespace cinch {
 HostType host_type_of(DType dtype) {
   if (is_bool(dtype)) return HostType::Bool;
   if (is_int(dtype)) return HostType::Int;
-  return dtype == kF64 ? HostType::F64 : HostType::F32;
+  return HostType::F64;
 }
 
 DType dtype_of(HostType type) {
@@ -49,19 +49,17 @@ HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype)
 }
 
 HostValue make_param_value(DType dtype, HostType type, double value) {
-  const bool is_rounded = is_float(dtype) && dtype != kF64;
-  const double held = is_rounded ? round_to_float(dtype, value) : value;
   switch (type) {
     case HostType::Int:
-      return HostValue::from_int(static_cast<std::int64_t>(held));
+      return HostValue::from_int(static_cast<std::int64_t>(value));
     case HostType::F32:
-      return HostValue::from_f32(static_cast<float>(held));
+      return HostValue::from_f32(round_to_float(dtype, value));
     case HostType::F64:
-      return HostValue::from_f64(held);
+      return HostValue::from_f64(value);
     case HostType::Bool:
       break;
   }
-  return HostValue::from_bool(held != 0);
+  return HostValue::from_bool(value != 0);
 }
 
 }  // namespace cinch

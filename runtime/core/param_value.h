@@ -9,8 +9,8 @@
 
 namespace cinch {
 
-/// The type with which an element of `dtype` enters host expressions: Bool, Int, F64 for f64, else
-/// F32.
+/// The type with which a parameter of `dtype` enters host expressions: Bool, Int, or F64 for every
+/// float.
 HostType host_type_of(DType dtype);
 /// The element type that a host value has in a program: bool, i64, f32 or f64.
 DType dtype_of(HostType type);
@@ -22,8 +22,9 @@ float round_to_float(DType dtype, double value);
 /// host_type_of(dtype) where none asks.
 HostType param_type(const HostExprPool& exprs, std::uint32_t index, DType dtype);
 
-/// What host expressions see of a parameter of `dtype` that is bound to `value`, as `type`: it is
-/// rounded to a float type first.
+/// What host expressions see of a parameter of `dtype` that is bound to `value`. As F64 it is the
+/// value as given, though the parameter's type may be narrower: `ceil(ratio * n)` is then what
+/// plain f64 arithmetic makes of it.
 HostValue make_param_value(DType dtype, HostType type, double value);
 
 }  // namespace cinch

@@ -61,6 +61,7 @@ ParameterValues::ParameterValues(const ProgramInfo& info) : params_(info.params)
   }
   values_.resize(params_.size());
   words_.resize(params_.size());
+  given_words_.resize(params_.size());
   host_values_.resize(params_.size());
   for (std::size_t i = 0; i < params_.size(); ++i) update(i, params_[i].default_value);
 }
@@ -77,8 +78,10 @@ Status ParameterValues::set(std::string_view name, double value) {
 
 void ParameterValues::update(std::size_t index, double value) {
   values_[index] = value;
-  words_[index] = kernel_word(params_[index].dtype, value);
-  host_values_[index] = make_param_value(params_[index].dtype, host_types_[index], value);
+  const DType dtype = params_[index].dtype;
+  words_[index] = kernel_word(dtype, value);
+  given_words_[index] = kernel_word(is_float(dtype) ? kF64 : dtype, value);
+  host_values_[index] = make_param_value(dtype, host_types_[index], value);
 }
 
 }  // namespace cinch::rt

@@ -29,6 +29,9 @@ class ParameterValues {
 
   /// KernelArgs::params: f32 bits in the low half, f64 bits, integers sign-extended, bool 0 or 1.
   const std::vector<std::uint64_t>& kernel_words() const { return words_; }
+  /// DecodeFacts::params: as kernel_words, but every float as the f64 that was given, which sizes
+  /// depend on.
+  const std::vector<std::uint64_t>& given_words() const { return given_words_; }
   /// HostEnv::params.
   const std::vector<HostValue>& host_values() const { return host_values_; }
 
@@ -39,6 +42,7 @@ class ParameterValues {
   std::vector<HostType> host_types_;
   std::vector<double> values_;
   std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> given_words_;
   std::vector<HostValue> host_values_;
 };
 

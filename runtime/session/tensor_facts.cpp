@@ -62,7 +62,7 @@ PayloadHeader payload_header(const ProgramInfo& info,
   PayloadHeader header;
   header.fingerprint = fingerprint;
   header.decode_hash = decode_hash(
-      info, {parameters.kernel_words(), facts.world, facts.seed, step, facts.tensor, facts.piece});
+      info, {parameters.given_words(), facts.world, facts.seed, step, facts.tensor, facts.piece});
   header.rows = facts.rows;
   header.cols = facts.cols;
   return header;

@@ -229,9 +229,8 @@ TEST(GoldenVectors, MxFp8) {
   Golden golden("mxfp8", library_text("quantize/mxfp8.cinch"));
   golden.encode();
   EXPECT_THAT(golden.bytes(0), ElementsAre(0x79));
-  std::vector<int> codes = {0x68, 0xf0, 0x60, 0xd8, 0x74, 0x00, 0xd0, 0x72,
-                            0xec, 0x64, 0xc8, 0x78, 0xf6, 0x5c, 0xe6, 0x54};
-  codes.resize(32);
+  const std::vector<int> codes = {0x68, 0xf0, 0x60, 0xd8, 0x74, 0x00, 0xd0, 0x72,
+                                  0xec, 0x64, 0xc8, 0x78, 0xf6, 0x5c, 0xe6, 0x54};
   EXPECT_THAT(golden.bytes(1), ElementsAreArray(codes));
   EXPECT_EQ(golden.decoded(), kV);
   const float tiny = 0x1p-17f;
@@ -441,6 +440,38 @@ TEST(GoldenVectors, Demo) {
 }
 
 // What is not sent stays: coefficients of one element are cosines, and all 64 give it back.
+// Each chunk is one row of the transform, in f64: its coefficient is 1.
+TEST(GoldenVectors, DemosCosines) {
+  std::vector<float> rows;
+  for (int k = 0; k < 64; ++k) {
+    for (int j = 0; j < 64; ++j) {
+      rows.push_back(static_cast<float>(std::cos(std::acos(-1.0) * (2 * j + 1) * k / 128) *
+                                        std::sqrt((k == 0 ? 1.0 : 2.0) / 64)));
+    }
+  }
+  Golden golden("demo", library_text("sparsify/demo.cinch"), {{"kept", 1}}, rows.size());
+  golden.encode(0, rows);
+  const std::vector<int> index = golden.integers(0);
+  const std::vector<float> value = golden.floats(1);
+  ASSERT_EQ(value.size(), 64u);
+  for (int k = 0; k < 64; ++k) {
+    EXPECT_EQ(index[k], k);
+    EXPECT_NEAR(value[k], 1, 3e-7) << k;
+  }
+}
+
+// 64 bytes of header, what a block has, and no element but the ten.
+TEST(SmallTensors, NoPaddingOfBlocksIsSent) {
+  const std::vector<float> ten(kV.begin(), kV.begin() + 10);
+  const std::pair<const char*, std::size_t> sizes[] = {
+      {"dynamic8", 90}, {"qsgd", 85}, {"mxfp8", 90}};
+  for (const auto& [name, bytes] : sizes) {
+    Golden golden(name, library_text(std::string("quantize/") + name + ".cinch"), {}, ten.size());
+    golden.encode(0, ten);
+    EXPECT_EQ(golden.payload().size(), bytes) << name;
+  }
+}
+
 TEST(GoldenVectors, DemoKeepsTheRest) {
   std::vector<float> gradient(128);
   gradient[69] = 1;

@@ -197,9 +197,9 @@ rt::PayloadExpectation expected_payload(const rt::ProgramImage& image,
   rt::PayloadExpectation expected;
   expected.info = &image.info;
   expected.fingerprint = image.fingerprint;
-  expected.decode_hash =
-      rt::decode_hash(image.info, {parameters.kernel_words(), options.world, options.seed, step,
-                                   options.tensor, options.piece});
+  expected.decode_hash = rt::decode_hash(
+      image.info,
+      {parameters.given_words(), options.world, options.seed, step, options.tensor, options.piece});
   expected.env.n = options.rows * options.cols;
   expected.env.rows = options.rows;
   expected.env.cols = options.cols;

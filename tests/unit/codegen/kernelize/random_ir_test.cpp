@@ -168,7 +168,7 @@ class Trial {
     context.env.step = static_cast<std::int64_t>(inputs.draw.step);
     context.env.params = parameters.host_values();
     context.decode_hash =
-        rt::decode_hash(program_.info, {parameters.kernel_words(), 1, 0, inputs.draw.step});
+        rt::decode_hash(program_.info, {parameters.given_words(), 1, 0, inputs.draw.step});
     auto payload = rt::assemble_payload(context, encoded);
     if (!payload) {
       fail(payload.error().message);

@@ -50,7 +50,7 @@ Expected interpret(const ir::Program& program, const std::vector<float>& g,
   context.env.n = context.env.rows = static_cast<std::int64_t>(g.size());
   context.env.step = static_cast<std::int64_t>(step);
   context.env.params = parameters.host_values();
-  context.decode_hash = rt::decode_hash(program.info, {parameters.kernel_words(), 1, 0, step});
+  context.decode_hash = rt::decode_hash(program.info, {parameters.given_words(), 1, 0, step});
   auto payload = rt::assemble_payload(context, encoded);
   EXPECT_TRUE(payload) << payload.error().message;
   return {std::move(*payload), out->states};

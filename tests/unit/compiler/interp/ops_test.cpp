@@ -271,6 +271,20 @@ TEST(Orthonormalize, ColumnsAreOrthonormal) {
   EXPECT_FLOAT_EQ(q[0], 0.6f);
 }
 
+// The second column is half the first one, but for one unit in the last place.
+TEST(Orthonormalize, ZeroesAColumnThatDependsOnThoseBefore) {
+  const std::vector<double> q = values_of(
+      "%80: f32 = const_scalar {value=3} %81: f32 = const_scalar {value=1.5000001192092896} "
+      "%82: [u32; 2] = iota %83: [u32; 1, 2] = reshape %82 %84: u32 = const_scalar {value=1} "
+      "%85: [bool; 1, 2] = map.eq %83, %84 %86: [f32; 1, 2] = map.select %85, %81, %80 "
+      "%87: [f32; 2, 2] = fill %86 %90: [f32; 2, 2] = orthonormalize %87");
+  ASSERT_EQ(q.size(), 4u);
+  EXPECT_FLOAT_EQ(q[0], std::sqrt(0.5f));
+  EXPECT_FLOAT_EQ(q[2], std::sqrt(0.5f));
+  EXPECT_EQ(q[1], 0);
+  EXPECT_EQ(q[3], 0);
+}
+
 TEST(Hadamard, IsItsOwnInverse) {
   EXPECT_EQ(values_of("%80: [f32; 1, 4] = hadamard %5 %90: [f32; 1, 4] = hadamard %80"),
             (std::vector<double>{1, 2, 3, 4}));

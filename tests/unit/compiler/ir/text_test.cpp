@@ -56,7 +56,7 @@ TEST(Text, EveryScalarOpHasAName) {
 
 TEST(Text, HostExpressionsKeepTheirTypes) {
   const std::string text =
-      "program \"p\"\nparam x: f32 = 1\nsize a = int((f32(n) * x) + 0.1f)\n"
+      "program \"p\"\nparam x: f32 = 1\nsize a = int((f64(n) * x) + 0.1d)\n"
       "size b = select(lt(f64(n), 2.5d), a, -3)\nsize d = bits(f64, 0x7ff0000000000000) * f64(n)\n"
       "size e = (n + 1) * (n - 2)\nsize f = align_up(n, 64) - (2 * (n - 1))\naggregation gather\n";
   EXPECT_EQ(print(parsed(text)), text);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "runtime/core/param_value.h"
 #include "tests/unit/dsl/sema/check_fixture.h"
 
 namespace cinch::sema {
@@ -93,7 +94,7 @@ TEST(SemaPrograms, ParametersThatWrappersSet) {
   ASSERT_EQ(checked.all_lines(), "");
   const auto sizes_at = [&](const char* name, std::int64_t step) {
     const CheckedProgram program = checked.program(name);
-    const HostValue params[] = {HostValue::from_f32(0.25f), HostValue::from_f32(0.25f)};
+    const HostValue params[] = {HostValue::from_f64(0.25), HostValue::from_f64(0.25)};
     HostEnv env{.n = 1000, .rows = 1000, .step = step, .params = params};
     return program.info.exprs.eval_int(program.info.sizes.at(0).value, env).value();
   };
@@ -101,6 +102,36 @@ TEST(SemaPrograms, ParametersThatWrappersSet) {
     EXPECT_EQ(sizes_at(name, 0), 758) << name;  // 0.25 to the power of a fifth
     EXPECT_EQ(sizes_at(name, 39), 330) << name;
     EXPECT_EQ(sizes_at(name, 40), 250) << name;
+  }
+}
+
+// As f32, 0.001 is above 0.001, and one element more would be kept of most of these tensors.
+TEST(SemaPrograms, SizesSeeParametersAsGiven) {
+  Checked checked = check(
+      "import std.sparsify\nimport std.wrap\n"
+      "compressor open = topk\n"
+      "compressor fixed = topk(ratio: 0.001)\n"
+      "compressor warm = warmup(topk, epochs: 0)\n"
+      "fn share(ratio: f32, of: f32) -> f32 { ceil(ratio * of) }\n"
+      "compressor own(ratio: f32 = 0.001) {\n"
+      "  size k = clamp(share(ratio, n), 1, n)\n"
+      "  wire { value: [f32; k] }\n"
+      "  encode(g: [f32; n]) { wire { value: g[0..k] } }\n"
+      "  decode(w) { fill(0.0, n) }\n"
+      "}\n");
+  ASSERT_EQ(checked.all_lines(), "");
+  for (const char* name : {"open", "fixed", "warm", "own"}) {
+    const CheckedProgram program = checked.program(name);
+    std::vector<HostValue> params;
+    for (const rt::ParamInfo& param : program.info.params) {
+      const double value = param.name == "ratio" ? 0.001 : param.default_value;
+      params.push_back(make_param_value(param.dtype, host_type_of(param.dtype), value));
+    }
+    for (std::int64_t m = 1; m < 200; ++m) {
+      const HostEnv env{.n = 1000 * m, .rows = 1000 * m, .params = params};
+      const auto k = program.info.exprs.eval_int(program.info.sizes.at(0).value, env);
+      EXPECT_EQ(k.value(), m) << name;
+    }
   }
 }
 

@@ -44,10 +44,14 @@ TEST(ParameterValues, GivesEachFormItsBits) {
   EXPECT_EQ(values.kernel_words()[3], 1u);
   EXPECT_EQ(values.kernel_words()[4], 0x3dccc000u) << "0.1 as f16, in f32";
   EXPECT_EQ(values.kernel_words()[5], 0x3dcd0000u) << "0.1 as bf16, in f32";
-  EXPECT_EQ(values.host_values()[0], HostValue::from_f32(0.5f));
+  EXPECT_EQ(values.host_values()[0], HostValue::from_f64(0.5));
   EXPECT_EQ(values.host_values()[1], HostValue::from_f64(0.1));
   EXPECT_EQ(values.host_values()[2], HostValue::from_f32(-2));
   EXPECT_EQ(values.host_values()[3], HostValue::from_bool(true));
+  EXPECT_EQ(values.host_values()[4], HostValue::from_f64(0.1)) << "as given";
+  EXPECT_EQ(values.given_words()[0], 0x3fe0000000000000u);
+  EXPECT_EQ(values.given_words()[2], static_cast<std::uint64_t>(-2));
+  EXPECT_EQ(values.given_words()[4], 0x3fb999999999999aull);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(Session, StepsWithStateForAllSizesAndThreads) {
         ASSERT_TRUE(payload) << payload.error().message;
         const auto expected = assemble_payload(
             {&session.info(), session.image().fingerprint,
-             decode_hash(session.info(), {std::vector<std::uint64_t>{0x3f000000u}}),
+             decode_hash(session.info(), {std::vector<std::uint64_t>{0x3fe0000000000000u}}),
              HostEnv{.n = n, .rows = n}},
             {false,
              {static_cast<std::uint32_t>(reference.index.size())},
