@@ -43,7 +43,7 @@ typedef enum cinch_cuda_aware CINCH_OF_INT {
 typedef struct cinch_mpi_options {
   size_t struct_size;
   int32_t is_exact;    /* floats are added in rank order, not in MPI's own */
-  uint32_t timeout_ms; /* so long may the others take to come; 0: 30000 */
+  uint32_t timeout_ms; /* so long may the others take to come, and to leave at exit; 0: 30000 */
   cinch_cuda_aware cuda_aware;
 } cinch_mpi_options;
 /* Ranks that mpirun has started; all call it, as often as the others. `options` may be NULL.

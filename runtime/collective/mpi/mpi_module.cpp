@@ -42,7 +42,7 @@ struct Process {
   bool has_left = false;
   std::chrono::milliseconds timeout{0};  // of the last world
   bool has_begun = false;                // to initialise MPI
-  std::atomic<bool> has_initialised{false}, has_finalized{false};
+  std::atomic<bool> has_initialised{false}, is_to_finalize{false}, has_finalized{false};
   int initialise_error = MPI_SUCCESS;
   // Of the next world; a call that was too early goes on in the next one, as ranks must duplicate
   // in the same order.
@@ -67,8 +67,7 @@ bool wait_until(Clock::time_point end, const Condition& is_true) {
   return true;
 }
 
-// MPI_Finalize waits for all ranks, as this does first; some may never come. The library's own wait
-// cannot be ended, so that it is left to a thread.
+// MPI_Finalize waits for all ranks, as this does first; some may never come.
 std::int32_t finalize(Clock::time_point end) {
   MPI_Request all_here = MPI_REQUEST_NULL;
   if (const int error = MPI_Ibarrier(MPI_COMM_WORLD, &all_here); error != MPI_SUCCESS) return error;
@@ -80,10 +79,8 @@ std::int32_t finalize(Clock::time_point end) {
   });
   if (!have_come) return CINCH_MPI_NO_END;
   if (error != MPI_SUCCESS) return error;
-  std::thread([] {
-    MPI_Finalize();
-    process().has_finalized = true;
-  }).detach();
+  process().is_to_finalize = true;
+  process().is_to_finalize.notify_one();
   const bool is_over = wait_until(end, [] { return process().has_finalized.load(); });
   return is_over ? MPI_SUCCESS : CINCH_MPI_NO_END;
 }
@@ -103,7 +100,20 @@ void leave_at_exit() {
   (void)leave(static_cast<std::int32_t>(patience.count()));
 }
 
-// Where ranks do not come MPI_Init never returns; a later call waits on.
+// A thread of its own initialises and finalises MPI, as MPI asks of one thread: where ranks do not
+// come neither returns, and the thread is left behind.
+void run_process(Process& own) {
+  int provided = 0;
+  // One thread at a time, but not always the same one.
+  own.initialise_error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  own.has_initialised = true;
+  if (own.initialise_error != MPI_SUCCESS) return;
+  own.is_to_finalize.wait(false);
+  MPI_Finalize();
+  own.has_finalized = true;
+}
+
+// Where it was too short for others to come, a later call waits on.
 int initialise(Clock::time_point end) {
   Process& own = process();
   int is_initialised = 0, is_finalized = 0;
@@ -111,14 +121,7 @@ int initialise(Clock::time_point end) {
   if (is_finalized != 0 || own.has_left) return CINCH_MPI_FINALIZED;
   MPI_Initialized(&is_initialised);
   if (own.is_ours || (is_initialised != 0 && !own.has_begun)) return MPI_SUCCESS;
-  if (!std::exchange(own.has_begun, true)) {
-    std::thread([&own] {
-      int provided = 0;
-      // One thread at a time, but not always the same one.
-      own.initialise_error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-      own.has_initialised = true;
-    }).detach();
-  }
+  if (!std::exchange(own.has_begun, true)) std::thread([&own] { run_process(own); }).detach();
   if (!wait_until(end, [&] { return own.has_initialised.load(); })) return CINCH_MPI_NO_START;
   if (own.initialise_error != MPI_SUCCESS) return own.initialise_error;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
