@@ -2,6 +2,7 @@
 #include "compiler/analysis/linearity.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
@@ -159,9 +160,25 @@ class Walk {
       case ScalarOp::divide_or_zero:
         if (is_float(dtype(op.results[0]))) return quotient(in(op, 0), in(op, 1));
         return all_constant(op);
+      case ScalarOp::min:
+      case ScalarOp::max:
+        return saturates(op) ? in(op, 0) : all_constant(op);
       default:
         return all_constant(op);
     }
+  }
+
+  // Does a finish keep what it carries on within f32, and change nothing else?
+  bool saturates(const Op& op) const {
+    if (function_.kind != ir::FunctionKind::Finish) return false;
+    const Op* limit = &function_.ops[function_.values[op.operands[1].index()].def.index()];
+    if (limit->kind == OpKind::fill) {
+      limit = &function_.ops[function_.values[limit->operands[0].index()].def.index()];
+    }
+    if (limit->kind != OpKind::const_scalar || dtype(limit->results[0]) != kF32) return false;
+    constexpr double kNearlyAll = 3.39e38;
+    const auto value = std::bit_cast<double>(limit->attrs.bits);
+    return op.attrs.scalar_op == ScalarOp::min ? value >= kNearlyAll : value <= -kNearlyAll;
   }
 
   // Rounding is allowed for; cutting off and saturating are not.
@@ -286,6 +303,16 @@ rt::Aggregation find_aggregation(const ir::Program& program) {
   if (!adds_up(wire)) return rt::Aggregation::Gather;
   const bool is_proved = is_sum(wire) && (is_decode_linear(program) || is_encode_linear(program));
   return is_proved ? rt::Aggregation::SumProved : rt::Aggregation::SumToTest;
+}
+
+bool is_finish_linear(const ir::Program& program) {
+  const ir::Function* finish = program.find(ir::FunctionKind::Finish);
+  if (!finish) return false;
+  const std::vector<Dependence> known = find_dependences(program, *finish);
+  // What a later call takes from a state is linear only if what this one leaves there is.
+  return known[finish->results.output.index()].is_linear &&
+         std::ranges::all_of(finish->results.states,
+                             [&](ir::ValueId state) { return known[state.index()].is_linear; });
 }
 
 }  // namespace cinch::analysis

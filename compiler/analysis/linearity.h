@@ -23,4 +23,8 @@ std::vector<Dependence> find_dependences(const ir::Program& program, const ir::F
 /// gradient; else SumToTest.
 rt::Aggregation find_aggregation(const ir::Program& program);
 
+/// Whether the program has a `finish` whose update, and what it leaves in states, is linear in the
+/// sum and in the states before, but for saturating near the ends of f32.
+bool is_finish_linear(const ir::Program& program);
+
 }  // namespace cinch::analysis

@@ -71,7 +71,9 @@ class ProgramBench {
     if (auto status = lowered_.info.has_sync ? add_sync() : add_codec(); !status) {
       return tl::unexpected(status.error());
     }
-    figures_.workspace_bytes = session_.workspace_bytes();
+    const auto workspace_bytes = session_.workspace_bytes();
+    if (!workspace_bytes) return tl::unexpected(workspace_bytes.error());
+    figures_.workspace_bytes = *workspace_bytes;
     figures_.state_bytes = session_.state_bytes();
     return std::move(figures_);
   }

@@ -131,6 +131,9 @@ void print_explanation(const json& report) {
   }
   if (report.contains("aggregation")) {
     fmt::print("adds up   {}\n", report["aggregation"].get<std::string>());
+    if (!report.value("finish_is_linear", true)) {
+      fmt::print("plans     those that decode every rank's payload: finish is not linear\n");
+    }
   }
   for (const json& fact : report["safety"]) {
     fmt::print("safe      {}: {} {}: {}\n", fact["in"].get<std::string>(),

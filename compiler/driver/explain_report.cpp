@@ -17,6 +17,7 @@
 #include "runtime/core/param_range.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
+#include "runtime/session/payload_sum.h"
 
 namespace cinch::driver {
 
@@ -50,6 +51,12 @@ std::string aggregation_text(rt::Aggregation aggregation) {
   return "no: every rank's payload is decoded";
 }
 
+std::string narrow_sums_text(const rt::ProgramInfo& info) {
+  const bool is_added = info.aggregation != rt::Aggregation::Gather && rt::has_narrow_fields(info);
+  return is_added ? "; the sum of all ranks may be beyond a field's type where the mean is not"
+                  : "";
+}
+
 class Report {
  public:
   Report(const ir::Program& lowered, const ir::Program& program, kir::KernelProgram& kernels,
@@ -79,7 +86,8 @@ class Report {
       report["collectives"] = collectives();
     } else {
       report["payload"] = payload();
-      report["aggregation"] = aggregation_text(info_.aggregation);
+      report["aggregation"] = aggregation_text(info_.aggregation) + narrow_sums_text(info_);
+      if (info_.has_finish) report["finish_is_linear"] = info_.is_finish_linear;
     }
     for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
       const auto kind = static_cast<rt::EntryKind>(i);

@@ -48,14 +48,17 @@ rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
 // Nothing on ranks that do not report.
 std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   const rt::ProbeOptions probe = probe_options(options);
-  const auto transport = value_or_throw(
+  auto transport = value_or_throw(
       rt::open_mpi_transport({.is_exact = options.is_exact, .timeout = probe.timeout}));
   if (options.ranks > 0 && options.ranks != transport->world()) {
     throw CommandError(ExitCode::Usage, fmt::format("{} ranks were launched, not {}",
                                                     transport->world(), options.ranks));
   }
   rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe));
-  if (transport->rank() == 0) return model;
+  const bool reports = transport->rank() == 0;
+  transport.reset();
+  value_or_throw(rt::leave_mpi(probe.timeout));
+  if (reports) return model;
   return std::nullopt;
 }
 

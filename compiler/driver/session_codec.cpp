@@ -54,7 +54,9 @@ class SessionCodec : public Codec {
   void save_states(const std::string& path) override {
     value_or_throw(session_.save_states(path), path);
   }
-  std::vector<std::uint8_t> states_as_bytes() override { return session_.states_as_bytes(); }
+  std::vector<std::uint8_t> states_as_bytes() override {
+    return value_or_throw(session_.states_as_bytes());
+  }
 
  private:
   rt::Session session_;

@@ -116,10 +116,17 @@ class SyncCommand {
       check_num_inputs(world);
       return launch_mpi_ranks(options_.words, world);
     }
-    const auto transport =
+    auto transport =
         value_or_throw(rt::open_mpi_transport({.is_exact = options_.is_exact,
                                                .timeout = timeout(),
                                                .cuda_aware = cuda_aware(options_.cuda_aware)}));
+    const ExitCode code = run_as_rank(transport);
+    leave(transport);
+    return code;
+  }
+
+ private:
+  ExitCode run_as_rank(std::unique_ptr<rt::Transport>& transport) {
     const std::uint32_t world = transport->world();
     if (options_.ranks > 0 && options_.ranks != world) {
       throw CommandError(ExitCode::Usage,
@@ -142,14 +149,24 @@ class SyncCommand {
     SyncReport result =
         run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
     write_saved_states(options_, transport->rank(), result.saved_states);
-    // Ranks end by the signal, and mpirun ends the others when one does: first, all have written.
-    if (result.was_stopped) meet_all(*transport);
+    // Ranks end by the signal, and mpirun ends the others when one does: first, all have written,
+    // and none waits in MPI_Finalize for one that has ended.
+    if (result.was_stopped) {
+      meet_all(*transport);
+      leave(transport);
+    }
     if (reports) return report(result, gradient);
     if (result.was_stopped) end_if_interrupted();
     return result.same_bits ? ExitCode::Done : ExitCode::Internal;
   }
 
- private:
+  // Once; a rank that has gone is waited for as long as in a step.
+  void leave(std::unique_ptr<rt::Transport>& transport) const {
+    if (transport == nullptr) return;
+    transport.reset();
+    value_or_throw(rt::leave_mpi(timeout()));
+  }
+
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
   }

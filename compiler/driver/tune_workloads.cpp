@@ -43,7 +43,7 @@ class CpuCalls {
         out_(gradient_.size()) {}
 
   double run(const rt::CpuTuning& tuning) {
-    session_.set_tuning(tuning);
+    value_or_throw(session_.set_tuning(tuning));
     return bench::timed_ms([this] {
       const int calls = calls_per_turn(static_cast<std::int64_t>(out_.size()));
       for (int i = 0; i < calls; ++i) {

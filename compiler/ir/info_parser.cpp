@@ -127,6 +127,8 @@ class InfoParser {
       info_.decode_step = true;
     else if (name == "has_finish")
       info_.has_finish = true;
+    else if (name == "linear_finish")
+      info_.is_finish_linear = true;
     else if (name == "has_sync")
       info_.has_sync = true;
     else

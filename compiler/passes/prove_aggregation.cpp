@@ -1,5 +1,5 @@
-// prove_aggregation: whether payloads may be added up field by field. Changes nothing but the
-// program's own account of it.
+// prove_aggregation: whether payloads may be added up field by field, and whether `finish` is
+// linear in the sum. Changes nothing but the program's own account of it.
 //
 //   before:  wire counts 0 { value: [f32; k] by sum }    after:  aggregation sum_proved
 //            aggregation gather
@@ -9,6 +9,10 @@
 namespace cinch::passes {
 
 void prove_aggregation(ir::Program& program, PassContext& context) {
+  const bool is_linear = analysis::is_finish_linear(program);
+  if (is_linear != program.info.is_finish_linear && context.may_rewrite()) {
+    program.info.is_finish_linear = is_linear;
+  }
   const rt::Aggregation found = analysis::find_aggregation(program);
   if (found == program.info.aggregation || !context.may_rewrite()) return;
   program.info.aggregation = found;

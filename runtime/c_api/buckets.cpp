@@ -23,7 +23,6 @@ CallStatus found(const rt::ListStatus& status) {
 }
 
 CallStatus begin(const BucketCall& call) {
-  if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
   FlatArrays& flat = call.session->flat;
   flat.num_elems.clear();
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -120,11 +119,17 @@ CallStatus find_payloads(const BucketCall& call, const cinch_arena* payloads) {
 template <typename Prepare, typename Run>
 cinch_status run_bucket_call(const BucketCall& call, cinch_error* error, const Prepare& prepare,
                              const Run& run) {
-  const cinch_status status = guarded(error, [&]() -> CallStatus {
-    if (CallStatus begun = begin(call); !begun) return begun;
-    return prepare();
+  if (call.session == nullptr) return report(CINCH_INVALID_ARGUMENT, "session is null", error);
+  cinch_status status = CINCH_OK;
+  const cinch_status begun = guarded(error, [&]() -> CallStatus {
+    return use_alone(call.session->flat_in_use, [&]() -> CallStatus {
+      if (CallStatus found = begin(call); !found) return found;
+      if (CallStatus prepared = prepare(); !prepared) return prepared;
+      status = run(call.session->flat);  // which has told its error
+      return rt::Ok{};
+    });
   });
-  return status == CINCH_OK ? run(call.session->flat) : status;
+  return begun == CINCH_OK ? status : begun;
 }
 
 // `decode`: cinch_decode or cinch_decode_add.

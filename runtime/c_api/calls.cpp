@@ -100,7 +100,7 @@ cinch_status run_call(const Call& call, std::initializer_list<const void*> array
     if (call.is_on_gpu()) {
       if (CallStatus status = call.check_all(); !status) return status;
     }
-    return body();
+    return use_alone(call.session->in_use, body);
   });
 }
 
@@ -148,12 +148,15 @@ CallResult<std::size_t> payload_bound(const cinch_session& session, std::size_t 
 CallStatus payload_bounds(const Call& call, std::size_t* bytes) {
   if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
   if (call.count > 0 && bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "bytes is null");
-  for (std::size_t i = 0; i < call.count; ++i) {
-    auto bound = payload_bound(*call.session, call.which == nullptr ? i : call.which[i], call.step);
-    if (!bound) return fail_at(i, std::move(bound.error()));
-    bytes[i] = *bound;
-  }
-  return rt::Ok{};
+  return use_alone(call.session->in_use, [&]() -> CallStatus {
+    for (std::size_t i = 0; i < call.count; ++i) {
+      const std::size_t tensor = call.which == nullptr ? i : call.which[i];
+      auto bound = payload_bound(*call.session, tensor, call.step);
+      if (!bound) return fail_at(i, std::move(bound.error()));
+      bytes[i] = *bound;
+    }
+    return rt::Ok{};
+  });
 }
 
 }  // namespace
@@ -220,7 +223,7 @@ cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t ste
                            cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (CallStatus status = check_on_gpu(session); !status) return status;
-    return session->on_gpu->prepare(call, step, stream);
+    return use_alone(session->in_use, [&] { return session->on_gpu->prepare(call, step, stream); });
   });
 }
 
@@ -231,6 +234,6 @@ cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* 
     if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
     const Call all{session, 0, nullptr, count};
     if (CallStatus status = all.check_all(); !status) return status;
-    return session->on_gpu->collect(stream, outcomes);
+    return use_alone(session->in_use, [&] { return session->on_gpu->collect(stream, outcomes); });
   });
 }

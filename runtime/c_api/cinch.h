@@ -10,8 +10,9 @@
  * has changed.
  *
  * Threads. There are no globals. A program may be used by any number of threads. A session takes
- * one call at a time; calls of different sessions may run at once. cinch_session_cancel may be
- * called at any time from anywhere.
+ * one call at a time: one made while another one runs is CINCH_INVALID_ARGUMENT and changes
+ * nothing. Calls of different sessions may run at once. cinch_session_cancel may be called at any
+ * time from anywhere; a session is released when no call of it runs.
  *
  * Versions. Every struct begins with struct_size, set by the caller to sizeof the struct: the
  * library reads and writes no further, and fields may be added at the end of a struct without a

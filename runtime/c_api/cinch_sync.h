@@ -6,8 +6,9 @@
  *   cinch_sync_open(transport, programs, 1, tensors, 2, &options, &sync, &error);
  *   cinch_sync_step(sync, step, gradients, updates, 2, &error);      on all ranks
  *
- * A transport, and what synchronises over it, are used by one thread at a time; cinch_sync_stop may
- * be called at any time from anywhere. */
+ * A transport, and what synchronises over it, take one call at a time: one made while another one
+ * runs is CINCH_INVALID_ARGUMENT and changes nothing. cinch_sync_stop and cinch_sync_is_stopping
+ * may be called at any time from anywhere. */
 #ifndef CINCH_SYNC_H
 #define CINCH_SYNC_H
 
@@ -42,7 +43,7 @@ typedef enum cinch_cuda_aware CINCH_OF_INT {
 typedef struct cinch_mpi_options {
   size_t struct_size;
   int32_t is_exact;    /* floats are added in rank order, not in MPI's own */
-  uint32_t timeout_ms; /* so long may the others take to come; 0: 30000 */
+  uint32_t timeout_ms; /* so long may the others take to come, and to leave at exit; 0: 30000 */
   cinch_cuda_aware cuda_aware;
 } cinch_mpi_options;
 /* Ranks that mpirun has started; all call it, as often as the others. `options` may be NULL.
@@ -94,7 +95,8 @@ CINCH_API cinch_status cinch_transport_of_nccl_comm(void* communicator,
 CINCH_API void cinch_transport_release(cinch_transport* transport);
 CINCH_API uint32_t cinch_transport_rank(const cinch_transport* transport);
 CINCH_API uint32_t cinch_transport_world(const cinch_transport* transport);
-/* Bytes that this rank has put on the wire so far. */
+/* Bytes that this rank has put on the wire so far; while a call runs on another thread, as many as
+ * were told last. */
 CINCH_API uint64_t cinch_transport_sent_bytes(const cinch_transport* transport);
 
 /* ---- synchronising ------------------------------------------------------------------------- */
@@ -118,7 +120,8 @@ typedef enum cinch_lengths CINCH_OF_INT {
 
 typedef struct cinch_sync_options {
   size_t struct_size;
-  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical", or "auto": what is
+  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose finish
+   * is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), or "auto": what is
    * fastest on these ranks, which takes some seconds to measure and to try (docs/sync.md); NULL:
    * two_shot. */
   const char* plan;

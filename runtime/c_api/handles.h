@@ -46,6 +46,11 @@ struct cinch_program {
 };
 
 struct cinch_session {
+  // Of all that calls change but `flat`, which calls on buckets use around others.
+  mutable cinch::rt::UseFlag in_use;
+  cinch::rt::UseFlag flat_in_use;
+  // As it was when it was asked for last.
+  mutable std::atomic<std::size_t> workspace_bytes{0};
   cinch_allocator allocator{};  // outlives the list
   std::atomic<bool> cancelled{false};
   // One of them.

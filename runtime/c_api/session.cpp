@@ -133,16 +133,22 @@ CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
   CallStatus status = check_tensor(session, tensor);
   if (!status) return tl::unexpected<CallError>(std::move(status.error()));
-  if (session->on_gpu != nullptr) return session->on_gpu->states(tensor);
-  return (*session->list)[tensor].states_as_bytes();
+  return use_alone(session->in_use, [&]() -> CallResult<std::vector<std::uint8_t>> {
+    if (session->on_gpu != nullptr) return session->on_gpu->states(tensor);
+    auto bytes = (*session->list)[tensor].states_as_bytes();
+    if (!bytes) return fail(bytes.error());
+    return std::move(*bytes);
+  });
 }
 
 CallStatus set_states(cinch_session* session, std::size_t tensor,
                       std::span<const std::uint8_t> bytes) {
   CallStatus status = check_tensor(session, tensor);
   if (!status) return status;
-  if (session->on_gpu != nullptr) return session->on_gpu->set_states(tensor, bytes);
-  return done((*session->list)[tensor].set_states(bytes));
+  return use_alone(session->in_use, [&]() -> CallStatus {
+    if (session->on_gpu != nullptr) return session->on_gpu->set_states(tensor, bytes);
+    return done((*session->list)[tensor].set_states(bytes));
+  });
 }
 
 CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
@@ -202,10 +208,13 @@ size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session->on_gpu != nullptr) {
     return session->on_gpu->memory_bytes() - session->on_gpu->state_bytes();
   }
+  const rt::Use use(session->in_use);
+  if (!use) return session->workspace_bytes;
   std::size_t total = 0;
   for (std::size_t i = 0; i < session->list->size(); ++i) {
-    total += static_cast<std::size_t>((*session->list)[i].workspace_bytes());
+    total += static_cast<std::size_t>((*session->list)[i].workspace_bytes().value_or(0));
   }
+  session->workspace_bytes = total;
   return total;
 }
 
@@ -215,8 +224,10 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
     if (session == nullptr || parameter == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
     }
-    if (session->on_gpu != nullptr) return session->on_gpu->set_parameter(parameter, value);
-    return done(session->list->set_parameter(parameter, value));
+    return use_alone(session->in_use, [&]() -> CallStatus {
+      if (session->on_gpu != nullptr) return session->on_gpu->set_parameter(parameter, value);
+      return done(session->list->set_parameter(parameter, value));
+    });
   });
 }
 

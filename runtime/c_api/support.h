@@ -16,6 +16,7 @@
 #include "runtime/c_api/cinch.h"
 #include "runtime/core/check.h"
 #include "runtime/core/error.h"
+#include "runtime/core/use_flag.h"
 
 namespace cinch::c_api {
 
@@ -59,6 +60,15 @@ cinch_status guarded(cinch_error* error, const Body& body) noexcept {
   } catch (...) {
     return report(CINCH_INTERNAL, "an exception of no kind", error);
   }
+}
+
+/// Runs `body` where no other call uses what the flag stands for. Errors: INVALID_ARGUMENT.
+template <typename Body>
+auto use_alone(rt::UseFlag& in_use, const Body& body) -> decltype(body()) {
+  const rt::Use use(in_use);
+  if (use) return body();
+  return fail(CINCH_INVALID_ARGUMENT,
+              "the session is in use by another thread: it takes one call at a time");
 }
 
 /// The caller's struct as this version has it: fields that the caller's lacks are zero. `least` is

@@ -176,8 +176,9 @@ CallStatus step(cinch_sync& sync, std::uint64_t number, const cinch_tensor* grad
                 const cinch_tensor* updates, std::size_t count) {
   CallStatus status = read_tensors(sync, gradients, updates, count);
   if (!status) {
-    sync.session->give_up({rt::ErrorKind::InvalidArgument, status.error().message});
-    return status;
+    const rt::Status told =
+        sync.session->give_up({rt::ErrorKind::InvalidArgument, status.error().message});
+    return told ? status : done(told);
   }
   return done(sync.session->step(sync.gradients, sync.updates, number));
 }
@@ -218,7 +219,7 @@ template <typename Body>
 cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
   return guarded(error, [&]() -> CallStatus {
     if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
-    return body(*sync);
+    return use_alone(sync->transport->in_use, [&] { return body(*sync); });
   });
 }
 
@@ -242,7 +243,8 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
       if (!given) return tl::unexpected<CallError>(given.error());
       with.options = *given;
     }
-    return open_or_abandon(transport, with, sync);
+    return use_alone(transport->parts->in_use,
+                     [&] { return open_or_abandon(transport, with, sync); });
   });
 }
 

@@ -1,5 +1,6 @@
 // What stands behind the opaque types of cinch_sync.h.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@ namespace cinch::c_api {
 struct TransportParts {
   std::shared_ptr<rt::LoopbackWorld> world;  // outlives the transport; null: none
   std::unique_ptr<rt::Transport> transport;
+  rt::UseFlag in_use;                        // of it, and of what synchronises over it
+  std::atomic<std::uint64_t> sent_bytes{0};  // as it was when it was asked for last
 };
 
 }  // namespace cinch::c_api

@@ -108,5 +108,9 @@ uint32_t cinch_transport_world(const cinch_transport* transport) {
 }
 
 uint64_t cinch_transport_sent_bytes(const cinch_transport* transport) {
-  return transport == nullptr ? 0 : transport->parts->transport->sent_bytes();
+  if (transport == nullptr) return 0;
+  TransportParts& parts = *transport->parts;
+  const rt::Use use(parts.in_use);
+  if (use) parts.sent_bytes = parts.transport->sent_bytes();
+  return parts.sent_bytes;
 }

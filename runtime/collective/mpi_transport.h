@@ -15,7 +15,8 @@ struct MpiOptions {
   /// Floats are added in rank order by us, not by the library in an order of its own; ranks agree
   /// either way.
   bool is_exact = false;
-  /// So long may the other ranks take to open theirs.
+  /// So long may the other ranks take to open theirs, MPI_Init included, and to come to the exit of
+  /// the process.
   std::chrono::milliseconds timeout{30000};
   /// The library is given no more at a time: its sizes are of 31 bits.
   std::uint64_t most_bytes = std::uint64_t{1} << 30;
@@ -34,5 +35,10 @@ struct MpiOptions {
 /// device's memory may not take it in those that do not block, and so is what is joined here.
 /// Errors: Unavailable (no MPI), TimedOut (ranks that have not come), Device (the library's).
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options = {});
+
+/// All ranks call it when they have no transport any more. Finalises MPI if it was initialised
+/// here, so that the process's exit, which tells nobody what it waits for, need not; no transport
+/// can be opened after it. Errors: TimedOut (ranks that have not come), Unavailable, Device.
+Status leave_mpi(std::chrono::milliseconds timeout);
 
 }  // namespace cinch::rt

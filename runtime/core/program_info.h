@@ -95,8 +95,14 @@ struct ProgramInfo {
   bool decode_world = false;  // decode uses the number of ranks as a value or size
   bool decode_step = false;   // decode uses the step as a value or size
   bool has_finish = false;
+  bool is_finish_linear = false;  // proved: the update and the states that finish leaves are linear
+                                  // in the sum and in the states before
   bool has_sync = false;
   Aggregation aggregation = Aggregation::Gather;
+
+  /// May what some ranks add up to be encoded and decoded again on the way to the sum? A finish
+  /// that is not linear (a vote) would make something else of that.
+  bool takes_partial_sums() const { return has_sync || !has_finish || is_finish_linear; }
 };
 
 }  // namespace cinch::rt

@@ -50,25 +50,32 @@ std::size_t GpuSession::num_launches(EntryKind kind) const {
 
 Status GpuSession::lay_out_payload(std::size_t tensor, std::uint64_t step,
                                    PayloadLayout& layout) const {
-  return guarded([&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
-    return lay_out_payload_bound(info(), impl_->env(tensor, step), layout);
-  });
+  return guarded_use(impl_->in_use, [&] { return impl_->lay_out_payload(tensor, step, layout); });
+}
+
+Status GpuSession::Impl::lay_out_payload(std::size_t tensor, std::uint64_t step,
+                                         PayloadLayout& to) const {
+  if (Status status = check_step(step); !status) return status;
+  return lay_out_payload_bound(info(), env(tensor, step), to);
 }
 
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
-  const Status status = lay_out_payload(tensor, step, impl_->bound);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return impl_->bound.size_bytes;
+  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
+    const Status status = impl_->lay_out_payload(tensor, step, impl_->bound);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return impl_->bound.size_bytes;
+  });
 }
 
-PayloadHeader GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {
-  return payload_header(info(), impl_->image().fingerprint, impl_->facts[tensor], impl_->parameters,
-                        step);
+Result<PayloadHeader> GpuSession::header_for(std::size_t tensor, std::uint64_t step) const {
+  return guarded_use(impl_->in_use, [&]() -> Result<PayloadHeader> {
+    return payload_header(info(), impl_->image().fingerprint, impl_->facts[tensor],
+                          impl_->parameters, step);
+  });
 }
 
 Status GpuSession::set_parameter(std::string_view name, double value) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     const ParameterValues before = impl_->parameters;
     Status status = impl_->parameters.set(name, value);
     for (std::size_t t = 0; t < num_tensors() && status; ++t) {
@@ -100,7 +107,7 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
 Status GpuSession::encode(std::span<const GpuAddress> gradients,
                           std::span<const GpuPayload> payloads, std::uint64_t step,
                           GpuStream stream) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Encode;
     if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
@@ -112,7 +119,7 @@ Status GpuSession::encode(std::span<const GpuAddress> gradients,
 
 Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
                           std::uint64_t step, GpuStream stream) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Decode;
     if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
@@ -125,7 +132,7 @@ Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const 
 Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
                               std::span<const GpuAddress> outputs, std::uint64_t step,
                               GpuStream stream) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     constexpr EntryKind kKind = EntryKind::DecodeAdd;
     if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
@@ -137,7 +144,7 @@ Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
 
 Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                           std::uint64_t step, GpuStream stream) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Finish;
     if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
@@ -148,7 +155,7 @@ Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuA
 
 Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
                         std::uint64_t step, GpuStream stream, RankExchange& ranks) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     constexpr EntryKind kKind = EntryKind::Sync;
     if (Status status = check_call(impl_->image(), kKind); !status) return status;
     if (Status status = check_step(step); !status) return status;
@@ -159,7 +166,7 @@ Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const G
 
 Result<std::optional<RankPoint>> GpuSession::begin_sync(GpuAddress gradient, GpuAddress update,
                                                         std::uint64_t step, GpuStream stream) {
-  return guarded([&]() -> Result<std::optional<RankPoint>> {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::optional<RankPoint>> {
     constexpr EntryKind kKind = EntryKind::Sync;
     Status status = check_call(impl_->image(), kKind);
     if (status && num_tensors() != 1) {
@@ -173,11 +180,11 @@ Result<std::optional<RankPoint>> GpuSession::begin_sync(GpuAddress gradient, Gpu
 }
 
 Result<std::optional<RankPoint>> GpuSession::continue_sync(RankStatus all) {
-  return guarded([&] { return impl_->continue_parts(all); });
+  return guarded_use(impl_->in_use, [&] { return impl_->continue_parts(all); });
 }
 
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     const auto& made = impl_->calls[static_cast<std::size_t>(kind)];
     if (!made || !made->was_made) {
@@ -195,7 +202,7 @@ Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream)
 }
 
 Result<std::vector<GpuTensorOutcome>> GpuSession::collect(GpuStream stream) {
-  return guarded([&]() -> Result<std::vector<GpuTensorOutcome>> {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<GpuTensorOutcome>> {
     std::vector<GpuOutcome> words(num_tensors());
     const GpuAddress at = impl_->arena.address(impl_->outcomes);
     auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
@@ -240,22 +247,25 @@ Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t te
   return addresses;
 }
 
+Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::size_t tensor,
+                                                                        GpuStream stream) const {
+  const auto addresses = state_addresses(tensor, stream);
+  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  std::vector<std::vector<std::uint8_t>> read;
+  for (std::size_t i = 0; i < addresses->size(); ++i) {
+    const auto size = state_bytes(info(), info().states[i], env(tensor, 0));
+    if (!size) return tl::unexpected<Error>(size.error());
+    auto& bytes = read.emplace_back(static_cast<std::size_t>(*size));
+    if (Status status = device().read(bytes, (*addresses)[i], stream); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+  }
+  return read;
+}
+
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::states(std::size_t tensor,
                                                                   GpuStream stream) const {
-  return guarded([&]() -> Result<std::vector<std::vector<std::uint8_t>>> {
-    const auto addresses = impl_->state_addresses(tensor, stream);
-    if (!addresses) return tl::unexpected<Error>(addresses.error());
-    std::vector<std::vector<std::uint8_t>> states;
-    for (std::size_t i = 0; i < addresses->size(); ++i) {
-      const auto size = state_bytes(info(), info().states[i], impl_->env(tensor, 0));
-      if (!size) return tl::unexpected<Error>(size.error());
-      auto& bytes = states.emplace_back(static_cast<std::size_t>(*size));
-      if (Status status = impl_->device().read(bytes, (*addresses)[i], stream); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
-    }
-    return states;
-  });
+  return guarded_use(impl_->in_use, [&] { return impl_->states(tensor, stream); });
 }
 
 namespace {
@@ -272,30 +282,37 @@ std::vector<StateView> views_of(const ProgramInfo& info,
 
 }  // namespace
 
+StateFileKey GpuSession::Impl::state_key(std::size_t tensor) const {
+  return {image().fingerprint, facts[tensor].rows, facts[tensor].cols};
+}
+
 Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor,
                                                               GpuStream stream) const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+    const auto held = impl_->states(tensor, stream);
+    if (!held) return tl::unexpected<Error>(held.error());
+    return write_states(impl_->state_key(tensor), views_of(info(), *held));
+  });
+}
+
+Status GpuSession::Impl::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
+                                    GpuStream stream) {
   const auto held = states(tensor, stream);
   if (!held) return tl::unexpected<Error>(held.error());
-  const TensorFacts& facts = impl_->facts[tensor];
-  return write_states({impl_->image().fingerprint, facts.rows, facts.cols},
-                      views_of(info(), *held));
+  const auto given = read_states(bytes, state_key(tensor), views_of(info(), *held));
+  if (!given) return tl::unexpected<Error>(given.error());
+  const auto addresses = state_addresses(tensor, stream);
+  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    const Status status = device().write((*addresses)[i], (*given)[i], stream);
+    if (!status) return status;
+  }
+  return Ok{};
 }
 
 Status GpuSession::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
                               GpuStream stream) {
-  const auto held = states(tensor, stream);
-  if (!held) return tl::unexpected<Error>(held.error());
-  const TensorFacts& facts = impl_->facts[tensor];
-  const auto given = read_states(bytes, {impl_->image().fingerprint, facts.rows, facts.cols},
-                                 views_of(info(), *held));
-  if (!given) return tl::unexpected<Error>(given.error());
-  const auto addresses = impl_->state_addresses(tensor, stream);
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
-  for (std::size_t i = 0; i < given->size(); ++i) {
-    const Status status = impl_->device().write((*addresses)[i], (*given)[i], stream);
-    if (!status) return status;
-  }
-  return Ok{};
+  return guarded_use(impl_->in_use, [&] { return impl_->set_states(tensor, bytes, stream); });
 }
 
 }  // namespace cinch::rt

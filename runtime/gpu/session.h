@@ -1,6 +1,7 @@
 // A list of tensors of one worker, compressed and decompressed on a GPU, all in the same launches.
 // Calls only enqueue on the caller's stream: nothing waits, nothing is allocated, counts and sizes
-// of payloads stay on the device. What went wrong there is read later, by collect().
+// of payloads stay on the device. What went wrong there is read later, by collect(). One call at a
+// time, as Session has it.
 //
 //   auto session = GpuSession::open(program, {.tensors = {{.rows = n}}, .seed = 7});
 //   session->encode(gradients, payloads, step, stream);      // device memory
@@ -82,7 +83,7 @@ class GpuSession {
   Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& layout) const;
   Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
   /// What its payloads' headers say, without flags and length.
-  PayloadHeader header_for(std::size_t tensor, std::uint64_t step) const;
+  Result<PayloadHeader> header_for(std::size_t tensor, std::uint64_t step) const;
   /// Of the device: states, workspace and tables.
   std::size_t memory_bytes() const;
   /// Kernels that a call of the kind enqueues, however many tensors there are.

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "runtime/core/host_memo.h"
+#include "runtime/core/use_flag.h"
 #include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session.h"
 #include "runtime/gpu/tables.h"
+#include "runtime/session/state_file.h"
 #include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
@@ -79,6 +81,10 @@ struct GpuSession::Impl {
 
   // ---- session.cpp: states, wherever the device has them now ----
   Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
+  Result<std::vector<std::vector<std::uint8_t>>> states(std::size_t tensor, GpuStream stream) const;
+  Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
+  StateFileKey state_key(std::size_t tensor) const;
+  Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& to) const;
 
   // ---- session_states.cpp: states as they were before a step ----
   void measure_kept_states();
@@ -161,6 +167,7 @@ struct GpuSession::Impl {
   bool is_f32() const { return options.dtype == kF32; }
   BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const;
 
+  UseFlag in_use;
   std::shared_ptr<const GpuProgram> program;
   GpuSessionOptions options;
   GpuTuning tuning;

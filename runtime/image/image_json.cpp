@@ -57,7 +57,8 @@ void describe(A& a, ProgramInfo& x) {
   a("params", x.params)("sizes", x.sizes)("states", x.states)("wire", x.wire)("counts", x.counts);
   a("is_matrix", x.is_matrix)("decode_draws", x.decode_draws);
   a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
-  a("has_sync", x.has_sync)("aggregation", x.aggregation);
+  a("is_finish_linear", x.is_finish_linear)("has_sync", x.has_sync);
+  a("aggregation", x.aggregation);
 }
 template <typename A>
 void describe(A& a, BufferInfo& x) {

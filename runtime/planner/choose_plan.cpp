@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/plan/partial_sums.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -111,8 +113,7 @@ class Choice {
   Status try_pieces(const std::string& plan) {
     for (const std::uint64_t piece_bytes : piece_sizes()) {
       for (const bool is_dense : {true, false}) {
-        const bool is_possible =
-            is_dense ? space_.may_be_dense || !is_compressed(request_) : is_compressed(request_);
+        const bool is_possible = is_dense ? may_be_dense() : is_compressed(request_);
         if (!is_possible) continue;
         for (const LengthPolicy lengths : length_policies(is_dense)) {
           const Status status = try_one({plan, piece_bytes, lengths, is_dense, {}});
@@ -123,12 +124,37 @@ class Choice {
     return Ok{};
   }
 
+  // The mean is no vote: what finish makes of the sum is not left out.
+  bool may_be_dense() const {
+    if (!is_compressed(request_)) return true;
+    return space_.may_be_dense &&
+           std::ranges::all_of(request_.tensors, [&](const PlanTensor& tensor) {
+             return tensor.codec == kDense || request_.codecs[tensor.codec].takes_partial_sums;
+           });
+  }
+
+  // Does a narrow field carry what several ranks add up to? Under other plans it carries a gradient
+  // or the mean, and two_shot sends no more bytes than those that add on the way.
+  bool may_overflow(const Plan& plan) const {
+    std::vector<bool> holds_sums;
+    holds_sums.reserve(request_.codecs.size());
+    for (const CodecFacts& codec : request_.codecs) holds_sums.push_back(!codec.has_narrow_fields);
+    if (request_.world == 1) return false;
+    if (find_refusing_codec(plan, holds_sums)) return true;
+    return std::ranges::any_of(plan.ranks[0].tasks, [&](const Task& task) {
+      return task.kind == TaskKind::Join && !holds_sums[plan.groups[task.groups[0]].codec];
+    });
+  }
+
   Status try_one(PlanCandidate candidate) {
-    const auto plan = build_plan(request_of(request_, candidate));
-    if (!plan) return tl::unexpected<Error>(plan.error());
+    const auto taken = build_plan_if_taken(request_of(request_, candidate));
+    if (!taken) return tl::unexpected<Error>(taken.error());
+    if (!*taken) return Ok{};
+    const Plan& plan = **taken;
     // Where a transport cannot add payloads, allreduce is allgather by another name.
-    if (candidate.plan == "allreduce" && !has_all_reduce(*plan)) return Ok{};
-    const auto cost = estimate_cost(*plan, inputs_);
+    if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
+    if (!candidate.is_dense && may_overflow(plan)) return Ok{};
+    const auto cost = estimate_cost(plan, inputs_);
     if (!cost) return tl::unexpected<Error>(cost.error());
     candidate.cost = *cost;
     found_.candidates.push_back(std::move(candidate));

@@ -13,7 +13,8 @@ struct ChoiceSpace {
   std::vector<std::uint64_t> piece_bytes = {16 << 20, 4 << 20, 1 << 20, 256 << 10};
   /// Those other than Auto where payloads have lengths that are known late.
   std::vector<LengthPolicy> lengths = {LengthPolicy::Padded, LengthPolicy::Exchanged};
-  bool may_be_dense = true;  // all tensors in f32, whatever codec they have
+  /// All tensors in f32, whatever codec they have; not where one does not take partial sums.
+  bool may_be_dense = true;
 };
 
 struct PlanCandidate {
@@ -34,9 +35,9 @@ struct PlanChoice {
   std::string reason;
 };
 
-/// Tries every plan; hierarchical only where there are machines. `request` without plan, piece size
-/// and lengths. Of plans that differ by less than three hundredths the first of plan_names() is
-/// chosen, in the largest pieces. Errors: those of build_plan and estimate_cost.
+/// Tries every plan that codecs take; hierarchical only where there are machines. `request` without
+/// plan, piece size and lengths. Of plans that differ by less than three hundredths the first of
+/// plan_names() is chosen, in the largest pieces. Errors: those of build_plan and estimate_cost.
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space = {});
 

@@ -3,6 +3,7 @@
 
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
+#include "runtime/session/payload_sum.h"
 #include "runtime/session/state_slices.h"
 #include "runtime/session/tensor_facts.h"
 
@@ -22,6 +23,8 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
   facts.name = info.name;
   facts.can_cut = can_cut(info);
   facts.has_sync = info.has_sync;
+  facts.takes_partial_sums = info.takes_partial_sums();
+  facts.has_narrow_fields = has_narrow_fields(info);
   facts.has_fixed_size = info.wire.counts.empty();
   const auto layout = [program, world, step](std::int64_t rows, std::int64_t cols) {
     const ProgramInfo& of = program->info;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
+#include "runtime/plan/partial_sums.h"
 #include "runtime/planner/builders.h"
 #include "runtime/planner/interleave.h"
 
@@ -193,12 +195,52 @@ std::span<const std::string_view> plan_names() {
   return kNames;
 }
 
-Result<Plan> build_plan(const PlanRequest& request) {
+namespace {
+
+// Whatever its codecs take.
+Result<Plan> write_plan(const PlanRequest& request) {
   const Builder* const builder = find_builder(request.plan);
   if (Status status = check_request(request, builder); !status) {
     return tl::unexpected<Error>(status.error());
   }
   return Planner(request, *builder).run();
+}
+
+std::optional<std::uint32_t> refusing_codec(const PlanRequest& request, const Plan& plan) {
+  std::vector<bool> takes;
+  takes.reserve(request.codecs.size());
+  for (const CodecFacts& codec : request.codecs) takes.push_back(codec.takes_partial_sums);
+  return find_refusing_codec(plan, takes);
+}
+
+tl::unexpected<Error> refuse(PlanRequest request, std::uint32_t codec) {
+  const std::string refused = std::exchange(request.plan, "");
+  std::vector<std::string_view> taken;
+  for (const std::string_view name : plan_names()) {
+    request.plan = name;
+    const auto other = write_plan(request);
+    if (other && !refusing_codec(request, *other)) taken.push_back(name);
+  }
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{} does not take the plan {}: its finish is not linear in the sum, so "
+                          "the payloads of all ranks are decoded and added; it takes {}",
+                          request.codecs[codec].name, refused, fmt::join(taken, ", ")));
+}
+
+}  // namespace
+
+Result<Plan> build_plan(const PlanRequest& request) {
+  auto plan = write_plan(request);
+  if (!plan) return plan;
+  if (const auto codec = refusing_codec(request, *plan)) return refuse(request, *codec);
+  return plan;
+}
+
+Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request) {
+  auto plan = write_plan(request);
+  if (!plan) return tl::unexpected<Error>(std::move(plan.error()));
+  if (refusing_codec(request, *plan)) return std::nullopt;
+  return std::move(*plan);
 }
 
 }  // namespace cinch::rt

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ struct CodecFacts {
   std::function<Result<std::vector<SumArray>>(std::int64_t rows, std::int64_t cols)> sum_arrays;
   /// Of a `sync`: its collectives; none where they only show on the way.
   std::function<Result<std::vector<SyncRound>>(std::int64_t rows, std::int64_t cols)> sync_rounds;
+  /// ProgramInfo::takes_partial_sums.
+  bool takes_partial_sums = true;
+  /// payload_sum.h: what ranks add up to may be beyond a field's type.
+  bool has_narrow_fields = false;
 };
 
 /// How payloads travel whose length is known only after encoding.
@@ -69,7 +74,14 @@ struct PlanRequest {
 ///              between them
 std::span<const std::string_view> plan_names();
 
-/// Errors: InvalidArgument (no such plan, no such server, no ranks), those of CodecFacts::bound.
+/// A codec that does not take partial sums is added up from the payloads of all ranks, so that
+/// "ring", "tree", and "hierarchical" where ranks of a machine add gradients first are not for it.
+///
+/// Errors: InvalidArgument (no such plan, no such server, no ranks; a codec that does not take the
+/// plan: the message says which ones it takes), those of CodecFacts::bound.
 Result<Plan> build_plan(const PlanRequest& request);
+
+/// The same; none where a codec does not take the plan.
+Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request);
 
 }  // namespace cinch::rt

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/collective/join_values.h"
@@ -38,10 +39,6 @@ std::uint64_t word_of(DType dtype, float value) {
       return lang::to_f16(value);
     case DTypeKind::BF16:
       return lang::to_bf16(value);
-    case DTypeKind::F8E4M3:
-      return lang::to_f8e4m3(value);
-    case DTypeKind::F8E5M2:
-      return lang::to_f8e5m2(value);
     default:
       return std::bit_cast<std::uint32_t>(lang::canonical(value));
   }
@@ -65,7 +62,7 @@ std::optional<std::uint64_t> join_floats(FieldSum how, DType dtype, std::span<co
   for (const Words& rank : ranks.subspan(1)) {
     value = join_values(joins, value, float_of(dtype, rank[i]));
   }
-  return word_of(dtype, value);
+  return dtype.bits == 8 ? f8_of_sum(dtype, value) : word_of(dtype, value);
 }
 
 std::optional<std::uint64_t> join_integers(FieldSum how, DType dtype, std::span<const Words> ranks,
@@ -115,6 +112,23 @@ Result<std::vector<std::uint8_t>> join_field(const FieldInfo& field, std::int64_
 RankReduction reduction_of(FieldSum how) {
   if (how == FieldSum::Min) return RankReduction::Min;
   return how == FieldSum::Max ? RankReduction::Max : RankReduction::Sum;
+}
+
+bool has_narrow_fields(const ProgramInfo& info) {
+  return std::ranges::any_of(info.wire.fields, [](const FieldInfo& field) {
+    const DType dtype = field.type.dtype;
+    return dtype == kF16 || (is_float(dtype) && dtype.bits == 8);
+  });
+}
+
+std::optional<std::uint64_t> f8_of_sum(DType dtype, float sum) {
+  const bool is_e4m3 = dtype == kF8E4M3;
+  // What is rounded to the largest value is no further from it than half a unit in its last place.
+  const float most = is_e4m3 ? 464.0f : 61440.0f;
+  const float size = std::fabs(sum);
+  const bool fits = is_e4m3 ? size <= most : size < most;
+  if (std::isfinite(sum) && !fits) return std::nullopt;
+  return is_e4m3 ? lang::to_f8e4m3(sum) : lang::to_f8e5m2(sum);
 }
 
 bool has_summable_wire(const ProgramInfo& info) {

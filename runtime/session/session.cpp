@@ -97,43 +97,54 @@ const ProgramImage& Session::image() const {
 const SessionOptions& Session::options() const {
   return impl_->options;
 }
-std::int64_t Session::workspace_bytes() const {
-  std::int64_t total = impl_->buffers.workspace_bytes() + impl_->payload.size_bytes() +
-                       impl_->input.size_bytes() + impl_->output.size_bytes();
-  for (const AlignedBuffer& field : impl_->fields) total += field.size_bytes();
-  return total;
-}
 std::int64_t Session::state_bytes() const {
   return impl_->buffers.state_bytes();
 }
-const AccessCounts& Session::last_accesses() const {
-  return impl_->accesses;
-}
 
-void Session::set_tuning(const CpuTuning& tuning) {
-  impl_->executor.set_tuning(tuning);
-}
-
-Status Session::set_parameter(std::string_view name, double value) {
-  return guarded([&] { return impl_->parameters.set(name, value); });
-}
-
-Status Session::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
-  return guarded([&]() -> Status {
-    if (Status status = check_step(step); !status) return status;
-    return lay_out_payload_bound(info(), impl_->env(step), layout);
+Result<std::int64_t> Session::workspace_bytes() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
+    std::int64_t total = impl_->buffers.workspace_bytes() + impl_->payload.size_bytes() +
+                         impl_->input.size_bytes() + impl_->output.size_bytes();
+    for (const AlignedBuffer& field : impl_->fields) total += field.size_bytes();
+    return total;
   });
 }
 
+Result<AccessCounts> Session::last_accesses() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<AccessCounts> { return impl_->accesses; });
+}
+
+Status Session::set_tuning(const CpuTuning& tuning) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    impl_->executor.set_tuning(tuning);
+    return Ok{};
+  });
+}
+
+Status Session::set_parameter(std::string_view name, double value) {
+  return guarded_use(impl_->in_use, [&] { return impl_->parameters.set(name, value); });
+}
+
+Status Session::Impl::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
+  if (Status status = check_step(step); !status) return status;
+  return lay_out_payload_bound(info(), env(step), layout);
+}
+
+Status Session::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const {
+  return guarded_use(impl_->in_use, [&] { return impl_->lay_out_payload(step, layout); });
+}
+
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
-  const Status status = lay_out_payload(step, impl_->bound);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return impl_->bound.size_bytes;
+  return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
+    const Status status = impl_->lay_out_payload(step, impl_->bound);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return impl_->bound.size_bytes;
+  });
 }
 
 Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
                                                       std::uint64_t step) {
-  return guarded([&]() -> Result<std::span<const std::uint8_t>> {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
     if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
     impl_->committed.reset();
     return impl_->encode(gradient, step);
@@ -141,7 +152,7 @@ Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
 }
 
 Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, std::uint64_t step) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     return impl_->decode(payload, out, step);
   });
@@ -149,14 +160,14 @@ Status Session::decode(std::span<const std::uint8_t> payload, TensorView out, st
 
 Status Session::decode_add(std::span<const std::uint8_t> payload, std::span<float> out,
                            std::uint64_t step) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     return impl_->decode_add(payload, out, step);
   });
 }
 
 Status Session::finish(std::span<const float> sum, TensorView update, std::uint64_t step) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     if (impl_->has(EntryKind::Finish)) impl_->committed.reset();
     return impl_->finish(sum, update, step);
@@ -165,7 +176,7 @@ Status Session::finish(std::span<const float> sum, TensorView update, std::uint6
 
 Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
                      RankExchange& ranks) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     impl_->committed.reset();
     return impl_->sync(gradient, update, step, ranks);
@@ -174,7 +185,7 @@ Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t 
 
 Result<std::optional<RankPoint>> Session::begin_sync(ConstTensorView gradient, TensorView update,
                                                      std::uint64_t step) {
-  return guarded([&]() -> Result<std::optional<RankPoint>> {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::optional<RankPoint>> {
     if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
     impl_->committed.reset();
     return impl_->begin_sync(gradient, update, step);
@@ -182,34 +193,39 @@ Result<std::optional<RankPoint>> Session::begin_sync(ConstTensorView gradient, T
 }
 
 Result<std::optional<RankPoint>> Session::continue_sync(RankStatus all) {
-  return guarded([&] { return impl_->continue_sync(all); });
+  return guarded_use(impl_->in_use, [&] { return impl_->continue_sync(all); });
 }
 
 Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step) {
-  return guarded([&]() -> Status {
+  return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_step(step); !status) return status;
     return impl_->reserve(kind, dtype, is_in_place, step);
   });
 }
 
-void Session::take_back() {
-  const std::optional<EntryKind> kind = std::exchange(impl_->committed, std::nullopt);
-  if (kind) impl_->buffers.take_back_states(*kind);
+Status Session::take_back() {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    const std::optional<EntryKind> kind = std::exchange(impl_->committed, std::nullopt);
+    if (kind) impl_->buffers.take_back_states(*kind);
+    return Ok{};
+  });
 }
 
-bool Session::has_changed_states() const {
-  return impl_->committed.has_value();
+Result<bool> Session::has_changed_states() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<bool> { return impl_->committed.has_value(); });
 }
 
-std::span<const std::uint8_t> Session::state(std::uint32_t index) const {
-  return std::as_const(impl_->buffers).state(index);
+Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
+    return std::as_const(impl_->buffers).state(index);
+  });
 }
 
-Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
+Status Session::Impl::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
   if (index >= info().states.size()) {
     return fail(ErrorKind::InvalidArgument, fmt::format("no state {}", index));
   }
-  const auto held = impl_->buffers.state(index);
+  const auto held = buffers.state(index);
   if (bytes.size() != held.size()) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("state {} has {} bytes, {} given", info().states[index].name,
@@ -219,30 +235,30 @@ Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> byt
   return Ok{};
 }
 
-namespace {
+Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
+  return guarded_use(impl_->in_use, [&] { return impl_->set_state(index, bytes); });
+}
 
-std::vector<StateView> state_views(const Session& session) {
+std::vector<StateView> Session::Impl::state_views() const {
   std::vector<StateView> views;
-  const auto& states = session.info().states;
+  const auto& states = info().states;
   views.reserve(states.size());
   for (std::uint32_t i = 0; i < states.size(); ++i) {
-    views.push_back({states[i].name, dtype_name(states[i].type.dtype), session.state(i)});
+    views.push_back({states[i].name, dtype_name(states[i].type.dtype), buffers.state(i)});
   }
   return views;
 }
 
-StateFileKey state_key(const Session& session) {
-  return {session.image().fingerprint, session.options().rows, session.options().cols};
-}
-
-}  // namespace
-
-std::vector<std::uint8_t> Session::states_as_bytes() const {
-  return write_states(state_key(*this), state_views(*this));
+Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+    return write_states(impl_->state_key(), impl_->state_views());
+  });
 }
 
 Status Session::save_states(const std::filesystem::path& path) const {
-  return guarded([&] { return write_file_bytes(path, states_as_bytes()); });
+  const auto bytes = states_as_bytes();
+  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  return guarded([&] { return write_file_bytes(path, *bytes); });
 }
 
 Status Session::load_states(const std::filesystem::path& path) {
@@ -252,11 +268,11 @@ Status Session::load_states(const std::filesystem::path& path) {
 }
 
 Status Session::set_states(std::span<const std::uint8_t> bytes) {
-  return guarded([&]() -> Status {
-    const auto states = read_states(bytes, state_key(*this), state_views(*this));
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    const auto states = read_states(bytes, impl_->state_key(), impl_->state_views());
     if (!states) return tl::unexpected<Error>(states.error());
     for (std::uint32_t i = 0; i < states->size(); ++i) {
-      if (Status status = set_state(i, (*states)[i]); !status) return status;
+      if (Status status = impl_->set_state(i, (*states)[i]); !status) return status;
     }
     return Ok{};
   });

@@ -1,6 +1,7 @@
 // The user's door: one tensor of one worker, compressed and decompressed step by step by one
 // compiled program. Holds the tensor's states, the parameters' values and all memory. One call at a
-// time; sessions are independent of one another.
+// time: one that another thread makes meanwhile is an error (InvalidArgument) and changes nothing.
+// Sessions are independent of one another.
 //
 //   auto session = Session::open(std::move(image), {.rows = n, .seed = 7});
 //   auto payload = session->encode(gradient, step);        // a view, valid until the next call
@@ -81,11 +82,11 @@ class Session {
   /// has. Errors: Overflow.
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
   /// Bytes of memory held besides states; grows with the first call of each kind.
-  std::int64_t workspace_bytes() const;
+  Result<std::int64_t> workspace_bytes() const;
   std::int64_t state_bytes() const;
   /// Bytes that the steps of the last call moved, where the image counts accesses; nothing of what
   /// the session itself does around them.
-  const AccessCounts& last_accesses() const;
+  Result<AccessCounts> last_accesses() const;
 
   /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
   /// a non-finite value gives a marked payload and leaves the states as they were. Errors:
@@ -126,17 +127,18 @@ class Session {
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
 
   /// For the calls that follow, in place of SessionOptions::tuning; results never depend on it.
-  void set_tuning(const CpuTuning& tuning);
+  Status set_tuning(const CpuTuning& tuning);
 
   /// Takes back what the last call of an encode, sync or finish (the program's own) did to the
   /// states, if it succeeded; decoding in between does not matter. Once.
-  void take_back();
+  Status take_back();
 
   /// Did the last call of those change states? Not where the gradient held a non-finite value.
-  bool has_changed_states() const;
+  Result<bool> has_changed_states() const;
 
-  /// The stored bytes of a state, by index of ProgramInfo::states.
-  std::span<const std::uint8_t> state(std::uint32_t index) const;
+  /// The stored bytes of a state, by index of ProgramInfo::states: a view, valid until the next
+  /// call.
+  Result<std::span<const std::uint8_t>> state(std::uint32_t index) const;
   /// Replaces a state. Errors: InvalidArgument (another length).
   Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
   /// All states to and from a file (state_file.h). Errors: Io, CorruptFile, VersionMismatch,
@@ -144,7 +146,7 @@ class Session {
   Status save_states(const std::filesystem::path& path) const;
   Status load_states(const std::filesystem::path& path);
   /// The same as bytes in memory.
-  std::vector<std::uint8_t> states_as_bytes() const;
+  Result<std::vector<std::uint8_t>> states_as_bytes() const;
   Status set_states(std::span<const std::uint8_t> bytes);
 
  private:

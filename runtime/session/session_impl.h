@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "runtime/core/host_memo.h"
+#include "runtime/core/use_flag.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/entries.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
+#include "runtime/session/state_file.h"
 
 namespace cinch::rt {
 
@@ -25,6 +27,13 @@ struct Session::Impl {
   Status finish(std::span<const float> sum, TensorView update, std::uint64_t step);
 
   Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
+
+  Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
+  Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
+  std::vector<StateView> state_views() const;
+  StateFileKey state_key() const {
+    return {program->image().fingerprint, options.rows, options.cols};
+  }
 
   const ProgramInfo& info() const { return program->info(); }
   Status check_call(EntryKind kind) const { return rt::check_call(program->image(), kind); }
@@ -82,6 +91,7 @@ struct Session::Impl {
   RankStatus status_after(const Error& error);
   Status end_sync(RankStatus all);
 
+  UseFlag in_use;
   std::shared_ptr<const LoadedProgram> program;
   SessionOptions options;
   ParameterValues parameters;

@@ -64,11 +64,11 @@ class Outcomes {
   Error error_;
 };
 
-// As guarded(), for lists.
+// As guarded_use(), for lists.
 template <typename Call>
-auto guarded_list(const Call& call) -> decltype(call()) {
+auto guarded_list(UseFlag& in_use, const Call& call) -> decltype(call()) {
   decltype(call()) result = at(kNoPlace, Error{});
-  Status status = guarded([&]() -> Status {
+  Status status = guarded_use(in_use, [&]() -> Status {
     result = call();
     return Ok{};
   });
@@ -109,6 +109,7 @@ struct SessionList::Impl {
   template <typename Run>
   ListStatus run_all(Effect effect, const Run& run);
 
+  UseFlag in_use;
   TaskRunner runner;
   const std::atomic<bool>* cancelled;
   std::vector<Session> sessions;
@@ -152,7 +153,8 @@ ListStatus SessionList::Impl::open(const std::shared_ptr<const LoadedProgram>& p
 ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProgram>& program,
                                           const SessionOptions& common,
                                           std::span<const ListTensor> tensors) {
-  return guarded_list([&]() -> ListResult<SessionList> {
+  UseFlag in_use;  // nobody else knows the list yet
+  return guarded_list(in_use, [&]() -> ListResult<SessionList> {
     if (common.threads > kMaxThreads) {
       return refuse(kNoPlace, ErrorKind::InvalidArgument,
                     fmt::format("{} threads: at most {}", common.threads, kMaxThreads));
@@ -178,11 +180,13 @@ std::uint64_t SessionList::num_regions() const {
 }
 
 Status SessionList::set_parameter(std::string_view name, double value) {
-  // All have the same parameters, so the first tells whether the value fits.
-  for (Session& session : impl_->sessions) {
-    if (Status status = session.set_parameter(name, value); !status) return status;
-  }
-  return Ok{};
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    // All have the same parameters, so the first tells whether the value fits.
+    for (Session& session : impl_->sessions) {
+      if (Status status = session.set_parameter(name, value); !status) return status;
+    }
+    return Ok{};
+  });
 }
 
 ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_t, 2> num_entries) {
@@ -237,7 +241,9 @@ ListStatus SessionList::Impl::run_all(Effect effect, const Run& run) {
   }
   for (const std::size_t tensor : chosen) {
     const bool has_changed = effect == Effect::States && succeeded[place_of[tensor]] != 0;
-    if (has_changed) sessions[tensor].take_back();
+    if (!has_changed) continue;
+    Status taken_back = sessions[tensor].take_back();
+    if (!taken_back) status = at(place_of[tensor], std::move(taken_back.error()));
   }
   return status;
 }
@@ -245,7 +251,7 @@ ListStatus SessionList::Impl::run_all(Effect effect, const Run& run) {
 template <typename Reserve, typename Run>
 ListStatus SessionList::Impl::run(const ListCall& call, std::array<std::size_t, 2> num_entries,
                                   Effect effect, const Reserve& reserve, const Run& run) {
-  return guarded_list([&]() -> ListStatus {
+  return guarded_list(in_use, [&]() -> ListStatus {
     if (ListStatus status = choose(call, num_entries); !status || chosen.empty()) return status;
     if (ListStatus status = reserve_all(reserve); !status) return status;
     return run_all(effect, run);
@@ -261,8 +267,9 @@ ListStatus SessionList::encode(const ListCall& call, std::span<const ConstTensor
     const auto bytes = session.encode(gradients[i], call.step);
     if (!bytes) return tl::unexpected<Error>(bytes.error());
     Status given = give(*bytes, payloads[i]);
-    if (!given) session.take_back();
-    return given;
+    if (given) return given;
+    Status taken_back = session.take_back();
+    return taken_back ? given : taken_back;
   };
   return impl_->run(call, {gradients.size(), payloads.size()}, Effect::States, reserve, run);
 }

@@ -1,7 +1,8 @@
 // A list of tensors of one worker that one program compresses: hundreds of them, of one element or
 // of many millions, with a state and a payload each. A call is one parallel run over all its
 // tensors: small ones are spread over the threads, of large ones every thread that has nothing else
-// to do takes a part. Results do not depend on the number of threads. One call at a time.
+// to do takes a part. Results do not depend on the number of threads. One call at a time,
+// as Session has it.
 //
 //   auto list = SessionList::open(program, {.seed = 7}, {{{.rows = 10}, {.rows = 1'000'000}}});
 //   list->encode({.step = step}, gradients, payloads);

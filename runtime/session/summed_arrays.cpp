@@ -56,11 +56,10 @@ std::uint64_t widened(DType dtype, std::uint64_t word) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(word << unused) >> unused);
 }
 
-// The way back; nothing where the integer does not fit.
+// The way back; nothing where it does not fit.
 std::optional<std::uint64_t> narrowed(DType dtype, std::uint64_t word) {
   const float value = std::bit_cast<float>(static_cast<std::uint32_t>(word));
-  if (dtype == kF8E4M3) return lang::to_f8e4m3(value);
-  if (dtype == kF8E5M2) return lang::to_f8e5m2(value);
+  if (is_float(dtype)) return f8_of_sum(dtype, value);
   const std::uint64_t low = word & (~std::uint64_t{0} >> (64 - dtype.bits));
   if (widened(dtype, low) != word) return std::nullopt;
   return low;
@@ -116,7 +115,7 @@ void copy_floats(DType dtype, std::span<const std::uint8_t> joined, std::uint8_t
        std::bit_cast<std::uint64_t>(lang::canonical(static_cast<double>(kNaN))));
 }
 
-// Gives false where an integer does not fit.
+// Gives false where an element does not fit.
 bool join_field(DType dtype, DType travelled_as, std::span<const std::uint8_t> joined,
                 std::uint8_t* to) {
   const bool is_same = dtype == travelled_as;

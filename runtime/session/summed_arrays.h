@@ -1,5 +1,6 @@
 // How payloads of a summable wire travel where the transport adds: fields' elements in arrays of
-// types that transports join, a field's in the smallest one that holds what all ranks add up to.
+// types that transports join: floats in their own (f8 in f32), integers in the smallest one that
+// holds what all ranks add up to.
 // One array for each type and reduction; one of them ends with a mark, which is not 0 where some
 // rank's payload is marked as non-finite. The result is that of sum_payloads (payload_sum.h),
 // floats in the transport's order.
@@ -54,8 +55,8 @@ class SummedArrays {
   Status spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
                 std::span<std::span<std::uint8_t>> arrays) const;
   /// From joined arrays, told as for `spread`, to the payload that stands for all: `payload` is
-  /// that of one rank before. Errors: Overflow (an integer that its field's type does not hold),
-  /// those of read_payload_header.
+  /// that of one rank before. Errors: Overflow (an integer or f8 that its field's type does not
+  /// hold), those of read_payload_header.
   Status join(std::span<std::span<const std::uint8_t>> arrays, const PayloadLayout& layout,
               std::span<std::uint8_t> payload) const;
 

@@ -10,6 +10,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/host_expr.h"
 #include "runtime/core/program_info.h"
+#include "runtime/core/use_flag.h"
 #include "runtime/exec/executor.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/parameters.h"
@@ -53,6 +54,18 @@ auto guarded(const Call& call) -> decltype(call()) {
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::OutOfMemory, "no memory");
   }
+}
+
+/// The same for a session, which takes one call at a time. Errors: InvalidArgument (another call is
+/// under way).
+template <typename Call>
+auto guarded_use(UseFlag& in_use, const Call& call) -> decltype(call()) {
+  const Use use(in_use);
+  if (!use) {
+    return fail(ErrorKind::InvalidArgument,
+                "the session is in use by another thread: it takes one call at a time");
+  }
+  return guarded(call);
 }
 
 }  // namespace cinch::rt

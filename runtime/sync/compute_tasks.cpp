@@ -9,22 +9,24 @@ namespace cinch::rt {
 namespace {
 
 // The bytes of all states one behind the other, in memory that is kept.
-void keep_states(const Session& session, std::vector<std::uint8_t>& kept) {
+Status keep_states(const Session& session, std::vector<std::uint8_t>& kept) {
   kept.clear();
   for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
     const auto state = session.state(i);
-    kept.insert(kept.end(), state.begin(), state.end());
+    if (!state) return tl::unexpected<Error>(state.error());
+    kept.insert(kept.end(), state->begin(), state->end());
   }
+  return Ok{};
 }
 
 // Nothing where nothing was kept: the step had not come so far.
 void put_states_back(std::span<const std::uint8_t> kept, Session& session) {
   for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
-    const std::size_t size = session.state(i).size();
-    if (kept.size() < size) return;
+    const auto state = session.state(i);
+    if (!state || kept.size() < state->size()) return;
     // The bytes came from these very states and so have their size.
-    (void)session.set_state(i, kept.first(size));
-    kept = kept.subspan(size);
+    (void)session.set_state(i, kept.first(state->size()));
+    kept = kept.subspan(state->size());
   }
 }
 
@@ -132,7 +134,9 @@ Status ComputeTasks::begin_step(std::uint64_t step) {
     list.has_changed.assign(list.pieces.size(), false);
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       const Session& session = (*list.sessions)[i];
-      if (list.keeps_copies) keep_states(session, list.kept_states[i]);
+      if (list.keeps_copies) {
+        if (Status status = keep_states(session, list.kept_states[i]); !status) return status;
+      }
       if (session.info().has_sync) continue;
       const auto bound = session.payload_bound(step);
       if (!bound) return tl::unexpected<Error>(bound.error());
@@ -149,7 +153,7 @@ void ComputeTasks::take_back_step() {
       if (list.keeps_copies) {
         put_states_back(list.kept_states[i], session);
       } else if (list.has_changed[i]) {
-        session.take_back();
+        (void)session.take_back();  // no one else has the session
       }
       list.has_changed[i] = false;
     }

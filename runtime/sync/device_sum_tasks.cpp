@@ -70,7 +70,9 @@ Status DeviceTasks::find_sums(const Task& task, std::span<const std::uint32_t> s
     DeviceSum& sum = sums_found_[i];
     status = unit.session->lay_out_payload(i, step_, sum.layout);
     if (!status) return status;
-    sum.header = unit.session->header_for(i, step_);
+    const auto header = unit.session->header_for(i, step_);
+    if (!header) return tl::unexpected<Error>(header.error());
+    sum.header = *header;
     sum.payload = payload_rooms_[i].address;
     status = find_arrays(summed, pieces[i], slots, sum);
   }

@@ -117,7 +117,7 @@ Status ComputeTasks::encode(const Task& task, PieceMemory& memory) {
   const ListStatus status = list.sessions->encode(call_on(list, pieces), inputs_, payload_slots_);
   if (!status) return named(status, pieces);
   for (const std::size_t entry : which_) {
-    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
+    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states().value_or(true);
   }
   close_messages(task, memory);
   return Ok{};
@@ -252,7 +252,7 @@ class ComputeTasks::Body : public ProtocolBody {
   }
   Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
     auto point = session(piece).continue_sync(all);
-    list_.has_changed[list_.entry[piece]] = session(piece).has_changed_states();
+    list_.has_changed[list_.entry[piece]] = session(piece).has_changed_states().value_or(true);
     return point;
   }
   Status copy_out(std::uint32_t /*slot*/, std::span<std::uint8_t> wire,
@@ -287,7 +287,7 @@ Status ComputeTasks::synchronise(const Task& task, PieceMemory& memory, RankExch
     const std::size_t entry = list.entry[piece];
     const Status status =
         (*list.sessions)[entry].sync(memory.gradient(piece), memory.update(piece), step_, ranks);
-    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states();
+    list.has_changed[entry] = (*list.sessions)[entry].has_changed_states().value_or(true);
     if (!status) {
       return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
                   status.error().native_code);

@@ -8,11 +8,14 @@
 #include <cstring>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/use_flag.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
+#include "runtime/plan/partial_sums.h"
 #include "runtime/plan/plan_digest.h"
 #include "runtime/session/parameters.h"
 #include "runtime/session/tensor_convert.h"
+#include "runtime/session/tensor_facts.h"
 #include "runtime/sync/agreement.h"
 #include "runtime/sync/checkpoint.h"
 #include "runtime/sync/compute_tasks.h"
@@ -61,12 +64,17 @@ struct SyncSession::Impl {
   Status end_together(std::uint64_t step);
   Status run_step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
                   std::uint64_t step);
+  Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
+              std::uint64_t step);
+  Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
+  void give_up(const Error& why);
 
   const Plan& plan() const { return *options.plan; }
   EverySite every_site() {
     return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
   }
 
+  UseFlag in_use;
   SyncOptions options;
   Transport& transport;
   std::atomic<bool> cancelled{false};
@@ -78,7 +86,7 @@ struct SyncSession::Impl {
   std::vector<std::vector<double>> wanted, bound;
   std::vector<double> shared;
   std::atomic<bool> asks_to_stop{false};
-  bool is_stopping = false;
+  std::atomic<bool> is_stopping{false};
   std::vector<std::uint64_t> ends;  // of each rank: its step, and whether it asks to stop
   std::vector<ByteRange> parts;
   std::optional<Error> failure;  // of an earlier step
@@ -101,7 +109,18 @@ Status SyncSession::Impl::check_parts() const {
       return fail(ErrorKind::InvalidArgument, tensor.name + ": no such program");
     }
   }
-  return check_plan(plan());
+  if (Status status = check_plan(plan()); !status) return status;
+  std::vector<bool> takes;
+  takes.reserve(images.size());
+  for (const ProgramImage* image : images) takes.push_back(image->info.takes_partial_sums());
+  if (const auto codec = find_refusing_codec(plan(), takes)) {
+    return fail(
+        ErrorKind::InvalidArgument,
+        fmt::format("the plan adds up what {} does not decode for each rank, and its finish "
+                    "is not linear",
+                    images[*codec]->info.name));
+  }
+  return Ok{};
 }
 
 std::vector<CommonFact> SyncSession::Impl::common_facts() const {
@@ -288,49 +307,61 @@ Result<std::unique_ptr<SyncSession>> SyncSession::open(const SyncOptions& option
 }
 
 Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, double value) {
-  if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
-  const ProgramInfo& info = impl_->images[codec]->info;
-  ParameterValues values(info);
-  if (Status status = values.set(name, value); !status) return status;
-  const auto found = std::ranges::find(info.params, name, &ParamInfo::name);
-  impl_->wanted[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
-  return Ok{};
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
+    const ProgramInfo& info = impl_->images[codec]->info;
+    ParameterValues values(info);
+    if (Status status = values.set(name, value); !status) return status;
+    const auto found = std::ranges::find(info.params, name, &ParamInfo::name);
+    impl_->wanted[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
+    return Ok{};
+  });
 }
 
-Status SyncSession::step(std::span<const ConstTensorView> gradients,
-                         std::span<const TensorView> updates, std::uint64_t step) {
-  if (const auto& failure = impl_->failure) {
+Status SyncSession::Impl::step(std::span<const ConstTensorView> gradients,
+                               std::span<const TensorView> updates, std::uint64_t step) {
+  if (failure) {
     return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
-  impl_->has_stepped = true;
-  Status status = impl_->check_tensors(gradients, updates);
-  if (status) status = impl_->run_step(gradients, updates, step);
+  has_stepped = true;
+  Status status = check_tensors(gradients, updates);
+  if (status) status = run_step(gradients, updates, step);
   if (status) {
-    impl_->next_step = step + 1;
+    next_step = step + 1;
   } else {
     give_up(status.error());
   }
   return status;
 }
 
-Result<std::vector<std::uint8_t>> SyncSession::save_states() {
-  RankCheckpoint checkpoint{
-      impl_->plan().name, impl_->transport.world(), impl_->transport.rank(), impl_->next_step, {}};
-  const Status status = collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return write_checkpoint(checkpoint);
+Status SyncSession::step(std::span<const ConstTensorView> gradients,
+                         std::span<const TensorView> updates, std::uint64_t step) {
+  return guarded_use(impl_->in_use, [&] { return impl_->step(gradients, updates, step); });
 }
 
-Result<RestoreReport> SyncSession::restore_states(
+Result<std::vector<std::uint8_t>> SyncSession::save_states() {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+    RankCheckpoint checkpoint{impl_->plan().name,
+                              impl_->transport.world(),
+                              impl_->transport.rank(),
+                              impl_->next_step,
+                              {}};
+    const Status status = collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return write_checkpoint(checkpoint);
+  });
+}
+
+Result<RestoreReport> SyncSession::Impl::restore_states(
     std::span<const std::vector<std::uint8_t>> saved) {
-  if (impl_->has_stepped || impl_->failure) {
+  if (has_stepped || failure) {
     return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
   }
   std::uint64_t digest = 0;
   for (const auto& bytes : saved) digest = hash64(bytes.data(), bytes.size(), digest);
   const std::vector<CommonFact> facts = {
       {"saved states", fmt::format("of {} ranks, digest {:016x}", saved.size(), digest)}};
-  Status status = agree_on(facts, impl_->transport, impl_->options.timeout);
+  Status status = agree_on(facts, transport, options.timeout);
   if (!status) return tl::unexpected<Error>(status.error());
   std::vector<RankCheckpoint> checkpoints;
   for (const auto& bytes : saved) {
@@ -338,16 +369,27 @@ Result<RestoreReport> SyncSession::restore_states(
     if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
     checkpoints.push_back(std::move(*checkpoint));
   }
-  auto report = cinch::rt::restore_states(impl_->plan(), impl_->transport.rank(),
-                                          impl_->every_site(), checkpoints);
-  if (report) impl_->next_step = report->next_step;
+  auto report = cinch::rt::restore_states(plan(), transport.rank(), every_site(), checkpoints);
+  if (report) next_step = report->next_step;
   return report;
 }
 
-void SyncSession::give_up(const Error& why) {
-  if (impl_->failure) return;
-  impl_->failure = why;
-  impl_->transport.abandon(why);
+Result<RestoreReport> SyncSession::restore_states(
+    std::span<const std::vector<std::uint8_t>> saved) {
+  return guarded_use(impl_->in_use, [&] { return impl_->restore_states(saved); });
+}
+
+void SyncSession::Impl::give_up(const Error& why) {
+  if (failure) return;
+  failure = why;
+  transport.abandon(why);
+}
+
+Status SyncSession::give_up(const Error& why) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    impl_->give_up(why);
+    return Ok{};
+  });
 }
 
 void SyncSession::ask_to_stop() {
@@ -362,8 +404,11 @@ const TaskTimes& SyncSession::times() const {
   return impl_->runner->times();
 }
 
-void SyncSession::visit_states(const SiteVisitor& visit) {
-  impl_->compute->visit_states(visit);
+Status SyncSession::visit_states(const SiteVisitor& visit) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    impl_->compute->visit_states(visit);
+    return Ok{};
+  });
 }
 
 }  // namespace cinch::rt

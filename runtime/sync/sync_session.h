@@ -6,7 +6,8 @@
 //
 // After a step that failed on some rank all ranks have an error, their states are those of the last
 // step that succeeded, and the session takes no more steps; a new one may be opened over a new
-// transport.
+// transport. One call at a time: one that another thread makes meanwhile is an error
+// (InvalidArgument) and changes nothing.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -66,15 +67,15 @@ class SyncSession {
 
   /// This rank cannot take the step that the others take: they get an error, and no more steps are
   /// taken here.
-  void give_up(const Error& why);
+  Status give_up(const Error& why);
 
   /// Asks all ranks to end after the next step: whoever gets a signal lets the others know, and
   /// none is left waiting. From any thread.
   void ask_to_stop();
-  /// Had some rank asked by the last step? The same on all ranks.
+  /// Had some rank asked by the last step? The same on all ranks. From any thread.
   bool is_asked_to_stop() const;
 
-  /// Of the last step: when each task ran, and what it moved.
+  /// Of the last step: when each task ran, and what it moved; to be read between steps.
   const TaskTimes& times() const;
   /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). Errors: those
   /// of SiteStates.
@@ -86,7 +87,7 @@ class SyncSession {
   /// before.
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
   /// All states that this rank keeps, between steps.
-  void visit_states(const SiteVisitor& visit);
+  Status visit_states(const SiteVisitor& visit);
 
  private:
   struct Impl;

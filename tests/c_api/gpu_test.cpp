@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../two_threads.h"
 #include "codegen/emulator/driver.h"
 #include "runtime/c_api/gpu_driver.h"
 #include "runtime/gpu/device.h"
@@ -330,6 +331,37 @@ TEST_F(CApiGpu, ImagesGoToFilesAndBack) {
   EXPECT_STREQ("cuda:emulated", info.cpu);
   EXPECT_EQ(1u, info.num_states);
   std::remove(path.c_str());
+}
+
+TEST_F(CApiGpu, OneCallAtATime) {
+  Tensor gradient(3000);
+  const std::vector<cinch_tensor> gradients = {on_gpu(gradient)};
+  const Session session = open(keeping(), gradients);
+  auto payloads = rooms(session);
+  call_from_two_threads(10, [&](int thread, int turn) {
+    auto error = sized<cinch_error>();
+    auto outcome = sized<cinch_outcome>();
+    std::size_t size = 0;
+    cinch_status status = CINCH_OK;
+    switch ((turn + thread) % 4) {
+      case 0:
+        status =
+            encode_on_gpu(session, static_cast<std::uint64_t>(turn), gradients, payloads, &error);
+        break;
+      case 1:
+        status = cinch_collect(session.get(), nullptr, &outcome, 1, &error);
+        break;
+      case 2:
+        status = cinch_session_set(session.get(), "limit", 1 + thread, &error);
+        break;
+      default:
+        status = cinch_states_save(session.get(), 0, nullptr, &size, &error);
+    }
+    if (status == CINCH_OK) return true;
+    EXPECT_EQ(status, CINCH_INVALID_ARGUMENT);
+    EXPECT_THAT(error.message, HasSubstr("in use by another thread"));
+    return false;
+  });
 }
 
 TEST_F(CApiGpu, WithoutADriverSessionsSaySo) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "../two_threads.h"
 #include "support.h"
 
 namespace cinch::testing {
@@ -294,6 +295,49 @@ TEST(CApiSessions, CancelEndsOneCall) {
   EXPECT_EQ(CINCH_CANCELLED,
             cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
   EXPECT_EQ(CINCH_OK, cinch_encode(session.get(), 0, nullptr, 1, &gradient, &payload, nullptr));
+}
+
+TEST(CApiSessions, OneCallAtATime) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor gradient(20000), other(20000);
+  const Session session = open(program, {gradient.view()});
+  const cinch_tensor views[] = {gradient.view(), other.view()};
+  call_from_two_threads(50, [&](int thread, int turn) {
+    auto error = sized<cinch_error>();
+    auto payload = sized<cinch_payload>();
+    std::string room(100000, '\0');
+    payload.data = room.data();
+    payload.capacity = room.size();
+    auto bucket = sized<cinch_bucket>();
+    bucket.data = views[thread].data;
+    bucket.num_elements = 20000;
+    auto arena = sized<cinch_arena>();
+    std::size_t offset = 0, size = 0;
+    arena.data = room.data();
+    arena.capacity = room.size();
+    arena.offsets = &offset;
+    arena.sizes = &size;
+    const auto step = static_cast<std::uint64_t>(turn);
+    cinch_status status = CINCH_OK;
+    switch ((turn + thread) % 4) {
+      case 0:
+        status = cinch_encode(session.get(), step, nullptr, 1, &views[thread], &payload, &error);
+        break;
+      case 1:
+        status = cinch_encode_bucket(session.get(), step, nullptr, 1, &bucket, &arena, &error);
+        break;
+      case 2:
+        status = cinch_session_set(session.get(), "limit", 1 + thread, &error);
+        break;
+      default:
+        (void)cinch_session_workspace_bytes(session.get());
+        status = cinch_states_save(session.get(), 0, nullptr, &size, &error);
+    }
+    if (status == CINCH_OK) return true;
+    EXPECT_EQ(status, CINCH_INVALID_ARGUMENT);
+    EXPECT_THAT(error.message, HasSubstr("in use by another thread"));
+    return false;
+  });
 }
 
 TEST(CApiSessions, MatrixProgramsTakeTheFirstDimensionByTheRest) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "../two_threads.h"
 #include "support.h"
 
 namespace cinch::testing {
@@ -386,6 +387,32 @@ TEST(CApiSync, WrongArgumentsOfOneRankEndTheStepOfAll) {
   });
   EXPECT_EQ(errors[1], "gradients or updates is null");
   EXPECT_THAT(errors[0], HasSubstr("rank 1 gave up: gradients or updates is null"));
+}
+
+TEST(CApiSync, OneCallAtATime) {
+  const Program program = compile("ef_sign");
+  const Loopback loopback = open_loopback(1);
+  const Transport transport = transport_of(loopback, 0);
+  auto options = sized<cinch_sync_options>();
+  options.threads = 1;
+  const auto [sync, failure] = open_pair(program, options, transport.get());
+  ASSERT_NE(sync, nullptr) << failure;
+  call_from_two_threads(30, [&](int thread, int turn) {
+    auto error = sized<cinch_error>();
+    Tensor large(kLarge), small(kSmall), large_out(kLarge, 0), small_out(kSmall, 0);
+    const std::array gradients = {large.view(), small.view()};
+    const std::array updates = {large_out.view(), small_out.view()};
+    std::size_t size = 0;
+    (void)cinch_transport_sent_bytes(transport.get());
+    const cinch_status status = (turn + thread) % 2 == 0
+                                    ? cinch_sync_step(sync.get(), static_cast<std::uint64_t>(turn),
+                                                      gradients.data(), updates.data(), 2, &error)
+                                    : cinch_sync_states_save(sync.get(), nullptr, &size, &error);
+    if (status == CINCH_OK) return true;
+    EXPECT_EQ(status, CINCH_INVALID_ARGUMENT);
+    EXPECT_THAT(error.message, HasSubstr("in use by another thread"));
+    return false;
+  });
 }
 
 TEST(CApiSync, OneRankStopsAll) {

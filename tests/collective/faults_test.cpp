@@ -10,6 +10,7 @@
 #include "tests/collective/faulty_transport.h"
 #include "tests/collective/step_faults.h"
 #include "tests/collective/sync_ranks.h"
+#include "tests/two_threads.h"
 
 namespace cinch::testing {
 namespace {
@@ -34,6 +35,35 @@ rt::SyncOptions options_of(const SyncCase& from, std::chrono::milliseconds timeo
           .threads = 1,
           .seed = from.seed,
           .timeout = timeout};
+}
+
+// ---- two threads ----
+
+TEST(SyncUse, OneSessionFromTwoThreads) {
+  const SyncCase one_case = make_case("ef_sign", "two_shot", 1);
+  rt::LoopbackWorld world(1);
+  const auto transport = world.transport(0);
+  const auto session = rt::SyncSession::open(options_of(one_case), *transport);
+  ASSERT_TRUE(session) << session.error().message;
+  const Tensors gradients = make_gradients(*one_case.plan, 0, 0);
+  const auto is_done = [](const auto& result) {
+    if (result) return true;
+    EXPECT_NE(result.error().message.find("in use by another thread"), std::string::npos)
+        << result.error().message;
+    return false;
+  };
+  call_from_two_threads(40, [&](int thread, int turn) {
+    Tensors updates;
+    switch ((turn + thread) % 4) {
+      case 0:
+        return is_done((*session)->save_states());
+      case 1:
+        return is_done((*session)->visit_states([](const auto&, auto&) {}));
+      default:
+        return is_done(step_on(**session, gradients, updates, static_cast<std::uint64_t>(turn)));
+    }
+  });
+  EXPECT_TRUE((*session)->give_up({rt::ErrorKind::Cancelled, "the end"}));
 }
 
 // ---- agreement ----

@@ -23,7 +23,8 @@ struct Combination {
   std::string text() const;
 };
 
-/// Every compressor, plan, number of ranks, size, size of pieces and way to send lengths.
+/// Every compressor, plan that it takes, number of ranks, size, size of pieces and way to send
+/// lengths.
 std::vector<Combination> all_combinations();
 
 /// Few of them that show every pair of values that all of them show; others with another seed.

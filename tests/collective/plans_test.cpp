@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "runtime/planner/codec_facts.h"
@@ -85,6 +86,72 @@ TEST(Plans, SynchroniseMatrices) {
   }
 }
 
+// Of the signs of all ranks' gradients; a tie is positive.
+Tensors majority_of(const rt::Plan& plan) {
+  Tensors votes;
+  for (std::uint32_t rank = 0; rank < plan.world(); ++rank) {
+    const Tensors gradients = make_gradients(plan, rank, 0);
+    votes.resize(gradients.size());
+    for (std::size_t t = 0; t < gradients.size(); ++t) {
+      votes[t].resize(gradients[t].size());
+      for (std::size_t i = 0; i < votes[t].size(); ++i) votes[t][i] += gradients[t][i] < 0 ? -1 : 1;
+    }
+  }
+  for (auto& tensor : votes) {
+    for (float& vote : tensor) vote = vote < 0 ? -1 : 1;
+  }
+  return votes;
+}
+
+// Of eight ranks, by every plan that takes the program.
+TEST(Plans, VotesAreOfAllRanks) {
+  constexpr std::uint32_t kWorld = 8;
+  const auto program = compiled_library("signsgd");
+  rt::PlanRequest request;
+  request.world = kWorld;
+  request.piece_bytes = 16384;
+  request.codecs = {rt::codec_facts(program, kWorld)};
+  request.tensors = {{"large", 20000, 1, 0}, {"small", 40, 1, 0}};
+  for (const std::string_view plan : rt::plan_names()) {
+    request.plan = plan;
+    const auto built = rt::build_plan(request);
+    if (plan == "ring" || plan == "tree") {
+      ASSERT_FALSE(built);
+      EXPECT_NE(built.error().message.find("signsgd does not take the plan " + std::string(plan)),
+                std::string::npos)
+          << built.error().message;
+      continue;
+    }
+    const SyncCase one_case = make_sync_case(program, request);
+    const auto results = run_steps(one_case);
+    const Tensors majority = majority_of(*one_case.plan);
+    for (std::uint32_t rank = 0; rank < kWorld; ++rank) {
+      ASSERT_EQ(results[0].errors[rank], "") << plan;
+      EXPECT_TRUE(are_same(results[0].updates[rank], majority)) << plan << ", rank " << rank;
+    }
+  }
+}
+
+// A plan that was not built for the program is looked at, too.
+TEST(Plans, OfPartialSumsAreNotOpenedForAVote) {
+  const auto program = compiled_library("signsgd");
+  rt::PlanRequest request;
+  request.plan = "ring";
+  request.world = 1;
+  request.codecs = {rt::codec_facts(program, 1)};
+  request.codecs[0].takes_partial_sums = true;
+  request.tensors = {{"large", 2000, 1, 0}};
+  SyncCase one_case;
+  one_case.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  one_case.programs = {program};
+  rt::LoopbackWorld world(1);
+  const auto transport = world.transport(0);
+  const auto session = rt::SyncSession::open(sync_options(one_case, 0), *transport);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().kind, rt::ErrorKind::InvalidArgument);
+  EXPECT_NE(session.error().message.find("signsgd"), std::string::npos);
+}
+
 // A field of every kind of type that travels in another one.
 constexpr const char* kVotes = R"(
 compressor votes {
@@ -122,6 +189,49 @@ TEST(Plans, AddPayloadsUp) {
     if (task.kind == rt::TaskKind::Exchange) types.insert(dtype_name(task.dtype));
   }
   EXPECT_EQ(types, (std::set<std::string>{"f16", "f32", "f64", "i8", "u32"}));
+}
+
+constexpr const char* kRough = R"(
+compressor rough {
+  wire { value: [f8e4m3; n] by sum }
+  encode(g: [f32; n]) { wire { value: g as f8e4m3 } }
+  decode(w) { w.value as f32 }
+}
+)";
+
+// The update of four ranks that all have this gradient; empty: an error.
+std::vector<float> update_of(const std::shared_ptr<const rt::LoadedProgram>& program,
+                             std::string_view plan, float value) {
+  rt::PlanRequest request;
+  request.plan = plan;
+  request.world = 4;
+  request.tensors = {{"large", 300, 1, 0}};
+  SyncCase one_case = make_sync_case(program, request);
+  one_case.num_steps = 1;
+  one_case.change_gradients = [value](std::uint32_t, std::uint64_t, Tensors& gradients) {
+    std::ranges::fill(gradients[0], value);
+  };
+  const StepResult result = run_steps(one_case)[0];
+  return result.errors[0].empty() ? result.updates[0][0] : std::vector<float>();
+}
+
+// Only what the transport adds up may leave the range of f16 on the way, and that shows.
+TEST(Plans, OfHalvesHoldTheMean) {
+  const auto half = compiled_library("fp16");
+  constexpr float kInfinite = std::numeric_limits<float>::infinity(), kSubnormal = 0x1.8p-22f;
+  for (const std::string_view plan : rt::plan_names()) {
+    const float large = plan == "allreduce" ? kInfinite : 20000.0f;
+    EXPECT_EQ(update_of(half, plan, 20000), std::vector<float>(300, large)) << plan;
+    EXPECT_EQ(update_of(half, plan, kSubnormal), std::vector<float>(300, kSubnormal)) << plan;
+  }
+}
+
+// f8 knows no infinity: what it does not hold is an error, as of integers.
+TEST(Plans, SumsOfNarrowFloatsThatDoNotFitAreFound) {
+  const auto rough = compiled_text("rough", kRough);
+  EXPECT_EQ(update_of(rough, "allreduce", 112), std::vector<float>(300, 112));
+  EXPECT_EQ(update_of(rough, "allreduce", 208), std::vector<float>());
+  EXPECT_EQ(update_of(rough, "allgather", 208), std::vector<float>(300, 208));
 }
 
 // Sixteen votes are no i5: every rank says so, and none has an update.

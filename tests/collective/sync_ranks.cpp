@@ -94,11 +94,12 @@ void run_ranks(rt::LoopbackWorld& world, std::uint32_t num_ranks,
 
 States states_of(rt::SyncSession& session) {
   States states;
-  session.visit_states([&](const rt::SiteKey& key, rt::SiteStates& of) {
+  const rt::Status visited = session.visit_states([&](const rt::SiteKey& key, rt::SiteStates& of) {
     const auto bytes = of.as_bytes();
     ASSERT_TRUE(bytes) << bytes.error().message;
     states[{key.piece, key.site}] = *bytes;
   });
+  EXPECT_TRUE(visited) << visited.error().message;
   return states;
 }
 

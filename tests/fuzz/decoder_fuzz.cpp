@@ -124,7 +124,7 @@ std::vector<float> Victim::decode_good() {
 std::vector<Bytes> Victim::states() const {
   std::vector<Bytes> all;
   for (std::uint32_t i = 0; i < session_.info().states.size(); ++i) {
-    const auto state = session_.state(i);
+    const auto state = session_.state(i).value();
     all.emplace_back(state.begin(), state.end());
   }
   return all;

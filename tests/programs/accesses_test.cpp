@@ -85,7 +85,7 @@ class Comparison {
 
   void check(rt::EntryKind kind) {
     if (!has(kind)) return;
-    const rt::AccessCounts& accesses = session_->last_accesses();
+    const rt::AccessCounts accesses = session_->last_accesses().value();
     const std::string where =
         fmt::format("{}x{} step {} {}", options_.rows, options_.cols, step_, kir::entry_name(kind));
     for (std::size_t k = 0; k < accesses.kernels.size(); ++k) {

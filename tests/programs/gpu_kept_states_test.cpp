@@ -3,6 +3,7 @@
 #include "codegen/jit/compile_program.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gpu_session_fixture.h"
+#include "tests/two_threads.h"
 
 namespace cinch::testing {
 namespace {
@@ -93,6 +94,35 @@ TEST_F(GpuKeptStatesTest, need_memory_that_was_asked_for) {
   rt::GpuSession session = open("ef_sign", {10});
   EXPECT_FALSE(session.keep_states(nullptr));
   EXPECT_FALSE(session.take_back_states(nullptr));
+}
+
+TEST_F(GpuSessionTest, TakesOneCallAtATime) {
+  rt::GpuSession session = open("ef_sign", {2000});
+  const GpuAddress gradient_at = upload(gradient(2000)), output = allocate(8000);
+  const GpuPayload payload = payload_for(session);
+  const auto is_done = [](const auto& result) {
+    if (result) return true;
+    EXPECT_NE(result.error().message.find("in use by another thread"), std::string::npos)
+        << result.error().message;
+    return false;
+  };
+  call_from_two_threads(12, [&](int thread, int turn) {
+    const auto step = static_cast<std::uint64_t>(turn);
+    switch ((turn + thread) % 6) {
+      case 0:
+        return is_done(session.encode({&gradient_at, 1}, {&payload, 1}, step, nullptr));
+      case 1:
+        return is_done(session.collect(nullptr));
+      case 2:
+        return is_done(session.states_as_bytes(0, nullptr));
+      case 3:
+        return is_done(session.payload_bound(0));
+      case 4:
+        return is_done(session.header_for(0, step));
+      default:
+        return is_done(session.finish({&gradient_at, 1}, {&output, 1}, step, nullptr));
+    }
+  });
 }
 
 }  // namespace

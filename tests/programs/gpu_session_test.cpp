@@ -263,7 +263,7 @@ TEST_F(GpuSessionTest, states_move_between_devices) {
   auto session = open("dgc", {2000});
   auto cpu = open_on_cpu("dgc", 2000);
   (void)encode_on_cpu(cpu, gradient(2000, 1), 0);
-  ASSERT_TRUE(session.set_states(0, cpu.states_as_bytes(), nullptr));
+  ASSERT_TRUE(session.set_states(0, cpu.states_as_bytes().value(), nullptr));
   const GpuAddress from = upload(gradient(2000, 2));
   const GpuPayload to = payload_for(session);
   ASSERT_TRUE(session.encode({&from, 1}, {&to, 1}, 1, nullptr));
@@ -271,7 +271,7 @@ TEST_F(GpuSessionTest, states_move_between_devices) {
   EXPECT_EQ(download<std::uint8_t>(to.address, bytes), encode_on_cpu(cpu, gradient(2000, 2), 1));
   const auto states = session.states_as_bytes(0, nullptr);
   ASSERT_TRUE(states);
-  EXPECT_EQ(*states, cpu.states_as_bytes());
+  EXPECT_EQ(*states, cpu.states_as_bytes().value());
   const auto refused = session.set_states(0, Bytes(100, 1), nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::CorruptFile);

@@ -58,7 +58,7 @@ class Ranks {
     for (const auto& session : sessions_) {
       for (std::uint32_t i = 0; i < session->info().states.size(); ++i) {
         if (!session->info().states[i].name.ends_with(name)) continue;
-        const auto values = values_of<float>(session->state(i));
+        const auto values = values_of<float>(session->state(i).value());
         sum.resize(values.size());
         for (std::size_t k = 0; k < values.size(); ++k) sum[k] += values[k];
       }

@@ -43,7 +43,7 @@ bool is_finite(float x) {
 // All states of the library are f32.
 bool has_finite_states(const rt::Session& session) {
   for (std::uint32_t s = 0; s < session.info().states.size(); ++s) {
-    if (!std::ranges::all_of(values_of<float>(session.state(s)), is_finite)) return false;
+    if (!std::ranges::all_of(values_of<float>(session.state(s).value()), is_finite)) return false;
   }
   return true;
 }

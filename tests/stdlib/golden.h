@@ -96,7 +96,7 @@ class Golden {
     return update;
   }
   std::vector<float> state(std::uint32_t index) const {
-    return values_of<float>(session_->state(index));
+    return values_of<float>(session_->state(index).value());
   }
 
  private:

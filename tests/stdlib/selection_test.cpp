@@ -81,7 +81,7 @@ Outcome encode(rt::Session& session, const std::vector<float>& gradient, std::ui
   EXPECT_TRUE(payload) << (payload ? "" : payload.error().message);
   if (!payload) return {};
   const auto num = static_cast<double>(gradient.size());
-  const rt::AccessCounts& counts = session.last_accesses();
+  const rt::AccessCounts counts = session.last_accesses().value();
   return {{payload->begin(), payload->end()},
           static_cast<double>(counts.bytes_read) / num,
           static_cast<double>(counts.bytes_written) / num};

@@ -44,7 +44,7 @@ class Side {
   std::vector<Bytes> states() const {
     std::vector<Bytes> all;
     for (std::uint32_t s = 0; s < session_->info().states.size(); ++s) {
-      const auto bytes = std::as_const(*session_).state(s);
+      const auto bytes = session_->state(s).value();
       all.emplace_back(bytes.begin(), bytes.end());
     }
     return all;

@@ -16,13 +16,15 @@ extern "C" {
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
  */
 
-#define CINCH_MPI_ABI_VERSION 2
+#define CINCH_MPI_ABI_VERSION 3
 #define CINCH_MPI_LIBRARY "libcinch_mpi.so"
 #define CINCH_MPI_ENTRY "cinch_mpi_calls_of"
 
 #define CINCH_MPI_LATE (-1)      /* the other ranks have not come within the time */
 #define CINCH_MPI_TOO_LONG (-2)  /* more bytes came than there was room for */
 #define CINCH_MPI_FINALIZED (-3) /* the process has ended its use of MPI */
+#define CINCH_MPI_NO_START (-4)  /* MPI_Init has waited so long for the other ranks */
+#define CINCH_MPI_NO_END (-5)    /* the other ranks have not come to MPI_Finalize */
 
 enum { CINCH_MPI_DATA, CINCH_MPI_NOTICES }; /* channels */
 enum { CINCH_MPI_SUM, CINCH_MPI_MIN, CINCH_MPI_MAX };
@@ -51,11 +53,16 @@ typedef struct cinch_mpi_end {
 
 /* Memory of operations stays as it is until their end, also after `close`. */
 typedef struct cinch_mpi_calls {
-  /* All ranks call it. Initialises MPI if nobody has; then the process's exit finalises it. */
+  /* All ranks call it. Initialises MPI if nobody has, on a thread that is left behind where it
+   * waits for longer than that; then the process's exit finalises it, and waits as long for the
+   * others. */
   int32_t (*open)(int32_t timeout_ms, cinch_mpi_world** world, int32_t* rank, int32_t* size);
   /* Cancels what is to be received on the data channel and leaves the rest. The world is nothing
    * any more. `is_faulted`: the process's exit does not wait for the other ranks. */
   void (*close)(cinch_mpi_world* world, int32_t is_faulted);
+  /* All ranks call it, once nothing is under way. Finalises MPI if it was initialised here, so that
+   * the process's exit need not; once. */
+  int32_t (*leave)(int32_t timeout_ms);
   void (*error_text)(int32_t error, char* text, size_t room);
   /* Once a world is open. Not 0: the library says that it takes memory of CUDA devices. */
   int32_t (*takes_cuda_memory)(void);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -38,6 +39,11 @@ using Clock = std::chrono::steady_clock;
 struct Process {
   bool is_ours = false;  // initialised here
   bool is_faulted = false;
+  bool has_left = false;
+  std::chrono::milliseconds timeout{0};  // of the last world
+  bool has_begun = false;                // to initialise MPI
+  std::atomic<bool> has_initialised{false}, is_to_finalize{false}, has_finalized{false};
+  int initialise_error = MPI_SUCCESS;
   // Of the next world; a call that was too early goes on in the next one, as ranks must duplicate
   // in the same order.
   World* next = nullptr;
@@ -61,33 +67,65 @@ bool wait_until(Clock::time_point end, const Condition& is_true) {
   return true;
 }
 
-// MPI_Finalize waits for all ranks, as this does. After a fault some may never come: then the
-// process ends without it, and mpirun ends what is left of the job.
-void finalize() {
-  constexpr std::chrono::seconds kPatience{2};
-  int is_finalized = 0;
-  MPI_Finalized(&is_finalized);
+// MPI_Finalize waits for all ranks, as this does first; some may never come.
+std::int32_t finalize(Clock::time_point end) {
   MPI_Request all_here = MPI_REQUEST_NULL;
-  if (is_finalized != 0 || MPI_Ibarrier(MPI_COMM_WORLD, &all_here) != MPI_SUCCESS) return;
-  const bool have_come =
-      wait_until(process().is_faulted ? Clock::now() + kPatience : Clock::time_point::max(), [&] {
-        int is_over = 0;
-        return MPI_Test(&all_here, &is_over, MPI_STATUS_IGNORE) != MPI_SUCCESS || is_over != 0;
-      });
-  if (have_come) MPI_Finalize();
+  if (const int error = MPI_Ibarrier(MPI_COMM_WORLD, &all_here); error != MPI_SUCCESS) return error;
+  int error = MPI_SUCCESS;
+  const bool have_come = wait_until(end, [&] {
+    int is_over = 0;
+    error = MPI_Test(&all_here, &is_over, MPI_STATUS_IGNORE);
+    return error != MPI_SUCCESS || is_over != 0;
+  });
+  if (!have_come) return CINCH_MPI_NO_END;
+  if (error != MPI_SUCCESS) return error;
+  process().is_to_finalize = true;
+  process().is_to_finalize.notify_one();
+  const bool is_over = wait_until(end, [] { return process().has_finalized.load(); });
+  return is_over ? MPI_SUCCESS : CINCH_MPI_NO_END;
 }
 
-int initialise() {
-  int is_initialised = 0, is_finalized = 0, provided = 0;
+std::int32_t leave(std::int32_t timeout_ms) {
+  Process& own = process();
+  int is_finalized = 0;
   MPI_Finalized(&is_finalized);
-  if (is_finalized != 0) return CINCH_MPI_FINALIZED;
-  MPI_Initialized(&is_initialised);
-  if (is_initialised != 0) return MPI_SUCCESS;
+  if (is_finalized != 0 || !own.is_ours || std::exchange(own.has_left, true)) return MPI_SUCCESS;
+  return finalize(Clock::now() + std::chrono::milliseconds(timeout_ms));
+}
+
+// Goes without MPI_Finalize where others do not come: mpirun ends what is left of the job.
+void leave_at_exit() {
+  constexpr std::chrono::milliseconds kPatienceAfterFault{2000};
+  const auto patience = process().is_faulted ? kPatienceAfterFault : process().timeout;
+  (void)leave(static_cast<std::int32_t>(patience.count()));
+}
+
+// A thread of its own initialises and finalises MPI, as MPI asks of one thread: where ranks do not
+// come neither returns, and the thread is left behind.
+void run_process(Process& own) {
+  int provided = 0;
   // One thread at a time, but not always the same one.
-  const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-  if (error != MPI_SUCCESS) return error;
+  own.initialise_error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  own.has_initialised = true;
+  if (own.initialise_error != MPI_SUCCESS) return;
+  own.is_to_finalize.wait(false);
+  MPI_Finalize();
+  own.has_finalized = true;
+}
+
+// Where it was too short for others to come, a later call waits on.
+int initialise(Clock::time_point end) {
+  Process& own = process();
+  int is_initialised = 0, is_finalized = 0;
+  MPI_Finalized(&is_finalized);
+  if (is_finalized != 0 || own.has_left) return CINCH_MPI_FINALIZED;
+  MPI_Initialized(&is_initialised);
+  if (own.is_ours || (is_initialised != 0 && !own.has_begun)) return MPI_SUCCESS;
+  if (!std::exchange(own.has_begun, true)) std::thread([&own] { run_process(own); }).detach();
+  if (!wait_until(end, [&] { return own.has_initialised.load(); })) return CINCH_MPI_NO_START;
+  if (own.initialise_error != MPI_SUCCESS) return own.initialise_error;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  process().is_ours = true;
+  own.is_ours = true;
   return MPI_SUCCESS;
 }
 
@@ -106,11 +144,13 @@ int begin_next() {
 
 std::int32_t open_world(std::int32_t timeout_ms, World** world, std::int32_t* rank,
                         std::int32_t* size) {
-  int error = initialise();
+  Process& own = process();
+  own.timeout = std::chrono::milliseconds(timeout_ms);
+  const Clock::time_point end = Clock::now() + own.timeout;
+  int error = initialise(end);
   if (error == MPI_SUCCESS) error = begin_next();
   if (error != MPI_SUCCESS) return error;
-  Process& own = process();
-  const bool have_come = wait_until(Clock::now() + std::chrono::milliseconds(timeout_ms), [&] {
+  const bool have_come = wait_until(end, [&] {
     int are_over = 0;
     error = MPI_Testall(static_cast<int>(own.duplications.size()), own.duplications.data(),
                         &are_over, MPI_STATUSES_IGNORE);
@@ -123,7 +163,7 @@ std::int32_t open_world(std::int32_t timeout_ms, World** world, std::int32_t* ra
   for (MPI_Comm channel : (*world)->channels) MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
   MPI_Comm_rank((*world)->channels[CINCH_MPI_DATA], rank);
   MPI_Comm_size((*world)->channels[CINCH_MPI_DATA], size);
-  static const bool kIsToFinalize = process().is_ours && std::atexit(finalize) == 0;
+  static const bool kIsToFinalize = process().is_ours && std::atexit(leave_at_exit) == 0;
   return kIsToFinalize || !process().is_ours ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
@@ -141,6 +181,10 @@ void error_text(std::int32_t error, char* text, std::size_t room) {
     message = "the other ranks have not come";
   } else if (error == CINCH_MPI_FINALIZED) {
     message = "MPI_Finalize was called in this process";
+  } else if (error == CINCH_MPI_NO_START) {
+    message = "the other ranks have not come to MPI_Init";
+  } else if (error == CINCH_MPI_NO_END) {
+    message = "the other ranks have not come to MPI_Finalize";
   } else {
     MPI_Error_string(error, message.data(), &size);
     message.resize(static_cast<std::size_t>(size));
@@ -252,8 +296,8 @@ std::int32_t progress(World* world, const cinch_mpi_end** ends, std::size_t* num
   return MPI_SUCCESS;
 }
 
-const cinch_mpi_calls kCalls{open_world, close_world, error_text, takes_cuda_memory, send,
-                             receive,    all_reduce,  broadcast,  progress};
+const cinch_mpi_calls kCalls{open_world, close_world, leave,      error_text, takes_cuda_memory,
+                             send,       receive,     all_reduce, broadcast,  progress};
 
 }  // namespace
 

@@ -27,9 +27,25 @@ void keep_forever(std::unique_ptr<MpiMemory> memory) {
 Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
   std::array<char, 512> text{};
   calls.error_text(code, text.data(), text.size());
-  const ErrorKind kind = code == CINCH_MPI_LATE ? ErrorKind::TimedOut : ErrorKind::Device;
-  return {kind, fmt::format("MPI: {}", text.data()), code};
+  const bool is_late =
+      code == CINCH_MPI_LATE || code == CINCH_MPI_NO_START || code == CINCH_MPI_NO_END;
+  return {is_late ? ErrorKind::TimedOut : ErrorKind::Device, fmt::format("MPI: {}", text.data()),
+          code};
 }
+
+namespace {
+
+// What was waited for, and how long.
+Error late_error(const cinch_mpi_calls& calls, std::int32_t code,
+                 std::chrono::milliseconds timeout) {
+  Error error = mpi_error(calls, code);
+  if (error.kind == ErrorKind::TimedOut) {
+    error.message += fmt::format(" within {} ms", timeout.count());
+  }
+  return error;
+}
+
+}  // namespace
 
 Status MpiTransport::library_status(std::int32_t code) const {
   return code == 0 ? Status(Ok{}) : tl::unexpected<Error>(mpi_error(calls_, code));
@@ -342,11 +358,19 @@ Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options)
   std::int32_t rank = 0, world = 0;
   const auto timeout = static_cast<std::int32_t>(options.timeout.count());
   const std::int32_t code = (*calls)->open(timeout, &mpi, &rank, &world);
-  if (code != 0) return tl::unexpected<Error>(mpi_error(**calls, code));
+  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
   auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
                                                   static_cast<std::uint32_t>(world), options);
   if (Status status = transport->listen(); !status) return tl::unexpected<Error>(status.error());
   return transport;
+}
+
+Status leave_mpi(std::chrono::milliseconds timeout) {
+  const auto& calls = mpi_library();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  const std::int32_t code = (*calls)->leave(static_cast<std::int32_t>(timeout.count()));
+  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
+  return Ok{};
 }
 
 }  // namespace cinch::rt

@@ -262,7 +262,7 @@ StepResult run_step(rt::Session& session, const std::vector<float>& gradient, st
     result.encode_error = payload.error();
   }
   for (std::uint32_t i = 0; i < session.info().states.size(); ++i) {
-    const auto state = session.state(i);
+    const auto state = session.state(i).value();
     result.states.emplace_back(state.begin(), state.end());
   }
   return result;

@@ -94,7 +94,7 @@ RankResults run_ranks_on_cpu(const std::shared_ptr<const rt::LoadedProgram>& pro
         result.update.clear();
       }
       for (std::uint32_t i = 0; i < sessions[rank].info().states.size(); ++i) {
-        const auto state = sessions[rank].state(i);
+        const auto state = sessions[rank].state(i).value();
         result.states.emplace_back(state.begin(), state.end());
       }
     });

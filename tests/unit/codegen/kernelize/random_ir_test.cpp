@@ -190,7 +190,7 @@ class Trial {
                     const std::string& where) {
     for (std::uint32_t i = 0; i < states.size(); ++i) {
       const auto bytes = rt::pack_elements(states[i].dtype, states[i].bits);
-      const auto found = session.state(i);
+      const auto found = session.state(i).value();
       if (!std::equal(bytes.begin(), bytes.end(), found.begin(), found.end()))
         return fail(
             fmt::format("{}: state {} differs{}", where, i, first_difference(found, bytes)));

@@ -84,8 +84,7 @@ void compare(Sample& s) {
         states = expected.states;
         for (std::uint32_t i = 0; i < states.size(); ++i) {
           const auto bytes = rt::pack_elements(states[i].dtype, states[i].bits);
-          ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), session->state(i).begin(),
-                                 session->state(i).end()))
+          ASSERT_TRUE(std::ranges::equal(bytes, session->state(i).value()))
               << arch << " state " << i << " n=" << n << " step=" << step << "\n"
               << kir::print(kernels);
         }

@@ -123,6 +123,41 @@ TEST(Aggregation, NeedsEveryFieldAndNoCounts) {
             rt::Aggregation::Gather);
 }
 
+bool is_linear(const std::string& finish) {
+  return is_finish_linear(
+      parsed("program \"p\"\nstate s: [f32; n]\nflag has_finish\nfinish { %0: [f32; n] = gradient "
+             "%1: [f32; n] = state {index=0} %2: f32 = host_size {size=world} " +
+             finish + " }"));
+}
+
+TEST(Finish, IsLinearWhereTheUpdateIs) {
+  EXPECT_TRUE(is_linear("yield results output(%0) states(%1)"));
+  EXPECT_TRUE(is_linear("%3: [f32; n] = map.div %0, %2 yield results output(%3) states(%1)"));
+  EXPECT_TRUE(is_linear("%3: [f32; n] = map.add %1, %0 yield results output(%3) states(%3)"));
+  EXPECT_FALSE(is_linear("%3: [f32; n] = map.sign %0 yield results output(%3) states(%1)"));
+  EXPECT_FALSE(is_linear("%3: [f32; n] = map.add %0, %2 yield results output(%3) states(%1)"));
+  EXPECT_FALSE(is_linear("%3: [f32; n] = map.mul %0, %1 yield results output(%3) states(%1)"));
+  EXPECT_FALSE(
+      is_linear("%3: f32 = const_scalar {value=0} %4: [bool; n] = map.lt %0, %3 %5: [f32; "
+                "n] = map.select %4, %3, %0 yield results output(%5) states(%1)"));
+}
+// What one step leaves in a state is the next one's update.
+TEST(Finish, IsLinearWhereItsStatesAre) {
+  EXPECT_FALSE(is_linear("%3: [f32; n] = map.sign %0 yield results output(%1) states(%3)"));
+  EXPECT_TRUE(is_linear("yield results output(%1) states(%0)"));
+}
+TEST(Finish, MaySaturateAtTheEndsOfItsType) {
+  const auto clamped = [](const std::string& scalar_op, const std::string& limit) {
+    return is_linear("%3: f32 = const_scalar {value=" + limit + "} %4: [f32; n] = map." +
+                     scalar_op + " %0, %3 yield results output(%4) states(%1)");
+  };
+  EXPECT_TRUE(clamped("min", "3.4e38"));
+  EXPECT_TRUE(clamped("max", "-3.4e38"));
+  EXPECT_FALSE(clamped("max", "3.4e38"));
+  EXPECT_FALSE(clamped("min", "1e30"));
+  EXPECT_FALSE(clamped("max", "0"));
+}
+
 std::vector<std::string> safety_of(const std::string& ops, const std::string& wire = "") {
   const ir::Program program = parsed(
       "program \"p\"\nstate pending: [f32; n]\n" + wire +

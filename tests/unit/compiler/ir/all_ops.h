@@ -27,6 +27,7 @@ flag decode_draws
 flag decode_world
 flag decode_step
 flag has_finish
+flag linear_finish
 aggregation sum_to_test
 table 0: [f32; 4] = (-1, -0.5, 0.5, inf)
 table 1: [i7; 2, 2] = (-64, 63, 0, 1)

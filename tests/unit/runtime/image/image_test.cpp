@@ -47,6 +47,7 @@ ProgramImage full_image() {
   info.decode_draws = true;
   info.decode_world = true;
   info.decode_step = true;
+  info.is_finish_linear = true;
   info.aggregation = Aggregation::SumToTest;
   image.target = "cpu:x86-64";
   image.fingerprint = fingerprint(info);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/unit/runtime/planner/plan_request.h"
 
@@ -133,6 +134,39 @@ TEST(ChoosePlan, TriesOnlyWhatDiffers) {
   const PlanChoice always = choose(request_of(4, 0), inputs_of(4, kFast, 1e-8), space);
   EXPECT_FALSE(always.chosen.is_dense);
   EXPECT_TRUE(std::ranges::none_of(always.candidates, &PlanCandidate::is_dense));
+}
+
+// Neither partial sums nor the mean in place of what finish makes of the sum.
+TEST(ChoosePlan, TriesOnlyWhatAProgramTakes) {
+  PlanRequest request = request_of(4, 0);
+  request.codecs[0].takes_partial_sums = false;
+  const PlanChoice choice = choose(request, inputs_of(4, kFast, 1e-8));
+  std::set<std::string> plans;
+  for (const PlanCandidate& candidate : choice.candidates) {
+    plans.insert(candidate.plan);
+    EXPECT_FALSE(candidate.is_dense);
+  }
+  // allreduce adds the tensor without a codec.
+  EXPECT_EQ(plans, (std::set<std::string>{"allgather", "allreduce", "two_shot", "ps"}));
+}
+
+TEST(ChoosePlan, AddsNoPayloadsWhoseSumMayOverflow) {
+  PlanRequest request = request_of(4, 0);
+  request.codecs[0].sum_arrays = [](std::int64_t rows,
+                                    std::int64_t) -> Result<std::vector<SumArray>> {
+    return std::vector<SumArray>{{kF16, RankReduction::Sum, rows + 1}};
+  };
+  const auto compressed = [&] {
+    std::set<std::string> plans;
+    for (const PlanCandidate& candidate : choose(request, inputs_of(4, kSlow, 1e-9)).candidates) {
+      if (!candidate.is_dense) plans.insert(candidate.plan);
+    }
+    return plans;
+  };
+  EXPECT_EQ(compressed(),
+            (std::set<std::string>{"allreduce", "allgather", "two_shot", "ring", "ps", "tree"}));
+  request.codecs[0].has_narrow_fields = true;
+  EXPECT_EQ(compressed(), (std::set<std::string>{"allgather", "two_shot", "ps"}));
 }
 
 TEST(ChoosePlan, SaysWhyItCannot) {

@@ -141,6 +141,59 @@ TEST(Planner, ExchangesLengthsOnlyWhereTheyAreUnknown) {
   }
 }
 
+// A vote counts every rank's payload.
+TEST(Planner, DecodesEveryPayloadWhereFinishIsNotLinear) {
+  for (const std::uint32_t world : kWorlds) {
+    for (const std::string_view plan : plan_names()) {
+      PlanRequest request = mixed_request(std::string(plan), world);
+      request.codecs[0].takes_partial_sums = false;
+      const auto built = build_plan(request);
+      if (plan != "ring" && plan != "tree") {
+        EXPECT_TRUE(built) << plan << ": " << built.error().message;
+        continue;
+      }
+      ASSERT_FALSE(built) << plan << ", " << world;
+      EXPECT_EQ(built.error().kind, ErrorKind::InvalidArgument);
+      EXPECT_EQ(built.error().message,
+                "cuts does not take the plan " + std::string(plan) +
+                    ": its finish is not linear in the sum, so the payloads of all ranks are "
+                    "decoded and added; it takes allreduce, allgather, two_shot, ps, hierarchical");
+      EXPECT_FALSE(*build_plan_if_taken(request));
+      request.tensors = {{"bias", 10, 1, kDense}, {"matrix", 300, 40, 1}};  // of other codecs
+      EXPECT_TRUE(build_plan(request));
+    }
+  }
+}
+
+// Machines of several ranks add gradients before anything is encoded, but in ways that begin with
+// it.
+TEST(Planner, DecodesEveryPayloadOfAMachineWhereFinishIsNotLinear) {
+  PlanRequest request = mixed_request("hierarchical", 4);
+  request.codecs[0].takes_partial_sums = false;
+  request.ranks_per_machine = 2;
+  const auto refused = build_plan(request);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.ends_with("it takes allreduce, allgather, two_shot, ps"))
+      << refused.error().message;
+  using Action = OptionAction;
+  using Scope = OptionScope;
+  request.option = {{Action::Compress},
+                    {Action::AllToAll, Scope::Intra, OptionDevice::Gpu, true},
+                    {Action::AllToAll, Scope::Inter, OptionDevice::Gpu, true},
+                    {Action::Decompress},
+                    {Action::AllGather, Scope::Inter},
+                    {Action::AllGather, Scope::Intra}};
+  EXPECT_TRUE(build_plan(request));
+  for (const ExchangeOption& option : all_exchange_options({.has_cpu = false})) {
+    request.option = option;
+    if (option.front().action != Action::Compress) {
+      EXPECT_FALSE(build_plan(request)) << describe_option(option);
+    } else if (num_compressions(option) == 1) {
+      EXPECT_TRUE(build_plan(request)) << describe_option(option);
+    }
+  }
+}
+
 TEST(Planner, RefusesWhatItCannotDo) {
   EXPECT_FALSE(build_plan(mixed_request("star", 2)));
   EXPECT_FALSE(build_plan(mixed_request("ring", 0)));

@@ -95,7 +95,7 @@ struct Arrays {
 std::vector<Bytes> states_of(const SessionList& list) {
   std::vector<Bytes> states;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const auto bytes = list[i].state(0);
+    const auto bytes = list[i].state(0).value();
     states.emplace_back(bytes.begin(), bytes.end());
   }
   return states;
@@ -156,7 +156,8 @@ Results two_steps_alone(const std::vector<std::int64_t>& sizes) {
       results.added.push_back(out);
       EXPECT_TRUE(session.finish(out, out, step));
       results.updates.push_back(out);
-      results.states[i].assign(session.state(0).begin(), session.state(0).end());
+      const auto state = session.state(0).value();
+      results.states[i].assign(state.begin(), state.end());
     }
   }
   return results;

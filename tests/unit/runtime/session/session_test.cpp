@@ -45,7 +45,7 @@ std::vector<std::uint8_t> bytes_of(std::span<const std::uint8_t> view) {
   return {view.begin(), view.end()};
 }
 std::vector<float> state_of(const Session& session) {
-  const auto bytes = session.state(0);
+  const auto bytes = session.state(0).value();
   std::vector<float> values(bytes.size() / 4);
   if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
