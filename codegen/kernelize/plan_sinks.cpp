@@ -107,6 +107,7 @@ void Planner::add_row_reduce(ir::OpId op_id) {
 
 bool Planner::is_row_product(const ir::Op& op) const {
   const auto& matrix = type(op.operands[1]);
+  if (!is_float(matrix.dtype)) return false;
   const auto size = pc_.const_int(matrix.dims[0]);
   return size && *size >= 1 && *size <= kir::kTileElems && pc_.is_const(matrix.dims[1], *size);
 }

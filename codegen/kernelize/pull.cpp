@@ -4,6 +4,8 @@
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
+#include "runtime/core/host_expr_ops.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::codegen {
 
@@ -281,29 +283,15 @@ KirValue KernelEmitter::host_value_now(HostExprId expr) {
   for (const auto arg : node.args) {
     if (arg.is_valid()) args.push_back(host_value(arg));
   }
-  switch (node.op) {
-    case HostOp::Add:
-      return b_.scalar(ScalarOp::add, args);
-    case HostOp::Sub:
-      return b_.scalar(ScalarOp::sub, args);
-    case HostOp::Mul:
-      return b_.scalar(ScalarOp::mul, args);
-    case HostOp::Div:
-      return b_.scalar(ScalarOp::div, args);
-    case HostOp::Mod:
-      return b_.scalar(ScalarOp::mod, args);
-    case HostOp::CeilDiv:
-      return b_.scalar(ScalarOp::ceil_div, args);
-    case HostOp::Min:
-      return b_.scalar(ScalarOp::min, args);
-    case HostOp::Max:
-      return b_.scalar(ScalarOp::max, args);
-    case HostOp::Clamp:
-      return b_.scalar(ScalarOp::clamp, args);
-    default:
-      CINCH_LIMITATION("a size that mixes counts with other than integer arithmetic: " +
-                       pool.print(expr));
+  if (node.op == HostOp::Cast) {
+    return b_.convert(args[0], kir::dtype_of(b_.type(args[0])), dtype_of(node.type));
   }
+  if (node.op == HostOp::AlignUp) {
+    return b_.scalar(ScalarOp::mul, {b_.scalar(ScalarOp::ceil_div, args), args[1]});
+  }
+  const auto op = element_wise_op(node.op);
+  CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
+  return b_.scalar(*op, args);
 }
 
 // --- combiners

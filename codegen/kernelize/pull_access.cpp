@@ -1,4 +1,6 @@
 // Pulling values: places, and the operators that only move elements.
+#include <algorithm>
+
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "runtime/core/check.h"
@@ -376,7 +378,6 @@ KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& 
 
 KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto bits = op.attrs.bits;
-  if (bits > 56) CINCH_LIMITATION("unpack of more than 56 bits");
   const auto x = op.operands[0];
   const auto size =
       b_.in_kernel([&] { return b_.convert(host_value(type(x).dims[0]), ComputeType::U64); });
@@ -384,8 +385,8 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
     return b_.mul(b_.convert(index_u32(flat_of(place, type(v))), ComputeType::U64),
                   b_.const_u64(bits));
   });
-  KirValue sum;
-  for (std::uint64_t part = 0; part < (bits + 14) / 8; ++part) {
+  // 0 behind the end.
+  const auto byte_of = [&](std::uint64_t part) {
     const auto byte = at_level_of(place, [&] {
       return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part));
     });
@@ -397,16 +398,31 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
     i.value = at_level_of(
         place, [&] { return b_.convert(byte, is_uniform ? ComputeType::I64 : ComputeType::U32); });
     const auto value = pull(x, {i, {}, {}});
+    return at_level_of(place, [&] {
+      return b_.select(i.pred, b_.convert(value, ComputeType::U64), b_.const_u64(0));
+    });
+  };
+  constexpr std::uint64_t kWordBytes = 8;
+  const std::uint64_t parts = (bits + 14) / 8;
+  KirValue sum;
+  for (std::uint64_t part = 0; part < std::min(parts, kWordBytes); ++part) {
+    const auto raw = byte_of(part);
     sum = at_level_of(place, [&] {
-      const auto raw = b_.select(i.pred, b_.convert(value, ComputeType::U64), b_.const_u64(0));
       const auto shifted = b_.scalar(ScalarOp::shl, {raw, b_.const_u64(8 * part)});
       return sum.is_valid() ? b_.scalar(ScalarOp::bit_or, {sum, shifted}) : shifted;
     });
   }
+  const auto last = parts > kWordBytes ? byte_of(kWordBytes) : KirValue();
   return at_level_of(place, [&] {
-    const auto down =
-        b_.scalar(ScalarOp::shr, {sum, b_.scalar(ScalarOp::bit_and, {start, b_.const_u64(7)})});
-    const auto low = b_.scalar(ScalarOp::bit_and, {down, b_.const_u64((1ULL << bits) - 1)});
+    const auto moved = b_.scalar(ScalarOp::bit_and, {start, b_.const_u64(7)});
+    auto word = b_.scalar(ScalarOp::shr, {sum, moved});
+    if (last.is_valid()) {  // a ninth byte comes 64 - moved bits up: by 1, then by the rest
+      const auto up = b_.sub(b_.const_u64(63), moved);
+      const auto once = b_.scalar(ScalarOp::shl, {last, b_.const_u64(1)});
+      word = b_.scalar(ScalarOp::bit_or, {word, b_.scalar(ScalarOp::shl, {once, up})});
+    }
+    const std::uint64_t mask = bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+    const auto low = b_.scalar(ScalarOp::bit_and, {word, b_.const_u64(mask)});
     return b_.convert(low, kir::compute_type(type(v).dtype));
   });
 }

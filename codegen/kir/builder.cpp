@@ -186,12 +186,12 @@ ComputeType host_compute_type(HostType type) {
       return ComputeType::I64;
     case HostType::F32:
       return ComputeType::F32;
-    case HostType::Bool:
-      return ComputeType::Bool;
     case HostType::F64:
+      return ComputeType::F64;
+    case HostType::Bool:
       break;
   }
-  CINCH_LIMITATION("an f64 host expression in a kernel");
+  return ComputeType::Bool;
 }
 }  // namespace
 

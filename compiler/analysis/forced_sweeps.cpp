@@ -38,12 +38,14 @@ class Floor {
         exprs_(program.info.exprs),
         ready_(function_.values.size(), 0) {}
 
-  ForcedSweeps run() {
+  rt::Result<ForcedSweeps> run() {
     visit(function_.body);
     add_result_sinks();
     delay_stores();
     keep_lists();
-    return gathered();
+    ForcedSweeps found = gathered();
+    if (!status_) return tl::unexpected<rt::Error>(status_.error());
+    return found;
   }
 
  private:
@@ -60,12 +62,18 @@ class Floor {
       if (const auto exact = exprs_.eval_int(expr, request_.env)) return *exact;
     }
     const auto bound = exprs_.eval_int(exprs_.upper_bound(expr), request_.env);
-    CINCH_CHECK(bound.has_value(), "a size of the floor: " + bound.error().message);
-    return *bound;
+    if (!bound && status_) status_ = tl::unexpected<rt::Error>(bound.error());
+    return bound.value_or(0);
   }
   std::int64_t num_elems(const ir::Type& type) {
+    constexpr std::int64_t kMostElems = std::int64_t{1} << 56;
     std::int64_t elements = 1;
-    for (int d = 0; d < type.rank; ++d) elements *= evaluated(type.dims[d]);
+    for (int d = 0; d < type.rank; ++d) {
+      const bool overflows = __builtin_mul_overflow(elements, evaluated(type.dims[d]), &elements);
+      if (!overflows && elements <= kMostElems) continue;
+      if (status_) status_ = rt::fail(rt::ErrorKind::Overflow, "an array of 2^56 elements or more");
+      return 0;
+    }
     return elements;
   }
   bool is_array(ValueId value) const { return lies_in_memory(program_, type(value)); }
@@ -363,7 +371,8 @@ class Floor {
   const ir::Program& program_;
   const ir::Function& function_;
   const FloorRequest& request_;
-  HostExprPool exprs_;  // a copy: bounds are formulas of their own
+  HostExprPool exprs_;            // a copy: bounds are formulas of their own
+  rt::Status status_ = rt::Ok{};  // of the first size that has no number
   std::vector<std::size_t> ready_;
   std::vector<Sink> sinks_;
   std::map<ValueId, std::string> places_;  // of what lies where something else is, too
@@ -383,7 +392,8 @@ SweepBytes ForcedSweeps::bytes() const {
   return total;
 }
 
-ForcedSweeps find_forced_sweeps(const ir::Program& lowered, const FloorRequest& request) {
+rt::Result<ForcedSweeps> find_forced_sweeps(const ir::Program& lowered,
+                                            const FloorRequest& request) {
   return Floor(lowered, request).run();
 }
 

@@ -40,7 +40,9 @@ struct FloorRequest {
 };
 
 /// Of a program as lowering left it: selections still stand in it as one operator. Bodies of loops
-/// count once. Throws InternalError where the program has no such function.
-ForcedSweeps find_forced_sweeps(const ir::Program& lowered, const FloorRequest& request);
+/// count once. Errors: Overflow (a size for which there are no numbers). Throws InternalError where
+/// the program has no such function.
+rt::Result<ForcedSweeps> find_forced_sweeps(const ir::Program& lowered,
+                                            const FloorRequest& request);
 
 }  // namespace cinch::analysis

@@ -110,7 +110,7 @@ class ProgramBench {
     return rt::Ok{};
   }
 
-  analysis::ForcedSweeps floor_of(rt::EntryKind kind) const {
+  Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) const {
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
                        : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
@@ -141,7 +141,9 @@ class ProgramBench {
   }
 
   Status add(rt::EntryKind kind) {
-    Result<FloorTimer> floor = FloorTimer::make(floor_of(kind), runner_);
+    const auto sweeps = floor_of(kind);
+    if (!sweeps) return tl::unexpected(sweeps.error());
+    Result<FloorTimer> floor = FloorTimer::make(*sweeps, runner_);
     if (!floor) return tl::unexpected(floor.error());
     const Rounds rounds =
         take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor->run(); }},

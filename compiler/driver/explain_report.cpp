@@ -178,7 +178,7 @@ class Report {
                                                        : ir::FunctionKind::Decode;
     request.adds_output = kind == rt::EntryKind::DecodeAdd;
     request.env = env_;
-    return analysis::find_forced_sweeps(lowered_, request);
+    return value_or_throw(analysis::find_forced_sweeps(lowered_, request));
   }
 
   json entry(rt::EntryKind kind) {

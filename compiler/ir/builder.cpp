@@ -7,6 +7,8 @@
 
 #include "compiler/ir/rewriter.h"
 #include "runtime/core/check.h"
+#include "runtime/core/host_expr_ops.h"
+#include "runtime/core/param_value.h"
 
 namespace cinch::ir {
 
@@ -144,6 +146,33 @@ ValueId Builder::host_size(HostExprId size, DType dtype) {
   Attrs attrs;
   attrs.size = size;
   return add_one(OpKind::host_size, {}, scalar_type(dtype), attrs);
+}
+
+ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_of) {
+  if (!exprs().has_count(size)) return host_size(size, dtype);
+  const HostExprNode node = exprs().node(size);
+  if (node.op == HostOp::Count) {
+    return convert(count_of(static_cast<std::uint32_t>(node.payload)), dtype);
+  }
+  return convert(size_with_counts(size, count_of), dtype);
+}
+
+// In the type that the host would use.
+ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of) {
+  const HostExprNode node = exprs().node(size);
+  const bool is_leaf = node.op == HostOp::Count || !exprs().has_count(size);
+  if (is_leaf) return size_scalar(size, dtype_of(node.type), count_of);
+  ValueIds operands;
+  for (HostExprId arg : node.args) {
+    if (arg.is_valid()) operands.push_back(size_with_counts(arg, count_of));
+  }
+  if (node.op == HostOp::Cast) return convert(operands[0], dtype_of(node.type));
+  if (node.op == HostOp::AlignUp) {
+    return map(ScalarOp::mul, map(ScalarOp::ceil_div, operands), operands[1]);
+  }
+  const std::optional<ScalarOp> op = element_wise_op(node.op);
+  CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
+  return map(*op, operands);
 }
 
 ValueId Builder::gradient() {

@@ -69,6 +69,10 @@ class Builder {
   /// Of the parameter's own type.
   ValueId param(std::uint32_t index);
   ValueId host_size(HostExprId size, DType dtype);
+  /// The same of a size that may hold counts, which the device alone knows: its operations on what
+  /// count_of gives for each of them, u32 scalars.
+  using CountOf = std::function<ValueId(std::uint32_t count)>;
+  ValueId size_scalar(HostExprId size, DType dtype, const CountOf& count_of);
   /// [f32; n], or [f32; r, c] in a matrix program.
   ValueId gradient();
   ValueId state(std::uint32_t index);
@@ -186,6 +190,7 @@ class Builder {
   /// A new region filled by `body`, which gets the region; the insertion point comes back.
   RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
   ValueIds add_args(RegionId region, std::span<const Type> types);
+  ValueId size_with_counts(HostExprId size, const CountOf& count_of);
   ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
 

@@ -313,7 +313,9 @@ class Rules {
     require(type.dtype == kF32 || type.dtype == kF64, "the elements are not f32 or f64");
   }
   void matmul() const {
-    require_float(in(0));
+    const DType dtype = in(0).dtype;
+    require(is_float(dtype) ? !is_narrow_float(dtype) : is_int(dtype) && dtype.bits >= 32,
+            "arithmetic is not done in the elements' type");
     require_rank(in(0), 2, "the left operand");
     require_rank(in(1), 2, "the right operand");
     require(in(0).dtype == in(1).dtype, "the element types differ");

@@ -67,7 +67,6 @@ class BodyLowering {
   ValueId length_under(std::uint32_t count, const Type& type, ValueId value);
   std::vector<ValueId> lower_payload(ExprId id);      // a Block ending in a WireLiteral: its fields
   ValueId host_scalar(HostExprId size, DType dtype);  // also of expressions with counts
-  ValueId device_host_expr(HostExprId size);
   ValueId count_value(std::uint32_t count);
 
   // ---- lower_packing.cpp
@@ -183,6 +182,7 @@ class BodyLowering {
   Lowered lower_concat(const Expr& e);
   Lowered lower_histogram(const Expr& e);
   Lowered lower_reshape(const Expr& e);
+  Lowered lower_product(const Expr& e);
   ValueId nonzero(const Expr& e, ValueId mask, HostExprId len);
   Lowered lower_pack(const Expr& e);
   Lowered lower_scatter(const Expr& e);

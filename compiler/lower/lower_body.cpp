@@ -131,57 +131,12 @@ std::vector<ValueId> BodyLowering::lower_payload(ExprId id) {
 }
 
 ValueId BodyLowering::host_scalar(HostExprId size, DType dtype) {
-  if (!emit_.exprs().has_count(size)) return emit_.host_size(size, dtype);
-  const HostExprNode& node = emit_.exprs().node(size);
-  if (node.op == HostOp::Count) {
-    return emit_.convert(count_value(static_cast<std::uint32_t>(node.payload)), dtype);
-  }
-  return emit_.convert(device_host_expr(size), dtype);
+  return emit_.size_scalar(size, dtype, [this](std::uint32_t count) { return count_value(count); });
 }
 
 ValueId BodyLowering::count_value(std::uint32_t count) {
   if (const auto found = counts_.find(count); found != counts_.end()) return found->second;
   return emit_.count_value(count);
-}
-
-namespace {
-
-// Host operators whose name is not that of the element-wise operator.
-std::optional<ScalarOp> scalar_op_of(HostOp op) {
-  switch (op) {
-    case HostOp::And:
-      return ScalarOp::bit_and;
-    case HostOp::Or:
-      return ScalarOp::bit_or;
-    case HostOp::Not:
-      return ScalarOp::bit_not;
-    default:
-      return find_scalar_op(host_op_name(op));
-  }
-}
-
-}  // namespace
-
-// A host expression that depends on a count is only known on the device: the same operations as
-// values.
-ValueId BodyLowering::device_host_expr(HostExprId size) {
-  const HostExprNode node = emit_.exprs().node(size);
-  if (!emit_.exprs().has_count(size)) return emit_.host_size(size, dtype_of(node.type));
-  if (node.op == HostOp::Count) {
-    return emit_.convert(count_value(static_cast<std::uint32_t>(node.payload)), kI64);
-  }
-  std::vector<ValueId> operands;
-  for (HostExprId arg : node.args) {
-    if (arg.is_valid()) operands.push_back(device_host_expr(arg));
-  }
-  if (node.op == HostOp::Cast) return emit_.convert(operands[0], dtype_of(node.type));
-  if (node.op == HostOp::AlignUp) {
-    const ValueId tiles = emit_.map(ScalarOp::ceil_div, operands[0], operands[1]);
-    return emit_.map(ScalarOp::mul, tiles, operands[1]);
-  }
-  const std::optional<ScalarOp> op = scalar_op_of(node.op);
-  CINCH_CHECK(op.has_value(), "a host operator without an element-wise form");
-  return emit_.map(*op, operands);
 }
 
 void BodyLowering::limitation(const std::string& what) const {

@@ -38,7 +38,7 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::histogram:
       return lower_histogram(e);
     case BuiltinId::matmul:
-      return lower_plain(e, OpKind::matmul);
+      return lower_product(e);
     case BuiltinId::orthonormalize:
       return lower_plain(e, OpKind::orthonormalize);
     case BuiltinId::hadamard: {
@@ -82,8 +82,26 @@ Lowered BodyLowering::lower_histogram(const Expr& e) {
 // there.
 Lowered BodyLowering::lower_reshape(const Expr& e) {
   const Lowered x = value(e.args.at(0));
-  if (x.lanes == 0) return {emit_.emit(OpKind::reshape, {x.id}, e.type)};
-  return {full(x, e.type, x.lanes), x.lanes};
+  if (x.lanes != 0) return {full(x, e.type, x.lanes), x.lanes};
+  // Sema knows that the sizes agree, or a check before it says so.
+  ir::Attrs attrs;
+  attrs.proved = !ir::element_counts_agree(out_.info, emit_.type(x.id), e.type);
+  return {emit_.emit(OpKind::reshape, {x.id}, e.type, attrs)};
+}
+
+// Integers wrap at the width of their type: sums of a width that no target has are taken in 64
+// bits, of which the lower ones are right.
+Lowered BodyLowering::lower_product(const Expr& e) {
+  const DType dtype = e.type.dtype;
+  if (!is_int(dtype) || dtype.bits == 32 || dtype.bits == 64) {
+    return lower_plain(e, OpKind::matmul);
+  }
+  const DType wide = is_signed_int(dtype) ? kI64 : kU64;
+  const ValueId a = emit_.convert(uniform(e.args.at(0)), wide);
+  const ValueId b = emit_.convert(uniform(e.args.at(1)), wide);
+  const ValueId unused = emit_.constant_int(wide, 64 - dtype.bits);
+  const ValueId moved = emit_.map(ScalarOp::shl, emit_.matmul(a, b), unused);
+  return {emit_.convert(emit_.map(ScalarOp::shr, moved, unused), dtype)};
 }
 
 ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {

@@ -53,14 +53,16 @@ ValueId u32(ir::Builder& b, std::int64_t value) {
   return b.constant_int(kU32, value);
 }
 
-// Rows `base` + offset of x where there are such; else -0.
+// Rows `base` + offset of x where there are such; else -0. Operators are total: the rows that are
+// not there are gathered, too, from row 0.
 ValueId rows_at(ir::Builder& b, ValueId x, ValueId base, std::int64_t offset) {
   const ir::Type type = b.type(x);
   const ValueId rows = b.host_size(type.dims[0], kU32);
-  // No sum that may pass 2^32.
-  const ValueId left = b.map(ScalarOp::sub, rows, base);
+  // No sum that may pass 2^32, and no difference below 0: of the last tile `base` may be no row.
+  const ValueId left = b.map(ScalarOp::sub, rows, b.map(ScalarOp::min, base, rows));
   const ValueId is_there = b.map(ScalarOp::gt, left, u32(b, offset));
-  const ValueId index = b.map(ScalarOp::add, base, b.select(is_there, u32(b, offset), u32(b, 0)));
+  const ValueId row = b.map(ScalarOp::add, base, u32(b, offset));
+  const ValueId index = b.select(is_there, row, u32(b, 0));
   const ValueId found = b.gather(x, index);
   const ir::Type column = ir::matrix_type(kBool, b.type(index).dims[0], b.exprs().const_int(1));
   return b.select(b.reshape(is_there, column), found, b.constant(type.dtype, -0.0));

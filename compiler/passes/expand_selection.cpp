@@ -41,10 +41,25 @@ ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
   return b.fill(b.reshape(b.iota(k), row), ir::matrix_type(kU32, b.type(values).dims[0], k));
 }
 
+// How many of what a selection kept; of payloads the count was read with them.
+ValueId count_of(ir::Builder& b, std::uint32_t count) {
+  for (const ir::Region& region : b.function().regions) {
+    for (const ir::OpId id : region.ops) {
+      const ir::Op& op = b.function().ops[id.index()];
+      if (op.kind == ir::OpKind::nonzero && op.attrs.index == count) return op.results[1];
+    }
+  }
+  return b.count_value(count);
+}
+
+ValueId wanted(ir::Builder& b, HostExprId k) {
+  return b.size_scalar(k, kU32, [&](std::uint32_t count) { return count_of(b, count); });
+}
+
 ValueId top_k(ir::Builder& b, ValueId values, HostExprId k) {
   const SelectionKeys keys = make_keys(b, values);
   if (can_sample(b, keys, k)) return sampled_top_k(b, keys, k);
-  const ValueId need = b.host_size(k, kU32);
+  const ValueId need = wanted(b, k);
   return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
 }
 
@@ -57,13 +72,13 @@ ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
 ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k) {
   const auto constant = ir::constant_size(b.exprs(), k);
   if (constant && *constant > 0) return value;
-  const ValueId is_none = b.map(ScalarOp::eq, b.host_size(k, kU32), b.constant_int(kU32, 0));
+  const ValueId is_none = b.map(ScalarOp::eq, wanted(b, k), b.constant_int(kU32, 0));
   return b.select(is_none, b.identity(ScalarOp::min, b.dtype(value)), value);
 }
 
 ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k) {
   const SelectionKeys keys = make_keys(b, values);
-  const RankedKey found = find_keys(b, keys, {b.host_size(k, kU32)})[0];
+  const RankedKey found = find_keys(b, keys, {wanted(b, k)})[0];
   const ValueId value = value_of_key(b, keys, found.key, b.dtype(values));
   return or_above_all(b, value, k);
 }
@@ -75,7 +90,7 @@ ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
   // The last place of those wanted; of none the first, which is not used then.
   const HostExprId last =
       b.exprs().max(b.exprs().sub(k, b.exprs().const_int(1)), b.exprs().const_int(0));
-  const ValueId place = b.gather_along(order, b.fill(b.host_size(last, kU32), column), 1);
+  const ValueId place = b.gather_along(order, b.fill(wanted(b, last), column), 1);
   const ValueId key = b.gather_along(keys.keys, place, 1);
   return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k);
 }

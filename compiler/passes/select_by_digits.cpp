@@ -105,7 +105,9 @@ ValueId mask_of_largest(ir::Builder& b, ValueId keys, const RankedKey& found) {
 }
 
 ValueId first_of(ir::Builder& b, ValueId mask, HostExprId k) {
-  const ir::Builder::Nonzero found = b.nonzero(mask, b.new_count("selected", k), k);
+  // Where the device alone knows k, the mask has no more all the same.
+  const HostExprId most = b.exprs().has_count(k) ? b.exprs().upper_bound(k) : k;
+  const ir::Builder::Nonzero found = b.nonzero(mask, b.new_count("selected", most), most);
   return b.reshape(found.index, ir::vector_type(kU32, k), /*proved=*/true);
 }
 

@@ -165,10 +165,15 @@ Value Elaborator::matrix_operand(ast::ExprId id, std::string_view name) {
 }
 
 std::optional<HostExprId> Elaborator::size_arg(ast::ExprId id, std::string_view name) {
-  const auto size = host_size(id, "the size in `" + std::string(name) + "`");
-  if (size)
-    require_nonnegative(*size, "the size " + size_text(*size) + " is not negative",
-                        tree()[id].span);
+  const std::string what = "the size in `" + std::string(name) + "`";
+  const auto size = host_size(id, what);
+  if (!size) return size;
+  if (!without_counts(*size)) {
+    reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span,
+                                               "the most that " + what + " can be");
+    return std::nullopt;
+  }
+  require_nonnegative(*size, "the size " + size_text(*size) + " is not negative", tree()[id].span);
   return size;
 }
 

@@ -159,6 +159,7 @@ HostExprId Elaborator::host_op(ScalarOp op, std::vector<HostExprId> args, Span s
   }
   if (host_unify(op, args, span).is_error()) return {};
   if (pool().type(args[0]) == HostType::Bool && !is_logical(op)) {
+    if (scalar_op_info(op).operands == ScalarOperands::Real) return {};
     for (HostExprId& arg : args) arg = to_int(arg);
   }
   const HostType type = pool().type(args[0]);

@@ -124,6 +124,7 @@ Value Elaborator::matmul(const Value& a_in, const Value& b_in, Span span) {
   if (!dtype || !sizes_.proves_equal(a.type.dims[1], b.type.dims[0])) {
     return cannot_combine("@", a, b, span);
   }
+  if (!is_known_line(a, 1, "@")) return error(span);
   a = coerce(a, *dtype);
   b = coerce(b, *dtype);
   return builtin(BuiltinId::matmul, matrix(*dtype, a.type.dims[0], b.type.dims[1]),
@@ -138,7 +139,10 @@ Value Elaborator::matrix_call(BuiltinId id, const CallArgs& args) {
   x = as_float(x, args.name);
   if (x.is_error()) return x;
   const Type type = x.type;
-  if (!is_hadamard) return builtin(id, type, {x.expr}, args.span);
+  if (!is_hadamard) {
+    if (!is_known_line(x, 0, args.name)) return error(args.span);
+    return builtin(id, type, {x.expr}, args.span);
+  }
   const HostExprId len = type.dims[type.rank - 1];
   const HostExprId one = pool().const_int(1), zero = pool().const_int(0);
   const HostExprId low_bits = pool().make(HostOp::BitAnd, len, pool().sub(len, one));

@@ -12,6 +12,14 @@ Type Elaborator::reduced_type(const Type& type, int axis, DType dtype) {
   return axis == 0 ? matrix(dtype, one, type.dims[1]) : matrix(dtype, type.dims[0], one);
 }
 
+// Is the length of the lines along an axis known before launch? No kernel has rows of another.
+bool Elaborator::is_known_line(const Value& x, int axis, std::string_view name) {
+  if (axis < 0 || x.type.rank != 2 || !pool().has_count(x.type.dims[axis])) return true;
+  reporter_.report<DiagKind::NotKnownOnHost>(
+      x.span, "the length of what `" + std::string(name) + "` runs along");
+  return false;
+}
+
 // The `where:` mask; an empty value where there is none, nothing on a mistake.
 std::optional<Value> Elaborator::mask(const CallArgs& args, const Type& shape) {
   const auto at = args.named.find("where");
@@ -65,9 +73,9 @@ Value Elaborator::reduce_call(BuiltinId id, const CallArgs& args) {
     xs[0] = bool_value(xs[0], "bools in `" + args.name + "`");
   } else if (as == ReducedAs::Float) {
     xs[0] = as_float(xs[0], args.name);
-  } else if (as == ReducedAs::Arithmetic && xs.size() == 1) {
+  } else if (xs.size() == 1) {
     xs[0] = arithmetic(xs[0]);
-  } else if (xs.size() == 2) {
+  } else {
     const auto dtype = meet(xs[0], xs[1]);
     if (!dtype || !same_shape(xs[0].type, xs[1].type)) {
       return cannot_combine(args.name, xs[0], xs[1], args.span);
@@ -84,13 +92,67 @@ Value Elaborator::reduce_call(BuiltinId id, const CallArgs& args) {
 Value Elaborator::reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result) {
   const auto along = axis(args, xs[0]);
   const auto where = mask(args, xs[0].type);
-  if (!along || !where) return error(args.span);
+  if (!along || !where || !is_known_line(xs[0], *along, args.name)) return error(args.span);
   std::vector<ExprId> operands;
   operands.reserve(xs.size());
   for (const Value& x : xs) operands.push_back(x.expr);
   operands.push_back(where->expr);
   return builtin(id, reduced_type(xs[0].type, *along, result), std::move(operands), args.span,
                  [&](Expr& e) { e.axis = static_cast<std::int8_t>(*along); });
+}
+
+namespace {
+
+std::string what_is_no_scalar(const Expr& expr) {
+  switch (expr.kind) {
+    case ExprKind::Table:
+      return "an array";
+    case ExprKind::Builtin:
+      return "`" + std::string(builtin_info(expr.builtin).name) + "`";
+    case ExprKind::Index:
+    case ExprKind::Slice:
+      return "an element of an array";
+    default:
+      return {};
+  }
+}
+
+std::string what_is_no_scalar(const Stmt& stmt) {
+  switch (stmt.kind) {
+    case StmtKind::For:
+    case StmtKind::While:
+      return "a loop";
+    case StmtKind::Assert:
+    case StmtKind::CheckHost:
+      return "a check";
+    case StmtKind::AssignIndexed:
+      return "an array";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+// Of what was made since there were so many nodes: elements are joined within a step of a kernel,
+// where there are scalars alone.
+bool Elaborator::joins_scalars(std::size_t first_expr, std::size_t first_stmt) {
+  const auto refuse = [&](const std::string& what, Span span) {
+    reporter_.report<DiagKind::NotInLambda>(span, what)
+        .note(
+            "a lambda over pairs is made of numbers: compute arrays and what is read of them "
+            "before it, with `let`");
+    return false;
+  };
+  for (std::size_t i = first_expr; i < out_.exprs.size(); ++i) {
+    const Expr& expr = out_.exprs[i];
+    if (const auto what = what_is_no_scalar(expr); !what.empty()) return refuse(what, expr.span);
+  }
+  for (std::size_t i = first_stmt; i < out_.stmts.size(); ++i) {
+    const Stmt& stmt = out_.stmts[i];
+    if (const auto what = what_is_no_scalar(stmt); !what.empty()) return refuse(what, stmt.span);
+  }
+  return true;
 }
 
 // The first value and the lambda of `reduce` and `scan`, both of the type that is joined.
@@ -111,9 +173,10 @@ std::optional<std::pair<Value, Value>> Elaborator::lambda_pair(const CallArgs& a
     reporter_.report<DiagKind::BadType>(init.span, "a number to begin with", describe(init));
     return std::nullopt;
   }
+  const std::size_t first_expr = out_.exprs.size(), first_stmt = out_.stmts.size();
   const Value joined = lambda(args.positional[2], {scalar(type), scalar(type)}, args.name,
                               [&](const Value& value) { return coerce(value, type); });
-  if (joined.is_error()) return std::nullopt;
+  if (joined.is_error() || !joins_scalars(first_expr, first_stmt)) return std::nullopt;
   return std::pair(array, joined);
 }
 
@@ -123,7 +186,7 @@ Value Elaborator::reduce_lambda_call(const CallArgs& args) {
   if (x.is_error() || init.is_error()) return error(args.span);
   const auto along = axis(args, x);
   const auto where = mask(args, x.type);
-  if (!along || !where) return error(args.span);
+  if (!along || !where || !is_known_line(x, *along, args.name)) return error(args.span);
   const auto pair = lambda_pair(args, x, init);
   if (!pair) return error(args.span);
   return builtin(BuiltinId::reduce, reduced_type(x.type, *along, pair->first.type.dtype),

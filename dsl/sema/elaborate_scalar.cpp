@@ -191,6 +191,7 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   }
   if (op == ScalarOp::popcount || op == ScalarOp::clz) {
     const DType type = own_dtype(args[0]).value_or(kI32);
+    if (is_bool(type)) return make_uint(1);  // bools count as u1
     return is_float(type) ? refuse(args[0]) : std::optional(type);
   }
   if (args.size() == 1) {

@@ -100,7 +100,7 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
   Value x = array_operand(args.positional[0], args.name);
   if (x.is_error()) return x;
   const auto along = line_axis(args, x);
-  if (!along) return error(args.span);
+  if (!along || !is_known_line(x, *along, args.name)) return error(args.span);
   std::vector<ExprId> operands{x.expr};
   Type type = x.type;
   IndexFacts facts;

@@ -46,12 +46,15 @@ std::string Elaborator::size_text(HostExprId id) {
   const int num_args = host_op_num_args(node.op);
   if (num_args == 0) return host_op_name(node.op);
   if (const char* infix = infix_of(node.op)) {
-    const auto side = [&](HostExprId arg) {
-      const bool is_named = size_names_.contains(arg);
-      const bool needs = !is_named && is_sum(pool().node(arg).op) && node.op != HostOp::Add;
+    const auto side = [&](HostExprId arg, bool is_right) {
+      const HostOp op = pool().node(arg).op;
+      const bool is_sum_in_product = is_sum(op) && node.op != HostOp::Add;
+      const bool is_later = is_right && !is_sum(node.op) && infix_of(op) != nullptr &&
+                            (op != HostOp::Mul || node.op != HostOp::Mul);
+      const bool needs = !size_names_.contains(arg) && (is_sum_in_product || is_later);
       return needs ? "(" + size_text(arg) + ")" : size_text(arg);
     };
-    return side(node.args[0]) + infix + side(node.args[1]);
+    return side(node.args[0], false) + infix + side(node.args[1], true);
   }
   std::string text = std::string(host_op_name(node.op)) + "(";
   for (int i = 0; i < num_args; ++i) {

@@ -230,6 +230,8 @@ class Elaborator {
   Value reduced(BuiltinId id, const CallArgs& args, std::vector<Value> xs, DType result);
   std::optional<Value> mask(const CallArgs& args, const Type& shape);
   Type reduced_type(const Type& type, int axis, DType dtype);
+  bool is_known_line(const Value& x, int axis, std::string_view name);
+  bool joins_scalars(std::size_t first_expr, std::size_t first_stmt);
   Value scan_call(BuiltinId id, const CallArgs& args);
   std::optional<std::pair<Value, Value>> lambda_pair(const CallArgs& args, const Value& x,
                                                      Value& init);

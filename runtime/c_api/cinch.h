@@ -243,7 +243,7 @@ typedef struct cinch_session_options {
   const uint32_t* tensor_numbers; /* draws of different numbers differ; NULL: 0, 1, 2 … */
   const cinch_allocator* allocator;
   /* On a GPU: the most that parameters will be, by name. Memory is made for these and for the
-   * values that parameters begin with. */
+   * values that parameters begin with, at the largest sizes of all steps. */
   const char* const* largest_names;
   const double* largest_values;
   size_t num_largest;

@@ -46,6 +46,18 @@ int host_op_num_args(HostOp op) {
 HostRule host_op_rule(HostOp op) {
   return row(op).rule;
 }
+std::optional<ScalarOp> element_wise_op(HostOp op) {
+  switch (op) {
+    case HostOp::And:
+      return ScalarOp::bit_and;
+    case HostOp::Or:
+      return ScalarOp::bit_or;
+    case HostOp::Not:
+      return ScalarOp::bit_not;
+    default:
+      return find_scalar_op(host_op_name(op));
+  }
+}
 
 HostValue HostValue::from_int(std::int64_t value) {
   return {HostType::Int, static_cast<std::uint64_t>(value)};

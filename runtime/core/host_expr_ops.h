@@ -1,10 +1,12 @@
 // Inside the host expressions: facts of the operations and their meaning on constants.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "runtime/core/error.h"
 #include "runtime/core/host_expr.h"
+#include "runtime/core/scalar_op.h"
 
 namespace cinch {
 
@@ -20,6 +22,10 @@ enum class HostRule : std::uint8_t {
 };
 
 HostRule host_op_rule(HostOp op);
+
+/// The element-wise operation that does the same, where a host expression is computed elsewhere;
+/// leaves, casts and align_up have none.
+std::optional<ScalarOp> element_wise_op(HostOp op);
 
 /// The bit of a leaf's kind; 0 for operations.
 constexpr std::uint64_t leaf_bit(HostOp op) {

@@ -14,9 +14,9 @@ constexpr std::size_t kMaxLaunches = 65536;
 
 class Planner {
  public:
-  Planner(const ProgramImage& image, const std::function<Result<std::int64_t>(HostExprId)>& most,
-          bool folds, std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds)
-      : image_(image), most_(most), folds_(folds), out_(out), bounds_(bounds) {}
+  Planner(const ProgramImage& image, const MostRounds& most_rounds, bool folds,
+          std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds)
+      : image_(image), most_rounds_(most_rounds), folds_(folds), out_(out), bounds_(bounds) {}
 
   Status add(const std::vector<Step>& steps) {
     for (const Step& step : steps) {
@@ -106,16 +106,26 @@ class Planner {
     return {kRoundCondition, static_cast<std::uint32_t>(i), end, begin};
   }
 
-  Result<std::int64_t> bound_of(HostExprId expr) {
-    auto bound = most_(expr);
-    if (bound) bounds_.push_back({expr, *bound});
-    return bound;
+  Result<std::int64_t> rounds_of(HostExprId begin, HostExprId end) {
+    const auto rounds = most_rounds_(begin, end);
+    if (!rounds) return rounds;
+    // Every round takes a launch at least.
+    if (*rounds > static_cast<std::int64_t>(kMaxLaunches)) {
+      const auto name = [&](std::uint32_t i) { return image_.info.params[i].name; };
+      return fail(
+          ErrorKind::Unavailable,
+          fmt::format("{}: a loop up to `{}` may have {} rounds at some step; on a GPU at "
+                      "most {} are possible",
+                      image_.info.name, image_.info.exprs.print(end, name), *rounds, kMaxLaunches));
+    }
+    bounds_.push_back({begin, end, *rounds});
+    return rounds;
   }
 
   // The flag that the condition computes stays 0 once it is: later rounds are skipped by it. In the
   // first round it holds what an earlier loop left.
   Status add_while(const Step& step) {
-    const auto rounds = bound_of(step.expr);
+    const auto rounds = rounds_of({}, step.expr);
     if (!rounds) return tl::unexpected<Error>(rounds.error());
     for (std::int64_t i = 0; i < *rounds; ++i) {
       conditions_.push_back(round(i, slot(step.expr)));
@@ -128,11 +138,10 @@ class Planner {
   }
 
   Status add_for(const Step& step) {
-    const auto begin = bound_of(step.expr), end = bound_of(step.expr2);
-    if (!begin) return tl::unexpected<Error>(begin.error());
-    if (!end) return tl::unexpected<Error>(end.error());
+    const auto rounds = rounds_of(step.expr, step.expr2);
+    if (!rounds) return tl::unexpected<Error>(rounds.error());
     const std::uint32_t first = slot(step.expr);
-    for (std::int64_t i = 0; i < *end - *begin; ++i) {
+    for (std::int64_t i = 0; i < *rounds; ++i) {
       conditions_.push_back(round(i, slot(step.expr2), first));
       Status status = service(GpuService::SetRound, step.index, first, i);
       if (status) status = add(step.body);
@@ -143,7 +152,7 @@ class Planner {
   }
 
   const ProgramImage& image_;
-  const std::function<Result<std::int64_t>(HostExprId)>& most_;
+  const MostRounds& most_rounds_;
   const bool folds_;
   std::vector<PlannedLaunch>& out_;
   std::vector<PlannedBound>& bounds_;
@@ -153,9 +162,9 @@ class Planner {
 }  // namespace
 
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
-                  const std::function<Result<std::int64_t>(HostExprId)>& most, bool folds,
-                  std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds) {
-  return Planner(image, most, folds, out, bounds).add(steps);
+                  const MostRounds& most_rounds, bool folds, std::vector<PlannedLaunch>& out,
+                  std::vector<PlannedBound>& bounds) {
+  return Planner(image, most_rounds, folds, out, bounds).add(steps);
 }
 
 }  // namespace cinch::rt

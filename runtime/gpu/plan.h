@@ -10,9 +10,9 @@
 
 namespace cinch::rt {
 
-// A loop's bound, and what it was planned for.
+// Of a loop from `begin` (none: 0) to `end`, how many rounds were planned.
 struct PlannedBound {
-  HostExprId expr;
+  HostExprId begin, end;
   std::int64_t most = 0;
 };
 
@@ -36,13 +36,17 @@ struct PlannedLaunch {
   bool is_fold() const { return !is_service && value == static_cast<std::int64_t>(GpuFold::Folds); }
 };
 
-/// Appends the launches of `steps`. most(expr): the most that a loop's bound can be, over all
-/// tensors; what it gave is appended to `bounds`. `folds`: before every kernel of one block whose
-/// partials may be folded comes a launch that does, under the same conditions. Host conditions
-/// outside of branches and loops are not among them: the host checks them before it enqueues
-/// anything. Errors: Unavailable (more launches, or branches in one another, than a call can have).
+/// The most rounds that a loop from `begin` (none: 0) to `end` can have, over all tensors and
+/// steps.
+using MostRounds = std::function<Result<std::int64_t>(HostExprId begin, HostExprId end)>;
+
+/// Appends the launches of `steps`; what `most_rounds` gave is appended to `bounds`. `folds`:
+/// before every kernel of one block whose partials may be folded comes a launch that does, under
+/// the same conditions. Host conditions outside of branches and loops are not among them: the host
+/// checks them before it enqueues anything. Errors: Unavailable (more launches, or branches in one
+/// another, than a call can have).
 Status plan_steps(const ProgramImage& image, const std::vector<Step>& steps,
-                  const std::function<Result<std::int64_t>(HostExprId)>& most, bool folds,
-                  std::vector<PlannedLaunch>& out, std::vector<PlannedBound>& bounds);
+                  const MostRounds& most_rounds, bool folds, std::vector<PlannedLaunch>& out,
+                  std::vector<PlannedBound>& bounds);
 
 }  // namespace cinch::rt

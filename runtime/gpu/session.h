@@ -42,7 +42,8 @@ struct GpuSessionOptions {
   std::uint64_t seed = 0;
   /// Values that parameters begin with, by name.
   std::vector<std::pair<std::string, double>> parameters;
-  /// Values that parameters will have at most: memory is made for both these and the first.
+  /// Values that parameters will have at most: memory is made for both these and the first, at the
+  /// largest sizes of all steps.
   std::vector<std::pair<std::string, double>> largest_parameters;
   /// Is there memory for keep_states?
   bool keeps_states = false;
@@ -67,8 +68,8 @@ struct GpuTensorOutcome {
 class GpuSession {
  public:
   /// Allocates everything and enqueues the states' initial values. Errors: InvalidArgument, those
-  /// of parameters, OutOfMemory, Unavailable (a program whose loops have no bound for a GPU),
-  /// Device.
+  /// of parameters, OutOfMemory (it names a size that grows without end), Unavailable (a program
+  /// whose loops have no bound for a GPU), Device.
   static Result<GpuSession> open(std::shared_ptr<const GpuProgram> program,
                                  const GpuSessionOptions& options, GpuStream stream = nullptr);
   ~GpuSession();

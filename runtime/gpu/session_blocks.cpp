@@ -45,13 +45,9 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   const KernelInfo& info_of = image().kernels[kernel];
   if (info_of.cuda.is_single_block) return 1;
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
-  std::int64_t blocks = 1;
-  for (const ParameterValues* values : {&parameters, &largest}) {
-    const auto groups = info().exprs.eval_int(info_of.num_groups, host_env(tensor, *values, 0));
-    if (!groups) return groups;
-    blocks = std::max(blocks, ceil_div(*groups, per_block));
-  }
-  return that_fit(blocks);
+  const auto groups = over_steps(info_of.num_groups, tensor);
+  if (!groups) return tl::unexpected<Error>(groups.error());
+  return that_fit(std::max(std::int64_t{1}, ceil_div(groups->most, per_block)));
 }
 
 std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks) const {

@@ -104,17 +104,26 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
   return Ok{};
 }
 
-// Programs whose loops follow the step, or parameters beyond the largest: fewer rounds than asked
-// for would be a wrong result.
+Result<std::int64_t> GpuSession::Impl::rounds_at(const PlannedBound& bound,
+                                                 const HostEnv& at) const {
+  const auto end = info().exprs.eval_int(bound.end, at);
+  if (!end || !bound.begin) return end;
+  return info().exprs.eval_int(bound.begin, at).map([&](std::int64_t begin) {
+    std::int64_t rounds = 0;
+    return __builtin_sub_overflow(*end, begin, &rounds) ? INT64_MAX : rounds;
+  });
+}
+
+// Parameters beyond the largest: fewer rounds than asked for would be a wrong result.
 Status GpuSession::Impl::check_loops(const HostEnv& at, std::size_t tensor) const {
   for (const PlannedBound& bound : bounds) {
-    const auto value = info().exprs.eval_int(bound.expr, at);
-    if (!value) return tl::unexpected<Error>(value.error());
-    if (*value <= bound.most) continue;
+    const auto rounds = rounds_at(bound, at);
+    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    if (*rounds <= bound.most) continue;
     return fail(ErrorKind::OutOfRange,
-                fmt::format("tensor {}: a loop with a bound of {}, the session was opened for {}: "
+                fmt::format("tensor {}: a loop of {} rounds, the session was opened for {}: "
                             "give the largest parameters there",
-                            tensor, *value, bound.most));
+                            tensor, *rounds, bound.most));
   }
   return Ok{};
 }

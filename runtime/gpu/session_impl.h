@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/core/host_memo.h"
+#include "runtime/core/step_bounds.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
@@ -52,10 +53,14 @@ struct GpuSession::Impl {
   Status plan_decode(EntryKind kind, Plan& plan);
   Status plan_finish(Plan& plan);
   Status plan_sync(Plan& plan);
-  Result<std::int64_t> most(HostExprId expr) const;
+  /// How small and how large it gets, of a tensor, with the first and the largest parameters.
+  Result<StepBounds> over_steps(HostExprId expr, const TensorFacts& tensor) const;
+  Result<std::int64_t> most_rounds(HostExprId begin, HostExprId end) const;
+  Status measure_buffer(std::size_t tensor, BufferIndex b);
   Status measure();
   Status measure_tensor(std::size_t tensor);
   Status place_memory(GpuStream stream);
+  std::string largest_that_follows_step() const;
   Status send_constants(GpuStream stream);
   void place_buffers(EntryKind kind);
   GpuAddress own_address(std::size_t tensor, BufferIndex b) const;
@@ -100,6 +105,7 @@ struct GpuSession::Impl {
   /// Everything of the tables that follows from parameters and step.
   Status write_facts(EntryKind kind, std::uint64_t step);
   Status write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step);
+  Result<std::int64_t> rounds_at(const PlannedBound& bound, const HostEnv& at) const;
   Status check_loops(const HostEnv& at, std::size_t tensor) const;
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;

@@ -21,6 +21,9 @@ bool is_callers(BufferRole role) {
          role == BufferRole::Count || role == BufferRole::Constant;
 }
 
+// More than any device has, and few enough to be added up.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
+
 PlannedLaunch service(GpuService which, std::uint32_t arg0 = kNoIndex,
                       std::uint32_t arg1 = kNoIndex) {
   return {.is_service = true,
@@ -89,16 +92,30 @@ BufferIndex GpuSession::Impl::buffer_of(BufferRole role, std::uint32_t role_inde
   return kNoIndex;
 }
 
-Result<std::int64_t> GpuSession::Impl::most(HostExprId expr) const {
-  std::int64_t found = 0;
-  for (const TensorFacts& tensor : facts) {
-    for (const ParameterValues* values : {&parameters, &largest}) {
-      const auto value = info().exprs.eval_int(expr, host_env(tensor, *values, 0));
-      if (!value) return value;
-      found = std::max(found, *value);
-    }
+Result<StepBounds> GpuSession::Impl::over_steps(HostExprId expr, const TensorFacts& tensor) const {
+  std::optional<StepBounds> all;
+  for (const ParameterValues* values : {&parameters, &largest}) {
+    const auto found = bounds_over_steps(info().exprs, expr, host_env(tensor, *values, 0));
+    if (!found) return found;
+    all = all ? StepBounds{std::min(all->least, found->least), std::max(all->most, found->most)}
+              : *found;
   }
-  return found;
+  return *all;
+}
+
+Result<std::int64_t> GpuSession::Impl::most_rounds(HostExprId begin, HostExprId end) const {
+  std::int64_t most = 0;
+  for (const TensorFacts& tensor : facts) {
+    const auto ends = over_steps(end, tensor);
+    if (!ends) return tl::unexpected<Error>(ends.error());
+    auto begins = Result<StepBounds>(StepBounds{});
+    if (begin) begins = over_steps(begin, tensor);
+    if (!begins) return tl::unexpected<Error>(begins.error());
+    std::int64_t rounds = 0;
+    if (__builtin_sub_overflow(ends->most, begins->least, &rounds)) rounds = INT64_MAX;
+    most = std::max(most, rounds);
+  }
+  return most;
 }
 
 Status GpuSession::Impl::plan(EntryKind kind) {
@@ -126,9 +143,8 @@ Status GpuSession::Impl::plan_entry(EntryKind runs, Plan& plan) {
   const bool folds = std::ranges::any_of(facts, [this](const TensorFacts& tensor) {
     return tensor.num_elems() > tuning.fold_elements;
   });
-  return plan_steps(
-      image(), entry.steps, [this](HostExprId expr) { return most(expr); }, folds, plan.steps,
-      bounds);
+  const auto rounds = [this](HostExprId begin, HostExprId end) { return most_rounds(begin, end); };
+  return plan_steps(image(), entry.steps, rounds, folds, plan.steps, bounds);
 }
 
 Status GpuSession::Impl::plan_encode(Plan& plan) {
@@ -240,12 +256,7 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   pieces[tensor].assign(buffers.size(), GpuArena::kNone);
   capacities[tensor].assign(buffers.size(), 0);
   for (BufferIndex b = 0; b < buffers.size(); ++b) {
-    for (const ParameterValues* values : {&parameters, &largest}) {
-      const auto size =
-          info().exprs.eval_int(buffers[b].size_bytes, host_env(facts[tensor], *values, 0));
-      if (!size) return tl::unexpected<Error>(size.error());
-      capacities[tensor][b] = std::max(capacities[tensor][b], *size);
-    }
+    if (Status status = measure_buffer(tensor, b); !status) return status;
     const bool is_staged =
         buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
                                                   has_fixed_size(info(), buffers[b].role_index));
@@ -260,8 +271,42 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   return Ok{};
 }
 
+Status GpuSession::Impl::measure_buffer(std::size_t tensor, BufferIndex b) {
+  const BufferInfo& buffer = image().buffers[b];
+  const auto size = over_steps(buffer.size_bytes, facts[tensor]);
+  if (!size) return tl::unexpected<Error>(size.error());
+  capacities[tensor][b] = std::max<std::int64_t>(size->most, 0);
+  if (size->most <= kMostBytes) return Ok{};
+  const auto name = [this](std::uint32_t i) { return info().params[i].name; };
+  return fail(ErrorKind::OutOfMemory,
+              fmt::format("tensor {}: {} may take {} bytes at some step: `{}`", tensor, buffer.name,
+                          size->most, info().exprs.print(buffer.size_bytes, name)));
+}
+
+// Of an error: which memory the steps to come may need.
+std::string GpuSession::Impl::largest_that_follows_step() const {
+  std::int64_t most = 0;
+  std::string text;
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+      const BufferInfo& buffer = image().buffers[b];
+      const bool follows = info().exprs.depends_on(buffer.size_bytes, HostOp::Step);
+      if (!follows || is_callers(buffer.role) || capacities[t][b] <= most) continue;
+      most = capacities[t][b];
+      text = fmt::format("; for the largest of all steps {} of tensor {} takes {} bytes",
+                         buffer.name, t, most);
+    }
+  }
+  return text;
+}
+
 Status GpuSession::Impl::place_memory(GpuStream stream) {
-  if (Status status = arena.allocate(program->device(), stream); !status) return status;
+  if (Status status = arena.allocate(program->device(), stream); !status) {
+    if (status.error().kind == ErrorKind::OutOfMemory) {
+      status.error().message += largest_that_follows_step();
+    }
+    return status;
+  }
   for (std::size_t kind = 0; kind < kNumEntries; ++kind) {
     if (calls[kind]) calls[kind]->table.place(arena.address(table_pieces[kind]));
   }

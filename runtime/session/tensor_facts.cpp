@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/core/step_bounds.h"
+
 namespace cinch::rt {
 
 static constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
@@ -22,9 +24,7 @@ Status check_facts(const TensorFacts& facts) {
 }
 
 Status check_step(std::uint64_t step) {
-  // docs/language_bits.md: the number of a draw has room for so many bits.
-  constexpr int kStepBits = 56;
-  if (step >> kStepBits == 0) return Ok{};
+  if (step <= std::uint64_t{kMostStep}) return Ok{};
   return fail(ErrorKind::InvalidArgument, fmt::format("step {}: at most 2^56 - 1", step));
 }
 

@@ -46,6 +46,27 @@ constexpr const char* kBulky = R"(compressor bulky {
 }
 )";
 
+// A warm-up that ends: as many elements as the step has it, in more rounds, from a later element.
+constexpr const char* kWarming = R"(compressor warming {
+  size k = if step < 3 { 2 } else { clamp(ceil_div(n, 4), 1, n) }
+  wire { value: [f32; k], least: [f32; 1] }
+  encode(g: [f32; n]) {
+    let mut x = g[0..k]
+    for i in (9 - min(step, 9))..9 { x = x * 1.5 + 1.0 }
+    wire { value: x, least: fill(min(top_k(abs(g), k)) as f32, 1) }
+  }
+  decode(w) { fill(sum(w.value), n) }
+}
+)";
+
+// A size that no step ends.
+constexpr const char* kGrowing = R"(compressor growing {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: g + (max(cumsum(iota(1 + step))) as f32) } }
+  decode(w) { w.value }
+}
+)";
+
 // A check that infinities fail, in the sweep that sees them.
 constexpr const char* kBounded = R"(compressor bounded {
   wire { value: [f32; n] }
@@ -62,6 +83,8 @@ ProgramFile program_file(const std::string& name) {
   if (name == "rounds") return *make_program(name, kRounds);
   if (name == "started") return *make_program(name, kStarted);
   if (name == "bulky") return *make_program(name, kBulky);
+  if (name == "warming") return *make_program(name, kWarming);
+  if (name == "growing") return *make_program(name, kGrowing);
   if (name == "bounded") return *make_program(name, kBounded);
   for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
     if (path.stem() == name) return *read_program(path);

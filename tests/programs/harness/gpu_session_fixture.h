@@ -26,7 +26,8 @@ struct Both {
 };
 /// Of the standard library, or one of the few that only these tests have: "rounds" (a loop whose
 /// rounds a parameter decides), "started" (a state that does not begin with zero), "bulky"
-/// (payloads of 36000 bytes for each element), "bounded" (a finish that looks its sum up in a
+/// (payloads of 36000 bytes for each element), "warming" (sizes and rounds that follow the step),
+/// "growing" (a size that grows with every step), "bounded" (a finish that looks its sum up in a
 /// table, which fails for what is large). Compiled once.
 const Both& program_for_both(const std::string& name);
 

@@ -101,6 +101,15 @@ TEST(ExpandMatrixOps, OrthonormalizeBecomesALoop) {
   EXPECT_THAT(text, Not(HasSubstr("orthonormalize")));
 }
 
+TEST(ExpandColumnSums, GathersNoRowBehindTheLast) {
+  const std::string matrix = "[f32; n, min(n, 1)]";
+  const std::string text = expanded(
+      "%5: " + matrix + " = reshape %0 {proved} %6: [f32; 1, min(n, 1)] = reduce %5, %1 " +
+          "{axis=0, combiner=add} %7: " + matrix + " = fill %6 %9: [f32; n] = reshape %7 {proved}",
+      {expand_column_sums});
+  EXPECT_THAT(text, HasSubstr("keep"));
+}
+
 std::string hadamard_of(int length) {
   const std::string cols = std::to_string(length);
   const std::string rows = "[f32; ceil_div(n, " + cols + "), " + cols + "]";
