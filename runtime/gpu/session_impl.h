@@ -9,6 +9,7 @@
 #include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session.h"
+#include "runtime/gpu/stream_order.h"
 #include "runtime/gpu/tables.h"
 #include "runtime/session/tensor_facts.h"
 
@@ -16,6 +17,9 @@ namespace cinch::rt {
 
 struct GpuSession::Impl {
   Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts);
+  ~Impl() { arena.used_until(order.end()); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // What one kind of call does, in order, and the launches that it does it by.
   struct Plan {
@@ -42,6 +46,7 @@ struct GpuSession::Impl {
 
   // ---- session_open.cpp ----
   Status open(GpuStream stream);
+  Status make_memory(GpuStream stream);
   Status set_parameters();
   Status plan(EntryKind kind);
   Status plan_entry(EntryKind runs, Plan& plan);
@@ -78,7 +83,7 @@ struct GpuSession::Impl {
   Status send_blocks(GpuStream stream);
 
   // ---- session.cpp: states, wherever the device has them now ----
-  Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
+  Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream);
 
   // ---- session_states.cpp: states as they were before a step ----
   void measure_kept_states();
@@ -98,6 +103,7 @@ struct GpuSession::Impl {
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
   Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
+  Status capture(EntryKind kind, GpuStream stream);
   Status enqueue(EntryKind kind, GpuStream stream);
   Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
@@ -117,7 +123,10 @@ struct GpuSession::Impl {
   };
   Status sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
               std::span<const GpuAddress> updates);
+  Status refuse_capture(GpuStream stream) const;
   Status begin_sync(std::uint64_t step, GpuStream stream);
+  Status run_sync(std::uint64_t step, GpuStream stream, Meetings& meetings,
+                  std::span<const GpuAddress> updates);
   Result<std::optional<RankPoint>> begin_parts(std::uint64_t step, GpuStream stream,
                                                GpuAddress update);
   Result<std::optional<RankPoint>> continue_parts(RankStatus all);
@@ -175,6 +184,7 @@ struct GpuSession::Impl {
   bool sizes_follow_step = false;
   PayloadLayout bound;  // of the tensor that is looked at; keeps its memory
 
+  GpuStreamOrder order;  // of all calls
   // Memory. By tensor and buffer: what the session holds itself; the largest a buffer gets.
   GpuArena arena;
   std::vector<std::vector<GpuArena::Piece>> pieces;  // kNone: the caller's

@@ -39,11 +39,11 @@ Status GpuSession::Impl::copy_kept(bool takes_back, GpuStream stream) const {
 }
 
 Status GpuSession::keep_states(GpuStream stream) {
-  return impl_->copy_kept(false, stream);
+  return impl_->order.run(stream, [&] { return impl_->copy_kept(false, stream); });
 }
 
 Status GpuSession::take_back_states(GpuStream stream) {
-  return impl_->copy_kept(true, stream);
+  return impl_->order.run(stream, [&] { return impl_->copy_kept(true, stream); });
 }
 
 }  // namespace cinch::rt
