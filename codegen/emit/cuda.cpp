@@ -29,27 +29,30 @@ std::string comment_lines(const std::string& text) {
   return out;
 }
 
-// The structs of runtime/image/gpu_abi.h, with their offsets asserted.
+// The structs of runtime/image/gpu_abi.h, with their offsets asserted by sizes: NVRTC 13.0 and
+// older have no offsetof.
 std::string launch_structs(const kir::KernelProgram& program) {
   const rt::GpuTensorLayout at =
       rt::gpu_tensor_layout(program.buffers.size(), program.size_exprs.size(),
                             program.info.params.size(), program.kernels.size());
   std::string text = fmt::format(
       "\nnamespace cinch {{\n"
-      "struct CinchTensor {{\n"
+      "struct CinchTensorSizes {{\n"
       "  void* buffers[{0}];\n"
       "  u64 bytes[{0}];\n"
       "  u64 sizes[{1}];\n"
       "  u64 groups[{2}];\n"
       "  u64 params[{3}];\n"
+      "}};\n"
+      "static_assert(sizeof(CinchTensorSizes) == {5});\n"
+      "struct CinchTensor : CinchTensorSizes {{\n"
       "  u64 header[5];\n"
       "  void* payload;\n"
       "  u64 payload_bytes;\n"
       "  void* tensor;\n"
       "  u32 draw[8];\n"
       "}};\n"
-      "static_assert(sizeof(CinchTensor) == {4});\n"
-      "static_assert(__builtin_offsetof(CinchTensor, header) == {5});\n",
+      "static_assert(sizeof(CinchTensor) == {4});\n",
       at.num_buffers, at.num_sizes, at.num_kernels, at.num_params, at.size_bytes, at.header);
   text += fmt::format(
       "struct CinchCondition {{\n"
@@ -77,7 +80,7 @@ std::string launch_structs(const kir::KernelProgram& program) {
       "  CinchStep step;\n"
       "}};\n"
       "static_assert(sizeof(CinchLaunch) == {});\n"
-      "static_assert(__builtin_offsetof(CinchLaunch, step) == {});\n",
+      "static_assert(sizeof(CinchLaunch) - sizeof(CinchStep) == {});\n",
       rt::kMaxGpuConditions, sizeof(rt::GpuStep), sizeof(rt::GpuLaunch),
       offsetof(rt::GpuLaunch, step));
   const auto constant = [&](const char* name, std::uint32_t value) {

@@ -3,6 +3,7 @@
 #include "codegen/emulator/driver.h"
 
 #include <cstring>
+#include <utility>
 
 #include "codegen/emulator/driver_state.h"
 #include "runtime/image/gpu_abi.h"
@@ -78,7 +79,7 @@ GpuCode memory_info(std::size_t* free_bytes, std::size_t* total_bytes) {
   *free_bytes = *total_bytes - g_driver->gpu.allocated_bytes();
   return kGpuSuccess;
 }
-GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
+GpuCode find_memory(GpuAddress* address, std::size_t size_bytes) {
   if (GpuCode code; g_driver->fails(code)) return code;
   auto memory = g_driver->gpu.allocate(size_bytes);
   if (!memory) {
@@ -90,8 +91,13 @@ GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
   *address = reinterpret_cast<GpuAddress>(*memory);
   return kGpuSuccess;
 }
+GpuCode memory_alloc(GpuAddress* address, std::size_t size_bytes) {
+  if (g_driver->spoils_captures(false)) return rt::kGpuCaptureUnsupported;
+  return find_memory(address, size_bytes);
+}
 // Waits for the device, as the driver's does.
 GpuCode memory_free(GpuAddress address) {
+  if (g_driver->spoils_captures(false)) return rt::kGpuCaptureUnsupported;
   g_driver->drain_all();
   return g_driver->code_of(g_driver->gpu.free(pointer(address)), kGpuInvalidValue);
 }
@@ -100,7 +106,7 @@ GpuCode memory_alloc_async(GpuAddress* address, std::size_t size_bytes, GpuStrea
   const rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr) return kGpuInvalidHandle;
   if (found->is_capturing) return kGpuInvalidValue;
-  if (const GpuCode code = memory_alloc(address, size_bytes); code != kGpuSuccess) return code;
+  if (const GpuCode code = find_memory(address, size_bytes); code != kGpuSuccess) return code;
   void* const memory = pointer(*address);
   const GpuCode code =
       g_driver->code_of(g_driver->gpu.mark_absent(memory, size_bytes), kGpuInvalidValue);
@@ -128,6 +134,7 @@ GpuCode host_unregister(void* memory) {
   return was_there ? kGpuSuccess : kGpuInvalidValue;
 }
 GpuCode context_synchronize() {
+  if (g_driver->spoils_captures(true)) return rt::kGpuCaptureUnsupported;
   g_driver->drain_all();
   return kGpuSuccess;
 }
@@ -191,13 +198,14 @@ GpuCode stream_synchronize(GpuStream stream) {
 GpuCode stream_is_capturing(GpuStream stream, int* status) {
   const rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr) return kGpuInvalidHandle;
-  *status = found->is_capturing ? 1 : 0;
+  *status = found->is_spoiled ? 2 : found->is_capturing ? 1 : 0;
   return kGpuSuccess;
 }
-GpuCode capture_begin(GpuStream stream, int) {
+GpuCode capture_begin(GpuStream stream, int mode) {
   rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr || stream == nullptr) return kGpuInvalidHandle;
   found->is_capturing = true;
+  found->capture_mode = mode;
   found->captured.clear();
   return kGpuSuccess;
 }
@@ -205,7 +213,13 @@ GpuCode capture_end(GpuStream stream, rt::GpuGraph* graph) {
   rt::GpuStreamObject* found = g_driver->find(stream);
   if (found == nullptr || !found->is_capturing) return kGpuInvalidHandle;
   found->is_capturing = false;
+  *graph = nullptr;
+  if (std::exchange(found->is_spoiled, false)) return rt::kGpuCaptureInvalidated;
   *graph = new rt::GpuGraphObject{std::move(found->captured)};
+  return kGpuSuccess;
+}
+GpuCode exchange_capture_mode(int* mode) {
+  std::swap(*mode, g_driver->thread_capture_mode);
   return kGpuSuccess;
 }
 GpuCode graph_instantiate(rt::GpuGraphExec* exec, rt::GpuGraph graph, unsigned long long) {
@@ -326,6 +340,7 @@ rt::GpuDriver make_table() {
   table.stream_is_capturing = stream_is_capturing;
   table.capture_begin = capture_begin;
   table.capture_end = capture_end;
+  table.exchange_capture_mode = exchange_capture_mode;
   table.graph_instantiate = graph_instantiate;
   table.graph_launch = graph_launch;
   table.graph_exec_destroy = graph_exec_destroy;

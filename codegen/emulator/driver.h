@@ -2,8 +2,8 @@
 // to a session on a GPU, on any machine. Work that is enqueued waits in its stream until somebody
 // waits for the stream, so that a caller who changes memory too early is found out; copies from the
 // host of up to 64 KiB take their bytes at once, as the driver stages them, unless they are pinned.
-// Streams can be captured into graphs. A launch with findings fails when it runs: the error's text
-// holds them.
+// Streams can be captured into graphs; what may not be done beside a capture spoils it. A launch
+// with findings fails when it runs: the error's text holds them.
 #pragma once
 #include "codegen/emulator/gpu.h"
 #include "runtime/gpu/driver.h"

@@ -17,15 +17,22 @@ struct cinch::rt::GpuContextObject {};
 
 struct cinch::rt::GpuStreamObject {
   std::deque<std::function<cinch::rt::GpuCode()>> waiting;
-  bool is_capturing = false;
+  bool is_capturing = false, is_spoiled = false;
+  int capture_mode = 0;
   std::vector<std::function<cinch::rt::GpuCode()>> captured;
 };
 
-struct cinch::rt::GpuEventObject {
+namespace cinch::emulator {
+/// A place in a stream at which an event was recorded.
+struct Mark {
+  rt::GpuStream stream = nullptr;
+  bool is_reached = false;
   std::chrono::steady_clock::time_point reached_at;
-  GpuStream stream = nullptr;
-  bool is_recorded = false;
-  std::size_t num_waiting = 0;  // its places in streams that were not reached yet
+};
+}  // namespace cinch::emulator
+
+struct cinch::rt::GpuEventObject {
+  std::shared_ptr<cinch::emulator::Mark> last;  // null: never recorded
 };
 
 struct cinch::rt::GpuModuleObject {
@@ -64,6 +71,7 @@ class Driver {
   rt::GpuCode enqueue(rt::GpuStream stream, Work work) {
     rt::GpuStreamObject* to = find(stream);
     if (to == nullptr) return rt::kGpuInvalidHandle;
+    if (to->is_spoiled) return rt::kGpuCaptureInvalidated;
     if (to->is_capturing) {
       to->captured.push_back(std::move(work));
     } else {
@@ -72,15 +80,15 @@ class Driver {
     return rt::kGpuSuccess;
   }
 
-  // Runs what waits: all of it, or until an event was reached. After an error nothing more of the
+  // Runs what waits: all of it, or until a mark was reached. After an error nothing more of the
   // stream runs.
-  rt::GpuCode drain(rt::GpuStream stream, const rt::GpuEventObject* until = nullptr) {
+  rt::GpuCode drain(rt::GpuStream stream, const Mark* until = nullptr) {
     rt::GpuStreamObject* from = find(stream);
     if (from == nullptr) return rt::kGpuInvalidHandle;
     if (from->is_capturing) return rt::kGpuInvalidValue;
     rt::GpuCode code = rt::kGpuSuccess;
     while (!from->waiting.empty() && code == rt::kGpuSuccess) {
-      if (until != nullptr && until->num_waiting == 0) return code;
+      if (until != nullptr && until->is_reached) return code;
       const Work work = std::move(from->waiting.front());
       from->waiting.pop_front();
       code = work();
@@ -94,6 +102,21 @@ class Driver {
     for (const StreamPointer& stream : streams) {
       if (!stream->is_capturing) drain(stream.get());
     }
+  }
+
+  // Is there a capture beside which the call may not be made? It is spoiled then, as NVIDIA's
+  // driver does. A wait for the whole context may be made beside none, other calls in or beside a
+  // relaxed one.
+  bool spoils_captures(bool is_for_context) {
+    bool spoils = false;
+    for (const StreamPointer& stream : streams) {
+      const bool is_relaxed = stream->capture_mode == rt::kGpuCaptureRelaxed ||
+                              thread_capture_mode == rt::kGpuCaptureRelaxed;
+      if (!stream->is_capturing || (is_relaxed && !is_for_context)) continue;
+      stream->is_spoiled = spoils = true;
+    }
+    if (spoils) text = "not while a stream captures";
+    return spoils;
   }
 
   // Keeps the text for error_text.
@@ -124,6 +147,7 @@ class Driver {
   std::vector<StreamPointer> streams;
   std::vector<std::shared_ptr<rt::GpuEventObject>> events;
   std::map<const std::uint8_t*, const std::uint8_t*> pinned;  // memory of the host: to its end
+  int thread_capture_mode = rt::kGpuCaptureGlobal;
   std::string text;
   bool has_planted = false;
   std::uint64_t planted_in = 0;

@@ -36,12 +36,10 @@ GpuCode event_record(GpuEvent event, rt::GpuStream stream) {
   const EventPointer found = find_event(event);
   const rt::GpuStreamObject* into = driver_state()->find(stream);
   if (found == nullptr || into == nullptr || into->is_capturing) return kGpuInvalidHandle;
-  found->stream = stream;
-  found->is_recorded = true;
-  ++found->num_waiting;
-  return driver_state()->enqueue(stream, [found] {
-    found->reached_at = Clock::now();
-    --found->num_waiting;
+  const auto mark = found->last = std::make_shared<Mark>(Mark{.stream = stream});
+  return driver_state()->enqueue(stream, [mark] {
+    mark->reached_at = Clock::now();
+    mark->is_reached = true;
     return kGpuSuccess;
   });
 }
@@ -50,9 +48,10 @@ GpuCode event_record(GpuEvent event, rt::GpuStream stream) {
 GpuCode event_synchronize(GpuEvent event) {
   const EventPointer found = find_event(event);
   if (found == nullptr) return kGpuInvalidHandle;
-  if (found->num_waiting == 0) return kGpuSuccess;
-  const GpuCode code = driver_state()->drain(found->stream, found.get());
-  const bool is_lost = code == kGpuSuccess && found->num_waiting > 0;  // behind an earlier failure
+  const std::shared_ptr<Mark> mark = found->last;
+  if (mark == nullptr || mark->is_reached) return kGpuSuccess;
+  const GpuCode code = driver_state()->drain(mark->stream, mark.get());
+  const bool is_lost = code == kGpuSuccess && !mark->is_reached;  // behind an earlier failure
   return is_lost ? rt::kGpuLaunchFailed : code;
 }
 
@@ -61,23 +60,26 @@ GpuCode event_query(GpuEvent event) {
   return event_synchronize(event);
 }
 
+// For what the event stands for now: it may be recorded anew before the stream comes to that.
 GpuCode stream_wait_event(rt::GpuStream stream, GpuEvent event, unsigned) {
   if (GpuCode code; driver_state()->fails(code)) return code;
   const EventPointer found = find_event(event);
   const rt::GpuStreamObject* into = driver_state()->find(stream);
   if (found == nullptr || into == nullptr || into->is_capturing) return kGpuInvalidHandle;
-  if (found->num_waiting == 0 || found->stream == stream) return kGpuSuccess;
+  const std::shared_ptr<Mark> mark = found->last;
+  if (mark == nullptr || mark->is_reached || mark->stream == stream) return kGpuSuccess;
   return driver_state()->enqueue(
-      stream, [found] { return driver_state()->drain(found->stream, found.get()); });
+      stream, [mark] { return driver_state()->drain(mark->stream, mark.get()); });
 }
 
 GpuCode event_elapsed_time(float* milliseconds, GpuEvent start, GpuEvent end) {
   const EventPointer first = find_event(start), last = find_event(end);
   if (first == nullptr || last == nullptr) return kGpuInvalidHandle;
-  if (!first->is_recorded || !last->is_recorded) return kGpuInvalidHandle;
-  if (first->num_waiting > 0 || last->num_waiting > 0) return rt::kGpuNotReady;
+  const std::shared_ptr<Mark> from = first->last, to = last->last;
+  if (from == nullptr || to == nullptr) return kGpuInvalidHandle;
+  if (!from->is_reached || !to->is_reached) return rt::kGpuNotReady;
   *milliseconds =
-      std::chrono::duration<float, std::milli>(last->reached_at - first->reached_at).count();
+      std::chrono::duration<float, std::milli>(to->reached_at - from->reached_at).count();
   return kGpuSuccess;
 }
 

@@ -8,10 +8,8 @@
 #include <chrono>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 
 #include "codegen/jit/library_search.h"
-#include "runtime/core/sanitizer.h"
 
 namespace cinch::codegen {
 namespace {
@@ -75,16 +73,16 @@ void* open_candidate(const LibraryCandidate& candidate, std::string& problem) {
   return nullptr;
 }
 
-// NVRTC opens its second library by name when it first compiles, and finds it by its own run path.
-// AddressSanitizer's dlopen, which calls for the caller, loses that path: the library is opened
-// beforehand.
-[[maybe_unused]] void open_builtins(const std::string& nvrtc_path) {
-  std::error_code error;
-  const auto folder = std::filesystem::path(nvrtc_path).parent_path();
-  for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = file.path().filename().string();
-    if (name.starts_with("libnvrtc-builtins.so")) dlopen(file.path().c_str(), RTLD_NOW);
-  }
+// NVRTC opens its second library by name when it first compiles. Some of its wheels have no run
+// path to find it by (13.0), and AddressSanitizer's dlopen, which calls for the caller, loses one:
+// it is opened beforehand, from where NVRTC came from. Where it is not there, NVRTC looks itself.
+void open_builtins(const Library& library) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(library.api.version), &info) == 0) return;
+  const std::string name =
+      fmt::format("libnvrtc-builtins.so.{}.{}", library.report.major, library.report.minor);
+  const auto folder = std::filesystem::path(info.dli_fname).parent_path();
+  dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 void ask_library(Library& library) {
@@ -110,7 +108,7 @@ Library find_library() {
     library.report.origin = candidate.origin;
     library.report.path = candidate.path;
     ask_library(library);
-    if constexpr (kAddressSanitizer) open_builtins(candidate.path);
+    open_builtins(library);
     break;
   }
   return library;
@@ -212,7 +210,8 @@ std::vector<std::string> compile_options(const std::string& arch,
       "--gpu-architecture=" + target, "--std=c++17", "--fmad=false", "--ftz=false",
       "--prec-div=true", "--prec-sqrt=true",
       // Functions and values that are not used: the prelude is whole, as are kernels' results.
-      "--diag-suppress=177"};
+      // NVRTC 13.0 and older also tell of loops over no counts.
+      "--diag-suppress=177,186"};
   if (options.line_info) words.emplace_back("--generate-line-info");
   if (nvrtc_report().major >= 13) {
     // Kernels are optimised side by side on all cores.
@@ -264,6 +263,8 @@ std::string ptx_arch_for(const std::string& arch, std::span<const int> known) {
   int highest = 0;
   for (const int number : known) {
     if (number == wanted) return {};
+    // Renamed to 110 later, so that drivers may order it elsewhere.
+    if (number == 101) continue;
     if (number < wanted) highest = std::max(highest, number);
   }
   return highest == 0 ? std::string() : fmt::format("sm_{}", highest);

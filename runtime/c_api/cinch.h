@@ -357,7 +357,9 @@ CINCH_API cinch_status cinch_finish_bucket(cinch_session* session, uint64_t step
 
 /* The calls above on a session whose tensors are on a GPU enqueue kernels on the stream that the
  * tensors name (all the same), for all tensors of the session at once, and return: nothing waits,
- * nothing is allocated; memory on the device is used until the stream has come there. `which` is
+ * nothing is allocated; memory on the device is used until the stream has come there. A call comes
+ * after those before it on the device, too, whatever their streams; the order of replays of graphs
+ * is the caller's. `which` is
  * NULL and `count` the session's number of tensors. Payloads are in device memory, at multiples of
  * 16: for cinch_encode `capacity` is at least the bound of cinch_payload_bounds, and how large they
  * became is told by cinch_collect; for the others `size` is at least what the payload has. Sums and

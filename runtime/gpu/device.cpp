@@ -48,7 +48,12 @@ Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int 
 }
 
 GpuDevice::~GpuDevice() {
-  if (context_ != nullptr) driver_.context_release(device_);
+  if (context_ == nullptr) return;
+  {
+    const Scope scope(*this);
+    freeing_.close();
+  }
+  driver_.context_release(device_);
 }
 
 GpuDevice::Scope::Scope(const GpuDevice& device)
@@ -115,6 +120,13 @@ std::string allocating(std::size_t size_bytes) {
   return fmt::format("allocating {} bytes on the device", size_bytes);
 }
 
+// Allocates; again without what was kept, where there is too little memory.
+template <typename Allocate>
+GpuCode with_kept_memory(const GpuDevice& device, Allocate allocate) {
+  const GpuCode code = allocate();
+  return code == kGpuOutOfMemory && device.freeing().retry() ? allocate() : code;
+}
+
 }  // namespace
 
 Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
@@ -122,7 +134,8 @@ Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
   GpuMemory memory;
   if (size_bytes == 0) return memory;
   const GpuDevice::Scope scope(*device);
-  const GpuCode code = device->driver().memory_alloc(&memory.address_, size_bytes);
+  const GpuCode code = with_kept_memory(
+      *device, [&] { return device->driver().memory_alloc(&memory.address_, size_bytes); });
   if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
     return tl::unexpected<Error>(status.error());
   }
@@ -137,7 +150,12 @@ Result<GpuMemory> GpuMemory::allocate_on(std::shared_ptr<const GpuDevice> device
   GpuMemory memory;
   if (size_bytes == 0) return memory;
   const GpuDevice::Scope scope(*device);
-  const GpuCode code = device->driver().memory_alloc_async(&memory.address_, size_bytes, stream);
+  if (Status status = device->freeing().prepare(); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  const GpuCode code = with_kept_memory(*device, [&] {
+    return device->driver().memory_alloc_async(&memory.address_, size_bytes, stream);
+  });
   if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
     return tl::unexpected<Error>(status.error());
   }
@@ -151,7 +169,8 @@ GpuMemory::GpuMemory(GpuMemory&& other) noexcept
     : device_(std::move(other.device_)),
       address_(std::exchange(other.address_, 0)),
       size_bytes_(std::exchange(other.size_bytes_, 0)),
-      is_pooled_(std::exchange(other.is_pooled_, false)) {}
+      is_pooled_(std::exchange(other.is_pooled_, false)),
+      end_(std::exchange(other.end_, nullptr)) {}
 
 GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   if (this == &other) return *this;
@@ -160,20 +179,14 @@ GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   address_ = std::exchange(other.address_, 0);
   size_bytes_ = std::exchange(other.size_bytes_, 0);
   is_pooled_ = std::exchange(other.is_pooled_, false);
+  end_ = std::exchange(other.end_, nullptr);
   return *this;
 }
 
 void GpuMemory::release() {
   if (address_ == 0) return;
   const GpuDevice::Scope scope(*device_);
-  const GpuDriver& driver = device_->driver();
-  if (is_pooled_) {
-    driver.context_synchronize();
-    driver.memory_free_async(address_, nullptr);
-  } else {
-    driver.memory_free(address_);
-  }
-  address_ = 0;
+  device_->freeing().free(std::exchange(address_, 0), is_pooled_, end_);
 }
 
 PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory)
@@ -200,6 +213,10 @@ void PinnedMemory::release() {
   if (memory_ == nullptr) return;
   const GpuDevice::Scope scope(*device_);
   (void)device_->driver().host_unregister(std::exchange(memory_, nullptr));
+}
+
+void GpuArena::used_until(GpuEvent end) {
+  for (GpuMemory& block : blocks_) block.used_until(end);
 }
 
 GpuArena::Piece GpuArena::add(std::size_t size_bytes) {

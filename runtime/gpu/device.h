@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/gpu/driver.h"
+#include "runtime/gpu/freeing.h"
 
 namespace cinch::rt {
 
@@ -27,6 +28,8 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   int multiprocessors() const { return multiprocessors_; }
   /// Can memory be allocated in the order of a stream?
   bool has_memory_pools() const { return has_memory_pools_ != 0; }
+  /// Thread-safe.
+  GpuFreeing& freeing() const { return freeing_; }
 
   /// Can kernels of this device work at the address? Managed memory counts as any device's. Errors:
   /// InvalidArgument (memory of the host, of another device, or of nobody: says which), Device.
@@ -52,11 +55,12 @@ class GpuDevice : public std::enable_shared_from_this<GpuDevice> {
   Status read(std::span<std::uint8_t> to, GpuAddress from, GpuStream stream) const;
 
  private:
-  explicit GpuDevice(const GpuDriver& driver) : driver_(driver) {}
+  explicit GpuDevice(const GpuDriver& driver) : driver_(driver), freeing_(driver) {}
   const GpuDriver& driver_;
   int ordinal_ = 0, device_ = 0, multiprocessors_ = 0, has_memory_pools_ = 0;
   GpuContext context_ = nullptr;
   std::string name_, arch_;
+  mutable GpuFreeing freeing_;
 };
 
 /// Memory on a device; freed with the object. An empty one has address 0.
@@ -76,14 +80,17 @@ class GpuMemory {
 
   GpuAddress address() const { return address_; }
   std::size_t size_bytes() const { return size_bytes_; }
+  /// An event that outlives the memory and is recorded behind all work that uses it. Else it is not
+  /// known who does, and the memory goes back when the device has done everything.
+  void used_until(GpuEvent end) { end_ = end; }
 
  private:
-  /// Waits for the device: neither streams nor graphs that used the memory are known.
   void release();
   std::shared_ptr<const GpuDevice> device_;
   GpuAddress address_ = 0;
   std::size_t size_bytes_ = 0;
   bool is_pooled_ = false;
+  GpuEvent end_ = nullptr;
 };
 
 /// Memory of the host that is pinned while this lives, if the driver can: nothing depends on it but
@@ -115,6 +122,8 @@ class GpuArena {
   /// 0 for kNone and for a piece of no bytes.
   GpuAddress address(Piece piece) const { return piece == kNone ? 0 : addresses_[piece]; }
   std::size_t size_bytes(Piece piece) const { return sizes_[piece]; }
+  /// As of GpuMemory, of all pieces.
+  void used_until(GpuEvent end);
   std::size_t total_bytes() const { return total_bytes_; }
 
  private:

@@ -61,6 +61,7 @@ void find_launch_functions(Symbols& symbols, GpuDriver& driver) {
   symbols.find(driver.stream_is_capturing, "cuStreamIsCapturing");
   symbols.find(driver.capture_begin, "cuStreamBeginCapture_v2");
   symbols.find(driver.capture_end, "cuStreamEndCapture");
+  symbols.find(driver.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   symbols.find(driver.graph_instantiate, "cuGraphInstantiateWithFlags");
   symbols.find(driver.graph_launch, "cuGraphLaunch");
   symbols.find(driver.graph_exec_destroy, "cuGraphExecDestroy");

@@ -31,6 +31,16 @@ inline constexpr GpuCode kGpuInvalidHandle = 400;
 inline constexpr GpuCode kGpuNotReady = 600;
 inline constexpr GpuCode kGpuIllegalAddress = 700;
 inline constexpr GpuCode kGpuLaunchFailed = 719;
+inline constexpr GpuCode kGpuCaptureUnsupported = 900;
+inline constexpr GpuCode kGpuCaptureInvalidated = 901;
+
+// The handle by which each thread names a default stream of its own.
+inline const auto kGpuStreamOfThread =
+    reinterpret_cast<GpuStream>(std::uintptr_t{2});  // NOLINT(performance-no-int-to-ptr)
+
+// CUstreamCaptureMode values that are told apart.
+inline constexpr int kGpuCaptureGlobal = 0;
+inline constexpr int kGpuCaptureRelaxed = 2;
 
 // CUstream_flags and CUevent_flags that are used.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
@@ -86,6 +96,8 @@ struct GpuDriver {
   GpuCode (*stream_is_capturing)(GpuStream stream, int* status);
   GpuCode (*capture_begin)(GpuStream stream, int mode);
   GpuCode (*capture_end)(GpuStream stream, GpuGraph* graph);
+  // Of the calling thread: what it may do beside captures. Null: it may do anything.
+  GpuCode (*exchange_capture_mode)(int* mode);
   GpuCode (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags);
   GpuCode (*graph_launch)(GpuGraphExec exec, GpuStream stream);
   GpuCode (*graph_exec_destroy)(GpuGraphExec exec);

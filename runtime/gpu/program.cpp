@@ -13,7 +13,7 @@ GpuProgram::GpuProgram(std::shared_ptr<const GpuDevice> device, ProgramImage ima
 GpuProgram::~GpuProgram() {
   if (module_ == nullptr) return;
   const GpuDevice::Scope scope(*device_);
-  device_->driver().module_unload(module_);
+  device_->freeing().unload(module_);
 }
 
 Status GpuProgram::find_functions() {

@@ -197,12 +197,16 @@ Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream)
       if (Status status = impl_->bind_payloads(kind, payloads, step); !status) return status;
     }
     if (Status status = impl_->write_facts(kind, step); !status) return status;
-    return impl_->call_of(kind).table.send(impl_->device(), stream);
+    return impl_->order.run(
+        stream, [&] { return impl_->call_of(kind).table.send(impl_->device(), stream); });
   });
 }
 
 Result<std::vector<GpuTensorOutcome>> GpuSession::collect(GpuStream stream) {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<GpuTensorOutcome>> {
+    if (Status status = impl_->order.enter(stream); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
     std::vector<GpuOutcome> words(num_tensors());
     const GpuAddress at = impl_->arena.address(impl_->outcomes);
     auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
@@ -231,7 +235,8 @@ Result<std::vector<GpuTensorOutcome>> GpuSession::collect(GpuStream stream) {
 // ---- states ----
 
 Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t tensor,
-                                                                  GpuStream stream) const {
+                                                                  GpuStream stream) {
+  if (Status status = order.enter(stream); !status) return tl::unexpected<Error>(status.error());
   std::vector<std::uint32_t> words(info().states.size());
   auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
   const GpuAddress from = arena.address(swapped) + 4 * words.size() * tensor;
@@ -248,7 +253,7 @@ Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t te
 }
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::size_t tensor,
-                                                                        GpuStream stream) const {
+                                                                        GpuStream stream) {
   const auto addresses = state_addresses(tensor, stream);
   if (!addresses) return tl::unexpected<Error>(addresses.error());
   std::vector<std::vector<std::uint8_t>> read;

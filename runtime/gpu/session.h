@@ -1,7 +1,8 @@
 // A list of tensors of one worker, compressed and decompressed on a GPU, all in the same launches.
 // Calls only enqueue on the caller's stream: nothing waits, nothing is allocated, counts and sizes
-// of payloads stay on the device. What went wrong there is read later, by collect(). One call at a
-// time, as Session has it.
+// of payloads stay on the device. What went wrong there is read later, by collect(). A call comes
+// after those before it on the device, too, whatever their streams; a stream lives until its work
+// is done. One call at a time, as Session has it.
 //
 //   auto session = GpuSession::open(program, {.tensors = {{.rows = n}}, .seed = 7});
 //   session->encode(gradients, payloads, step, stream);      // device memory
@@ -10,7 +11,10 @@
 //
 // A call may be captured into a CUDA graph once the same call was made (or prepared) with the same
 // memory: captured, it enqueues kernels only, which read parameters and step from device memory, as
-// the last prepare() left them.
+// the last prepare() left them. The order of replays and other calls is the caller's.
+//
+// A session closes when its work is done. Where calls were captured, the whole context is waited
+// for; while the driver refuses that, because a stream captures, memory is kept (freeing.h).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -222,17 +222,23 @@ Status GpuSession::Impl::call(EntryKind kind, std::uint64_t step, GpuStream stre
   if (Status status = check_host_conditions(kind, step); !status) return status;
   const auto capturing = is_capturing(stream);
   if (!capturing) return tl::unexpected<Error>(capturing.error());
-  GpuTable& table = call_of(kind).table;
-  // In a graph the facts of the step are those that prepare() sends before each replay.
-  if (!*capturing) {
-    if (Status status = write_facts(kind, step); !status) return status;
-    if (Status status = table.send(device(), stream); !status) return status;
-  } else if (table.is_stale()) {
+  if (*capturing) return capture(kind, stream);
+  if (Status status = write_facts(kind, step); !status) return status;
+  return order.run(stream, [&]() -> Status {
+    if (Status status = call_of(kind).table.send(device(), stream); !status) return status;
+    // Of init no gradient or payload is bound.
+    if (kind != EntryKind::Init) call_of(kind).was_made = true;
+    return enqueue(kind, stream);
+  });
+}
+
+// In a graph the facts of the step are those that prepare() sends before each replay.
+Status GpuSession::Impl::capture(EntryKind kind, GpuStream stream) {
+  if (call_of(kind).table.is_stale()) {
     return fail(ErrorKind::InvalidArgument,
                 "a call can be captured after the same call was made with the same memory");
   }
-  // Of init no gradient or payload is bound.
-  if (kind != EntryKind::Init) call_of(kind).was_made = true;
+  order.note_graph();
   return enqueue(kind, stream);
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/gpu/batches.h"
 #include "runtime/gpu/plan.h"
 #include "runtime/gpu/session.h"
+#include "runtime/gpu/stream_order.h"
 #include "runtime/gpu/tables.h"
 #include "runtime/session/state_file.h"
 #include "runtime/session/tensor_facts.h"
@@ -19,6 +20,9 @@ namespace cinch::rt {
 
 struct GpuSession::Impl {
   Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptions opts);
+  ~Impl() { arena.used_until(order.end()); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // What one kind of call does, in order, and the launches that it does it by.
   struct Plan {
@@ -45,6 +49,7 @@ struct GpuSession::Impl {
 
   // ---- session_open.cpp ----
   Status open(GpuStream stream);
+  Status make_memory(GpuStream stream);
   Status set_parameters();
   Status plan(EntryKind kind);
   Status plan_entry(EntryKind runs, Plan& plan);
@@ -85,8 +90,8 @@ struct GpuSession::Impl {
   Status send_blocks(GpuStream stream);
 
   // ---- session.cpp: states, wherever the device has them now ----
-  Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream) const;
-  Result<std::vector<std::vector<std::uint8_t>>> states(std::size_t tensor, GpuStream stream) const;
+  Result<std::vector<GpuAddress>> state_addresses(std::size_t tensor, GpuStream stream);
+  Result<std::vector<std::vector<std::uint8_t>>> states(std::size_t tensor, GpuStream stream);
   Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
   StateFileKey state_key(std::size_t tensor) const;
   Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& to) const;
@@ -110,6 +115,7 @@ struct GpuSession::Impl {
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
   Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
+  Status capture(EntryKind kind, GpuStream stream);
   Status enqueue(EntryKind kind, GpuStream stream);
   Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
@@ -129,7 +135,10 @@ struct GpuSession::Impl {
   };
   Status sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
               std::span<const GpuAddress> updates);
+  Status refuse_capture(GpuStream stream) const;
   Status begin_sync(std::uint64_t step, GpuStream stream);
+  Status run_sync(std::uint64_t step, GpuStream stream, Meetings& meetings,
+                  std::span<const GpuAddress> updates);
   Result<std::optional<RankPoint>> begin_parts(std::uint64_t step, GpuStream stream,
                                                GpuAddress update);
   Result<std::optional<RankPoint>> continue_parts(RankStatus all);
@@ -188,6 +197,7 @@ struct GpuSession::Impl {
   bool sizes_follow_step = false;
   PayloadLayout bound;  // of the tensor that is looked at; keeps its memory
 
+  GpuStreamOrder order;  // of all calls
   // Memory. By tensor and buffer: what the session holds itself; the largest a buffer gets.
   GpuArena arena;
   std::vector<std::vector<GpuArena::Piece>> pieces;  // kNone: the caller's

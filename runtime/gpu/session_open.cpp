@@ -41,7 +41,8 @@ GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptio
       tuning(options.tuning ? *options.tuning : gpu_tuning(program->device()->arch())),
       layout(gpu_tensor_layout(program->image())),
       parameters(program->info()),
-      largest(program->info()) {
+      largest(program->info()),
+      order(program->device()) {
   for (const GpuTensorShape& shape : options.tensors) {
     facts.push_back(facts_of(program->info(), options, shape));
   }
@@ -62,6 +63,14 @@ Status GpuSession::Impl::open(GpuStream stream) {
   if (Status status = measure(); !status) return status;
   if (Status status = count_blocks(); !status) return status;
   batch_steps();
+  if (Status status = order.open(); !status) return status;
+  if (Status status = order.run(stream, [&] { return make_memory(stream); }); !status) {
+    return status;
+  }
+  return run_init(stream);
+}
+
+Status GpuSession::Impl::make_memory(GpuStream stream) {
   const GpuDevice::Scope scope(device());
   if (Status status = place_memory(stream); !status) return status;
   if (Status status = send_constants(stream); !status) return status;
@@ -70,7 +79,7 @@ Status GpuSession::Impl::open(GpuStream stream) {
     if (calls[kind]) place_buffers(static_cast<EntryKind>(kind));
   }
   note_what_follows_step();
-  return run_init(stream);
+  return Ok{};
 }
 
 Status GpuSession::Impl::set_parameters() {

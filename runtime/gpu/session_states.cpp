@@ -39,11 +39,15 @@ Status GpuSession::Impl::copy_kept(bool takes_back, GpuStream stream) const {
 }
 
 Status GpuSession::keep_states(GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] { return impl_->copy_kept(false, stream); });
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->order.run(stream, [&] { return impl_->copy_kept(false, stream); });
+  });
 }
 
 Status GpuSession::take_back_states(GpuStream stream) {
-  return guarded_use(impl_->in_use, [&] { return impl_->copy_kept(true, stream); });
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->order.run(stream, [&] { return impl_->copy_kept(true, stream); });
+  });
 }
 
 }  // namespace cinch::rt

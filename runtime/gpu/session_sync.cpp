@@ -155,12 +155,14 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions,
   return true;
 }
 
-Status GpuSession::Impl::begin_sync(std::uint64_t step, GpuStream stream) {
+Status GpuSession::Impl::refuse_capture(GpuStream stream) const {
   const auto capturing = is_capturing(stream);
   if (!capturing) return tl::unexpected<Error>(capturing.error());
-  if (*capturing) {
-    return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
-  }
+  if (!*capturing) return Ok{};
+  return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
+}
+
+Status GpuSession::Impl::begin_sync(std::uint64_t step, GpuStream stream) {
   if (Status status = check_host_conditions(EntryKind::Sync, step); !status) return status;
   if (Status status = write_facts(EntryKind::Sync, step); !status) return status;
   if (Status status = call_of(EntryKind::Sync).table.send(device(), stream); !status) return status;
@@ -173,6 +175,16 @@ Status GpuSession::Impl::sync(std::uint64_t step, GpuStream stream, RankExchange
                               std::span<const GpuAddress> updates) {
   const GpuDevice::Scope scope(device());
   Meetings meetings(*this, ranks, step, stream);
+  Status status = refuse_capture(stream);
+  if (status) {
+    status = order.run(stream, [&] { return run_sync(step, stream, meetings, updates); });
+  }
+  if (!status) meetings.give_up();
+  return status;
+}
+
+Status GpuSession::Impl::run_sync(std::uint64_t step, GpuStream stream, Meetings& meetings,
+                                  std::span<const GpuAddress> updates) {
   Status status = begin_sync(step, stream);
   const Plan& plan = plan_of(EntryKind::Sync);
   for (std::size_t i = 0; i < plan.batches.size() && status; ++i) {
@@ -186,7 +198,6 @@ Status GpuSession::Impl::sync(std::uint64_t step, GpuStream stream, RankExchange
       status = turn_to_updates(updates, stream);
     }
   }
-  if (!status) meetings.give_up();
   return status;
 }
 
@@ -194,11 +205,16 @@ Result<std::optional<RankPoint>> GpuSession::Impl::begin_parts(std::uint64_t ste
                                                                GpuAddress update) {
   const GpuDevice::Scope scope(device());
   syncing = {};
-  if (Status status = begin_sync(step, stream); !status) {
+  if (Status status = refuse_capture(stream); !status) {
     return tl::unexpected<Error>(status.error());
   }
-  syncing = {.is_under_way = true, .step = step, .stream = stream, .update = update};
-  return run_to_point();
+  return order.run(stream, [&]() -> Result<std::optional<RankPoint>> {
+    if (Status status = begin_sync(step, stream); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    syncing = {.is_under_way = true, .step = step, .stream = stream, .update = update};
+    return run_to_point();
+  });
 }
 
 Result<std::optional<RankPoint>> GpuSession::Impl::continue_parts(RankStatus all) {
@@ -206,13 +222,15 @@ Result<std::optional<RankPoint>> GpuSession::Impl::continue_parts(RankStatus all
     return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
   const GpuDevice::Scope scope(device());
   syncing.is_over = all != RankStatus::Good;
-  Status status = Ok{};
-  if (all != rank_status(syncing.words)) {
-    status = mark_status(all, syncing.words, 0, syncing.stream);
-  }
-  if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return run_to_point();
+  return order.run(syncing.stream, [&]() -> Result<std::optional<RankPoint>> {
+    Status status = Ok{};
+    if (all != rank_status(syncing.words)) {
+      status = mark_status(all, syncing.words, 0, syncing.stream);
+    }
+    if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return run_to_point();
+  });
 }
 
 Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {

@@ -2,17 +2,21 @@
 // graphs, beside plain loops over the bytes that no program can save, in one run. From a folder
 // that prepare.py made: images, plain.kernels, bench.tsv (what to measure) and a list of tensors.
 //
-//   gpu_bench FOLDER --json FILE [--device cuda|emulated] [--only NAME,…] [--seconds S]
-//             [--tensors N] [--shrink N] [--memory-mib N]
+//   gpu_bench FOLDER --json FILE [--device cuda|emulated] [--only NAME,…] [--elements N,…]
+//             [--seconds S] [--type f32|bf16] [--shift N] [--tensors N] [--shrink N]
+//             [--memory-mib N]
 //
-// A line of JSON for each figure goes to FILE, a table to the screen. What the device has no memory
-// for is left out, with a line that says so. For the emulated device, --tensors: of the list
-// only the first; --shrink: each of them has 1/N of its elements; --memory-mib: of its memory.
+// --elements: these sizes alone, and no list. --type: of gradients and outputs; floors stay those
+// of f32. --shift: they begin so many elements behind an aligned place. A line of JSON for each
+// figure goes to FILE, a table to the screen. What the device has no memory for is left out, with a
+// line that says so. For the emulated device, --tensors: of the list only the first; --shrink: each
+// of them has 1/N of its elements; --memory-mib: of its memory.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -33,6 +37,8 @@ struct Options {
   fs::path folder, json_file;
   std::string device = "cuda";
   std::vector<std::string> only;
+  std::vector<std::int64_t> elements;
+  Lying lying;
   double seconds = 0.5;
   std::size_t tensors = SIZE_MAX;
   std::int64_t shrink = 1;
@@ -146,6 +152,10 @@ class Report {
     fmt::print("{:>10}  {:<10} {}: {}\n", n, what, how, why);
     num_failed_ += how == kFailed ? 1 : 0;
   }
+  void lying(const Lying& how) {
+    if (how.dtype == kF32 && how.shift == 0) return;
+    add({{"what", "lying"}, {"type", dtype_name(how.dtype)}, {"shift", how.shift}});
+  }
   int num_failed() const { return num_failed_; }
 
  private:
@@ -202,9 +212,11 @@ int run(const Options& options) {
   const Stream stream(device);
   const PlainLoops loops(options.folder / "plain.kernels", stream);
   std::vector<Case> cases = read_cases(options.folder / "bench.tsv");
+  const auto is_in = [](const auto& wanted, const auto& value) {
+    return wanted.empty() || std::ranges::find(wanted, value) != wanted.end();
+  };
   std::erase_if(cases, [&](const Case& one) {
-    return !options.only.empty() &&
-           std::ranges::find(options.only, one.program) == options.only.end();
+    return !is_in(options.only, one.program) || !is_in(options.elements, one.num_elems);
   });
   std::vector<std::int64_t> sizes;
   for (const Case& one : cases) sizes.push_back(one.num_elems);
@@ -212,12 +224,15 @@ int run(const Options& options) {
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
   const std::vector<std::int64_t> tensors = read_sizes(options);
   std::vector<std::int64_t> totals = sizes;
-  totals.push_back(0);
-  for (const std::int64_t n : tensors) totals.back() += n;
+  if (options.elements.empty()) {
+    totals.push_back(std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0}));
+  }
   std::ranges::sort(totals);
   Memory memory(device);
-  const Bench bench(stream, loops, make_gradient_on_device(totals, memory),
+  report.lying(options.lying);
+  const Bench bench(stream, loops, make_gradient_on_device(totals, options.lying, memory),
                     {.seconds = options.seconds, .least = options.seconds > 0 ? 3 : 1});
+  bench.warm_up(options.seconds);
   measure_plain(bench, report, sizes);
   for (const Case& one : cases) {
     measure_or_skip(report, one.program, one.num_elems, [&] {
@@ -225,7 +240,7 @@ int run(const Options& options) {
       for (const CallTimes& times : bench.measure(program, one)) report.call(one, times);
     });
   }
-  measure_list(bench, report, options, tensors, device);
+  if (options.elements.empty()) measure_list(bench, report, options, tensors, device);
   return report.num_failed();
 }
 
@@ -236,6 +251,12 @@ bool parse_value(Options& options, std::string_view name, const std::string& val
     options.device = value;
   } else if (name == "--only") {
     options.only = comma_separated(value);
+  } else if (name == "--elements") {
+    for (const std::string& n : comma_separated(value)) options.elements.push_back(std::stoll(n));
+  } else if (name == "--type" && (value == "f32" || value == "bf16")) {
+    options.lying.dtype = value == "f32" ? kF32 : kBF16;
+  } else if (name == "--shift") {
+    options.lying.shift = std::stoll(value);
   } else if (name == "--seconds") {
     options.seconds = std::stod(value);
   } else if (name == "--tensors") {
@@ -270,7 +291,8 @@ int main(int argc, char** argv) {
     if (!options) {
       fmt::print(stderr,
                  "gpu_bench FOLDER --json FILE [--device cuda|emulated] [--only NAME,...] "
-                 "[--seconds S] [--tensors N] [--shrink N] [--memory-mib N]\n");
+                 "[--elements N,...] [--seconds S] [--type f32|bf16] [--shift N] [--tensors N] "
+                 "[--shrink N] [--memory-mib N]\n");
       return 2;
     }
     return cinch::testing::run(*options) > 0 ? 1 : 0;

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ranges>
 #include <span>
 #include <thread>
 
+#include "runtime/core/lang.h"
 #include "runtime/gpu/timer.h"
 #include "tests/programs/harness/gradients.h"
 
@@ -78,12 +80,14 @@ class Calls {
       : stream_(stream), memory_(program->device()), session_(open(program, options, stream)) {
     rt::GpuAddress from = gradient.address;
     for (std::size_t t = 0; t < session_.num_tensors(); ++t) {
-      const auto bytes = static_cast<std::size_t>(4 * session_.num_elems(t));
+      const auto element = static_cast<std::size_t>(element_bytes(options.dtype));
+      const std::size_t bytes = element * static_cast<std::size_t>(session_.num_elems(t));
+      const std::size_t shift = element * static_cast<std::size_t>(gradient.lying.shift);
       const std::int64_t bound = value_or_throw(session_.payload_bound(t), "a payload");
       gradients_.push_back(from);
       from += bytes;
       payloads_.push_back({memory_.hold(nullptr, static_cast<std::size_t>(bound)), bound});
-      outputs_.push_back(memory_.hold(nullptr, bytes));
+      outputs_.push_back(memory_.hold(nullptr, bytes + shift) + shift);
     }
     encode();
     decode();
@@ -123,15 +127,6 @@ class Calls {
   std::vector<rt::GpuPayload> payloads_;
 };
 
-rt::GpuSessionOptions session_options(const std::vector<std::int64_t>& sizes) {
-  rt::GpuSessionOptions options;
-  options.seed = 7;
-  for (const std::int64_t n : sizes) {
-    options.tensors.push_back({n, 1, static_cast<std::uint32_t>(options.tensors.size()), 0});
-  }
-  return options;
-}
-
 // Costs count a payload at its bound; what it does not reach is neither written nor read.
 Traffic without_excess(Traffic traffic, const std::string& call, std::int64_t excess) {
   std::int64_t& bytes = call == "encode" ? traffic.written : traffic.read;
@@ -141,13 +136,23 @@ Traffic without_excess(Traffic traffic, const std::string& call, std::int64_t ex
 
 }  // namespace
 
-GradientOnDevice make_gradient_on_device(std::span<const std::int64_t> sizes, Memory& memory) {
+GradientOnDevice make_gradient_on_device(std::span<const std::int64_t> sizes, const Lying& lying,
+                                         Memory& memory) {
+  const std::int64_t element = element_bytes(lying.dtype);
   for (const std::int64_t n : std::ranges::reverse_view(sizes)) {
     try {
-      const rt::GpuAddress at = memory.hold(nullptr, static_cast<std::size_t>(4 * n));
+      const rt::GpuAddress at =
+          memory.hold(nullptr, static_cast<std::size_t>(element * (n + lying.shift))) +
+          static_cast<rt::GpuAddress>(element * lying.shift);
       const std::vector<float> values = make_values(n);
-      memory.write(at, values.data(), 4 * values.size());
-      return {at, n};
+      if (lying.dtype == kF32) {
+        memory.write(at, values.data(), 4 * values.size());
+      } else {
+        std::vector<std::uint16_t> halves(values.size());
+        std::ranges::transform(values, halves.begin(), [](float x) { return lang::to_bf16(x); });
+        memory.write(at, halves.data(), 2 * halves.size());
+      }
+      return {at, n, lying};
     } catch (const OutOfMemory&) {
       continue;  // the next smaller one
     }
@@ -162,6 +167,21 @@ Bench::Bench(const Stream& stream, const PlainLoops& loops, GradientOnDevice gra
 void Bench::require(std::int64_t num_elems) const {
   if (num_elems <= gradient_.num_elems) return;
   throw OutOfMemory(fmt::format("the device has no memory for a gradient of {}", num_elems));
+}
+
+rt::GpuSessionOptions Bench::session_options(const std::vector<std::int64_t>& sizes) const {
+  rt::GpuSessionOptions options;
+  options.seed = 7;
+  options.dtype = gradient_.lying.dtype;
+  for (const std::int64_t n : sizes) {
+    options.tensors.push_back({n, 1, static_cast<std::uint32_t>(options.tensors.size()), 0});
+  }
+  return options;
+}
+
+void Bench::warm_up(double seconds) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) (void)plain_ms({1, 1 << 24, 1 << 24});
 }
 
 bench::Rounds Bench::take_turns(const std::vector<const Graph*>& graphs) const {

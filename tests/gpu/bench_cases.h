@@ -12,13 +12,21 @@
 
 namespace cinch::testing {
 
+/// How gradients and outputs lie in memory.
+struct Lying {
+  DType dtype = kF32;
+  std::int64_t shift = 0;  // they begin so many elements behind an aligned place
+};
+
 /// A normal gradient in device memory, of deviation 0.01.
 struct GradientOnDevice {
   rt::GpuAddress address = 0;
   std::int64_t num_elems = 0;
+  Lying lying;
 };
 /// Of the largest of `sizes` for which the device has memory; `sizes` ascend.
-GradientOnDevice make_gradient_on_device(std::span<const std::int64_t> sizes, Memory& memory);
+GradientOnDevice make_gradient_on_device(std::span<const std::int64_t> sizes, const Lying& lying,
+                                         Memory& memory);
 
 struct CallCost {
   Traffic floor, moved;  // of a payload at its bound
@@ -51,6 +59,8 @@ class Bench {
   Bench(const Stream& stream, const PlainLoops& loops, GradientOnDevice gradient,
         const bench::RoundLimits& limits);
 
+  /// Has the device at work for so long, so that its clocks are as they will be.
+  void warm_up(double seconds) const;
   /// Milliseconds of the traffic by plain loops.
   double plain_ms(const Traffic& traffic) const;
   std::vector<CallTimes> measure(const std::shared_ptr<const rt::GpuProgram>& program,
@@ -61,6 +71,7 @@ class Bench {
  private:
   bench::Rounds take_turns(const std::vector<const Graph*>& graphs) const;
   void require(std::int64_t num_elems) const;
+  rt::GpuSessionOptions session_options(const std::vector<std::int64_t>& sizes) const;
 
   const Stream& stream_;
   const PlainLoops& loops_;

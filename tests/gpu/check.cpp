@@ -2,8 +2,9 @@
 // compiler is linked or needed. For every program of a folder (NAME.gpu.image beside
 // NAME.cpu.image, as prepare.py makes them): edge sizes alone and as one list, three element types,
 // several seeds, steps with states between them, replays of a captured graph.
+// Programs that synchronise: worlds of one rank and of more, which share the device.
 //
-//   gpu_check FOLDER [--device cuda|emulated] [--only NAME,…] [--quick] [--huge]
+//   gpu_check FOLDER [--device cuda|emulated] [--only NAME,…] [--except NAME,…] [--quick] [--huge]
 //
 // --quick: few sizes and steps, for a run under compute-sanitizer or an emulator. --huge: one
 // tensor of 2^31 + 5 elements through the programs whose memory allows it.
@@ -22,6 +23,7 @@
 #include "tests/programs/harness/gpu_list.h"
 #include "tests/programs/harness/gpu_types.h"
 #include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/rank_runs.h"
 
 namespace cinch::testing {
 namespace {
@@ -31,7 +33,7 @@ namespace fs = std::filesystem;
 struct Options {
   fs::path folder;
   std::string device = "cuda";
-  std::vector<std::string> only;
+  std::vector<std::string> only, except;
   bool quick = false, huge = false;
 };
 
@@ -115,44 +117,43 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
                         const std::optional<rt::GpuTuning>& tuning) {
   rt::SessionOptions options = cpu_options(n, 3, 0);
   shape(options, program.cpu->info().is_matrix);
-  auto cpu = rt::Session::open(program.cpu, options);
+  auto cpu = value_or_throw(rt::Session::open(program.cpu, options), "CPU");
   rt::GpuSessionOptions on_gpu;
   on_gpu.seed = 3;
   on_gpu.tuning = tuning;
   on_gpu.tensors = {{options.rows, options.cols, 0, 0}};
-  auto gpu = rt::GpuSession::open(program.gpu, on_gpu);
-  if (!cpu || !gpu) return "open";
+  auto gpu = value_or_throw(rt::GpuSession::open(program.gpu, on_gpu), "GPU");
   const Stream stream(program.gpu->device());
-  const auto elems = static_cast<std::size_t>(cpu->num_elems());
+  const auto elems = static_cast<std::size_t>(cpu.num_elems());
   Memory memory(program.gpu->device());
-  std::vector<float> values = make_gradient(DataKind::Normal, cpu->num_elems(), 1);
+  std::vector<float> values = make_gradient(DataKind::Normal, cpu.num_elems(), 1);
   const rt::GpuAddress from = memory.hold(values.data(), 4 * elems);
   const rt::GpuAddress out = memory.hold(nullptr, 4 * elems);
-  const std::int64_t bound = *gpu->payload_bound(0);
+  const std::int64_t bound = value_or_throw(gpu.payload_bound(0), "a payload");
   const rt::GpuPayload to{memory.hold(nullptr, static_cast<std::size_t>(bound)), bound};
   const auto call = [&] {
-    ok_or_throw(gpu->encode({&from, 1}, {&to, 1}, 0, stream.get()), "encode");
-    ok_or_throw(gpu->decode({&to, 1}, {&out, 1}, 0, stream.get()), "decode");
+    ok_or_throw(gpu.encode({&from, 1}, {&to, 1}, 0, stream.get()), "encode");
+    ok_or_throw(gpu.decode({&to, 1}, {&out, 1}, 0, stream.get()), "decode");
   };
   call();
   stream.wait();
-  if (!cpu->encode(values, 0)) return {};
+  (void)value_or_throw(cpu.encode(values, 0), "CPU: encode");
   const Graph graph(stream, call);
   for (std::uint64_t step = 1; step < steps; ++step) {
-    values = make_gradient(DataKind::Normal, cpu->num_elems(), step + 1);
+    values = make_gradient(DataKind::Normal, cpu.num_elems(), step + 1);
     memory.write(from, values.data(), 4 * elems);
-    ok_or_throw(gpu->prepare(rt::EntryKind::Encode, step, stream.get()), "encode");
-    ok_or_throw(gpu->prepare(rt::EntryKind::Decode, step, stream.get()), "decode");
+    ok_or_throw(gpu.prepare(rt::EntryKind::Encode, step, stream.get()), "encode");
+    ok_or_throw(gpu.prepare(rt::EntryKind::Decode, step, stream.get()), "decode");
     graph.replay();
-    const auto outcome = gpu->collect(stream.get());
-    if (!outcome || !(*outcome)[0].status) return fmt::format("replay of step {}", step);
-    const auto expected = cpu->encode(values, step);
-    const std::vector<std::uint8_t> payload(expected->begin(), expected->end());
+    const auto outcomes = value_or_throw(gpu.collect(stream.get()), "a replay");
+    ok_or_throw(outcomes[0].status, fmt::format("replay of step {}", step));
+    const auto expected = value_or_throw(cpu.encode(values, step), "CPU: encode");
+    const std::vector<std::uint8_t> payload(expected.begin(), expected.end());
     if (memory.read(to.address, payload.size()) != payload) {
       return fmt::format("replay of step {}: payloads differ", step);
     }
     std::vector<float> decoded(elems);
-    if (!cpu->decode(payload, decoded, step)) return "decode";
+    ok_or_throw(cpu.decode(payload, decoded, step), "CPU: decode");
     const std::vector<std::uint8_t> found = memory.read(out, 4 * elems);
     if (std::memcmp(found.data(), decoded.data(), found.size()) != 0) {
       return fmt::format("replay of step {}: decoded tensors differ", step);
@@ -161,23 +162,55 @@ std::string check_graph(const Programs& program, std::int64_t n, std::uint64_t s
   return {};
 }
 
+// Ranks that share the device; in the second step one has a gradient that is not finite.
+std::string check_ranks(const Programs& program, std::int64_t n, std::uint32_t world,
+                        const rt::GpuTuning& tuning) {
+  RankCase one{.options = cpu_options(n, 3, 0), .gradients = {}};
+  one.options.world = world;
+  shape(one.options, program.cpu->info().is_matrix);
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    auto& of_step = one.gradients.emplace_back();
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      const bool is_bad = step == 1 && rank == world / 2;
+      of_step.push_back(make_gradient(is_bad ? DataKind::NaN : DataKind::Normal,
+                                      one.options.rows * one.options.cols, 31 * step + rank));
+    }
+  }
+  const RankResults found = run_ranks_on_gpu(program.gpu, one, tuning);
+  std::string difference = compare(run_ranks_on_cpu(program.cpu, one), found);
+  if (difference.empty()) difference = find_disagreement(found);
+  return difference.empty() ? "" : fmt::format("{} elements, {} ranks, {}", n, world, difference);
+}
+
 std::string check_huge(const Programs& program) {
   return check_list(program, {(std::int64_t{1} << 31) + 5}, 3, 1, {});
 }
 
-std::string check(const Programs& program, const Options& options) {
-  if (options.huge) return check_huge(program);
+// Every size by many launches, with partials folded, and by one.
+constexpr rt::GpuTuning kMany{.one_launch_elements = 0, .fold_elements = 0};
+constexpr rt::GpuTuning kOne{.one_launch_elements = INT64_MAX};
+
+std::string check_sync(const Programs& program, bool is_quick) {
+  std::string error;
+  std::uint32_t world = 0;
+  for (const std::int64_t n : edge_sizes(is_quick)) {
+    world = world % 4 + 1;
+    for (const rt::GpuTuning& tuning : {kMany, kOne}) {
+      if (error.empty()) error = check_ranks(program, n, world, tuning);
+    }
+  }
+  return error;
+}
+
+std::string check_calls(const Programs& program, const Options& options) {
   const std::vector<std::int64_t> sizes = edge_sizes(options.quick);
   const std::uint64_t steps = options.quick ? 2 : 10;
   const std::uint64_t seeds = options.quick ? 1 : 3;
   std::string error;
-  // Every size by many launches, with partials folded, and by one.
-  const rt::GpuTuning many{.one_launch_elements = 0, .fold_elements = 0};
-  const rt::GpuTuning one{.one_launch_elements = INT64_MAX};
   for (std::uint64_t seed = 1; seed <= seeds && error.empty(); ++seed) {
-    error = check_list(program, sizes, seed, steps, many);
+    error = check_list(program, sizes, seed, steps, kMany);
   }
-  if (error.empty()) error = check_list(program, sizes, seeds + 1, 2, one);
+  if (error.empty()) error = check_list(program, sizes, seeds + 1, 2, kOne);
   for (const std::int64_t n : sizes) {
     if (error.empty() && !options.quick) error = check_list(program, {n}, 7, 2, {});
   }
@@ -187,9 +220,21 @@ std::string check(const Programs& program, const Options& options) {
       if (!error.empty()) return fmt::format("{}: {}", dtype_name(dtype), error);
     }
   }
-  for (const rt::GpuTuning& tuning : {many, one}) {
+  for (const rt::GpuTuning& tuning : {kMany, kOne}) {
     if (error.empty()) error = check_graph(program, sizes.back(), steps, tuning);
   }
+  return error;
+}
+
+std::string check(const Programs& program, const Options& options) {
+  if (options.huge) return check_huge(program);
+  std::string error;
+  const rt::ProgramImage& image = program.gpu->image();
+  const auto has = [&](rt::EntryKind kind) {
+    return image.entries[static_cast<std::size_t>(kind)].present;
+  };
+  if (has(rt::EntryKind::Sync)) error = check_sync(program, options.quick);
+  if (has(rt::EntryKind::Encode) && error.empty()) error = check_calls(program, options);
   return error;
 }
 
@@ -206,6 +251,8 @@ std::optional<Options> parse(std::span<char* const> args) {
       options.device = args[++i];
     } else if (arg == "--only" && has_value) {
       options.only = comma_separated(args[++i]);
+    } else if (arg == "--except" && has_value) {
+      options.except = comma_separated(args[++i]);
     } else if (options.folder.empty() && !arg.starts_with("-")) {
       options.folder = arg;
     } else {
@@ -247,9 +294,10 @@ int run(const Options& options) {
   int failed = 0, passed = 0;
   for (const fs::path& image : images) {
     const std::string name = image.stem().stem().string();
-    const bool is_wanted =
-        options.only.empty() || std::ranges::find(options.only, name) != options.only.end();
-    if (!is_wanted) continue;
+    const auto is_in = [&](const std::vector<std::string>& names) {
+      return std::ranges::find(names, name) != names.end();
+    };
+    if ((!options.only.empty() && !is_in(options.only)) || is_in(options.except)) continue;
     const std::string error = check_image(image, device, options);
     fmt::print("{} {}{}\n", error.empty() ? "same bits" : "DIFFERS", name,
                error.empty() ? "" : ": " + error);
@@ -267,8 +315,8 @@ int main(int argc, char** argv) {
   const auto options = cinch::testing::parse({argv, static_cast<std::size_t>(argc)});
   if (!options) {
     fmt::print(stderr,
-               "gpu_check FOLDER [--device cuda|emulated] [--only NAME,...] [--quick] "
-               "[--huge]\n");
+               "gpu_check FOLDER [--device cuda|emulated] [--only NAME,...] "
+               "[--except NAME,...] [--quick] [--huge]\n");
     return 2;
   }
   try {

@@ -1,10 +1,8 @@
-"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--sizes N,...] [--nvcc NVCC] [--check]: the folder that tests/gpu/run takes along to a
+"""prepare.py BUILD FOLDER [--arch sm_90] [--only NAME,...] [--sizes N,...] [--nvcc NVCC]: the folder that tests/gpu/run takes along to a
 machine with a GPU: programs as images (one for the GPU, one for its CPU side), the programs that run them, the libraries that a bare
-machine lacks, and what the benchmarks need: plain loops, bytes that calls have to move at each size (bench.tsv), a list of tensors, peers.
-With --check, gpu_check runs at once on the emulated GPU (--arch emulated)."""
+machine lacks, and what the benchmarks need: plain loops, bytes that calls have to move at each size (bench.tsv), a list of tensors, peers."""
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -17,11 +15,12 @@ sys.path.insert(0, str(ROOT / "tests" / "bench"))
 from programs import PROGRAMS as MEASURED  # noqa: E402
 
 MOST_BYTES = 60 << 20
-PROGRAMS = ["gpu_check", "gpu_bench", "gpu_ranks", "nccl_check"]
+PROGRAMS = ["gpu_check", "gpu_bench", "gpu_ranks", "nccl_check", "gpu_compile_plain"]
 SIZES = "65536,1048576,16777216,134217728"
 # As they are in the tree.
-TAKEN = ["tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
-         "tests/bench/torch_peers.py", "tests/bench/peer.py", "tests/bench/programs.py"]
+TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py", "tests/gpu/torch_sessions.py",
+         "tests/gpu/plain_loops.cu", "tests/bench/peer.py", "tests/bench/programs.py",
+         *(f"tests/bench/torch_{part}.py" for part in ("bits", "peers", "quantize", "select", "transform"))]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
 
@@ -61,6 +60,8 @@ def take_benchmarks(build, cinch, options, wanted):
     lines = [line for measured in MEASURED if measured.name in wanted for elements in options.sizes.split(",")
              for line in bench_lines(cinch, measured, int(elements))]
     (options.folder / "bench.tsv").write_text("".join(lines))
+    text = ["--emit=source", "--target", f"cuda:{options.arch.replace('emulated', 'sm_90')}"]
+    subprocess.run([cinch, "build", "onebit", *text, "--output", options.folder / "onebit.cu"], check=True)
     for path in TAKEN:
         shutil.copy2(ROOT / path, options.folder / pathlib.Path(path).name)
     if options.nvcc:
@@ -78,7 +79,6 @@ def main():
     parser.add_argument("--sizes", default=SIZES, help="elements that benchmarks measure")
     parser.add_argument("--nvcc", help="also compiles cub_peers.cu, for a machine with a GPU and no nvcc")
     parser.add_argument("--nvcc-flags", default="")
-    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     build = pathlib.Path(options.build)
     cinch = str(build / "bin" / "cinch")
@@ -90,9 +90,9 @@ def main():
         for kind, made_for in (("gpu", target), ("cpu", f"cpu:{options.cpu}")):
             image = options.folder / f"{name}.{kind}.image"
             subprocess.run([cinch, "build", name, "--emit=image", "--target", made_for, "--output", image], check=True)
-    for program in PROGRAMS:
-        source = build / "tests" / program
-        shutil.copy2(source, options.folder / program)
+    # The C API is for PyTorch.
+    for source in [*(build / "tests" / program for program in PROGRAMS), build / "lib" / "libcinch.so"]:
+        shutil.copy2(source, options.folder / source.name)
         for library, path in libraries(source).items():
             shutil.copy2(path, options.folder / library)
     # Opened where the machine has an MPI of its own.
@@ -104,10 +104,6 @@ def main():
     # What is made for an emulated GPU stays here; with sanitizers it is larger.
     if options.arch != "emulated" and size > MOST_BYTES:
         sys.exit(f"at most {MOST_BYTES >> 20} MiB can be taken along")
-    if options.check:
-        environment = dict(os.environ, LD_LIBRARY_PATH=str(options.folder))
-        checked = subprocess.run([options.folder / "gpu_check", options.folder, "--device", "emulated", "--quick"], env=environment)
-        sys.exit(checked.returncode)
 
 
 main()

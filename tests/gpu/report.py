@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """report.py RESULTS: what tests/gpu/run measured, as the tables of docs/benchmarks/gpu.md; goals stand beside figures that miss them.
 
-Reads bench.jsonl, and torch-*.jsonl and cub.jsonl where they are. Ratios are a peer's time over Cinch's: above 1, Cinch is faster.
+Reads bench-all.jsonl or else bench.jsonl, and torch-*.jsonl and cub.jsonl where they are. Ratios are a peer's time over Cinch's: above 1, Cinch is faster.
 Goals are for an H200 and for 2^27 elements, but for those of calls at 2^16 and of lists.
 """
 import json
@@ -19,9 +19,12 @@ CALLS = ["encode", "decode"]
 
 def read(results):
     lines = []
-    for path in [results / "bench.jsonl", *sorted(results.glob("torch-*.jsonl")), results / "cub.jsonl"]:
+    own = results / "bench-all.jsonl"
+    for path in [own if own.exists() else results / "bench.jsonl", *sorted(results.glob("torch-*.jsonl")), results / "cub.jsonl"]:
         if path.exists():
-            lines += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            # A run that was cut off may have left half a line.
+            whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+            lines += [json.loads(line) for line in whole.splitlines()]
     return lines
 
 

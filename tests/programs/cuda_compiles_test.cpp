@@ -1,6 +1,19 @@
 // NVRTC compiles the CUDA text of whole programs without a word; with CINCH_LONG=1 for other
 // architectures too, from the oldest to the newest.
+//
+//   cuda_compiles_test [FOLDER]
+//
+// With a folder, whose name is a version of NVRTC and which holds its wheel: that one, and, but for
+// CINCH_LONG=1, only programs that together have all that the emitter writes, as far as PTX.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <set>
 
 #include "codegen/emit/cuda.h"
 #include "codegen/jit/nvrtc.h"
@@ -11,9 +24,70 @@
 namespace cinch::testing {
 namespace {
 
+namespace fs = std::filesystem;
+using Words = std::set<std::string, std::less<>>;
+
+std::string cuda_text(const ProgramFile& program) {
+  const auto compiled = compile(program);
+  return compiled ? codegen::emit_cuda(compiled->kernels, {.arch = "sm_90"}).text : "";
+}
+
+bool is_of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+Words words_of(std::string_view text) {
+  Words words;
+  for (auto it = text.begin(); it != text.end();) {
+    const auto begin = std::find_if(it, text.end(), is_of_word);
+    it = std::find_if_not(begin, text.end(), is_of_word);
+    if (begin != it) words.emplace(begin, it);
+  }
+  return words;
+}
+
+// Names of the prelude that the program's own part of its text has.
+Words used_names(const std::string& text) {
+  constexpr std::string_view kOpening = "namespace cinch {\n\n";
+  const std::size_t own = text.rfind(kOpening);
+  const std::size_t prelude = std::min(text.find("\nnamespace "), own);
+  const std::string_view whole(text);
+  Words names;
+  if (own == std::string::npos) return names;
+  std::ranges::set_intersection(words_of(whole.substr(prelude, own - prelude)),
+                                words_of(whole.substr(own)), std::inserter(names, names.end()));
+  return names;
+}
+
+// Little text with all names that any of the programs has: always the one that adds most for its
+// length. The prelude is each one's, and no small part of what it takes.
+std::vector<ProgramFile> covering(const std::vector<ProgramFile>& programs) {
+  struct Candidate {
+    const ProgramFile* program;
+    double length;
+    Words missing;
+    double gain() const { return static_cast<double>(missing.size()) / length; }
+  };
+  std::vector<Candidate> candidates;
+  for (const ProgramFile& program : programs) {
+    const std::string text = cuda_text(program);
+    candidates.push_back({&program, static_cast<double>(text.size()), used_names(text)});
+  }
+  std::vector<ProgramFile> taken;
+  for (;;) {
+    const auto best = std::ranges::max_element(candidates, {}, &Candidate::gain);
+    if (best == candidates.end() || best->missing.empty()) return taken;
+    taken.push_back(*best->program);
+    for (const std::string& name : Words(best->missing)) {
+      for (Candidate& candidate : candidates) candidate.missing.erase(name);
+    }
+  }
+}
+
 class NvrtcCheck : public ::testing::Test {
  public:
-  explicit NvrtcCheck(ProgramFile program) : program_(std::move(program)) {}
+  NvrtcCheck(ProgramFile program, codegen::CudaOutput output)
+      : program_(std::move(program)), output_(output) {}
 
   void TestBody() override {
     if (!codegen::nvrtc_report().is_found) GTEST_SKIP() << describe(codegen::nvrtc_report());
@@ -23,7 +97,7 @@ class NvrtcCheck : public ::testing::Test {
     if (is_long_run()) archs = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
     for (const std::string& arch : archs) {
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
-      const auto binary = codegen::compile_cuda(source);
+      const auto binary = codegen::compile_cuda(source, {.output = output_});
       ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
       EXPECT_EQ(binary->log, "") << arch;
       EXPECT_GT(binary->bytes.size(), 1000u);
@@ -32,11 +106,76 @@ class NvrtcCheck : public ::testing::Test {
 
  private:
   ProgramFile program_;
+  codegen::CudaOutput output_;
 };
 
-void register_program(const ProgramFile& program) {
-  ::testing::RegisterTest("CudaCompiles", program.name.c_str(), nullptr, nullptr, __FILE__,
-                          __LINE__, [=]() -> NvrtcCheck* { return new NvrtcCheck(program); });
+// Devices newer than this NVRTC, of a generation that it knows and of one that it does not.
+class NewerDeviceCheck : public ::testing::Test {
+ public:
+  NewerDeviceCheck(ProgramFile program, std::string version)
+      : program_(std::move(program)), version_(std::move(version)) {}
+
+  void TestBody() override {
+    const codegen::NvrtcReport& report = codegen::nvrtc_report();
+    EXPECT_EQ(fmt::format("{}.{}", report.major, report.minor), version_) << describe(report);
+    const auto compiled = compile(program_);
+    ASSERT_TRUE(compiled) << compiled.error();
+    for (const char* arch : {"sm_103", "sm_121", "sm_999"}) {
+      const std::string serves = codegen::ptx_arch_for(arch, report.archs);
+      const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
+      const auto binary = codegen::compile_cuda_to_load(source);
+      ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
+      const std::string text(binary->bytes.begin(), binary->bytes.end());
+      const bool is_ptx = text.find(".target " + serves) != std::string::npos;
+      EXPECT_EQ(is_ptx, !serves.empty()) << arch;
+    }
+  }
+
+ private:
+  ProgramFile program_;
+  std::string version_;
+};
+
+class AbsentWheel : public ::testing::Test {
+ public:
+  explicit AbsentWheel(fs::path folder) : folder_(std::move(folder)) {}
+  void TestBody() override {
+    GTEST_SKIP() << "no wheel of NVRTC in " << folder_ << "; ./dev test installs it there";
+  }
+
+ private:
+  fs::path folder_;
+};
+
+template <typename Check, typename... Args>
+void register_check(const std::string& name, Args... args) {
+  ::testing::RegisterTest("CudaCompiles", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [=]() -> ::testing::Test* { return new Check(args...); });
+}
+
+// The wheel's library; empty if it is not there.
+fs::path library_in(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with("libnvrtc.so.")) return entry.path();
+  }
+  return {};
+}
+
+void register_for_wheel(const fs::path& folder) {
+  const fs::path library = library_in(folder);
+  if (library.empty()) return register_check<AbsentWheel>("wheel", folder);
+  ::setenv("CINCH_NVRTC", library.c_str(), 1);
+  std::vector<ProgramFile> programs = programs_for_cuda(is_long_run());
+  auto output = codegen::CudaOutput::Cubin;
+  if (!is_long_run()) {
+    programs = covering(programs);
+    output = codegen::CudaOutput::Ptx;
+  }
+  for (const ProgramFile& program : programs) {
+    register_check<NvrtcCheck>(program.name, program, output);
+  }
+  register_check<NewerDeviceCheck>("newer_devices", programs.front(), folder.filename().string());
 }
 
 }  // namespace
@@ -45,6 +184,12 @@ void register_program(const ProgramFile& program) {
 int main(int argc, char** argv) {
   using namespace cinch::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  for (const auto& program : programs_for_cuda(cinch::is_long_run())) register_program(program);
+  if (argc > 1) {
+    register_for_wheel(argv[1]);
+    return RUN_ALL_TESTS();
+  }
+  for (const auto& program : programs_for_cuda(cinch::is_long_run())) {
+    register_check<NvrtcCheck>(program.name, program, cinch::codegen::CudaOutput::Cubin);
+  }
   return RUN_ALL_TESTS();
 }

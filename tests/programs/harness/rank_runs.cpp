@@ -107,8 +107,9 @@ namespace {
 // A rank's session on the GPU, with memory of its own.
 class GpuRank {
  public:
-  GpuRank(const std::shared_ptr<const rt::GpuProgram>& program, const rt::SessionOptions& options)
-      : device_(program->device()), session_(open(program, options)) {
+  GpuRank(const std::shared_ptr<const rt::GpuProgram>& program, const rt::SessionOptions& options,
+          const std::optional<rt::GpuTuning>& tuning)
+      : device_(program->device()), session_(open(program, options, tuning)) {
     const auto bytes =
         static_cast<std::size_t>(std::max<std::int64_t>(session_.num_elems(0), 1)) * 4;
     gradient_ = rt::GpuMemory::allocate(device_, bytes).value();
@@ -135,8 +136,10 @@ class GpuRank {
 
  private:
   static rt::GpuSession open(const std::shared_ptr<const rt::GpuProgram>& program,
-                             const rt::SessionOptions& given) {
+                             const rt::SessionOptions& given,
+                             const std::optional<rt::GpuTuning>& tuning) {
     rt::GpuSessionOptions options;
+    options.tuning = tuning;
     options.tensors = {{given.rows, given.cols, given.tensor, given.piece}};
     options.world = given.world;
     options.worker = given.worker;
@@ -152,11 +155,11 @@ class GpuRank {
 }  // namespace
 
 RankResults run_ranks_on_gpu(const std::shared_ptr<const rt::GpuProgram>& program,
-                             const RankCase& one_case) {
+                             const RankCase& one_case, const std::optional<rt::GpuTuning>& tuning) {
   const std::uint32_t world = one_case.options.world;
   std::vector<std::unique_ptr<GpuRank>> sessions;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    sessions.push_back(std::make_unique<GpuRank>(program, options_of(one_case, rank)));
+    sessions.push_back(std::make_unique<GpuRank>(program, options_of(one_case, rank), tuning));
   }
   RankResults results;
   std::mutex device;

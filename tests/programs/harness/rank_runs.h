@@ -2,6 +2,7 @@
 // by sessions on an emulated GPU, each rank a thread.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,10 @@ struct RankCase {
 RankResults interpret_ranks(const ir::Program& program, const RankCase& one_case);
 RankResults run_ranks_on_cpu(const std::shared_ptr<const rt::LoadedProgram>& program,
                              const RankCase& one_case);
+/// `tuning`: none for the device's own.
 RankResults run_ranks_on_gpu(const std::shared_ptr<const rt::GpuProgram>& program,
-                             const RankCase& one_case);
+                             const RankCase& one_case,
+                             const std::optional<rt::GpuTuning>& tuning = {});
 
 /// Empty where both are the same bit for bit; else what differs first. Errors are compared by
 /// whether there is one.

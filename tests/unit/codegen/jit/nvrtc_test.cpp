@@ -78,6 +78,8 @@ TEST(Nvrtc, newer_architectures_take_the_ptx_of_the_highest_below) {
   const std::vector<int> known = {75, 90, 80, 120};
   EXPECT_EQ(ptx_arch_for("sm_130", known), "sm_120");
   EXPECT_EQ(ptx_arch_for("sm_103", known), "sm_90");
+  EXPECT_EQ(ptx_arch_for("sm_103", std::vector<int>{90, 100, 101, 120}), "sm_100");
+  EXPECT_EQ(ptx_arch_for("sm_101", std::vector<int>{90, 100, 101, 120}), "");
   EXPECT_EQ(ptx_arch_for("sm_90", known), "");
   EXPECT_EQ(ptx_arch_for("sm_70", known), "");
   EXPECT_EQ(ptx_arch_for("x86-64", known), "");

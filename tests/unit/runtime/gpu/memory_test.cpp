@@ -97,6 +97,69 @@ TEST_F(GpuMemoryTest, IsThereAtOnceWhereTheDeviceHasNoPools) {
   EXPECT_EQ(fill_on(nullptr, memory->address()), kGpuSuccess);
 }
 
+// As of NVIDIA's driver: whoever waits for everything spoils what is captured.
+TEST_F(GpuMemoryTest, WaitsForTheContextSpoilCaptures) {
+  ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureRelaxed), kGpuSuccess);
+  EXPECT_EQ(driver.context_synchronize(), kGpuCaptureUnsupported);
+  int status = 0;
+  EXPECT_EQ(driver.stream_is_capturing(stream, &status), kGpuSuccess);
+  EXPECT_EQ(status, 2);
+  EXPECT_EQ(driver.fill(0, 0, 1, stream), kGpuCaptureInvalidated);
+  GpuGraph graph = nullptr;
+  EXPECT_EQ(driver.capture_end(stream, &graph), kGpuCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
+  ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureRelaxed), kGpuSuccess);
+  EXPECT_EQ(driver.capture_end(stream, &graph), kGpuSuccess);
+  driver.graph_destroy(graph);
+}
+
+TEST_F(GpuMemoryTest, GoesBackBehindItsEventBesideACapture) {
+  GpuStream busy = nullptr;
+  driver.stream_create(&busy, kGpuStreamNonBlocking);
+  auto pooled = GpuMemory::allocate_on(device, kBytes, busy);
+  auto plain = GpuMemory::allocate(device, kBytes);
+  ASSERT_TRUE(pooled && plain);
+  GpuEvent event = nullptr;
+  driver.event_create(&event, kGpuEventWithoutTiming);
+  for (const GpuMemory* memory : {&*pooled, &*plain}) {
+    ASSERT_EQ(driver.fill(memory->address(), 1, kBytes, busy), kGpuSuccess);
+  }
+  driver.event_record(event, busy);
+  pooled->used_until(event);
+  ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureGlobal), kGpuSuccess);
+  *pooled = GpuMemory();
+  *plain = GpuMemory();
+  EXPECT_EQ(driver.stream_synchronize(nullptr), kGpuSuccess);
+  EXPECT_EQ(driver.stream_synchronize(busy), kGpuSuccess);
+  GpuGraph graph = nullptr;
+  EXPECT_EQ(driver.capture_end(stream, &graph), kGpuSuccess);
+  driver.graph_destroy(graph);
+  EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+  driver.event_destroy(event);
+}
+
+TEST_F(GpuMemoryTest, IsKeptWhileNobodyCanWaitForItsUsers) {
+  GpuStream busy = nullptr;
+  driver.stream_create(&busy, kGpuStreamNonBlocking);
+  constexpr std::size_t kMuch = std::size_t{1} << 19;
+  auto memory = GpuMemory::allocate_on(device, kMuch, busy);
+  ASSERT_TRUE(memory);
+  ASSERT_EQ(driver.fill(memory->address(), 1, kMuch, busy), kGpuSuccess);
+  ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureGlobal), kGpuSuccess);
+  *memory = GpuMemory();
+  EXPECT_EQ(driver.stream_synchronize(nullptr), kGpuSuccess);
+  EXPECT_EQ(driver.stream_synchronize(busy), kGpuSuccess);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), kMuch);
+  GpuGraph graph = nullptr;
+  EXPECT_EQ(driver.capture_end(stream, &graph), kGpuCaptureInvalidated);
+  // It goes back before memory is said to be short.
+  EXPECT_TRUE(GpuMemory::allocate(device, kMuch + kBytes));
+  EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+}
+
 // A copy takes what is there when its stream comes to it: no byte is kept in between.
 TEST_F(GpuMemoryTest, OfTheHostIsPinnedWhileItIsSaidTo) {
   const auto memory = GpuMemory::allocate(device, kBytes);

@@ -119,5 +119,28 @@ TEST_F(GpuTimerTest, StreamsWaitForEventsOfOthers) {
   driver.memory_free(memory);
 }
 
+// A stream waits for the place that the event had then.
+TEST_F(GpuTimerTest, EventsMayBeRecordedAnewWhileStreamsWait) {
+  GpuStream second = nullptr, third = nullptr;
+  GpuEvent event = nullptr;
+  GpuAddress memory = 0;
+  driver.stream_create(&second, kGpuStreamNonBlocking);
+  driver.stream_create(&third, kGpuStreamNonBlocking);
+  driver.event_create(&event, kGpuEventWithoutTiming);
+  driver.memory_alloc(&memory, 4);
+  for (const GpuStream each : {stream, second, third}) {
+    EXPECT_EQ(driver.stream_wait_event(each, event, 0), kGpuSuccess);
+    driver.fill(memory, each == stream ? 1 : each == second ? 2 : 3, 4, each);
+    driver.event_record(event, each);
+  }
+  EXPECT_EQ(driver.stream_synchronize(third), kGpuSuccess);
+  std::uint8_t bytes[4] = {};
+  driver.copy_to_host(bytes, memory, 4, second);
+  EXPECT_EQ(driver.stream_synchronize(second), kGpuSuccess);
+  EXPECT_EQ(bytes[0], 3);
+  driver.event_destroy(event);
+  driver.memory_free(memory);
+}
+
 }  // namespace
 }  // namespace cinch::rt

@@ -1,0 +1,89 @@
+// Bodies of freeing.h.
+#include "runtime/gpu/freeing.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cinch::rt {
+namespace {
+
+// While this lives, the thread may wait for events and free memory beside captures of others, which
+// neither belongs to: in the mode that threads begin with, that would spoil the captures.
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(const GpuDriver& driver) : driver_(driver) { exchange(); }
+  ~BesideCaptures() { exchange(); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  void exchange() {
+    if (driver_.exchange_capture_mode != nullptr) (void)driver_.exchange_capture_mode(&mode_);
+  }
+  const GpuDriver& driver_;
+  int mode_ = kGpuCaptureRelaxed;
+};
+
+}  // namespace
+
+void GpuFreeing::close() {
+  retry();
+  if (stream_ != nullptr) (void)driver_.stream_destroy(stream_);
+}
+
+Status GpuFreeing::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (stream_ != nullptr) return Ok{};
+  const GpuCode code = driver_.stream_create(&stream_, kGpuStreamNonBlocking);
+  return gpu_status(driver_, code, "making a stream");
+}
+
+void GpuFreeing::free(GpuAddress address, bool is_pooled, GpuEvent end) {
+  const std::lock_guard lock(mutex_);
+  const BesideCaptures beside(driver_);
+  const Kept freed{.address = address, .is_pooled = is_pooled};
+  if (!is_pooled) return give_back_or_keep(freed);  // the driver waits
+  if (end != nullptr && driver_.event_synchronize(end) == kGpuSuccess) {
+    return give_back_or_keep(freed);
+  }
+  const bool is_idle = is_context_idle();
+  if (is_idle) give_kept_back();
+  if (!is_idle || !give_back(freed)) kept_.push_back(freed);
+}
+
+void GpuFreeing::unload(GpuModuleHandle module) {
+  const std::lock_guard lock(mutex_);
+  const BesideCaptures beside(driver_);
+  if (!kept_.empty() && is_context_idle()) give_kept_back();
+  const Kept freed{.module = module};
+  if (!kept_.empty() || !give_back(freed)) kept_.push_back(freed);
+}
+
+bool GpuFreeing::retry() {
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) return false;
+  const BesideCaptures beside(driver_);
+  if (is_context_idle()) give_kept_back();
+  return true;
+}
+
+bool GpuFreeing::is_context_idle() const {
+  return driver_.context_synchronize() == kGpuSuccess;
+}
+
+bool GpuFreeing::give_back(const Kept& kept) const {
+  if (kept.module != nullptr) return driver_.module_unload(kept.module) == kGpuSuccess;
+  const GpuCode code = kept.is_pooled ? driver_.memory_free_async(kept.address, stream_)
+                                      : driver_.memory_free(kept.address);
+  return code == kGpuSuccess;
+}
+
+void GpuFreeing::give_back_or_keep(const Kept& kept) {
+  if (!give_back(kept)) kept_.push_back(kept);
+}
+
+void GpuFreeing::give_kept_back() {
+  std::erase_if(kept_, [this](const Kept& kept) { return give_back(kept); });
+}
+
+}  // namespace cinch::rt
