@@ -14,17 +14,19 @@ struct PackedSum {
   std::int64_t most_fields = 1;  // of a word, for two ranks
 };
 
-/// Of an op whose elements' range is known, and makes words shorter than they are: a sum of
-/// integers by all_reduce, of a length known before. Nothing of single numbers, and of elements of
-/// more than 16 bits.
+/// Of a sum of integers by all_reduce or reduce_scatter whose elements' range is known and makes
+/// words shorter than they are, of a length known before. Nothing of single numbers, and of
+/// elements of more than 16 bits.
 std::optional<PackedSum> find_packed_sum(const ir::Program& program, const ir::Function& function,
                                          const ir::Op& op);
 
 /// Bits of a field: ceil(log2(world * (greatest - least) + 1)).
 HostExprId field_bits(HostExprPool& exprs, const PackedSum& sum);
-/// Words of 64 bits; of m, word i has the elements i, i + m, i + 2 m …
+/// Elements that share words: all, of reduce_scatter those of a row.
+HostExprId num_packed_together(HostExprPool& exprs, const ir::Op& op, const ir::Type& type);
+/// Words of 64 bits of them; of m, word i has the elements i, i + m, i + 2 m …
 HostExprId num_sum_words(HostExprPool& exprs, const PackedSum& sum, HostExprId num_elements);
-/// Bytes of an op's words; nothing where it has none.
+/// Bytes of the words that a rank gets from an op; nothing where it has none.
 std::optional<std::int64_t> packed_sum_bytes(const ir::Program& program,
                                              const ir::Function& function, const ir::Op& op,
                                              const HostEnv& env);

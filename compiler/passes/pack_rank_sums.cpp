@@ -10,6 +10,8 @@
 //   where    bits = ceil(log2(world * (b - a) + 1))           so that a field holds the sum
 //            m = ceil_div(n, 64 / bits)
 //
+// Of reduce_scatter each row has words of its own.
+//
 //   before:  %1 = all_reduce %x {max}        x: [i32; n] within 8 bits
 //   after:   %1 = convert (all_reduce (convert %x to i8) {max})
 #include <bit>
@@ -28,7 +30,8 @@ using ir::ValueId;
 struct Fields {
   analysis::PackedSum sum;
   HostExprId bits;          // of each
-  HostExprId num_elements;  // of the array
+  HostExprId num_rows;      // that have words of their own
+  HostExprId num_elements;  // of a row
   HostExprId num_words;     // a field of word i is element i, i + num_words, i + 2 num_words …
 };
 
@@ -48,20 +51,36 @@ ValueId shift_of(Builder& b, const Fields& fields, std::int64_t field) {
   return wide_size(b, b.exprs().mul(b.exprs().const_int(field), fields.bits));
 }
 
+// Of each word its place in its row, and the element of its first field.
+struct WordPlaces {
+  ValueId in_row, element;
+};
+
+WordPlaces find_words(Builder& b, const Fields& fields) {
+  HostExprPool& exprs = b.exprs();
+  const ValueId word = b.iota(exprs.mul(fields.num_rows, fields.num_words));
+  if (fields.num_rows == exprs.const_int(1)) return {word, word};
+  const ValueId width = b.host_size(fields.num_words, kU32);
+  const ValueId in_row = b.map(ScalarOp::mod, word, width);
+  const ValueId row = b.map(ScalarOp::div, word, width);
+  const ValueId begin = b.map(ScalarOp::mul, row, b.host_size(fields.num_elements, kU32));
+  return {in_row, b.map(ScalarOp::add, begin, in_row)};
+}
+
 ValueId pack_fields(Builder& b, const Fields& fields, ValueId x) {
   const ValueId least = b.constant_int(b.dtype(x), fields.sum.range.least);
   const bool is_small = fields.sum.range.greatest - fields.sum.range.least <= 255;
   const ValueId code = b.convert(b.map(ScalarOp::sub, x, least), is_small ? kU8 : kU16);
   const ValueId codes = b.keep(code);
-  const ValueId word = b.iota(fields.num_words);
+  const WordPlaces at = find_words(b, fields);
   const ValueId zero = b.constant_int(kU32, 0), nothing = b.constant_int(kU64, 0);
   ValueId packed;
   for (std::int64_t field = 0; field < fields.sum.most_fields; ++field) {
     const HostExprId first = first_element(b, fields, field);
     const HostExprId left = b.exprs().sub(fields.num_elements, first);
-    const ValueId is_there = b.map(ScalarOp::lt, word, b.host_size(left, kU32));
+    const ValueId is_there = b.map(ScalarOp::lt, at.in_row, b.host_size(left, kU32));
     const ValueId offset = b.select(is_there, b.host_size(first, kU32), zero);
-    const ValueId element = b.gather(codes, b.map(ScalarOp::add, word, offset));
+    const ValueId element = b.gather(codes, b.map(ScalarOp::add, at.element, offset));
     const ValueId there = b.select(is_there, b.convert(element, kU64), nothing);
     const ValueId shifted = b.map(ScalarOp::shl, there, shift_of(b, fields, field));
     packed = packed.is_valid() ? b.map(ScalarOp::bit_or, packed, shifted) : shifted;
@@ -107,13 +126,20 @@ ValueId unpack_fields(Builder& b, const Fields& fields, ValueId words, DType dty
 ValueId sum_over_ranks(Builder& b, const ir::Op& op, const analysis::PackedSum& sum) {
   HostExprPool& exprs = b.exprs();
   const ir::Type type = b.type(op.operands[0]);
-  const HostExprId num_elements = ir::element_count(exprs, type);
-  const Fields fields{sum, analysis::field_bits(exprs, sum), num_elements,
+  const bool scatters = op.kind == ir::OpKind::reduce_scatter;
+  const HostExprId num_elements = analysis::num_packed_together(exprs, op, type);
+  const Fields fields{sum, analysis::field_bits(exprs, sum),
+                      scatters ? exprs.world() : exprs.const_int(1), num_elements,
                       analysis::num_sum_words(exprs, sum, num_elements)};
-  const ir::Type flat = ir::vector_type(type.dtype, num_elements);
+  const ir::Type flat = ir::vector_type(type.dtype, ir::element_count(exprs, type));
   const ValueId words = pack_fields(b, fields, b.reshape(op.operands[0], flat));
-  const ValueId sums = b.all_reduce(words, ScalarOp::add);
-  return b.reshape(unpack_fields(b, fields, sums, type.dtype), type);
+  if (!scatters) {
+    const ValueId sums = b.all_reduce(words, ScalarOp::add);
+    return b.reshape(unpack_fields(b, fields, sums, type.dtype), type);
+  }
+  const ir::Type by_rank = ir::matrix_type(kU64, exprs.world(), fields.num_words);
+  const ValueId sums = b.reduce_scatter(b.reshape(words, by_rank), ScalarOp::add);
+  return unpack_fields(b, fields, sums, type.dtype);
 }
 
 // The type of 8 bits, which every transport joins, where it holds the elements.
@@ -127,7 +153,8 @@ std::optional<DType> small_type(const IntegerRange& range) {
 std::optional<ir::ValueIds> narrow_extreme(Builder& b, const ir::Op& op) {
   const auto how = b.function().combiners[op.attrs.combiner.index()].op;
   const DType dtype = b.dtype(op.operands[0]);
-  if (how == ScalarOp::add || !is_int(dtype) || dtype.bits <= 8) return std::nullopt;
+  const bool is_single = b.type(op.operands[0]).rank == 0;
+  if (how == ScalarOp::add || is_single || !is_int(dtype) || dtype.bits <= 8) return std::nullopt;
   const auto range = analysis::find_integer_range(b.program(), b.function(), op.operands[0]);
   const auto small = range ? small_type(*range) : std::nullopt;
   if (!small) return std::nullopt;
@@ -139,7 +166,9 @@ std::optional<ir::ValueIds> narrow_extreme(Builder& b, const ir::Op& op) {
 void pack_rank_sums(ir::Program& program, PassContext& context) {
   rewrite_all(program, context, [](Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
     const ir::Op op = b.function().ops[id.index()];
-    if (op.kind != ir::OpKind::all_reduce) return std::nullopt;
+    if (op.kind != ir::OpKind::all_reduce && op.kind != ir::OpKind::reduce_scatter) {
+      return std::nullopt;
+    }
     const auto sum = analysis::find_packed_sum(b.program(), b.function(), op);
     if (sum) return ir::ValueIds{sum_over_ranks(b, op, *sum)};
     return narrow_extreme(b, op);

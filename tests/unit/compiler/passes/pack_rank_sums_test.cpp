@@ -101,6 +101,17 @@ TEST(PackRankSums, KeepsShapes) {
       "[f32; n] = convert %5");
 }
 
+// Row w is what rank w gave: each rank adds up one of them.
+TEST(PackRankSums, PacksRowsThatAreScattered) {
+  expect_same_sums(
+      "%1: [i4; n] = convert %0 %2: [i32; n] = convert %1 %3: [i32; world, n] = all_gather %2 "
+      "%4: [i32; n] = reduce_scatter %3 {combiner=add} %9: [f32; n] = convert %4");
+  const std::string text = packed_text(
+      "%1: [i4; n] = convert %0 %2: [i32; n] = convert %1 %3: [i32; world, n] = all_gather %2 "
+      "%4: [i32; n] = reduce_scatter %3 {combiner=add} %9: [f32; n] = convert %4");
+  EXPECT_THAT(text, HasSubstr("[u64; world, ceil_div(n, "));
+}
+
 // What may be of any size, what is one number, and floats stay.
 TEST(PackRankSums, LeavesWhatIsNotSmaller) {
   const std::string any =
