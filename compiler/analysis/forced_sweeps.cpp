@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/analysis/rank_sums.h"
 #include "compiler/analysis/sweep_rules.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
@@ -78,7 +79,9 @@ class Floor {
   }
   bool is_array(ValueId value) const { return lies_in_memory(program_, type(value)); }
   std::int64_t size_bytes(ValueId value, std::int64_t elements) const {
-    return packed_bytes(type(value).dtype, elements);
+    const auto travels = travelling_bytes_.find(value);
+    return travels != travelling_bytes_.end() ? travels->second
+                                              : packed_bytes(type(value).dtype, elements);
   }
 
   // ---- forward
@@ -111,6 +114,8 @@ class Floor {
   // other rank has anything to add.
   void hand_over(const Op& op, std::size_t from) {
     const ValueId sent = op.operands[0], received = op.results[0];
+    const auto bytes = packed_sum_bytes(program_, function_, op, request_.env);
+    if (bytes) travelling_bytes_[sent] = travelling_bytes_[received] = *bytes;
     if (is_array(sent) && !was_stored(sent, from)) keep(sent, from++);
     ready_[received.index()] = from;
     places_[received] = place_of(sent);
@@ -375,7 +380,8 @@ class Floor {
   rt::Status status_ = rt::Ok{};  // of the first size that has no number
   std::vector<std::size_t> ready_;
   std::vector<Sink> sinks_;
-  std::map<ValueId, std::string> places_;  // of what lies where something else is, too
+  std::map<ValueId, std::string> places_;             // of what lies where something else is, too
+  std::map<ValueId, std::int64_t> travelling_bytes_;  // of what ranks add up in fewer bits
   std::map<ValueId, std::int64_t> drawn_;
 };
 

@@ -94,11 +94,27 @@ void print_entry(const std::string& name, const json& entry) {
   for (const json& kernel : entry["kernel_list"]) print_kernel(kernel);
 }
 
+// "packed: 2 ranks 80000 bytes (6.4 bits an element), 4 ranks …"
+void print_packed(const json& packed) {
+  std::vector<std::string> worlds;
+  for (const json& each : packed) {
+    worlds.push_back(fmt::format("{} ranks {} bytes ({:.3g} bits an element)",
+                                 each["ranks"].get<int>(), each["bytes"].get<std::int64_t>(),
+                                 each["bits_per_element"].get<double>()));
+  }
+  fmt::print("packed: {}\n", fmt::join(worlds, ", "));
+}
+
 void print_protocol(const json& collectives) {
   fmt::print("protocol  {} collectives\n", collectives.size());
   for (const json& each : collectives) {
-    fmt::print("  {:<15} {}, {} bytes\n", each["name"].get<std::string>(),
-               each["type"].get<std::string>(), each["bytes"].get<std::int64_t>());
+    const auto type = each["type"].get<std::string>();
+    fmt::print("  {:<15} {}, ", each["name"].get<std::string>(), type);
+    if (each.contains("packed")) {
+      print_packed(each["packed"]);
+    } else {
+      fmt::print("{} bytes\n", each["bytes"].get<std::int64_t>());
+    }
   }
 }
 

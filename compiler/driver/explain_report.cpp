@@ -2,8 +2,10 @@
 #include "compiler/driver/explain_report.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
+#include "codegen/kir/builder.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
 #include "compiler/analysis/forced_sweeps.h"
@@ -298,11 +300,49 @@ class Report {
     ir::walk(sync, [&](ir::OpId id, ir::RegionId) {
       const ir::Op& op = sync.ops[id.index()];
       if (!ir::is_collective(op.kind)) return;
-      const rt::ArrayType& type = sync.values[op.operands.at(0).index()].type;
+      const rt::ArrayType& sent = sync.values[op.operands.at(0).index()].type;
+      const rt::ArrayType type = collective_type(op).value_or(sent);
       list.push_back({{"name", ir::op_info(op.kind).name},
                       {"type", ir::print_type(info_, type)},
-                      {"bytes", array_bytes(type)}});
+                      {"bytes", sent_bytes(sent, 1)}});
+      if (type.dtype != sent.dtype) list.back()["packed"] = packed(type, sent);
     });
+    return list;
+  }
+
+  // Of the collective as it was written.
+  std::optional<rt::ArrayType> collective_type(const ir::Op& packed_op) const {
+    std::optional<rt::ArrayType> found;
+    const ir::Function& sync = *lowered_.find(ir::FunctionKind::Sync);
+    ir::walk(sync, [&](ir::OpId id, ir::RegionId) {
+      const ir::Op& op = sync.ops[id.index()];
+      if (op.kind != packed_op.kind || op.span != packed_op.span) return;
+      found = sync.values[op.operands.at(0).index()].type;
+    });
+    return found;
+  }
+
+  // As elements lie in memory, whole bytes each.
+  std::int64_t sent_bytes(const rt::ArrayType& type, std::int64_t world) {
+    HostEnv env = env_;
+    env.world = world;
+    std::int64_t elements = 1;
+    for (int d = 0; d < type.rank; ++d) {
+      elements *= value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(type.dims[d]), env));
+    }
+    return elements * (kir::whole_element_bits(type.dtype) / 8);
+  }
+
+  // What ranks add up has more bits the more ranks there are.
+  json packed(const rt::ArrayType& type, const rt::ArrayType& sent) {
+    json list = json::array();
+    for (const std::int64_t world : {2, 4, 8}) {
+      const std::int64_t bytes = sent_bytes(sent, world);
+      const auto elements = sent_bytes(type, world) / (kir::whole_element_bits(type.dtype) / 8);
+      const double bits =
+          elements == 0 ? 0 : 8 * static_cast<double>(bytes) / static_cast<double>(elements);
+      list.push_back({{"ranks", world}, {"bytes", bytes}, {"bits_per_element", bits}});
+    }
     return list;
   }
 

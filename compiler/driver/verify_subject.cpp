@@ -251,19 +251,15 @@ sema::CheckedProgram check(const ProgramOptions& program) {
   return service::check_program(front_end, service::find_program(program), program.bindings);
 }
 
-ir::Program lower(const ProgramOptions& program) {
-  service::FrontEnd silent;
-  return service::make_ir(silent, program);
-}
-
 }  // namespace
 
 VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
-    : checked(check(options.program)), ir(lower(options.program)) {
+    : checked(check(options.program)), ir(service::make_ir(silent, options.program)) {
   // What no pass but the last knows.
   checked.info.aggregation = ir.info.aggregation;
   subject.checked = &checked;
   subject.ir = &ir;
+  subject.sources = &silent.sources;
   const auto main = make_machine(options, options.execution);
   if (is_gpu(options.execution)) {
     subject.main =

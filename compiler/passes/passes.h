@@ -26,6 +26,9 @@ void expand_thin_products(ir::Program& program, PassContext& context);
 /// Sums along the columns of long matrices become sums of whole rows.
 void expand_column_sums(ir::Program& program, PassContext& context);
 
+/// Sums of integers over ranks travel as words of fields, each as wide as what all ranks add up to.
+void pack_rank_sums(ir::Program& program, PassContext& context);
+
 /// Sets ProgramInfo::aggregation: may payloads be added up field by field?
 void prove_aggregation(ir::Program& program, PassContext& context);
 

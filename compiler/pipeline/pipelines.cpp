@@ -17,6 +17,8 @@ constexpr Pass kPasses[] = {
      "turns small scalar branches into selects"},
     {"prove_aggregation", passes::prove_aggregation,
      "finds out whether payloads add up field by field"},
+    {"pack_rank_sums", passes::pack_rank_sums,
+     "packs what ranks add up into words of fields that hold the sums"},
     {"expand_selection", passes::expand_selection,
      "turns top_k and kth_largest into histograms of digits"},
     {"expand_matrix_ops", passes::expand_matrix_ops,
@@ -36,6 +38,7 @@ constexpr std::string_view kStandardOrder[] = {
     "fold_constant_arrays",
     "prove_aggregation",      // before expansion: a whole operator is easier to see through
     "eliminate_dead_values",  // before expansion: no work on what nobody reads
+    "pack_rank_sums",         // after folding: constants say how large values are
     "expand_matrix_ops",
     "expand_thin_products",
     "expand_column_sums",  // after the products: their columns are summed

@@ -10,7 +10,7 @@
 
 namespace cinch::verify {
 
-/// How `cinch run` shows what was found.
+/// How `cinch run`, or `cinch sync` where payloads are added, shows what was found.
 struct Counterexample {
   std::vector<Input> inputs;       // steps, or ranks, in order
   std::vector<std::size_t> order;  // which input each step takes; empty: each once
@@ -18,6 +18,7 @@ struct Counterexample {
   std::uint64_t seed = 0, step = 0;
   std::vector<std::string> arguments;  // of the runs that differ; one run where there is one
   std::string shows;                   // what to look at in what they give
+  bool adds_payloads = false;          // of ranks: the transport adds their payloads
 };
 
 struct Finding {

@@ -10,48 +10,13 @@
 #include "compiler/ir/scalar_eval.h"
 #include "compiler/verify/laws.h"
 #include "compiler/verify/samples.h"
-#include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_assembly.h"
+#include "compiler/verify/summed_payloads.h"
 
 namespace cinch::verify {
 
 namespace {
 
-using Fields = std::vector<interp::Array>;
-
 constexpr std::uint32_t kWorlds[] = {1, 2, 3, 8};
-
-HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValues& parameters) {
-  HostEnv env;
-  env.n = shape.num_elems();
-  env.rows = shape.rows;
-  env.cols = shape.cols;
-  env.world = world;
-  env.params = parameters.host_values();
-  return env;
-}
-
-rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
-                             const HostEnv& env) {
-  const auto layout = rt::payload_layout(info, env, {});
-  if (!layout) return tl::unexpected(layout.error());
-  Fields fields;
-  for (std::size_t i = 0; i < layout->fields.size(); ++i) {
-    const rt::FieldPlace& place = layout->fields[i];
-    const rt::ArrayType& type = info.wire.fields[i].type;
-    interp::Array array{type.dtype, type.rank, {1, 1}, {}};
-    if (type.rank > 0) array.dims[type.rank - 1] = place.row_elems;
-    if (type.rank == 2)
-      array.dims[0] = place.num_elems / std::max<std::int64_t>(place.row_elems, 1);
-    const auto bytes = std::span(payload).subspan(static_cast<std::size_t>(place.offset),
-                                                  static_cast<std::size_t>(place.size_bytes));
-    array.bits = rt::unpack_elements(type.dtype, bytes, place.num_elems);
-    for (std::uint64_t& x : array.bits) x = ir::encode_bits(type.dtype, x);
-    fields.push_back(std::move(array));
-  }
-  return fields;
-}
 
 // Integers keep all 64 bits; floats are rounded to the field's type at every rank.
 std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t b) {
@@ -109,22 +74,6 @@ struct Ranks {
   std::vector<float> sum_gradients;
   double magnitude = 0;  // of what was decoded, to compare with
 };
-
-rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_t rank,
-                            std::uint32_t world, const std::vector<float>& gradient,
-                            std::vector<float>* decoded) {
-  TensorRequest request = trial.request(shape);
-  request.worker = rank;
-  request.world = world;
-  auto tensor = trial.subject.main->open(request);
-  if (!tensor) return tl::unexpected(tensor.error());
-  rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
-  if (!payload || decoded == nullptr) return payload;
-  decoded->resize(gradient.size());
-  const rt::Status status = (*tensor)->decode(*payload, *decoded, 0);
-  if (!status) return tl::unexpected(status.error());
-  return payload;
-}
 
 rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_t world,
                             const HostEnv& env) {

@@ -34,6 +34,8 @@ Finding sign_equivariant(const Trial& trial, const sema::Claim& claim);
 Finding idempotent(const Trial& trial, const sema::Claim& claim);
 // law_linear.cpp: of programs whose payloads are summed field by field, claimed or not.
 Finding linear(const Trial& trial);
+// law_sums_fit.cpp: likewise.
+Finding sums_fit(const Trial& trial);
 // law_density.cpp
 Finding density(const Trial& trial, const sema::Claim& claim);
 

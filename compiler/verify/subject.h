@@ -9,6 +9,7 @@
 
 #include "compiler/ir/ir.h"
 #include "dsl/sema/checked.h"
+#include "dsl/source/source.h"
 #include "runtime/core/error.h"
 
 namespace cinch::verify {
@@ -71,6 +72,7 @@ using Targets = std::vector<std::unique_ptr<const Target>>;
 struct Subject {
   const sema::CheckedProgram* checked = nullptr;
   const ir::Program* ir = nullptr;
+  const dsl::SourceSet* sources = nullptr;  // of `ir`; or null
   std::unique_ptr<const Target> main;       // where all laws run
   Targets threads, vector_widths, devices;  // what must give the same bits as `main`
 

@@ -40,6 +40,13 @@ constexpr ClaimedLaw kClaimedLaws[] = {
     {ClaimKind::Density, 3, density},
 };
 
+// Floats saturate or become infinite, which decodes.
+bool adds_integers(const rt::ProgramInfo& info) {
+  return std::ranges::any_of(info.wire.fields, [](const rt::FieldInfo& field) {
+    return field.sum == rt::FieldSum::Sum && !is_float(field.type.dtype);
+  });
+}
+
 std::vector<Law> laws_of(const Subject& subject, Report& report) {
   std::vector<Law> laws = {
       {"threads", 2, threads}, {"vector_widths", 2, vector_widths}, {"devices", 4, devices}};
@@ -54,6 +61,7 @@ std::vector<Law> laws_of(const Subject& subject, Report& report) {
   }
   const bool is_summed =
       !subject.info().has_sync && subject.info().aggregation != rt::Aggregation::Gather;
+  if (is_summed && adds_integers(subject.info())) laws.push_back({"sums_fit", 1, sums_fit});
   for (const ClaimedLaw& law : kClaimedLaws) {
     const std::string name(sema::claim_info(law.kind).name);
     const Claim* claim = subject.find_claim(law.kind);

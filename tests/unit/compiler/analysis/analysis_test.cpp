@@ -4,6 +4,7 @@
 
 #include "compiler/analysis/linearity.h"
 #include "compiler/analysis/safety.h"
+#include "compiler/analysis/value_range.h"
 #include "compiler/ir/parser.h"
 
 namespace cinch::analysis {
@@ -208,6 +209,60 @@ TEST(Safety, TheReaderOfAPayloadChecksItsIndices) {
     EXPECT_EQ(fact.way, SafetyWay::PayloadReader) << fact.what;
   }
   EXPECT_EQ(find_safety(program).size(), 2u);
+}
+
+// Of %9, made from %0 ([f32; n]), %1 (-3), %2 (5), %3 (i32 7), %4 (iota).
+std::optional<IntegerRange> range_of(const std::string& ops) {
+  const ir::Program program = parsed(
+      "program \"p\"\ntable 0: [i8; 3] = (-3, 5, 4)\nwire counts 0 { value: [f32; n] }\ndecode {\n"
+      "%0: [f32; n] = field {index=0}\n%1: f32 = const_scalar {value=-3}\n%2: f32 = const_scalar "
+      "{value=5}\n%3: i32 = const_scalar {value=7}\n%4: [u32; n] = iota\n" +
+      ops + "\nyield\nresults output(%0)\n}\n");
+  const ir::Function& decode = program.functions[0];
+  const auto& body = decode.regions[decode.body.index()].ops;
+  return find_integer_range(program, decode, decode.ops[body[body.size() - 2].index()].results[0]);
+}
+
+TEST(Ranges, OfTypes) {
+  EXPECT_EQ(range_of("%9: [u5; n] = convert %0"), (IntegerRange{0, 31}));
+  EXPECT_EQ(range_of("%8: [i2; n] = convert %0 %9: [i32; n] = convert %8"), (IntegerRange{-2, 1}));
+  EXPECT_EQ(range_of("%9: [u32; n] = map.add %4, %4"), (IntegerRange{0, 4294967295}));
+  EXPECT_EQ(range_of("%9: [u64; n] = convert %4"), (IntegerRange{0, 4294967295}));
+  EXPECT_EQ(range_of("%9: [i64; n] = convert %0"), std::nullopt);
+  EXPECT_EQ(range_of("%8: [bool; n] = map.lt %0, %1 %9: [i32; n] = convert %8"),
+            (IntegerRange{0, 1}));
+}
+
+TEST(Ranges, OfFloatsBeforeTheyAreConverted) {
+  const auto converted = [](const std::string& ops) {
+    return range_of(ops + " %9: [i32; n] = convert %8");
+  };
+  EXPECT_EQ(converted("%8: [f32; n] = map.sign %0"), (IntegerRange{-1, 1}));
+  EXPECT_EQ(converted("%8: [f32; n] = map.clamp %0, %1, %2"), (IntegerRange{-3, 5}));
+  EXPECT_EQ(converted("%7: [f32; n] = map.min %0, %2 %8: [f32; n] = map.max %7, %1"),
+            (IntegerRange{-3, 5}));
+  EXPECT_EQ(converted("%7: [f32; n] = random {site=0} %6: [f32; n] = map.mul %7, %2 %8: [f32; n] = "
+                      "map.floor %6"),
+            (IntegerRange{0, 5}));
+  // A NaN loses to the number in `min`, and is 0 as an integer.
+  EXPECT_EQ(converted("%7: [f32; n] = fill %2 %8: [f32; n] = map.max %7, %2"),
+            (IntegerRange{5, 5}));
+  EXPECT_EQ(converted("%7: [f32; n] = map.sign %0 %6: [f32; n] = map.abs %7 %5: [f32; n] = map.add "
+                      "%6, %2 %8: [f32; n] = map.neg %5"),
+            (IntegerRange{-6, 0}));
+  EXPECT_EQ(converted("%8: [f32; n] = map.mul %0, %2"), (IntegerRange{-2147483648LL, 2147483647}));
+}
+
+TEST(Ranges, OfIntegersThatMayWrap) {
+  const std::string small = "%8: [i4; n] = convert %0 %7: [i32; n] = convert %8 ";
+  EXPECT_EQ(range_of(small + "%9: [i32; n] = map.mul %7, %3"), (IntegerRange{-56, 49}));
+  EXPECT_EQ(range_of(small + "%9: [i32; n] = map.sub %3, %7"), (IntegerRange{0, 15}));
+  EXPECT_EQ(range_of(small + "%9: [i32; n] = map.bit_and %7, %3"),
+            (IntegerRange{-2147483648LL, 2147483647}));
+  EXPECT_EQ(range_of("%8: [i32; n] = convert %0 %9: [i32; n] = map.add %8, %3"),
+            (IntegerRange{-2147483648LL, 2147483647}));
+  EXPECT_EQ(range_of("%8: [i8; 3] = const_array {index=0} %9: [i8; n] = gather %8, %4"),
+            (IntegerRange{-3, 5}));
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+// Between which integers the elements of an array lie, whatever the inputs are. Conservative: where
+// nothing better is seen, the ends of the type.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/ir/ir.h"
+
+namespace cinch::analysis {
+
+struct IntegerRange {
+  std::int64_t least = 0, greatest = 0;
+  friend bool operator==(const IntegerRange&, const IntegerRange&) = default;
+};
+
+/// Of a value of an integer type; nothing where an end has a magnitude above 2^53.
+std::optional<IntegerRange> find_integer_range(const ir::Program& program,
+                                               const ir::Function& function, ir::ValueId value);
+
+}  // namespace cinch::analysis

@@ -1,0 +1,151 @@
+// Integers that add up: what 2, 3 and 8 ranks send at most fits the field's type once it is summed.
+// Sums are largest where all ranks send the same, so all have one gradient; and of gradients that
+// make large integers, those of the largest floats.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "compiler/verify/laws.h"
+#include "compiler/verify/summed_payloads.h"
+
+namespace cinch::verify {
+
+namespace {
+
+// The largest first: the others have the least time.
+constexpr std::array<std::uint32_t, 3> kWorlds = {8, 2, 3};
+// Of a gradient's largest element; 0: as it is.
+constexpr double kMagnitudes[] = {3e38, 1e6, 1, 0};
+
+Input scaled(const Input& input, double magnitude, double sign) {
+  double largest = 0;
+  for (const float x : input.values) largest = std::max(largest, std::abs(double{x}));
+  const double factor = sign * (magnitude == 0 || largest == 0 ? 1 : magnitude / largest);
+  if (factor == 1) return input;
+  Input made = input;
+  for (float& x : made.values) x = static_cast<float>(x * factor);
+  made.name = fmt::format("{} times {:.4g}", input.name, factor);
+  return made;
+}
+
+std::vector<Input> inputs_of(const Trial& trial) {
+  std::vector<Input> inputs;
+  for (const double magnitude : kMagnitudes) {
+    for (const Input& input : trial.usual_inputs()) {
+      for (const double sign : {1.0, -1.0}) inputs.push_back(scaled(input, magnitude, sign));
+    }
+  }
+  return inputs;
+}
+
+// A sum beside the last one that its field's type holds on this side of 0.
+struct Sum {
+  double figure = 0, bound = 1;
+  std::size_t field = 0;
+  double share() const { return figure / bound; }
+  bool fits() const { return figure <= bound; }
+};
+
+double last_of(DType dtype, bool is_negative) {
+  if (!is_signed_int(dtype)) return std::ldexp(1.0, dtype.bits) - 1;
+  return std::ldexp(1.0, dtype.bits - 1) - (is_negative ? 0 : 1);
+}
+
+// Of the ranks' fields, whose elements are extended to 64 bits.
+Sum largest_sum(const rt::ProgramInfo& info, const std::vector<Fields>& ranks) {
+  Sum largest;
+  for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
+    const rt::FieldInfo& field = info.wire.fields[i];
+    const DType dtype = field.type.dtype;
+    if (field.sum != rt::FieldSum::Sum || is_float(dtype)) continue;
+    for (std::size_t j = 0; j < ranks[0][i].bits.size(); ++j) {
+      double sum = 0;
+      for (const Fields& rank : ranks) {
+        const std::uint64_t bits = rank[i].bits[j];
+        sum += is_signed_int(dtype) ? static_cast<double>(static_cast<std::int64_t>(bits))
+                                    : static_cast<double>(bits);
+      }
+      const Sum found{std::abs(sum), last_of(dtype, sum < 0), i};
+      if (found.share() > largest.share()) largest = found;
+    }
+  }
+  return largest;
+}
+
+rt::Result<Sum> sum_of(const Trial& trial, const Input& input, std::uint32_t world) {
+  const rt::ProgramInfo& info = trial.subject.info();
+  const rt::ParameterValues parameters(info);
+  const HostEnv env = env_of(input.shape, world, parameters);
+  std::vector<Fields> ranks;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    const auto payload = encode_on(trial, input.shape, rank, world, input.values, nullptr);
+    if (!payload) return tl::unexpected(payload.error());
+    auto fields = fields_of(info, *payload, env);
+    if (!fields) return tl::unexpected(fields.error());
+    ranks.push_back(std::move(*fields));
+  }
+  return largest_sum(info, ranks);
+}
+
+// "file:line:column: " of what the field is filled with; empty where that is not known.
+std::string place_of(const Subject& subject, std::size_t field) {
+  const ir::Function* encode =
+      subject.ir == nullptr ? nullptr : subject.ir->find(ir::FunctionKind::Encode);
+  if (encode == nullptr || subject.sources == nullptr) return {};
+  const ir::Value& value = encode->values[encode->results.fields[field].index()];
+  const dsl::Span span = encode->ops[value.def.index()].span;
+  const dsl::SourceBuffer* file = subject.sources->find(span.file);
+  if (file == nullptr) return {};
+  const dsl::LineColumn at = file->position(span.begin);
+  return fmt::format("{}:{}:{}: ", file->name(), at.line, at.column);
+}
+
+std::string described(const Trial& trial, const Sum& sum, const Input& input, std::uint32_t world) {
+  const rt::FieldInfo& field = trial.subject.info().wire.fields[sum.field];
+  return fmt::format("{}the largest sum of field {} over {} ranks, and what {} holds: {}",
+                     place_of(trial.subject, sum.field), field.name, world,
+                     dtype_name(field.type.dtype), describe(input));
+}
+
+Counterexample shown(const Trial& trial, const Input& input, std::uint32_t world) {
+  Counterexample example = shown_by(trial, {input}, "a sum over ranks does not fit its field");
+  example.order.assign(world, 0);
+  example.are_ranks = example.adds_payloads = true;
+  return example;
+}
+
+}  // namespace
+
+Finding sums_fit(const Trial& trial) {
+  Finding finding{.law = "sums_fit"};
+  const std::vector<Input> inputs = inputs_of(trial);
+  Sweep sweep(trial, inputs.size() * kWorlds.size());
+  Sum worst;
+  while (sweep.goes_on() && finding.holds) {
+    const Input& input = inputs[(sweep.done() - 1) / kWorlds.size()];
+    std::uint32_t world = kWorlds[(sweep.done() - 1) % kWorlds.size()];
+    // A gradient that the program refuses is sent by no rank.
+    auto sum = sum_of(trial, input, world);
+    if (!sum || sum->share() <= worst.share()) continue;
+    // What few ranks cannot add up says more.
+    for (const std::uint32_t fewer : {3U, 2U}) {
+      if (sum->fits() || fewer >= world) break;
+      const auto with_fewer = sum_of(trial, input, fewer);
+      if (!with_fewer || with_fewer->fits()) break;
+      world = fewer;
+      sum = with_fewer;
+    }
+    worst = *sum;
+    finding.figure = sum->figure;
+    finding.bound = sum->bound;
+    finding.detail = described(trial, *sum, input, world);
+    finding.holds = sum->fits();
+    if (!finding.holds) finding.counterexample = shown(trial, input, world);
+  }
+  if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
+  return finding;
+}
+
+}  // namespace cinch::verify
