@@ -33,6 +33,7 @@ json report_of(const rt::ImageCache& cache) {
     report["entries"].push_back({{"title", entry.title},
                                  {"bytes", entry.size_bytes},
                                  {"used_seconds_ago", age.count()},
+                                 {"problem", entry.problem ? entry.problem->message : ""},
                                  {"file", entry.path.string()}});
   }
   report["bytes"] = total;
@@ -49,10 +50,10 @@ void print_for_people(const json& report) {
     fmt::print("shared, read only: {}\n", shared.get<std::string>());
   }
   for (const json& entry : report["entries"]) {
-    const std::string title = entry["title"].get<std::string>();
+    const std::string problem = entry["problem"].get<std::string>();
     fmt::print("{:>9} bytes  used {:>7} s ago  {}\n", entry["bytes"].get<std::uint64_t>(),
                entry["used_seconds_ago"].get<std::int64_t>(),
-               title.empty() ? "(cannot be read)" : title);
+               problem.empty() ? entry["title"].get<std::string>() : "not used: " + problem);
   }
   fmt::print("{} entries, {} bytes of at most {}\n", report["entries"].size(),
              report["bytes"].get<std::uint64_t>(), report["max_bytes"].get<std::uint64_t>());

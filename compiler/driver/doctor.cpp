@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -105,6 +106,20 @@ json tuning_item() {
   return item("tuning table", true, user.path + numbers_origin(user.table), kNeededFor);
 }
 
+// What of the cache is not used, as somebody else may have written it, say: as many lines as help.
+std::string cache_problems(const rt::CacheSettings& settings) {
+  constexpr std::size_t kMostLines = 8;
+  const std::vector<std::string> problems = rt::ImageCache(settings).problems();
+  std::string text;
+  for (std::size_t i = 0; i < std::min(problems.size(), kMostLines); ++i) {
+    text += "\n  not used: " + problems[i];
+  }
+  if (problems.size() > kMostLines) {
+    text += fmt::format("\n  not used: {} more", problems.size() - kMostLines);
+  }
+  return text;
+}
+
 json cache_item() {
   const rt::CacheSettings settings = rt::cache_settings_from_environment();
   const bool is_used = settings.is_on && !settings.folder.empty();
@@ -112,6 +127,7 @@ json cache_item() {
                       : settings.folder.empty() ? "no folder (set CINCH_CACHE_DIR or HOME)"
                                                 : settings.folder.string();
   for (const auto& folder : settings.shared) where += "\n  read only: " + folder.string();
+  if (settings.is_on) where += cache_problems(settings);
   return item("cache", is_used, where, "programs compiled before");
 }
 

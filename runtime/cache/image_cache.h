@@ -1,7 +1,9 @@
 // Compiled programs as files, one per key, shared by all processes of a user and, read only, by
 // others. Safe with any number of writers, on network file systems too: entries are written beside
 // their place and renamed onto it, nothing is ever locked, folders are never removed, and an entry
-// that is cut, changed, of another version or just gone is a miss.
+// that is cut, changed, of another version or just gone is a miss. Entries are code: one that
+// somebody else could have written (trusted_files.h), or that holds another key's program, is a
+// miss, too.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,7 +17,7 @@
 
 namespace cinch::rt {
 
-inline constexpr std::uint32_t kCacheFormatVersion = 1;
+inline constexpr std::uint32_t kCacheFormatVersion = 2;
 
 struct CacheSettings {
   bool is_on = true;
@@ -44,7 +46,8 @@ struct CacheEntry {
 
 struct ListedEntry {
   std::filesystem::path path;
-  std::string title;  // empty: the entry cannot be read
+  std::string title;
+  std::optional<Error> problem;  // why it is not used; it then has no title
   std::uint64_t size_bytes = 0;
   std::filesystem::file_time_type last_used;
 };
@@ -55,19 +58,25 @@ class ImageCache {
 
   const CacheSettings& settings() const { return settings_; }
 
-  /// Looks in the folder, then in the shared ones. Marks an entry of the folder as used.
+  /// Looks in the folder, then in the shared ones. Marks an entry of the folder as used. What is
+  /// not there, not whole or not to be believed is passed over.
   std::optional<CacheEntry> find(const Hash128& key) const;
   /// Keeps the entry, then removes the ones that were not used longest while the folder holds more
-  /// than max_bytes. Errors: Io (a folder that cannot be written), Unavailable (the cache is off).
+  /// than max_bytes. A folder that is not there is made, for this user alone. Errors: Io (a folder
+  /// that cannot be written, or that others can), Unavailable (the cache is off).
   Status put(const Hash128& key, const CacheEntry& entry) const;
 
   /// The folder's entries, the one used last first.
   std::vector<ListedEntry> list() const;
+  /// Folders, shared ones too, and entries that are not used although they are there, each with the
+  /// reason. What was kept by another version is not among them.
+  std::vector<std::string> problems() const;
   /// Removes all entries, and what writers left that died an hour ago or earlier; returns how many
   /// entries went.
   std::size_t clear() const;
 
  private:
+  std::vector<std::filesystem::path> folders() const;
   void trim() const;
 
   CacheSettings settings_;

@@ -29,6 +29,7 @@ std::vector<std::string> library_paths(const char* file_name, const char* variab
   std::vector<std::string> paths;
   const std::filesystem::path folder = own_folder();
   for (const char* step : {".", "../lib", "../../lib", "../lib/cinch"}) {
+    if (folder.empty()) break;  // else it would be the working folder
     const auto path = folder / step / file_name;
     std::error_code error;
     if (std::filesystem::exists(path, error)) paths.push_back(path.lexically_normal().string());
