@@ -262,7 +262,8 @@ CINCH_API cinch_status cinch_session_open(const cinch_program* program,
 CINCH_API void cinch_session_release(cinch_session* session);
 
 CINCH_API size_t cinch_session_num_tensors(const cinch_session* session);
-/* Bytes held now. Workspace grows with the first call of each kind. */
+/* Bytes held now. Workspace grows with the first call of each kind; while a call runs on another
+ * thread it is what was told last. */
 CINCH_API size_t cinch_session_state_bytes(const cinch_session* session);
 CINCH_API size_t cinch_session_workspace_bytes(const cinch_session* session);
 
