@@ -94,14 +94,14 @@ class StepSearch {
     add(all);
     for (int cuts = 0; cuts < kMostCuts && !open_.empty(); ++cuts) {
       const Open worst = open_.top();
-      if (worst.bound <= found_ || worst.bound - found_ <= std::abs(found_ / kNearShare)) break;
+      if (worst.bound <= found_ || is_near(worst.bound)) break;
       open_.pop();
       const std::int64_t cut = middle(worst.steps);
       add({worst.steps.first, cut});
       add({cut + 1, worst.steps.last});
     }
     const std::int64_t bound = open_.empty() ? found_ : std::max(found_, open_.top().bound);
-    return sign_ < 0 ? -bound : bound;
+    return signed_of(bound);
   }
 
  private:
@@ -111,8 +111,13 @@ class StepSearch {
     bool operator<(const Open& other) const { return bound < other.bound; }
   };
 
-  std::int64_t signed_of(std::int64_t value) const {
-    return sign_ < 0 ? -std::max(value, -INT64_MAX) : value;
+  // ~x: as -x, without one value too many.
+  std::int64_t signed_of(std::int64_t value) const { return sign_ < 0 ? ~value : value; }
+
+  // Of a larger one.
+  bool is_near(std::int64_t bound) const {
+    const auto apart = static_cast<std::uint64_t>(bound) - static_cast<std::uint64_t>(found_);
+    return apart <= static_cast<std::uint64_t>(std::abs(found_ / kNearShare));
   }
 
   void add(const Steps& steps) {
