@@ -36,42 +36,48 @@ bool is_of_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-Words words_of(std::string_view text) {
-  Words words;
+// Names of what is called, or made from a template.
+Words called_names(std::string_view text) {
+  Words names;
   for (auto it = text.begin(); it != text.end();) {
     const auto begin = std::find_if(it, text.end(), is_of_word);
     it = std::find_if_not(begin, text.end(), is_of_word);
-    if (begin != it) words.emplace(begin, it);
+    const bool is_called = it != text.end() && (*it == '(' || *it == '<');
+    if (is_called && std::isdigit(static_cast<unsigned char>(*begin)) == 0) {
+      names.emplace(begin, it);
+    }
   }
-  return words;
-}
-
-// Names of the prelude that the program's own part of its text has.
-Words used_names(const std::string& text) {
-  constexpr std::string_view kOpening = "namespace cinch {\n\n";
-  const std::size_t own = text.rfind(kOpening);
-  const std::size_t prelude = std::min(text.find("\nnamespace "), own);
-  const std::string_view whole(text);
-  Words names;
-  if (own == std::string::npos) return names;
-  std::ranges::set_intersection(words_of(whole.substr(prelude, own - prelude)),
-                                words_of(whole.substr(own)), std::inserter(names, names.end()));
   return names;
 }
 
-// Little text with all names that any of the programs has: always the one that adds most for its
-// length. The prelude is each one's, and no small part of what it takes.
+// A program's text: a comment, the prelude, and what is its own.
+struct Parts {
+  std::string_view prelude, own;
+};
+
+Parts parts_of(std::string_view text) {
+  const std::size_t own = text.rfind("namespace cinch {\n\n");
+  const std::size_t prelude = text.find("\nnamespace ");
+  if (own == std::string_view::npos || prelude > own) return {};
+  return {text.substr(prelude, own - prelude), text.substr(own)};
+}
+
+// Little text that calls all that any of the programs calls of the prelude: always the program that
+// adds most for its length.
 std::vector<ProgramFile> covering(const std::vector<ProgramFile>& programs) {
   struct Candidate {
     const ProgramFile* program;
     double length;
-    Words missing;
+    Words missing = {};
     double gain() const { return static_cast<double>(missing.size()) / length; }
   };
   std::vector<Candidate> candidates;
   for (const ProgramFile& program : programs) {
     const std::string text = cuda_text(program);
-    candidates.push_back({&program, static_cast<double>(text.size()), used_names(text)});
+    const auto [prelude, own] = parts_of(text);
+    Candidate& made = candidates.emplace_back(&program, static_cast<double>(own.size()) + 1);
+    std::ranges::set_intersection(called_names(prelude), called_names(own),
+                                  std::inserter(made.missing, made.missing.end()));
   }
   std::vector<ProgramFile> taken;
   for (;;) {

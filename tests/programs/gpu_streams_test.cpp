@@ -38,13 +38,13 @@ class GpuStreamsTest : public GpuSessionTest {
 
 TEST_F(GpuStreamsTest, states_are_there_for_the_first_call_on_any_stream) {
   for (const char* name : {"started", "dgc", "ef_sign"}) {
-    auto session = open_on(nullptr, name);
+    auto other = open_on(nullptr, name);
     const rt::GpuStream stream = make_stream();
     auto cpu = open_on_cpu(name, kElems);
     const GpuAddress from = upload(gradient(kElems));
-    const GpuPayload to = payload_for(*session);
-    // The fixture's copies have run what waits on the default stream.
-    session = open_on(nullptr, name);
+    const GpuPayload to = payload_for(*other);
+    // Last: copies of the fixture, and the end of a session, run what waits on the default stream.
+    auto session = open_on(nullptr, name);
     ASSERT_TRUE(session->encode({&from, 1}, {&to, 1}, 0, stream));
     EXPECT_EQ(payload_after(*session, to, stream), encode_on_cpu(cpu, gradient(kElems), 0)) << name;
   }
