@@ -43,17 +43,24 @@ std::vector<Input> inputs_of(const Trial& trial) {
 // A sum beside the last one that its field's type holds on this side of 0.
 struct Sum {
   double figure = 0, bound = 1;
+  bool fits = true;  // exactly
   std::size_t field = 0;
-  double share() const { return figure / bound; }
-  bool fits() const { return figure <= bound; }
+  bool is_above(const Sum& other) const {
+    return fits == other.fits ? figure / bound > other.figure / other.bound : other.fits;
+  }
 };
 
-double last_of(DType dtype, bool is_negative) {
-  if (!is_signed_int(dtype)) return std::ldexp(1.0, dtype.bits) - 1;
-  return std::ldexp(1.0, dtype.bits - 1) - (is_negative ? 0 : 1);
+// Elements are extended to 64 bits.
+__int128 value_in(DType dtype, std::uint64_t bits) {
+  return is_signed_int(dtype) ? __int128{static_cast<std::int64_t>(bits)} : __int128{bits};
 }
 
-// Of the ranks' fields, whose elements are extended to 64 bits.
+__int128 last_of(DType dtype, bool is_negative) {
+  const bool is_signed = is_signed_int(dtype);
+  const __int128 limit = __int128{1} << (dtype.bits - (is_signed ? 1 : 0));
+  return is_signed && is_negative ? limit : limit - 1;
+}
+
 Sum largest_sum(const rt::ProgramInfo& info, const std::vector<Fields>& ranks) {
   Sum largest;
   for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
@@ -61,14 +68,12 @@ Sum largest_sum(const rt::ProgramInfo& info, const std::vector<Fields>& ranks) {
     const DType dtype = field.type.dtype;
     if (field.sum != rt::FieldSum::Sum || is_float(dtype)) continue;
     for (std::size_t j = 0; j < ranks[0][i].bits.size(); ++j) {
-      double sum = 0;
-      for (const Fields& rank : ranks) {
-        const std::uint64_t bits = rank[i].bits[j];
-        sum += is_signed_int(dtype) ? static_cast<double>(static_cast<std::int64_t>(bits))
-                                    : static_cast<double>(bits);
-      }
-      const Sum found{std::abs(sum), last_of(dtype, sum < 0), i};
-      if (found.share() > largest.share()) largest = found;
+      __int128 sum = 0;
+      for (const Fields& rank : ranks) sum += value_in(dtype, rank[i].bits[j]);
+      const __int128 magnitude = sum < 0 ? -sum : sum, last = last_of(dtype, sum < 0);
+      const Sum found{static_cast<double>(magnitude), static_cast<double>(last), magnitude <= last,
+                      i};
+      if (found.is_above(largest)) largest = found;
     }
   }
   return largest;
@@ -119,7 +124,7 @@ Counterexample shown(const Trial& trial, const Input& input, std::uint32_t world
 }  // namespace
 
 Finding sums_fit(const Trial& trial) {
-  Finding finding{.law = "sums_fit"};
+  Finding finding{.law = "sums_fit", .detail = "sums over ranks, which all are 0"};
   const std::vector<Input> inputs = inputs_of(trial);
   Sweep sweep(trial, inputs.size() * kWorlds.size());
   Sum worst;
@@ -128,12 +133,12 @@ Finding sums_fit(const Trial& trial) {
     std::uint32_t world = kWorlds[(sweep.done() - 1) % kWorlds.size()];
     // A gradient that the program refuses is sent by no rank.
     auto sum = sum_of(trial, input, world);
-    if (!sum || sum->share() <= worst.share()) continue;
+    if (!sum || !sum->is_above(worst)) continue;
     // What few ranks cannot add up says more.
     for (const std::uint32_t fewer : {3U, 2U}) {
-      if (sum->fits() || fewer >= world) break;
+      if (sum->fits || fewer >= world) break;
       const auto with_fewer = sum_of(trial, input, fewer);
-      if (!with_fewer || with_fewer->fits()) break;
+      if (!with_fewer || with_fewer->fits) break;
       world = fewer;
       sum = with_fewer;
     }
@@ -141,7 +146,7 @@ Finding sums_fit(const Trial& trial) {
     finding.figure = sum->figure;
     finding.bound = sum->bound;
     finding.detail = described(trial, *sum, input, world);
-    finding.holds = sum->fits();
+    finding.holds = sum->fits;
     if (!finding.holds) finding.counterexample = shown(trial, input, world);
   }
   if (finding.holds) finding.cut = sweep.cut("inputs and numbers of ranks");
