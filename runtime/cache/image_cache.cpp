@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "runtime/image/file_bytes.h"
+#include "runtime/core/file_bytes.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/json_tree.h"
 
@@ -108,6 +108,10 @@ std::optional<CacheEntry> read_entry(std::span<const std::uint8_t> bytes) {
   return entry;
 }
 
+Result<std::vector<std::uint8_t>> read_entry_bytes(const fs::path& path) {
+  return read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
+}
+
 // Two letters of the key are a folder, so that none grows long.
 fs::path place_of(const fs::path& folder, const Hash128& key) {
   const std::string name = to_hex(key);
@@ -145,7 +149,7 @@ std::optional<CacheEntry> ImageCache::find(const Hash128& key) const {
   if (!settings_.folder.empty()) folders.insert(folders.begin(), settings_.folder);
   for (const fs::path& folder : folders) {
     const fs::path path = place_of(folder, key);
-    const auto bytes = read_file_bytes(path);
+    const auto bytes = read_entry_bytes(path);
     if (!bytes) continue;
     auto entry = read_entry(*bytes);
     if (!entry) continue;
@@ -182,7 +186,7 @@ std::vector<ListedEntry> ImageCache::list() const {
     ListedEntry listed{path, "", fs::file_size(path, gone), {}};
     listed.last_used = fs::last_write_time(path, gone);
     if (gone) return;
-    const auto bytes = read_file_bytes(path);
+    const auto bytes = read_entry_bytes(path);
     if (!bytes) return;
     if (const auto entry = read_entry(*bytes)) listed.title = entry->title;
     entries.push_back(std::move(listed));
