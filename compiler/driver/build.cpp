@@ -1,8 +1,6 @@
 // cinch build: --emit prints a stage. Libraries for linking come in a later version.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cuda.h"
 #include "codegen/jit/clang_jit.h"
@@ -154,7 +152,7 @@ ExitCode run_build(const BuildOptions& options) {
   }
   const Bytes bytes = emit_stage(options);
   if (options.output.empty()) {
-    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    fmt::print("{}", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   } else {
     write_file(options.output, bytes);
   }

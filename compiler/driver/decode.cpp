@@ -6,8 +6,8 @@
 #include "compiler/driver/codec.h"
 #include "compiler/driver/commands.h"
 #include "compiler/driver/interrupt.h"
-#include "compiler/driver/output_file.h"
 #include "runtime/payload/payload.h"
+#include "runtime/payload/payload_file.h"
 
 namespace cinch::driver {
 
@@ -30,7 +30,7 @@ void check_shape(Shape shape, const std::string& path) {
 }  // namespace
 
 ExitCode run_decode(const RunOptions& options) {
-  const std::vector<std::uint8_t> payload = read_binary_file(options.payload);
+  const std::vector<std::uint8_t> payload = value_or_throw(rt::read_payload_file(options.payload));
   const CodecFactory factory(options);
   factory.require_payloads("decode");
   const rt::PayloadHeader header =

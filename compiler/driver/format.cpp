@@ -1,5 +1,5 @@
 // cinch fmt: files in the canonical layout.
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
@@ -24,9 +24,9 @@ bool format_one(FrontEnd& front_end, const std::string& path, bool check_only) {
   const std::string formatted = dsl::format(source, module);
   const bool changes = formatted != source.text();
   if (check_only) {
-    if (changes) std::printf("%s\n", source.name().c_str());
+    if (changes) fmt::print("{}\n", source.name());
   } else if (is_input) {
-    std::fwrite(formatted.data(), 1, formatted.size(), stdout);
+    fmt::print("{}", formatted);
   } else if (changes) {
     write_file(path, formatted);
   }

@@ -1,6 +1,8 @@
 // Diagnostics on the standard streams; see front_end.h.
 #include "compiler/driver/front_end.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 #include "compiler/driver/terminal.h"
@@ -18,10 +20,10 @@ void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
       return;
     }
     case DiagnosticsFormat::Json:
-      std::puts(dsl::render_json(sink.all(), sources).c_str());
+      fmt::print("{}\n", dsl::render_json(sink.all(), sources));
       return;
     case DiagnosticsFormat::Sarif:
-      std::puts(dsl::render_sarif(sink.all(), sources, kVersion).c_str());
+      fmt::print("{}\n", dsl::render_sarif(sink.all(), sources, kVersion));
       return;
   }
 }

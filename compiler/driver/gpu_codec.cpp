@@ -8,9 +8,9 @@
 #include "codegen/emulator/driver.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/output_file.h"
-#include "compiler/service/whole_file.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/gpu/session.h"
+#include "runtime/session/state_file.h"
 
 namespace cinch::driver {
 
@@ -100,9 +100,8 @@ class GpuCodec : public Codec {
     return value_or_throw(session_.payload_bound(0, step));
   }
   void load_states(const std::string& path) override {
-    const std::string file = service::read_text_file(path);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
-    value_or_throw(session_.set_states(0, {bytes, file.size()}, nullptr), path);
+    const std::vector<std::uint8_t> file = value_or_throw(rt::read_state_file(path));
+    value_or_throw(session_.set_states(0, file, nullptr), path);
   }
   void save_states(const std::string& path) override {
     write_file(path, value_or_throw(session_.states_as_bytes(0, nullptr), path));

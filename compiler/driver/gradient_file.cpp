@@ -23,7 +23,7 @@ bool is_stored_as_uint16(std::span<const std::uint8_t> file) {
 }  // namespace
 
 rt::NpyArray read_gradient(const std::string& path, const std::string& dtype) {
-  const std::vector<std::uint8_t> file = read_binary_file(path);
+  const std::vector<std::uint8_t> file = value_or_throw(rt::read_npy_bytes(path));
   rt::NpyArray array = value_or_throw(rt::parse_npy(file), path);
   if (dtype.empty() && is_stored_as_uint16(file)) {
     throw CommandError(ExitCode::AtFault,

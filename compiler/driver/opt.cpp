@@ -1,11 +1,10 @@
 // cinch opt: IR text in, passes, IR text out. For tests and for looking at passes one by one.
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/output_file.h"
+#include "compiler/driver/standard_streams.h"
 #include "compiler/driver/target.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
@@ -35,12 +34,12 @@ void list_passes() {
 
 void print_pass_report(const OptOptions& options, const pipeline::Report& report) {
   for (const passes::Remark& remark : report.remarks) {
-    if (options.remarks) fmt::print(stderr, "remark: {}: {}\n", remark.pass, remark.text);
+    if (options.remarks) print_aside("remark: {}: {}\n", remark.pass, remark.text);
   }
   for (const pipeline::PassTime& time : report.times) {
     if (!options.times) break;
-    fmt::print(stderr, "{:<26} {:8.3f} ms {:6} rewrites\n", time.name, time.seconds * 1e3,
-               time.num_rewrites);
+    print_aside("{:<26} {:8.3f} ms {:6} rewrites\n", time.name, time.seconds * 1e3,
+                time.num_rewrites);
   }
 }
 
@@ -62,7 +61,7 @@ ExitCode run_opt(const OptOptions& options) {
   run.passes = options.passes;
   run.print_after = options.print_after;
   run.print = [](std::string_view title, const std::string& text) {
-    fmt::print(stderr, "// {}\n{}\n", title, text);
+    print_aside("// {}\n{}\n", title, text);
   };
   run.evaluate = service::evaluate_constant;
   if (options.pass_limit >= 0) run.pass_limit = options.pass_limit;

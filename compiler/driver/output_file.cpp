@@ -1,54 +1,22 @@
 // Whole-file input and output; see output_file.h.
 #include "compiler/driver/output_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <iostream>
-#include <iterator>
-#include <memory>
-
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/interrupt.h"
+#include "runtime/core/file_bytes.h"
 
 namespace cinch::driver {
 
-namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-[[noreturn]] void fail(const char* what, const std::string& path) {
-  const std::string reason = std::strerror(errno);
-  throw CommandError(ExitCode::AtFault, std::string(what) + " '" + path + "': " + reason);
+std::string read_text_file(const std::string& path) {
+  return value_or_throw(rt::read_text_file(path));
 }
 
-}  // namespace
-
 std::string read_text_or_input(const std::string& path) {
-  if (path != kStandardInput) return read_text_file(path);
-  return {std::istreambuf_iterator<char>(std::cin), {}};
+  return path == kStandardInput ? value_or_throw(rt::read_text_input()) : read_text_file(path);
 }
 
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes) {
-  const std::string unfinished = path + ".unfinished-" + std::to_string(getpid());
-  File file(std::fopen(unfinished.c_str(), "wb"));
-  if (!file) fail("cannot write", path);
-  set_unfinished_file(unfinished);
-  const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
-  const bool is_closed = std::fclose(file.release()) == 0;
-  const bool is_done =
-      is_written && is_closed && std::rename(unfinished.c_str(), path.c_str()) == 0;
-  const int reason = errno;
-  if (!is_done) std::remove(unfinished.c_str());
-  set_unfinished_file("");
-  errno = reason;
-  if (!is_done) fail("cannot write", path);
+  value_or_throw(rt::write_file_bytes(path, bytes, set_unfinished_file));
 }
 
 void write_file(const std::string& path, std::string_view text) {

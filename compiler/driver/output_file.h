@@ -1,5 +1,4 @@
-// Files that a command writes whole, and its standard input. Writing goes to a file beside the
-// target, which then takes its name.
+// Files that a command reads and writes whole. All throw CommandError.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,17 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/service/whole_file.h"
-
 namespace cinch::driver {
 
 inline constexpr std::string_view kStandardInput = "-";
 
-using service::read_binary_file;
-using service::read_text_file;
+std::string read_text_file(const std::string& path);
 // The same; "-" is the standard input.
 std::string read_text_or_input(const std::string& path);
-// The target is complete or as it was before. Throws CommandError (AtFault).
+// As rt::write_file_bytes: what stands there is replaced, or written to if it is no regular file.
+// An interrupt leaves nothing of a file half written.
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::string& path, std::string_view text);
 

@@ -6,11 +6,13 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/gpu_codec.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/output_file.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/session/payload_sum.h"
 #include "runtime/session/session.h"
+#include "runtime/session/state_file.h"
 #include "runtime/session/tensor_facts.h"
 
 namespace cinch::driver {
@@ -49,10 +51,11 @@ class SessionCodec : public Codec {
     return value_or_throw(session_.payload_bound(step));
   }
   void load_states(const std::string& path) override {
-    value_or_throw(session_.load_states(path), path);
+    const std::vector<std::uint8_t> file = value_or_throw(rt::read_state_file(path));
+    value_or_throw(session_.set_states(file), path);
   }
   void save_states(const std::string& path) override {
-    value_or_throw(session_.save_states(path), path);
+    write_file(path, session_.states_as_bytes());
   }
   std::vector<std::uint8_t> states_as_bytes() override {
     return value_or_throw(session_.states_as_bytes());

@@ -50,10 +50,7 @@ Program load_program(const ProgramOptions& of, ExecutionOptions execution) {
 
 rt::Policy policy_of(const SyncCommandOptions& options, bool is_folder) {
   if (!options.policy.empty()) {
-    const std::vector<std::uint8_t> file = read_binary_file(options.policy);
-    return value_or_throw(
-        rt::parse_policy({reinterpret_cast<const char*>(file.data()), file.size()}),
-        options.policy);
+    return value_or_throw(rt::parse_policy(read_text_file(options.policy)), options.policy);
   }
   return is_folder ? rt::usual_policy() : rt::Policy{{rt::PolicyRule{}}};
 }
@@ -194,12 +191,12 @@ std::vector<std::vector<std::uint8_t>> read_saved_states(const SyncCommandOption
   std::vector<std::vector<std::uint8_t>> saved;
   if (options.state_in.empty()) return saved;
   const std::string first = of_rank(options.state_in, 0);
-  saved.push_back(read_binary_file(first));
+  saved.push_back(value_or_throw(rt::read_checkpoint_file(first)));
   const std::uint32_t world = value_or_throw(rt::read_checkpoint(saved[0]), first).world;
   if (!has_rank(options.state_in)) return saved;
   for (std::uint32_t rank = 1; rank < world; ++rank) {
     const std::string name = of_rank(options.state_in, rank);
-    saved.push_back(read_binary_file(name));
+    saved.push_back(value_or_throw(rt::read_checkpoint_file(name)));
     value_or_throw(rt::read_checkpoint(saved.back()), name);
   }
   return saved;

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/gpu_codec.h"
+#include "compiler/driver/standard_streams.h"
 #include "compiler/service/front_end.h"
-#include "compiler/service/whole_file.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/tuning/tuning.h"
@@ -22,8 +21,7 @@ void warn_of_tuning() {
   static bool is_told = false;
   if (!tuning.problem || is_told) return;
   is_told = true;
-  fmt::print(stderr, "warning: {}; the built-in tuning numbers are used\n",
-             tuning.problem->message);
+  print_aside("warning: {}; the built-in tuning numbers are used\n", tuning.problem->message);
 }
 
 bool is_gpu(const ExecutionOptions& options) {
@@ -79,9 +77,7 @@ std::vector<std::string> known_targets() {
 
 std::optional<rt::ProgramImage> find_image(const ProgramOptions& options,
                                            const ExecutionOptions& execution) {
-  std::error_code not_there;
-  const bool is_file = std::filesystem::is_regular_file(options.program, not_there);
-  if (!is_file || !service::is_image(service::read_text_file(options.program))) return std::nullopt;
+  if (!service::is_image_file(options.program)) return std::nullopt;
   rt::ProgramImage image = value_or_throw(rt::load_image(options.program), options.program);
   warn_of_tuning();
   if (is_gpu(execution)) return image;

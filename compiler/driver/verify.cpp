@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands.h"
@@ -35,6 +36,18 @@ std::vector<verify::Input> read_inputs(const VerifyOptions& options, bool is_mat
     inputs.push_back(std::move(input));
   }
   return inputs;
+}
+
+// Other files go beside it, which a device has no place for.
+void check_counterexample(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  const bool is_fine = path.empty() || type == std::filesystem::file_type::regular ||
+                       type == std::filesystem::file_type::not_found;
+  if (is_fine) return;
+  throw CommandError(
+      ExitCode::Usage,
+      fmt::format("--counterexample {}: is no file that others can go beside", path));
 }
 
 // What a law that does not hold left on disk, by the order of the findings.
@@ -99,6 +112,7 @@ void print_report(const verify::Report& report,
 }  // namespace
 
 ExitCode run_verify(const VerifyOptions& options) {
+  check_counterexample(options.counterexample);
   const VerifiedProgram program(options);
   const rt::ProgramInfo& info = program.subject.info();
   const verify::Options wanted{options.budget, options.seed, read_inputs(options, info.is_matrix)};

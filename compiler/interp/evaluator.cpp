@@ -54,7 +54,10 @@ HostValue CallContext::eval(HostExprId id) const {
 
 std::int64_t CallContext::size(HostExprId id) const {
   const std::int64_t value = eval(id).as_int();
-  if (value < 0) stop(rt::ErrorKind::OutOfRange, fmt::format("a size is negative ({})", value));
+  if (value < 0) {
+    stop(rt::ErrorKind::OutOfRange,
+         fmt::format("the size `{}` is negative: {}", program.info.exprs.print(id), value));
+  }
   return value;
 }
 

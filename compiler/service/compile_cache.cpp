@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "compiler/service/source_identity.h"
-#include "compiler/service/whole_file.h"
+#include "runtime/core/file_bytes.h"
 
 namespace cinch::service {
 
@@ -60,7 +60,9 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
 bool CompileCache::is_current(const rt::SourceStamp& stamp) const {
   std::error_code error;
   const fs::path path = actual_path(stamp.path, program_.path);
-  return fs::is_regular_file(path, error) && hash128(read_text_file(path)) == stamp.text;
+  if (!fs::is_regular_file(path, error)) return false;
+  const auto text = rt::read_text_file(path);
+  return text && hash128(*text) == stamp.text;
 }
 
 std::optional<rt::ProgramImage> CompileCache::find() const {

@@ -5,17 +5,33 @@
 #include <filesystem>
 
 #include "compiler/service/service_error.h"
-#include "compiler/service/whole_file.h"
 #include "dsl/diag/render.h"
+#include "runtime/core/file_bytes.h"
 
 namespace cinch::service {
 
+namespace {
+
+constexpr std::string_view kImageMagic = "CINCHIMG";
+
+}  // namespace
+
 bool is_image(std::string_view bytes) {
-  return bytes.starts_with("CINCHIMG");
+  return bytes.starts_with(kImageMagic);
+}
+
+bool is_image_file(const std::string& path) {
+  std::error_code error;
+  // What is read from a pipe is gone, and no image.
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  auto reader = value_or_throw(rt::FileReader::open(path));
+  std::vector<std::uint8_t> bytes;
+  value_or_throw(reader.read_up_to(kImageMagic.size(), bytes));
+  return is_image({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
-  return add({path, "", read_text_file(path)});
+  return add({path, "", value_or_throw(rt::read_text_file(path))});
 }
 
 const dsl::SourceBuffer& FrontEnd::add(const ProgramText& program) {

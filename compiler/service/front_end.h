@@ -15,6 +15,8 @@ namespace cinch::service {
 
 // Do the bytes of a file begin like a compiled image?
 bool is_image(std::string_view bytes);
+// Of what there is at `path`. Throws ServiceError (File, Unavailable) where it cannot be read.
+bool is_image_file(const std::string& path);
 
 // The files of one run and what is wrong with them.
 struct FrontEnd {

@@ -1,15 +1,14 @@
 // Finding programs, the standard library and imports; see program_lookup.h.
 #include "compiler/service/program_lookup.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "compiler/service/service_error.h"
-#include "compiler/service/whole_file.h"
 #include "dsl/diag/diag.h"
+#include "runtime/core/file_bytes.h"
+#include "runtime/module/library_path.h"
 
 namespace cinch::service {
 
@@ -42,24 +41,29 @@ Place find_in_stdlib(const std::string& name) {
   throw ServiceError(Fault::Request, message);
 }
 
-// Of the executable or library that this code stands in.
-fs::path own_folder() {
-  Dl_info info{};
+bool is_file(const fs::path& path) {
   std::error_code error;
-  fs::path path;
-  if (::dladdr(reinterpret_cast<const void*>(&stdlib_folder), &info) != 0) {
-    path = fs::canonical(info.dli_fname, error);
-  }
-  // An executable found along PATH may not say where it is.
-  if (path.empty() || error) path = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::path() : path.parent_path();
+  return fs::is_regular_file(path, error);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+Fault fault_of(const std::error_code& error) {
+  const bool is_shortage = error == std::errc::too_many_files_open ||
+                           error == std::errc::too_many_files_open_in_system ||
+                           error == std::errc::not_enough_memory;
+  return is_shortage ? Fault::Unavailable : Fault::File;
 }
 
 std::vector<sema::LoadedText> load_all(std::vector<fs::path> paths) {
   std::sort(paths.begin(), paths.end());
   std::vector<sema::LoadedText> texts;
   texts.reserve(paths.size());
-  for (const fs::path& path : paths) texts.push_back({path.string(), read_text_file(path)});
+  for (const fs::path& path : paths)
+    texts.push_back({path.string(), value_or_throw(rt::read_text_file(path))});
   return texts;
 }
 
@@ -74,20 +78,20 @@ std::vector<sema::LoadedText> load_from_stdlib(const std::vector<std::string>& p
   return load_all(std::move(found));
 }
 
+// And no name of the standard library?
+bool is_path(const std::string& program) {
+  return is_file(program) || program.find('/') != std::string::npos || is_source(program);
+}
+
 Place find_file(const std::string& program) {
-  if (fs::is_regular_file(program)) return {program, ""};
+  if (is_file(program)) return {program, ""};
   const std::size_t colon = program.rfind(':');
   if (colon != std::string::npos) {
     const std::string path = program.substr(0, colon), name = program.substr(colon + 1);
-    if (fs::is_regular_file(path)) return {path, name};
-    if (path.find('/') == std::string::npos && !is_source(path)) {
-      return {find_in_stdlib(path).path, name};
-    }
-    throw ServiceError(Fault::Request, "cannot read '" + path + "': no such file");
+    if (is_path(path)) return {path, name};
+    return {find_in_stdlib(path).path, name};
   }
-  if (program.find('/') != std::string::npos || is_source(program)) {
-    throw ServiceError(Fault::Request, "cannot read '" + program + "': no such file");
-  }
+  if (is_path(program)) return {program, ""};
   return find_in_stdlib(program);
 }
 
@@ -96,7 +100,7 @@ Place find_file(const std::string& program) {
 ProgramText find_program(const ProgramRequest& request) {
   if (!request.text) {
     const Place place = find_file(request.program);
-    return {place.path, place.compressor, read_text_file(place.path)};
+    return {place.path, place.compressor, value_or_throw(rt::read_text_file(place.path))};
   }
   const std::size_t colon = request.program.rfind(':');
   if (colon == std::string::npos) return {request.program, "", *request.text};
@@ -107,12 +111,12 @@ std::string stdlib_folder() {
   if (const char* given = std::getenv("CINCH_STDLIB"); given != nullptr && *given != '\0') {
     return given;
   }
-  fs::path folder = own_folder();
+  fs::path folder = rt::own_folder();
   if (folder.empty()) return "";
   const fs::path installed = folder.parent_path() / "share" / "cinch" / "stdlib";
-  if (fs::is_directory(installed)) return installed;
+  if (is_folder(installed)) return installed;
   for (int level = 0; level < kLevelsToTree; ++level) {
-    if (fs::is_directory(folder / "stdlib")) return folder / "stdlib";
+    if (is_folder(folder / "stdlib")) return folder / "stdlib";
     folder = folder.parent_path();
   }
   return "";
@@ -120,13 +124,17 @@ std::string stdlib_folder() {
 
 std::vector<StdlibFile> stdlib_files() {
   std::vector<StdlibFile> files;
-  std::error_code error;
   const std::string folder = stdlib_folder();
   if (folder.empty()) return files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
-    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
-    files.push_back({entry.path().parent_path().filename(), entry.path()});
+  std::error_code error;
+  for (fs::recursive_directory_iterator next(folder, error), end; !error && next != end;
+       next.increment(error)) {
+    const fs::path& path = next->path();
+    if (!is_source(path) || !is_file(path)) continue;
+    files.push_back({path.parent_path().filename(), path});
   }
+  if (error)
+    throw ServiceError(fault_of(error), "cannot read '" + folder + "': " + error.message());
   std::sort(files.begin(), files.end(), [](const StdlibFile& a, const StdlibFile& b) {
     return std::tie(a.family, a.path) < std::tie(b.family, b.path);
   });
@@ -136,7 +144,7 @@ std::vector<StdlibFile> stdlib_files() {
 std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   if (!request.std_path.empty()) return load_from_stdlib(request.std_path);
   const fs::path path = (fs::path(request.from).parent_path() / request.file).lexically_normal();
-  if (!fs::is_regular_file(path)) return {};
+  if (!is_file(path)) return {};
   return load_all({path});
 }
 

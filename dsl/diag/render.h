@@ -10,6 +10,9 @@
 
 namespace cinch::dsl {
 
+/// No renderer shows more diagnostics of a run; it counts the others.
+inline constexpr std::size_t kMostShown = 50;
+
 struct TextOptions {
   /// ANSI colours.
   bool has_color = false;
@@ -19,14 +22,14 @@ struct TextOptions {
 /// and the suggestion in the same shape. Ends with a line end. A span without a file gives the
 /// message alone.
 std::string render_text(const Diagnostic& diag, const SourceSet& sources, TextOptions options = {});
-/// All of them, one after another.
+/// One after another, and how many are not shown.
 std::string render_text(const std::vector<Diagnostic>& diags, const SourceSet& sources,
                         TextOptions options = {});
 
-/// One JSON object: {"errors": number, "diagnostics": [{severity, code, kind, message, args, file,
-/// line, column, end_line, end_column, begin_byte, end_byte, labels, notes, suggestion}]}; lines
-/// and columns count from 1, in code points, ends are exclusive. A label or note has message and,
-/// with a place, file … end_byte.
+/// One JSON object: {"errors": number of all, "left_out": number, "diagnostics": [{severity, code,
+/// kind, message, args, file, line, column, end_line, end_column, begin_byte, end_byte, labels,
+/// notes, suggestion}]}; lines and columns count from 1, in code points, ends are exclusive. A
+/// label or note has message and, with a place, file … end_byte.
 std::string render_json(const std::vector<Diagnostic>& diags, const SourceSet& sources);
 
 /// A SARIF 2.1.0 log with one run of the tool `cinch`; `tool_version` is the project's.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dsl/diag/render.h"
+#include "dsl/diag/shown.h"
 
 namespace cinch::dsl {
 
@@ -156,6 +157,16 @@ Json result(const Diagnostic& diag, const SourceSet& sources, std::size_t rule_i
   return json;
 }
 
+Json invocation(const Shown& shown) {
+  Json notification;
+  notification["level"] = "note";
+  notification["message"] = {{"text", shown.left_out_text()}};
+  Json json;
+  json["executionSuccessful"] = true;
+  json["toolExecutionNotifications"] = Json::array({notification});
+  return json;
+}
+
 Json rule(DiagKind kind) {
   const DiagInfo& info = diag_info(kind);
   Json json;
@@ -171,11 +182,11 @@ Json rule(DiagKind kind) {
 
 std::string render_json(const std::vector<Diagnostic>& diags, const SourceSet& sources) {
   Json json;
-  json["errors"] = std::count_if(diags.begin(), diags.end(), [](const Diagnostic& diag) {
-    return diag.severity() == Severity::Error;
-  });
+  const Shown shown = choose_shown(diags);
+  json["errors"] = shown.num_errors;
+  json["left_out"] = shown.num_left_out();
   json["diagnostics"] = Json::array();
-  for (const Diagnostic& diag : diags) json["diagnostics"].push_back(to_json(diag, sources));
+  for (const Diagnostic* diag : shown.diags) json["diagnostics"].push_back(to_json(*diag, sources));
   return to_text(json);
 }
 
@@ -183,11 +194,12 @@ std::string render_sarif(const std::vector<Diagnostic>& diags, const SourceSet& 
                          const std::string& tool_version) {
   std::vector<DiagKind> kinds;
   Json results = Json::array();
-  for (const Diagnostic& diag : diags) {
-    const auto found = std::find(kinds.begin(), kinds.end(), diag.kind);
+  const Shown shown = choose_shown(diags);
+  for (const Diagnostic* diag : shown.diags) {
+    const auto found = std::find(kinds.begin(), kinds.end(), diag->kind);
     const auto rule_idx = static_cast<std::size_t>(found - kinds.begin());
-    if (found == kinds.end()) kinds.push_back(diag.kind);
-    results.push_back(result(diag, sources, rule_idx));
+    if (found == kinds.end()) kinds.push_back(diag->kind);
+    results.push_back(result(*diag, sources, rule_idx));
   }
   Json rules = Json::array();
   for (const DiagKind kind : kinds) rules.push_back(rule(kind));
@@ -196,6 +208,7 @@ std::string render_sarif(const std::vector<Diagnostic>& diags, const SourceSet& 
   run["tool"] = {{"driver", driver}};
   run["columnKind"] = "unicodeCodePoints";
   run["results"] = results;
+  if (shown.num_left_out() > 0) run["invocations"] = Json::array({invocation(shown)});
   Json log;
   log["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";
   log["version"] = "2.1.0";

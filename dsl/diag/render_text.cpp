@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dsl/diag/render.h"
+#include "dsl/diag/shown.h"
 
 namespace cinch::dsl {
 
@@ -72,6 +73,12 @@ class TextRenderer {
       const bool is_elsewhere = diag.suggestion->span != diag.span;
       add_message(Severity::Note, is_elsewhere ? diag.suggestion->span : Span{}, text);
     }
+  }
+
+  void add_count(const Shown& shown) {
+    if (shown.num_left_out() == 0) return;
+    add_message(shown.errors_left_out > 0 ? Severity::Error : Severity::Warning, Span{},
+                shown.left_out_text());
   }
 
   std::string take() { return std::move(out_); }
@@ -151,7 +158,9 @@ std::string render_text(const Diagnostic& diag, const SourceSet& sources, TextOp
 std::string render_text(const std::vector<Diagnostic>& diags, const SourceSet& sources,
                         TextOptions options) {
   TextRenderer renderer(sources, options);
-  for (const Diagnostic& diag : diags) renderer.add(diag);
+  const Shown shown = choose_shown(diags);
+  for (const Diagnostic* diag : shown.diags) renderer.add(*diag);
+  renderer.add_count(shown);
   return renderer.take();
 }
 

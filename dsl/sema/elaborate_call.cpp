@@ -1,6 +1,7 @@
 // Calls: what is called, arguments sorted out, and fns inlined where they are called.
 #include <algorithm>
 
+#include "dsl/diag/render.h"
 #include "dsl/sema/elaborator.h"
 
 namespace cinch::sema {
@@ -72,7 +73,9 @@ Value Elaborator::call_named(const ast::Call& node, const ast::Name& name, Span 
   for (std::size_t i = 0; i < num_builtins(); ++i) {
     known.push_back(builtin_info(static_cast<BuiltinId>(i)).name);
   }
-  for (std::string_view visible : visible_names(*env_->unit)) known.push_back(visible);
+  if (reporter_.num_errors() < dsl::kMostShown) {
+    for (std::string_view visible : visible_names(*env_->unit)) known.push_back(visible);
+  }
   reporter_.report<DiagKind::UnknownOperator>(name.span, name.text)
       .suggest(name.span, std::string(dsl::nearest_name(name.text, known)));
   return error(span);

@@ -1,6 +1,7 @@
 // Names: locals, what a compressor declares, built-in names, declarations of files; and `a.b`.
 #include <algorithm>
 
+#include "dsl/diag/render.h"
 #include "dsl/sema/elaborator.h"
 #include "runtime/core/param_value.h"
 
@@ -21,6 +22,12 @@ const Symbol* Elaborator::find_symbol(std::string_view name) const {
 }
 
 void Elaborator::unknown_name(const ast::Name& name) {
+  // Of many mistakes the later ones are not shown, and a search takes the longer the more names
+  // there are.
+  if (reporter_.num_errors() >= dsl::kMostShown) {
+    reporter_.report<DiagKind::UnknownName>(name.span, name.text);
+    return;
+  }
   std::vector<std::string_view> seen;
   for (const Scope& scope : env_->scopes) {
     for (const auto& [known, symbol] : scope) seen.push_back(known);

@@ -10,15 +10,20 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
+bool Reporter::is_reported(const dsl::Diagnostic& diag) {
+  const auto place_of = [](const dsl::Diagnostic& of) {
+    return Place(of.kind, of.span.file, of.span.begin, of.span.end);
+  };
+  const std::vector<dsl::Diagnostic>& all = sink_.all();
+  for (; num_known_ < all.size(); ++num_known_) reported_.insert(place_of(all[num_known_]));
+  return reported_.contains(place_of(diag));
+}
+
 dsl::Diagnostic& Reporter::add(dsl::Diagnostic diag) {
   if (diag.severity() == dsl::Severity::Error) ++num_errors_;
-  for (const dsl::Diagnostic& old : sink_.all()) {
-    if (old.kind == diag.kind && old.span == diag.span) {
-      repeated_ = std::move(diag);
-      return repeated_;
-    }
-  }
-  return sink_.add(std::move(diag));
+  if (!is_reported(diag)) return sink_.add(std::move(diag));
+  repeated_ = std::move(diag);
+  return repeated_;
 }
 
 const ast::Name* declared_name(const ast::Decl& decl) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,14 @@ class Reporter {
  private:
   dsl::Diagnostic& add(dsl::Diagnostic diag);
 
+  // Also of what others have reported to the sink meanwhile.
+  bool is_reported(const dsl::Diagnostic& diag);
+
+  using Place = std::tuple<dsl::DiagKind, dsl::FileId, std::uint32_t, std::uint32_t>;
+
   dsl::DiagSink& sink_;
+  std::set<Place> reported_;  // the first num_known_ of the sink
+  std::size_t num_known_ = 0;
   dsl::Diagnostic repeated_{};
   std::size_t num_errors_ = 0;
 };

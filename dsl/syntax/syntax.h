@@ -12,8 +12,8 @@ namespace cinch::dsl {
 
 /// Longer files are refused with FileTooLarge.
 inline constexpr std::size_t kMaxSourceBytes = std::size_t{1} << 20;
-/// The parser gives up with TooManyErrors after this many.
-inline constexpr std::size_t kMaxSyntaxErrors = 100;
+/// The parser gives up with TooManyErrors after this many: with it there are as many as are shown.
+inline constexpr std::size_t kMaxSyntaxErrors = 49;
 
 /// Parses one file. Mistakes go to `sink`; the tree then holds what could be read and is fit only
 /// for further syntax tools, not for the checker. Time is linear in the text; never throws for any

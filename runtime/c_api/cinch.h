@@ -142,7 +142,8 @@ CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** prog
                                           cinch_error* error);
 CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
                                                 cinch_program** program, cinch_error* error);
-/* Written beside the place and renamed onto it. Errors: IO. */
+/* Written beside the place and renamed onto it; a link is followed, a device or a pipe written to
+ * (docs/command_line.md). Errors: IO. */
 CINCH_API cinch_status cinch_program_save(const cinch_program* program, const char* path,
                                           cinch_error* error);
 /* Sessions keep what they need of it. NULL is allowed. */

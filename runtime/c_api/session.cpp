@@ -5,7 +5,8 @@
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/c_api/tuning.h"
-#include "runtime/image/file_bytes.h"
+#include "runtime/core/file_bytes.h"
+#include "runtime/session/state_file.h"
 
 namespace cinch::c_api {
 namespace {
@@ -167,7 +168,7 @@ CallStatus save_states_file(const cinch_session* session, std::size_t tensor, co
 
 CallStatus load_states_file(cinch_session* session, std::size_t tensor, const char* path) {
   if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
-  const auto bytes = rt::read_file_bytes(path);
+  const auto bytes = rt::read_state_file(path);
   if (!bytes) return fail(bytes.error());
   return set_states(session, tensor, *bytes);
 }

@@ -4,8 +4,8 @@
 #pragma once
 #include <filesystem>
 
+#include "runtime/cache/open_file.h"
 #include "runtime/core/error.h"
-#include "runtime/image/file_bytes.h"
 
 namespace cinch::rt {
 

@@ -19,6 +19,17 @@ bool is_bound_by_caller(BufferRole role) {
   return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field;
 }
 
+// What the steps that surely run say of the program's own sizes, before memory is made for them.
+Status check_sizes(const ProgramImage& image, const Entry& entry, const HostEnv& env) {
+  for (const Step& step : entry.steps) {
+    if (step.kind != StepKind::CheckHost) continue;
+    const auto holds = image.info.exprs.eval(step.expr, env);
+    if (!holds || holds->as_bool()) continue;
+    return fail(ErrorKind::CheckFailed, "this does not hold: " + image.messages[step.index]);
+  }
+  return Ok{};
+}
+
 void fill_poison(AlignedBuffer& buffer) {
   std::memset(buffer.data(), kPoison, static_cast<std::size_t>(buffer.size_bytes()));
 }
@@ -36,15 +47,22 @@ ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& me
 Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
   for (BufferIndex index : entry_of(image_, kind).buffers) {
-    if (Status status = prepare_one(index, env, poison); !status) return status;
+    if (Status status = prepare_one(entry_of(image_, kind), index, env, poison); !status) {
+      return status;
+    }
   }
   return Ok{};
 }
 
-Status ProgramBuffers::prepare_one(BufferIndex index, const HostEnv& env, bool poison) {
+Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env,
+                                   bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
-  const auto size_bytes = image_.info.exprs.eval_int(buffer.size_bytes, env);
+  auto size_bytes = image_.info.exprs.eval_int(buffer.size_bytes, env);
   if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
+  if (*size_bytes < 0) {
+    if (Status status = check_sizes(image_, entry, env); !status) return status;
+    size_bytes = 0;  // of a branch, which checks it where it is taken
+  }
   bytes_[index] = *size_bytes;
   if (is_bound_by_caller(buffer.role)) return Ok{};
 

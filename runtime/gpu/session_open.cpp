@@ -262,6 +262,10 @@ Status GpuSession::Impl::measure() {
 
 Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   const auto& buffers = image().buffers;
+  for (const StateInfo& state : info().states) {
+    const auto size = state_bytes(info(), state, host_env(facts[tensor], parameters, 0));
+    if (!size) return tl::unexpected<Error>(size.error());
+  }
   pieces[tensor].assign(buffers.size(), GpuArena::kNone);
   capacities[tensor].assign(buffers.size(), 0);
   for (BufferIndex b = 0; b < buffers.size(); ++b) {

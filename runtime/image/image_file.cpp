@@ -8,8 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/core/hash.h"
-#include "runtime/image/file_bytes.h"
 #include "runtime/image/image_json.h"
 #include "runtime/image/json_tree.h"
 #include "runtime/image/validate.h"
@@ -152,7 +152,7 @@ Status save_image(const ProgramImage& image, const std::filesystem::path& path) 
 }
 
 Result<ProgramImage> load_image(const std::filesystem::path& path) {
-  const auto bytes = read_file_bytes(path);
+  const auto bytes = read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
   if (!bytes) return tl::unexpected<Error>(bytes.error());
   return read_image(*bytes);
 }

@@ -2,37 +2,49 @@
 #include "runtime/module/library_path.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <array>
+#include <climits>
 #include <cstdlib>
-#include <filesystem>
 
 namespace cinch::rt {
 namespace {
 
-// Where the code of this function was loaded from: an executable or a shared library.
-std::filesystem::path own_folder() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&library_paths), &info) == 0 ||
-      info.dli_fname == nullptr) {
-    return {};
-  }
-  std::error_code error;
-  auto path = std::filesystem::canonical(info.dli_fname, error);
-  if (error) path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return path.parent_path();
+namespace fs = std::filesystem;
+
+// A library that was opened by a relative path lies where that led at the time.
+fs::path file_of_library(link_map* library) {
+  std::array<char, PATH_MAX + 1> folder{};
+  if (::dlinfo(library, RTLD_DI_ORIGIN, folder.data()) != 0) return library->l_name;
+  return fs::path(folder.data()) / fs::path(library->l_name).filename();
 }
 
 }  // namespace
 
+fs::path own_folder() {
+  Dl_info info{};
+  void* found = nullptr;
+  const auto* const code = reinterpret_cast<const void*>(&own_folder);
+  if (::dladdr1(code, &info, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) return {};
+  auto* const object = static_cast<link_map*>(found);
+  std::error_code error;
+  // The executable has no name here, and the one that it was started by may lead elsewhere.
+  const bool is_executable = object->l_name == nullptr || object->l_name[0] == '\0';
+  const fs::path file = is_executable ? fs::read_symlink("/proc/self/exe", error)
+                                      : fs::canonical(file_of_library(object), error);
+  return error ? fs::path() : file.parent_path();
+}
+
 std::vector<std::string> library_paths(const char* file_name, const char* variable) {
   if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return {named};
   std::vector<std::string> paths;
-  const std::filesystem::path folder = own_folder();
+  const fs::path folder = own_folder();
   for (const char* step : {".", "../lib", "../../lib", "../lib/cinch"}) {
     if (folder.empty()) break;  // else it would be the working folder
-    const auto path = folder / step / file_name;
+    const fs::path path = folder / step / file_name;
     std::error_code error;
-    if (std::filesystem::exists(path, error)) paths.push_back(path.lexically_normal().string());
+    if (fs::exists(path, error)) paths.push_back(path.lexically_normal().string());
   }
   paths.emplace_back(file_name);
   return paths;

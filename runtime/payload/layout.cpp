@@ -29,13 +29,24 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
     const bool fits =
         *dim >= 0 && (place.num_elems == 0 || *dim <= kMaxFieldElems / place.num_elems);
     if (!fits) {
-      return fail(ErrorKind::Overflow, fmt::format("field {}: a size of {}", field.name, *dim));
+      return fail(ErrorKind::Overflow, fmt::format("field {}: the size `{}` is {}", field.name,
+                                                   info.exprs.print(field.type.dims[i]), *dim));
     }
     place.num_elems *= *dim;
     place.row_elems = *dim;
   }
   place.size_bytes = packed_bytes(field.type.dtype, place.num_elems);
   return place;
+}
+
+// What is wrong with a size of the program itself, rather than with a count that follows from it.
+Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
+  for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
+    if (!has_fixed_size(info, i)) continue;
+    const auto place = measure_field(info, info.wire.fields[i], env);
+    if (!place) return tl::unexpected<Error>(place.error());
+  }
+  return Ok{};
 }
 
 // By the counts that stand in the layout.
@@ -100,7 +111,9 @@ Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
     const auto bound = info.exprs.eval_int(count.bound, env);
     if (!bound) return tl::unexpected<Error>(bound.error());
     if (*bound < 0 || *bound > UINT32_MAX) {
-      return fail(ErrorKind::Overflow, fmt::format("count {}: a bound of {}", count.name, *bound));
+      if (Status status = measure_fixed_fields(info, env); !status) return status;
+      return fail(ErrorKind::Overflow, fmt::format("count {}: the bound `{}` is {}", count.name,
+                                                   info.exprs.print(count.bound), *bound));
     }
     bounds.push_back(*bound);
   }

@@ -4,12 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
+
+#include "runtime/core/file_bytes.h"
 
 namespace cinch::rt {
 
@@ -20,6 +19,7 @@ using Bytes = std::span<const std::uint8_t>;
 constexpr std::string_view kMagic = "\x93NUMPY";
 // NumPy's own limit for untrusted headers is 10000 characters.
 constexpr std::size_t kMostHeaderBytes = 65536;
+constexpr std::size_t kMostPreambleBytes = 12;
 constexpr std::size_t kMostDims = 32;
 constexpr std::int64_t kMostElems = std::int64_t{1} << 56;
 
@@ -166,14 +166,19 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
+std::uint64_t data_bytes(const NpyHeader& header) {
+  return static_cast<std::uint64_t>(product(header.shape).value_or(0)) * (header.dtype.bits / 8);
+}
 
-tl::unexpected<Error> io_error(const std::string& path, const char* what) {
-  return fail(ErrorKind::Io, fmt::format("cannot {} `{}`: {}", what, path, std::strerror(errno)),
-              errno);
+tl::unexpected<Error> wrong_size(const NpyHeader& header, const std::string& found) {
+  return fail(
+      ErrorKind::CorruptFile,
+      fmt::format(".npy data: shape {} of {} takes {} bytes, found {}", shape_text(header.shape),
+                  dtype_name(header.dtype), data_bytes(header), found));
+}
+
+tl::unexpected<Error> in_file(const std::string& path, const Error& error) {
+  return fail(error.kind, path + ": " + error.message);
 }
 
 }  // namespace
@@ -218,32 +223,36 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
 Result<NpyArray> parse_npy(Bytes bytes) {
   auto header = parse_npy_header(bytes);
   if (!header) return tl::unexpected(header.error());
-  NpyArray array{header->dtype, std::move(header->shape), {}};
-  const std::int64_t needed = array.num_elems() * (array.dtype.bits / 8);
   const Bytes data = bytes.subspan(static_cast<std::size_t>(header->data_offset_bytes));
-  if (data.size() != static_cast<std::uint64_t>(needed)) {
-    return fail(ErrorKind::CorruptFile,
-                fmt::format(".npy data: shape {} of {} takes {} bytes, found {}",
-                            shape_text(array.shape), dtype_name(array.dtype), needed, data.size()));
+  if (data.size() != data_bytes(*header)) {
+    return wrong_size(*header, std::to_string(data.size()));
   }
-  array.bytes.assign(data.begin(), data.end());
-  return array;
+  return NpyArray{header->dtype, std::move(header->shape), {data.begin(), data.end()}};
+}
+
+Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path) {
+  auto reader = FileReader::open(path);
+  if (!reader) return tl::unexpected(reader.error());
+  std::vector<std::uint8_t> bytes;
+  Status status = reader->read_up_to(kMostHeaderBytes + kMostPreambleBytes, bytes);
+  if (!status) return tl::unexpected(status.error());
+  const auto header = parse_npy_header(bytes);
+  if (!header) return in_file(path, header.error());
+  const auto begin = static_cast<std::uint64_t>(header->data_offset_bytes);
+  const std::uint64_t end = begin + data_bytes(*header);
+  const bool is_longer = reader->size_bytes() > end;
+  if (!is_longer) status = reader->read_up_to(end + 1, bytes);
+  if (!status) return tl::unexpected(status.error());
+  if (!is_longer && bytes.size() <= end) return bytes;
+  const std::string found = is_longer ? std::to_string(reader->size_bytes() - begin) : "more";
+  return in_file(path, wrong_size(*header, found).value());
 }
 
 Result<NpyArray> read_npy(const std::string& path) {
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) return io_error(path, "open");
-  std::vector<std::uint8_t> bytes;
-  constexpr std::size_t kChunk = std::size_t{1} << 20;
-  for (std::size_t taken = kChunk; taken == kChunk;) {
-    const std::size_t have = bytes.size();
-    bytes.resize(have + kChunk);
-    taken = std::fread(bytes.data() + have, 1, kChunk, file.get());
-    bytes.resize(have + taken);
-  }
-  if (std::ferror(file.get()) != 0) return io_error(path, "read");
-  auto array = parse_npy(bytes);
-  if (!array) return fail(array.error().kind, "`" + path + "`: " + array.error().message);
+  const auto bytes = read_npy_bytes(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto array = parse_npy(*bytes);
+  if (!array) return in_file(path, array.error());
   return array;
 }
 
@@ -274,13 +283,7 @@ Result<std::vector<std::uint8_t>> format_npy(const NpyArray& array) {
 Status write_npy(const std::string& path, const NpyArray& array) {
   const auto bytes = format_npy(array);
   if (!bytes) return tl::unexpected(bytes.error());
-  File file(std::fopen(path.c_str(), "wb"));
-  if (!file) return io_error(path, "open");
-  if (std::fwrite(bytes->data(), 1, bytes->size(), file.get()) != bytes->size()) {
-    return io_error(path, "write");
-  }
-  if (std::fclose(file.release()) != 0) return io_error(path, "write");
-  return Ok{};
+  return write_file_bytes(path, *bytes);
 }
 
 }  // namespace cinch::rt

@@ -34,6 +34,8 @@ Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> bytes);
 
 /// A whole file in memory. Errors as above; also data that are cut or longer.
 Result<NpyArray> parse_npy(std::span<const std::uint8_t> bytes);
+/// Of a file no more is read than its header says there is. Errors also: Io.
+Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path);
 Result<NpyArray> read_npy(const std::string& path);
 
 /// Version 1.0, the data at a multiple of 64 bytes, as NumPy writes. Errors: InvalidArgument (type,

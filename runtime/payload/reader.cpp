@@ -4,13 +4,16 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/payload/payload.h"
+#include "runtime/payload/payload_file.h"
 
 namespace cinch::rt {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
+constexpr std::string_view kPayloadMagic = "CNCH";
 constexpr std::uint32_t kKnownFlags = kPayloadNonFinite;
 
 tl::unexpected<Error> corrupt(std::string what) {
@@ -191,13 +194,18 @@ Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectatio
 
 }  // namespace
 
+Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path) {
+  return read_file_bytes(path, {.magic = kPayloadMagic});
+}
+
 Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < static_cast<std::size_t>(kPayloadHeaderBytes)) {
     return corrupt(
         fmt::format("{} bytes, a header alone has {}", bytes.size(), kPayloadHeaderBytes));
   }
   const std::uint8_t* at = bytes.data();
-  if (std::memcmp(at, "CNCH", 4) != 0) return corrupt("no magic at its start");
+  if (std::memcmp(at, kPayloadMagic.data(), kPayloadMagic.size()) != 0)
+    return corrupt("no magic at its start");
   if (const auto version = load<std::uint32_t>(at + 4); version != kPayloadFormatVersion) {
     return fail(ErrorKind::VersionMismatch,
                 fmt::format("payload: format version {}, this program reads {}", version,

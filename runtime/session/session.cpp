@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/image/file_bytes.h"
+#include "runtime/core/file_bytes.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/state_file.h"
 #include "runtime/tuning/tuning.h"
@@ -262,7 +262,7 @@ Status Session::save_states(const std::filesystem::path& path) const {
 }
 
 Status Session::load_states(const std::filesystem::path& path) {
-  const auto file = guarded([&] { return read_file_bytes(path); });
+  const auto file = guarded([&] { return read_state_file(path); });
   if (!file) return tl::unexpected<Error>(file.error());
   return set_states(*file);
 }

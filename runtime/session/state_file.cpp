@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/core/hash.h"
 
 namespace cinch::rt {
@@ -122,6 +123,10 @@ std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const 
   preamble.hash = hash64(out.data() + sizeof preamble, out.size() - sizeof preamble);
   std::memcpy(out.data(), &preamble, sizeof preamble);
   return out;
+}
+
+Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path) {
+  return read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
 }
 
 Result<StateFile> parse_states(std::span<const std::uint8_t> file) {

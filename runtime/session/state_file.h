@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct StateView {
 };
 
 std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states);
+
+/// The bytes of a file of states; of another one only as many as show that. Errors: Io.
+Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path);
 
 /// All there is, as the file says it is; views point into `file`.
 struct StateFile {

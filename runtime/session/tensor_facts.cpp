@@ -76,7 +76,8 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
     if (!dim) return dim;
     std::int64_t product = 0;
     if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
-      return fail(ErrorKind::Overflow, fmt::format("state {}: a size of {}", state.name, *dim));
+      return fail(ErrorKind::Overflow, fmt::format("state {}: the size `{}` is {}", state.name,
+                                                   info.exprs.print(state.type.dims[i]), *dim));
     }
     elems = product;
   }

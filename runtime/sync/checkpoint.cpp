@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/core/hash.h"
 #include "runtime/plan/json_number.h"
 
@@ -122,6 +123,10 @@ std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint) {
   preamble.hash = hash64(out.data() + kHashedFrom, out.size() - kHashedFrom);
   std::memcpy(out.data(), &preamble, sizeof preamble);
   return out;
+}
+
+Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path) {
+  return read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
 }
 
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {

@@ -7,6 +7,7 @@
 //   state files (state_file.h) of its sites, one behind the other
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct RankCheckpoint {
 };
 
 std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint);
+/// The bytes of a file of them; of another one only as many as show that. Errors: Io.
+Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path);
 /// Errors: CorruptFile, VersionMismatch.
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes);
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "runtime/core/check.h"
-#include "runtime/image/file_bytes.h"
+#include "runtime/core/file_bytes.h"
 #include "runtime/tuning/builtin.h"
 
 namespace cinch::rt {
@@ -97,18 +97,19 @@ void TuningTable::put(TuningEntry entry) {
 }
 
 Result<TuningTable> load_tuning(const std::string& path) {
-  const auto bytes = read_file_bytes(path);
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
-  auto table =
-      parse_tuning({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, builtin_tuning());
+  const auto text = read_text_file(path);
+  if (!text) return tl::unexpected<Error>(text.error());
+  auto table = parse_tuning(*text, builtin_tuning());
   if (!table) table.error().message = path + ": " + table.error().message;
   return table;
 }
 
 Result<TuningTable> load_tuning_if_there(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) return TuningTable{};
-  return load_tuning(path);
+  const fs::file_type type = fs::status(path, error).type();
+  // What stands at neither keeps nothing: a pipe that is read, too, would wait for its writer.
+  const bool can_hold_one = type == fs::file_type::regular || type == fs::file_type::directory;
+  return can_hold_one ? load_tuning(path) : TuningTable{};
 }
 
 Status put_tuning(const std::string& path, TuningEntry entry) {

@@ -166,5 +166,48 @@ TEST_F(RenderTest, SarifNamesToolRulesAndPlaces) {
   EXPECT_EQ(run["results"][1]["relatedLocations"][0]["message"]["text"], "here");
 }
 
+class ManyTest : public RenderTest {
+ protected:
+  ManyTest() {
+    const SourceBuffer& source = sources.add("a.cinch", "x\n");
+    const Span span = source.whole();
+    for (int i = 0; i < 60; ++i) sink.report<DiagKind::ChainedComparison>(span);
+    for (int i = 0; i < 30; ++i) sink.report<DiagKind::UnclosedBracket>(span, std::to_string(i));
+  }
+
+  std::size_t num_shown(const std::string& word) const {
+    const std::string text = render_text(sink.all(), sources);
+    std::size_t count = 0;
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      ++count;
+    }
+    return count;
+  }
+};
+
+TEST_F(ManyTest, ErrorsAreShownBeforeOthersAndTheRestIsCounted) {
+  EXPECT_EQ(num_shown("a.cinch:1:1: error: "), 30U);
+  EXPECT_EQ(num_shown("a.cinch:1:1: warning: "), kMostShown - 30);
+  EXPECT_THAT(render_text(sink.all(), sources),
+              HasSubstr("\nwarning: 40 more warnings are not shown\n"));
+  const json log = json::parse(render_json(sink.all(), sources));
+  EXPECT_EQ(log["errors"], 30);
+  EXPECT_EQ(log["left_out"], 40);
+  EXPECT_EQ(log["diagnostics"].size(), kMostShown);
+}
+
+TEST_F(ManyTest, AsManyErrorsAsThereAreAreCounted) {
+  const Span span = sources.find(0)->whole();
+  for (int i = 0; i < 21; ++i) sink.report<DiagKind::UnclosedBracket>(span, "[");
+  EXPECT_EQ(num_shown("a.cinch:1:1: error: "), kMostShown);
+  EXPECT_THAT(render_text(sink.all(), sources),
+              HasSubstr("\nerror: 1 more error and 60 more warnings are not shown\n"));
+  const json log = json::parse(render_sarif(sink.all(), sources, "1.0"));
+  const json& run = log["runs"][0];
+  EXPECT_EQ(run["results"].size(), kMostShown);
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
+            "1 more error and 60 more warnings are not shown");
+}
+
 }  // namespace
 }  // namespace cinch::dsl

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/core/hash.h"
-#include "runtime/image/file_bytes.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/image_json.h"

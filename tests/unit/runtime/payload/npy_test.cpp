@@ -145,5 +145,23 @@ TEST(NpyTest, FilesOnDisk) {
   EXPECT_EQ(format_npy({kF32, {2}, Bytes(9)}).error().kind, ErrorKind::InvalidArgument);
 }
 
+// A device may give bytes for ever, a file be as large as a disk.
+TEST(NpyTest, NoMoreIsReadThanTheHeaderSays) {
+  const auto endless = read_npy("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_NE(endless.error().message.find("not an .npy file"), std::string::npos);
+  const std::string path = testing::TempDir() + "/cinch_long_npy_test.npy";
+  ASSERT_TRUE(write_npy(path, {kF32, {3}, Bytes(12, 1)}));
+  constexpr std::uintmax_t kBytes = std::uintmax_t{1} << 40;  // of which the disk holds none
+  std::filesystem::resize_file(path, kBytes);
+  const auto longer = read_npy(path);
+  std::filesystem::remove(path);
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().kind, ErrorKind::CorruptFile);
+  EXPECT_NE(longer.error().message.find("takes 12 bytes, found " + std::to_string(kBytes - 128)),
+            std::string::npos)
+      << longer.error().message;
+}
+
 }  // namespace
 }  // namespace cinch::rt

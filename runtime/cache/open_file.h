@@ -1,4 +1,4 @@
-// Whole files as bytes: reading, and writing so that nobody ever sees half a file.
+// Files and folders that are open: whole files as bytes, whatever their paths lead to by now.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -27,17 +27,13 @@ class OpenFile {
   int number_;
 };
 
-/// Errors: Io, naming the path and the system's reason.
-Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& path);
-/// The same of an open file, from where it stands; `path` is for messages.
+/// All of an open file, from where it stands; `path` is for messages. Errors: Io, naming the path
+/// and the system's reason.
 Result<std::vector<std::uint8_t>> read_file_bytes(const OpenFile& file,
                                                   const std::filesystem::path& path);
 
-/// Writes a temporary file in the same folder, then renames it onto `path`. Errors: Io; the
-/// temporary file is then removed and what stood at `path` is untouched.
-Status write_file_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
-/// The same within an open folder, whatever its path leads to by now: `path` gives the file's name.
-/// `mode`: as of open.
+/// Writes a temporary file in the folder, then renames it onto the last part of `path`. `mode`: as
+/// of open. Errors: Io; the temporary file is then removed and what stood there is untouched.
 Status write_file_bytes_in(const OpenFile& folder, const std::filesystem::path& path,
                            std::span<const std::uint8_t> bytes, unsigned mode);
 

@@ -1,0 +1,14 @@
+// Payloads on disk: a file holds one, as it is sent.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+/// The bytes of a payload; of another file only as many as show that. Errors: Io.
+Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path);
+
+}  // namespace cinch::rt
