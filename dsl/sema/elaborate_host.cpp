@@ -279,7 +279,7 @@ std::optional<HostValue> Elaborator::constant_value(ast::ExprId id) {
     reporter_.report<DiagKind::NotConstant>(value.span);
     return std::nullopt;
   }
-  return pool().const_value(value.host);
+  return pool().const_value(value.is_big ? big_as_float(value, kF64).host : value.host);
 }
 
 std::optional<std::int64_t> Elaborator::constant_int(ast::ExprId id) {

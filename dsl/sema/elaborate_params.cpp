@@ -18,6 +18,10 @@ bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
          std::holds_alternative<ast::CompressorType>(tree[param.type].node);
 }
 
+// Values of run-time parameters are f64 wherever they are given and kept: up to here all integers
+// are.
+constexpr double kMostWhole = 9007199254740992;  // 2^53
+
 }  // namespace
 
 std::string Elaborator::open_name(const Instance& instance, const ast::Param& param) const {
@@ -86,7 +90,7 @@ std::optional<HostValue> Elaborator::open_value(Instance& instance, const ast::P
   const auto bound = bindings_.find(open_name(instance, param));
   if (bound != bindings_.end()) {
     const bool is_whole =
-        bound->second == std::floor(bound->second) && std::abs(bound->second) < 9.0e15;
+        bound->second == std::floor(bound->second) && std::abs(bound->second) <= kMostWhole;
     if (is_bool(dtype)) return HostValue::from_bool(bound->second != 0);
     return is_whole && !is_float(dtype)
                ? HostValue::from_int(static_cast<std::int64_t>(bound->second))
@@ -124,6 +128,12 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
                     : param.initial.has_value() ? tree()[param.initial].span
                                                 : param.name.span;
   if (!value) return declare_item(instance, param.name, failed);
+  const double number = value->to_double();
+  if (is_int(*dtype) && !is_fixed && !param.is_const && std::abs(number) > kMostWhole) {
+    reporter_.report<DiagKind::ParameterOutOfRange>(
+        span, open_name(instance, param), fmt::format("{:.17g}", number), "[-2^53, 2^53]");
+    return declare_item(instance, param.name, failed);
+  }
   const Value typed_value = coerce(host(pool().constant(*value), span), *dtype);
   const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   const bool is_inside =

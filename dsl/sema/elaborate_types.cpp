@@ -118,8 +118,10 @@ Value Elaborator::literal(HostExprId constant, DType to, Span span) {
   const bool is_narrow = is_narrow_float(to);
   Expr expr{ExprKind::Literal, scalar(is_narrow ? kF32 : to), span};
   if (is_float(to)) {
-    const double number = value.to_double();
-    expr.bits = f64_bits(to == kF64 ? number : static_cast<double>(static_cast<float>(number)));
+    // Rounded once: f64 does not hold every integer that f32 rounds.
+    const float single = value.type == HostType::Int ? static_cast<float>(value.as_int())
+                                                     : static_cast<float>(value.to_double());
+    expr.bits = f64_bits(to == kF64 ? value.to_double() : static_cast<double>(single));
   } else {
     expr.bits = value.type == HostType::Bool || value.type == HostType::Int
                     ? value.bits
@@ -216,8 +218,17 @@ bool Elaborator::can_coerce(const Value& value, DType to) {
   return !is_bool(to) && (is_float(to) || !is_exact_float(pool(), value));
 }
 
+// A literal of 2^63 or more as the number that it is, which for f32 and f64 is a float.
+Value Elaborator::big_as_float(const Value& value, DType to) {
+  const auto number = static_cast<std::uint64_t>(pool().const_value(value.host).as_int());
+  const double rounded =
+      to == kF32 ? static_cast<double>(static_cast<float>(number)) : static_cast<double>(number);
+  return host(pool().const_f64(rounded), value.span);
+}
+
 Value Elaborator::coerce(const Value& value, DType to) {
   if (value.is_error()) return value;
+  if (value.is_big && is_wide_float(to)) return coerce(big_as_float(value, to), to);
   if (!can_coerce(value, to)) {
     const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
     if (is_value) {
@@ -272,6 +283,7 @@ Value Elaborator::coerce(const Value& value, DType to) {
 
 Value Elaborator::convert(const Value& value, DType to, Span span) {
   if (value.is_error()) return error(span);
+  if (value.is_big && is_wide_float(to)) return convert(big_as_float(value, to), to, span);
   if (value.kind == ValueKind::Table) return convert(materialize(value), to, span);
   if (value.declared) {
     Value exact = value;

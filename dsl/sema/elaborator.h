@@ -106,6 +106,7 @@ class Elaborator {
   /// The type a value has when nothing else decides.
   Value materialize(const Value& value);
   /// Silent conversion of the elements to `to`; reports when a value could change.
+  Value big_as_float(const Value& value, DType to);
   Value coerce(const Value& value, DType to);
   bool can_coerce(const Value& value, DType to);
   /// The type without a conversion of exact numbers: that of the elements.

@@ -2,6 +2,8 @@
 // in wrappers; and what the checked program says about them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <filesystem>
 
 #include "runtime/core/param_value.h"
@@ -183,6 +185,34 @@ TEST(SemaPrograms, BindingsFixConstantsAndMoveDefaults) {
   EXPECT_EQ(t.declared_defaults[0], checked.program("t", {}).info.params[0].default_value);
   EXPECT_FALSE(elaborate(*checked.module, "q", {{"bits", 9}}, *checked.sink).has_value());
   EXPECT_TRUE(contains(checked.all_lines(), "the parameter `bits` is 9, outside [2, 8]"));
+}
+
+TEST(SemaPrograms, IntegersOf63BitsAndMore) {
+  const Checked checked = check(in_encode("let x = 9223372036854775808 as f64"));
+  EXPECT_EQ(checked.all_lines(), "");
+  const auto has_literal = [](const CheckedProgram& program, double number) {
+    return std::ranges::any_of(program.exprs, [&](const Expr& expr) {
+      return expr.kind == ExprKind::Literal && expr.bits == std::bit_cast<std::uint64_t>(number);
+    });
+  };
+  const char* const kHead = "compressor t(u: u64 = 1, f: f32 = 18446744073709551615) {\n";
+  Checked literals = check(std::string(kHead) +
+                           "  wire { x: [f32; n] }\n"
+                           "  encode(g: [f32; n]) {\n"
+                           "    wire { x: g * 18446744073709551615 + (9223372036854775808 as f32) "
+                           "+ (9223372586610589697 as f32) }\n  }\n"
+                           "  decode(w) { w.x }\n}\n");
+  const CheckedProgram program = literals.program("t", {{"u", 9007199254740992.0}});
+  EXPECT_TRUE(has_literal(program, 18446744073709551616.0));
+  EXPECT_TRUE(has_literal(program, 9223372036854775808.0));
+  // A little above the middle of two neighbours: rounded once, it goes up.
+  EXPECT_TRUE(has_literal(program, 9223373136366403584.0));
+  EXPECT_EQ(program.info.params[0].default_value, 9007199254740992.0);
+  EXPECT_EQ(program.info.params[1].default_value, 18446744073709551615.0);
+  EXPECT_FALSE(
+      elaborate(*literals.module, "t", {{"u", 9007199254740994.0}}, *literals.sink).has_value());
+  EXPECT_TRUE(contains(literals.all_lines(),
+                       "the parameter `u` is 9007199254740994, outside [-2^53, 2^53]"));
 }
 
 TEST(SemaPrograms, WrapperOfAMatrixCompressorAndFinish) {
