@@ -120,8 +120,8 @@ typedef enum cinch_lengths CINCH_OF_INT {
 
 typedef struct cinch_sync_options {
   size_t struct_size;
-  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose finish
-   * is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), or "auto": what is
+  /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose
+   * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), or "auto": what is
    * fastest on these ranks, which takes some seconds to measure and to try (docs/sync.md); NULL:
    * two_shot. */
   const char* plan;
