@@ -255,7 +255,7 @@ Value Elaborator::coerce(const Value& value, DType to) {
       return same;
     }
     Value result = convert(value, to, value.span);
-    result.facts = value.facts;
+    if (is_int(to)) result.facts = value.facts;  // no float is an index
     return result;
   }
   const HostType type = pool().type(value.host);
@@ -327,9 +327,9 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
   expr.type.dtype = to;
   expr.args = {value.expr};
   result = typed(std::move(expr));
-  if (widens_losslessly(value.type.dtype, to)) {
+  if (is_int(to) && widens_losslessly(value.type.dtype, to)) {
     result.facts = value.facts;
-    if (is_int(to)) result.facts.limit = index_limit(value);
+    result.facts.limit = index_limit(value);
   }
   return result;
 }

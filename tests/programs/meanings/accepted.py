@@ -374,7 +374,7 @@ def sample(given):
     for combination in given:
         turns.setdefault((combination.name, combination.of), []).append(combination)
     for k, choices in enumerate(turns.values()):
-        if k % 3 == 0 or choices[0].name in FORMS and k % 2 == 0:
+        if k % 5 == 0 or choices[0].name in FORMS and k % 3 == 0:
             kept.append(choices[k * 7 % len(choices)])
     return kept
 
