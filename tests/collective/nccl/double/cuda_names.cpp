@@ -89,6 +89,9 @@ GpuCode cuStreamDestroy_v2(GpuStream stream) {
 GpuCode cuStreamSynchronize(GpuStream stream) {
   return table().stream_synchronize(stream);
 }
+GpuCode cuThreadExchangeStreamCaptureMode(int* mode) {
+  return table().exchange_capture_mode(mode);
+}
 GpuCode cuStreamWaitEvent(GpuStream stream, GpuEvent event, unsigned flags) {
   return table().stream_wait_event(stream, event, flags);
 }
