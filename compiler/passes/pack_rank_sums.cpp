@@ -157,7 +157,7 @@ std::optional<ir::ValueIds> narrow_extreme(Builder& b, const ir::Op& op) {
   if (how == ScalarOp::add || is_single || !is_int(dtype) || dtype.bits <= 8) return std::nullopt;
   const auto range = analysis::find_integer_range(b.program(), b.function(), op.operands[0]);
   const auto small = range ? small_type(*range) : std::nullopt;
-  if (!small) return std::nullopt;
+  if (!small || !how) return std::nullopt;
   return ir::ValueIds{b.convert(b.all_reduce(b.convert(op.operands[0], *small), *how), dtype)};
 }
 

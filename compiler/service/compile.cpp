@@ -50,6 +50,7 @@ std::vector<std::string> bindings_of_code(const std::vector<std::string>& bindin
     }
   }
   std::vector<std::string> words;
+  words.reserve(chosen.size());
   for (const auto& [name, word] : chosen) words.push_back(word);
   return words;
 }
@@ -151,7 +152,7 @@ rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& r
                                     std::optional<std::uint32_t> block_warps) {
   Compilation compilation = begin(front_end, request);
   rt::ProgramImage image = find_or_compile(front_end, compilation, target, block_warps);
-  if (!request.bindings.empty()) image.info.params = compilation.checked->info.params;
+  if (compilation.checked) image.info.params = compilation.checked->info.params;
   return image;
 }
 

@@ -22,8 +22,8 @@ class ProgramBuffers {
 
   /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
   /// dropped. States that are new are zero. With `poison`, all that a call must write before it
-  /// reads is filled with a pattern (tests). Errors: CheckFailed (a size is negative), Overflow, OutOfMemory, CorruptFile (a constant table of another size than its
-  /// buffer).
+  /// reads is filled with a pattern (tests). Errors: CheckFailed (a size is negative), Overflow,
+  /// OutOfMemory, CorruptFile (a constant table of another size than its buffer).
   Status prepare(EntryKind kind, const HostEnv& env, bool poison);
 
   /// Points every buffer of the role (and role_index) at the caller's memory, which has at least

@@ -107,7 +107,7 @@ class Planner {
   }
 
   Result<std::int64_t> rounds_of(HostExprId begin, HostExprId end) {
-    const auto rounds = most_rounds_(begin, end);
+    auto rounds = most_rounds_(begin, end);
     if (!rounds) return rounds;
     // Every round takes a launch at least.
     if (*rounds > static_cast<std::int64_t>(kMaxLaunches)) {

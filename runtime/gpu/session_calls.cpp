@@ -106,7 +106,7 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
 
 Result<std::int64_t> GpuSession::Impl::rounds_at(const PlannedBound& bound,
                                                  const HostEnv& at) const {
-  const auto end = info().exprs.eval_int(bound.end, at);
+  auto end = info().exprs.eval_int(bound.end, at);
   if (!end || !bound.begin) return end;
   return info().exprs.eval_int(bound.begin, at).map([&](std::int64_t begin) {
     std::int64_t rounds = 0;

@@ -102,14 +102,11 @@ BufferIndex GpuSession::Impl::buffer_of(BufferRole role, std::uint32_t role_inde
 }
 
 Result<StepBounds> GpuSession::Impl::over_steps(HostExprId expr, const TensorFacts& tensor) const {
-  std::optional<StepBounds> all;
-  for (const ParameterValues* values : {&parameters, &largest}) {
-    const auto found = bounds_over_steps(info().exprs, expr, host_env(tensor, *values, 0));
-    if (!found) return found;
-    all = all ? StepBounds{std::min(all->least, found->least), std::max(all->most, found->most)}
-              : *found;
-  }
-  return *all;
+  auto first = bounds_over_steps(info().exprs, expr, host_env(tensor, parameters, 0));
+  auto second = bounds_over_steps(info().exprs, expr, host_env(tensor, largest, 0));
+  if (!first) return first;
+  if (!second) return second;
+  return StepBounds{std::min(first->least, second->least), std::max(first->most, second->most)};
 }
 
 Result<std::int64_t> GpuSession::Impl::most_rounds(HostExprId begin, HostExprId end) const {

@@ -150,7 +150,7 @@ class Choice {
     const auto taken = build_plan_if_taken(request_of(request_, candidate));
     if (!taken) return tl::unexpected<Error>(taken.error());
     if (!*taken) return Ok{};
-    const Plan& plan = **taken;
+    const Plan& plan = taken->value();
     // Where a transport cannot add payloads, allreduce is allgather by another name.
     if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};

@@ -126,6 +126,9 @@ std::uint64_t quiet_steps(const SyncCase& one_case, std::uint64_t num_steps) {
 TEST_P(EachPlan, AllocatesNothingAfterTheFirstSteps) {
   for (const char* const program : {"ef_sign", "topk(ratio: 0.1)", "fp16", "qsgd",
                                     "ef21(topk(ratio: 0.1))", "terngrad_shared"}) {
+    // Its finish has a state, and takes no partial sums.
+    const bool is_partial = GetParam() == "ring" || GetParam() == "tree";
+    if (is_partial && std::string_view(program).starts_with("ef21")) continue;
     EXPECT_GE(quiet_steps(make_case({program, GetParam()}), 60), 5U) << program;
   }
 }

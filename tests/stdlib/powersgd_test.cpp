@@ -38,7 +38,8 @@ Matrix of_rank(int rank, std::int64_t rows, std::int64_t cols, float scale = 1) 
 Matrix outer_product() {
   Matrix m{64, 32, {}};
   for (int i = 0; i < 64 * 32; ++i) {
-    m.values.push_back(static_cast<float>((i / 32 + 1) * (i % 32 + 1)));
+    const int row = i / 32 + 1, column = i % 32 + 1;
+    m.values.push_back(static_cast<float>(row * column));
   }
   return m;
 }
@@ -85,24 +86,24 @@ Compiled powersgd(double rank) {
 class PowerSgd : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    compiled_ = new Compiled(powersgd(4));
-    loaded_ = new Loaded(load(compiled_->kernels));
+    compiled_program = new Compiled(powersgd(4));
+    loaded_program = new Loaded(load(compiled_program->kernels));
   }
   static void TearDownTestSuite() {
-    delete loaded_;
-    delete compiled_;
+    delete loaded_program;
+    delete compiled_program;
   }
   // What the update of the last step misses of its gradient.
   static double error_of(const std::vector<Matrix>& steps) {
     const RankCase one_case = steps_of_one_rank(steps);
-    const RankResults results = run_ranks_on_cpu(*loaded_, one_case);
-    EXPECT_EQ(compare(interpret_ranks(compiled_->oracle, one_case), results), "");
+    const RankResults results = run_ranks_on_cpu(*loaded_program, one_case);
+    EXPECT_EQ(compare(interpret_ranks(compiled_program->oracle, one_case), results), "");
     return last_error(results, steps);
   }
 
  private:
-  static inline Compiled* compiled_ = nullptr;
-  static inline Loaded* loaded_ = nullptr;
+  static inline Compiled* compiled_program = nullptr;
+  static inline Loaded* loaded_program = nullptr;
 };
 
 TEST_F(PowerSgd, GivesMatricesOfLowRankBack) {

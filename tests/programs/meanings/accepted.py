@@ -25,6 +25,7 @@ FLOATS = {"f8e4m3": 8, "f8e5m2": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 TYPES = ["bool"] + [f"u{b}" for b in WIDTHS] + [f"i{b}" for b in WIDTHS if b > 1] + list(FLOATS)
 FEW = ["bool", "u1", "i7", "u16", "i32", "u33", "i63", "u64", "f8e4m3", "bf16", "f32", "f64"]
 ROWS, COLS = 11, 7
+MOST_SHOWN = 25  # check shows 50 errors, and these programs have two at most
 SIZE = ROWS * COLS
 
 # Signs of operations whose name is not how they are called.
@@ -204,7 +205,13 @@ class Tested:
         return subprocess.run([self.cinch, *words], capture_output=True, text=True, errors="replace")
 
     def accepted(self, given, part):
-        """Those that check accepts, each a program of its own."""
+        """Those that check accepts, each a program of its own. So many at a time that check shows what is wrong with each."""
+        accepted = []
+        for begin in range(0, len(given), MOST_SHOWN):
+            accepted += self.accepted_of_few(given[begin:begin + MOST_SHOWN], part)
+        return accepted
+
+    def accepted_of_few(self, given, part):
         path = os.path.join(self.folder, f"check{part}.cinch")
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(program(f"k{k}", c.of, c.rank, fields_of([c])) for k, c in enumerate(given)) + "\n")

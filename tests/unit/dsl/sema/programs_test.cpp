@@ -195,8 +195,8 @@ TEST(SemaPrograms, IntegersOf63BitsAndMore) {
       return expr.kind == ExprKind::Literal && expr.bits == std::bit_cast<std::uint64_t>(number);
     });
   };
-  const char* const kHead = "compressor t(u: u64 = 1, f: f32 = 18446744073709551615) {\n";
-  Checked literals = check(std::string(kHead) +
+  const char* const head = "compressor t(u: u64 = 1, f: f32 = 18446744073709551615) {\n";
+  Checked literals = check(std::string(head) +
                            "  wire { x: [f32; n] }\n"
                            "  encode(g: [f32; n]) {\n"
                            "    wire { x: g * 18446744073709551615 + (9223372036854775808 as f32) "

@@ -31,12 +31,14 @@ void write_text(const fs::path& path, std::string_view text) {
 }
 
 class FileBytesTest : public testing::Test {
+ public:
+  ~FileBytesTest() override { fs::remove_all(folder); }
+
  protected:
   FileBytesTest() {
     fs::remove_all(folder);
     fs::create_directories(folder);
   }
-  ~FileBytesTest() override { fs::remove_all(folder); }
 
   // Names of all there is.
   std::size_t num_files() const {
