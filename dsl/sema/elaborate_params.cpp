@@ -91,7 +91,13 @@ std::optional<HostValue> Elaborator::open_value(Instance& instance, const ast::P
   if (bound != bindings_.end()) {
     const bool is_whole =
         bound->second == std::floor(bound->second) && std::abs(bound->second) <= kMostWhole;
-    if (is_bool(dtype)) return HostValue::from_bool(bound->second != 0);
+    if (is_bool(dtype)) {
+      if (bound->second == 0 || bound->second == 1) return HostValue::from_bool(bound->second != 0);
+      reporter_.report<DiagKind::ParameterOutOfRange>(param.name.span, open_name(instance, param),
+                                                      fmt::format("{}", bound->second),
+                                                      "false and true (0 and 1)");
+      return std::nullopt;
+    }
     return is_whole && !is_float(dtype)
                ? HostValue::from_int(static_cast<std::int64_t>(bound->second))
                : HostValue::from_f64(bound->second);

@@ -153,9 +153,9 @@ rt::Result<StepBounds> bounds_over_steps(const HostExprPool& pool, HostExprId id
   if (!at_first) return tl::unexpected<rt::Error>(at_first.error());
   if (!pool.depends_on(id, HostOp::Step)) return StepBounds{*at_first, *at_first};
   RangesOverSteps ranges(pool, id, first);
-  constexpr Steps all{0, kMostStep};
-  return StepBounds{StepSearch(ranges, -1, *at_first).run(all),
-                    StepSearch(ranges, 1, *at_first).run(all)};
+  constexpr Steps kAll{0, kMostStep};
+  return StepBounds{StepSearch(ranges, -1, *at_first).run(kAll),
+                    StepSearch(ranges, 1, *at_first).run(kAll)};
 }
 
 }  // namespace cinch

@@ -154,7 +154,7 @@ class AbsentWheel : public ::testing::Test {
 };
 
 template <typename Check, typename... Args>
-void register_check(const std::string& name, Args... args) {
+void register_check(const std::string& name, const Args&... args) {
   ::testing::RegisterTest("CudaCompiles", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                           [=]() -> ::testing::Test* { return new Check(args...); });
 }
