@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "runtime/plan/partial_sums.h"
 
@@ -147,10 +149,11 @@ class Choice {
   }
 
   Status try_one(PlanCandidate candidate) {
-    const auto taken = build_plan_if_taken(request_of(request_, candidate));
+    auto taken = build_plan_if_taken(request_of(request_, candidate));
     if (!taken) return tl::unexpected<Error>(taken.error());
-    if (!*taken) return Ok{};
-    const Plan& plan = taken->value();
+    const std::optional<Plan> made = std::move(*taken);
+    if (!made) return Ok{};
+    const Plan& plan = *made;
     // Where a transport cannot add payloads, allreduce is allgather by another name.
     if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};
