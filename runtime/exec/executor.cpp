@@ -226,11 +226,6 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
     const std::int64_t size_bytes = inputs_.buffer_bytes[to_buffer];
-    if (size_bytes != inputs_.buffer_bytes[from_buffer]) {
-      return fail(ErrorKind::Internal,
-                  fmt::format("copy of {} to {}: sizes differ", image_.buffers[from_buffer].name,
-                              image_.buffers[to_buffer].name));
-    }
     if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
     std::uint8_t* to = bytes_of(to_buffer);
     const std::uint8_t* from = bytes_of(from_buffer);

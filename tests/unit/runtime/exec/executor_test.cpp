@@ -251,17 +251,6 @@ TEST(Executor, CopiesAndZeroesLargeBuffers) {
   }
 }
 
-TEST(Executor, CopyOfAnotherSizeIsAnError) {
-  HandProgram program;
-  program.buffer(kU64, 2);
-  program.buffer(kU64, 1);
-  program.entry().steps = {{StepKind::Copy, 0, 1}};
-  ProgramBuffers buffers(program.image);
-  const auto outcome = run(program, buffers);
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().kind, ErrorKind::Internal);
-}
-
 TEST(Executor, AFailedCheckStopsWhatFollows) {
   HandProgram program;
   program.buffer(kU64, 1);
