@@ -1,6 +1,8 @@
 // Parameters' values in host expressions.
 #include "runtime/core/param_value.h"
 
+#include <cmath>
+
 #include "runtime/core/lang.h"
 
 namespace cinch {
@@ -23,6 +25,16 @@ DType dtype_of(HostType type) {
       break;
   }
   return kBool;
+}
+
+bool is_value_of(DType dtype, double value) {
+  if (is_float(dtype)) return true;
+  if (is_bool(dtype)) return value == 0 || value == 1;
+  // Above 2^53 doubles skip integers: what is bound could not be told from its neighbours.
+  constexpr double kExact = 9007199254740992.0;
+  return std::trunc(value) == value && std::fabs(value) <= kExact &&
+         value >= static_cast<double>(min_int(dtype)) &&
+         value <= static_cast<double>(max_int(dtype));
 }
 
 float round_to_float(DType dtype, double value) {

@@ -15,6 +15,9 @@ HostType host_type_of(DType dtype);
 /// The element type that a host value has in a program: bool, i64, f32 or f64.
 DType dtype_of(HostType type);
 
+/// Can a parameter of the type be bound to `value`? Floats round to their type.
+bool is_value_of(DType dtype, double value);
+
 /// The nearest value of a float type up to f32, as f32.
 float round_to_float(DType dtype, double value);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 namespace {
@@ -33,21 +34,20 @@ std::size_t GpuSession::Impl::shape_of(const PlannedLaunch& step) const {
 
 Result<std::int64_t> GpuSession::Impl::blocks_of(std::size_t shape, std::size_t tensor) const {
   const std::size_t num_kernels = image().kernels.size();
-  if (shape < num_kernels) return kernel_blocks(shape, facts[tensor]);
+  if (shape < num_kernels) return kernel_blocks(shape, tensor);
   if (shape == num_kernels) return service_blocks(facts[tensor]);
   return shape == num_kernels + 1 ? fold_blocks(facts[tensor]) : seal_blocks(tensor);
 }
 
 // The most that a kernel can use on a tensor.
-Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
-                                                     const TensorFacts& tensor) const {
-  if (tensor.num_elems() == 0) return 0;
+Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel, std::size_t tensor) const {
+  if (facts[tensor].num_elems() == 0) return 0;
   const KernelInfo& info_of = image().kernels[kernel];
   if (info_of.cuda.is_single_block) return 1;
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
   std::int64_t blocks = 1;
-  for (const ParameterValues* values : {&parameters, &largest}) {
-    const auto groups = info().exprs.eval_int(info_of.num_groups, host_env(tensor, *values, 0));
+  for (const HostEnv& at : envs_at_opening(tensor)) {
+    const auto groups = kernel_groups(image(), kernel, at);
     if (!groups) return groups;
     blocks = std::max(blocks, ceil_div(*groups, per_block));
   }

@@ -53,6 +53,7 @@ struct GpuSession::Impl {
   Result<std::int64_t> most(HostExprId expr) const;
   Status measure();
   Status measure_tensor(std::size_t tensor);
+  Status check_states(std::size_t tensor) const;
   Status place_memory(GpuStream stream);
   Status send_constants(GpuStream stream);
   void place_buffers(EntryKind kind);
@@ -66,7 +67,7 @@ struct GpuSession::Impl {
   std::size_t num_shapes() const { return image().kernels.size() + 3; }
   std::size_t shape_of(const PlannedLaunch& step) const;
   Result<std::int64_t> blocks_of(std::size_t shape, std::size_t tensor) const;
-  Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
+  Result<std::int64_t> kernel_blocks(std::size_t kernel, std::size_t tensor) const;
   std::int64_t that_fit(std::int64_t blocks) const;
   std::int64_t service_blocks(const TensorFacts& tensor) const;
   std::int64_t fold_blocks(const TensorFacts& tensor) const;
@@ -94,6 +95,7 @@ struct GpuSession::Impl {
   /// Everything of the tables that follows from parameters and step.
   Status write_facts(EntryKind kind, std::uint64_t step);
   Status write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step);
+  Status check_fields(std::size_t tensor, const HostEnv& at) const;
   Status check_loops(const HostEnv& at, std::size_t tensor) const;
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
@@ -146,6 +148,10 @@ struct GpuSession::Impl {
   static bool takes_gradient(EntryKind kind) {
     return kind == EntryKind::Encode || kind == EntryKind::Sync;
   }
+  // Of the session's type; what is added to is f32.
+  static bool gives_output(EntryKind kind) {
+    return kind == EntryKind::Decode || kind == EntryKind::Finish || kind == EntryKind::Sync;
+  }
   // Init shares the table of what takes the gradient: neither has the other's buffers.
   Call& call_of(EntryKind kind) {
     const EntryKind first = has(EntryKind::Sync) ? EntryKind::Sync : EntryKind::Encode;
@@ -158,6 +164,13 @@ struct GpuSession::Impl {
     env.memo = &memos[tensor];
     return env;
   }
+  /// With the parameters of now, and with the largest: what either gives, memory and loops are for.
+  std::array<HostEnv, 2> envs_at_opening(std::size_t tensor) const {
+    HostEnv most = host_env(facts[tensor], largest, 0);
+    largest_memos[tensor].bind(info().exprs, most);
+    most.memo = &largest_memos[tensor];
+    return {env(tensor, 0), most};
+  }
   bool is_f32() const { return options.dtype == kF32; }
   BufferIndex buffer_of(BufferRole role, std::uint32_t role_index = 0) const;
 
@@ -166,7 +179,7 @@ struct GpuSession::Impl {
   GpuTuning tuning;
   GpuTensorLayout layout;
   std::vector<TensorFacts> facts;
-  mutable std::vector<HostMemo> memos;  // by tensor
+  mutable std::vector<HostMemo> memos, largest_memos;  // by tensor
   ParameterValues parameters, largest;
   std::array<std::unique_ptr<Call>, kNumEntries> calls;  // null: the program cannot
   std::array<Plan, kNumEntries> plans;

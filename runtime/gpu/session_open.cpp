@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
@@ -43,6 +44,7 @@ GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptio
     facts.push_back(facts_of(program->info(), options, shape));
   }
   memos.resize(facts.size());
+  largest_memos.resize(facts.size());
 }
 
 Status GpuSession::Impl::open(GpuStream stream) {
@@ -91,9 +93,9 @@ BufferIndex GpuSession::Impl::buffer_of(BufferRole role, std::uint32_t role_inde
 
 Result<std::int64_t> GpuSession::Impl::most(HostExprId expr) const {
   std::int64_t found = 0;
-  for (const TensorFacts& tensor : facts) {
-    for (const ParameterValues* values : {&parameters, &largest}) {
-      const auto value = info().exprs.eval_int(expr, host_env(tensor, *values, 0));
+  for (std::size_t t = 0; t < num_tensors(); ++t) {
+    for (const HostEnv& at : envs_at_opening(t)) {
+      const auto value = info().exprs.eval_int(expr, at);
       if (!value) return value;
       found = std::max(found, *value);
     }
@@ -239,10 +241,10 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   const auto& buffers = image().buffers;
   pieces[tensor].assign(buffers.size(), GpuArena::kNone);
   capacities[tensor].assign(buffers.size(), 0);
+  const auto envs = envs_at_opening(tensor);
   for (BufferIndex b = 0; b < buffers.size(); ++b) {
-    for (const ParameterValues* values : {&parameters, &largest}) {
-      const auto size =
-          info().exprs.eval_int(buffers[b].size_bytes, host_env(facts[tensor], *values, 0));
+    for (const HostEnv& at : envs) {
+      const auto size = buffer_bytes(image(), b, at);
       if (!size) return tl::unexpected<Error>(size.error());
       capacities[tensor][b] = std::max(capacities[tensor][b], *size);
     }
@@ -253,10 +255,29 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
       pieces[tensor][b] = arena.add(static_cast<std::size_t>(capacities[tensor][b]));
     }
   }
+  if (Status status = check_states(tensor); !status) return status;
   const auto f32_bytes = static_cast<std::size_t>(facts[tensor].num_elems()) * 4;
   const bool adds_apart = has(EntryKind::Decode) && !has(EntryKind::DecodeAdd);
   if (!is_f32()) scratch_in[tensor] = arena.add(f32_bytes);
   if (!is_f32() || adds_apart) scratch_out[tensor] = arena.add(f32_bytes);
+  return Ok{};
+}
+
+// A state's memory is as large as the state, which is read and written whole.
+Status GpuSession::Impl::check_states(std::size_t tensor) const {
+  for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+    const BufferInfo& buffer = image().buffers[b];
+    if (!is_state(buffer.role)) continue;
+    for (const HostEnv& at : envs_at_opening(tensor)) {
+      const auto bytes = state_bytes(info(), info().states[buffer.role_index], at);
+      if (!bytes) return tl::unexpected<Error>(bytes.error());
+      const auto held = buffer_bytes(image(), b, at);
+      if (!held) return tl::unexpected<Error>(held.error());
+      if (*held == *bytes) continue;
+      return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
+                                                   buffer.name, *held, *bytes));
+    }
+  }
   return Ok{};
 }
 
@@ -314,8 +335,7 @@ void GpuSession::Impl::place_buffers(EntryKind kind) {
     if (scratch_in[t] != GpuArena::kNone && takes_gradient(kind)) {
       entry.set_buffer(buffer_of(BufferRole::Gradient), arena.address(scratch_in[t]));
     }
-    if (scratch_out[t] != GpuArena::kNone &&
-        (adds_apart || (!is_f32() && kind != EntryKind::DecodeAdd))) {
+    if (scratch_out[t] != GpuArena::kNone && (adds_apart || (!is_f32() && gives_output(kind)))) {
       entry.set_buffer(buffer_of(BufferRole::Output), arena.address(scratch_out[t]));
     }
   }

@@ -14,10 +14,7 @@ void GpuSession::Impl::measure_kept_states() {
   if (!needs_copies_of_states(image())) return;
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-      const BufferRole role = image().buffers[b].role;
-      const bool is_state = role == BufferRole::State || role == BufferRole::StateNext ||
-                            role == BufferRole::StateInPlace;
-      if (is_state) keep(pieces[t][b]);
+      if (is_state(image().buffers[b].role)) keep(pieces[t][b]);
     }
   }
 }

@@ -28,6 +28,11 @@ enum class BufferRole : std::uint8_t {
   Workspace,     // lives during one call
 };
 
+inline bool is_state(BufferRole role) {
+  return role == BufferRole::State || role == BufferRole::StateNext ||
+         role == BufferRole::StateInPlace;
+}
+
 struct BufferInfo {
   std::string name;
   DType dtype;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/image/buffer_size.h"
+
 namespace cinch::rt {
 
 static constexpr std::int64_t kMaxElems = (std::int64_t{1} << 32) - 1;
@@ -75,7 +77,7 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
     auto dim = info.exprs.eval_int(state.type.dims[i], env);
     if (!dim) return dim;
     std::int64_t product = 0;
-    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
+    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > kMaxBufferBytes) {
       return fail(ErrorKind::Overflow, fmt::format("state {}: a size of {}", state.name, *dim));
     }
     elems = product;
