@@ -1,6 +1,8 @@
 // From text to image; see compile.h.
 #include "compiler/service/compile.h"
 
+#include <map>
+
 #include "codegen/jit/compile_program.h"
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kernelize/kernelize.h"
@@ -25,34 +27,112 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
 
 namespace {
 
-ir::Program lower_program(FrontEnd& front_end, const ProgramText& text,
-                          const std::vector<std::string>& bindings, bool with_passes) {
-  const sema::CheckedProgram checked = check_program(front_end, text, bindings);
+ir::Program lower_program(const FrontEnd& front_end, const sema::CheckedProgram& checked,
+                          bool with_passes) {
   ir::Program program = lower::lower(checked, &front_end.sources);
   ir::verify(program, "lower");
   if (with_passes) pipeline::run(program, {.evaluate = evaluate_constant});
   return program;
 }
 
+// Of a request's bindings, what the code depends on: constant parameters, and the names of
+// run-time ones that have no default, for without a binding these are an error.
+std::vector<std::string> bindings_of_code(const std::vector<std::string>& bindings,
+                                          const sema::CheckedProgram& checked) {
+  std::map<std::string, std::string> chosen;  // by name; the last binding of a name holds
+  for (const std::string& word : bindings) chosen[word.substr(0, word.find('='))] = word;
+  for (std::size_t i = 0; i < checked.info.params.size(); ++i) {
+    const std::string& name = checked.info.params[i].name;
+    if (checked.declared_defaults[i]) {
+      chosen.erase(name);
+    } else {
+      chosen[name] = name;
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [name, word] : chosen) words.push_back(word);
+  return words;
+}
+
+// An image is kept with the defaults that the text declares, and serves with what was bound.
+rt::ProgramImage with_declared_defaults(rt::ProgramImage image,
+                                        const sema::CheckedProgram& checked) {
+  for (std::size_t i = 0; i < image.info.params.size(); ++i) {
+    if (const auto& declared = checked.declared_defaults[i]) {
+      image.info.params[i].default_value = *declared;
+    }
+  }
+  return image;
+}
+
+// A program that is compiled for one request.
+struct Compilation {
+  const ProgramRequest& request;
+  ProgramText text;
+  // Of a request that binds something; else only what is not kept is checked.
+  std::optional<sema::CheckedProgram> checked;
+  std::vector<std::string> bindings_of_code;
+};
+
+Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
+  Compilation compilation{request, find_program(request), std::nullopt, {}};
+  if (request.bindings.empty()) return compilation;
+  compilation.checked = check_program(front_end, compilation.text, request.bindings);
+  compilation.bindings_of_code = bindings_of_code(request.bindings, *compilation.checked);
+  return compilation;
+}
+
+CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
+                      std::uint32_t block_warps) {
+  return {compilation.text, compilation.bindings_of_code, compilation.request.states, target,
+          block_warps};
+}
+
 // Kept code with blocks of any size: results are the same, and without NVRTC there will be no
 // other.
-std::optional<rt::ProgramImage> find_other_blocks(const ProgramRequest& request,
-                                                  const ProgramText& text,
+std::optional<rt::ProgramImage> find_other_blocks(const Compilation& compilation,
                                                   const codegen::Target& target) {
   const bool needs_nvrtc =
       target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
   if (!needs_nvrtc || codegen::nvrtc_report().is_found) return std::nullopt;
   for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
-    const CompileCache cache(text, request.bindings, request.states, target, warps);
-    if (auto kept = cache.find()) return kept;
+    if (auto kept = cache_of(compilation, target, warps).find()) return kept;
   }
   return std::nullopt;
+}
+
+rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
+                                  const CompileCache& cache, const codegen::Target& target,
+                                  const codegen::ImageOptions& options) {
+  if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
+  const ir::Program program = lower_program(front_end, *compilation.checked, true);
+  rt::ProgramImage image = value_or_throw(
+      codegen::make_image(make_kernels(program, compilation.request.states), target, options));
+  // A warning is shown whenever its program is used.
+  if (front_end.sink.all().empty()) {
+    cache.put(with_declared_defaults(image, *compilation.checked), front_end.sources);
+  }
+  return image;
+}
+
+rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
+                                 const codegen::Target& target,
+                                 std::optional<std::uint32_t> block_warps) {
+  codegen::ImageOptions options;
+  options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
+  const CompileCache cache = cache_of(compilation, target, options.block_warps);
+  if (auto kept = cache.find()) return std::move(*kept);
+  if (!block_warps) {
+    if (auto kept = find_other_blocks(compilation, target)) return std::move(*kept);
+  }
+  return compile_and_keep(front_end, compilation, cache, target, options);
 }
 
 }  // namespace
 
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes) {
-  return lower_program(front_end, find_program(request), request.bindings, with_passes);
+  return lower_program(front_end, check_program(front_end, find_program(request), request.bindings),
+                       with_passes);
 }
 
 kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate states) {
@@ -69,19 +149,9 @@ codegen::CudaOptions tuned_cuda_options(const std::string& arch) {
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps) {
-  const ProgramText text = find_program(request);
-  codegen::ImageOptions options;
-  options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
-  const CompileCache cache(text, request.bindings, request.states, target, options.block_warps);
-  if (auto kept = cache.find()) return std::move(*kept);
-  if (!block_warps) {
-    if (auto kept = find_other_blocks(request, text, target)) return std::move(*kept);
-  }
-  const ir::Program program = lower_program(front_end, text, request.bindings, true);
-  rt::ProgramImage image =
-      value_or_throw(codegen::make_image(make_kernels(program, request.states), target, options));
-  // A warning is shown whenever its program is used.
-  if (front_end.sink.all().empty()) cache.put(image, front_end.sources);
+  Compilation compilation = begin(front_end, request);
+  rt::ProgramImage image = find_or_compile(front_end, compilation, target, block_warps);
+  if (!request.bindings.empty()) image.info.params = compilation.checked->info.params;
   return image;
 }
 

@@ -1,6 +1,6 @@
 // Compiled programs that were made before. The key holds all that decides what a program compiles
-// to: its text, its values of parameters, the target and the build of this compiler; the texts it
-// imports are looked up and compared on every hit.
+// to: its text, its values of constant parameters, the target and the build of this compiler; the
+// texts it imports are looked up and compared on every hit.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,7 +15,8 @@ namespace cinch::service {
 
 class CompileCache {
  public:
-  // Of a program, for a target; `block_warps` is part of code for CUDA.
+  // Of a program, for a target; `block_warps` is part of code for CUDA. `bindings`: of what the
+  // request binds, what the code depends on.
   CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                codegen::StateUpdate states, const codegen::Target& target,
                std::uint32_t block_warps);

@@ -179,6 +179,8 @@ struct CheckedProgram {
   std::vector<ExprId>
       state_inits;  // one per ProgramInfo::states; in terms of constants, sizes and shared draws
   std::vector<Claim> claims;  // of the outermost compressor
+  // One per ProgramInfo::params: what it is where nobody binds it; none: somebody must.
+  std::vector<std::optional<double>> declared_defaults;
   Span name_span;
 };
 

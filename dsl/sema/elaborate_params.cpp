@@ -150,6 +150,15 @@ void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DTyp
   declare_item(instance, param.name, std::move(symbol));
 }
 
+std::optional<double> Elaborator::declared_default(const ast::Param& param, DType dtype,
+                                                   const std::optional<rt::ParamRange>& range) {
+  if (!param.initial.has_value()) return std::nullopt;
+  const auto value = constant_value(param.initial);
+  if (!value) return std::nullopt;
+  const double number = value->to_double();
+  return range && !rt::is_within(*range, dtype, number) ? std::nullopt : std::optional(number);
+}
+
 void Elaborator::add_param(Instance& instance, const ast::Param& param, DType dtype,
                            HostValue value, const std::optional<rt::ParamRange>& range) {
   Symbol symbol;
@@ -164,6 +173,7 @@ void Elaborator::add_param(Instance& instance, const ast::Param& param, DType dt
   info.range = range;
   sizes_.set_param_range(symbol.index, range);
   out_.info.params.push_back(std::move(info));
+  out_.declared_defaults.push_back(declared_default(param, dtype, range));
   declare_item(instance, param.name, std::move(symbol));
 }
 

@@ -285,6 +285,9 @@ class Elaborator {
   void bind_params(Instance& instance);
   void bind_param(Instance& instance, const ast::Param& param);
   void bind_constant(Instance& instance, const ast::Param& param, DType dtype, HostValue value);
+  // What the text says that a run-time parameter is by itself, if it may be that.
+  std::optional<double> declared_default(const ast::Param& param, DType dtype,
+                                         const std::optional<rt::ParamRange>& range);
   void add_param(Instance& instance, const ast::Param& param, DType dtype, HostValue value,
                  const std::optional<rt::ParamRange>& range);
   std::optional<HostValue> open_value(Instance& instance, const ast::Param& param, DType dtype,

@@ -38,7 +38,7 @@ LIMITED_BY = {
     "natural": "instructions: 8.0 an element in encode, 3.4 of them draws; 1.9 in decode",
     "threshold": f"instructions in encode, 1.3 an element; {FILLING}",
     "topk": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
-    "graddrop": f"kernels (seven eighths of encode): scattered reads of the sample of 4096, sweeps; {FILLING}",
+    "graddrop": f"kernels (seven eighths of encode): scattered reads of the sample, sweeps; {FILLING}",
     "dgc": f"kernels (seven eighths of encode), those of constant size among them: histograms and a sample; {FILLING}",
 }
 

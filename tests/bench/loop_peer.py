@@ -3,7 +3,7 @@ import ctypes
 import hashlib
 import os
 import subprocess
-from ctypes import c_float, c_uint64, c_void_p
+from ctypes import c_double, c_float, c_uint64, c_void_p
 from pathlib import Path
 
 import arrays
@@ -17,7 +17,7 @@ class Job(ctypes.Structure):
     """As in loops/loops.h."""
     _fields_ = [("gradient", c_void_p), ("out", c_void_p), ("payload", c_void_p), ("state", c_void_p * 2), ("next_state", c_void_p * 2),
                 ("workspace", c_void_p), ("n", c_uint64), ("capacity", c_uint64), ("step", c_uint64), ("tau", c_float),
-                ("ratio", c_float), ("sample", c_float), ("momentum", c_float)]
+                ("ratio", c_double), ("sample", c_double), ("momentum", c_float)]
 
 
 class Difference(ctypes.Structure):

@@ -6,9 +6,8 @@ import torch.nn.functional
 
 
 def share_of(ratio, elements, least=1):
-    """In f32, as the language computes sizes; on the CPU, so that no device is waited for."""
-    share = torch.tensor(ratio, device="cpu") * torch.tensor(float(elements), device="cpu")
-    return min(max(math.ceil(share.item()), least), elements)
+    """In f64, as the language computes sizes."""
+    return min(max(math.ceil(ratio * elements), least), elements)
 
 
 def pack(codes, bits):

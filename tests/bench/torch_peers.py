@@ -175,7 +175,7 @@ class Graddrop(Threshold):
 
     def encode(self, g):
         p = g if self.residual is None else g + self.residual
-        samples = share_of(self.sample, g.numel(), min(4096, g.numel()))
+        samples = share_of(self.sample, g.numel(), min(math.ceil(100 / self.ratio), g.numel()))
         sampled = p[torch.randint(0, g.numel(), (samples,), device=g.device)].abs()
         tau = torch.topk(sampled, share_of(self.ratio, samples), sorted=False).values.min()
         index = (p.abs() >= tau).nonzero().view(-1)[:2 * share_of(self.ratio, g.numel())]

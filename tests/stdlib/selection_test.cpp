@@ -52,8 +52,8 @@ std::vector<Data> data_of_all_kinds() {
   return all;
 }
 
-// The k largest magnitudes, ties to the lower index, ascending.
-std::vector<int> largest(const std::vector<float>& gradient, std::size_t k) {
+// All places, the largest magnitude first, ties to the lower index.
+std::vector<int> places_by_magnitude(const std::vector<float>& gradient) {
   std::vector<int> order(gradient.size());
   std::iota(order.begin(), order.end(), 0);
   const auto magnitude = [&](int i) { return std::abs(gradient[static_cast<std::size_t>(i)]); };
@@ -61,9 +61,14 @@ std::vector<int> largest(const std::vector<float>& gradient, std::size_t k) {
     const float x = magnitude(a), y = magnitude(b);
     return x > y || (x == y && a < b);
   });
-  order.resize(k);
-  std::ranges::sort(order);
   return order;
+}
+
+// The first k, ascending.
+std::vector<int> largest(const std::vector<int>& by_magnitude, std::size_t k) {
+  std::vector<int> first(by_magnitude.begin(), by_magnitude.begin() + static_cast<long>(k));
+  std::ranges::sort(first);
+  return first;
 }
 
 struct Outcome {
@@ -99,21 +104,22 @@ std::vector<int> indices_of(const std::vector<std::uint8_t>& payload, std::size_
   return rice_indices(std::span(payload).subspan(offset), k, num_elems);
 }
 
-constexpr float kRatios[] = {0.0001f, 0.001f, 0.01f, 0.04f, 0.1f, 0.5f, 1.0f};
+constexpr double kRatios[] = {0.0001, 0.001, 0.01, 0.04, 0.1, 0.5, 1.0};
 
 TEST(Selection, TopkIsExactHoweverTheSampleGuesses) {
   const Loaded loaded = load_counting("topk");
   ASSERT_NE(loaded, nullptr);
   for (const Data& data : data_of_all_kinds()) {
     const auto session = open_on(loaded, data.gradient.size(), 2);
+    const std::vector<int> by_magnitude = places_by_magnitude(data.gradient);
     std::uint64_t step = 0;
-    for (const float ratio : kRatios) {
+    for (const double ratio : kRatios) {
       ASSERT_TRUE(session->set_parameter("ratio", ratio));
-      const auto num = static_cast<float>(data.gradient.size());
+      const auto num = static_cast<double>(data.gradient.size());
       const auto k = std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(ratio * num)), 1,
                                              data.gradient.size());
       const Outcome outcome = encode(*session, data.gradient, step++);
-      EXPECT_EQ(indices_of(outcome.payload, k, data.gradient.size()), largest(data.gradient, k))
+      EXPECT_EQ(indices_of(outcome.payload, k, data.gradient.size()), largest(by_magnitude, k))
           << data.name << " of " << data.gradient.size() << ", ratio " << ratio;
     }
   }

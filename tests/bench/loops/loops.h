@@ -26,8 +26,8 @@ struct Job {
   std::uint64_t capacity;  // of a selection's payload, in elements
   std::uint64_t step;
   float tau;       // tbq, threshold
-  float ratio;     // topk, graddrop, dgc
-  float sample;    // graddrop
+  double ratio;    // topk, graddrop, dgc; of sizes, so as it was given
+  double sample;   // graddrop
   float momentum;  // dgc
 };
 }

@@ -60,8 +60,8 @@ std::uint64_t Histogram::at(std::size_t bin) const {
   return std::uint64_t{counts_[0][bin]} + counts_[1][bin] + counts_[2][bin] + counts_[3][bin];
 }
 
-std::size_t share_of(float ratio, std::size_t n, std::size_t least) {
-  const auto share = static_cast<std::size_t>(std::ceil(ratio * static_cast<float>(n)));
+std::size_t share_of(double ratio, std::size_t n, std::size_t least) {
+  const auto share = static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(n)));
   return std::clamp(share, least, n);
 }
 

@@ -25,7 +25,7 @@ class Histogram {
 };
 
 /// A share of n, at least 1 and at most n, as the language computes it.
-std::size_t share_of(float ratio, std::size_t n, std::size_t least = 1);
+std::size_t share_of(double ratio, std::size_t n, std::size_t least = 1);
 
 /// Appends those of x, whose first is element `at`, with magnitudes from these bits on to what the
 /// task kept.

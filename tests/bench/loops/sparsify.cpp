@@ -80,7 +80,9 @@ class Permutation {
 
 // The threshold that a sample of gradient plus residual gives.
 std::uint32_t sampled_threshold(const Job& job) {
-  const std::size_t samples = share_of(job.sample, job.n, std::min<std::size_t>(4096, job.n));
+  // As the program: about a hundred samples reach the threshold.
+  const auto least = static_cast<std::size_t>(std::ceil(100 / job.ratio));
+  const std::size_t samples = share_of(job.sample, job.n, std::min<std::size_t>(least, job.n));
   const Permutation permutation(Draws(job.step), job.n);
   std::vector<std::uint32_t> keys(samples);
   parallel(divide_up(samples, kTile), [&](std::size_t task) {

@@ -178,7 +178,9 @@ TEST(SemaPrograms, BindingsFixConstantsAndMoveDefaults) {
   Checked checked = check("import std.quantize\ncompressor q = qsgd\ncompressor t = tbq\n");
   const CheckedProgram q = checked.program("q", {{"bits", 8}});
   EXPECT_EQ(q.info.wire.fields[1].type.dtype, *make_int(8));
-  EXPECT_EQ(checked.program("t", {{"tau", 0.25}}).info.params[0].default_value, 0.25);
+  const CheckedProgram t = checked.program("t", {{"tau", 0.25}});
+  EXPECT_EQ(t.info.params[0].default_value, 0.25);
+  EXPECT_EQ(t.declared_defaults[0], checked.program("t", {}).info.params[0].default_value);
   EXPECT_FALSE(elaborate(*checked.module, "q", {{"bits", 9}}, *checked.sink).has_value());
   EXPECT_TRUE(contains(checked.all_lines(), "the parameter `bits` is 9, outside [2, 8]"));
 }
