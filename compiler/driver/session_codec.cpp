@@ -55,7 +55,7 @@ class SessionCodec : public Codec {
     value_or_throw(session_.set_states(file), path);
   }
   void save_states(const std::string& path) override {
-    write_file(path, session_.states_as_bytes());
+    write_file(path, value_or_throw(session_.states_as_bytes()));
   }
   std::vector<std::uint8_t> states_as_bytes() override {
     return value_or_throw(session_.states_as_bytes());

@@ -235,9 +235,9 @@ class JsonReader {
   template <typename T>
   void read(const json& in, const std::string& path, std::vector<T>& list) {
     if (!in.is_array()) return set_fault(path, "a list");
-    list.resize(in.size());
-    for (std::size_t i = 0; i < list.size() && fault_.empty(); ++i) {
-      read(in[i], fmt::format("{}[{}]", path, i), list[i]);
+    // One by one: a list of what is nothing would take a hundred times its text before it is seen.
+    for (std::size_t i = 0; i < in.size() && fault_.empty(); ++i) {
+      read(in[i], fmt::format("{}[{}]", path, i), list.emplace_back());
     }
   }
   template <typename T, std::size_t N>

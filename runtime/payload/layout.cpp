@@ -18,6 +18,7 @@ std::int64_t align_field(std::int64_t offset) {
 // A payload longer than this is a formula gone wrong: no tensor has 2^32 elements of 64 bits and
 // this many fields.
 constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
+constexpr std::int64_t kMaxPayloadBytes = std::int64_t{1} << 52;
 
 // The field's sizes; its place comes later.
 Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field,
@@ -61,6 +62,9 @@ Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layou
     if (!place) return tl::unexpected<Error>(place.error());
     place->offset = align_field(layout.size_bytes);
     layout.size_bytes = place->offset + place->size_bytes;
+    if (layout.size_bytes > kMaxPayloadBytes) {
+      return fail(ErrorKind::Overflow, fmt::format("a payload of {} bytes", layout.size_bytes));
+    }
     layout.fields.push_back(*place);
   }
   return Ok{};

@@ -8,22 +8,12 @@
 #include <cmath>
 
 #include "runtime/core/nearest_name.h"
+#include "runtime/core/param_check.h"
 #include "runtime/core/param_range.h"
 #include "runtime/core/param_value.h"
 
 namespace cinch::rt {
 namespace {
-
-// The value that a parameter of the type has when it is bound to `value`: floats round to the type.
-bool is_value_of(DType dtype, double value) {
-  if (is_float(dtype)) return true;
-  if (is_bool(dtype)) return value == 0 || value == 1;
-  // Above 2^53 doubles skip integers: what is bound could not be told from its neighbours.
-  constexpr double kExact = 9007199254740992.0;
-  return std::trunc(value) == value && std::fabs(value) <= kExact &&
-         value >= static_cast<double>(min_int(dtype)) &&
-         value <= static_cast<double>(max_int(dtype));
-}
 
 std::uint64_t kernel_word(DType dtype, double value) {
   if (dtype == kF64) return std::bit_cast<std::uint64_t>(value);

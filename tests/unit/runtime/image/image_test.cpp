@@ -56,7 +56,12 @@ ProgramImage full_image() {
       {"g", kF32, 32, n, BufferRole::Gradient, 0, bytes},
       {"flag", kBool, 8, pool.const_int(1), BufferRole::Workspace, 0, pool.const_int(1)},
       {"i", kI64, 64, pool.const_int(1), BufferRole::Workspace, 0, pool.const_int(8)},
-      {"table", kU8, 8, pool.const_int(3), BufferRole::Constant, 0, pool.const_int(3)}};
+      {"table", kU8, 8, pool.const_int(3), BufferRole::Constant, 0, pool.const_int(3)},
+      {"carried", kF32, 32, n, BufferRole::Workspace, 0, bytes},
+      {"next", kF32, 32, n, BufferRole::Workspace, 0, bytes},
+      {"m", kU32, 32, pool.const_int(1), BufferRole::Count, 0, pool.const_int(4)},
+      {"residual", kF32, 32, n, BufferRole::State, 0, bytes},
+      {"index", kU32, 32, n, BufferRole::Field, 0, bytes}};
   image.size_exprs = {n, k};
   image.kernels = {{"encode0",
                     KernelRole::Sweep,
@@ -75,7 +80,9 @@ ProgramImage full_image() {
   Step branch{StepKind::If, 1, kNoIndex, {}, {}, {}, {search}, {launch}};
   Step check{StepKind::CheckHost, 0, kNoIndex, pool.make(HostOp::Le, k, n)};
   Entry& encode = image.entries[static_cast<std::size_t>(EntryKind::Encode)];
-  encode = {true, {check, {StepKind::Zero, 1}, {StepKind::Copy, 0, 0}, branch}, {0, 1, 2, 3}};
+  encode = {true,
+            {check, {StepKind::Zero, 1}, {StepKind::Copy, 4, 5}, branch},
+            {0, 1, 2, 3, 4, 5, 6, 7, 8}};
   image.binary = {0x7f, 'E', 'L', 'F', 9};
   image.counts_accesses = true;
   return image;
@@ -215,9 +222,29 @@ const Fault kFaults[] = {
     {"KernelIndex", [](ProgramImage& i) { encode_steps(i)[3].orelse[0].index = 7; },
      "no such kernel"},
     {"MessageIndex", [](ProgramImage& i) { encode_steps(i)[0].index = 1; }, "no such message"},
-    {"ZeroBuffer", [](ProgramImage& i) { encode_steps(i)[1].index = 4; }, "no such buffer"},
+    {"ZeroBuffer", [](ProgramImage& i) { encode_steps(i)[1].index = 9; }, "no such buffer"},
     {"UnlistedBuffer", [](ProgramImage& i) { i.entries[1].buffers = {0, 2, 3}; }, "does not list"},
     {"EntryBuffer", [](ProgramImage& i) { i.entries[1].buffers[0] = 9; }, "no such buffer"},
+    {"BufferTwice", [](ProgramImage& i) { i.entries[1].buffers[1] = 0; }, "a buffer twice"},
+    {"BufferOfAnotherCall", [](ProgramImage& i) { std::swap(i.entries[1], i.entries[2]); },
+     "that the call does not have"},
+    {"WritesTheGradient", [](ProgramImage& i) { encode_steps(i)[1].index = 0; }, "only read"},
+    {"WritesAConstant", [](ProgramImage& i) { encode_steps(i)[2].index = 3; }, "only read"},
+    {"WritesAState", [](ProgramImage& i) { encode_steps(i)[2].index = 7; }, "only read"},
+    {"CopyOntoItself", [](ProgramImage& i) { encode_steps(i)[2].index2 = 4; }, "from itself"},
+    {"CopyOfAnotherSize", [](ProgramImage& i) { encode_steps(i)[2].index2 = 6; },
+     "different sizes"},
+    {"CollectiveInEncode",
+     [](ProgramImage& i) {
+       encode_steps(i)[2].kind = StepKind::Collective;
+       encode_steps(i)[2].collective = {CollectiveKind::AllGather};
+     },
+     "outside of `sync`"},
+    {"FlagOfARole", [](ProgramImage& i) { encode_steps(i)[3].index = 3; }, "scalar buffer"},
+    {"LongFlag", [](ProgramImage& i) { i.buffers[1].size_bytes = i.info.exprs.const_int(0); },
+     "another size"},
+    {"RoundOfFourBytes",
+     [](ProgramImage& i) { i.buffers[2].size_bytes = i.info.exprs.const_int(4); }, "another size"},
     {"WideFlag", [](ProgramImage& i) { i.buffers[1].storage_bits = 32; }, "another width"},
     {"FormulaIndex", [](ProgramImage& i) { i.size_exprs[0] = HostExprId(9999); },
      "no such formula"},
@@ -229,21 +256,121 @@ const Fault kFaults[] = {
      "holds a count"},
     {"RoleIndex", [](ProgramImage& i) { i.buffers[3].role_index = 1; }, "role index"},
     {"StorageBits", [](ProgramImage& i) { i.buffers[0].storage_bits = 0; }, "bits per element"},
+    {"NarrowStorage", [](ProgramImage& i) { i.buffers[4].storage_bits = 16; }, "bits per element"},
+    {"TypeOfAField", [](ProgramImage& i) { i.buffers[8].dtype = kF32; }, "another type"},
+    {"TypeOfAState", [](ProgramImage& i) { i.buffers[7].dtype = kI32; }, "another type"},
+    {"RoleTwice", [](ProgramImage& i) { i.buffers[4].role = BufferRole::Gradient; }, "role twice"},
+    {"StateInPlaceBesideIt", [](ProgramImage& i) { i.buffers[4].role = BufferRole::StateInPlace; },
+     "role twice"},
+    {"ConstantOfAnotherSize", [](ProgramImage& i) { i.constants[0].push_back(4); },
+     "other than its constant"},
+    {"CountOfAnotherSize",
+     [](ProgramImage& i) { i.buffers[6].size_bytes = i.info.exprs.const_int(1); },
+     "count of another size"},
     {"DType", [](ProgramImage& i) { i.buffers[0].dtype.bits = 99; }, "scalar type"},
     {"Rank", [](ProgramImage& i) { i.info.states[0].type.rank = 3; }, "dimensions"},
     {"Symbol", [](ProgramImage& i) { i.kernels.push_back(i.kernels[0]); }, "symbol twice"},
+    {"SymbolText", [](ProgramImage& i) { i.kernels[0].symbol = "a b"; }, "no symbol"},
+    {"TooManyParts", [](ProgramImage& i) { i.messages.resize(kMaxImageParts + 1); },
+     "too many parts"},
+    {"TooManySteps",
+     [](ProgramImage& i) {
+       const Step launch = encode_steps(i)[3].orelse[0];
+       for (int half = 0; half < 2; ++half) {
+         encode_steps(i)[3].orelse.assign(kMaxImageParts / 2, launch);
+         encode_steps(i).push_back(encode_steps(i)[3]);
+       }
+     },
+     "too many steps"},
     {"GroupMultiple", [](ProgramImage& i) { i.kernels[0].group_multiple = 0; }, "group multiple"},
     {"StepKind", [](ProgramImage& i) { encode_steps(i)[0].kind = static_cast<StepKind>(77); },
      "kind of step"},
     {"ConditionType", [](ProgramImage& i) { encode_steps(i)[0].expr = i.info.exprs.n(); },
      "no condition"},
     {"NestedLaunch", [](ProgramImage& i) { encode_steps(i)[1].body.resize(1); }, "plain step"},
+    {"DefaultOfAnotherType", [](ProgramImage& i) { i.info.params[1].default_value = 1e300; },
+     "no value of its type"},
+    {"FloatAsInteger",
+     [](ProgramImage& i) { i.size_exprs[0] = i.info.exprs.param(0, HostType::Int); },
+     "no such parameter or count"},
+    {"CountOfNoWire",
+     [](ProgramImage& i) {
+       HostExprPool& pool = i.info.exprs;
+       i.info.wire.fields[1].type.dims[0] = pool.count(1, pool.n());
+     },
+     "not of the wire"},
+    {"CountInASizeOfKernels",
+     [](ProgramImage& i) { i.size_exprs[0] = i.info.wire.fields[0].type.dims[0]; },
+     "holds a count"},
+    {"Sum", [](ProgramImage& i) { i.info.wire.fields[0].sum = static_cast<FieldSum>(9); },
+     "no such sum"},
+    {"Aggregation", [](ProgramImage& i) { i.info.aggregation = static_cast<Aggregation>(7); },
+     "no such kind"},
     {"ParamLeaf", [](ProgramImage& i) { i.info.params.clear(); }, "no such parameter or count"},
     {"WireCounts", [](ProgramImage& i) { i.info.wire.counts.resize(3, i.info.wire.counts[0]); },
      "more counts"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Faults, ValidateImage, testing::ValuesIn(kFaults),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ImageFile, AListOfNothingIsRefusedAtItsFirst) {
+  // Each of its steps would take a hundred bytes.
+  const auto read = read_image(forged([](nlohmann::json& json) {
+    json["entries"][1]["steps"] = nlohmann::json(std::vector<int>(100'000, 0));
+  }));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("steps[0]: an object expected"));
+}
+
+// An image whose launches need no host in between: the same, and what tables on a GPU have.
+ProgramImage gpu_image() {
+  ProgramImage image = full_image();
+  HostExprPool& pool = image.info.exprs;
+  image.target = "cuda:sm_90";
+  image.gpu_steps_threads = 32;
+  image.kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1};
+  image.size_exprs.push_back(pool.const_int(0));
+  image.size_exprs.push_back(pool.const_int(20));
+  const HostExprId n = pool.n(), bytes = image.buffers[0].size_bytes;
+  image.buffers.push_back({"residual'", kF32, 32, n, BufferRole::StateNext, 0, bytes});
+  image.buffers.push_back(
+      {"inner", kU32, 32, pool.const_int(1), BufferRole::Count, 1, pool.const_int(4)});
+  image.buffers.push_back({"code", {DTypeKind::Int, 4}, 4, n, BufferRole::Field, 1, n});
+  return image;
+}
+
+class ValidateGpuImage : public testing::TestWithParam<Fault> {};
+
+TEST_P(ValidateGpuImage, NamesTheFault) {
+  ProgramImage image = gpu_image();
+  const Status valid = validate_image(image);
+  ASSERT_TRUE(valid) << valid.error().message;
+  GetParam().make(image);
+  const Status status = validate_image(image);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr(GetParam().message));
+}
+
+const Fault kGpuFaults[] = {
+    {"BoundWithoutASlot", [](ProgramImage& i) { i.size_exprs.pop_back(); }, "not among the sizes"},
+    {"TextWithoutAnEnd", [](ProgramImage& i) { i.binary = {'.', 'v'}; }, "a text with its end"},
+    {"NoBinary", [](ProgramImage& i) { i.binary.clear(); }, "neither an object"},
+    {"GroupsOfABlock",
+     [](ProgramImage& i) { i.kernels[0].cuda.groups_per_block = std::uint64_t{1} << 63; },
+     "groups of a block"},
+    {"NoGradient", [](ProgramImage& i) { i.buffers[0].role = BufferRole::Workspace; },
+     "no gradient"},
+    {"NoOutput", [](ProgramImage& i) { i.entries[2].present = true; }, "no output"},
+    {"NoNextState", [](ProgramImage& i) { i.buffers[9].role = BufferRole::Workspace; },
+     "a state has none"},
+    {"NoCount", [](ProgramImage& i) { i.buffers[10].role = BufferRole::Workspace; },
+     "a count has none"},
+    {"NoField", [](ProgramImage& i) { i.buffers[11].role = BufferRole::Workspace; },
+     "a field has none"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Faults, ValidateGpuImage, testing::ValuesIn(kGpuFaults),
                          [](const auto& info) { return info.param.name; });
 
 TEST(Fingerprint, ChangesWithWhatFixesAPayload) {

@@ -1,0 +1,209 @@
+// Entries: what each call binds and may write, and what each kind of step needs.
+#include "runtime/image/validate_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/image/gpu_abi.h"
+#include "runtime/image/validate.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::int64_t kFlagBytes = 1, kRoundBytes = 8;
+
+bool is_decode(EntryKind kind) {
+  return kind == EntryKind::Decode || kind == EntryKind::DecodeAdd;
+}
+
+// Does the call bind such memory, or the session hold it?
+bool has_in_call(EntryKind kind, BufferRole role) {
+  const bool is_sum = kind == EntryKind::Finish || kind == EntryKind::Sync;
+  switch (role) {
+    case BufferRole::Gradient:
+      return kind == EntryKind::Encode || is_sum;
+    case BufferRole::Output:
+      return is_decode(kind) || is_sum;
+    case BufferRole::Field:
+      return kind == EntryKind::Encode || is_decode(kind);
+    default:
+      return true;
+  }
+}
+
+// May a step write there? Gradients and payloads are the caller's, and a state keeps its value
+// until the call has succeeded.
+bool may_write(EntryKind kind, BufferRole role) {
+  if (role == BufferRole::Field) return !is_decode(kind);
+  return role != BufferRole::Gradient && role != BufferRole::Constant && role != BufferRole::State;
+}
+
+class EntryChecks {
+ public:
+  EntryChecks(const ProgramImage& image, EntryKind kind, ImageChecks& checks)
+      : image_(image),
+        entry_(image.entries[static_cast<std::size_t>(kind)]),
+        kind_(kind),
+        checks_(checks),
+        is_listed_(image.buffers.size(), false) {}
+
+  void run() {
+    const std::string place = fmt::format("entry {}", static_cast<std::size_t>(kind_));
+    for (const BufferIndex buffer : entry_.buffers) {
+      if (buffer >= image_.buffers.size()) return checks_.fault(place + ": no such buffer");
+      checks_.require(!is_listed_[buffer], place, "a buffer twice");
+      checks_.require(has_in_call(kind_, image_.buffers[buffer].role), place,
+                      "a buffer that the call does not have");
+      is_listed_[buffer] = true;
+    }
+    checks_.require(entry_.commit_step == kNoIndex || entry_.commit_step < entry_.steps.size(),
+                    place, "no such step to commit at");
+    check_steps(entry_.steps, place, 0);
+  }
+
+ private:
+  using Place = const std::string&;
+
+  void check_steps(const std::vector<Step>& steps, Place place, int depth) {
+    if (depth > kMaxStepDepth) return checks_.fault(place + ": steps nest too deep");
+    for (std::size_t i = 0; i < steps.size() && !checks_.has_fault(); ++i) {
+      if (++num_steps_ > kMaxImageParts) return checks_.fault(place + ": too many steps");
+      check_step(steps[i], fmt::format("{} step {}", place, i), depth);
+    }
+  }
+
+  void check_step(const Step& step, Place place, int depth) {
+    const bool is_control =
+        step.kind == StepKind::If || step.kind == StepKind::While || step.kind == StepKind::For;
+    checks_.require(is_control || (step.cond.empty() && step.body.empty() && step.orelse.empty()),
+                    place, "a plain step with steps inside");
+    checks_.require(
+        (step.collective.kind != CollectiveKind::None) == (step.kind == StepKind::Collective),
+        place, "a collective where none is due");
+    switch (step.kind) {
+      case StepKind::Launch:
+        return checks_.require(step.index < image_.kernels.size(), place, "no such kernel");
+      case StepKind::Zero:
+        return check_written(step.index, place);
+      case StepKind::Copy:
+        return check_copy(step, place);
+      case StepKind::CheckHost:
+        return check_host(step, place, depth);
+      case StepKind::If:
+        check_scalar(step.index, place, kFlagBytes);
+        check_steps(step.body, place + " then", depth + 1);
+        return check_steps(step.orelse, place + " else", depth + 1);
+      case StepKind::While:
+        check_scalar(step.index, place, kFlagBytes);
+        check_bound(step.expr, place);
+        check_steps(step.cond, place + " condition", depth + 1);
+        return check_steps(step.body, place + " body", depth + 1);
+      case StepKind::For:
+        check_scalar(step.index, place, kRoundBytes);
+        check_bound(step.expr, place);
+        check_bound(step.expr2, place);
+        return check_steps(step.body, place + " body", depth + 1);
+      case StepKind::Collective:
+        return check_collective(step, place);
+    }
+    checks_.fault(place + ": no such kind of step");
+  }
+
+  // Is it there?
+  bool check_listed(BufferIndex buffer, Place place) {
+    if (buffer >= image_.buffers.size()) {
+      checks_.fault(place + ": no such buffer");
+      return false;
+    }
+    checks_.require(is_listed_[buffer], place, "a buffer that the entry does not list");
+    return true;
+  }
+
+  void check_written(BufferIndex buffer, Place place) {
+    if (!check_listed(buffer, place)) return;
+    checks_.require(may_write(kind_, image_.buffers[buffer].role), place,
+                    "a step that writes what is only read");
+  }
+
+  // Two buffers, of which one is written.
+  bool check_pair(const Step& step, Place place) {
+    check_written(step.index, place);
+    if (!check_listed(step.index2, place) || checks_.has_fault()) return false;
+    checks_.require(step.index != step.index2, place, "a buffer from itself");
+    return true;
+  }
+
+  // Equal formulas are one: those that differ might give different sizes.
+  void check_copy(const Step& step, Place place) {
+    if (!check_pair(step, place)) return;
+    checks_.require(image_.buffers[step.index].size_bytes == image_.buffers[step.index2].size_bytes,
+                    place, "a copy between buffers of different sizes");
+  }
+
+  void check_collective(const Step& step, Place place) {
+    const CollectiveInfo& collective = step.collective;
+    const bool joins = collective.kind == CollectiveKind::AllReduce ||
+                       collective.kind == CollectiveKind::ReduceScatter;
+    checks_.require(kind_ == EntryKind::Sync, place, "a collective outside of `sync`");
+    checks_.require(collective.kind <= CollectiveKind::Broadcast, place, "no such collective");
+    checks_.require(collective.reduction <= RankReduction::Max &&
+                        joins == (collective.reduction != RankReduction::None),
+                    place, "no such reduction");
+    if (!check_pair(step, place)) return;
+    const BufferInfo &to = image_.buffers[step.index], &from = image_.buffers[step.index2];
+    checks_.require(
+        to.dtype == from.dtype && to.storage_bits == from.storage_bits && to.storage_bits % 8 == 0,
+        place, "a collective between types");
+    const bool are_own = to.role == BufferRole::Workspace && from.role == BufferRole::Workspace;
+    checks_.require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
+  }
+
+  void check_host(const Step& step, Place place, int depth) {
+    if (checks_.check_formula(step.expr, place)) {
+      checks_.require(image_.info.exprs.type(step.expr) == HostType::Bool, place, "no condition");
+      if (depth > 0) check_slot(step.expr, place);
+    }
+    checks_.require(step.index < image_.messages.size(), place, "no such message");
+  }
+
+  void check_bound(HostExprId bound, Place place) {
+    checks_.check_int(bound, place);
+    check_slot(bound, place);
+  }
+
+  // What a GPU looks at without the host.
+  void check_slot(HostExprId expr, Place place) {
+    if (!is_gpu_image(image_)) return;
+    checks_.require(std::ranges::find(image_.size_exprs, expr) != image_.size_exprs.end(), place,
+                    "a bound or condition that is not among the sizes");
+  }
+
+  // What the host, or a step on a GPU, reads or writes as one value.
+  void check_scalar(BufferIndex index, Place place, std::int64_t size_bytes) {
+    if (!check_listed(index, place)) return;
+    const BufferInfo& buffer = image_.buffers[index];
+    checks_.require(buffer.storage_bits == 8 * size_bytes, place,
+                    "a scalar buffer of another width");
+    checks_.require(buffer.role == BufferRole::Workspace, place, "a scalar buffer of a role");
+    checks_.require(checks_.is_number(buffer.size_bytes, size_bytes), place,
+                    "a scalar buffer of another size");
+  }
+
+  const ProgramImage& image_;
+  const Entry& entry_;
+  const EntryKind kind_;
+  ImageChecks& checks_;
+  std::vector<bool> is_listed_;
+  std::size_t num_steps_ = 0;
+};
+
+}  // namespace
+
+void check_entries(const ProgramImage& image, ImageChecks& checks) {
+  for (std::size_t kind = 0; kind < kNumEntries && !checks.has_fault(); ++kind) {
+    EntryChecks(image, static_cast<EntryKind>(kind), checks).run();
+  }
+}
+
+}  // namespace cinch::rt
