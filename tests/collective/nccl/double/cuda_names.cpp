@@ -1,5 +1,7 @@
 // The driver under NVIDIA's names, so that whole programs run over the double: as libcuda.so.1 and
 // libnccl.so.2. What no transport calls is there by name only.
+#include <utility>
+
 #include "tests/collective/nccl/double/control.h"
 
 using cinch::rt::GpuAddress;
@@ -88,6 +90,11 @@ GpuCode cuStreamDestroy_v2(GpuStream stream) {
 }
 GpuCode cuStreamSynchronize(GpuStream stream) {
   return table().stream_synchronize(stream);
+}
+GpuCode cuThreadExchangeStreamCaptureMode(int* mode) {
+  thread_local int own = 0;  // nothing is captured here
+  std::swap(*mode, own);
+  return cinch::rt::kGpuSuccess;
 }
 GpuCode cuStreamWaitEvent(GpuStream stream, GpuEvent event, unsigned flags) {
   return table().stream_wait_event(stream, event, flags);
