@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "runtime/core/sanitizer.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::int64_t kGroupBytesGuess =
 // first's end.
 constexpr std::uint64_t kOrderedGroups = 32;
 constexpr std::int64_t kMoveChunkBytes = std::int64_t{1} << 20;
+// Steps and rounds of loops in one call: whatever bounds give, it ends.
+constexpr std::int64_t kMaxSteps = std::int64_t{1} << 28;
 
 }  // namespace
 
@@ -40,6 +43,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     std::ranges::fill(status_, 0U);
     std::ranges::fill(counters_, 0U);
     accesses_ = {};
+    num_steps_ = 0;
     frames_.clear();
     if (Status status = evaluate_sizes(); !status) return status;
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
@@ -51,6 +55,10 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   // Up to the next collective, or to the end (Go).
   Result<Next> resume() {
     while (!frames_.empty()) {
+      if (++num_steps_ > kMaxSteps) {
+        return fail(ErrorKind::Unavailable, fmt::format("{}: its loops take more than {} steps",
+                                                        image_.info.name, kMaxSteps));
+      }
       const auto next = has_ended(frames_.back()) ? leave() : run_next();
       if (!next || *next != Next::Go) return next;
     }
@@ -119,9 +127,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   Result<Next> launch(std::uint32_t index) {
     const KernelInfo& kernel = image_.kernels[index];
-    const auto groups = evaluate(kernel.num_groups);
+    const auto groups = kernel_groups(image_, index, inputs_.env);
     if (!groups) return tl::unexpected<Error>(groups.error());
-    if (*groups <= 0) return Next::Go;
+    if (*groups == 0) return Next::Go;
     const auto num_groups = static_cast<std::uint64_t>(*groups);
     const std::uint64_t per_task = groups_per_task(kernel, num_groups);
     const std::uint64_t num_tasks = (num_groups + per_task - 1) / per_task;
@@ -179,7 +187,10 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto read = evaluate(kernel.bytes_read);
     const auto written = evaluate(kernel.bytes_written);
     if (!read || !written) return kGroupBytesGuess;
-    const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(*read + *written, 0));
+    const auto at_least_none = [](std::int64_t bytes) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
+    };
+    const std::uint64_t bytes = at_least_none(*read) + at_least_none(*written);
     return std::max<std::uint64_t>(bytes / num_groups, 1);
   }
 
@@ -254,7 +265,10 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> enter_while(const Step& step) {
     const auto at_most = evaluate(step.expr);
     if (!at_most) return tl::unexpected<Error>(at_most.error());
-    if (*at_most > 0) frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
+    // A loop of nothing leaves its condition as it is.
+    if (*at_most > 0 && !(step.cond.empty() && step.body.empty())) {
+      frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
+    }
     return Next::Go;
   }
 
@@ -264,7 +278,8 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const auto end = evaluate(step.expr2);
     if (!end) return tl::unexpected<Error>(end.error());
     if (*begin < *end) {
-      frames_.push_back({step.body, 0, &step, *begin, *end});
+      // Of a loop of nothing the last round is all that there is to see.
+      frames_.push_back({step.body, 0, &step, step.body.empty() ? *end - 1 : *begin, *end});
       set_round(frames_.back());
     }
     return Next::Go;
@@ -283,6 +298,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       frames_.pop_back();
       return Next::Go;
     }
+    if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
     top.at = 0;
     if (top.loop->kind == StepKind::For) {
       set_round(top);
@@ -306,6 +322,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   alignas(64) std::uint32_t status_[kStatusWords] = {};
   alignas(64) std::uint64_t counters_[2] = {};  // of the launch that runs, in bits
   AccessCounts accesses_;
+  std::int64_t num_steps_ = 0;  // with ends of rounds
   std::vector<Frame> frames_;
   CollectiveCall meeting_{};
 };

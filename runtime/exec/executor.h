@@ -77,8 +77,8 @@ class Executor {
 
   /// Runs an entry that is present. Errors: CheckFailed (message of the program's check; no step
   /// after the failing one ran), Cancelled, Overflow (a formula), InvalidArgument (a formula asks
-  /// for a count), Internal (a collective). Non-finite is found before a failed check of the same
-  /// launch.
+  /// for a count), Unavailable (loops of 2^28 steps), Internal (a collective). Non-finite is found
+  /// before a failed check of the same launch.
   Result<CallOutcome> run(EntryKind entry, const CallInputs& inputs);
 
   /// The same in parts, from one place where ranks meet to the next; what the inputs point at

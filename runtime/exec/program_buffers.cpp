@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/image/buffer_size.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -17,6 +19,11 @@ const Entry& entry_of(const ProgramImage& image, EntryKind kind) {
 
 bool is_bound_by_caller(BufferRole role) {
   return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field;
+}
+
+bool is_below_zero(const ProgramImage& image, const BufferInfo& buffer, const HostEnv& env) {
+  const auto bytes = image.info.exprs.eval_int(buffer.size_bytes, env);
+  return bytes && *bytes < 0;
 }
 
 // What the steps that surely run say of the program's own sizes, before memory is made for them.
@@ -46,6 +53,7 @@ ProgramBuffers::ProgramBuffers(const ProgramImage& image, const MemorySource& me
 
 Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) {
   std::fill(pointers_.begin(), pointers_.end(), nullptr);
+  std::fill(bytes_.begin(), bytes_.end(), 0);
   for (BufferIndex index : entry_of(image_, kind).buffers) {
     if (Status status = prepare_one(entry_of(image_, kind), index, env, poison); !status) {
       return status;
@@ -57,11 +65,10 @@ Status ProgramBuffers::prepare(EntryKind kind, const HostEnv& env, bool poison) 
 Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env,
                                    bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
-  auto size_bytes = image_.info.exprs.eval_int(buffer.size_bytes, env);
+  const auto size_bytes = buffer_bytes(image_, index, env);
   if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
-  if (*size_bytes < 0) {
+  if (*size_bytes == 0 && is_below_zero(image_, buffer, env)) {
     if (Status status = check_sizes(image_, entry, env); !status) return status;
-    size_bytes = 0;  // of a branch, which checks it where it is taken
   }
   bytes_[index] = *size_bytes;
   if (is_bound_by_caller(buffer.role)) return Ok{};
@@ -72,13 +79,16 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
     memory = &states_[buffer.role_index];
     status = check_state(buffer, *size_bytes);
   } else {
-    if (buffer.role == BufferRole::StateNext) memory = &states_next_[buffer.role_index];
-    status = memory->resize(*size_bytes);
+    if (buffer.role == BufferRole::StateNext) {
+      memory = &states_next_[buffer.role_index];
+      status = check_state(buffer, *size_bytes);
+    }
+    if (status) status = memory->resize(*size_bytes);
   }
   if (!status) return status;
   pointers_[index] = memory->data();
 
-  if (buffer.role == BufferRole::Constant) return fill_constant(index);
+  if (buffer.role == BufferRole::Constant) fill_constant(index);
   const bool is_written_first =
       buffer.role == BufferRole::Workspace || buffer.role == BufferRole::StateNext;
   if (poison && is_written_first) fill_poison(*memory);
@@ -88,16 +98,10 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
   return Ok{};
 }
 
-Status ProgramBuffers::fill_constant(BufferIndex index) {
+// A valid image's buffer is as large as its constant.
+void ProgramBuffers::fill_constant(BufferIndex index) {
   const auto& bytes = image_.constants[image_.buffers[index].role_index];
-  AlignedBuffer& memory = own_[index];
-  if (memory.size_bytes() != static_cast<std::int64_t>(bytes.size())) {
-    return fail(ErrorKind::CorruptFile,
-                fmt::format("image: constant {} has {} bytes, its buffer {}",
-                            image_.buffers[index].name, bytes.size(), memory.size_bytes()));
-  }
-  if (!bytes.empty()) std::memcpy(memory.data(), bytes.data(), bytes.size());
-  return Ok{};
+  if (!bytes.empty()) std::memcpy(own_[index].data(), bytes.data(), bytes.size());
 }
 
 // Another size would lose the state: its formula must not depend on what changes from call to call.
@@ -117,12 +121,18 @@ Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes)
   return Ok{};
 }
 
-void ProgramBuffers::bind(BufferRole role, std::uint32_t role_index, void* memory) {
+Status ProgramBuffers::bind(BufferRole role, std::uint32_t role_index, void* memory,
+                            std::int64_t size_bytes) {
   for (std::size_t i = 0; i < image_.buffers.size(); ++i) {
-    if (image_.buffers[i].role == role && image_.buffers[i].role_index == role_index) {
-      pointers_[i] = memory;
+    const BufferInfo& buffer = image_.buffers[i];
+    if (buffer.role != role || buffer.role_index != role_index) continue;
+    if (bytes_[i] > size_bytes) {
+      return fail(ErrorKind::Overflow, fmt::format("buffer {} takes {} bytes, there are {}",
+                                                   buffer.name, bytes_[i], size_bytes));
     }
+    pointers_[i] = memory;
   }
+  return Ok{};
 }
 
 std::uint32_t ProgramBuffers::count(std::uint32_t index) const {

@@ -23,12 +23,12 @@ class ProgramBuffers {
   /// Makes the entry's buffers exist with the sizes that `env` gives; bindings of earlier calls are
   /// dropped. States that are new are zero. With `poison`, all that a call must write before it
   /// reads is filled with a pattern (tests). Errors: CheckFailed (a size is negative), Overflow,
-  /// OutOfMemory, CorruptFile (a constant table of another size than its buffer).
+  /// OutOfMemory, Internal (a state of another size than its buffer).
   Status prepare(EntryKind kind, const HostEnv& env, bool poison);
 
-  /// Points every buffer of the role (and role_index) at the caller's memory, which has at least
-  /// the formula's bytes.
-  void bind(BufferRole role, std::uint32_t role_index, void* memory);
+  /// Points every buffer of the role (and role_index) at the caller's memory of so many bytes.
+  /// Errors: Overflow (the entry's formula gives more).
+  Status bind(BufferRole role, std::uint32_t role_index, void* memory, std::int64_t size_bytes);
   std::span<void* const> pointers() const { return pointers_; }
   std::span<const std::int64_t> bytes() const { return bytes_; }
 
@@ -50,7 +50,7 @@ class ProgramBuffers {
 
  private:
   Status prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env, bool poison);
-  Status fill_constant(BufferIndex index);
+  void fill_constant(BufferIndex index);
   Status check_state(const BufferInfo& buffer, std::int64_t size_bytes) const;
 
   const ProgramImage& image_;

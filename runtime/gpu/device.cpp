@@ -226,7 +226,11 @@ GpuArena::Piece GpuArena::add(std::size_t size_bytes) {
 
 Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream) {
   addresses_.assign(sizes_.size(), 0);
-  for (const std::size_t size : sizes_) total_bytes_ += aligned(size);
+  for (const std::size_t size : sizes_) {
+    if (__builtin_add_overflow(total_bytes_, aligned(size), &total_bytes_)) {
+      return fail(ErrorKind::OutOfMemory, "pieces of memory that no device has");
+    }
+  }
   if (!device->driver().allocates_apart) {
     auto block = GpuMemory::allocate_on(device, total_bytes_, stream);
     if (!block) return tl::unexpected<Error>(block.error());

@@ -11,6 +11,8 @@ namespace cinch::rt {
 namespace {
 
 constexpr std::size_t kMaxLaunches = 65536;
+// What is looked at on the way: loops may have nothing in them that is launched.
+constexpr std::size_t kMaxSteps = 16 * kMaxLaunches;
 
 class Planner {
  public:
@@ -27,6 +29,7 @@ class Planner {
 
  private:
   Status add(const Step& step) {
+    if (++num_steps_ > kMaxSteps) return too_long();
     switch (step.kind) {
       case StepKind::Launch:
         return kernel(step.index);
@@ -54,12 +57,14 @@ class Planner {
     CINCH_BUG("a step of no kind");
   }
 
+  tl::unexpected<Error> too_long() const {
+    return fail(ErrorKind::Unavailable,
+                fmt::format("{}: its loops take more than {} launches on a GPU", image_.info.name,
+                            kMaxLaunches));
+  }
+
   Status launch(PlannedLaunch made) {
-    if (out_.size() >= kMaxLaunches) {
-      return fail(ErrorKind::Unavailable,
-                  fmt::format("{}: its loops take more than {} launches on a GPU", image_.info.name,
-                              kMaxLaunches));
-    }
+    if (out_.size() >= kMaxLaunches) return too_long();
     made.conditions = conditions_;
     out_.push_back(std::move(made));
     return Ok{};
@@ -85,15 +90,27 @@ class Planner {
 
   Status under(const GpuCondition& condition, const std::vector<Step>& steps) {
     if (steps.empty()) return Ok{};
+    return within(condition, [&] { return add(steps); });
+  }
+
+  template <typename Body>
+  Status within(const GpuCondition& condition, const Body& body) {
     if (conditions_.size() >= kMaxGpuConditions) {
       return fail(ErrorKind::Unavailable,
                   fmt::format("{}: branches and loops {} deep in one another: on a GPU at most {}",
                               image_.info.name, conditions_.size() + 1, kMaxGpuConditions));
     }
     conditions_.push_back(condition);
-    Status status = add(steps);
+    Status status = body();
     conditions_.pop_back();
     return status;
+  }
+
+  // One more of a loop.
+  template <typename Body>
+  Status in_round(const GpuCondition& condition, const Body& body) {
+    if (++num_steps_ > kMaxSteps) return too_long();
+    return within(condition, body);
   }
 
   std::uint32_t slot(HostExprId expr) const {
@@ -128,10 +145,10 @@ class Planner {
     const auto rounds = rounds_of({}, step.expr);
     if (!rounds) return tl::unexpected<Error>(rounds.error());
     for (std::int64_t i = 0; i < *rounds; ++i) {
-      conditions_.push_back(round(i, slot(step.expr)));
-      Status status = i == 0 ? add(step.cond) : under({step.index, 1}, step.cond);
-      if (status) status = under({step.index, 1}, step.body);
-      conditions_.pop_back();
+      const Status status = in_round(round(i, slot(step.expr)), [&] {
+        Status done = i == 0 ? add(step.cond) : under({step.index, 1}, step.cond);
+        return done ? under({step.index, 1}, step.body) : done;
+      });
       if (!status) return status;
     }
     return Ok{};
@@ -142,10 +159,10 @@ class Planner {
     if (!rounds) return tl::unexpected<Error>(rounds.error());
     const std::uint32_t first = slot(step.expr);
     for (std::int64_t i = 0; i < *rounds; ++i) {
-      conditions_.push_back(round(i, slot(step.expr2), first));
-      Status status = service(GpuService::SetRound, step.index, first, i);
-      if (status) status = add(step.body);
-      conditions_.pop_back();
+      const Status status = in_round(round(i, slot(step.expr2), first), [&] {
+        Status done = service(GpuService::SetRound, step.index, first, i);
+        return done ? add(step.body) : done;
+      });
       if (!status) return status;
     }
     return Ok{};
@@ -157,6 +174,7 @@ class Planner {
   std::vector<PlannedLaunch>& out_;
   std::vector<PlannedBound>& bounds_;
   std::vector<GpuCondition> conditions_;
+  std::size_t num_steps_ = 0;  // and rounds
 };
 
 }  // namespace

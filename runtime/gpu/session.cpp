@@ -5,6 +5,7 @@
 
 #include "runtime/gpu/fault.h"
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 #include "runtime/session/entries.h"
 #include "runtime/session/state_file.h"
 
@@ -81,7 +82,8 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
     for (std::size_t t = 0; t < num_tensors() && status; ++t) {
       for (std::size_t b = 0; b < impl_->image().buffers.size() && status; ++b) {
         const BufferInfo& buffer = impl_->image().buffers[b];
-        const auto size = info().exprs.eval_int(buffer.size_bytes, impl_->env(t, 0));
+        const auto size =
+            buffer_bytes(impl_->image(), static_cast<BufferIndex>(b), impl_->env(t, 0));
         if (!size) {
           status = tl::unexpected<Error>(size.error());
         } else if (*size > impl_->capacities[t][b]) {

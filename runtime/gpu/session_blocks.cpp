@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 namespace {
@@ -47,7 +48,8 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
   const auto groups = over_steps(info_of.num_groups, tensor);
   if (!groups) return tl::unexpected<Error>(groups.error());
-  return that_fit(std::max(std::int64_t{1}, ceil_div(groups->most, per_block)));
+  const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
+  return that_fit(std::max(std::int64_t{1}, blocks));
 }
 
 std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 namespace {
@@ -70,6 +71,20 @@ Status GpuSession::Impl::bind_tensors(EntryKind kind, std::span<const GpuAddress
   return bind(gradients, BufferRole::Gradient, is_sum ? kF32 : options.dtype);
 }
 
+// Kernels touch no more of a field than its place in the payload has.
+Status GpuSession::Impl::check_fields(std::size_t tensor, const HostEnv& at) const {
+  for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
+    const BufferIndex b = buffer_of(BufferRole::Field, i);
+    const auto bytes = buffer_bytes(image(), b, at);
+    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    if (*bytes <= bound.fields[i].size_bytes) continue;
+    return fail(ErrorKind::Overflow,
+                fmt::format("tensor {}: buffer {} takes {} bytes, there are {}", tensor,
+                            image().buffers[b].name, *bytes, bound.fields[i].size_bytes));
+  }
+  return Ok{};
+}
+
 // Where fields lie in the caller's payloads while every count stands for its bound.
 Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayload> payloads,
                                        std::uint64_t step) {
@@ -87,7 +102,9 @@ Status GpuSession::Impl::bind_payloads(EntryKind kind, std::span<const GpuPayloa
     }
     GpuAddress& checked = call_of(kind).checked_payloads[t];
     if (Status status = check_address(given.address, checked, "payload", t); !status) return status;
-    if (Status status = lay_out_payload_bound(info(), env(t, step), bound); !status) return status;
+    const HostEnv at = env(t, step);
+    if (Status status = lay_out_payload_bound(info(), at, bound); !status) return status;
+    if (Status status = check_fields(t, at); !status) return status;
     if (is_encode && given.size_bytes < bound.size_bytes) {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("payload {} has room for {} bytes, it may take {}", t,
@@ -140,7 +157,7 @@ Status GpuSession::Impl::write_sizes(EntryKind kind, std::size_t tensor, std::ui
     entry.set_size(i, value->bits);
   }
   for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-    const auto size = pool.eval_int(image().buffers[b].size_bytes, at);
+    const auto size = buffer_bytes(image(), b, at);
     if (!size) return tl::unexpected<Error>(size.error());
     if (*size > capacities[tensor][b]) {
       return fail(ErrorKind::OutOfRange,
@@ -152,10 +169,9 @@ Status GpuSession::Impl::write_sizes(EntryKind kind, std::size_t tensor, std::ui
     entry.set_bytes(b, is_empty ? 0 : static_cast<std::uint64_t>(*size));
   }
   for (std::size_t k = 0; k < image().kernels.size(); ++k) {
-    const auto groups = pool.eval_int(image().kernels[k].num_groups, at);
+    const auto groups = kernel_groups(image(), k, at);
     if (!groups) return tl::unexpected<Error>(groups.error());
-    const bool runs = *groups > 0 && !is_empty;
-    entry.set_groups(k, runs ? static_cast<std::uint64_t>(*groups) : 0);
+    entry.set_groups(k, is_empty ? 0 : static_cast<std::uint64_t>(*groups));
   }
   const std::vector<std::uint64_t>& words = parameters.kernel_words();
   for (std::size_t i = 0; i < words.size(); ++i) entry.set_param(i, words[i]);

@@ -96,7 +96,8 @@ struct GpuSession::Impl {
   StateFileKey state_key(std::size_t tensor) const;
   Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& to) const;
 
-  // ---- session_states.cpp: states as they were before a step ----
+  // ---- session_states.cpp: how large states are, and as they were before a step ----
+  Status check_states(std::size_t tensor) const;
   void measure_kept_states();
   Status copy_kept(bool takes_back, GpuStream stream) const;
 
@@ -111,6 +112,7 @@ struct GpuSession::Impl {
   Status write_facts(EntryKind kind, std::uint64_t step);
   Status write_sizes(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Result<std::int64_t> rounds_at(const PlannedBound& bound, const HostEnv& at) const;
+  Status check_fields(std::size_t tensor, const HostEnv& at) const;
   Status check_loops(const HostEnv& at, std::size_t tensor) const;
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
@@ -166,6 +168,10 @@ struct GpuSession::Impl {
   bool has(EntryKind kind) const { return image().entries[static_cast<std::size_t>(kind)].present; }
   static bool takes_gradient(EntryKind kind) {
     return kind == EntryKind::Encode || kind == EntryKind::Sync;
+  }
+  // Of the session's type; what is added to is f32.
+  static bool gives_output(EntryKind kind) {
+    return kind == EntryKind::Decode || kind == EntryKind::Finish || kind == EntryKind::Sync;
   }
   // Init shares the table of what takes the gradient: neither has the other's buffers.
   Call& call_of(EntryKind kind) {

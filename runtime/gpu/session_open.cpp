@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {
@@ -20,9 +21,6 @@ bool is_callers(BufferRole role) {
   return role == BufferRole::Gradient || role == BufferRole::Output || role == BufferRole::Field ||
          role == BufferRole::Count || role == BufferRole::Constant;
 }
-
-// More than any device has, and few enough to be added up.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;
 
 PlannedLaunch service(GpuService which, std::uint32_t arg0 = kNoIndex,
                       std::uint32_t arg1 = kNoIndex) {
@@ -259,10 +257,7 @@ Status GpuSession::Impl::measure() {
 
 Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
   const auto& buffers = image().buffers;
-  for (const StateInfo& state : info().states) {
-    const auto size = state_bytes(info(), state, host_env(facts[tensor], parameters, 0));
-    if (!size) return tl::unexpected<Error>(size.error());
-  }
+  if (Status status = check_states(tensor); !status) return status;
   pieces[tensor].assign(buffers.size(), GpuArena::kNone);
   capacities[tensor].assign(buffers.size(), 0);
   for (BufferIndex b = 0; b < buffers.size(); ++b) {
@@ -286,7 +281,7 @@ Status GpuSession::Impl::measure_buffer(std::size_t tensor, BufferIndex b) {
   const auto size = over_steps(buffer.size_bytes, facts[tensor]);
   if (!size) return tl::unexpected<Error>(size.error());
   capacities[tensor][b] = std::max<std::int64_t>(size->most, 0);
-  if (size->most <= kMostBytes) return Ok{};
+  if (size->most <= kMaxBufferBytes) return Ok{};
   const auto name = [this](std::uint32_t i) { return info().params[i].name; };
   return fail(ErrorKind::OutOfMemory,
               fmt::format("tensor {}: {} may take {} bytes at some step: `{}`", tensor, buffer.name,
@@ -369,8 +364,7 @@ void GpuSession::Impl::place_buffers(EntryKind kind) {
     if (scratch_in[t] != GpuArena::kNone && takes_gradient(kind)) {
       entry.set_buffer(buffer_of(BufferRole::Gradient), arena.address(scratch_in[t]));
     }
-    if (scratch_out[t] != GpuArena::kNone &&
-        (adds_apart || (!is_f32() && kind != EntryKind::DecodeAdd))) {
+    if (scratch_out[t] != GpuArena::kNone && (adds_apart || (!is_f32() && gives_output(kind)))) {
       entry.set_buffer(buffer_of(BufferRole::Output), arena.address(scratch_out[t]));
     }
   }

@@ -1,9 +1,32 @@
-// States as they were before a step. A call writes the next states beside the present ones and then
-// says which are which; so they are taken back by that word, but where a program needs copies.
+// How large states are, and states as they were before a step. A call writes the next states beside
+// the present ones and then says which are which; so they are taken back by that word, but where a
+// program needs copies.
+#include <fmt/format.h>
+
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 #include "runtime/session/entries.h"
 
 namespace cinch::rt {
+
+// A state's memory is as large as the state, which is read and written whole.
+Status GpuSession::Impl::check_states(std::size_t tensor) const {
+  for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
+    const BufferInfo& buffer = image().buffers[b];
+    if (!is_state(buffer.role)) continue;
+    for (const ParameterValues* values : {&parameters, &largest}) {
+      const HostEnv at = host_env(facts[tensor], *values, 0);
+      const auto bytes = state_bytes(info(), info().states[buffer.role_index], at);
+      if (!bytes) return tl::unexpected<Error>(bytes.error());
+      const auto held = buffer_bytes(image(), b, at);
+      if (!held) return tl::unexpected<Error>(held.error());
+      if (*held == *bytes) continue;
+      return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
+                                                   buffer.name, *held, *bytes));
+    }
+  }
+  return Ok{};
+}
 
 void GpuSession::Impl::measure_kept_states() {
   if (!options.keeps_states || info().states.empty()) return;
@@ -14,10 +37,7 @@ void GpuSession::Impl::measure_kept_states() {
   if (!needs_copies_of_states(image())) return;
   for (std::size_t t = 0; t < num_tensors(); ++t) {
     for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
-      const BufferRole role = image().buffers[b].role;
-      const bool is_state = role == BufferRole::State || role == BufferRole::StateNext ||
-                            role == BufferRole::StateInPlace;
-      if (is_state) keep(pieces[t][b]);
+      if (is_state(image().buffers[b].role)) keep(pieces[t][b]);
     }
   }
 }

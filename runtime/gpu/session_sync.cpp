@@ -7,6 +7,7 @@
 
 #include "runtime/exec/float_environment.h"
 #include "runtime/gpu/session_impl.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 namespace {
@@ -72,7 +73,7 @@ class GpuSession::Impl::Meetings {
     const auto sent = read_buffer(meeting.arg1, tensor, env);
     if (!sent) return tl::unexpected<Error>(sent.error());
     const BufferInfo& to = session_.image().buffers[meeting.arg0];
-    const auto size = session_.info().exprs.eval_int(to.size_bytes, env);
+    const auto size = buffer_bytes(session_.image(), meeting.arg0, env);
     if (!size) return tl::unexpected<Error>(size.error());
     std::vector<std::uint8_t> received(static_cast<std::size_t>(*size));
     const DefaultFloatEnvironment environment;
@@ -86,8 +87,7 @@ class GpuSession::Impl::Meetings {
 
   Result<std::vector<std::uint8_t>> read_buffer(BufferIndex buffer, std::size_t tensor,
                                                 const HostEnv& env) const {
-    const BufferInfo& info = session_.image().buffers[buffer];
-    const auto size = session_.info().exprs.eval_int(info.size_bytes, env);
+    const auto size = buffer_bytes(session_.image(), buffer, env);
     if (!size) return tl::unexpected<Error>(size.error());
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(*size));
     const Status status =
@@ -266,7 +266,7 @@ Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch&
 Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) const {
   const HostEnv at = env(0, syncing.step);
   const auto bytes_of = [&](BufferIndex buffer) -> Result<std::span<std::uint8_t>> {
-    const auto size = info().exprs.eval_int(image().buffers[buffer].size_bytes, at);
+    const auto size = buffer_bytes(image(), buffer, at);
     if (!size) return tl::unexpected<Error>(size.error());
     auto* const data = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
         own_address(0, buffer));

@@ -10,17 +10,12 @@
 #include <set>
 
 #include "runtime/core/param_check.h"
+#include "runtime/image/buffer_size.h"
 #include "runtime/image/gpu_abi.h"
 #include "runtime/image/validate_steps.h"
 
 namespace cinch::rt {
 namespace {
-
-// Does a buffer of the role hold a state, as large as the state is?
-bool is_state(BufferRole role) {
-  return role == BufferRole::State || role == BufferRole::StateNext ||
-         role == BufferRole::StateInPlace;
-}
 
 using Counts = ImageChecks::Counts;
 

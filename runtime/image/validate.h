@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxImageParts = 16384, kMaxImageFormulas = 65536;
 /// is not known there; widths, roles and sizes that are fixed make sense; every entry lists each
 /// buffer that its steps name once and has only those that its call binds, of which it writes none
 /// that is read only; every step has what its kind needs. Errors: CorruptFile, naming the place
-/// ("kernel 2 (encode1): num_groups is no integer formula"). What formulas give is known only with
-/// a tensor. The binary is code and believed: a GPU's has an end.
+/// ("kernel 2 (encode1): num_groups is no integer formula"). What formulas give is looked at when
+/// they are evaluated (buffer_size.h). The binary is code and believed: a GPU's has an end.
 Status validate_image(const ProgramImage& image);
 
 bool is_gpu_image(const ProgramImage& image);

@@ -47,7 +47,16 @@ Status Session::Impl::check_tensor(const void* data, DType dtype, std::int64_t e
 }
 
 Status Session::Impl::reserve_f32(AlignedBuffer& buffer) const {
-  return buffer.resize(num_elems() * static_cast<std::int64_t>(sizeof(float)));
+  return buffer.resize(f32_bytes());
+}
+
+// The table of buffers has one type for all.
+Status Session::Impl::bind_gradient(const float* gradient) {
+  return buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(gradient), f32_bytes());
+}
+
+Status Session::Impl::bind_output(float* to) {
+  return buffers.bind(BufferRole::Output, 0, to, f32_bytes());
 }
 
 bool Session::Impl::needs_scratch(EntryKind kind, DType dtype, bool is_in_place) const {
@@ -132,14 +141,16 @@ Status Session::Impl::bind_fields_for_encode() {
     if (options.poison_memory) {
       std::memset(memory, kPoison, static_cast<std::size_t>(bound.fields[i].size_bytes));
     }
-    buffers.bind(BufferRole::Field, i, memory);
+    const std::int64_t held_bytes = bound.fields[i].size_bytes;
+    if (Status status = buffers.bind(BufferRole::Field, i, memory, held_bytes); !status) {
+      return status;
+    }
   }
   return Ok{};
 }
 
 Result<bool> Session::Impl::run_encode(const float* gradient, std::uint64_t step) {
-  // Kernels only read gradients; the table of buffers has one type for all.
-  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(gradient));
+  if (Status status = bind_gradient(gradient); !status) return error_of(status);
   const auto outcome = run(EntryKind::Encode, step);
   if (outcome) return outcome->non_finite;
   if (outcome.error().kind != ErrorKind::CheckFailed) return error_of(outcome);
@@ -173,6 +184,12 @@ Result<std::span<const std::uint8_t>> Session::Impl::close_up(bool non_finite, s
   }
   for (std::size_t i = 0; i < closed.fields.size(); ++i) {
     const FieldPlace& place = closed.fields[i];
+    // Formulas of an image's file may fall where a count rises.
+    if (place.size_bytes > bound.fields[i].size_bytes) {
+      return fail(ErrorKind::Overflow, fmt::format("field {} takes {} bytes, its bound is {}",
+                                                   info().wire.fields[i].name, place.size_bytes,
+                                                   bound.fields[i].size_bytes));
+    }
     std::uint8_t* to = payload.data() + place.offset;
     const auto size_bytes = static_cast<std::size_t>(place.size_bytes);
     const std::uint8_t* from =
@@ -231,9 +248,9 @@ Status Session::Impl::bind_fields_for_decode() {
     // Kernels of decode only read fields.
     auto* memory = const_cast<std::uint8_t*>(field.data());
     const std::int64_t bound_bytes = buffers.bytes()[b];
+    const auto size_bytes = std::max(bound_bytes, static_cast<std::int64_t>(field.size()));
     if (kIsolateFields || static_cast<std::int64_t>(field.size()) < bound_bytes) {
       AlignedBuffer& copy = fields[all[b].role_index];
-      const auto size_bytes = std::max(bound_bytes, static_cast<std::int64_t>(field.size()));
       if (Status status = copy.resize(size_bytes); !status) return status;
       if (options.poison_memory) {
         std::memset(copy.data(), kPoison, static_cast<std::size_t>(size_bytes));
@@ -241,7 +258,10 @@ Status Session::Impl::bind_fields_for_decode() {
       if (!field.empty()) std::memcpy(copy.data(), field.data(), field.size());
       memory = copy.data();
     }
-    buffers.bind(BufferRole::Field, all[b].role_index, memory);
+    const std::uint32_t index = all[b].role_index;
+    if (Status status = buffers.bind(BufferRole::Field, index, memory, size_bytes); !status) {
+      return status;
+    }
   }
   return Ok{};
 }
@@ -252,7 +272,7 @@ Status Session::Impl::run_decode(EntryKind kind, float* out, std::uint64_t step)
   }
   if (Status status = bind_fields_for_decode(); !status) return status;
   for (std::uint32_t i = 0; i < view.counts.size(); ++i) buffers.set_count(i, view.counts[i]);
-  buffers.bind(BufferRole::Output, 0, out);
+  if (Status status = bind_output(out); !status) return status;
   const auto outcome = run(kind, step);
   if (!outcome) return error_of(outcome);
   return Ok{};
@@ -297,8 +317,8 @@ Status Session::Impl::run_finish(std::span<const float> sum, float* update, bool
       !status) {
     return status;
   }
-  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(sum.data()));
-  buffers.bind(BufferRole::Output, 0, update);
+  if (Status status = bind_gradient(sum.data()); !status) return status;
+  if (Status status = bind_output(update); !status) return status;
   const auto outcome = run(EntryKind::Finish, step);
   if (outcome) {
     non_finite = outcome->non_finite;

@@ -41,12 +41,16 @@ struct Session::Impl {
     return program->image().entries[static_cast<std::size_t>(kind)].present;
   }
   std::int64_t num_elems() const { return options.rows * options.cols; }
+  std::int64_t f32_bytes() const { return num_elems() * static_cast<std::int64_t>(sizeof(float)); }
   /// Binds `memo` to it.
   HostEnv env(std::uint64_t step) const;
   PayloadHeader header(std::uint64_t step) const;
 
   Status reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint64_t step);
   Status reserve_fields(bool is_encode);
+  /// The tensor's elements as f32, which kernels of a gradient only read.
+  Status bind_gradient(const float* gradient);
+  Status bind_output(float* output);
   /// Room for every element as f32.
   Status reserve_f32(AlignedBuffer& buffer) const;
   /// Does a call on a tensor of this type work on an f32 copy?

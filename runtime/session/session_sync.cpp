@@ -50,8 +50,10 @@ RankPoint Session::Impl::start_sync() {
     return stop_sync(status.error());
   }
   void* const to = syncing.has_scratch ? static_cast<void*>(output.data()) : syncing.update.data;
-  buffers.bind(BufferRole::Gradient, 0, const_cast<float*>(syncing.gradient));
-  buffers.bind(BufferRole::Output, 0, to);
+  if (Status status = bind_gradient(syncing.gradient); !status) return stop_sync(status.error());
+  if (Status status = bind_output(static_cast<float*>(to)); !status) {
+    return stop_sync(status.error());
+  }
   const Status begun = executor.begin(EntryKind::Sync, inputs_of(syncing.step));
   if (!begun) return stop_sync(begun.error());
   return run_to_point();

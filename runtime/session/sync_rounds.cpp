@@ -3,10 +3,15 @@
 
 #include <algorithm>
 
+#include "runtime/image/buffer_size.h"
+
 namespace cinch::rt {
 namespace {
 
 using Steps = std::vector<Step>;
+
+// With those of loops, round by round; more exchanges make no plan.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 16;
 
 const Steps& steps_of(const ProgramImage& image) {
   return image.entries[static_cast<std::size_t>(EntryKind::Sync)].steps;
@@ -45,6 +50,10 @@ class Rounds {
   Status add(const Steps& steps) {
     for (const Step& step : steps) {
       Status status = Ok{};
+      if (++num_steps_ > kMostSteps) {
+        return fail(ErrorKind::Unavailable,
+                    image_.info.name + ": its loops take more exchanges than a plan has");
+      }
       if (step.kind == StepKind::Collective) status = add_round(step);
       if (step.kind == StepKind::For && has_collective(step.body)) status = add_loop(step);
       if (!status) return status;
@@ -60,9 +69,9 @@ class Rounds {
   }
 
   Status add_round(const Step& step) {
-    const auto sent = evaluate(image_.buffers[step.index2].size_bytes);
+    const auto sent = buffer_bytes(image_, step.index2, env_);
     if (!sent) return tl::unexpected<Error>(sent.error());
-    const auto received = evaluate(image_.buffers[step.index].size_bytes);
+    const auto received = buffer_bytes(image_, step.index, env_);
     if (!received) return tl::unexpected<Error>(received.error());
     rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
                        static_cast<std::uint64_t>(*sent), static_cast<std::uint64_t>(*received)});
@@ -83,6 +92,7 @@ class Rounds {
   const ProgramImage& image_;
   const HostEnv& env_;
   std::vector<SyncRound> rounds_;
+  std::int64_t num_steps_ = 0;
 };
 
 }  // namespace

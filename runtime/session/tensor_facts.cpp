@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/core/step_bounds.h"
+#include "runtime/image/buffer_size.h"
 
 namespace cinch::rt {
 
@@ -75,7 +76,7 @@ Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state
     auto dim = info.exprs.eval_int(state.type.dims[i], env);
     if (!dim) return dim;
     std::int64_t product = 0;
-    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > INT64_MAX / 64) {
+    if (*dim < 0 || __builtin_mul_overflow(elems, *dim, &product) || product > kMaxBufferBytes) {
       return fail(ErrorKind::Overflow, fmt::format("state {}: the size `{}` is {}", state.name,
                                                    info.exprs.print(state.type.dims[i]), *dim));
     }

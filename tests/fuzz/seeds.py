@@ -31,9 +31,9 @@ def gradient(num_elems):
     return [rng.gauss(0, 1) for _ in range(num_elems)]
 
 
-def emitted(cinch, program, stage):
+def emitted(cinch, program, stage, *options):
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run([cinch, "build", program, f"--emit={stage}", "--output", file.name], check=True)
+        subprocess.run([cinch, "build", program, f"--emit={stage}", "--output", file.name, *options], check=True)
         return Path(file.name).read_bytes()
 
 
@@ -70,14 +70,30 @@ def decoder(cinch, program):
     return files
 
 
-def image(cinch, program):
+def image_input(file):
     """An image with a binary of 16 zeros, as image_fuzz.cpp takes it."""
-    file = emitted(cinch, program, "image")
     (json_bytes,) = struct.unpack_from("<Q", file, 24)
     tree = json.loads(file[48:48 + json_bytes])
+    at, constants = 48 + json_bytes, []
+    for size in tree["blob_bytes"][:-1]:
+        at += -at % 16
+        constants.append(file[at:at + size])
+        at += size
     tree["blob_bytes"][-1] = 16
     text = json.dumps(tree, separators=(",", ":")).encode()
-    return struct.pack("<H", len(text)) + text + bytes(-len(text) % 16) + bytes(16)
+    out = text
+    for blob in [*constants, bytes(16)]:
+        out += bytes(-len(out) % 16) + blob
+    return struct.pack("<I", len(text)) + out
+
+
+def images(cinch):
+    """Of every kind: packed fields, counts, states and such that change in place, matrices, loops, `sync`, a GPU."""
+    files = {name: [name] for name in ["fp16", "onebit", "qsgd", "adacomp", "terngrad_shared", "thc", "powersgd"]}
+    files["tbq_in_place"] = ["tbq", "--states", "in-place"]
+    for name in ["onebit", "tbq", "terngrad_shared"]:
+        files[f"{name}_cuda"] = [name, "--target", "cuda:sm_90"]
+    return {name: image_input(emitted(cinch, args[0], "image", *args[1:])) for name, args in files.items()}
 
 
 def state(name, dtype, data):
@@ -142,7 +158,7 @@ def inputs(cinch, target):
                            "cut": b"compressor x {\n  state a: [f32; n] = \"", "not_utf8": b"fn \xff\xfe(x: f32) = x\n"},
         "ir_text": lambda: {p: emitted(cinch, p, "ir") for p in small},
         "kir_text": lambda: {p: emitted(cinch, p, "kir") for p in small},
-        "image": lambda: {p: image(cinch, p) for p in small},
+        "image": lambda: images(cinch),
         "npy": lambda: {"vector": npy([1.0, -2.5, 3e38]), "empty": npy([], shape="(0,)"),
                         "matrix": npy([1, 2, 3, 4, 5, 6], "<u2", "H", "(2, 3)")},
         "payload": lambda: {"three": payload()},

@@ -37,7 +37,7 @@ TARGETS = {
         ("kir_text", 16384, []),
         ("npy", 512, []),
         ("payload", 1024, []),
-        ("image", 8192, []),
+        ("image", 131072, []),
         ("state_file", 1024, []),
         ("plan", 8192, []),
         ("checkpoint", 2048, []),

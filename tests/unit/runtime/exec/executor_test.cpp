@@ -251,6 +251,49 @@ TEST(Executor, CopiesAndZeroesLargeBuffers) {
   }
 }
 
+// Whatever bounds give: what is not cancelled ends by itself.
+TEST(Executor, LoopsOfNothingAreNoWork) {
+  HandProgram program;
+  program.buffer(kU64, 1);
+  const BufferIndex index = program.buffer(kI64, 1), flag = program.buffer(kBool, 1);
+  const Step rounds{StepKind::For, index, kNoIndex, program.number(0), program.number(INT64_MAX)};
+  const Step turns{StepKind::While, flag, kNoIndex, program.number(INT64_MAX)};
+  program.entry().steps = {rounds, turns};
+  ProgramBuffers buffers(program.image);
+  ASSERT_TRUE(run(program, buffers));
+  EXPECT_EQ(word(buffers, index), std::uint64_t{INT64_MAX} - 1) << "as after the last round";
+}
+
+TEST(Executor, LongLoopsAreCancelledBetweenRounds) {
+  HandProgram program;
+  program.buffer(kU64, 1);
+  const BufferIndex index = program.buffer(kI64, 1), inner = program.buffer(kI64, 1);
+  Step nothing{StepKind::For, inner, kNoIndex, program.number(0), program.number(0)};
+  Step loop{StepKind::For, index, kNoIndex, program.number(0), program.number(INT64_MAX)};
+  loop.body = {nothing};
+  program.entry().steps = {loop};
+  ProgramBuffers buffers(program.image);
+  std::atomic<bool> stop{false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  });
+  const auto outcome = run(program, buffers, {1, 0, &stop});
+  later.join();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::Cancelled);
+}
+
+TEST(Executor, MoreGroupsThanThereCanBeAreAnError) {
+  HandProgram program;
+  program.buffer(kU64, 1);
+  program.entry().steps = {{StepKind::Launch, program.kernel(increment, INT64_MAX)}};
+  ProgramBuffers buffers(program.image);
+  const auto outcome = run(program, buffers);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::Overflow);
+}
+
 TEST(Executor, AFailedCheckStopsWhatFollows) {
   HandProgram program;
   program.buffer(kU64, 1);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 
 #include "runtime/exec/program_buffers.h"
 
@@ -79,22 +80,39 @@ TEST(ProgramBuffers, KeepsMemoryAcrossCallsOfOneSize) {
   ASSERT_TRUE(buffers.prepare(EntryKind::Encode, env_of(100), false));
   EXPECT_EQ(buffers.pointers()[2], workspace);
   float gradient = 0;
-  buffers.bind(BufferRole::Gradient, 0, &gradient);
+  EXPECT_EQ(buffers.bind(BufferRole::Gradient, 0, &gradient, 399).error().kind,
+            ErrorKind::Overflow);
+  ASSERT_TRUE(buffers.bind(BufferRole::Gradient, 0, &gradient, 400));
   EXPECT_EQ(buffers.pointers()[5], &gradient);
   ASSERT_TRUE(buffers.prepare(EntryKind::Decode, env_of(100), false));
   EXPECT_EQ(buffers.pointers()[5], nullptr) << "bindings last one call";
 }
 
 TEST(ProgramBuffers, RefusesSizesThatDoNotFit) {
-  ProgramImage image = state_image();
+  const ProgramImage image = state_image();
   ProgramBuffers buffers(image);
   ASSERT_TRUE(buffers.allocate_states(std::vector<std::int64_t>{4}));
   EXPECT_EQ(buffers.prepare(EntryKind::Encode, env_of(2), false).error().kind, ErrorKind::Internal);
   EXPECT_EQ(buffers.prepare(EntryKind::Encode, env_of(INT64_MAX / 2), false).error().kind,
             ErrorKind::Overflow);
-  image.constants[0].push_back(1);
-  EXPECT_EQ(buffers.prepare(EntryKind::Encode, env_of(1), false).error().kind,
-            ErrorKind::CorruptFile);
+}
+
+TEST(ProgramBuffers, RefusesWhatFormulasOfAFileMayGive) {
+  ProgramImage image = state_image();
+  HostExprPool& pool = image.info.exprs;
+  const auto fault_with = [&](BufferIndex index, HostExprId size) {
+    ProgramImage changed = image;
+    changed.buffers[index].size_bytes = size;
+    ProgramBuffers buffers(changed);
+    EXPECT_TRUE(buffers.allocate_states(std::vector<std::int64_t>{40}));
+    const Status status = buffers.prepare(EntryKind::Encode, env_of(10), false);
+    return status ? std::optional<ErrorKind>() : status.error().kind;
+  };
+  EXPECT_EQ(fault_with(2, pool.const_int(40)), std::nullopt);
+  EXPECT_EQ(fault_with(2, pool.const_int(-1)), std::nullopt) << "as of a branch not taken";
+  EXPECT_EQ(fault_with(2, pool.const_int(INT64_MAX)), ErrorKind::Overflow);
+  EXPECT_EQ(fault_with(5, pool.const_int(41)), ErrorKind::Overflow) << "more than the gradient";
+  EXPECT_EQ(fault_with(1, pool.const_int(44)), ErrorKind::Internal) << "a next state of its own";
 }
 
 TEST(AlignedBuffer, SizesAndErrors) {
