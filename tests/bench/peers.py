@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import agreement
+import cinch_abi
 import cinch_peer
 import loop_peer
 import sync_peer
@@ -83,7 +84,7 @@ class Comparison:
         self.threads, self.with_torch = threads, with_torch and has_torch()
         self.loops = loop_peer.load(ROOT / "build" / "bench", threads)
         self.build = build
-        self.library = cinch_peer.load(build / "lib" / "libcinch.so")
+        self.library = cinch_abi.load(build / "lib" / "libcinch.so")
         self.elements = elements
         self.gradient = loop_peer.make_gradient(self.loops, elements)
 

@@ -18,8 +18,8 @@ MOST_BYTES = 60 << 20
 PROGRAMS = ["gpu_check", "gpu_bench", "gpu_ranks", "nccl_check", "gpu_compile_plain"]
 SIZES = "65536,1048576,16777216,134217728"
 # As they are in the tree.
-TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py", "tests/gpu/torch_sessions.py",
-         "tests/gpu/plain_loops.cu", "tests/bench/peer.py", "tests/bench/programs.py",
+TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
+         "tests/gpu/torch_sessions.py", "tests/gpu/plain_loops.cu", "tests/bench/cinch_abi.py", "tests/bench/peer.py", "tests/bench/programs.py",
          *(f"tests/bench/torch_{part}.py" for part in ("bits", "peers", "quantize", "select", "transform"))]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")

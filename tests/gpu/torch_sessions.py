@@ -5,41 +5,18 @@ one after another, calls in its graphs, and a session that closes while PyTorch 
 import argparse
 import ctypes
 import sys
-from ctypes import POINTER, byref, c_char, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+import cinch_abi  # noqa: E402
+from cinch_abi import Error, Outcome, Payload, SessionOptions, Tensor, sized  # noqa: E402
+
 ELEMENTS, SEED, STEPS = 100003, 7, 6
 CALL_ENCODE = 0
 ON_CPU, ON_CUDA = 0, 1
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("native_code", c_int64), ("tensor", c_size_t),
-                ("message_size", c_size_t), ("message", c_char * 1024)]
-
-
-class Options(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("threads", c_uint32), ("world", c_uint32), ("worker", c_uint32), ("seed", c_uint64),
-                ("tensor_numbers", c_void_p), ("allocator", c_void_p)]
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("data", c_void_p), ("dtype", c_int32), ("device", c_int32), ("device_number", c_int32),
-                ("num_dims", c_int32), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("stream", c_void_p)]
-
-
-class Payload(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("data", c_void_p), ("capacity", c_size_t), ("size", c_size_t)]
-
-
-class Outcome(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("is_non_finite", c_int32), ("payload_size", c_size_t), ("message", c_char_p)]
-
-
-def sized(struct, **fields):
-    return struct(struct_size=ctypes.sizeof(struct), **fields)
 
 
 class Session:
@@ -50,7 +27,7 @@ class Session:
         self.shape = (c_int64 * 1)(ELEMENTS)
         program, self.session = c_void_p(), c_void_p()
         self.call("cinch_program_load", str(image).encode(), byref(program))
-        self.call("cinch_session_open", program, byref(sized(Options, threads=1, seed=SEED)), byref(self.tensor(None, stream)), c_size_t(1),
+        self.call("cinch_session_open", program, byref(sized(SessionOptions, threads=1, seed=SEED)), byref(self.tensor(None, stream)), c_size_t(1),
                   byref(self.session))
         library.cinch_program_release(program)
         bound = c_size_t()
@@ -97,11 +74,7 @@ def load(folder):
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
             except OSError:
                 continue
-    library = ctypes.CDLL(str(folder / "libcinch.so"))
-    for name in ("cinch_session_release", "cinch_program_release"):
-        getattr(library, name).argtypes = [c_void_p]
-        getattr(library, name).restype = None
-    return library
+    return cinch_abi.load(folder / "libcinch.so")
 
 
 def same(what, found, expected):
