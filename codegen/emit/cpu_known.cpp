@@ -16,7 +16,7 @@ const char* CpuKernelEmitter::rounded_range(const Instr& round, DType to) {
   const int magnitude_bits = to.bits - (is_signed_int(to) ? 1 : 0);
   const double top = static_cast<double>((std::uint64_t{1} << magnitude_bits) - 1);
   const double low = is_signed_int(to) ? -top - 1 : 0;
-  const kir::ValueRange x = ranges_.of(round.operands[0]);
+  const NumberRange x = ranges_.of(round.operands[0]);
   if (!x.is_within(std::max(low, -kMostFixed), std::min(top, kMostFixed))) return "Any";
   return x.low >= 0 ? "NonNegative" : "Within";
 }

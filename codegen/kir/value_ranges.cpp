@@ -16,19 +16,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // Integers below are exact as doubles, and so are sums of two of them that are below.
 constexpr double kExact = 0x1p53;
 
-double integer_top(DType dtype) {
-  return std::ldexp(1.0, dtype.bits - (is_signed_int(dtype) ? 1 : 0)) - 1;
-}
-
-ValueRange all_of(DType dtype) {
-  if (is_bool(dtype)) return {0, 1};
-  if (!is_int(dtype)) return {-kInf, kInf, true};
-  const double top = integer_top(dtype);
-  return {is_signed_int(dtype) ? -top - 1 : 0, top};
-}
-
-ValueRange all_of(ComputeType type) {
-  return all_of(dtype_of(type));
+NumberRange all_of(ComputeType type) {
+  return all_numbers(dtype_of(type));
 }
 
 double number_of(std::uint64_t bits, ComputeType type) {
@@ -53,64 +42,43 @@ double rounded(ScalarOp op, double a, double b, ComputeType type) {
   return apply(a, b);
 }
 
-ValueRange joined(const ValueRange& a, const ValueRange& b) {
-  return {std::min(a.low, b.low), std::max(a.high, b.high), a.may_be_nan || b.may_be_nan};
-}
-
-// A NaN gives way to the other one, so that it is left only where both are.
-ValueRange smaller(const ValueRange& a, const ValueRange& b) {
-  ValueRange range = {std::min(a.low, b.low), std::min(a.high, b.high)};
-  if (a.may_be_nan) range.high = std::max(range.high, b.high);
-  if (b.may_be_nan) range.high = std::max(range.high, a.high);
-  range.may_be_nan = a.may_be_nan && b.may_be_nan;
-  return range;
-}
-
-ValueRange negated(const ValueRange& x) {
-  return {-x.high, -x.low, x.may_be_nan};
-}
-
-ValueRange larger(const ValueRange& a, const ValueRange& b) {
-  return negated(smaller(negated(a), negated(b)));
-}
-
-bool is_finite(const ValueRange& x) {
+bool is_finite(const NumberRange& x) {
   return !x.may_be_nan && std::isfinite(x.low) && std::isfinite(x.high);
 }
 
-bool is_exact(const ValueRange& x) {
+bool is_exact(const NumberRange& x) {
   return std::max(std::abs(x.low), std::abs(x.high)) < kExact;
 }
 
 // An integer result as its width holds it: within the type, or anything of it.
-ValueRange held(const ValueRange& range, DType dtype) {
-  const ValueRange all = all_of(dtype);
+NumberRange held(const NumberRange& range, DType dtype) {
+  const NumberRange all = all_numbers(dtype);
   const bool fits = range.low >= all.low && range.high <= all.high && is_exact(range);
   return fits ? range : all;
 }
 
 }  // namespace
 
-ValueRange ValueRanges::of(ValueId value) {
+NumberRange ValueRanges::of(ValueId value) {
   if (found_.empty()) found_.resize(kernel_.values.size());
-  std::optional<ValueRange>& known = found_[value.index()];
+  std::optional<NumberRange>& known = found_[value.index()];
   if (known) return *known;
   // An end that doubles cannot tell from its neighbours would not bound what is made of it.
   const ComputeType type = kernel_.values[value.index()].type;
-  ValueRange range = find(value);
+  NumberRange range = find(value);
   if (is_integer(type) && !is_exact(range)) range = all_of(type);
   known = range;
   return range;
 }
 
-ValueRange ValueRanges::find(ValueId value) {
+NumberRange ValueRanges::find(ValueId value) {
   const ComputeType type = kernel_.values[value.index()].type;
   const Instr* instr = definitions_[value.index()];
   if (!instr) return all_of(type);
   switch (instr->kind) {
     case InstrKind::constant: {
       const double number = number_of(instr->bits, type);
-      return std::isnan(number) ? all_of(type) : ValueRange{number, number};
+      return std::isnan(number) ? all_of(type) : NumberRange{number, number};
     }
     case InstrKind::param:
       return of_param(instr->index, type);
@@ -124,7 +92,7 @@ ValueRange ValueRanges::find(ValueId value) {
     case InstrKind::random:
       return {0, 1};
     case InstrKind::stochastic_round: {
-      const ValueRange x = of(instr->operands[0]);
+      const NumberRange x = of(instr->operands[0]);
       return {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
     }
     default:
@@ -132,16 +100,16 @@ ValueRange ValueRanges::find(ValueId value) {
   }
 }
 
-ValueRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
+NumberRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
   if (scalar_op_info(instr.scalar_op).result != ScalarResult::Same) return all_of(type);
   const auto x = [&](std::size_t i) { return of(instr.operands[i]); };
   switch (instr.scalar_op) {
     case ScalarOp::abs: {
-      const ValueRange a = x(0);
+      const NumberRange a = x(0);
       const double most = std::max(std::abs(a.low), std::abs(a.high));
       const double least =
           a.low <= 0 && a.high >= 0 ? 0 : std::min(std::abs(a.low), std::abs(a.high));
-      const ValueRange range = {least, most, a.may_be_nan};
+      const NumberRange range = {least, most, a.may_be_nan};
       return is_integer(type) ? held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type))
                               : range;
     }
@@ -165,12 +133,12 @@ ValueRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
   }
 }
 
-ValueRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
-  const ValueRange a = of(instr.operands[0]), b = of(instr.operands[1]);
+NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
+  const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
   // Infinities make NaN of a difference, and of a product with 0; finite numbers never do.
   const bool are_numbers = is_finite(a) && is_finite(b);
   if (type == ComputeType::Bool || !are_numbers) return all_of(type);
-  ValueRange range = {kInf, -kInf};
+  NumberRange range = {kInf, -kInf};
   for (const double first : {a.low, a.high}) {
     for (const double second : {b.low, b.high}) {
       const double result = rounded(instr.scalar_op, first, second, type);
@@ -182,22 +150,22 @@ ValueRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
 }
 
 // Of numbers that are not negative alone: those whose bits are their value.
-ValueRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
-  const ValueRange all = all_of(type);
+NumberRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
+  const NumberRange all = all_of(type);
   if (!is_integer(type)) return all;
-  const ValueRange a = of(instr.operands[0]), b = of(instr.operands[1]);
+  const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
   if (instr.scalar_op == ScalarOp::bit_and) {
     const double most = std::min(a.low >= 0 ? a.high : kInf, b.low >= 0 ? b.high : kInf);
-    return most <= all.high ? ValueRange{0, most} : all;
+    return most <= all.high ? NumberRange{0, most} : all;
   }
   const int width = is_int(instr.dtype) ? instr.dtype.bits : 8 * compute_type_bytes(type);
   const bool is_known = a.low >= 0 && b.low == b.high && b.low >= 0 && b.low < width;
-  return is_known ? ValueRange{0, std::floor(std::ldexp(a.high, -static_cast<int>(b.low)))} : all;
+  return is_known ? NumberRange{0, std::floor(std::ldexp(a.high, -static_cast<int>(b.low)))} : all;
 }
 
-ValueRange ValueRanges::of_convert(const Instr& instr) {
+NumberRange ValueRanges::of_convert(const Instr& instr) {
   const ComputeType from = kernel_.values[instr.operands[0].index()].type;
-  const ValueRange all = all_of(instr.dtype), x = of(instr.operands[0]);
+  const NumberRange all = all_numbers(instr.dtype), x = of(instr.operands[0]);
   if (is_bool(instr.dtype)) return all;
   if (is_float(instr.dtype)) {
     if (instr.dtype != kF32 && instr.dtype != kF64) return all;
@@ -207,13 +175,13 @@ ValueRange ValueRanges::of_convert(const Instr& instr) {
   if (!is_float(from)) return held(x, instr.dtype);
   // Saturating; NaN gives 0.
   const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
-  const ValueRange range = {whole(x.low), whole(x.high)};
+  const NumberRange range = {whole(x.low), whole(x.high)};
   return x.may_be_nan ? joined(range, {0, 0}) : range;
 }
 
 // Values outside the declared range are refused where they are bound, and so are those that are
 // rounded to an end that is left out.
-ValueRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
+NumberRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
   const rt::ParamInfo& param = program_.info.params[index];
   if (param.dtype != kF32 || !param.range) return all_of(type);
   const auto end = [](const std::optional<double>& given, bool is_open, double beyond) {
@@ -226,9 +194,9 @@ ValueRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
 }
 
 // Where nothing is read there is a 0, which every type has.
-ValueRange ValueRanges::of_load(const Instr& instr, ComputeType type) const {
+NumberRange ValueRanges::of_load(const Instr& instr, ComputeType type) const {
   const DType dtype = program_.buffers[instr.buffers[0]].dtype;
-  return is_int(dtype) || is_bool(dtype) ? all_of(dtype) : all_of(type);
+  return is_int(dtype) || is_bool(dtype) ? all_numbers(dtype) : all_of(type);
 }
 
 }  // namespace cinch::kir

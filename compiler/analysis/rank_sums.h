@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "compiler/analysis/value_range.h"
+#include "compiler/analysis/integer_range.h"
 #include "compiler/ir/ir.h"
 
 namespace cinch::analysis {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/core/host_expr_ops.h"
-#include "runtime/core/value_range.h"
+#include "runtime/core/host_range.h"
 
 namespace cinch {
 namespace {
@@ -47,14 +47,14 @@ class RangesOverSteps {
     std::ranges::reverse(following_);
   }
 
-  ValueRange over(const Steps& steps) {
+  HostRange over(const Steps& steps) {
     for (HostExprId id : following_) {
       const HostExprNode& node = pool_.node(id);
       if (node.op == HostOp::Step) {
         ranges_[id.index()] = {HostValue::from_int(steps.first), HostValue::from_int(steps.last)};
         continue;
       }
-      ValueRange args[3];
+      HostRange args[3];
       const int num_args = host_op_num_args(node.op);
       for (int i = 0; i < num_args; ++i) args[i] = ranges_[node.args[i].index()];
       ranges_[id.index()] =
@@ -72,15 +72,15 @@ class RangesOverSteps {
     }
     const auto value = pool_.eval(id, env_);
     const bool is_number = value && !(value->to_double() != value->to_double());
-    ranges_[id.index()] = !value      ? ValueRange::none(pool_.type(id))
-                          : is_number ? ValueRange::point(*value)
-                                      : ValueRange::whole(pool_.type(id));
+    ranges_[id.index()] = !value      ? HostRange::none(pool_.type(id))
+                          : is_number ? HostRange::point(*value)
+                                      : HostRange::whole(pool_.type(id));
   }
 
   const HostExprPool& pool_;
   HostExprId id_;
   HostEnv env_;
-  std::vector<ValueRange> ranges_;     // by node
+  std::vector<HostRange> ranges_;      // by node
   std::vector<HostExprId> following_;  // nodes that follow the step, arguments before users
 };
 
@@ -121,7 +121,7 @@ class StepSearch {
   }
 
   void add(const Steps& steps) {
-    const ValueRange range = ranges_.over(steps);
+    const HostRange range = ranges_.over(steps);
     if (range.is_none) return;
     const std::int64_t bound = signed_of(sign_ < 0 ? range.low.as_int() : range.high.as_int());
     if (steps.first == steps.last) {
@@ -129,7 +129,7 @@ class StepSearch {
       return;
     }
     for (const std::int64_t step : {steps.first, steps.last}) {
-      const ValueRange one = ranges_.over({step, step});
+      const HostRange one = ranges_.over({step, step});
       if (one.is_none) continue;
       found_ = std::max(found_, signed_of(sign_ < 0 ? one.high.as_int() : one.low.as_int()));
     }

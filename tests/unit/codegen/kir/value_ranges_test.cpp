@@ -29,7 +29,7 @@ class Ranges : public ::testing::Test {
     word = b.load_linear(words, base);
   }
 
-  ValueRange of(ValueId value) {
+  NumberRange of(ValueId value) {
     b.finish();
     const Kernel& kernel = program.kernels.at(0);
     std::vector<const Instr*> definitions(kernel.values.size());
@@ -41,7 +41,7 @@ class Ranges : public ::testing::Test {
     return ValueRanges(program, kernel, definitions).of(value);
   }
   void expect(ValueId value, double low, double high, bool may_be_nan = false) {
-    const ValueRange range = of(value);
+    const NumberRange range = of(value);
     EXPECT_EQ(range.low, low);
     EXPECT_EQ(range.high, high);
     EXPECT_EQ(range.may_be_nan, may_be_nan);

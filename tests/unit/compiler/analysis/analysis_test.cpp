@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/analysis/integer_range.h"
 #include "compiler/analysis/linearity.h"
 #include "compiler/analysis/safety.h"
-#include "compiler/analysis/value_range.h"
 #include "compiler/ir/parser.h"
 
 namespace cinch::analysis {

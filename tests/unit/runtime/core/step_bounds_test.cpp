@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/core/value_range.h"
+#include "runtime/core/host_range.h"
 
 namespace cinch {
 namespace {

@@ -1,6 +1,6 @@
-// Operations on ranges, by how they rise and fall; see value_range.h. Rounding is monotonic, so
+// Operations on ranges, by how they rise and fall; see host_range.h. Rounding is monotonic, so
 // what rises and falls in each argument by itself is widest at the ends of the arguments' ranges.
-#include "runtime/core/value_range.h"
+#include "runtime/core/host_range.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 namespace cinch {
 namespace {
 
-using Ranges = std::span<const ValueRange>;
+using Ranges = std::span<const HostRange>;
 
 constexpr std::int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
 
@@ -26,7 +26,7 @@ HostValue number(HostType type, double value) {
                                : HostValue::from_f64(value);
 }
 
-ValueRange integers(std::int64_t low, std::int64_t high) {
+HostRange integers(std::int64_t low, std::int64_t high) {
   return {HostValue::from_int(low), HostValue::from_int(high)};
 }
 
@@ -36,13 +36,13 @@ bool is_before(const HostValue& a, const HostValue& b) {
   return a.to_double() < b.to_double();
 }
 
-ValueRange hull(const ValueRange& a, const ValueRange& b) {
+HostRange hull(const HostRange& a, const HostRange& b) {
   if (a.is_none) return b;
   if (b.is_none) return a;
   return {is_before(b.low, a.low) ? b.low : a.low, is_before(a.high, b.high) ? b.high : a.high};
 }
 
-bool may_be_nan(const ValueRange& x) {
+bool may_be_nan(const HostRange& x) {
   return is_real(x.low.type) && (std::isinf(x.low.to_double()) || std::isinf(x.high.to_double()));
 }
 
@@ -58,8 +58,8 @@ HostValue saturated(HostOp op, std::span<const HostValue> args) {
 }
 
 // Of an operation that rises or falls in each argument while the others stay.
-ValueRange at_corners(HostOp op, HostType result, Ranges args) {
-  ValueRange all = ValueRange::none(result);
+HostRange at_corners(HostOp op, HostType result, Ranges args) {
+  HostRange all = HostRange::none(result);
   for (unsigned corner = 0; corner < 1u << args.size(); ++corner) {
     HostValue values[3];
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -68,8 +68,8 @@ ValueRange at_corners(HostOp op, HostType result, Ranges args) {
     const std::span<const HostValue> given(values, args.size());
     const auto value = apply_host_op(op, result, given);
     const HostValue found = value ? *value : saturated(op, given);
-    if (is_real(result) && std::isnan(found.to_double())) return ValueRange::whole(result);
-    all = hull(all, ValueRange::point(found));
+    if (is_real(result) && std::isnan(found.to_double())) return HostRange::whole(result);
+    all = hull(all, HostRange::point(found));
   }
   return all;
 }
@@ -87,33 +87,33 @@ HostValue moved(const HostValue& value, double towards) {
   return HostValue::from_f64(x);
 }
 
-ValueRange widened(const ValueRange& x) {
+HostRange widened(const HostRange& x) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (x.is_point()) return x;
   return {moved(x.low, -kInfinity), moved(x.high, kInfinity)};
 }
 
 // By the parts of the divisor's range on both sides of zero; a quotient of integers by zero is 0.
-ValueRange quotient(HostOp op, HostType result, Ranges args) {
-  const ValueRange& by = args[1];
+HostRange quotient(HostOp op, HostType result, Ranges args) {
+  const HostRange& by = args[1];
   const HostValue zero = is_real(result) ? number(result, 0) : HostValue::from_int(0);
   const bool holds_zero = !is_before(zero, by.low) && !is_before(by.high, zero);
   if (!holds_zero) return at_corners(op, result, args);
-  if (is_real(result)) return ValueRange::whole(result);
-  ValueRange all = integers(0, 0);
+  if (is_real(result)) return HostRange::whole(result);
+  HostRange all = integers(0, 0);
   if (by.low.as_int() < 0) {
-    const ValueRange part[] = {args[0], integers(by.low.as_int(), -1)};
+    const HostRange part[] = {args[0], integers(by.low.as_int(), -1)};
     all = hull(all, at_corners(op, result, part));
   }
   if (by.high.as_int() > 0) {
-    const ValueRange part[] = {args[0], integers(1, by.high.as_int())};
+    const HostRange part[] = {args[0], integers(1, by.high.as_int())};
     all = hull(all, at_corners(op, result, part));
   }
   return all;
 }
 
 // As far from zero as the dividend is, and nearer than the divisor.
-ValueRange rest(const ValueRange& a, const ValueRange& by) {
+HostRange rest(const HostRange& a, const HostRange& by) {
   const std::int64_t low = a.low.as_int(), high = a.high.as_int();
   const auto below = [](std::int64_t x) { return x == kLeast ? kMost : std::abs(x) - 1; };
   const bool is_whole = by.low.as_int() > 0 && low >= 0 && high < by.low.as_int();
@@ -123,8 +123,8 @@ ValueRange rest(const ValueRange& a, const ValueRange& by) {
   return integers(low < 0 ? std::max(low, -most) : 0, high > 0 ? std::min(high, most) : 0);
 }
 
-ValueRange aligned_up(const ValueRange& a, const ValueRange& to) {
-  const ValueRange args[] = {a, to};
+HostRange aligned_up(const HostRange& a, const HostRange& to) {
+  const HostRange args[] = {a, to};
   if (to.is_point()) return at_corners(HostOp::AlignUp, HostType::Int, args);
   std::int64_t most = 0;
   const std::int64_t step = std::max<std::int64_t>(to.high.as_int(), 1) - 1;
@@ -132,25 +132,25 @@ ValueRange aligned_up(const ValueRange& a, const ValueRange& to) {
   return integers(a.low.as_int(), most);
 }
 
-ValueRange shifted(HostOp op, const ValueRange& a, const ValueRange& by) {
+HostRange shifted(HostOp op, const HostRange& a, const HostRange& by) {
   const bool is_plain = by.low.as_int() >= 0 && by.high.as_int() < 64;
-  const ValueRange args[] = {a, is_plain ? by : integers(0, 63)};
+  const HostRange args[] = {a, is_plain ? by : integers(0, 63)};
   return at_corners(op, HostType::Int, args);
 }
 
-ValueRange joined_bits(HostOp op, const ValueRange& a, const ValueRange& b) {
+HostRange joined_bits(HostOp op, const HostRange& a, const HostRange& b) {
   const std::int64_t a_high = a.high.as_int(), b_high = b.high.as_int();
   const bool a_counts = a.low.as_int() >= 0, b_counts = b.low.as_int() >= 0;
   if (op == HostOp::BitAnd && (a_counts || b_counts)) {
     return integers(0, std::min(a_counts ? a_high : kMost, b_counts ? b_high : kMost));
   }
-  if (!a_counts || !b_counts) return ValueRange::whole(HostType::Int);
+  if (!a_counts || !b_counts) return HostRange::whole(HostType::Int);
   const int width = std::bit_width(static_cast<std::uint64_t>(std::max(a_high, b_high)));
   return integers(0, static_cast<std::int64_t>((std::uint64_t{1} << width) - 1));
 }
 
-ValueRange magnitude(HostType result, Ranges args) {
-  ValueRange all = at_corners(HostOp::Abs, result, args);
+HostRange magnitude(HostType result, Ranges args) {
+  HostRange all = at_corners(HostOp::Abs, result, args);
   const HostValue zero = is_real(result) ? number(result, 0) : HostValue::from_int(0);
   if (is_before(args[0].low, zero) && is_before(zero, args[0].high)) all.low = zero;
   return all;
@@ -158,11 +158,11 @@ ValueRange magnitude(HostType result, Ranges args) {
 
 constexpr HostValue kFalse{HostType::Bool, 0}, kTrue{HostType::Bool, 1};
 
-ValueRange truth(bool may_be_false, bool may_be_true) {
+HostRange truth(bool may_be_false, bool may_be_true) {
   return {may_be_false ? kFalse : kTrue, may_be_true ? kTrue : kFalse};
 }
 
-ValueRange compared(HostOp op, const ValueRange& a, const ValueRange& b) {
+HostRange compared(HostOp op, const HostRange& a, const HostRange& b) {
   if (may_be_nan(a) || may_be_nan(b)) return truth(true, true);
   const bool may_be_less = is_before(a.low, b.high), may_be_more = is_before(b.low, a.high);
   const bool may_be_same = !is_before(a.high, b.low) && !is_before(b.high, a.low);
@@ -182,14 +182,14 @@ ValueRange compared(HostOp op, const ValueRange& a, const ValueRange& b) {
   }
 }
 
-ValueRange converted(HostType result, Ranges args) {
-  if (may_be_nan(args[0])) return ValueRange::whole(result);
+HostRange converted(HostType result, Ranges args) {
+  if (may_be_nan(args[0])) return HostRange::whole(result);
   if (result != HostType::Bool) return at_corners(HostOp::Cast, result, args);
   const double low = args[0].low.to_double(), high = args[0].high.to_double();
   return truth(low <= 0 && high >= 0, low != 0 || high != 0);
 }
 
-ValueRange apply_to_unsure(HostOp op, HostType result, Ranges args) {
+HostRange apply_to_unsure(HostOp op, HostType result, Ranges args) {
   switch (host_op_rule(op)) {
     case HostRule::Compare:
       return compared(op, args[0], args[1]);
@@ -221,7 +221,7 @@ ValueRange apply_to_unsure(HostOp op, HostType result, Ranges args) {
     case HostOp::Cos:
       return {number(result, -1), number(result, 1)};
     case HostOp::Pow:
-      if (args[0].low.to_double() < 0) return ValueRange::whole(result);
+      if (args[0].low.to_double() < 0) return HostRange::whole(result);
       return widened(at_corners(op, result, args));
     case HostOp::Exp:
     case HostOp::Exp2:
@@ -235,31 +235,31 @@ ValueRange apply_to_unsure(HostOp op, HostType result, Ranges args) {
 
 }  // namespace
 
-ValueRange ValueRange::whole(HostType type) {
+HostRange HostRange::whole(HostType type) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (type == HostType::Bool) return truth(true, true);
   if (type == HostType::Int) return integers(kLeast, kMost);
   return {number(type, -kInfinity), number(type, kInfinity)};
 }
 
-ValueRange apply_to_ranges(HostOp op, HostType result, std::span<const ValueRange> args) {
+HostRange apply_to_ranges(HostOp op, HostType result, std::span<const HostRange> args) {
   if (op == HostOp::Select) {
-    if (args[0].is_none) return ValueRange::none(result);
+    if (args[0].is_none) return HostRange::none(result);
     if (args[0].is_point()) return args[args[0].low.as_bool() ? 1 : 2];
     return hull(args[1], args[2]);
   }
   bool are_points = true;
   HostValue values[3];
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (args[i].is_none) return ValueRange::none(result);
+    if (args[i].is_none) return HostRange::none(result);
     are_points = are_points && args[i].is_point();
     values[i] = args[i].low;
   }
   if (!are_points) return apply_to_unsure(op, result, args);
   const auto value = apply_host_op(op, result, {values, args.size()});
-  if (!value) return ValueRange::none(result);
+  if (!value) return HostRange::none(result);
   const bool is_nan = is_real(result) && std::isnan(value->to_double());
-  return is_nan ? ValueRange::whole(result) : ValueRange::point(*value);
+  return is_nan ? HostRange::whole(result) : HostRange::point(*value);
 }
 
 }  // namespace cinch
