@@ -30,6 +30,8 @@ class FileReader {
  public:
   static Result<FileReader> open(const std::filesystem::path& path);
   static Result<FileReader> open_standard_input();
+  /// What is open as `descriptor`, which stays the caller's; `name` is for messages.
+  static Result<FileReader> open_descriptor(int descriptor, const std::string& name);
   FileReader(FileReader&& other) noexcept;
   FileReader& operator=(FileReader&& other) = delete;
   ~FileReader();
@@ -66,5 +68,8 @@ using PartialFileWatch = std::function<void(const std::string&)>;
 /// at `path` is then untouched.
 Status write_file_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes,
                         const PartialFileWatch& watch = {});
+
+/// Writes on until the system has taken everything. Gives 0, or the errno of what failed.
+int write_all(int descriptor, std::span<const std::uint8_t> bytes);
 
 }  // namespace cinch::rt

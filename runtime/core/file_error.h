@@ -1,4 +1,4 @@
-// What the system says of a file, as an Error. For read_file.cpp and write_file.cpp.
+// What the system says of a file, as an Error. For what reads and writes files.
 #pragma once
 #include <fmt/format.h>
 

@@ -58,10 +58,13 @@ Result<FileReader> FileReader::open(const std::filesystem::path& path) {
 }
 
 Result<FileReader> FileReader::open_standard_input() {
-  const std::string name = "standard input";
-  const int descriptor = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-  if (descriptor < 0) return file_error("read", name, errno);
-  return FileReader(descriptor, name);
+  return open_descriptor(STDIN_FILENO, "standard input");
+}
+
+Result<FileReader> FileReader::open_descriptor(int descriptor, const std::string& name) {
+  const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return file_error("read", name, errno);
+  return FileReader(own, name);
 }
 
 Status FileReader::read_up_to(std::uint64_t size_bytes, std::vector<std::uint8_t>& bytes) {

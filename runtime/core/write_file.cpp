@@ -93,15 +93,6 @@ class BrokenPipesAreErrors {
   bool was_pending_ = false;
 };
 
-Code write_all(int descriptor, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ::ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) return errno;
-    if (written > 0) bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
 Code write_through(const fs::path& path, const Stat& there, Bytes bytes) {
   const BrokenPipesAreErrors scope;
   const std::optional<int> own = own_descriptor(path, there);
@@ -163,6 +154,17 @@ Code replace(const fs::path& path, const Stat* old, Bytes bytes, const PartialFi
 }
 
 }  // namespace
+
+int write_all(int descriptor, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
 
 Status write_file_bytes(const fs::path& path, Bytes bytes, const PartialFileWatch& watch) {
   fs::path target = path;

@@ -10,32 +10,18 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/file_bytes.h"
 #include "runtime/core/sanitizer.h"
 
 namespace cinch::rt {
-namespace {
-
-bool write_all(int fd, std::span<const std::uint8_t> bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t wrote = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    done += static_cast<std::size_t>(wrote);
-  }
-  return true;
-}
-
-}  // namespace
-
 Result<SharedObject> SharedObject::load(std::span<const std::uint8_t> bytes,
                                         const std::string& what) {
   SharedObject object;
   // The loader knows libraries by their path: while this one lives, no other may get the same
   // number.
   object.file_ = ::memfd_create("cinch-kernels", MFD_CLOEXEC);
-  if (object.file_ < 0 || !write_all(object.file_, bytes)) {
-    const int code = errno;
+  const int code = object.file_ < 0 ? errno : write_all(object.file_, bytes);
+  if (code != 0) {
     return fail(ErrorKind::Unavailable, what + ": no memory file: " + std::strerror(code), code);
   }
   // A sanitizer's symbolizer is a process of its own: it opens the object by the same path.
