@@ -12,7 +12,7 @@
 namespace cinch::kir {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '\n') {
@@ -104,7 +104,7 @@ std::string remark(const KernelProgram& program, const Kernel& kernel, const Ins
       return "  // " + print_host_expr(program.info.exprs, program.size_exprs[instr.index]);
     case InstrKind::fail_if:
       if (instr.index >= program.messages.size()) return "";
-      return "  // " + quoted(program.messages[instr.index]);
+      return "  // " + in_quotes(program.messages[instr.index]);
     default:
       break;
   }
@@ -132,7 +132,7 @@ class Printer {
   std::string take() { return std::move(out_); }
 
   void all() {
-    line("program {}", quoted(program_.info.name));
+    line("program {}", in_quotes(program_.info.name));
     facts();
     tables();
     for (const Kernel& k : program_.kernels) kernel(k);
@@ -142,7 +142,7 @@ class Printer {
   }
 
   void kernel(const Kernel& k) {
-    line("kernel {} {} {} {{", quoted(k.info.symbol),
+    line("kernel {} {} {} {{", in_quotes(k.info.symbol),
          kKernelRoleNames[static_cast<std::size_t>(k.info.role)],
          kGroupKindNames[static_cast<std::size_t>(k.group_kind)]);
     kernel_head(k);
@@ -170,16 +170,16 @@ class Printer {
 
   void facts() {
     for (const rt::ParamInfo& p : program_.info.params) {
-      line("param {} {}", quoted(p.name), dtype_name(p.dtype));
+      line("param {} {}", in_quotes(p.name), dtype_name(p.dtype));
     }
     for (const rt::CountInfo& c : program_.info.counts) {
-      line("count {} {}", quoted(c.name), expr(c.bound));
+      line("count {} {}", in_quotes(c.name), expr(c.bound));
     }
     for (const rt::StateInfo& s : program_.info.states) {
-      line("state {} {}", quoted(s.name), array(s.type));
+      line("state {} {}", in_quotes(s.name), array(s.type));
     }
     for (const rt::CountInfo& c : program_.info.wire.counts) {
-      line("wire_count {} {}", quoted(c.name), expr(c.bound));
+      line("wire_count {} {}", in_quotes(c.name), expr(c.bound));
     }
     for (const rt::FieldInfo& f : program_.info.wire.fields) field(f);
   }
@@ -191,8 +191,8 @@ class Printer {
     }
     if (f.ascending) rest += " ascending";
     if (f.index_limit) rest += " limit=" + expr(*f.index_limit);
-    if (!f.packing.empty()) rest += " packs=" + quoted(f.packing);
-    line("field {} {}{}", quoted(f.name), array(f.type), rest);
+    if (!f.packing.empty()) rest += " packs=" + in_quotes(f.packing);
+    line("field {} {}{}", in_quotes(f.name), array(f.type), rest);
   }
 
   void tables() {
@@ -200,16 +200,16 @@ class Printer {
       line("size {} = {}", i, expr(program_.size_exprs[i]));
     }
     for (std::size_t i = 0; i < program_.messages.size(); ++i) {
-      line("message {} = {}", i, quoted(program_.messages[i]));
+      line("message {} = {}", i, in_quotes(program_.messages[i]));
     }
     for (std::size_t i = 0; i < program_.constants.size(); ++i) {
       std::string hex;
       for (std::uint8_t byte : program_.constants[i]) hex += fmt::format("{:02x}", byte);
-      line("constant {} = {}", i, quoted(hex));
+      line("constant {} = {}", i, in_quotes(hex));
     }
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const rt::BufferInfo& b = program_.buffers[i];
-      line("buffer @{} {} {} bits={} role={} index={} elems={} bytes={}", i, quoted(b.name),
+      line("buffer @{} {} {} bits={} role={} index={} elems={} bytes={}", i, in_quotes(b.name),
            dtype_name(b.dtype), b.storage_bits, kRoleNames[static_cast<std::size_t>(b.role)],
            b.role_index, expr(b.num_elems), expr(b.size_bytes));
     }
@@ -223,7 +223,7 @@ class Printer {
     if (k.info.group_multiple != 1) line(" multiple {}", k.info.group_multiple);
     if (k.info.is_ordered) line(" ordered");
     if (k.info.is_sequential) line(" sequential");
-    for (const std::string& what : k.info.fused) line(" fused {}", quoted(what));
+    for (const std::string& what : k.info.fused) line(" fused {}", in_quotes(what));
     if (k.info.bytes_read) line(" bytes_read {}", expr(k.info.bytes_read));
     if (k.info.bytes_written) line(" bytes_written {}", expr(k.info.bytes_written));
     for (const LocalArray& local : k.locals) line(" local {}", compute_type_name(local.type));

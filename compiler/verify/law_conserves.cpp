@@ -14,8 +14,8 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint64_t kSteps = 100;
-constexpr std::uint32_t kGradients = 4;  // that come in turn
+constexpr std::uint64_t kConservesSteps = 100;
+constexpr std::uint32_t kConservesGradients = 4;  // that come in turn
 constexpr double kTolerance = 1e-5;
 
 struct Drift {
@@ -60,8 +60,8 @@ rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradien
   if (!tensor) return tl::unexpected(tensor.error());
   Sums sums(gradients[0].values.size());
   Drift drift;
-  while (drift.steps < kSteps && !(drift.distance > kTolerance)) {
-    const std::vector<float>& gradient = gradients[drift.steps % kGradients].values;
+  while (drift.steps < kConservesSteps && !(drift.distance > kTolerance)) {
+    const std::vector<float>& gradient = gradients[drift.steps % kConservesGradients].values;
     const auto decoded = round_trip_of(**tensor, gradient, drift.steps);
     if (!decoded) return tl::unexpected(decoded.error());
     sums.add(gradient, *decoded);
@@ -80,7 +80,7 @@ Counterexample steps_that_lose(const Trial& trial, std::vector<Input> gradients,
                   state));
   counterexample.arguments = {"--state-out states.bin"};
   for (std::uint64_t step = 0; step < steps; ++step) {
-    counterexample.order.push_back(step % kGradients);
+    counterexample.order.push_back(step % kConservesGradients);
   }
   return counterexample;
 }
@@ -94,7 +94,7 @@ Finding conserves(const Trial& trial, const sema::Claim& claim) {
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    const std::vector<Input> gradients = variants_of(input, kGradients);
+    const std::vector<Input> gradients = variants_of(input, kConservesGradients);
     const rt::Result<Drift> drift = drift_of(trial, gradients, claim.state);
     if (!drift) return failed_call(finding.law, trial, input, drift.error());
     const bool is_lost = !(drift->distance <= kTolerance);

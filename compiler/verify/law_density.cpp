@@ -13,10 +13,10 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kSteps = 40;
+constexpr std::uint32_t kDensitySteps = 40;
 // Controllers have settled by then.
 constexpr std::uint32_t kFirstCounted = 20;
-constexpr std::uint32_t kGradients = 4;  // that come in turn
+constexpr std::uint32_t kDensityGradients = 4;  // that come in turn
 
 std::vector<Input> ordinary_inputs(const Trial& trial) {
   const std::vector<Shape> shapes = trial.subject.info().is_matrix
@@ -31,8 +31,8 @@ rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& grad
   auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));
   if (!tensor) return tl::unexpected(tensor.error());
   Moments shares;
-  for (std::uint32_t step = 0; step < kSteps; ++step) {
-    const auto decoded = round_trip_of(**tensor, gradients[step % kGradients].values, step);
+  for (std::uint32_t step = 0; step < kDensitySteps; ++step) {
+    const auto decoded = round_trip_of(**tensor, gradients[step % kDensityGradients].values, step);
     if (!decoded) return tl::unexpected(decoded.error());
     if (step < kFirstCounted) continue;
     const auto kept = std::ranges::count_if(*decoded, [](float x) { return x != 0; });
@@ -54,7 +54,7 @@ Finding density(const Trial& trial, const sema::Claim& claim) {
     if (!least) return failed_call(finding.law, trial, input, least.error());
     const auto most = trial.claimed(claim.numbers[1], input.shape);
     if (!most) return failed_call(finding.law, trial, input, most.error());
-    const std::vector<Input> gradients = variants_of(input, kGradients);
+    const std::vector<Input> gradients = variants_of(input, kDensityGradients);
     const auto found = density_of(trial, gradients);
     if (!found) return failed_call(finding.law, trial, input, found.error());
     // The side that is nearer, or that is passed.
@@ -72,8 +72,8 @@ Finding density(const Trial& trial, const sema::Claim& claim) {
         trial, gradients,
         fmt::format("the share of the output that is not 0 is not within {:.4g} and {:.4g}", *least,
                     *most));
-    for (std::uint32_t step = 0; step < kSteps; ++step) {
-      finding.counterexample->order.push_back(step % kGradients);
+    for (std::uint32_t step = 0; step < kDensitySteps; ++step) {
+      finding.counterexample->order.push_back(step % kDensityGradients);
     }
   }
   finding.cut = finding.holds ? sweep.cut() : "";

@@ -10,7 +10,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kSteps = 3;
+constexpr std::uint32_t kEquivarianceSteps = 3;
 
 std::vector<float> times(std::vector<float> values, float factor) {
   for (float& x : values) x *= factor;
@@ -31,7 +31,7 @@ rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input,
   auto changed = trial.subject.main->open(trial.request(input.shape));
   if (!plain) return tl::unexpected(plain.error());
   if (!changed) return tl::unexpected(changed.error());
-  for (step = 0; step < kSteps; ++step) {
+  for (step = 0; step < kEquivarianceSteps; ++step) {
     const std::vector<float> gradient = variant_of(input, step).values;
     const auto expected = round_trip_of(**plain, gradient, step);
     if (!expected) return tl::unexpected(expected.error());
@@ -75,7 +75,8 @@ Finding equivariant(std::string law, const Trial& trial, std::span<const float> 
     }
   }
   if (finding.holds) {
-    finding.detail = fmt::format("differences, {} inputs of {} steps", sweep.done(), kSteps);
+    finding.detail =
+        fmt::format("differences, {} inputs of {} steps", sweep.done(), kEquivarianceSteps);
   }
   finding.cut = sweep.cut();
   return finding;

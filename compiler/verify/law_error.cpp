@@ -13,7 +13,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::size_t kSamples = 500;
+constexpr std::size_t kErrorSamples = 500;
 // What rounding of f32 may add.
 constexpr double kRounding = 1e-5;
 constexpr double kRoundingOfOne = 1e-6;
@@ -57,7 +57,7 @@ Finding relative_error(std::string law, const Trial& trial, const sema::Claim& c
                        const std::function<double(double)>& bound_of) {
   Finding finding{.law = std::move(law)};
   const std::vector<Input> inputs = trial.usual_inputs();
-  const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kSamples : 1;
+  const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kErrorSamples : 1;
   std::size_t fewest = wanted;
   double worst = -HUGE_VAL;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -105,7 +105,7 @@ Finding contraction(const Trial& trial, const sema::Claim& claim) {
 Finding absolute_error(const Trial& trial, const sema::Claim& claim) {
   Finding finding{.law = "absolute_error"};
   const std::vector<Input> inputs = trial.usual_inputs();
-  const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kSamples : 1;
+  const std::size_t wanted = draws_random_numbers(*trial.subject.ir) ? kErrorSamples : 1;
   std::size_t fewest = wanted;
   double worst = -HUGE_VAL;
   for (std::size_t i = 0; i < inputs.size() && finding.holds; ++i) {

@@ -16,7 +16,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kWorlds[] = {1, 2, 3, 8};
+constexpr std::uint32_t kLinearWorlds[] = {1, 2, 3, 8};
 
 // Integers keep all 64 bits; floats are rounded to the field's type at every rank.
 std::uint64_t joined(const rt::FieldInfo& field, std::uint64_t a, std::uint64_t b) {
@@ -159,11 +159,11 @@ Finding linear(const Trial& trial) {
     return finding;
   }
   const std::vector<Input> inputs = trial.usual_inputs();
-  Sweep sweep(trial, inputs.size() * std::size(kWorlds));
+  Sweep sweep(trial, inputs.size() * std::size(kLinearWorlds));
   double worst = -1;
   while (sweep.goes_on() && finding.holds) {
-    const Input& input = inputs[(sweep.done() - 1) / std::size(kWorlds)];
-    const std::uint32_t world = kWorlds[(sweep.done() - 1) % std::size(kWorlds)];
+    const Input& input = inputs[(sweep.done() - 1) / std::size(kLinearWorlds)];
+    const std::uint32_t world = kLinearWorlds[(sweep.done() - 1) % std::size(kLinearWorlds)];
     const auto distance = distance_of(trial, input, world);
     if (!distance) return failed_call(finding.law, trial, input, distance.error());
     const double bound = tolerance_of(trial.subject.info(), world);

@@ -13,7 +13,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::size_t kSamples = 2000;
+constexpr std::size_t kMeanSamples = 2000;
 constexpr std::size_t kDirections = 4;
 
 // Signs to sum the elements with: all alike, the gradient's own (where what shrinks adds up),
@@ -78,17 +78,18 @@ Finding unbiased(const Trial& trial, const sema::Claim&) {
   const std::vector<Input> inputs = trial.usual_inputs();
   // What draws nothing decodes to the same for every seed.
   const bool is_random = draws_random_numbers(*trial.subject.ir);
-  const std::size_t wanted = is_random ? kSamples : 1;
+  const std::size_t wanted = is_random ? kMeanSamples : 1;
   std::size_t fewest = wanted;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     MeanOf mean(input);
-    const auto taken = sample_seeds(trial, input, wanted, share_of_time(trial, i, inputs.size()),
-                                    [&](const std::vector<float>& decoded) {
-                                      for (std::size_t j = is_random ? 1 : kSamples; j > 0; --j) {
-                                        mean.add(decoded);
-                                      }
-                                    });
+    const auto taken =
+        sample_seeds(trial, input, wanted, share_of_time(trial, i, inputs.size()),
+                     [&](const std::vector<float>& decoded) {
+                       for (std::size_t j = is_random ? 1 : kMeanSamples; j > 0; --j) {
+                         mean.add(decoded);
+                       }
+                     });
     if (!taken) return failed_call(finding.law, trial, input, taken.error());
     fewest = std::min(fewest, *taken);
     const double found = mean.standard_errors();

@@ -14,8 +14,8 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kWorlds[] = {1, 2, 3, 8};
-constexpr std::uint64_t kSteps = 2;
+constexpr std::uint32_t kProtocolWorlds[] = {1, 2, 3, 8};
+constexpr std::uint64_t kProtocolSteps = 2;
 
 using Gradients = std::vector<std::vector<float>>;
 
@@ -35,7 +35,7 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
 
 // The first step whose updates differ from rank to rank.
 rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Gradients& gradients) {
-  for (std::uint64_t step = 0; step < kSteps; ++step) {
+  for (std::uint64_t step = 0; step < kProtocolSteps; ++step) {
     const auto updates = ranks.sync(gradients, step);
     if (!updates) return tl::unexpected(updates.error());
     if (!all_same_bits(*updates)) return step;
@@ -79,7 +79,7 @@ Finding protocol_ranks(const Trial& trial) {
   Sweep sweep(trial, inputs.size());
   while (sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    for (const std::uint32_t world : kWorlds) {
+    for (const std::uint32_t world : kProtocolWorlds) {
       const std::vector<Input> gradients = variants_of(input, world);
       auto ranks = open_ranks(trial, input.shape, world);
       if (!ranks) return failed_call(finding.law, trial, input, ranks.error());
@@ -108,7 +108,7 @@ Finding protocol_non_finite(const Trial& trial) {
   Sweep sweep(trial, shapes.size());
   while (sweep.goes_on()) {
     const Input first = make_input(Family::Normal, shapes[sweep.done() - 1]);
-    for (const std::uint32_t world : kWorlds) {
+    for (const std::uint32_t world : kProtocolWorlds) {
       const std::vector<Input> gradients = variants_of(first, world);
       auto ranks = open_ranks(trial, first.shape, world);
       if (!ranks) return failed_call(finding.law, trial, first, ranks.error());

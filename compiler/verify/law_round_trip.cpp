@@ -12,7 +12,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kSteps = 3;
+constexpr std::uint32_t kRoundTripSteps = 3;
 
 std::vector<Shape> shapes_of(const Trial& trial) {
   std::vector<Shape> shapes = edge_shapes(trial.subject.info().is_matrix);
@@ -38,7 +38,7 @@ Finding round_trip(const Trial& trial) {
     const Input& input = inputs[sweep.done() - 1];
     auto tensor = trial.subject.main->open(trial.request(input.shape));
     if (!tensor) return failed_call(finding.law, trial, input, tensor.error());
-    for (std::uint32_t step = 0; step < kSteps; ++step) {
+    for (std::uint32_t step = 0; step < kRoundTripSteps; ++step) {
       const rt::Result<std::vector<float>> decoded =
           round_trip_of(**tensor, variant_of(input, step).values, step);
       if (!decoded) return failed_call(finding.law, trial, input, decoded.error());
@@ -69,7 +69,7 @@ Finding size_bound(const Trial& trial) {
     const Input& input = inputs[sweep.done() - 1];
     auto tensor = trial.subject.main->open(trial.request(input.shape));
     if (!tensor) return failed_call(finding.law, trial, input, tensor.error());
-    for (std::uint32_t step = 0; step < kSteps; ++step) {
+    for (std::uint32_t step = 0; step < kRoundTripSteps; ++step) {
       const rt::Result<Bytes> payload = (*tensor)->encode(variant_of(input, step).values, step);
       if (!payload) return failed_call(finding.law, trial, input, payload.error());
       const rt::Result<std::int64_t> bound = (*tensor)->payload_bound(step);

@@ -10,7 +10,7 @@ namespace cinch::verify {
 
 namespace {
 
-constexpr std::uint32_t kSteps = 3;
+constexpr std::uint32_t kSameBitsSteps = 3;
 constexpr std::uint32_t kRanks = 3;
 // Enough for several tasks of a launch.
 constexpr std::int64_t kManyElements = (1 << 18) + 3;
@@ -37,7 +37,7 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
   bool left_out = false;
   while (!targets.empty() && sweep.goes_on()) {
     const Input& input = inputs[sweep.done() - 1];
-    const std::vector<Input> steps = variants_of(input, kSteps);
+    const std::vector<Input> steps = variants_of(input, kSameBitsSteps);
     const rt::Result<Trace> expected = trace_of(main, trial.request(input.shape), steps);
     if (!expected) return failed_call(finding.law, trial, input, expected.error());
     for (const auto& target : targets) {
@@ -66,8 +66,8 @@ Finding same_bits_on(std::string law, const Trial& trial, const Targets& targets
     return finding;
   }
   if (finding.holds) {
-    finding.detail = fmt::format("differences, {} inputs of {} steps: {}, {}", sweep.done(), kSteps,
-                                 main.name, names_of(targets));
+    finding.detail = fmt::format("differences, {} inputs of {} steps: {}, {}", sweep.done(),
+                                 kSameBitsSteps, main.name, names_of(targets));
   }
   finding.cut = sweep.cut();
   if (left_out)

@@ -37,7 +37,7 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
   const auto combinations =
       is_long_run() ? device_combinations() : covering_combinations(all_combinations());
   // Emulated devices take their time; CPUs run all of these (plans_test).
-  const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 9 : 3;
+  const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 11 : 7;
   for (std::size_t i = 0; i < combinations.size(); i += stride) {
     EmulatedRanks ranks({.schedule_seed = i});
     SyncCase one_case = case_of(combinations[i]);

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -32,7 +31,9 @@ Real open_real() {
   if (door == nullptr) return real;
   real.functions = door();
   std::ifstream in(CINCH_REAL_CLANG, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::error_code error;
+  std::string bytes(std::filesystem::file_size(CINCH_REAL_CLANG, error), '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   real.identity = hash128(bytes);
   return real;
 }

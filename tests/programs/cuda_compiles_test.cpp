@@ -1,10 +1,11 @@
-// NVRTC compiles the CUDA text of whole programs without a word; with CINCH_LONG=1 for other
-// architectures too, from the oldest to the newest.
+// NVRTC compiles the CUDA text of whole programs without a word: of those that together have all
+// that the emitter writes; with CINCH_LONG=1 of all, and for other architectures too, from the
+// oldest to the newest.
 //
 //   cuda_compiles_test [FOLDER]
 //
 // With a folder, whose name is a version of NVRTC and which holds its wheel: that one, and, but for
-// CINCH_LONG=1, only programs that together have all that the emitter writes, as far as PTX.
+// CINCH_LONG=1, only as far as PTX.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -90,6 +91,11 @@ std::vector<ProgramFile> covering(const std::vector<ProgramFile>& programs) {
   }
 }
 
+std::vector<ProgramFile> programs_to_compile() {
+  std::vector<ProgramFile> programs = programs_for_cuda(is_long_run());
+  return is_long_run() ? programs : covering(programs);
+}
+
 class NvrtcCheck : public ::testing::Test {
  public:
   NvrtcCheck(ProgramFile program, codegen::CudaOutput output)
@@ -172,12 +178,8 @@ void register_for_wheel(const fs::path& folder) {
   const fs::path library = library_in(folder);
   if (library.empty()) return register_check<AbsentWheel>("wheel", folder);
   ::setenv("CINCH_NVRTC", library.c_str(), 1);
-  std::vector<ProgramFile> programs = programs_for_cuda(is_long_run());
-  auto output = codegen::CudaOutput::Cubin;
-  if (!is_long_run()) {
-    programs = covering(programs);
-    output = codegen::CudaOutput::Ptx;
-  }
+  const std::vector<ProgramFile> programs = programs_to_compile();
+  const auto output = is_long_run() ? codegen::CudaOutput::Cubin : codegen::CudaOutput::Ptx;
   for (const ProgramFile& program : programs) {
     register_check<NvrtcCheck>(program.name, program, output);
   }
@@ -194,7 +196,7 @@ int main(int argc, char** argv) {
     register_for_wheel(argv[1]);
     return RUN_ALL_TESTS();
   }
-  for (const auto& program : programs_for_cuda(cinch::is_long_run())) {
+  for (const auto& program : programs_to_compile()) {
     register_check<NvrtcCheck>(program.name, program, cinch::codegen::CudaOutput::Cubin);
   }
   return RUN_ALL_TESTS();

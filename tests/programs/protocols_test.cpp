@@ -90,7 +90,11 @@ class ProtocolCheck : public ::testing::Test {
     EXPECT_EQ(find_disagreement(expected), "");
     const auto& loaded = by_arch_[number % by_arch_.size()];
     EXPECT_EQ(compare(expected, run_ranks_on_cpu(loaded, one_case)), "");
-    EXPECT_EQ(compare(expected, run_ranks_on_gpu(on_gpu, one_case)), "");
+    // Emulated devices take their time, and ranks wait for each other: the smaller ones every day.
+    constexpr std::int64_t kMostOfADay = 10000;
+    if (is_long_run() || ranks.rows * ranks.cols * ranks.world <= kMostOfADay) {
+      EXPECT_EQ(compare(expected, run_ranks_on_gpu(on_gpu, one_case)), "");
+    }
   }
 
   ProgramFile program_;

@@ -161,7 +161,8 @@ TEST(MpiDevices, PlansGiveWhatTheOracleGives) {
   for (const std::string program : {"", "onebit", "topk(ratio: 0.1)", "terngrad_shared"}) {
     for (const std::string_view plan : rt::plan_names()) {
       ++number;
-      if (is_sample_run() && number % 3 != 0) continue;
+      // Every rank emulates a device of its own.
+      if (!is_long_run() && number % 3 != transport->world() % 3) continue;
       const std::uint32_t each = 1 + number % 3 / 2;
       check_steps(on_devices(program, plan, *transport, each, 5001), *transport,
                   program + ", " + std::string(plan) + ", every " + std::to_string(each));

@@ -118,7 +118,7 @@ void check_against_cpus(const SyncCase& one_case, const NcclDouble& library,
 
 TEST(NcclDevicePlans, GiveWhatTheOracleGives) {
   const auto combinations = covering_combinations(all_combinations());
-  const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 9 : 3;
+  const std::size_t stride = is_long_run() ? 1 : is_sample_run() ? 11 : 7;
   for (std::size_t i = 0; i < combinations.size(); i += stride) {
     const ComputingDouble nccl({.schedule_seed = i});
     SyncCase one_case = case_of(combinations[i]);
@@ -244,7 +244,7 @@ TEST(NcclDevicePlans, MemoryIsFreeAfterAFault) {
     place(one_case, "onebit", nccl.library());
     for (const int fault : {kDoubleFails, kDoubleFailsLater, kDoubleHangs}) {
       for (const std::uint64_t call : {3, 7}) {
-        one_case.timeout = std::chrono::milliseconds(3000);
+        one_case.timeout = std::chrono::milliseconds(1500);
         nccl.library().plant(1, fault, call);
         for (const std::string& error : run_over_nccl(one_case, nccl.library()).errors) {
           EXPECT_NE(error, "") << plan << ", " << fault << " at " << call;
