@@ -170,7 +170,7 @@ class OutOfMemory : public ::testing::TestWithParam<Case> {};
 TEST_P(OutOfMemory, AtAnyAllocationOfAProgramsLifeLosesNothing) {
   const std::string image = saved(compile(GetParam().program));
   const std::string expected = live(image);
-  const std::int64_t stride = GetParam().stride * (is_sample_run() ? 11 : 1);
+  const std::int64_t stride = GetParam().stride * (is_long_run() ? 1 : is_sample_run() ? 11 : 3);
   for (const bool stays_empty : {false, true}) {
     supply.stays_empty = stays_empty;
     std::int64_t at = 0;
@@ -227,7 +227,7 @@ TEST(OutOfMemoryInTheCompiler, IsAnErrorWhereverItHappens) {
   cinch_program_release(program);
   const std::int64_t all = supply.taken;
   ASSERT_GT(all, 10000);
-  const std::int64_t num_samples = is_sample_run() ? 4 : 16;
+  const std::int64_t num_samples = is_long_run() ? 16 : is_sample_run() ? 4 : 8;
   for (std::int64_t i = 0; i < num_samples; ++i) {
     const std::int64_t at = i * all / num_samples + 5 * i;
     EXPECT_TRUE(compiles_or_says_why(at, i % 2 == 0)) << "allocation " << at << " of " << all;

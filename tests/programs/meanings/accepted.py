@@ -376,12 +376,12 @@ def write_gradients(folder):
 
 
 def sample(given):
-    """Of every name with every type of a few, every 13th (of named operators every 7th), the ranks and constant operands taking turns."""
+    """Of every name with every type of a few, every 29th (of named operators every 13th), the ranks and constant operands taking turns."""
     turns, kept = {}, []
     for combination in given:
         turns.setdefault((combination.name, combination.of), []).append(combination)
     for k, choices in enumerate(turns.values()):
-        if k % 13 == 0 or choices[0].name in FORMS and k % 7 == 0:
+        if k % 29 == 0 or choices[0].name in FORMS and k % 13 == 0:
             kept.append(choices[k * 7 % len(choices)])
     return kept
 

@@ -96,7 +96,8 @@ TEST(CudaBits, stored_partials) {
 // As many partials as elements: results of a fold are as many as a tile has, and more.
 TEST(CudaBits, folded_partials) {
   std::vector<std::int64_t> lengths = {0, 1, 2, 1023, 1024, 1025, 5000, 9001};
-  if (!is_sample_run()) lengths.insert(lengths.end(), {1048576, 1048577, 1100000});
+  if (!is_sample_run()) lengths.push_back(1048577);
+  if (is_long_run()) lengths.insert(lengths.end(), {1048576, 1100000});
   std::vector<BitsCase> all = cases({lengths.begin(), lengths.begin() + 8});
   for (const BitsCase& at : cases(lengths)) {
     if (at.n > 50000) all.push_back(at);
@@ -132,8 +133,11 @@ TEST(CudaBits, every_stored_type) {
   agree(kir::sample_copy(kBool, 1), {1, 7, 8, 33, 1025});
   for (int bits : {2, 3, 4, 7, 9, 13, 24, 31, 33, 57, 63}) {
     if (is_sample_run() && bits != 3 && bits != 33) continue;
-    agree(kir::sample_copy(*make_uint(bits), static_cast<std::uint8_t>(bits)), {1, 33, 1025});
-    agree(kir::sample_copy(*make_int(bits), static_cast<std::uint8_t>(bits)), {7, 1024});
+    const auto width = static_cast<std::uint8_t>(bits);
+    if (is_long_run() || bits % 2 == 0 || bits > 31) {
+      agree(kir::sample_copy(*make_uint(bits), width), {1, 33, 1025});
+    }
+    if (is_long_run() || bits % 2 != 0) agree(kir::sample_copy(*make_int(bits), width), {7, 1024});
   }
 }
 

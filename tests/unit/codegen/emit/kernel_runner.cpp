@@ -27,6 +27,7 @@ std::vector<std::string> runnable_arches() {
     if (rt::host_supports(arch)) arches.emplace_back(arch);
   }
   if (is_sample_run()) arches.erase(arches.begin(), arches.end() - 1);
+  if (!is_long_run() && arches.size() > 2) arches.erase(arches.begin() + 1, arches.end() - 1);
   return arches;
 }
 

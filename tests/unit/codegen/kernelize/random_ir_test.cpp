@@ -242,7 +242,7 @@ class Trial {
 
 TEST(RandomIr, kernels_agree_with_the_interpreter) {
   const auto first = number_from("CINCH_SEED", 1);
-  const auto num = number_from("CINCH_SEEDS", is_long_run() ? 1000 : is_sample_run() ? 10 : 40);
+  const auto num = number_from("CINCH_SEEDS", is_long_run() ? 1000 : is_sample_run() ? 4 : 15);
   ASSERT_GT(num, 0u);
   IrCoverage coverage;
   for (auto seed = first; seed < first + num; ++seed) {

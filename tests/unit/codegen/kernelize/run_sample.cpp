@@ -58,12 +58,15 @@ Expected interpret(const ir::Program& program, const std::vector<float>& g,
 
 }  // namespace
 
-// Two steps at every edge size, on each level of vectors that the machine has (in a sample run the
-// highest).
+// Two steps at every edge size, on the lowest and the highest level of vectors that the machine has
+// (in a sample run the highest, in a long one all).
 void compare(Sample& s) {
   const auto kernels = s.kernels();
   for (const auto* arch : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
-    if (!rt::host_supports(arch) || (is_sample_run() && arch != rt::host_cpu_arch())) continue;
+    const bool is_lowest = std::string_view(arch) == "x86-64";
+    const bool is_taken =
+        is_long_run() || arch == rt::host_cpu_arch() || (is_lowest && !is_sample_run());
+    if (!rt::host_supports(arch) || !is_taken) continue;
     const auto image = make_image(kernels, {TargetKind::Cpu, arch});
     ASSERT_TRUE(image) << image.error().message;
     for (const std::int64_t n : {1, 2, 31, 32, 33, 1023, 1024, 1025, 5000, 70001}) {
