@@ -1,6 +1,7 @@
 // Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
 #include <algorithm>
 #include <climits>
+#include <set>
 
 #include "codegen/kernelize/planner.h"
 
@@ -85,13 +86,23 @@ KernelPlan* Planner::first_reader(const KernelPlan& stores) {
   const auto is_own = [&](int id) {
     return std::find(stores.sinks.begin(), stores.sinks.end(), id) != stores.sinks.end();
   };
-  // A scatter works in the buffer of its base, a sort in that of its keys.
+  // What the stores write, and what they read: a scatter works in the buffer of its base, a sort in
+  // that of its keys, and neither may come before the stores.
+  std::set<rt::BufferIndex> own;
+  for (const int id : stores.sinks) {
+    own.insert(plan_.sinks[id].buffer);
+    for (const auto& d : plan_.sinks[id].deps) {
+      const auto& read = plan_.sinks[d.sink];
+      own.insert(read.buffer);
+      own.insert(read.results.begin(), read.results.end());
+    }
+  }
+  own.erase(rt::kNoIndex);
   const auto works_in_own = [&](const Sink& s) {
-    return std::any_of(stores.sinks.begin(), stores.sinks.end(), [&](int id) {
-      const auto buffer = plan_.sinks[id].buffer;
-      return s.buffer == buffer ||
-             std::find(s.results.begin(), s.results.end(), buffer) != s.results.end();
-    });
+    return s.level > stores.level &&
+           (own.contains(s.buffer) ||
+            std::any_of(s.results.begin(), s.results.end(),
+                        [&](rt::BufferIndex buffer) { return own.contains(buffer); }));
   };
   int level = INT_MAX, last_joint_level = INT_MAX;
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
