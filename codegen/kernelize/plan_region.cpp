@@ -76,10 +76,7 @@ void Planner::mark_op(ir::OpId op_id, std::vector<ValueId>& work) {
 
 // Who uses a size known only after looking needs the selection that finds it.
 void Planner::mark_counts(HostExprId size, std::vector<ValueId>& work) {
-  if (!size.is_valid() || !pc_.exprs().has_count(size)) return;
-  const auto node = pc_.exprs().node(size);
-  for (const auto arg : node.args) mark_counts(arg, work);
-  if (node.op == HostOp::Count) mark_count(node.payload, work);
+  for (const auto count : pc_.exprs().counts_of(size)) mark_count(count, work);
 }
 
 void Planner::mark_count(std::uint64_t count, std::vector<ValueId>& work) {

@@ -157,10 +157,7 @@ void PullWalk::visit(ValueId v, Align align) {
 }
 
 void PullWalk::visit_count(HostExprId size, bool is_own_known) {
-  if (!size.is_valid() || !cx.program.exprs().has_count(size)) return;
-  const auto node = cx.program.exprs().node(size);
-  for (const auto arg : node.args) visit_count(arg, is_own_known);
-  if (node.op == HostOp::Count) add_count_dep(node.payload, is_own_known);
+  for (const auto count : cx.program.exprs().counts_of(size)) add_count_dep(count, is_own_known);
 }
 
 void PullWalk::add_count_dep(std::uint64_t count, bool is_own_known) {

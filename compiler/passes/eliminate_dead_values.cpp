@@ -79,12 +79,7 @@ class DeadValues {
   void note_counts(const ir::Type& type) {
     for (int d = 0; d < type.rank; ++d) note_counts(type.dims[d]);
   }
-  void note_counts(HostExprId id) {
-    if (!id.is_valid() || !exprs_.has_count(id)) return;
-    const HostExprNode& node = exprs_.node(id);
-    if (node.op == HostOp::Count) counts_.insert(static_cast<std::uint32_t>(node.payload));
-    for (HostExprId arg : node.args) note_counts(arg);
-  }
+  void note_counts(HostExprId id) { counts_.merge(exprs_.counts_of(id)); }
 
   // From the end: where the limit stops it, every op that stays still finds its operands.
   void sweep(ir::RegionId region) {

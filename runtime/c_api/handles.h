@@ -51,6 +51,7 @@ struct cinch_session {
   cinch::rt::UseFlag flat_in_use;
   // As it was when it was asked for last.
   mutable std::atomic<std::size_t> workspace_bytes{0};
+  std::size_t state_bytes = 0;  // of a session on CPUs: states keep their sizes
   cinch_allocator allocator{};  // outlives the list
   std::atomic<bool> cancelled{false};
   // One of them.

@@ -120,6 +120,10 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
     made->on_gpu = std::move(*on_gpu);
   } else if (CallStatus status = open_list(*program, wanted, list, *made); !status) {
     return status;
+  } else {
+    for (std::size_t i = 0; i < num_tensors; ++i) {
+      made->state_bytes += static_cast<std::size_t>((*made->list)[i].state_bytes());
+    }
   }
   *session = made.release();
   return rt::Ok{};
@@ -197,11 +201,7 @@ size_t cinch_session_num_tensors(const cinch_session* session) {
 size_t cinch_session_state_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
   if (session->on_gpu != nullptr) return session->on_gpu->state_bytes();
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < session->list->size(); ++i) {
-    total += static_cast<std::size_t>((*session->list)[i].state_bytes());
-  }
-  return total;
+  return session->state_bytes;
 }
 
 size_t cinch_session_workspace_bytes(const cinch_session* session) {
@@ -209,7 +209,7 @@ size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session->on_gpu != nullptr) {
     return session->on_gpu->memory_bytes() - session->on_gpu->state_bytes();
   }
-  const rt::Use use(session->in_use);
+  const rt::Use use(session->in_use, rt::UseFlag::Use::Look);
   if (!use) return session->workspace_bytes;
   std::size_t total = 0;
   for (std::size_t i = 0; i < session->list->size(); ++i) {

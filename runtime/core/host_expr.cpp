@@ -128,6 +128,21 @@ const HostExprNode& HostExprPool::node(HostExprId id) const {
   return nodes_[id.index()];
 }
 
+std::set<std::uint32_t> HostExprPool::counts_of(HostExprId id) const {
+  std::set<std::uint32_t> counts;
+  std::set<HostExprId> seen;
+  std::vector<HostExprId> work = {id};
+  while (!work.empty()) {
+    const HostExprId next = work.back();
+    work.pop_back();
+    if (!next || !has_count(next) || !seen.insert(next).second) continue;
+    const HostExprNode& node = nodes_[next.index()];
+    if (node.op == HostOp::Count) counts.insert(static_cast<std::uint32_t>(node.payload));
+    work.insert(work.end(), std::begin(node.args), std::end(node.args));
+  }
+  return counts;
+}
+
 HostExprId HostExprPool::leaf(HostOp op) {
   return intern({op, HostType::Int, 0, {}});
 }

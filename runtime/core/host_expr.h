@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -138,6 +139,8 @@ class HostExprPool {
   HostValue const_value(HostExprId id) const;
   /// True where the value may depend on a Count.
   bool has_count(HostExprId id) const { return depends_on(id, HostOp::Count); }
+  /// The counts that an expression is made of, by number, each once; none of no expression.
+  std::set<std::uint32_t> counts_of(HostExprId id) const;
   /// True where the value may depend on a parameter, world or step (so not on n alone).
   bool depends_on(HostExprId id, HostOp leaf_op) const;
 

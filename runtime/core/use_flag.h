@@ -2,22 +2,36 @@
 // another thread or of a callback, is an error and not a race.
 #pragma once
 #include <atomic>
+#include <cstdint>
+#include <thread>
 
 namespace cinch::rt {
 
 class UseFlag {
  public:
-  bool try_take() { return !is_taken_.exchange(true, std::memory_order_acquire); }
-  void give_back() { is_taken_.store(false, std::memory_order_release); }
+  enum class Use : std::uint8_t { None, Call, Look };
+
+  /// A call that meets another fails; one that meets a look, which is soon over, waits for it. A
+  /// look that meets either fails.
+  bool try_take(Use use) {
+    for (;;) {
+      Use seen = Use::None;
+      if (use_.compare_exchange_weak(seen, use, std::memory_order_acquire)) return true;
+      if (seen == Use::Call || (seen == Use::Look && use == Use::Look)) return false;
+      std::this_thread::yield();
+    }
+  }
+  void give_back() { use_.store(Use::None, std::memory_order_release); }
 
  private:
-  std::atomic<bool> is_taken_{false};
+  std::atomic<Use> use_{Use::None};
 };
 
 /// For as long as it lives, if nobody else uses it.
 class Use {
  public:
-  explicit Use(UseFlag& flag) : flag_(flag.try_take() ? &flag : nullptr) {}
+  explicit Use(UseFlag& flag, UseFlag::Use use = UseFlag::Use::Call)
+      : flag_(flag.try_take(use) ? &flag : nullptr) {}
   ~Use() {
     if (flag_ != nullptr) flag_->give_back();
   }

@@ -155,6 +155,10 @@ class EntryChecks {
     checks_.require(
         to.dtype == from.dtype && to.storage_bits == from.storage_bits && to.storage_bits % 8 == 0,
         place, "a collective between types");
+    const bool keeps_size = collective.kind == CollectiveKind::AllReduce ||
+                            collective.kind == CollectiveKind::Broadcast;
+    checks_.require(!keeps_size || to.size_bytes == from.size_bytes, place,
+                    "a collective between buffers of different sizes");
     const bool are_own = to.role == BufferRole::Workspace && from.role == BufferRole::Workspace;
     checks_.require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
   }

@@ -61,8 +61,12 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   auto all = agree(RankStatus::Good);
   if (!all || *all != RankStatus::Good) return all;
   const Exchange exchange = exchange_of(call);
-  if (exchange.kind == ExchangeKind::Broadcast && exchange.peer == transport_.rank()) {
-    std::ranges::copy(call.input, call.output.begin());
+  if (exchange.kind == ExchangeKind::Broadcast) {
+    // Images say sizes; no transport compares these.
+    if (call.input.size() != call.output.size()) {
+      return fail(ErrorKind::Internal, "a broadcast between buffers of different sizes");
+    }
+    if (exchange.peer == transport_.rank()) std::ranges::copy(call.input, call.output.begin());
   }
   if (Status status = run(exchange, timeout_); !status) {
     return tl::unexpected<Error>(status.error());

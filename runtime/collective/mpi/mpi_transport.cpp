@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -351,13 +352,22 @@ MpiTransport::~MpiTransport() {
   keep_forever(std::move(memory_));
 }
 
+namespace {
+
+// The longest that the module takes is 24 days.
+std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
   const auto& calls = mpi_library();
   if (!calls) return tl::unexpected<Error>(calls.error());
   cinch_mpi_world* mpi = nullptr;
   std::int32_t rank = 0, world = 0;
-  const auto timeout = static_cast<std::int32_t>(options.timeout.count());
-  const std::int32_t code = (*calls)->open(timeout, &mpi, &rank, &world);
+  const std::int32_t code = (*calls)->open(to_whole_ms(options.timeout), &mpi, &rank, &world);
   if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
   auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
                                                   static_cast<std::uint32_t>(world), options);
@@ -368,7 +378,7 @@ Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options)
 Status leave_mpi(std::chrono::milliseconds timeout) {
   const auto& calls = mpi_library();
   if (!calls) return tl::unexpected<Error>(calls.error());
-  const std::int32_t code = (*calls)->leave(static_cast<std::int32_t>(timeout.count()));
+  const std::int32_t code = (*calls)->leave(to_whole_ms(timeout));
   if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
   return Ok{};
 }
