@@ -59,7 +59,11 @@ struct GpuSession::Impl {
   Status plan_finish(Plan& plan);
   Status plan_sync(Plan& plan);
   /// How small and how large it gets, of a tensor, with the first and the largest parameters.
-  Result<StepBounds> over_steps(HostExprId expr, const TensorFacts& tensor) const;
+  Result<StepBounds> over_steps(HostExprId expr, const TensorFacts& tensor) const {
+    return over_steps(info().exprs, expr, tensor);
+  }
+  Result<StepBounds> over_steps(const HostExprPool& pool, HostExprId expr,
+                                const TensorFacts& tensor) const;
   Result<std::int64_t> most_rounds(HostExprId begin, HostExprId end) const;
   Status measure_buffer(std::size_t tensor, BufferIndex b);
   Status measure();

@@ -99,25 +99,24 @@ BufferIndex GpuSession::Impl::buffer_of(BufferRole role, std::uint32_t role_inde
   return kNoIndex;
 }
 
-Result<StepBounds> GpuSession::Impl::over_steps(HostExprId expr, const TensorFacts& tensor) const {
-  auto first = bounds_over_steps(info().exprs, expr, host_env(tensor, parameters, 0));
-  auto second = bounds_over_steps(info().exprs, expr, host_env(tensor, largest, 0));
+Result<StepBounds> GpuSession::Impl::over_steps(const HostExprPool& pool, HostExprId expr,
+                                                const TensorFacts& tensor) const {
+  auto first = bounds_over_steps(pool, expr, host_env(tensor, parameters, 0));
+  auto second = bounds_over_steps(pool, expr, host_env(tensor, largest, 0));
   if (!first) return first;
   if (!second) return second;
   return StepBounds{std::min(first->least, second->least), std::max(first->most, second->most)};
 }
 
 Result<std::int64_t> GpuSession::Impl::most_rounds(HostExprId begin, HostExprId end) const {
+  // As one expression: both are of the same parameters and the same step.
+  HostExprPool pool = info().exprs;
+  const HostExprId rounds = begin ? pool.sub(end, begin) : end;
   std::int64_t most = 0;
   for (const TensorFacts& tensor : facts) {
-    const auto ends = over_steps(end, tensor);
-    if (!ends) return tl::unexpected<Error>(ends.error());
-    auto begins = Result<StepBounds>(StepBounds{});
-    if (begin) begins = over_steps(begin, tensor);
-    if (!begins) return tl::unexpected<Error>(begins.error());
-    std::int64_t rounds = 0;
-    if (__builtin_sub_overflow(ends->most, begins->least, &rounds)) rounds = INT64_MAX;
-    most = std::max(most, rounds);
+    const auto bounds = over_steps(pool, rounds, tensor);
+    if (!bounds) return tl::unexpected<Error>(bounds.error());
+    most = std::max(most, bounds->most);
   }
   return most;
 }

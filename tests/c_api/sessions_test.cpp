@@ -2,6 +2,7 @@
 // is the caller's where that is wanted.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <limits>
@@ -338,6 +339,32 @@ TEST(CApiSessions, OneCallAtATime) {
     EXPECT_THAT(error.message, HasSubstr("in use by another thread"));
     return false;
   });
+}
+
+// Who watches a session makes no call of it fail.
+TEST(CApiSessions, QueriesHoldNoCallUp) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor gradient(20000);
+  const Session session = open(program, {gradient.view()});
+  const std::size_t states = cinch_session_state_bytes(session.get());
+  EXPECT_GT(states, 0U);
+  std::atomic<bool> is_over = false;
+  std::thread watcher([&] {
+    while (!is_over) {
+      (void)cinch_session_workspace_bytes(session.get());
+      EXPECT_EQ(cinch_session_state_bytes(session.get()), states);
+    }
+  });
+  for (std::uint64_t step = 0; step < 300; ++step) {
+    auto payload = sized<cinch_payload>();
+    auto error = sized<cinch_error>();
+    const cinch_tensor view = gradient.view();
+    EXPECT_EQ(CINCH_OK, cinch_encode(session.get(), step, nullptr, 1, &view, &payload, &error))
+        << error.message;
+  }
+  is_over = true;
+  watcher.join();
+  EXPECT_GT(cinch_session_workspace_bytes(session.get()), 0U);
 }
 
 TEST(CApiSessions, MatrixProgramsTakeTheFirstDimensionByTheRest) {
