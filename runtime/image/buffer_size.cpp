@@ -23,7 +23,7 @@ Result<std::int64_t> buffer_bytes(const ProgramImage& image, BufferIndex index,
 
 Result<std::int64_t> kernel_groups(const ProgramImage& image, std::size_t kernel,
                                    const HostEnv& env) {
-  const auto groups = image.info.exprs.eval_int(image.kernels[kernel].num_groups, env);
+  auto groups = image.info.exprs.eval_int(image.kernels[kernel].num_groups, env);
   if (!groups) return groups;
   if (*groups <= kMaxGroups) return std::max<std::int64_t>(*groups, 0);
   return fail(ErrorKind::Overflow, fmt::format("kernel {}: {} groups, at most {} are possible",

@@ -50,7 +50,7 @@ struct Session::Impl {
   Status reserve_fields(bool is_encode);
   /// The tensor's elements as f32, which kernels of a gradient only read.
   Status bind_gradient(const float* gradient);
-  Status bind_output(float* output);
+  Status bind_output(float* to);
   /// Room for every element as f32.
   Status reserve_f32(AlignedBuffer& buffer) const;
   /// Does a call on a tensor of this type work on an f32 copy?

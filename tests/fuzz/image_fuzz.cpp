@@ -162,6 +162,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
+// Named as libFuzzer calls it.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   if (size < kLengthBytes) return size;
