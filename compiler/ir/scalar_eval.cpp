@@ -170,8 +170,10 @@ std::uint64_t evaluate_bool(ScalarOp op, Operands operands) {
     case ScalarOp::bit_not:
       return !a;
     case ScalarOp::bit_and:
+    case ScalarOp::min:
       return a && b;
     case ScalarOp::bit_or:
+    case ScalarOp::max:
       return a || b;
     case ScalarOp::bit_xor:
       return a != b;
