@@ -3,6 +3,7 @@
 // a broken broadcast is an InternalError at once). Host sizes are made in the program's own pool.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ class Builder {
 
   // Where ops go.
   RegionId region() const { return region_; }
+  std::size_t position() const {
+    return std::min(position_, function_.regions[region_.index()].ops.size());
+  }
   RegionId new_region();
   /// Appends an `arg` op and lists it in the region; all args come before other ops.
   ValueId add_arg(RegionId region, Type type, std::string name = {});
