@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -194,7 +195,10 @@ class Builder {
   /// A new region filled by `body`, which gets the region; the insertion point comes back.
   RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
   ValueIds add_args(RegionId region, std::span<const Type> types);
-  ValueId size_with_counts(HostExprId size, const CountOf& count_of);
+  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
+  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
   ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
 

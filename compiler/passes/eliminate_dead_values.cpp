@@ -80,7 +80,7 @@ class DeadValues {
     for (int d = 0; d < type.rank; ++d) note_counts(type.dims[d]);
   }
   void note_counts(HostExprId id) {
-    if (!id.is_valid() || !exprs_.has_count(id)) return;
+    if (!id.is_valid() || !exprs_.has_count(id) || !noted_.insert(id).second) return;
     const HostExprNode& node = exprs_.node(id);
     if (node.op == HostOp::Count) counts_.insert(static_cast<std::uint32_t>(node.payload));
     for (HostExprId arg : node.args) note_counts(arg);
@@ -130,6 +130,7 @@ class DeadValues {
   PassContext& context_;
   std::vector<bool> is_live_;
   std::set<std::uint32_t> counts_;
+  std::set<HostExprId> noted_;  // expressions are graphs: each once
 };
 
 }  // namespace

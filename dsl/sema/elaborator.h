@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,10 +84,12 @@ class Elaborator {
 
   // ---- text of types and sizes (elaborate_text.cpp)
   std::string size_text(HostExprId id);
+  std::string size_text_within(HostExprId id, int depth, int& left);
   std::string type_text(const Type& type);
   std::string describe(const Value& value);
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
-  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out);
+  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
+                     std::set<HostExprId>& seen);
 
   // ---- types and conversions (elaborate_types.cpp)
   const ast::Module& tree() const { return env_->unit->tree; }
