@@ -246,6 +246,11 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
 }
 
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
+  return behind_filter(base, span,
+                       [&](const Value& counted) { return slice_of(counted, begin, end, span); });
+}
+
+Value Elaborator::slice_of(const Value& base, HostExprId begin, HostExprId end, Span span) {
   const HostExprId size = base.type.dims[0];
   const bool is_possible =
       require_nonnegative(begin, "the begin of a slice is not negative", span) &&

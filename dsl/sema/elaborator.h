@@ -81,6 +81,13 @@ class Elaborator {
   /// A read-only variable for a value that is used more than once.
   Value shared(const Value& value, std::string name);
   bool is_leaf(const Value& value) const;
+  /// An array of counted length whose filter belongs to the statement at hand: only where that has
+  /// run is its count known.
+  bool holds_filter(const Value& value);
+  bool has_filter(ExprId id) const;
+  /// `use` of an operand that it checks the length of: behind the filters that the operand holds.
+  Value behind_filter(const Value& operand, Span span,
+                      const std::function<Value(const Value&)>& use);
 
   // ---- text of types and sizes (elaborate_text.cpp)
   std::string size_text(HostExprId id);
@@ -184,6 +191,7 @@ class Elaborator {
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
   Value slice(const Value& base, const ast::Range& range, Span span);
+  Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
   Value as_index(const Value& value);
@@ -245,6 +253,7 @@ class Elaborator {
   std::string expr_key(ExprId id);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);
+  Value top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k);
   Value move_call(BuiltinId id, const CallArgs& args);
   Value pack_call(BuiltinId id, const CallArgs& args);
   Value concat_call(const CallArgs& args);
