@@ -84,6 +84,12 @@ std::string Elaborator::type_text(const Type& type) {
   return text + "]";
 }
 
+// A constant of the host.
+std::string Elaborator::number_text(const Value& value) {
+  return value.is_big ? std::to_string(pool().const_value(value.host).bits)
+                      : pool().print(value.host);
+}
+
 std::string Elaborator::describe(const Value& value) {
   switch (value.kind) {
     case ValueKind::Error:
@@ -95,7 +101,7 @@ std::string Elaborator::describe(const Value& value) {
       if (type == HostType::Bool) return "bool";
       if (type == HostType::F32) return "f32";
       if (value.declared && !in_host_) return std::string(dtype_name(*value.declared));
-      if (pool().is_const(value.host)) return "the number " + pool().print(value.host);
+      if (pool().is_const(value.host)) return "the number " + number_text(value);
       if (type == HostType::F64) return "f64";
       return "the size " + size_text(value.host);
     }

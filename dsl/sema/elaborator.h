@@ -50,7 +50,7 @@ class Elaborator {
   bool run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
            bool is_check);
   /// A number of a file that is known when the program is compiled; reports.
-  std::optional<HostValue> evaluate_constant(const FileUnit& unit, ast::ExprId id);
+  std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   /// Checks a fn with sizes of its own.
   void check_fn(const DeclRef& decl);
   /// Checks a constant of a file.
@@ -94,6 +94,7 @@ class Elaborator {
   std::string size_text_within(HostExprId id, int depth, int& left);
   std::string type_text(const Type& type);
   std::string describe(const Value& value);
+  std::string number_text(const Value& value);
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                      std::set<HostExprId>& seen);
@@ -118,6 +119,15 @@ class Elaborator {
   /// Silent conversion of the elements to `to`; reports when a value could change.
   Value big_as_float(const Value& value, DType to);
   Value coerce(const Value& value, DType to);
+  DType wide_type(const Value& value);
+  /// A float, or a number with a point.
+  bool is_real(const Value& value);
+  /// Has a literal of 2^63 or more.
+  static bool holds_big(const Value& value);
+  void add_element(Value& table, HostExprId number, bool is_big) const;
+  Value table_element(const Value& table, std::size_t i) const;
+  std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
+  DType type_of_numbers(const std::vector<Value>& numbers);
   bool can_coerce(const Value& value, DType to);
   /// The type without a conversion of exact numbers: that of the elements.
   std::optional<DType> own_dtype(const Value& value) const;
@@ -144,6 +154,8 @@ class Elaborator {
   std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what);
   std::optional<std::int64_t> constant_int(ast::ExprId id);
   std::optional<HostValue> constant_value(ast::ExprId id);
+  std::optional<Constant> constant_number(ast::ExprId id);
+  Value constant(const Constant& number, Span span);
   Value as_table_op(ScalarOp op, std::span<const Value> args, Span span);
 
   // ---- expressions (elaborate_expr.cpp, elaborate_name.cpp, elaborate_scalar.cpp)
@@ -299,14 +311,19 @@ class Elaborator {
   void check_items(Instance& instance);
   void bind_params(Instance& instance);
   void bind_param(Instance& instance, const ast::Param& param);
-  void bind_constant(Instance& instance, const ast::Param& param, DType dtype, HostValue value);
-  // What the text says that a run-time parameter is by itself, if it may be that.
-  std::optional<double> declared_default(const ast::Param& param, DType dtype,
-                                         const std::optional<rt::ParamRange>& range);
-  void add_param(Instance& instance, const ast::Param& param, DType dtype, HostValue value,
-                 const std::optional<rt::ParamRange>& range);
-  std::optional<HostValue> open_value(Instance& instance, const ast::Param& param, DType dtype,
-                                      const std::optional<rt::ParamRange>& range);
+  void bind_constant(Instance& instance, const ast::Param& param, DType dtype, Constant value);
+  struct ParamType {
+    DType dtype;
+    std::optional<rt::ParamRange> range;
+  };
+  /// Reports a value that the parameter may not have.
+  bool may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
+                const Constant& value, Span span);
+  void add_param(Instance& instance, const ast::Param& param, const ParamType& type, double value,
+                 std::optional<double> declared_default);
+  std::optional<Constant> bound_value(Instance& instance, const ast::Param& param, DType dtype,
+                                      double value);
+  Constant stand_in(const ParamType& type) const;
   std::optional<rt::ParamRange> param_range(const ast::Param& param);
   bool check_range(const std::string& name, DType dtype, double value,
                    const std::optional<rt::ParamRange>& range, Span span, Span range_span);
