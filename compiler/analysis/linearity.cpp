@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
+#include "compiler/analysis/integer_range.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
+#include "runtime/core/number_range.h"
 
 namespace cinch::analysis {
 namespace {
@@ -61,7 +64,8 @@ class Walk {
         visit_control(op);
         continue;
       }
-      const Dependence result = dependence(op);
+      Dependence result = dependence(op);
+      if (result.is_linear && may_wrap(op)) result = all_constant(op);
       for (ir::ValueId value : op.results) known_[value.index()] = result;
     }
   }
@@ -71,6 +75,35 @@ class Walk {
     const bool is_constant = std::all_of(op.operands.begin(), op.operands.end(),
                                          [&](ir::ValueId v) { return of(v).is_constant; });
     return {is_constant, false};
+  }
+
+  // A sum of integers that wraps is another number once it is widened or made a float.
+  bool may_wrap(const Op& op) const {
+    const DType type = dtype(op.results[0]);
+    if (!is_int(type) || !adds_or_multiplies(op)) return false;
+    const std::optional<IntegerRange> range =
+        find_integer_range(program_, function_, op.results[0]);
+    if (!range) return true;
+    // What may wrap has the range of its type.
+    const NumberRange all = all_numbers(type);
+    return static_cast<double>(range->least) <= all.low &&
+           static_cast<double>(range->greatest) >= all.high;
+  }
+
+  static bool adds_or_multiplies(const Op& op) {
+    switch (op.kind) {
+      case OpKind::reduce:
+      case OpKind::scan:
+      case OpKind::scatter_add:
+      case OpKind::matmul:
+        return true;
+      case OpKind::map:
+        return op.attrs.scalar_op == ScalarOp::neg || op.attrs.scalar_op == ScalarOp::add ||
+               op.attrs.scalar_op == ScalarOp::sub || op.attrs.scalar_op == ScalarOp::mul ||
+               op.attrs.scalar_op == ScalarOp::fma;
+      default:
+        return false;
+    }
   }
 
   // Generators of a length known only after looking depend on what was seen.
@@ -181,11 +214,12 @@ class Walk {
     return op.attrs.scalar_op == ScalarOp::min ? value >= kNearlyAll : value <= -kNearlyAll;
   }
 
-  // Rounding is allowed for; cutting off and saturating are not.
+  // Rounding is allowed for; cutting off, saturating and becoming infinite are not. bf16 ends where
+  // f32 does.
   Dependence convert(const Op& op) const {
     const DType from = dtype(op.operands[0]), to = dtype(op.results[0]);
-    const bool is_kept = is_float(to) || (!is_float(from) && widens_losslessly(from, to));
-    return is_kept ? in(op, 0) : all_constant(op);
+    const bool reaches_far = to == kF32 || to == kF64 || to == kBF16;
+    return reaches_far || widens_losslessly(from, to) ? in(op, 0) : all_constant(op);
   }
 
   // Sums of linear values from zero, over what no input chooses.

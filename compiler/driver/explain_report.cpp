@@ -297,29 +297,48 @@ class Report {
   json collectives() {
     json list = json::array();
     const ir::Function& sync = *program_.find(ir::FunctionKind::Sync);
-    ir::walk(sync, [&](ir::OpId id, ir::RegionId) {
-      const ir::Op& op = sync.ops[id.index()];
-      if (!ir::is_collective(op.kind)) return;
-      const rt::ArrayType& sent = sync.values[op.operands.at(0).index()].type;
-      const rt::ArrayType type = collective_type(op).value_or(sent);
-      list.push_back({{"name", ir::op_info(op.kind).name},
+    const ir::Function& as_written = *lowered_.find(ir::FunctionKind::Sync);
+    std::vector<const ir::Op*> before;
+    for (const ir::Op* op : collectives_of(sync)) {
+      const rt::ArrayType& sent = sync.values[op->operands.at(0).index()].type;
+      const ir::Op* written = written_collective(*op, before);
+      before.push_back(op);
+      const rt::ArrayType& type =
+          written == nullptr ? sent : as_written.values[written->operands.at(0).index()].type;
+      list.push_back({{"name", ir::op_info(op->kind).name},
                       {"type", ir::print_type(info_, type)},
                       {"bytes", sent_bytes(sent, 1)}});
-      if (type.dtype != sent.dtype) list.back()["packed"] = packed(type, sent);
-    });
+      // Words of integers of 64 bits have their type.
+      const bool is_packed = type.dtype != sent.dtype || sent_bytes(type, 1) != sent_bytes(sent, 1);
+      if (is_packed) list.back()["packed"] = packed(type, sent);
+    }
     return list;
   }
 
-  // Of the collective as it was written.
-  std::optional<rt::ArrayType> collective_type(const ir::Op& packed_op) const {
-    std::optional<rt::ArrayType> found;
-    const ir::Function& sync = *lowered_.find(ir::FunctionKind::Sync);
-    ir::walk(sync, [&](ir::OpId id, ir::RegionId) {
-      const ir::Op& op = sync.ops[id.index()];
-      if (op.kind != packed_op.kind || op.span != packed_op.span) return;
-      found = sync.values[op.operands.at(0).index()].type;
+  static std::vector<const ir::Op*> collectives_of(const ir::Function& function) {
+    std::vector<const ir::Op*> found;
+    ir::walk(function, [&](ir::OpId id, ir::RegionId) {
+      const ir::Op& op = function.ops[id.index()];
+      if (ir::is_collective(op.kind)) found.push_back(&op);
     });
     return found;
+  }
+
+  // The collective as it was written: of several from one place in the text, the one that has as
+  // many before it.
+  const ir::Op* written_collective(const ir::Op& op,
+                                   const std::vector<const ir::Op*>& before) const {
+    const auto is_same = [&](const ir::Op* other) {
+      return other->kind == op.kind && other->span == op.span;
+    };
+    auto skipped = std::ranges::count_if(before, is_same);
+    const ir::Op* last = nullptr;
+    for (const ir::Op* written : collectives_of(*lowered_.find(ir::FunctionKind::Sync))) {
+      if (!is_same(written)) continue;
+      last = written;
+      if (skipped-- == 0) break;
+    }
+    return last;
   }
 
   // As elements lie in memory, whole bytes each.

@@ -154,17 +154,27 @@ ValueId Builder::size_scalar(HostExprId size, DType dtype, const CountOf& count_
   if (node.op == HostOp::Count) {
     return convert(count_of(static_cast<std::uint32_t>(node.payload)), dtype);
   }
-  return convert(size_with_counts(size, count_of), dtype);
+  std::map<HostExprId, ValueId> made;
+  return convert(size_with_counts(size, count_of, made), dtype);
 }
 
-// In the type that the host would use.
-ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of) {
+// In the type that the host would use. An expression is a graph: what `made` holds is used again.
+ValueId Builder::size_with_counts(HostExprId size, const CountOf& count_of,
+                                  std::map<HostExprId, ValueId>& made) {
+  if (const auto known = made.find(size); known != made.end()) return known->second;
   const HostExprNode node = exprs().node(size);
   const bool is_leaf = node.op == HostOp::Count || !exprs().has_count(size);
-  if (is_leaf) return size_scalar(size, dtype_of(node.type), count_of);
+  const ValueId value = is_leaf ? size_scalar(size, dtype_of(node.type), count_of)
+                                : size_of_operands(node, count_of, made);
+  made.emplace(size, value);
+  return value;
+}
+
+ValueId Builder::size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                                  std::map<HostExprId, ValueId>& made) {
   ValueIds operands;
   for (HostExprId arg : node.args) {
-    if (arg.is_valid()) operands.push_back(size_with_counts(arg, count_of));
+    if (arg.is_valid()) operands.push_back(size_with_counts(arg, count_of, made));
   }
   if (node.op == HostOp::Cast) return convert(operands[0], dtype_of(node.type));
   if (node.op == HostOp::AlignUp) {

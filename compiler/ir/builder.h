@@ -3,7 +3,9 @@
 // a broken broadcast is an InternalError at once). Host sizes are made in the program's own pool.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +35,9 @@ class Builder {
 
   // Where ops go.
   RegionId region() const { return region_; }
+  std::size_t position() const {
+    return std::min(position_, function_.regions[region_.index()].ops.size());
+  }
   RegionId new_region();
   /// Appends an `arg` op and lists it in the region; all args come before other ops.
   ValueId add_arg(RegionId region, Type type, std::string name = {});
@@ -190,7 +195,10 @@ class Builder {
   /// A new region filled by `body`, which gets the region; the insertion point comes back.
   RegionId filled_region(const std::function<ValueIds(RegionId)>& body);
   ValueIds add_args(RegionId region, std::span<const Type> types);
-  ValueId size_with_counts(HostExprId size, const CountOf& count_of);
+  ValueId size_with_counts(HostExprId size, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
+  ValueId size_of_operands(const HostExprNode& node, const CountOf& count_of,
+                           std::map<HostExprId, ValueId>& made);
   ValueId spread(ValueId base, ValueId index, ValueId values);
   void check_all_uses(OpKind kind, ValueId index, HostExprId size, std::string text);
 

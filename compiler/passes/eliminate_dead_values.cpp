@@ -79,7 +79,9 @@ class DeadValues {
   void note_counts(const ir::Type& type) {
     for (int d = 0; d < type.rank; ++d) note_counts(type.dims[d]);
   }
-  void note_counts(HostExprId id) { counts_.merge(exprs_.counts_of(id)); }
+  void note_counts(HostExprId id) {
+    if (noted_.insert(id).second) counts_.merge(exprs_.counts_of(id));
+  }
 
   // From the end: where the limit stops it, every op that stays still finds its operands.
   void sweep(ir::RegionId region) {
@@ -125,6 +127,7 @@ class DeadValues {
   PassContext& context_;
   std::vector<bool> is_live_;
   std::set<std::uint32_t> counts_;
+  std::set<HostExprId> noted_;  // sizes that were looked at
 };
 
 }  // namespace

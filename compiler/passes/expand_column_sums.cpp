@@ -2,7 +2,7 @@
 // its order; the same bits, since the order of a reduction (docs/language_bits.md) is one of whole
 // rows here: of a tile of 1024 rows first those 128 apart are added, then by halves.
 //
-//   before:  %1 = reduce %x {axis=0, add}          x: [f32; r, c], c not constant
+//   before:  %1 = reduce %x {axis=0, add}          x: [f32; r, c], c not constant and no count
 //   after:   %a = keep (rows i, i + 128, … i + 896 of each tile of %x, added in this order)
 //            %b = keep (16 rows of %a, 8 apart, added by halves)
 //            %d = keep (8 rows of %b, added by halves)
@@ -103,6 +103,8 @@ void expand_column_sums(ir::Program& program, PassContext& context) {
     ValueId x = op.operands[0];
     const ir::Type type = b.type(x);
     HostExprPool& exprs = b.exprs();
+    // No kernel has rows of a length that is known only after looking.
+    if (exprs.has_count(type.dims[1])) return std::nullopt;
     if (ir::constant_size(exprs, type.dims[1]) || ir::constant_size(exprs, type.dims[0])) {
       return std::nullopt;
     }

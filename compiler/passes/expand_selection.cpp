@@ -16,6 +16,10 @@
 //
 // Along rows (axis 1) each row is sorted by its keys. An argsort along columns (axis 0) becomes one
 // along the rows of the transpose.
+#include <algorithm>
+#include <optional>
+
+#include "compiler/ir/rewriter.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
 #include "compiler/passes/select_by_digits.h"
@@ -41,11 +45,33 @@ ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
   return b.fill(b.reshape(b.iota(k), row), ir::matrix_type(kU32, b.type(values).dims[0], k));
 }
 
-// How many of what a selection kept; of payloads the count was read with them.
+// A place among the ops of a region.
+struct Place {
+  ir::RegionId region;
+  std::size_t position = 0;
+};
+
+// The op that holds the region; nothing for a body.
+std::optional<Place> holder_of(const ir::Function& function, ir::RegionId region) {
+  for (std::size_t r = 0; r < function.regions.size(); ++r) {
+    const std::vector<ir::OpId>& ops = function.regions[r].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const auto held = ir::held_regions(function, function.ops[ops[i].index()]);
+      if (std::ranges::find(held, region) != held.end()) return Place{ir::RegionId(r), i};
+    }
+  }
+  return std::nullopt;
+}
+
+// How many of what a selection kept: the last one that has run wherever the count is wanted, as
+// filters by one mask share it across branches. Of payloads the count was read with them.
 ValueId count_of(ir::Builder& b, std::uint32_t count) {
-  for (const ir::Region& region : b.function().regions) {
-    for (const ir::OpId id : region.ops) {
-      const ir::Op& op = b.function().ops[id.index()];
+  const ir::Function& function = b.function();
+  std::optional<Place> before = Place{b.region(), b.position()};
+  for (; before; before = holder_of(function, before->region)) {
+    const std::vector<ir::OpId>& ops = function.regions[before->region.index()].ops;
+    for (std::size_t i = before->position; i-- > 0;) {
+      const ir::Op& op = function.ops[ops[i].index()];
       if (op.kind == ir::OpKind::nonzero && op.attrs.index == count) return op.results[1];
     }
   }

@@ -263,6 +263,8 @@ Value Elaborator::len_call(const CallArgs& args) {
     reporter_.report<DiagKind::CannotApply>(x.span, "len", describe(x)).note("it takes an array");
     return error(args.span);
   }
+  // The number is used without the array, which has to be made for it.
+  if (holds_filter(x)) shared(x, "counted");
   return host(type.dims[0], args.span);
 }
 

@@ -1,4 +1,6 @@
 // Making of nodes, variables and statements of the checked tree, and conditions on sizes.
+#include <algorithm>
+
 #include "dsl/sema/elaborator.h"
 #include "runtime/core/check.h"
 
@@ -125,6 +127,34 @@ Value Elaborator::shared(const Value& value, std::string name) {
   read.facts = value.facts;
   read.is_exact = value.is_exact;
   return read;
+}
+
+namespace {
+
+bool is_filter(const Expr& expr) {
+  return expr.kind == ExprKind::Builtin && builtin_info(expr.builtin).group == BuiltinGroup::Filter;
+}
+
+}  // namespace
+
+bool Elaborator::has_filter(ExprId id) const {
+  const Expr& expr = out_.exprs[id.index()];
+  if (is_filter(expr) || !expr.stmts.empty()) return true;
+  return std::any_of(expr.args.begin(), expr.args.end(),
+                     [&](ExprId arg) { return arg && has_filter(arg); });
+}
+
+bool Elaborator::holds_filter(const Value& value) {
+  if (!value.is_typed() || is_leaf(value) || stmts_ == nullptr) return false;
+  bool is_counted = false;
+  for (int i = 0; i < value.type.rank; ++i) is_counted |= pool().has_count(value.type.dims[i]);
+  return is_counted && has_filter(value.expr);
+}
+
+Value Elaborator::behind_filter(const Value& operand, Span span,
+                                const std::function<Value(const Value&)>& use) {
+  if (!holds_filter(operand)) return use(operand);
+  return in_block(span, [&] { return use(shared(operand, "counted")); });
 }
 
 bool Elaborator::require(HostExprId condition, const std::string& what, Span span,

@@ -17,11 +17,11 @@ HostExprId Elaborator::opaque_number(HostType type) {
   return pool().param(kFirstGenericSize + next_generic_++, type);
 }
 
-std::optional<HostValue> Elaborator::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
+std::optional<Constant> Elaborator::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
   Environment env{&unit, nullptr, {Scope{}}};
-  std::optional<HostValue> value;
+  std::optional<Constant> value;
   in_constant_ = true;
-  with_environment(env, [&] { value = constant_value(id); });
+  with_environment(env, [&] { value = constant_number(id); });
   in_constant_ = false;
   return value;
 }

@@ -1,4 +1,6 @@
 // Expressions: dispatch, literals, array literals, conversions, `if`, blocks and lambdas.
+#include <algorithm>
+
 #include "dsl/sema/elaborator.h"
 
 namespace cinch::sema {
@@ -111,7 +113,7 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     elements.push_back(expr(id));
     const Value& e = elements.back();
     if (e.is_error()) return error(span);
-    all_constant &= e.is_host() && pool().is_const(e.host) && !e.is_big;
+    all_constant &= e.is_host() && pool().is_const(e.host);
     all_tables &= e.kind == ValueKind::Table && e.table_cols == 0;
   }
   Value table;
@@ -122,7 +124,7 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     return error(span);
   }
   if (all_constant) {
-    for (const Value& e : elements) table.table.push_back(e.host);
+    for (const Value& e : elements) add_element(table, e.host, e.is_big);
     return table;
   }
   if (all_tables) {
@@ -132,17 +134,18 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
         reporter_.report<DiagKind::Mismatch>(e.span, describe(elements.front()), describe(e));
         return error(span);
       }
-      table.table.insert(table.table.end(), e.table.begin(), e.table.end());
+      for (std::size_t i = 0; i < e.table.size(); ++i) {
+        add_element(table, e.table[i], e.big_elements[i]);
+      }
     }
     return table;
   }
-  Value first = elements.front();
-  std::optional<DType> dtype = own_dtype(first);
+  std::optional<DType> dtype = own_dtype(elements.front());
   for (std::size_t i = 1; i < elements.size(); ++i) {
     const auto other = own_dtype(elements[i]);
     if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
   }
-  if (!dtype) dtype = kI64;
+  if (!dtype) dtype = type_of_numbers(elements);
   const auto size = static_cast<std::int64_t>(elements.size());
   Expr made{ExprKind::Table, vector(*dtype, pool().const_int(size)), span};
   for (const Value& e : elements) {
@@ -155,6 +158,15 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     made.args.push_back(scalar_value.expr);
   }
   return typed(std::move(made));
+}
+
+// What exact numbers are among themselves.
+DType Elaborator::type_of_numbers(const std::vector<Value>& numbers) {
+  const auto is = [&](const auto& test) {
+    return std::any_of(numbers.begin(), numbers.end(), test);
+  };
+  if (is([&](const Value& v) { return is_real(v); })) return kF32;
+  return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
 
 Value Elaborator::bool_value(const Value& value, std::string_view what) {
@@ -203,8 +215,9 @@ Value Elaborator::if_expr(const ast::If& node, Span span) {
 
 Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span span) {
   if (chosen_by.is_error() || a.is_error() || b.is_error()) return error(span);
-  if (chosen_by.is_host() && a.is_host() && b.is_host() &&
-      pool().type(chosen_by.host) == HostType::Bool) {
+  const bool is_on_host =
+      chosen_by.is_host() && a.is_host() && b.is_host() && !a.is_big && !b.is_big;
+  if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
     const Value args[] = {chosen_by, a, b};
     return host_scalar_op(ScalarOp::select, args, span);
   }

@@ -246,11 +246,11 @@ Value Elaborator::as_table_op(ScalarOp op, std::span<const Value> args, Span spa
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<Value> elements;
     for (const Value& arg : args) {
-      elements.push_back(arg.kind == ValueKind::Table ? host(arg.table[i], arg.span) : arg);
+      elements.push_back(arg.kind == ValueKind::Table ? table_element(arg, i) : arg);
     }
     const Value element = host_scalar_op(op, elements, span);
     if (element.is_error()) return error(span);
-    result.table.push_back(element.host);
+    add_element(result, element.host, false);
   }
   return result;
 }
@@ -270,7 +270,13 @@ std::optional<HostExprId> Elaborator::host_size(ast::ExprId id, std::string_view
   return to_int(value.host);
 }
 
-std::optional<HostValue> Elaborator::constant_value(ast::ExprId id) {
+Value Elaborator::constant(const Constant& number, Span span) {
+  Value value = host(pool().constant(number.value), span);
+  value.is_big = number.is_big;
+  return value;
+}
+
+std::optional<Constant> Elaborator::constant_number(ast::ExprId id) {
   const bool outer = std::exchange(in_host_, true);
   const Value value = expr(id);
   in_host_ = outer;
@@ -279,7 +285,14 @@ std::optional<HostValue> Elaborator::constant_value(ast::ExprId id) {
     reporter_.report<DiagKind::NotConstant>(value.span);
     return std::nullopt;
   }
-  return pool().const_value(value.is_big ? big_as_float(value, kF64).host : value.host);
+  return Constant{pool().const_value(value.host), value.is_big};
+}
+
+// Where integers have 63 bits, larger ones are floats.
+std::optional<HostValue> Elaborator::constant_value(ast::ExprId id) {
+  const auto number = constant_number(id);
+  if (!number || !number->is_big) return number ? std::optional(number->value) : std::nullopt;
+  return HostValue::from_f64(number->to_double());
 }
 
 std::optional<std::int64_t> Elaborator::constant_int(ast::ExprId id) {

@@ -45,14 +45,17 @@ Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
   if (index.is_error()) return error(span);
   const bool is_known = base.kind == ValueKind::Table && base.table_cols == 0 && index.is_host() &&
                         pool().is_const(index.host) && pool().type(index.host) == HostType::Int;
-  if (!is_known) return gather(materialize(base), index, span);
-  const std::int64_t at = pool().const_value(index.host).as_int();
-  if (at < 0 || at >= static_cast<std::int64_t>(base.table.size())) {
-    reporter_.report<DiagKind::OutOfRange>(index.span, "index " + std::to_string(at),
+  const bool is_inside = !is_known || pool().const_value(index.host).bits < base.table.size();
+  // No array has so many elements.
+  if (index.is_big || !is_inside) {
+    reporter_.report<DiagKind::OutOfRange>(index.span, "index " + number_text(index),
                                            describe(base));
     return error(span);
   }
-  return host(base.table[static_cast<std::size_t>(at)], span);
+  if (!is_known) return gather(materialize(base), index, span);
+  Value element = table_element(base, pool().const_value(index.host).bits);
+  element.span = span;
+  return element;
 }
 
 // An integer, typed.
@@ -203,11 +206,9 @@ std::optional<HostExprId> Elaborator::symbolic(ast::ExprId id) {
   const Value value = expr(id);
   in_leaves_ = outer;
   in_host_ = outer_host;
-  if (!value.is_host() || value.is_big || pool().type(value.host) == HostType::Bool) {
-    if (!value.is_error()) reporter_.report<DiagKind::NotKnownOnHost>(value.span, "a slice");
-    return std::nullopt;
-  }
-  return to_int(value.host);
+  const bool is_size =
+      value.is_host() && !value.is_big && pool().type(value.host) != HostType::Bool;
+  return is_size ? std::optional(to_int(value.host)) : std::nullopt;
 }
 
 // Leaves of loop variables are parameters of numbers that no parameter has.
@@ -221,8 +222,16 @@ bool Elaborator::has_loop_leaf(HostExprId id) {
 }
 
 Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {
-  const auto begin = symbolic(range.lo);
-  auto end = symbolic(range.hi);
+  const auto known = [&](ast::ExprId id) {
+    const std::size_t errors = reporter_.num_errors();
+    const auto size = symbolic(id);
+    if (!size && reporter_.num_errors() == errors) {
+      reporter_.report<DiagKind::NotKnownOnHost>(tree()[id].span, "a slice");
+    }
+    return size;
+  };
+  const auto begin = known(range.lo);
+  auto end = known(range.hi);
   if (!begin || !end || base.is_error()) return error(span);
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
   if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
@@ -246,6 +255,11 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
 }
 
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
+  return behind_filter(base, span,
+                       [&](const Value& counted) { return slice_of(counted, begin, end, span); });
+}
+
+Value Elaborator::slice_of(const Value& base, HostExprId begin, HostExprId end, Span span) {
   const HostExprId size = base.type.dims[0];
   const bool is_possible =
       require_nonnegative(begin, "the begin of a slice is not negative", span) &&

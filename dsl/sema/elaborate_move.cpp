@@ -62,10 +62,12 @@ Value Elaborator::pack_call(BuiltinId id, const CallArgs& args) {
   }
   const auto size = named_size(args, "size");
   if (!size) return error(args.span);
-  require_at_most(pool().ceil_div(pool().mul(*size, width), byte), len,
-                  "`unpack` reads at most " + size_text(len) + " bytes", args.span);
-  return builtin(id, vector(*element, *size), {x.expr}, args.span,
-                 [&](Expr& e) { e.size = *size; });
+  return behind_filter(x, args.span, [&](const Value& bytes) {
+    require_at_most(pool().ceil_div(pool().mul(*size, width), byte), len,
+                    "`unpack` reads at most " + size_text(len) + " bytes", args.span);
+    return builtin(id, vector(*element, *size), {bytes.expr}, args.span,
+                   [&](Expr& e) { e.size = *size; });
+  });
 }
 
 Value Elaborator::concat_call(const CallArgs& args) {
@@ -219,18 +221,21 @@ Value Elaborator::chunk_call(BuiltinId id, const CallArgs& args) {
                            : matrix_operand(args.positional[0], args.name);
   const auto size = size_arg(args.positional[1], args.name);
   if (x.is_error() || !size) return error(args.span);
-  Type type = vector(x.type.dtype, *size);
+  const Span size_span = tree()[args.positional[1]].span;
+  const auto made = [&](const Type& type, const Value& from) {
+    return builtin(id, type, {from.expr}, args.span, [&](Expr& e) { e.size = *size; });
+  };
   if (is_chunk) {
     const HostExprId one = pool().const_int(1);
-    require_at_most(one, *size, "`chunk` makes rows of at least one element",
-                    tree()[args.positional[1]].span);
-    type = matrix(x.type.dtype, pool().ceil_div(x.type.dims[0], *size), *size);
-  } else {
-    const HostExprId all = num_elems(x.type);
-    require_at_most(*size, all, "`unchunk` takes at most " + size_text(all) + " elements",
-                    tree()[args.positional[1]].span);
+    require_at_most(one, *size, "`chunk` makes rows of at least one element", size_span);
+    return made(matrix(x.type.dtype, pool().ceil_div(x.type.dims[0], *size), *size), x);
   }
-  return builtin(id, type, {x.expr}, args.span, [&](Expr& e) { e.size = *size; });
+  return behind_filter(x, args.span, [&](const Value& rows) {
+    const HostExprId all = num_elems(rows.type);
+    require_at_most(*size, all, "`unchunk` takes at most " + size_text(all) + " elements",
+                    size_span);
+    return made(vector(rows.type.dtype, *size), rows);
+  });
 }
 
 Value Elaborator::iota_call(const CallArgs& args) {

@@ -22,6 +22,20 @@ bool is_compressor_type(const ast::Module& tree, const ast::Param& param) {
 // are.
 constexpr double kMostWhole = 9007199254740992;  // 2^53
 
+bool is_kept_whole(const Constant& number) {
+  if (number.is_big || number.value.type != HostType::Int) {
+    return std::abs(number.to_double()) <= kMostWhole;
+  }
+  constexpr auto kMost = static_cast<std::int64_t>(kMostWhole);
+  return number.value.as_int() >= -kMost && number.value.as_int() <= kMost;
+}
+
+std::string whole_text(const Constant& number) {
+  if (number.is_big) return std::to_string(number.value.bits);
+  if (number.value.type == HostType::Int) return std::to_string(number.value.as_int());
+  return fmt::format("{:.17g}", number.to_double());
+}
+
 }  // namespace
 
 std::string Elaborator::open_name(const Instance& instance, const ast::Param& param) const {
@@ -83,40 +97,52 @@ void Elaborator::bind_params(Instance& instance) {
   }
 }
 
-// The value of a parameter that no composition fixes: bound from outside, else its default.
-std::optional<HostValue> Elaborator::open_value(Instance& instance, const ast::Param& param,
-                                                DType dtype,
-                                                const std::optional<rt::ParamRange>& range) {
-  const auto bound = bindings_.find(open_name(instance, param));
-  if (bound != bindings_.end()) {
-    const bool is_whole =
-        bound->second == std::floor(bound->second) && std::abs(bound->second) <= kMostWhole;
-    if (is_bool(dtype)) {
-      if (bound->second == 0 || bound->second == 1) return HostValue::from_bool(bound->second != 0);
-      reporter_.report<DiagKind::ParameterOutOfRange>(param.name.span, open_name(instance, param),
-                                                      fmt::format("{}", bound->second),
-                                                      "false and true (0 and 1)");
-      return std::nullopt;
-    }
-    return is_whole && !is_float(dtype)
-               ? HostValue::from_int(static_cast<std::int64_t>(bound->second))
-               : HostValue::from_f64(bound->second);
-  }
-  if (param.initial.has_value()) return constant_value(param.initial);
-  if (!is_check_) {
-    reporter_.report<DiagKind::ParameterUnbound>(param.name.span, open_name(instance, param));
+// From outside.
+std::optional<Constant> Elaborator::bound_value(Instance& instance, const ast::Param& param,
+                                                DType dtype, double value) {
+  if (is_bool(dtype)) {
+    if (value == 0 || value == 1) return Constant{HostValue::from_bool(value != 0)};
+    reporter_.report<DiagKind::ParameterOutOfRange>(param.name.span, open_name(instance, param),
+                                                    fmt::format("{}", value),
+                                                    "false and true (0 and 1)");
     return std::nullopt;
   }
-  const double stand_in = range && range->low    ? *range->low + (range->low_open ? 1 : 0)
-                          : range && range->high ? *range->high - (range->high_open ? 1 : 0)
-                                                 : 1;
-  if (is_bool(dtype)) return HostValue::from_bool(false);
-  return is_float(dtype) ? HostValue::from_f64(range && range->high && range->low
-                                                   ? 0.5 * (*range->low + *range->high)
-                                                   : stand_in)
-                         : HostValue::from_int(static_cast<std::int64_t>(stand_in));
+  const bool is_whole = value == std::floor(value) && std::abs(value) <= kMostWhole;
+  return Constant{is_whole && !is_float(dtype)
+                      ? HostValue::from_int(static_cast<std::int64_t>(value))
+                      : HostValue::from_f64(value)};
 }
 
+// Where nothing is compiled: a value that the parameter may have.
+Constant Elaborator::stand_in(const ParamType& type) const {
+  const auto& [dtype, range] = type;
+  if (is_bool(dtype)) return {HostValue::from_bool(false)};
+  const double end = range && range->low    ? *range->low + (range->low_open ? 1 : 0)
+                     : range && range->high ? *range->high - (range->high_open ? 1 : 0)
+                                            : 1;
+  if (!is_float(dtype)) return {HostValue::from_int(static_cast<std::int64_t>(end))};
+  const bool has_middle = range && range->high && range->low;
+  return {HostValue::from_f64(has_middle ? 0.5 * (*range->low + *range->high) : end)};
+}
+
+bool Elaborator::may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
+                          const Constant& value, Span span) {
+  const double number = value.to_double();
+  const bool is_open = !instance.spec->fixed.contains(param.name.text) && !param.is_const;
+  if (is_int(type.dtype) && is_open && !is_kept_whole(value)) {
+    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                    whole_text(value), "[-2^53, 2^53]");
+    return false;
+  }
+  const bool has_type = !coerce(constant(value, span), type.dtype).is_error();
+  const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
+  return check_range(open_name(instance, param), type.dtype, number, type.range, span,
+                     range_span) &&
+         has_type;
+}
+
+// A default is looked at whether it is asked for or not: what is compiled serves with other values
+// later.
 void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   const auto dtype = param.type.has_value() ? dtype_of(param.type) : std::nullopt;
   if (!param.type.has_value()) {
@@ -124,72 +150,72 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   }
   Symbol failed;
   failed.span = param.name.span;
-  if (!dtype) return declare_item(instance, param.name, failed);
-  const auto range = param_range(param);
+  const auto fail = [&] { declare_item(instance, param.name, failed); };
+  if (!dtype) return fail();
+  const ParamType type{*dtype, param_range(param)};
   const auto fixed = instance.spec->fixed.find(param.name.text);
-  const bool is_fixed = fixed != instance.spec->fixed.end();
-  const auto value =
-      is_fixed ? std::optional(fixed->second) : open_value(instance, param, *dtype, range);
-  const Span span = is_fixed                    ? instance.spec->fixed_spans.at(param.name.text)
-                    : param.initial.has_value() ? tree()[param.initial].span
-                                                : param.name.span;
-  if (!value) return declare_item(instance, param.name, failed);
-  const double number = value->to_double();
-  if (is_int(*dtype) && !is_fixed && !param.is_const && std::abs(number) > kMostWhole) {
-    reporter_.report<DiagKind::ParameterOutOfRange>(
-        span, open_name(instance, param), fmt::format("{:.17g}", number), "[-2^53, 2^53]");
-    return declare_item(instance, param.name, failed);
+  if (fixed != instance.spec->fixed.end()) {
+    const Span span = instance.spec->fixed_spans.at(param.name.text);
+    if (!may_have(instance, param, type, fixed->second, span)) return fail();
+    return bind_constant(instance, param, *dtype, fixed->second);
   }
-  const Value typed_value = coerce(host(pool().constant(*value), span), *dtype);
-  const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
-  const bool is_inside =
-      check_range(open_name(instance, param), *dtype, value->to_double(), range, span, range_span);
-  if (typed_value.is_error() || !is_inside) return declare_item(instance, param.name, failed);
-  if (is_fixed || param.is_const) return bind_constant(instance, param, *dtype, *value);
-  add_param(instance, param, *dtype, *value, range);
+  std::optional<Constant> initial, value;
+  if (param.initial.has_value()) {
+    initial = value = constant_number(param.initial);
+    if (!initial || !may_have(instance, param, type, *initial, tree()[param.initial].span)) {
+      return fail();
+    }
+  }
+  const auto bound = bindings_.find(open_name(instance, param));
+  if (bound != bindings_.end()) {
+    value = bound_value(instance, param, *dtype, bound->second);
+    const Span span = initial ? tree()[param.initial].span : param.name.span;
+    if (!value || !may_have(instance, param, type, *value, span)) return fail();
+  } else if (!initial) {
+    if (!is_check_) {
+      reporter_.report<DiagKind::ParameterUnbound>(param.name.span, open_name(instance, param));
+      return fail();
+    }
+    value = stand_in(type);
+    if (!may_have(instance, param, type, *value, param.name.span)) return fail();
+  }
+  if (param.is_const) return bind_constant(instance, param, *dtype, *value);
+  add_param(instance, param, type, value->to_double(),
+            initial ? std::optional(initial->to_double()) : std::nullopt);
 }
 
 void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
-                               HostValue value) {
+                               Constant value) {
   const double number = value.to_double();
   // A run-time parameter that a composition fixes keeps the precision it would have had: in bodies
   // that of its type, in sizes what is given.
   if (is_float(dtype)) {
-    value = param.is_const || dtype == kF64 ? HostValue::from_f64(number)
-                                            : HostValue::from_f32(static_cast<float>(number));
+    value = {param.is_const || dtype == kF64 ? HostValue::from_f64(number)
+                                             : HostValue::from_f32(static_cast<float>(number))};
   }
   Symbol symbol;
   symbol.span = param.name.span;
-  symbol.value = host(pool().constant(value), param.name.span);
+  symbol.value = constant(value, param.name.span);
   if (is_float(dtype)) symbol.given = pool().const_f64(number);
   out_.info.constants.push_back({open_name(instance, param), number});
   declare_item(instance, param.name, std::move(symbol));
 }
 
-std::optional<double> Elaborator::declared_default(const ast::Param& param, DType dtype,
-                                                   const std::optional<rt::ParamRange>& range) {
-  if (!param.initial.has_value()) return std::nullopt;
-  const auto value = constant_value(param.initial);
-  if (!value) return std::nullopt;
-  const double number = value->to_double();
-  return range && !rt::is_within(*range, dtype, number) ? std::nullopt : std::optional(number);
-}
-
-void Elaborator::add_param(Instance& instance, const ast::Param& param, DType dtype,
-                           HostValue value, const std::optional<rt::ParamRange>& range) {
+void Elaborator::add_param(Instance& instance, const ast::Param& param, const ParamType& type,
+                           double value, std::optional<double> declared_default) {
   Symbol symbol;
   symbol.kind = SymbolKind::Param;
   symbol.span = param.name.span;
   symbol.index = static_cast<std::uint32_t>(out_.info.params.size());
-  symbol.value.type = scalar(dtype);
+  symbol.value.type = scalar(type.dtype);
   rt::ParamInfo info;
   info.name = open_name(instance, param);
-  info.dtype = dtype;
-  info.default_value = value.to_double();
-  info.range = range;
-  sizes_.set_param_range(symbol.index, range);
+  info.dtype = type.dtype;
+  info.default_value = value;
+  info.range = type.range;
+  sizes_.set_param_range(symbol.index, type.range);
   out_.info.params.push_back(std::move(info));
-  out_.declared_defaults.push_back(declared_default(param, dtype, range));
+  out_.declared_defaults.push_back(declared_default);
   declare_item(instance, param.name, std::move(symbol));
 }
 

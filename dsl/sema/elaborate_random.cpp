@@ -140,9 +140,11 @@ Value Elaborator::matrix_call(BuiltinId id, const CallArgs& args) {
   if (x.is_error()) return x;
   const Type type = x.type;
   if (!is_hadamard) {
-    if (!is_known_line(x, 0, args.name)) return error(args.span);
+    const bool is_known = is_known_line(x, 0, args.name) && is_known_line(x, 1, args.name);
+    if (!is_known) return error(args.span);
     return builtin(id, type, {x.expr}, args.span);
   }
+  if (!is_known_line(x, type.rank - 1, args.name)) return error(args.span);
   const HostExprId len = type.dims[type.rank - 1];
   const HostExprId one = pool().const_int(1), zero = pool().const_int(0);
   const HostExprId low_bits = pool().make(HostOp::BitAnd, len, pool().sub(len, one));

@@ -14,7 +14,7 @@ Type Elaborator::reduced_type(const Type& type, int axis, DType dtype) {
 
 // Is the length of the lines along an axis known before launch? No kernel has rows of another.
 bool Elaborator::is_known_line(const Value& x, int axis, std::string_view name) {
-  if (axis < 0 || x.type.rank != 2 || !pool().has_count(x.type.dims[axis])) return true;
+  if (axis < 0 || !pool().has_count(x.type.dims[axis])) return true;
   reporter_.report<DiagKind::NotKnownOnHost>(
       x.span, "the length of what `" + std::string(name) + "` runs along");
   return false;

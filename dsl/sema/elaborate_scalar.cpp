@@ -140,6 +140,11 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
     has_table |= arg.kind == ValueKind::Table;
     all_constant &= arg.kind == ValueKind::Table || (arg.is_host() && pool().is_const(arg.host));
   }
+  if (std::any_of(args.begin(), args.end(), [](const Value& v) { return holds_big(v); })) {
+    args = with_big_settled(op, std::move(args));
+    all_host = std::all_of(args.begin(), args.end(), [](const Value& v) { return v.is_host(); });
+    all_constant = false;
+  }
   const auto is_declared = [](const Value& v) { return v.declared.has_value(); };
   if (all_host && !in_host_ && std::any_of(args.begin(), args.end(), is_declared)) {
     return declared_scalar_op(op, args, span, name);
@@ -156,6 +161,26 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
     return error(span);
   }
   return typed_scalar_op(op, std::move(args), span, name);
+}
+
+// Literals of 2^63 or more among numbers: floats where they meet one, else u64. In a size they stay
+// what they are, which is too much; operands with a type of their own decide for all.
+std::vector<Value> Elaborator::with_big_settled(ScalarOp op, std::vector<Value> args) {
+  const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
+  const auto some = [&](const auto& test) { return std::any_of(first, args.end(), test); };
+  const bool has_float = some([&](const Value& v) { return is_real(v); });
+  const bool has_type = some([&](const Value& v) { return own_dtype(v).has_value(); });
+  const bool all_host =
+      std::all_of(args.begin(), args.end(), [](const Value& v) { return v.is_host(); });
+  for (Value& arg : args) {
+    if (!arg.is_big || has_type) continue;
+    if (has_float && all_host) {
+      arg = big_as_float(arg, kF64);
+    } else if (!has_float && !in_host_) {
+      arg = coerce(arg, kU64);
+    }
+  }
+  return args;
 }
 
 Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Value& b, Span span) {
@@ -183,14 +208,15 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   if (is_logical && all_bool) return kBool;
   if (op == ScalarOp::shl || op == ScalarOp::shr) {
     const auto own = own_dtype(args[0]);
-    const DType type = own ? arithmetic_type(*own) : args[0].is_typed() ? kI64 : kI32;
+    const DType type = own ? arithmetic_type(*own) : materialize(args[0]).type.dtype;
     if (is_float(type)) return refuse(args[0]);
     if (!can_coerce(args[1], type))
       return cannot_combine(name, args[0], args[1], span), std::nullopt;
     return type;
   }
   if (op == ScalarOp::popcount || op == ScalarOp::clz) {
-    const DType type = own_dtype(args[0]).value_or(kI32);
+    const auto own = own_dtype(args[0]);
+    const DType type = own ? *own : materialize(args[0]).type.dtype;
     if (is_bool(type)) return make_uint(1);  // bools count as u1
     return is_float(type) ? refuse(args[0]) : std::optional(type);
   }
@@ -210,7 +236,7 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   }
   // Numbers among themselves that a device must choose from or join: i32 where they fit.
   const auto is_small = [&](const Value& v) {
-    const bool is_exact = v.is_host() && !v.declared && pool().is_const(v.host);
+    const bool is_exact = v.is_host() && !v.declared && !v.is_big && pool().is_const(v.host);
     if (!is_exact || pool().type(v.host) != HostType::Int) return false;
     const std::int64_t number = pool().const_value(v.host).as_int();
     return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));

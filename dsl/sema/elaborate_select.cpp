@@ -133,26 +133,30 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
 }
 
 Value Elaborator::top_k_call(BuiltinId id, const CallArgs& args) {
-  const Value x = array_operand(args.positional[0], args.name);
+  const Value given = array_operand(args.positional[0], args.name);
   const auto k = size_arg(args.positional[1], args.name);
-  if (x.is_error() || !k) return error(args.span);
+  if (given.is_error() || !k) return error(args.span);
+  return behind_filter(given, args.span, [&](const Value& x) { return top_k_of(id, args, x, *k); });
+}
+
+Value Elaborator::top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k) {
   const auto along = axis(args, x);
-  if (!along) return error(args.span);
+  if (!along || !is_known_line(x, *along, args.name)) return error(args.span);
   if (*along == 0 || (x.type.rank == 2 && *along < 0)) {
     reporter_.report<DiagKind::NeedsVector>(x.span, args.name, describe(x))
         .note("of a matrix: per row, with `axis: 1`");
     return error(args.span);
   }
   const HostExprId len = x.type.dims[x.type.rank - 1];
-  require_at_most(*k, len, "`" + args.name + "` takes at most " + size_text(len) + " of them",
+  require_at_most(k, len, "`" + args.name + "` takes at most " + size_text(len) + " of them",
                   tree()[args.positional[1]].span);
-  Type type = vector(kU32, *k);
-  if (x.type.rank == 2) type = matrix(kU32, x.type.dims[0], *k);
+  Type type = vector(kU32, k);
+  if (x.type.rank == 2) type = matrix(kU32, x.type.dims[0], k);
   if (id == BuiltinId::kth_largest) {
     type = x.type.rank == 2 ? reduced_type(x.type, 1, x.type.dtype) : scalar(x.type.dtype);
   }
   Value result = builtin(id, type, {x.expr}, args.span, [&](Expr& e) {
-    e.size = *k;
+    e.size = k;
     e.axis = static_cast<std::int8_t>(*along);
   });
   if (id == BuiltinId::top_k) {

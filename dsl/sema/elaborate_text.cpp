@@ -2,6 +2,7 @@
 #include "dsl/sema/elaborator.h"
 
 #include <algorithm>
+#include <set>
 
 namespace cinch::sema {
 
@@ -24,6 +25,9 @@ const char* infix_of(HostOp op) {
   }
 }
 
+// What is deeper or longer is "…": sizes are graphs, which as text may be of any length.
+constexpr int kMaxTextDepth = 200, kMaxTextNodes = 500;
+
 bool is_sum(HostOp op) {
   return op == HostOp::Add || op == HostOp::Sub;
 }
@@ -31,6 +35,13 @@ bool is_sum(HostOp op) {
 }  // namespace
 
 std::string Elaborator::size_text(HostExprId id) {
+  int left = kMaxTextNodes;
+  return size_text_within(id, 0, left);
+}
+
+std::string Elaborator::size_text_within(HostExprId id, int depth, int& left) {
+  if (depth > kMaxTextDepth || left-- <= 0) return "…";
+  const auto inner = [&](HostExprId arg) { return size_text_within(arg, depth + 1, left); };
   if (const auto named = size_names_.find(id); named != size_names_.end()) {
     return named->second.first;
   }
@@ -42,7 +53,7 @@ std::string Elaborator::size_text(HostExprId id) {
   if (node.op == HostOp::Count) {
     return node.payload < out_.info.counts.size() ? out_.info.counts[node.payload].name : "m";
   }
-  if (node.op == HostOp::Cast) return size_text(node.args[0]);
+  if (node.op == HostOp::Cast) return inner(node.args[0]);
   const int num_args = host_op_num_args(node.op);
   if (num_args == 0) return host_op_name(node.op);
   if (const char* infix = infix_of(node.op)) {
@@ -52,14 +63,15 @@ std::string Elaborator::size_text(HostExprId id) {
       const bool is_later = is_right && !is_sum(node.op) && infix_of(op) != nullptr &&
                             (op != HostOp::Mul || node.op != HostOp::Mul);
       const bool needs = !size_names_.contains(arg) && (is_sum_in_product || is_later);
-      return needs ? "(" + size_text(arg) + ")" : size_text(arg);
+      return needs ? "(" + inner(arg) + ")" : inner(arg);
     };
-    return side(node.args[0], false) + infix + side(node.args[1], true);
+    const std::string left_side = side(node.args[0], false);
+    return left_side + infix + side(node.args[1], true);
   }
   std::string text = std::string(host_op_name(node.op)) + "(";
   for (int i = 0; i < num_args; ++i) {
     if (i > 0) text += ", ";
-    text += size_text(node.args[i]);
+    text += inner(node.args[i]);
   }
   return text + ")";
 }
@@ -70,6 +82,12 @@ std::string Elaborator::type_text(const Type& type) {
   std::string text = "[" + element + "; " + size_text(type.dims[0]);
   if (type.rank == 2) text += ", " + size_text(type.dims[1]);
   return text + "]";
+}
+
+// A constant of the host.
+std::string Elaborator::number_text(const Value& value) {
+  return value.is_big ? std::to_string(pool().const_value(value.host).bits)
+                      : pool().print(value.host);
 }
 
 std::string Elaborator::describe(const Value& value) {
@@ -83,7 +101,7 @@ std::string Elaborator::describe(const Value& value) {
       if (type == HostType::Bool) return "bool";
       if (type == HostType::F32) return "f32";
       if (value.declared && !in_host_) return std::string(dtype_name(*value.declared));
-      if (pool().is_const(value.host)) return "the number " + pool().print(value.host);
+      if (pool().is_const(value.host)) return "the number " + number_text(value);
       if (type == HostType::F64) return "f64";
       return "the size " + size_text(value.host);
     }
@@ -99,7 +117,9 @@ std::string Elaborator::describe(const Value& value) {
 }
 
 // The named sizes and leaves that a size is made of, each with the place it comes from.
-void Elaborator::collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out) {
+void Elaborator::collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
+                               std::set<HostExprId>& seen) {
+  if (!seen.insert(id).second) return;
   if (const auto named = size_names_.find(id); named != size_names_.end()) {
     const auto same = [&](const auto& entry) { return entry.first == named->second.first; };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(named->second);
@@ -107,16 +127,17 @@ void Elaborator::collect_sizes(HostExprId id, std::vector<std::pair<std::string,
   }
   const HostExprNode node = pool().node(id);
   for (HostExprId arg : node.args) {
-    if (arg) collect_sizes(arg, out);
+    if (arg) collect_sizes(arg, out, seen);
   }
 }
 
 dsl::Diagnostic& Elaborator::note_sizes(dsl::Diagnostic& diag,
                                         std::initializer_list<const Value*> values) {
   std::vector<std::pair<std::string, Span>> found;
+  std::set<HostExprId> seen;
   for (const Value* value : values) {
     if (!value->is_typed()) continue;
-    for (int i = 0; i < value->type.rank; ++i) collect_sizes(value->type.dims[i], found);
+    for (int i = 0; i < value->type.rank; ++i) collect_sizes(value->type.dims[i], found, seen);
   }
   for (const auto& [name, span] : found) {
     if (span.has_file()) diag.note(span, "`" + name + "` comes from here");

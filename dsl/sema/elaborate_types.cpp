@@ -1,5 +1,6 @@
 // Types as written, and conversions: exact numbers take the type they meet, other values widen
 // silently where nothing can change, all else needs `as`.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -115,8 +116,7 @@ HostExprId Elaborator::num_elems(const Type& type) {
 
 Value Elaborator::literal(HostExprId constant, DType to, Span span) {
   const HostValue value = pool().const_value(constant);
-  const bool is_narrow = is_narrow_float(to);
-  Expr expr{ExprKind::Literal, scalar(is_narrow ? kF32 : to), span};
+  Expr expr{ExprKind::Literal, scalar(to), span};
   if (is_float(to)) {
     // Rounded once: f64 does not hold every integer that f32 rounds.
     const float single = value.type == HostType::Int ? static_cast<float>(value.as_int())
@@ -127,8 +127,7 @@ Value Elaborator::literal(HostExprId constant, DType to, Span span) {
                     ? value.bits
                     : static_cast<std::uint64_t>(static_cast<std::int64_t>(value.to_double()));
   }
-  const Value made = typed(std::move(expr));
-  return is_narrow ? convert(made, to, span) : made;
+  return typed(std::move(expr));
 }
 
 Type Elaborator::value_type(const Value& value) {
@@ -164,11 +163,33 @@ bool is_exact_float(const HostExprPool& pool, const Value& value) {
 
 }  // namespace
 
+bool Elaborator::is_real(const Value& value) {
+  const auto own = own_dtype(value);
+  return own ? is_float(*own) : is_exact_float(pool(), value);
+}
+
+bool Elaborator::holds_big(const Value& value) {
+  return value.is_big || std::find(value.big_elements.begin(), value.big_elements.end(), true) !=
+                             value.big_elements.end();
+}
+
+void Elaborator::add_element(Value& table, HostExprId number, bool is_big) const {
+  table.table.push_back(number);
+  table.big_elements.push_back(is_big);
+}
+
+Value Elaborator::table_element(const Value& table, std::size_t i) const {
+  Value element = host(table.table[i], table.span);
+  element.is_big = table.big_elements[i];
+  return element;
+}
+
 std::optional<DType> Elaborator::meet(const Value& a, const Value& b) {
   const auto own_a = own_dtype(a), own_b = own_dtype(b);
   if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
   if (!own_a && !own_b) {
-    return is_exact_float(pool(), a) || is_exact_float(pool(), b) ? kF32 : kI64;
+    if (is_exact_float(pool(), a) || is_exact_float(pool(), b)) return kF32;
+    return holds_big(a) || holds_big(b) ? kU64 : kI64;
   }
   const DType own = own_a ? *own_a : *own_b;
   if (is_exact_float(pool(), own_a ? b : a) && !is_float(own)) {
@@ -186,6 +207,7 @@ Value Elaborator::materialize(const Value& value) {
       is_wide |= !fits(pool().const_value(element).as_int(), kI32);
     }
     if (is_exact_float(pool(), value)) return coerce(value, kF32);
+    if (holds_big(value)) return coerce(value, kU64);
     return coerce(value, all_bool && !value.table.empty() ? kBool : is_wide ? kI64 : kI32);
   }
   if (value.is_typed() && value.is_exact) {
@@ -241,8 +263,8 @@ Value Elaborator::coerce(const Value& value, DType to) {
   if (value.kind == ValueKind::Table) {
     Expr table{ExprKind::Table, value_type(value), value.span};
     table.type.dtype = to;
-    for (HostExprId element : value.table) {
-      const Value made = coerce(host(element, value.span), to);
+    for (std::size_t i = 0; i < value.table.size(); ++i) {
+      const Value made = coerce(table_element(value, i), to);
       if (made.is_error()) return made;
       table.args.push_back(made.expr);
     }
@@ -260,9 +282,11 @@ Value Elaborator::coerce(const Value& value, DType to) {
   }
   const HostType type = pool().type(value.host);
   if (value.is_big && !is_float(to) && to != kU64) {
-    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, "this number", dtype_name(to));
+    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, number_text(value), dtype_name(to));
     return error(value.span);
   }
+  // Rounded once: an f32 would be rounded again.
+  if (is_narrow_float(to)) return convert(coerce(value, wide_type(value)), to, value.span);
   if (pool().is_const(value.host)) {
     const bool is_number = type == HostType::Int && is_int(to) && !value.is_big;
     if (is_number && !fits(pool().const_value(value.host).as_int(), to)) {
@@ -274,11 +298,18 @@ Value Elaborator::coerce(const Value& value, DType to) {
   }
   Expr size{ExprKind::HostSize, scalar(to), value.span};
   size.size = value.host;
-  if (is_narrow_float(to)) size.type.dtype = kF32;
   if (is_float(to)) size.size = pool().cast(value.host, to == kF64 ? HostType::F64 : HostType::F32);
   if (type == HostType::Bool && !is_bool(to) && !is_float(to)) size.size = to_int(value.host);
-  const Value made = typed(std::move(size));
-  return is_narrow_float(to) ? convert(made, to, value.span) : made;
+  return typed(std::move(size));
+}
+
+// The type that holds a number of the host as it is; what is computed in a body is no more than
+// f32.
+DType Elaborator::wide_type(const Value& value) {
+  const HostType type = pool().type(value.host);
+  if (type == HostType::Int) return value.is_big ? kU64 : kI64;
+  if (type == HostType::Bool) return kBool;
+  return pool().is_const(value.host) ? kF64 : kF32;
 }
 
 Value Elaborator::convert(const Value& value, DType to, Span span) {
@@ -307,11 +338,7 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
         fits(pool().const_value(value.host).as_int(), to)) {
       return literal(value.host, to, span);
     }
-    const DType wide = type == HostType::Int    ? (value.is_big ? kU64 : kI64)
-                       : type == HostType::Bool ? kBool
-                       : is_const               ? kF64
-                                                : kF32;
-    return convert(coerce(value, wide), to, span);
+    return convert(coerce(value, wide_type(value)), to, span);
   }
   if (!value.is_typed()) {
     reporter_.report<DiagKind::Mismatch>(value.span, "a value", describe(value));

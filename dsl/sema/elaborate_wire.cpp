@@ -122,7 +122,8 @@ void Elaborator::elaborate_wire_field(Instance& instance, const ast::WireField& 
     auto& diag =
         reporter_.report<DiagKind::WireUnbounded>(tree()[node.type].span, size_text(type->dims[i]));
     std::vector<std::pair<std::string, Span>> named;
-    collect_sizes(type->dims[i], named);
+    std::set<HostExprId> seen;
+    collect_sizes(type->dims[i], named, seen);
     for (const auto& [name, span] : named) diag.note(span, "`" + name + "` comes from here");
   }
   constexpr rt::FieldSum kSums[] = {rt::FieldSum::None, rt::FieldSum::Sum, rt::FieldSum::Min,

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,7 @@ class Elaborator {
   bool run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
            bool is_check);
   /// A number of a file that is known when the program is compiled; reports.
-  std::optional<HostValue> evaluate_constant(const FileUnit& unit, ast::ExprId id);
+  std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   /// Checks a fn with sizes of its own.
   void check_fn(const DeclRef& decl);
   /// Checks a constant of a file.
@@ -80,13 +81,23 @@ class Elaborator {
   /// A read-only variable for a value that is used more than once.
   Value shared(const Value& value, std::string name);
   bool is_leaf(const Value& value) const;
+  /// An array of counted length whose filter belongs to the statement at hand: only where that has
+  /// run is its count known.
+  bool holds_filter(const Value& value);
+  bool has_filter(ExprId id) const;
+  /// `use` of an operand that it checks the length of: behind the filters that the operand holds.
+  Value behind_filter(const Value& operand, Span span,
+                      const std::function<Value(const Value&)>& use);
 
   // ---- text of types and sizes (elaborate_text.cpp)
   std::string size_text(HostExprId id);
+  std::string size_text_within(HostExprId id, int depth, int& left);
   std::string type_text(const Type& type);
   std::string describe(const Value& value);
+  std::string number_text(const Value& value);
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
-  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out);
+  void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
+                     std::set<HostExprId>& seen);
 
   // ---- types and conversions (elaborate_types.cpp)
   const ast::Module& tree() const { return env_->unit->tree; }
@@ -108,6 +119,15 @@ class Elaborator {
   /// Silent conversion of the elements to `to`; reports when a value could change.
   Value big_as_float(const Value& value, DType to);
   Value coerce(const Value& value, DType to);
+  DType wide_type(const Value& value);
+  /// A float, or a number with a point.
+  bool is_real(const Value& value);
+  /// Has a literal of 2^63 or more.
+  static bool holds_big(const Value& value);
+  void add_element(Value& table, HostExprId number, bool is_big) const;
+  Value table_element(const Value& table, std::size_t i) const;
+  std::vector<Value> with_big_settled(ScalarOp op, std::vector<Value> args);
+  DType type_of_numbers(const std::vector<Value>& numbers);
   bool can_coerce(const Value& value, DType to);
   /// The type without a conversion of exact numbers: that of the elements.
   std::optional<DType> own_dtype(const Value& value) const;
@@ -134,6 +154,8 @@ class Elaborator {
   std::optional<HostExprId> host_size(ast::ExprId id, std::string_view what);
   std::optional<std::int64_t> constant_int(ast::ExprId id);
   std::optional<HostValue> constant_value(ast::ExprId id);
+  std::optional<Constant> constant_number(ast::ExprId id);
+  Value constant(const Constant& number, Span span);
   Value as_table_op(ScalarOp op, std::span<const Value> args, Span span);
 
   // ---- expressions (elaborate_expr.cpp, elaborate_name.cpp, elaborate_scalar.cpp)
@@ -181,6 +203,7 @@ class Elaborator {
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
   Value slice(const Value& base, const ast::Range& range, Span span);
+  Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
   Value as_index(const Value& value);
@@ -242,6 +265,7 @@ class Elaborator {
   std::string expr_key(ExprId id);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);
+  Value top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k);
   Value move_call(BuiltinId id, const CallArgs& args);
   Value pack_call(BuiltinId id, const CallArgs& args);
   Value concat_call(const CallArgs& args);
@@ -287,14 +311,19 @@ class Elaborator {
   void check_items(Instance& instance);
   void bind_params(Instance& instance);
   void bind_param(Instance& instance, const ast::Param& param);
-  void bind_constant(Instance& instance, const ast::Param& param, DType dtype, HostValue value);
-  // What the text says that a run-time parameter is by itself, if it may be that.
-  std::optional<double> declared_default(const ast::Param& param, DType dtype,
-                                         const std::optional<rt::ParamRange>& range);
-  void add_param(Instance& instance, const ast::Param& param, DType dtype, HostValue value,
-                 const std::optional<rt::ParamRange>& range);
-  std::optional<HostValue> open_value(Instance& instance, const ast::Param& param, DType dtype,
-                                      const std::optional<rt::ParamRange>& range);
+  void bind_constant(Instance& instance, const ast::Param& param, DType dtype, Constant value);
+  struct ParamType {
+    DType dtype;
+    std::optional<rt::ParamRange> range;
+  };
+  /// Reports a value that the parameter may not have.
+  bool may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
+                const Constant& value, Span span);
+  void add_param(Instance& instance, const ast::Param& param, const ParamType& type, double value,
+                 std::optional<double> declared_default);
+  std::optional<Constant> bound_value(Instance& instance, const ast::Param& param, DType dtype,
+                                      double value);
+  Constant stand_in(const ParamType& type) const;
   std::optional<rt::ParamRange> param_range(const ast::Param& param);
   bool check_range(const std::string& name, DType dtype, double value,
                    const std::optional<rt::ParamRange>& range, Span span, Span range_span);

@@ -37,17 +37,18 @@ enum class ValueKind : std::uint8_t {
 struct Value {
   ValueKind kind = ValueKind::Error;
   Span span;
-  HostExprId host;                // Host
-  std::optional<DType> declared;  // Host: the type a fn's signature gave to this whole number
-  bool is_big = false;            // Host: a literal of 2^63 or more, held as its bits
-  std::vector<HostExprId> table;  // Table: constants, row by row
-  std::uint32_t table_cols = 0;   // Table: 0 of a vector
-  ExprId expr;                    // Typed, Wire
-  Type type;                      // Typed
-  bool is_exact = false;          // Typed: an integer made of loop variables
-  IndexFacts facts;               // Typed
-  VarId var;                      // Payload
-  Instance* owner = nullptr;      // Payload, Wire: whose wire it has
+  HostExprId host;                 // Host
+  std::optional<DType> declared;   // Host: the type a fn's signature gave to this whole number
+  bool is_big = false;             // Host: a literal of 2^63 or more, held as its bits
+  std::vector<HostExprId> table;   // Table: constants, row by row
+  std::vector<bool> big_elements;  // Table: `is_big` of each
+  std::uint32_t table_cols = 0;    // Table: 0 of a vector
+  ExprId expr;                     // Typed, Wire
+  Type type;                       // Typed
+  bool is_exact = false;           // Typed: an integer made of loop variables
+  IndexFacts facts;                // Typed
+  VarId var;                       // Payload
+  Instance* owner = nullptr;       // Payload, Wire: whose wire it has
   // Payload: where that wire begins among the fields and counts of `var`, of which it may be a part
   std::uint32_t first_field = 0, first_count = 0;
 
@@ -78,12 +79,20 @@ struct Symbol {
 
 using Scope = std::map<std::string, Symbol, std::less<>>;
 
+/// A number that the text gives.
+struct Constant {
+  HostValue value;
+  bool is_big = false;  // a literal of 2^63 or more, held as its bits
+
+  double to_double() const { return is_big ? static_cast<double>(value.bits) : value.to_double(); }
+};
+
 /// A compressor of a composition, before elaboration: what is wrapped and which parameters are
 /// fixed.
 struct Spec {
   DeclRef decl;
   const ast::Compressor* node = nullptr;
-  std::map<std::string, HostValue> fixed;
+  std::map<std::string, Constant> fixed;
   std::map<std::string, Span> fixed_spans;
   std::map<std::string, std::unique_ptr<Spec>> inner;  // by the wrapper's parameter
   bool is_stand_in = false;

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         "%9: [f32; n] = map.div %0, %2", "%9: [f32; n] = map.add %0, %0",
         "%9: [f32; n] = map.sub %0, %1", "%9: [f32; n] = map.neg %0",
         "%9: [f32; n] = map.fma %0, %2, %0", "%9: [f32; n] = map.select %3, %0, %1",
-        "%9: [f16; n] = convert %0", "%9: [f32; n] = gather %0, %4",
+        "%9: [bf16; n] = convert %0", "%9: [f32; n] = gather %0, %4",
         "%9: [f32; n] = scatter_add %4, %0",
         "%8: [f32; n] = fill %1 %9: [f32; n] = scatter %8, %4, %0",
         "%9: f32 = reduce %0, %1 {axis=all, combiner=add}",
@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         "%9: [f32; n] = map.div %2, %0", "%9: [f32; n] = map.abs %0",
         "%9: [f32; n] = map.max %0, %1",
         "%8: [bool; n] = map.gt %0, %1 %9: [f32; n] = map.select %8, %0, %1",
-        "%9: [i32; n] = convert %0", "%9: [u32; n] = bitcast %0",
+        "%9: [i32; n] = convert %0", "%9: [u32; n] = bitcast %0", "%9: [f16; n] = convert %0",
+        "%9: [f8e4m3; n] = convert %0", "%9: [f8e5m2; n] = convert %0",
         "%9: [f32; n] = stochastic_round %0 {shared_site=0}",
         "%9: f32 = reduce %0, %1 {axis=all, combiner=max}",
         "%9: f32 = reduce %0, %2 {axis=all, combiner=add}", "%9: [u32; n] = argsort %0 {axis=all}",
@@ -94,6 +95,33 @@ TEST(Constant, IsWhatNoInputReaches) {
   EXPECT_TRUE(dependence_of("%9: [u32; n] = map.add %4, %5").is_constant);
   EXPECT_TRUE(dependence_of("%9: [f32; n] = normal {shared_site=4}").is_constant);
   EXPECT_FALSE(dependence_of("%9: [f32; n] = normal {site=4}").is_constant);
+}
+
+// Likewise of a field of integers %0 ([i16; n]), which %1 is as i32; %2 is a number of that type.
+bool is_linear_in_integers(const std::string& number, const std::string& ops) {
+  const ir::Program program = parsed(
+      "program \"p\"\nwire counts 0 { value: [i16; n] by sum }\ndecode {\n%0: [i16; n] = "
+      "field {index=0}\n%1: [i32; n] = convert %0\n%2: i32 = const_scalar {value=" +
+      number + "}\n%3: i32 = const_scalar {value=0}\n%5: [u32; n] = iota\n" + ops +
+      "\n%10: [f32; n] = convert %9\nyield\nresults output(%10)\n}\n");
+  const ir::Function& decode = program.functions[0];
+  return find_dependences(program, decode)[decode.results.output.index()].is_linear;
+}
+
+TEST(Integers, AreLinearWhereTheyCannotWrap) {
+  const std::string product = "%9: [i32; n] = map.mul %1, %2";
+  EXPECT_TRUE(is_linear_in_integers("65535", product));
+  EXPECT_FALSE(is_linear_in_integers("65537", product));
+  EXPECT_TRUE(is_linear_in_integers("3", "%9: [i32; n] = map.add %1, %1"));
+  EXPECT_TRUE(is_linear_in_integers("3", "%9: [i32; n] = map.neg %1"));
+  EXPECT_FALSE(is_linear_in_integers("3", "%9: [i16; n] = map.neg %0"));
+  const std::string large = "%8: [i32; n] = map.mul %1, %2 ";
+  EXPECT_FALSE(is_linear_in_integers("60000", large + "%9: [i32; n] = map.add %8, %8"));
+  EXPECT_FALSE(is_linear_in_integers(
+      "3", "%8: i32 = reduce %1, %3 {axis=all, combiner=add} %9: [i32; n] = fill %8"));
+  EXPECT_FALSE(is_linear_in_integers("3", "%9: [i32; n] = scan %1, %3 {axis=all, combiner=add}"));
+  EXPECT_FALSE(is_linear_in_integers("3", "%9: [i32; n] = scatter_add %5, %1"));
+  EXPECT_TRUE(is_linear_in_integers("3", "%9: [i32; n] = gather %1, %5"));
 }
 
 rt::Aggregation aggregation_of(const std::string& wire, const std::string& encode,
