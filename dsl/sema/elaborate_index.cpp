@@ -235,7 +235,7 @@ Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {
   if (!begin || !end || base.is_error()) return error(span);
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
   if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
-  const HostExprId size = sizes_.canonical(pool().sub(*end, *begin));
+  const HostExprId size = length_of(*begin, *end);
   if (has_loop_leaf(size)) {
     reporter_.report<DiagKind::NotKnownOnHost>(span, "the length of a slice");
     return error(span);
@@ -254,6 +254,15 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
   return result;
 }
 
+// As the program names it, where it does, so that what has that size has it in one form.
+HostExprId Elaborator::length_of(HostExprId begin, HostExprId end) {
+  const HostExprId length = sizes_.canonical(pool().sub(end, begin));
+  for (const auto& [named, where] : size_names_) {
+    if (sizes_.proves_equal(named, length)) return named;
+  }
+  return length;
+}
+
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
   return behind_filter(base, span,
                        [&](const Value& counted) { return slice_of(counted, begin, end, span); });
@@ -269,7 +278,7 @@ Value Elaborator::slice_of(const Value& base, HostExprId begin, HostExprId end, 
   Expr made{ExprKind::Slice, base.type, span};
   made.size = begin;
   made.size2 = end;
-  made.type.dims[0] = sizes_.canonical(pool().sub(end, begin));
+  made.type.dims[0] = length_of(begin, end);
   made.args = {base.expr};
   made.proved_in_bounds = !pool().has_count(size) || sizes_.proves_less_equal(end, size);
   Value result = typed(std::move(made));

@@ -203,6 +203,7 @@ class Elaborator {
   Value places_in_rows(const Value& index, HostExprId cols, Span span);
   Value is_column(const Value& index, const Value& column, HostExprId cols, Span span);
   Value slice(const Value& base, const ast::Range& range, Span span);
+  HostExprId length_of(HostExprId begin, HostExprId end);
   Value slice_of(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value make_slice(const Value& base, HostExprId begin, HostExprId end, Span span);
   Value slice_at(const Value& base, const Value& begin, HostExprId size, Span span);
