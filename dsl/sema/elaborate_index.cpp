@@ -1,5 +1,7 @@
 // `x[i]`, `x[i, j]` and `x[a..b]`: shapes, what is known of the result as an index, and bounds
 // that are proved, checked before launch, or left to a check where the index is used.
+#include <algorithm>
+
 #include "dsl/sema/elaborator.h"
 
 namespace cinch::sema {
@@ -257,10 +259,13 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
 // As the program names it, where it does, so that what has that size has it in one form.
 HostExprId Elaborator::length_of(HostExprId begin, HostExprId end) {
   const HostExprId length = sizes_.canonical(pool().sub(end, begin));
-  for (const auto& [named, where] : size_names_) {
-    if (sizes_.proves_equal(named, length)) return named;
-  }
-  return length;
+  if (pool().is_const(length) || size_names_.contains(length)) return length;
+  const auto is_this = [&](const auto& named) {
+    const bool is_leaf = host_op_num_args(pool().node(named.first).op) == 0;
+    return !is_leaf && sizes_.proves_equal(named.first, length);
+  };
+  const auto found = std::ranges::find_if(size_names_, is_this);
+  return found == size_names_.end() ? length : found->first;
 }
 
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {
