@@ -121,8 +121,8 @@ Constant Elaborator::stand_in(const ParamType& type) const {
                      : range && range->high ? *range->high - (range->high_open ? 1 : 0)
                                             : 1;
   if (!is_float(dtype)) return {HostValue::from_int(static_cast<std::int64_t>(end))};
-  const bool has_middle = range && range->high && range->low;
-  return {HostValue::from_f64(has_middle ? 0.5 * (*range->low + *range->high) : end)};
+  if (!range || !range->low || !range->high) return {HostValue::from_f64(end)};
+  return {HostValue::from_f64(0.5 * (*range->low + *range->high))};
 }
 
 bool Elaborator::may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
@@ -179,6 +179,7 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
     value = stand_in(type);
     if (!may_have(instance, param, type, *value, param.name.span)) return fail();
   }
+  if (!value) return fail();
   if (param.is_const) return bind_constant(instance, param, *dtype, *value);
   add_param(instance, param, type, value->to_double(),
             initial ? std::optional(initial->to_double()) : std::nullopt);
