@@ -209,7 +209,7 @@ size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session->on_gpu != nullptr) {
     return session->on_gpu->memory_bytes() - session->on_gpu->state_bytes();
   }
-  const rt::Use use(session->in_use, rt::UseFlag::Use::Look);
+  const rt::Use use(session->in_use, rt::UseFlag::Kind::Look);
   if (!use) return session->workspace_bytes;
   std::size_t total = 0;
   for (std::size_t i = 0; i < session->list->size(); ++i) {

@@ -110,7 +110,7 @@ uint32_t cinch_transport_world(const cinch_transport* transport) {
 uint64_t cinch_transport_sent_bytes(const cinch_transport* transport) {
   if (transport == nullptr) return 0;
   TransportParts& parts = *transport->parts;
-  const rt::Use use(parts.in_use, rt::UseFlag::Use::Look);
+  const rt::Use use(parts.in_use, rt::UseFlag::Kind::Look);
   if (use) parts.sent_bytes = parts.transport->sent_bytes();
   return parts.sent_bytes;
 }

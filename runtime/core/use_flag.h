@@ -9,29 +9,29 @@ namespace cinch::rt {
 
 class UseFlag {
  public:
-  enum class Use : std::uint8_t { None, Call, Look };
+  enum class Kind : std::uint8_t { None, Call, Look };
 
   /// A call that meets another fails; one that meets a look, which is soon over, waits for it. A
   /// look that meets either fails.
-  bool try_take(Use use) {
+  bool try_take(Kind kind) {
     for (;;) {
-      Use seen = Use::None;
-      if (use_.compare_exchange_weak(seen, use, std::memory_order_acquire)) return true;
-      if (seen == Use::Call || (seen == Use::Look && use == Use::Look)) return false;
+      Kind seen = Kind::None;
+      if (use_.compare_exchange_weak(seen, kind, std::memory_order_acquire)) return true;
+      if (seen == Kind::Call || (seen == Kind::Look && kind == Kind::Look)) return false;
       std::this_thread::yield();
     }
   }
-  void give_back() { use_.store(Use::None, std::memory_order_release); }
+  void give_back() { use_.store(Kind::None, std::memory_order_release); }
 
  private:
-  std::atomic<Use> use_{Use::None};
+  std::atomic<Kind> use_{Kind::None};
 };
 
 /// For as long as it lives, if nobody else uses it.
 class Use {
  public:
-  explicit Use(UseFlag& flag, UseFlag::Use use = UseFlag::Use::Call)
-      : flag_(flag.try_take(use) ? &flag : nullptr) {}
+  explicit Use(UseFlag& flag, UseFlag::Kind kind = UseFlag::Kind::Call)
+      : flag_(flag.try_take(kind) ? &flag : nullptr) {}
   ~Use() {
     if (flag_ != nullptr) flag_->give_back();
   }
