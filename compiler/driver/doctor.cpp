@@ -128,6 +128,9 @@ json cache_item() {
                                                 : settings.folder.string();
   for (const auto& folder : settings.shared) where += "\n  read only: " + folder.string();
   if (settings.is_on) where += cache_problems(settings);
+  if (!settings.problem.empty()) where += "\n  not followed: " + settings.problem;
+  const rt::Status kept = is_used ? rt::ImageCache(settings).check_writable() : rt::Ok{};
+  if (!kept) where += "\n  nothing new is kept: " + kept.error().message;
   return item("cache", is_used, where, "programs compiled before");
 }
 

@@ -14,6 +14,7 @@ ExitCode run_encode(const RunOptions& options) {
   if (options.worker >= options.world) {
     throw CommandError(ExitCode::Usage, "--worker must be below --world");
   }
+  require_distinct_files({{"--payload", options.payload}, {"--state-out", options.state_out}});
   const rt::NpyArray gradient = read_gradient(options.inputs.at(0), options.dtype);
   const CodecFactory factory(options);
   factory.require_payloads("encode");

@@ -18,4 +18,11 @@ std::string read_text_or_input(const std::string& path);
 void write_file(const std::string& path, std::span<const std::uint8_t> bytes);
 void write_file(const std::string& path, std::string_view text);
 
+struct OutputOption {
+  std::string name, path;  // of an option that was not given: no path
+};
+// Two options that name one file would lose what is written first: ExitCode::Usage. Devices and
+// pipes take several outputs, one after the other.
+void require_distinct_files(const std::vector<OutputOption>& outputs);
+
 }  // namespace cinch::driver

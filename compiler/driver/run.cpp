@@ -240,6 +240,9 @@ void print_run(const nlohmann::json& r) {
 }
 
 void check_options(const RunOptions& options) {
+  require_distinct_files({{"--payload", options.payload},
+                          {"--output", options.output},
+                          {"--state-out", options.state_out}});
   service::parse_bindings(options.program.bindings);
   const bool has_states = !options.state_in.empty() || !options.state_out.empty();
   if (options.ranks && has_states) {

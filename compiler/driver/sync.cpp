@@ -320,7 +320,10 @@ class SyncCommand {
   }
 
   ExitCode report(const SyncReport& report, const RankTensors& tensors) const {
-    if (report.was_stopped) end_if_interrupted();
+    if (report.was_stopped) {
+      end_if_interrupted();
+      throw CommandError(ExitCode::Unavailable, "another rank was stopped: no update is written");
+    }
     if (!options_.output.empty()) write_updates(options_.output, subject_, tensors, report.updates);
     if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
     json written = report_of(options_, subject_, *plan_, report);
@@ -345,6 +348,10 @@ class SyncCommand {
 }  // namespace
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
+  require_distinct_files({{"--output", options.output},
+                          {"--trace", options.trace},
+                          {"--save-plan", options.save_plan},
+                          {"--state-out", options.state_out}});
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
   return SyncCommand(options).run_on_loopback();

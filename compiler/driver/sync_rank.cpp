@@ -90,9 +90,12 @@ class SyncRank {
   }
 
   void share_times() {
-    constexpr std::size_t kPerTask = 3, kPerStep = 3;
+    constexpr std::size_t kPerTask = 3, kPerStep = 4;
     const rt::TaskTimes& times = session_->times();
-    std::vector<double> own = {times.begin, times.end, static_cast<double>(sent_bytes_)};
+    // A signal since the last step: all ranks learn of it here.
+    const double is_stopped = *Cancellable::flag() ? 1 : 0;
+    std::vector<double> own = {times.begin, times.end, static_cast<double>(sent_bytes_),
+                               is_stopped};
     for (const rt::TaskTime& task : times.tasks) {
       own.insert(own.end(), {task.begin, task.end, static_cast<double>(task.sent_bytes)});
     }
@@ -109,6 +112,7 @@ class SyncRank {
       of.begin = next[0];
       of.end = next[1];
       report_.sent_bytes.push_back(static_cast<std::uint64_t>(next[2]));
+      report_.was_stopped = report_.was_stopped || next[3] != 0;
       next += kPerStep;
       for (std::size_t t = 0; t < rank.tasks.size(); ++t, next += kPerTask) {
         of.tasks.push_back({next[0], next[1], static_cast<std::uint64_t>(next[2])});

@@ -36,9 +36,9 @@ const dsl::SourceBuffer& FrontEnd::load(const std::string& path) {
 
 const dsl::SourceBuffer& FrontEnd::add(const ProgramText& program) {
   if (is_image(program.text)) {
-    throw ServiceError(
-        Fault::Program,
-        program.path + ": a compiled image, no program text; run, encode and decode take it");
+    throw ServiceError(Fault::Program, program.path +
+                                           ": a compiled image, no program text; run, encode and "
+                                           "decode take it, from a regular file");
   }
   return sources.add(program.path, program.text);
 }

@@ -30,6 +30,7 @@ bool Elaborator::all_constant_sizes(const Type& type) {
 }
 
 Value Elaborator::typed(Expr expr) {
+  expr.type = in_one_form(expr.type);
   Value value;
   value.kind = ValueKind::Typed;
   value.span = expr.span;
@@ -54,7 +55,7 @@ bool Elaborator::is_too_large(Span span) {
 VarId Elaborator::add_var(std::string name, const Type& type, bool is_mutable, Span span) {
   Var var;
   var.name = std::move(name);
-  var.type = type;
+  var.type = in_one_form(type);
   var.is_mutable = is_mutable;
   var.span = span;
   out_.vars.push_back(std::move(var));

@@ -267,7 +267,7 @@ std::optional<HostExprId> Elaborator::host_size(ast::ExprId id, std::string_view
     }
     return std::nullopt;
   }
-  return to_int(value.host);
+  return one_form(to_int(value.host));
 }
 
 Value Elaborator::constant(const Constant& number, Span span) {

@@ -256,16 +256,8 @@ Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId siz
   return result;
 }
 
-// As the program names it, where it does, so that what has that size has it in one form.
 HostExprId Elaborator::length_of(HostExprId begin, HostExprId end) {
-  const HostExprId length = sizes_.canonical(pool().sub(end, begin));
-  if (pool().is_const(length) || size_names_.contains(length)) return length;
-  const auto is_this = [&](const auto& named) {
-    const bool is_leaf = host_op_num_args(pool().node(named.first).op) == 0;
-    return !is_leaf && sizes_.proves_equal(named.first, length);
-  };
-  const auto found = std::ranges::find_if(size_names_, is_this);
-  return found == size_names_.end() ? length : found->first;
+  return one_form(sizes_.canonical(pool().sub(end, begin)));
 }
 
 Value Elaborator::make_slice(const Value& base, HostExprId begin, HostExprId end, Span span) {

@@ -170,7 +170,7 @@ Value Elaborator::index_of_range(const ast::Range& range, const Type& type, Span
       require_at_most(*end, type.dims[0], "the slice ends at most at " + size_text(type.dims[0]),
                       span);
   if (!is_possible) return error(span);
-  const HostExprId size = sizes_.canonical(pool().sub(*end, *begin));
+  const HostExprId size = length_of(*begin, *end);
   const Value numbers =
       builtin(BuiltinId::iota, vector(kU32, size), {}, span, [&](Expr& e) { e.size = size; });
   Value index = scalar_op(ScalarOp::add, {numbers, coerce(host(*begin, span), kU32)}, span, "+");

@@ -101,6 +101,15 @@ bool Elaborator::is_one(HostExprId size) {
   return sizes_.constant(size) == 1;
 }
 
+HostExprId Elaborator::one_form(HostExprId size) {
+  return size_forms_.try_emplace(sizes_.canonical(size), size).first->second;
+}
+
+Type Elaborator::in_one_form(Type type) {
+  for (int i = 0; i < type.rank; ++i) type.dims[i] = one_form(type.dims[i]);
+  return type;
+}
+
 bool Elaborator::same_shape(const Type& a, const Type& b) {
   if (a.rank != b.rank) return false;
   for (int i = 0; i < a.rank; ++i) {

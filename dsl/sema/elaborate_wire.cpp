@@ -171,7 +171,7 @@ Type Elaborator::with_counts(Type type, const std::map<HostExprId, HostExprId>& 
       return HostExprId();
     });
   }
-  return type;
+  return in_one_form(type);
 }
 
 // The whole part of the logarithm of a number of at most 32 bits; of 0 it is 0.

@@ -112,6 +112,10 @@ class Elaborator {
     return {dtype, 2, {rows, cols}};
   }
   bool is_one(HostExprId size);
+  /// Of sizes that are proved to be equal the one that was met first, as the IR compares sizes by
+  /// their ids. Types of expressions and variables, and written sizes, are in this form.
+  HostExprId one_form(HostExprId size);
+  Type in_one_form(Type type);
   bool same_shape(const Type& a, const Type& b);
   HostExprId num_elems(const Type& type);
   /// The type a value has when nothing else decides.
@@ -445,6 +449,7 @@ class Elaborator {
   std::vector<const void*> open_consts_;
   const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
   std::map<HostExprId, std::pair<std::string, Span>> size_names_;
+  std::map<HostExprId, HostExprId> size_forms_;  // normal form: the one that was met first
   std::uint32_t next_placeholder_ = 1u << 20;
   std::uint32_t next_generic_ = 0;
   std::map<std::string, std::uint32_t> counts_by_mask_;

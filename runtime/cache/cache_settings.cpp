@@ -1,4 +1,6 @@
 // The environment's word on the cache.
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -41,7 +43,12 @@ CacheSettings cache_settings_from_environment() {
   std::uint64_t bytes = 0;
   const auto parsed = std::from_chars(limit.data(), limit.data() + limit.size(), bytes);
   const bool is_number = parsed.ec == std::errc() && parsed.ptr == limit.data() + limit.size();
-  if (!limit.empty() && is_number) settings.max_bytes = bytes;
+  if (!limit.empty() && is_number) {
+    settings.max_bytes = bytes;
+  } else if (!limit.empty()) {
+    settings.problem =
+        fmt::format("CINCH_CACHE_MAX_BYTES is '{}', which is no number of bytes", limit);
+  }
   return settings;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/cache/image_cache.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "runtime/cache/trusted_files.h"
+#include "runtime/core/file_error.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/json_tree.h"
 
@@ -280,6 +282,21 @@ std::vector<std::string> ImageCache::problems() const {
   }
   std::sort(problems.begin(), problems.end());
   return problems;
+}
+
+Status ImageCache::check_writable() const {
+  // Folders that are not there are made in the nearest one that is.
+  fs::path existing = settings_.folder;
+  std::error_code error;
+  while (!fs::exists(existing, error) && existing.has_relative_path()) {
+    existing = existing.parent_path();
+  }
+  if (existing.empty()) existing = ".";
+  if (!fs::is_directory(existing, error)) {
+    return file_error("write", quoted_path(existing.string()), ENOTDIR);
+  }
+  if (::access(existing.c_str(), W_OK | X_OK) == 0) return Ok{};
+  return file_error("write", quoted_path(existing.string()), errno);
 }
 
 std::size_t ImageCache::clear() const {

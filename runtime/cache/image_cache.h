@@ -24,6 +24,7 @@ struct CacheSettings {
   std::filesystem::path folder;               // written to; empty: nothing is kept
   std::vector<std::filesystem::path> shared;  // looked at next, never written to
   std::uint64_t max_bytes = std::uint64_t{256} << 20;
+  std::string problem;  // what of the environment is not understood, and so not followed
 };
 
 /// From the environment: CINCH_CACHE=off (or 0) turns the cache off; CINCH_CACHE_DIR is its folder,
@@ -71,6 +72,8 @@ class ImageCache {
   /// Folders, shared ones too, and entries that are not used although they are there, each with the
   /// reason. What was kept by another version is not among them.
   std::vector<std::string> problems() const;
+  /// Can entries be kept? Errors: Io, naming what cannot be written to.
+  Status check_writable() const;
   /// Removes all entries, and what writers left that died an hour ago or earlier; returns how many
   /// entries went.
   std::size_t clear() const;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +19,12 @@ namespace cinch::rt {
 inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{64} << 20;
 
 /// A file that does not begin with `magic` is read no further than its first 64 KiB: whoever parses
-/// it refuses it. One of more than `most_bytes` is an error.
+/// it refuses it. So is what goes on behind the size that it names itself, in the u64 at byte
+/// `size_at`: of a pipe or device at most one byte more is read. One of more than `most_bytes` is
+/// an error.
 struct ReadLimits {
   std::string_view magic;
+  std::optional<std::size_t> size_at = std::nullopt;
   std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "runtime/core/file_bytes.h"
@@ -21,9 +22,17 @@ bool may_begin_with(std::span<const std::uint8_t> bytes, std::string_view magic)
                     [](char c, std::uint8_t byte) { return static_cast<std::uint8_t>(c) == byte; });
 }
 
+// What a file says of its own size, or nothing where it ends before.
+std::optional<std::uint64_t> named_size(std::span<const std::uint8_t> bytes, std::size_t at) {
+  std::uint64_t size_bytes = 0;
+  if (bytes.size() < at + sizeof size_bytes) return std::nullopt;
+  std::memcpy(&size_bytes, bytes.data() + at, sizeof size_bytes);
+  return size_bytes;
+}
+
 Result<std::string> text_of(Result<FileReader> reader) {
   if (!reader) return tl::unexpected<Error>(reader.error());
-  const auto bytes = reader->read_all({.magic = {}, .most_bytes = kMostTextBytes});
+  const auto bytes = reader->read_all({.magic = {}, .size_at = {}, .most_bytes = kMostTextBytes});
   if (!bytes) return tl::unexpected<Error>(bytes.error());
   return std::string(bytes->begin(), bytes->end());
 }
@@ -88,8 +97,11 @@ Result<std::vector<std::uint8_t>> FileReader::read_all(const ReadLimits& limits)
   std::vector<std::uint8_t> bytes;
   Status status = read_up_to(std::min<std::uint64_t>(kFirstBytes, limits.most_bytes), bytes);
   if (status && !may_begin_with(bytes, limits.magic)) return bytes;
+  const auto named = limits.size_at ? named_size(bytes, *limits.size_at) : std::nullopt;
+  const std::uint64_t most =
+      std::min(limits.most_bytes, std::max(named.value_or(limits.most_bytes), size_bytes_));
   const bool is_too_large = size_bytes_ > limits.most_bytes;
-  if (status && !is_too_large) status = read_up_to(limits.most_bytes + 1, bytes);
+  if (status && !is_too_large) status = read_up_to(most + 1, bytes);
   if (!status) return tl::unexpected<Error>(status.error());
   if (!is_too_large && bytes.size() <= limits.most_bytes) return bytes;
   return fail(ErrorKind::Io,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -152,7 +153,8 @@ Status save_image(const ProgramImage& image, const std::filesystem::path& path) 
 }
 
 Result<ProgramImage> load_image(const std::filesystem::path& path) {
-  const auto bytes = read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
+  const auto bytes = read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)});
   if (!bytes) return tl::unexpected<Error>(bytes.error());
   return read_image(*bytes);
 }

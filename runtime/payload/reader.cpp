@@ -195,7 +195,7 @@ Status check_fields(std::span<const std::uint8_t> bytes, const PayloadExpectatio
 }  // namespace
 
 Result<std::vector<std::uint8_t>> read_payload_file(const std::filesystem::path& path) {
-  return read_file_bytes(path, {.magic = kPayloadMagic});
+  return read_file_bytes(path, {.magic = kPayloadMagic, .size_at = kPayloadSizeOffset});
 }
 
 Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
@@ -219,7 +219,7 @@ Result<PayloadHeader> read_payload_header(std::span<const std::uint8_t> bytes) {
   header.decode_hash = load<std::uint64_t>(at + 32);
   header.rows = load<std::int64_t>(at + 40);
   header.cols = load<std::int64_t>(at + 48);
-  header.payload_bytes = load<std::int64_t>(at + 56);
+  header.payload_bytes = load<std::int64_t>(at + kPayloadSizeOffset);
   if (header.payload_bytes != static_cast<std::int64_t>(bytes.size())) {
     return corrupt(
         fmt::format("its header says {} bytes, it has {}", header.payload_bytes, bytes.size()));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -126,7 +127,8 @@ std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const 
 }
 
 Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path) {
-  return read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
+  return read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)});
 }
 
 Result<StateFile> parse_states(std::span<const std::uint8_t> file) {

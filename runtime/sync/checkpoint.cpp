@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -126,7 +127,8 @@ std::vector<std::uint8_t> write_checkpoint(const RankCheckpoint& checkpoint) {
 }
 
 Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::path& path) {
-  return read_file_bytes(path, {.magic = {kMagic, sizeof kMagic}});
+  return read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, size_bytes)});
 }
 
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {

@@ -1,5 +1,5 @@
 """ends_one.py FOLDER COMMAND…: has mpirun start three ranks of the command in the folder, in a launch that outlives ranks, and ends one of them (SIGTERM)
-while they work, later each time. Fails unless all of them end soon."""
+while they work, later each time. Fails unless all of them end soon, and without the update x.npy."""
 import os
 import signal
 import subprocess
@@ -31,4 +31,6 @@ for delay in (1, 4, 8):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         sys.exit(f"after {delay} s: some rank has not ended within {MOST_SECONDS} s")
+if os.path.exists(os.path.join(folder, "x.npy")):
+    sys.exit("an update was written")
 print("all have ended")

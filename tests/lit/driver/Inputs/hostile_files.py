@@ -61,6 +61,18 @@ def expect(words, status, text, **variables):
         faults.append(f"{words} {variables}: {done.returncode}: {done.stdout[:300]}")
 
 
+def expect_end(words, file):
+    """What goes on behind the size that its file names is refused, without being read to an end that never comes."""
+    done = subprocess.run(["sh", "-c", f'cat {file} /dev/zero | exec timeout 20 "$0" "$@"', cinch, *words, "/dev/stdin"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
+    if done.returncode != 1 or "bytes, " not in done.stdout:
+        faults.append(f"{words} without an end: {done.returncode}: {done.stdout[:300]}")
+
+
+subprocess.run([cinch, "encode", "dgc", "--input", gradient, "--payload", "payload", "--state-out", "states"], check=True, stdout=subprocess.DEVNULL)
+expect_end(["decode", "dgc", "--output", "o", "--payload"], "payload")
+expect_end(["run", "dgc", "--input", gradient, "--state-in"], "states")
+expect_end(["run", "dgc", "--device", "emulated", "--input", gradient, "--state-in"], "states")
 # Tables of tuning numbers do not end a command; a library that cannot be read does.
 for table in ("folder", "loop", "/dev/zero", "x" * 300, "empty"):
     expect(["run", "onebit", "--input", gradient], 0, "warning: ", CINCH_TUNING=table)

@@ -104,4 +104,8 @@ assert os.path.islink("link.cinch") and open("kept.cinch").read() != PROGRAM and
 # Beside a device no other files can go.
 wrong = run(["verify", "onebit", "--counterexample", "/dev/null"])
 assert wrong.returncode == 2 and "--counterexample /dev/null" in wrong.stderr and not os.path.exists("/dev/null.json"), wrong
+# Two outputs in one file would lose the first.
+os.symlink("both", "other")
+twice = run(["run", "onebit", "--input", gradient, "--payload", "both", "--output", "./other"])
+assert twice.returncode == 2 and "--payload and --output name one file" in twice.stderr and not os.path.exists("both"), twice
 print("outputs hold")

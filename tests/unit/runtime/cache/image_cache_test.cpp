@@ -162,6 +162,7 @@ TEST(CacheSettings, ComeFromTheEnvironment) {
   settings = cache_settings_from_environment();
   EXPECT_EQ(settings.folder, "/x/cinch");
   EXPECT_EQ(settings.max_bytes, CacheSettings().max_bytes);
+  EXPECT_EQ(settings.problem, "CINCH_CACHE_MAX_BYTES is '12 MB', which is no number of bytes");
   EXPECT_TRUE(settings.is_on);
   ::unsetenv("XDG_CACHE_HOME");
   ::setenv("HOME", "/home/me", 1);

@@ -51,6 +51,18 @@ class CacheTrustTest : public ImageCacheTest {
   fs::path file;
 };
 
+TEST_F(CacheTrustTest, TellsWhereNothingCanBeKept) {
+  EXPECT_TRUE(cache().check_writable());
+  CacheSettings below_a_file;
+  below_a_file.folder = file / "a" / "b";
+  const Status status = ImageCache(below_a_file).check_writable();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "cannot write '" + file.string() + "': Not a directory");
+  CacheSettings not_there;
+  not_there.folder = root / "c" / "d";
+  EXPECT_TRUE(ImageCache(not_there).check_writable());
+}
+
 TEST_F(CacheTrustTest, ReadsNothingThatAnotherUserOwns) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
   for (const fs::path& path : chain()) {

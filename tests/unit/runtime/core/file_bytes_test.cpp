@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -174,10 +175,23 @@ TEST_F(FileBytesTest, WhatNeverEndsIsReadAsFarAsItsFormatGoes) {
   const auto other = read_file_bytes("/dev/zero", {.magic = "CINCH"});
   ASSERT_TRUE(other);
   EXPECT_EQ(other->size(), std::size_t{1} << 16);
-  const auto larger = read_file_bytes("/dev/zero", {.magic = {}, .most_bytes = 1000});
+  const auto larger =
+      read_file_bytes("/dev/zero", {.magic = {}, .size_at = {}, .most_bytes = 1000});
   ASSERT_FALSE(larger);
   EXPECT_EQ(larger.error().message, "cannot read '/dev/zero': more than 1000 bytes");
   EXPECT_FALSE(read_text_file("/dev/zero"));
+}
+
+TEST_F(FileBytesTest, APipeIsReadNoFurtherThanTheSizeThatItNames) {
+  const std::filesystem::path path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::string text(std::size_t{1} << 20, 'x');
+  const std::uint64_t size_bytes = 100000;
+  std::memcpy(text.data() + 3, &size_bytes, sizeof size_bytes);
+  std::jthread writer([&] { (void)write_file_bytes(path, bytes_of(text)); });
+  const auto bytes = read_file_bytes(path, {.magic = "x", .size_at = 3});
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(bytes->size(), size_bytes + 1);
 }
 
 TEST_F(FileBytesTest, ReadsWhatWasWritten) {
@@ -185,7 +199,9 @@ TEST_F(FileBytesTest, ReadsWhatWasWritten) {
     const std::string text(size, 'x');
     ASSERT_TRUE(write_file_bytes(folder / "x", bytes_of(text)));
     EXPECT_EQ(read_text_file(folder / "x").value(), text);
-    EXPECT_EQ(read_file_bytes(folder / "x", {.magic = {}, .most_bytes = size})->size(), size);
+    EXPECT_EQ(
+        read_file_bytes(folder / "x", {.magic = {}, .size_at = {}, .most_bytes = size})->size(),
+        size);
   }
 }
 
