@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "codegen/kernelize/walk_pulls.h"
 
@@ -14,6 +15,8 @@ using ir::ValueId;
 
 // A loop or branch that uses a value sweeps it an unknown number of times; this many are assumed.
 constexpr int kAssumedSweepsInControl = 4;
+// Of arrays behind arrays no more are told apart.
+constexpr int kManyLoads = 1 << 16;
 
 // Arithmetic that costs about as much as loading so many more arrays.
 int extra_cost(const ir::Op& op) {
@@ -49,8 +52,11 @@ class Costs {
 
   // Loads of whole arrays, arithmetic included, that computing an element of `v` takes.
   int loads(ValueId v) {
+    if (const auto known = loads_.find(v.index()); known != loads_.end()) return known->second;
     std::set<std::uint32_t> seen;
-    return walk(v, seen);
+    const int found = std::min(walk(v, seen), kManyLoads);
+    loads_[v.index()] = found;
+    return found;
   }
 
   // Calls visit for every value of an array's size that a sink computes element by element.
@@ -92,6 +98,7 @@ class Costs {
 
   const FunctionContext& cx_;
   const RegionPlan& plan_;
+  std::unordered_map<std::uint32_t, int> loads_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Each kind of sink as kernel instructions.
 #include "codegen/kernelize/kernel_emitter.h"
+#include "codegen/kir/check_versions.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -8,16 +9,25 @@ using ir::OpKind;
 using kir::ComputeType;
 using KirValue = kir::ValueId;
 
+void KernelEmitter::declare_store(const Sink& s) {
+  const auto made = pc_.version_of(cx_.fn, s.op.is_valid() ? cx_.op(s.op).results[0] : s.value);
+  if (s.adds_to_buffer) b_.reads(s.buffer, kir::given_version(pc_.buffer(s.buffer)));
+  if (s.zero_first) b_.reads(s.buffer, kir::kZeros);
+  b_.writes(s.buffer, s.adds_to_buffer ? pc_.new_version() : made);
+}
+
 void KernelEmitter::emit_store(const Sink& s) {
   const Place place = domain_place(type(s.value));
   const KirValue limit = place.flat ? place.flat->limit : KirValue();
   auto value = pull(s.value, place);
+  declare_store(s);
   if (s.adds_to_buffer) value = b_.add(b_.load_linear(s.buffer, b_.group_base(), limit), value);
   b_.store_linear(s.buffer, value, b_.group_base(), limit);
 }
 
 void KernelEmitter::emit_row_store(const Sink& s) {
   auto value = pull(s.value, uniform_place(b_.group_index(), true));
+  declare_store(s);
   if (s.adds_to_buffer) value = b_.add(b_.load_at(s.buffer, b_.group_index()), value);
   b_.store_at(s.buffer, b_.group_index(), value);
 }
@@ -26,6 +36,7 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
   place_nonzero(s.compaction);
   const auto& p = positions_.at(s.compaction);
   const auto rank = p.rank, pred = p.pred;
+  declare_store(s);
   b_.store_at(s.buffer, rank, pull(s.value, selected_place(s.compaction)), pred);
 }
 
@@ -51,7 +62,8 @@ void KernelEmitter::store_partials(int id) {
       pc_.exprs().ceil_div(bound(kp_.domain.extent), pc_.exprs().const_int(kir::kTileElems));
   for (const auto value : reduced_[id]) {
     const auto buffer = pc_.add_workspace("partial", kir::dtype_of(b_.type(value)), tiles);
-    partials_[id].push_back(buffer);
+    partials_[id].push_back({buffer, pc_.new_version()});
+    b_.writes(buffer, partials_[id].back().version);
     b_.store_at(buffer, b_.group_index(), value);
   }
 }
@@ -112,8 +124,10 @@ void KernelEmitter::finish_row_transform(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   if (op.kind == OpKind::butterflies) return b_.local_butterflies(local);
   const bool is_stored = plan_.sinks[id].buffer != rt::kNoIndex;
-  b_.local_product(
-      local++, is_stored ? plan_.sinks[id].buffer : pc_.table(cx_.def(op.operands[1]).attrs.index));
+  const auto matrix =
+      is_stored ? plan_.sinks[id].buffer : pc_.table(cx_.def(op.operands[1]).attrs.index);
+  b_.reads(matrix, pc_.version_of(cx_.fn, op.operands[1]));
+  b_.local_product(local++, matrix);
 }
 
 // --- positions
@@ -125,6 +139,18 @@ ComputeType unsigned_of(ComputeType t) {
 }
 }  // namespace
 
+void KernelEmitter::change_zeros(rt::BufferIndex buffer, kir::Version made) {
+  before_.push_back({.kind = rt::StepKind::Zero, .index = buffer});
+  b_.reads(buffer, kir::kZeros);
+  b_.writes(buffer, made);
+}
+
+rt::BufferIndex KernelEmitter::look_back_state() {
+  const auto state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
+  change_zeros(state, pc_.new_version());
+  return state;
+}
+
 void KernelEmitter::emit_running_sum(int id) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   const auto value = pull(op.operands[0], domain_place());
@@ -132,8 +158,7 @@ void KernelEmitter::emit_running_sum(int id) {
   const auto bits = b_.bitcast(value, kir::dtype_of(t), kir::dtype_of(unsigned_of(t)));
   auto& p = positions_[id];
   p.total = b_.running_sum(bits, true).total;
-  p.state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
-  before_.push_back({.kind = rt::StepKind::Zero, .index = p.state});
+  p.state = look_back_state();
 }
 
 // The scan's value at the element at hand, in a phase after its look-back: computed again from the
@@ -161,9 +186,9 @@ void KernelEmitter::emit_nonzero(int id) {
   auto& p = positions_[id];
   p.total =
       b_.reduce({b_.select(mask, b_.const_u32(1), b_.const_u32(0))}, b_.combiner(ScalarOp::add))[0];
-  p.state = kir::add_look_back_state(pc_.out, "positions", b_.kernel().info.num_groups);
-  before_.push_back({.kind = rt::StepKind::Zero, .index = p.state});
-  before_.push_back({.kind = rt::StepKind::Zero, .index = plan_.sinks[id].buffer});
+  p.state = look_back_state();
+  change_zeros(plan_.sinks[id].buffer,
+               pc_.count_version(cx_.fn, cx_.op(plan_.sinks[id].op).attrs.index));
 }
 
 // Right after the look-back (group level): the last group stores the count. In an element section:
@@ -222,6 +247,9 @@ void KernelEmitter::emit_scatter(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = scatter_index(op);
   auto value = pull(op.operands[2], domain_place());
+  const bool has_base = !s.zero_first && !s.adds_to_buffer;
+  if (has_base) b_.reads(s.buffer, pc_.version_of(cx_.fn, op.operands[0]));
+  declare_store(s);
   if (s.adds_to_buffer) value = b_.add(b_.load_at(s.buffer, at.value, at.pred), value);
   b_.store_at(s.buffer, at.value, value, at.pred);
   if (s.zero_first) before_.push_back({.kind = rt::StepKind::Zero, .index = s.buffer});
@@ -231,7 +259,7 @@ void KernelEmitter::emit_scatter_add(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(op.results[0])));
   b_.add_at(s.buffer, at.value, pull(op.operands[1], domain_place()), at.pred);
-  before_.push_back({.kind = rt::StepKind::Zero, .index = s.buffer});
+  change_zeros(s.buffer, pc_.version_of(cx_.fn, op.results[0]));
 }
 
 void KernelEmitter::emit_histogram(const Sink& s) {
@@ -242,7 +270,7 @@ void KernelEmitter::emit_histogram(const Sink& s) {
   const auto bin = b_.convert(value, type(op.operands[0]).dtype, kU32);
   const auto mask = op.operands.size() > 1 ? pull(op.operands[1], domain_place()) : KirValue();
   b_.hist_add(s.buffer, bin, static_cast<std::uint64_t>(*bins), mask);
-  before_.push_back({.kind = rt::StepKind::Zero, .index = s.buffer});
+  change_zeros(s.buffer, pc_.version_of(cx_.fn, op.results[0]));
 }
 
 // A bool that must hold, or an index that must lie below a size.
@@ -267,6 +295,7 @@ void KernelEmitter::emit_nonfinite(const Sink&) {
       return b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {value})));
     }
   }
+  b_.reads(pc_.gradient(), kir::given_version(pc_.buffer(pc_.gradient())));
   const auto g = b_.load_linear(pc_.gradient(), base, limit);
   b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {g})));
 }

@@ -100,7 +100,14 @@ class ScanEmitter {
                  KirValue end) {
     to.push_back(pc_.add_workspace(name, kir::dtype_of(k.b_.type(end)),
                                    pool_.mul(k.bound(rows_), k.bound(tiles_))));
+    k.b_.writes(to.back(), version_of_ends(to.back()));
     k.b_.store_at(to.back(), k.b_.group_index(), end);
+  }
+
+  kir::Version version_of_ends(rt::BufferIndex ends) {
+    const auto [at, is_new] = versions_.try_emplace(ends, kir::kNothing);
+    if (is_new) at->second = pc_.new_version();
+    return at->second;
   }
 
   std::uint32_t emit_finish() {
@@ -108,6 +115,11 @@ class ScanEmitter {
     KernelEmitter f(cx_, plan_, single);
     f.current_ = sink_;
     const auto combiner = f.make_combiner(op_);
+    for (const auto ends : ends_) {
+      f.b_.reads(ends, version_of_ends(ends));
+      versions_[ends] = pc_.new_version();
+      f.b_.writes(ends, versions_[ends]);
+    }
     f.b_.finish_scan(f.host_value(rows_), f.host_value(tiles_), ends_, combiner);
     f.b_.kernel().info.fused.push_back("finish " + f.fused_name(plan_.sinks[sink_]));
     return f.b_.finish();
@@ -124,6 +136,7 @@ class ScanEmitter {
     std::vector<KirValue> before, init;
     for (std::size_t i = 0; i < num; ++i) {
       init.push_back(k.pull_scalar(op_.operands[num + i]));
+      b.reads(ends_[i], version_of_ends(ends_[i]));
       before.push_back(b.load_at(ends_[i], b.sub(b.group_index(), b.const_i64(1)), has_previous));
     }
     std::vector<KirValue> last;
@@ -133,7 +146,11 @@ class ScanEmitter {
     const auto values = op_.attrs.exclusive
                             ? exclusive_values(k, first, t, before, last, init)
                             : inclusive_values(k, first, has_previous, before, init);
-    for (std::size_t i = 0; i < num; ++i) store(k, plan_.sinks[sink_].results[i], t, values[i]);
+    for (std::size_t i = 0; i < num; ++i) {
+      const auto result = plan_.sinks[sink_].results[i];
+      b.writes(result, pc_.version_of(cx_.fn, op_.results[i]));
+      store(k, result, t, values[i]);
+    }
   }
 
   std::vector<KirValue> choose(KernelEmitter& k, KirValue c, const std::vector<KirValue>& a,
@@ -161,6 +178,8 @@ class ScanEmitter {
     const auto has_two = b.scalar(ScalarOp::ge, {t.tile, b.const_i64(2)});
     std::vector<KirValue> front, own;
     for (std::size_t i = 0; i < ends_.size(); ++i) {
+      b.reads(ends_[i], version_of_ends(ends_[i]));
+      b.reads(own_ends_[i], version_of_ends(own_ends_[i]));
       front.push_back(b.load_at(ends_[i], b.sub(b.group_index(), b.const_i64(2)), has_two));
       own.push_back(b.load_at(own_ends_[i], b.sub(b.group_index(), b.const_i64(1)), has_previous));
     }
@@ -205,6 +224,7 @@ class ScanEmitter {
   // Of each tile: its end as finish_scan leaves it, and, for an exclusive scan, as the tile made
   // it.
   std::vector<rt::BufferIndex> ends_, own_ends_;
+  std::map<rt::BufferIndex, kir::Version> versions_;  // of what lies in them
 };
 
 std::vector<rt::Step> emit_scan(FunctionContext& cx, const RegionPlan& plan, int sink) {
@@ -224,6 +244,9 @@ class UniqueEmitter {
     k.b_.group();
     k.b_.elements();
     const Index at = k.index_at(op.operands[0], k.domain_place(), op.attrs.size);
+    k.b_.reads(s.buffer, kir::kZeros);
+    const auto counted = cx.program.new_version();
+    k.b_.writes(s.buffer, counted);
     k.b_.add_at(s.buffer, at.value, k.b_.const_u32(1), at.pred);
     k.b_.kernel().info.fused.emplace_back("count uses");
     steps.push_back({.kind = rt::StepKind::Launch, .index = k.b_.finish()});
@@ -231,6 +254,7 @@ class UniqueEmitter {
     KernelEmitter c(cx, plan, cells);
     c.b_.group();
     c.b_.elements();
+    c.b_.reads(s.buffer, counted);
     const auto count = c.b_.load_linear(s.buffer, c.b_.group_base());
     c.b_.fail_if(c.b_.scalar(ScalarOp::gt, {count, c.b_.const_u32(1)}), op.attrs.text);
     c.b_.kernel().info.fused.emplace_back("check unique");
@@ -257,6 +281,9 @@ class SortEmitter {
     k.current_ = sink;
     auto& b = k.b_;
     b.group();
+    b.reads(s.results[0], cx.program.version_of(cx.fn, op.operands[0]));
+    b.writes(s.buffer, cx.program.version_of(cx.fn, op.results[0]));
+    b.writes(s.results[1], cx.program.new_version());
     b.argsort_row(b.group_base(), k.host_value(len), {s.results[0], s.buffer, s.results[1]},
                   op.attrs.descending);
     b.kernel().info.fused.emplace_back("argsort");

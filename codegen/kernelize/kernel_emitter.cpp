@@ -163,6 +163,7 @@ void KernelEmitter::emit_single() {
     const auto& s = plan_.sinks[id];
     current_ = id;
     if (s.kind == SinkKind::Store) {
+      declare_store(s);
       b_.store_at(s.buffer, b_.const_i64(0), pull_scalar(s.value));
     } else {
       emit_check(s, pull_scalar(cx_.op(s.op).operands[0]));
@@ -177,7 +178,12 @@ std::optional<std::uint32_t> KernelEmitter::finish_reductions(std::uint32_t) {
   KernelEmitter f(cx_, plan_, single);
   const auto tiles =
       pc_.exprs().ceil_div(kp_.domain.extent, pc_.exprs().const_int(kir::kTileElems));
-  for (const auto& [id, buffers] : partials_) {
+  for (const auto& [id, partials] : partials_) {
+    std::vector<rt::BufferIndex> buffers;
+    for (const auto& [buffer, version] : partials) {
+      buffers.push_back(buffer);
+      f.b_.reads(buffer, version);
+    }
     const auto& s = plan_.sinks[id];
     const auto& op = cx_.op(s.op);
     f.current_ = id;
@@ -185,6 +191,7 @@ std::optional<std::uint32_t> KernelEmitter::finish_reductions(std::uint32_t) {
     const auto results =
         f.with_init(op, f.b_.finish_reduce(f.host_value(tiles), buffers, combiner));
     for (std::size_t i = 0; i < op.results.size(); ++i) {
+      f.b_.writes(s.results[i], pc_.version_of(cx_.fn, op.results[i]));
       f.b_.store_at(s.results[i], f.b_.const_i64(0), results[i]);
     }
     f.b_.kernel().info.fused.push_back("finish " + fused_name(s));

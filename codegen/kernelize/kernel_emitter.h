@@ -49,6 +49,7 @@ class KernelEmitter {
   void emit_element_sinks(int phase);
   void after_elements(int phase);
   void emit_single();
+  void declare_store(const Sink& s);
   void emit_store(const Sink& s);
   void emit_compact_store(const Sink& s);
   void emit_row_store(const Sink& s);
@@ -56,6 +57,9 @@ class KernelEmitter {
   void emit_row_reduce(int id);
   void emit_row_transform(int id);
   void finish_row_transform(int id);
+  // A buffer that a step zeroes before the kernel, which changes it.
+  void change_zeros(rt::BufferIndex buffer, kir::Version made);
+  rt::BufferIndex look_back_state();
   void emit_running_sum(int id);
   void emit_nonzero(int id);
   void emit_scatter(const Sink& s);
@@ -146,9 +150,9 @@ class KernelEmitter {
   std::vector<rt::Step> before_;  // zeroing steps
   std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
   std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
-  std::map<int, std::vector<kir::ValueId>> reduced_;      // RowReduce, Reduce: group results
-  std::map<int, std::vector<rt::BufferIndex>> partials_;  // Reduce
-  std::map<int, std::uint32_t> rows_on_chip_;             // RowTransform: local array
+  std::map<int, std::vector<kir::ValueId>> reduced_;  // RowReduce, Reduce: group results
+  std::map<int, std::vector<kir::Touch>> partials_;   // Reduce
+  std::map<int, std::uint32_t> rows_on_chip_;         // RowTransform: local array
   struct Position {
     kir::ValueId prefix, total, rank, pred;  // rank and pred: of the current phase
     rt::BufferIndex state = 0;

@@ -8,6 +8,7 @@
 #include "codegen/kernelize/plan_region.h"
 #include "codegen/kernelize/update_in_place.h"
 #include "codegen/kernelize/walk_pulls.h"
+#include "codegen/kir/check_versions.h"
 #include "codegen/kir/cost.h"
 #include "runtime/core/check.h"
 
@@ -93,6 +94,9 @@ class RegionEmitter {
 
   Steps emit_collective(int sink) {
     const auto& s = plan_.sinks[sink];
+    const auto& op = cx_.op(s.op);
+    touch(s.results[1], s.results[0], version(op.operands[0]), kir::kNothing,
+          version(op.results[0]));
     return {{.kind = rt::StepKind::Collective,
              .index = s.results[1],
              .index2 = s.results[0],
@@ -112,6 +116,12 @@ class RegionEmitter {
   static Steps store_all(FunctionContext& cx, const std::vector<StoreRequest>& requests) {
     if (requests.empty()) return {};
     return RegionEmitter(cx, ir::RegionId(), requests, false).emit();
+  }
+
+  kir::Version version(ValueId v) const { return cx_.program.version_of(cx_.fn, v); }
+  void touch(rt::BufferIndex step, rt::BufferIndex buffer, kir::Version first, kir::Version second,
+             kir::Version made) {
+    cx_.program.out.step_touches.push_back({step, buffer, first, second, made});
   }
 
   std::vector<ValueId> yields(ir::RegionId region) const {
@@ -143,6 +153,10 @@ class RegionEmitter {
     rt::Step step{.kind = rt::StepKind::If, .index = condition};
     step.body = emit_branch(inner, op.regions[0], s.results);
     step.orelse = emit_branch(inner, op.regions[1], s.results);
+    for (std::size_t i = 0; i < s.results.size(); ++i) {
+      touch(condition, s.results[i], version(yields(op.regions[0])[i]),
+            version(yields(op.regions[1])[i]), version(op.results[i]));
+    }
     steps.push_back(std::move(step));
     return steps;
   }
@@ -166,6 +180,19 @@ class RegionEmitter {
     for (std::size_t i = 0; i < op.operands.size(); ++i)
       requests.push_back({op.operands[i], s.results[i], false});
     return store_all(inner, requests);
+  }
+
+  // What a round finds is called the same in all regions of a loop, and behind it.
+  void carry(rt::BufferIndex step, const ir::Op& op, const Sink& s, ir::RegionId body) {
+    const auto& fn = cx_.fn;
+    for (std::size_t i = 0; i < s.results.size(); ++i) {
+      const auto made = version(op.results[i]);
+      for (const auto region : op.regions) {
+        const auto& args = fn.regions[region.index()].args;
+        cx_.program.set_version(fn, args[args.size() - s.results.size() + i], made);
+      }
+      touch(step, s.results[i], version(op.operands[i]), version(yields(body)[i]), made);
+    }
   }
 
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
@@ -194,7 +221,10 @@ class RegionEmitter {
     Steps steps = store_inits(op, s, inner);
     const auto counter = cx_.program.add_workspace("i", kI64, cx_.program.exprs().const_int(1));
     const auto region = op.regions[0];
-    inner.in_buffer[cx_.fn.regions[region.index()].args[0].index()] = counter;
+    const auto number = cx_.fn.regions[region.index()].args[0];
+    inner.in_buffer[number.index()] = counter;
+    touch(counter, counter, kir::kNothing, kir::kNothing, version(number));
+    carry(counter, op, s, region);
     rt::Step step{.kind = rt::StepKind::For,
                   .index = counter,
                   .expr = op.attrs.size,
@@ -209,6 +239,7 @@ class RegionEmitter {
     Steps steps = store_inits(op, s, inner);
     const auto condition = flag_buffer();
     rt::Step step{.kind = rt::StepKind::While, .index = condition, .expr = op.attrs.size};
+    carry(condition, op, s, op.regions[1]);
     FunctionContext in_condition = inner;
     const auto& args = cx_.fn.regions[op.regions[0].index()].args;
     for (std::size_t i = 0; i < s.results.size(); ++i)
@@ -276,9 +307,13 @@ void set_entry(ProgramContext& pc, rt::EntryKind kind, Steps steps) {
   entry.buffers.assign(buffers.begin(), buffers.end());
 }
 
-Steps emit_function(ProgramContext& pc, const ir::Function& fn,
+Steps emit_function(ProgramContext& pc, rt::EntryKind kind, const ir::Function& fn,
                     const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   FunctionContext cx{pc, fn, {}};
+  auto& results = pc.out.results[static_cast<std::size_t>(kind)];
+  for (const auto& r : requests) {
+    if (!r.adds_to_buffer) results.push_back({r.buffer, pc.version_of(fn, r.value)});
+  }
   return RegionEmitter(cx, fn.body, requests, flag_nonfinite).emit();
 }
 
@@ -287,28 +322,32 @@ void emit_entries(ProgramContext& pc) {
   for (std::uint32_t i = 0; i < program.state_inits.size(); ++i) {
     const auto& fn = program.state_inits[i];
     set_entry(pc, rt::EntryKind::Init,
-              emit_function(pc, fn, {{fn.results.output, pc.state_next(i), false}}, false));
+              emit_function(pc, rt::EntryKind::Init, fn,
+                            {{fn.results.output, pc.state_next(i), false}}, false));
   }
   if (const auto* fn = program.find(ir::FunctionKind::Encode)) {
     auto requests = encode_requests(pc, *fn);
     add_state_requests(pc, *fn, requests);
-    set_entry(pc, rt::EntryKind::Encode, emit_function(pc, *fn, requests, true));
+    set_entry(pc, rt::EntryKind::Encode,
+              emit_function(pc, rt::EntryKind::Encode, *fn, requests, true));
   }
   if (const auto* fn = program.find(ir::FunctionKind::Decode)) {
     for (const bool adds : {false, true}) {
-      set_entry(pc, adds ? rt::EntryKind::DecodeAdd : rt::EntryKind::Decode,
-                emit_function(pc, *fn, {{fn->results.output, pc.output(), adds}}, false));
+      const auto kind = adds ? rt::EntryKind::DecodeAdd : rt::EntryKind::Decode;
+      set_entry(pc, kind,
+                emit_function(pc, kind, *fn, {{fn->results.output, pc.output(), adds}}, false));
     }
   }
   if (const auto* fn = program.find(ir::FunctionKind::Finish)) {
     std::vector<StoreRequest> requests = {{fn->results.output, pc.output(), false}};
     add_state_requests(pc, *fn, requests);
-    set_entry(pc, rt::EntryKind::Finish, emit_function(pc, *fn, requests, true));
+    set_entry(pc, rt::EntryKind::Finish,
+              emit_function(pc, rt::EntryKind::Finish, *fn, requests, true));
   }
   if (const auto* fn = program.find(ir::FunctionKind::Sync)) {
     std::vector<StoreRequest> requests = {{fn->results.output, pc.output(), false}};
     add_state_requests(pc, *fn, requests);
-    set_entry(pc, rt::EntryKind::Sync, emit_function(pc, *fn, requests, true));
+    set_entry(pc, rt::EntryKind::Sync, emit_function(pc, rt::EntryKind::Sync, *fn, requests, true));
   }
 }
 
@@ -317,7 +356,11 @@ void emit_entries(ProgramContext& pc) {
 kir::KernelProgram kernelize(const ir::Program& program, StateUpdate states) {
   ProgramContext pc(program);
   emit_entries(pc);
-  if (states == StateUpdate::InPlace) update_in_place(pc.out);
+  kir::check_versions(pc.out, "kernelize");
+  if (states == StateUpdate::InPlace) {
+    update_in_place(pc.out);
+    kir::check_versions(pc.out, "update_in_place");
+  }
   kir::annotate_costs(pc.out);
   return std::move(pc.out);
 }

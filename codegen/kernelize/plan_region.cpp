@@ -7,6 +7,7 @@
 
 #include "codegen/kernelize/choose_stores.h"
 #include "codegen/kernelize/planner.h"
+#include "codegen/kernelize/repeated_work.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/check.h"
@@ -193,7 +194,7 @@ bool has_collective(const ir::Function& fn, ir::OpId op) {
 
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
-  std::vector<ValueId> chosen;
+  std::vector<ValueId> chosen = find_repeated_work(cx, region, requests);
   for (int round = 0; round < kMaxChosenStores; ++round) {
     const auto saved_buffers = cx.program.out.buffers.size();
     const auto saved_places = cx.in_buffer;

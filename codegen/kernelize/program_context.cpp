@@ -1,10 +1,12 @@
 // Buffers and slots of a program under kernelization.
 #include "codegen/kernelize/program_context.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/check_versions.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -146,6 +148,47 @@ bool ProgramContext::is_at_most_constant(HostExprId id) const {
 std::string ProgramContext::unique_symbol(const std::string& stem) {
   const int uses = symbol_uses_[stem]++;
   return uses == 0 ? stem : stem + "_" + std::to_string(uses);
+}
+
+kir::Version ProgramContext::version_of(const ir::Function& fn, ir::ValueId v) {
+  const auto& op = fn.ops[fn.values[v.index()].def.index()];
+  const auto given = [&](rt::BufferIndex b) { return kir::given_version(buffer(b)); };
+  switch (op.kind) {
+    case ir::OpKind::gradient:
+      return given(gradient());
+    case ir::OpKind::state:
+      return given(state(op.attrs.index));
+    case ir::OpKind::field:
+      return given(field(op.attrs.index));
+    case ir::OpKind::const_array:
+      return given(table(op.attrs.index));
+    case ir::OpKind::count_value:
+      return count_version(fn, op.attrs.index);
+    case ir::OpKind::keep:
+      return version_of(fn, op.operands[0]);
+    case ir::OpKind::nonzero:
+      if (fn.values[v.index()].result_index == 1) return count_version(fn, op.attrs.index);
+      break;
+    default:
+      break;
+  }
+  const auto [at, is_new] = versions_.try_emplace({&fn, v.index()}, next_version_);
+  if (is_new) ++next_version_;
+  return at->second;
+}
+
+void ProgramContext::set_version(const ir::Function& fn, ir::ValueId v, kir::Version version) {
+  versions_[{&fn, v.index()}] = version;
+}
+
+kir::Version ProgramContext::count_version(const ir::Function& fn, std::uint64_t index) {
+  const bool is_found_here = std::ranges::any_of(fn.ops, [&](const ir::Op& op) {
+    return op.kind == ir::OpKind::nonzero && op.attrs.index == index;
+  });
+  if (!is_found_here) return kir::given_version(buffer(count(static_cast<std::uint32_t>(index))));
+  const auto [at, is_new] = count_versions_.try_emplace({&fn, index}, next_version_);
+  if (is_new) ++next_version_;
+  return at->second;
 }
 
 }  // namespace cinch::codegen

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/kir/kir.h"
@@ -28,6 +29,14 @@ class ProgramContext {
   const rt::BufferInfo& buffer(rt::BufferIndex index) const { return out.buffers.at(index); }
   bool is_packed(rt::BufferIndex index) const;
 
+  // The number of what a value of a function is, wherever it lies (kir::Version).
+  kir::Version version_of(const ir::Function& fn, ir::ValueId v);
+  // From now on `v` is what `other` is.
+  void set_version(const ir::Function& fn, ir::ValueId v, kir::Version version);
+  // Of a count: what its selection finds, where one stands in the function; else it is given.
+  kir::Version count_version(const ir::Function& fn, std::uint64_t index);
+  kir::Version new_version() { return next_version_++; }
+
   std::uint32_t size_slot(HostExprId expr);
   std::uint32_t message(const std::string& text);
   HostExprId num_elems(const ir::Type& type);
@@ -44,6 +53,9 @@ class ProgramContext {
   rt::BufferIndex add_buffer(rt::BufferInfo info);
   std::vector<rt::BufferIndex> fields_, states_, states_next_, counts_;
   std::map<std::uint32_t, rt::BufferIndex> tables_;
+  std::map<std::pair<const ir::Function*, std::uint32_t>, kir::Version> versions_;
+  std::map<std::pair<const ir::Function*, std::uint64_t>, kir::Version> count_versions_;
+  kir::Version next_version_ = kir::kFirstMadeVersion;
   std::map<std::uint32_t, std::uint32_t> size_slots_;
   std::map<std::string, int> symbol_uses_;
   rt::BufferIndex gradient_ = 0, output_ = 0;

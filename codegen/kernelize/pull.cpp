@@ -68,7 +68,10 @@ KirValue KernelEmitter::pull(ir::ValueId v, const Place& place) {
 
 KirValue KernelEmitter::pull_now(ir::ValueId v, const Place& place) {
   if (const auto on_chip = pull_on_chip(v, place)) return *on_chip;
-  if (const auto buffer = buffer_of(v)) return load(*buffer, type(v), place);
+  if (const auto buffer = buffer_of(v)) {
+    b_.reads(*buffer, pc_.version_of(cx_.fn, v));
+    return load(*buffer, type(v), place);
+  }
   return pull_op(cx_.def(v), v, place);
 }
 
@@ -275,8 +278,9 @@ KirValue KernelEmitter::host_value_now(HostExprId expr) {
   if (!pool.has_count(expr)) return b_.host_size(expr);
   const HostExprNode node = pool.node(expr);
   if (node.op == HostOp::Count) {
-    const auto count =
-        b_.load_at(pc_.count(static_cast<std::uint32_t>(node.payload)), b_.const_i64(0));
+    const auto buffer = pc_.count(static_cast<std::uint32_t>(node.payload));
+    b_.reads(buffer, pc_.count_version(cx_.fn, node.payload));
+    const auto count = b_.load_at(buffer, b_.const_i64(0));
     return b_.convert(count, ComputeType::I64);
   }
   std::vector<KirValue> args;

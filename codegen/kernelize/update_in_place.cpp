@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "codegen/kir/builder.h"
+#include "codegen/kir/check_versions.h"
 
 namespace cinch::codegen {
 namespace {
@@ -172,6 +173,7 @@ class InPlace {
     kir::KernelBuilder b(program_, "encode_check", kir::GroupKind::Tile);
     b.set_extent(program_.info.exprs.n());
     b.elements();
+    b.reads(gradient(), kir::given_version(program_.buffers[gradient()]));
     const kir::ValueId g = b.load_linear(gradient(), b.group_base());
     b.flag_nonfinite(b.logical_not(b.scalar(ScalarOp::isfinite, {g})));
     b.kernel().info.fused.emplace_back("check finite");
@@ -204,6 +206,13 @@ class InPlace {
           for (BufferIndex& b : instr.buffers) b = to(b);
         }
       }
+      rename_touches(kernel.reads, to);
+      rename_touches(kernel.writes, to);
+    }
+    for (auto& results : program_.results) rename_touches(results, to);
+    for (kir::StepTouch& touch : program_.step_touches) {
+      touch.step = to(touch.step);
+      touch.buffer = to(touch.buffer);
     }
     for (rt::Entry& entry : program_.entries) {
       rename_steps(entry.steps, to);
@@ -214,12 +223,17 @@ class InPlace {
     }
   }
 
+  static void rename_touches(std::vector<kir::Touch>& touches,
+                             const std::function<BufferIndex(BufferIndex)>& to) {
+    for (kir::Touch& touch : touches) touch.buffer = to(touch.buffer);
+  }
+
   static void rename_steps(Steps& steps, const std::function<BufferIndex(BufferIndex)>& to) {
     for (rt::Step& step : steps) {
       const bool names_buffer =
           step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::CheckHost;
       if (names_buffer) step.index = to(step.index);
-      if (step.kind == rt::StepKind::Copy) step.index2 = to(step.index2);
+      if (step.has_source()) step.index2 = to(step.index2);
       for (Steps* list : {&step.cond, &step.body, &step.orelse}) rename_steps(*list, to);
     }
   }

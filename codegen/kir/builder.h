@@ -80,6 +80,9 @@ class KernelBuilder {
   /// The kernel under construction, for what has no setter (info.fused, is_ordered, …).
   Kernel& kernel() { return kernel_; }
   KernelProgram& program() { return program_; }
+  /// Declares what the kernel finds in a buffer, and what it leaves there.
+  void reads(BufferIndex buffer, Version version);
+  void writes(BufferIndex buffer, Version version);
   /// Appends the kernel to the program and returns its index. The builder is then spent.
   std::uint32_t finish();
 

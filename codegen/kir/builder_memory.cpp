@@ -1,4 +1,6 @@
 // KernelBuilder: memory, reductions, scans, local arrays, draws and checks.
+#include <algorithm>
+
 #include "codegen/kir/builder.h"
 #include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
@@ -10,7 +12,19 @@ std::vector<ValueId> trimmed(std::vector<ValueId> operands) {
   while (!operands.empty() && !operands.back()) operands.pop_back();
   return operands;
 }
+
+void declare(std::vector<Touch>& touches, Touch touch) {
+  if (std::ranges::find(touches, touch) == touches.end()) touches.push_back(touch);
+}
 }  // namespace
+
+void KernelBuilder::reads(BufferIndex buffer, Version version) {
+  declare(kernel_.reads, {buffer, version});
+}
+
+void KernelBuilder::writes(BufferIndex buffer, Version version) {
+  declare(kernel_.writes, {buffer, version});
+}
 
 ValueId KernelBuilder::load_linear(BufferIndex buffer, ValueId base, ValueId limit) {
   Instr instr{.kind = InstrKind::load_linear, .operands = trimmed({base, limit})};

@@ -78,6 +78,30 @@ struct Section {
   std::vector<Instr> instrs;
 };
 
+/// What lies in a buffer: a number for each value that is ever stored, the same number wherever the
+/// same value lies. Who makes kernels declares them; check_versions.h believes none of it.
+using Version = std::uint32_t;
+inline constexpr Version kNothing = 0;  // nobody knows
+inline constexpr Version kZeros = 1;    // what a Zero step leaves
+inline constexpr Version kFirstMadeVersion = 2;
+struct Touch {
+  BufferIndex buffer = rt::kNoIndex;
+  Version version = kNothing;
+  friend auto operator<=>(const Touch&, const Touch&) = default;
+};
+
+// What a step that is no launch needs and leaves in a buffer. Such steps are named by the buffer
+// that they have to themselves: a condition, a counter, what a collective receives.
+//   If          `first` and `second` are what the branches leave, `made` is what they are together
+//   For, While  `first` is there before the first round, `second` after each, `made` is what a
+//   round
+//               finds and what is there behind the loop; a counter is only `made`
+//   Collective  `first` is sent (from `buffer`), `made` is received
+struct StepTouch {
+  BufferIndex step = rt::kNoIndex, buffer = rt::kNoIndex;
+  Version first = kNothing, second = kNothing, made = kNothing;
+};
+
 struct LocalArray {
   ComputeType type;  // 1024 elements
 };
@@ -101,6 +125,8 @@ struct Kernel {
   std::vector<Combiner> combiners;
   std::vector<LocalArray> locals;
   std::vector<Section> sections;  // the first is the Kernel section
+  // What it needs to find, also where it changes a buffer in part, and what it leaves.
+  std::vector<Touch> reads, writes;
 };
 
 struct KernelProgram {
@@ -111,6 +137,9 @@ struct KernelProgram {
   std::vector<std::vector<std::uint8_t>> constants;
   std::vector<Kernel> kernels;
   std::array<rt::Entry, rt::kNumEntries> entries;
+  std::vector<StepTouch> step_touches;
+  // What must lie where at the end of an entry.
+  std::array<std::vector<Touch>, rt::kNumEntries> results;
 };
 
 }  // namespace cinch::kir
