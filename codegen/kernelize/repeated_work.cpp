@@ -2,6 +2,7 @@
 #include "codegen/kernelize/repeated_work.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -18,7 +19,7 @@ constexpr std::size_t kMostWork = 96;    // places of a value, times the operato
 constexpr std::size_t kMuchWork =
     16;  // operators that make a value; of more it counts as made of so many
 constexpr std::size_t kLongChain = 128;  // operators
-constexpr std::size_t kFewSinks = 2;    // may each compute a long chain
+constexpr std::size_t kFewSinks = 2;     // may each compute a long chain
 constexpr std::size_t kMostLooked = 256;
 
 // Does an operator ask for its operands at the place where it is asked for itself?
@@ -85,10 +86,10 @@ class RepeatedWork {
     for (const auto v : requested_) {
       places_[v].insert(swept_place(ValueId(std::size_t{v})));
     }
-    for (auto at = ops_.rbegin(); at != ops_.rend(); ++at) {
-      const auto& op = cx_.op(*at);
+    for (const auto id : std::views::reverse(ops_)) {
+      const auto& op = cx_.op(id);
       if (is_barrier(op.kind)) {
-        for_each_used_value(cx_.fn, *at,
+        for_each_used_value(cx_.fn, id,
                             [&](ValueId v) { places_[v.index()].insert(swept_place(v)); });
         continue;
       }
@@ -98,7 +99,7 @@ class RepeatedWork {
         choose(op.results[0]);
         places = {swept_place(op.results[0])};
       }
-      hand_on(*at, Places(places));
+      hand_on(id, Places(places));
     }
   }
 
