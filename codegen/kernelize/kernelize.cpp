@@ -95,8 +95,8 @@ class RegionEmitter {
   Steps emit_collective(int sink) {
     const auto& s = plan_.sinks[sink];
     const auto& op = cx_.op(s.op);
-    touch(s.results[1], s.results[0], version(op.operands[0]), kir::kNothing,
-          version(op.results[0]));
+    declare_step(s.results[1], s.results[0], version(op.operands[0]), kir::kNothing,
+                 version(op.results[0]));
     return {{.kind = rt::StepKind::Collective,
              .index = s.results[1],
              .index2 = s.results[0],
@@ -119,8 +119,8 @@ class RegionEmitter {
   }
 
   kir::Version version(ValueId v) const { return cx_.program.version_of(cx_.fn, v); }
-  void touch(rt::BufferIndex step, rt::BufferIndex buffer, kir::Version first, kir::Version second,
-             kir::Version made) {
+  void declare_step(rt::BufferIndex step, rt::BufferIndex buffer, kir::Version first,
+                    kir::Version second, kir::Version made) {
     cx_.program.out.step_touches.push_back({step, buffer, first, second, made});
   }
 
@@ -154,8 +154,8 @@ class RegionEmitter {
     step.body = emit_branch(inner, op.regions[0], s.results);
     step.orelse = emit_branch(inner, op.regions[1], s.results);
     for (std::size_t i = 0; i < s.results.size(); ++i) {
-      touch(condition, s.results[i], version(yields(op.regions[0])[i]),
-            version(yields(op.regions[1])[i]), version(op.results[i]));
+      declare_step(condition, s.results[i], version(yields(op.regions[0])[i]),
+                   version(yields(op.regions[1])[i]), version(op.results[i]));
     }
     steps.push_back(std::move(step));
     return steps;
@@ -191,7 +191,7 @@ class RegionEmitter {
         const auto& args = fn.regions[region.index()].args;
         cx_.program.set_version(fn, args[args.size() - s.results.size() + i], made);
       }
-      touch(step, s.results[i], version(op.operands[i]), version(yields(body)[i]), made);
+      declare_step(step, s.results[i], version(op.operands[i]), version(yields(body)[i]), made);
     }
   }
 
@@ -223,7 +223,7 @@ class RegionEmitter {
     const auto region = op.regions[0];
     const auto number = cx_.fn.regions[region.index()].args[0];
     inner.in_buffer[number.index()] = counter;
-    touch(counter, counter, kir::kNothing, kir::kNothing, version(number));
+    declare_step(counter, counter, kir::kNothing, kir::kNothing, version(number));
     carry(counter, op, s, region);
     rt::Step step{.kind = rt::StepKind::For,
                   .index = counter,
