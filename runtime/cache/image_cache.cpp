@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -150,11 +149,10 @@ Result<CacheEntry> load_entry(const fs::path& folder, const fs::path& path) {
   return read_opened(*file, path);
 }
 
+// With the file system's clock, which writes go by too: it may lie some milliseconds behind the
+// processor's.
 void mark_as_used(const OpenFile& file) {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const timespec times[2] = {now, now};
-  (void)::futimens(file.number(), times);
+  (void)::futimens(file.number(), nullptr);
 }
 
 // Two letters of the key are a folder, so that none grows long.
