@@ -20,6 +20,27 @@ std::vector<std::size_t> order_of_round(std::uint64_t round) {
   return order;
 }
 
+GeneratedProgram generate(std::uint64_t number, std::uint64_t num_productions) {
+  const std::uint64_t per_round = (productions().size() + num_productions - 1) / num_productions;
+  const std::vector<std::size_t> order = order_of_round(number / per_round);
+  const std::uint64_t begin = number % per_round * num_productions;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + num_productions, order.size());
+  ProgramBuilder builder(number);
+  for (std::uint64_t i = begin; i < end; ++i) {
+    const Production& production = productions()[order[i]];
+    builder.use(production.name);
+    builder.begin(production.name);
+    production.emit(builder, production.name);
+  }
+  GeneratedProgram program;
+  program.name = "generated_" + std::to_string(number);
+  program.text =
+      "// Program " + std::to_string(number) + " of the generator.\n" + builder.text(program.name);
+  program.uses = builder.uses();
+  program.neighbours = builder.neighbours();
+  return program;
+}
+
 }  // namespace
 
 std::uint64_t programs_per_round() {
@@ -32,22 +53,30 @@ std::vector<std::string> generator_operators() {
   return names;
 }
 
-GeneratedProgram generate_program(std::uint64_t number) {
-  const std::vector<std::size_t> order = order_of_round(number / programs_per_round());
-  const std::uint64_t begin = number % programs_per_round() * kProductionsPerProgram;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + kProductionsPerProgram, order.size());
-  ProgramBuilder builder(number);
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const Production& production = productions()[order[i]];
-    builder.use(production.name);
-    production.emit(builder, production.name);
+void Neighbours::add(const Neighbours& other) {
+  for (const auto& [pair, times] : other.pairs) pairs[pair] += times;
+  for (const auto& [name, types] : other.made) made[name].insert(types.begin(), types.end());
+  for (const auto& [name, types] : other.read) read[name].insert(types.begin(), types.end());
+}
+
+std::set<std::pair<std::string, std::string>> Neighbours::legal() const {
+  std::set<std::pair<std::string, std::string>> all;
+  for (const auto& [maker, made_types] : made) {
+    for (const auto& [reader, read_types] : read) {
+      const bool meet = std::any_of(made_types.begin(), made_types.end(),
+                                    [&](int type) { return read_types.contains(type); });
+      if (meet) all.emplace(maker, reader);
+    }
   }
-  GeneratedProgram program;
-  program.name = "generated_" + std::to_string(number);
-  program.text =
-      "// Program " + std::to_string(number) + " of the generator.\n" + builder.text(program.name);
-  program.uses = builder.uses();
-  return program;
+  return all;
+}
+
+GeneratedProgram generate_program(std::uint64_t number) {
+  return generate(number, kProductionsPerProgram);
+}
+
+GeneratedProgram generate_small_program(std::uint64_t number) {
+  return generate(number, kProductionsPerProgram / 3);
 }
 
 }  // namespace cinch::testing

@@ -4,19 +4,37 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cinch::testing {
+
+/// Who read what whom made. Productions and the operators that the builder uses by itself, by name;
+/// types are numbers that mean something only to each other.
+struct Neighbours {
+  std::map<std::pair<std::string, std::string>, int> pairs;  // maker, reader
+  std::map<std::string, std::set<int>> made, read;           // types by name
+
+  void add(const Neighbours& other);
+  /// Pairs that can meet: the reader has read a type that the maker has made, anywhere in what was
+  /// added up.
+  std::set<std::pair<std::string, std::string>> legal() const;
+};
 
 struct GeneratedProgram {
   std::string name;  // of the compressor to run
   std::string text;
   std::map<std::string, int> uses;  // operators and statements, by name
+  Neighbours neighbours;
 };
 
 /// The same number gives the same program, everywhere.
 GeneratedProgram generate_program(std::uint64_t number);
+
+/// A program of a third of the productions: many of them are compiled in the time of few.
+GeneratedProgram generate_small_program(std::uint64_t number);
 
 /// Programs 0 … this - 1 use every production at least once.
 std::uint64_t programs_per_round();

@@ -322,16 +322,17 @@ void histogram(B& b, const std::string&) {
 void reshape(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string x = b.pick(elem, Shape::Matrix);
-  b.let(fmt::format("reshape(reshape({}, rows * 16), rows, 16)", x), elem, Shape::Matrix);
+  b.let(fmt::format("reshape(reshape({}, rows * {}), rows, {})", x, b.width(), b.width()), elem,
+        Shape::Matrix);
 }
 void transpose(B& b, const std::string&) {
   const Elem elem = b.any_number();
-  b.let(fmt::format("reshape(transpose({}), rows, 16)", b.pick(elem, Shape::Matrix)), elem,
-        Shape::Matrix);
+  b.let(fmt::format("reshape(transpose({}), rows, {})", b.pick(elem, Shape::Matrix), b.width()),
+        elem, Shape::Matrix);
 }
 void chunk(B& b, const std::string&) {
   const Elem elem = b.any_number();
-  b.let("chunk(" + b.pick(elem, Shape::Vector) + ", 16)", elem, Shape::Matrix);
+  b.let(fmt::format("chunk({}, {})", b.pick(elem, Shape::Vector), b.width()), elem, Shape::Matrix);
 }
 void unchunk(B& b, const std::string&) {
   const Elem elem = b.any_number();
@@ -384,7 +385,7 @@ void if_statement(B& b, const std::string&) {
   b.statement(fmt::format("let mut {} = {}", x, start));
   b.statement(
       fmt::format("if {} {{ {} = {} * {} }} else {{ {} = {} - mean({}) }}", c, x, x, s, x, x, x));
-  b.define(x, Elem::F32, Shape::Vector);
+  b.define(x, Elem::F32, Shape::Vector, true);
 }
 void if_expression(B& b, const std::string&) {
   const Elem elem = b.any_number();
@@ -399,14 +400,14 @@ void for_statement(B& b, const std::string&) {
   const bool draws = b.chance(40);
   b.statement(fmt::format("for i in 0..{} {{ {} = {} * 0.5 + {} }}", 1 + b.random(4), x, x,
                           draws ? "random(n)" : "max(" + x + ") * (i as f32)"));
-  b.define(x, Elem::F32, Shape::Vector);
+  b.define(x, Elem::F32, Shape::Vector, true);
 }
 void while_statement(B& b, const std::string&) {
   const std::string x = b.fresh("x");
   b.statement(fmt::format("let mut {} = {}", x, b.pick(Elem::F32, Shape::Scalar)));
   b.statement(fmt::format("while {} < 40 && count({} > {}) > 2, at_most: 9 {{ {} = {} * 2 + 0.5 }}",
                           x, b.pick(Elem::F32, Shape::Vector), x, x, x));
-  b.define(x, Elem::F32, Shape::Scalar);
+  b.define(x, Elem::F32, Shape::Scalar, true);
 }
 void assert_statement(B& b, const std::string&) {
   b.statement(
@@ -417,13 +418,13 @@ void assign_indexed(B& b, const std::string&) {
   b.need_count();
   b.statement(fmt::format("let mut {} = {}", x, start));
   b.statement(fmt::format("{}[kept] = {}", x, b.pick(Elem::F32, Shape::Counted)));
-  b.define(x, Elem::F32, Shape::Vector);
+  b.define(x, Elem::F32, Shape::Vector, true);
 }
 void state_vector(B& b, const std::string&) {
   const std::string s = b.fresh("state_");
   b.declare(fmt::format("state {}: [f32; n] = 0.25", s));
   b.statement(fmt::format("{} = {} * 0.5 + {}", s, s, b.pick(Elem::F32, Shape::Vector)));
-  b.define(s, Elem::F32, Shape::Vector);
+  b.define(s, Elem::F32, Shape::Vector, true);
 }
 void state_packed(B& b, const std::string&) {
   const std::string s = b.fresh("state_");
@@ -439,7 +440,7 @@ void state_scalar(B& b, const std::string&) {
   b.let(s + " * 2", Elem::F32, Shape::Scalar);
 }
 void wrapper(B& b, const std::string&) {
-  b.wrap();
+  b.wrap("error_feedback($, decay: 0.5)");
 }
 void finish(B& b, const std::string&) {
   b.add_finish();
@@ -525,6 +526,7 @@ std::vector<Production> make_table() {
   add({"state of a scalar"}, state_scalar);
   add({"wrapper"}, wrapper);
   add({"finish"}, finish);
+  add_odd_productions(table);
   return table;
 }
 

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace cinch::testing {
 
 const char* elem_name(Elem elem) {
@@ -15,6 +18,9 @@ bool is_float(Elem elem) {
 }
 
 ProgramBuilder::ProgramBuilder(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 77) {
+  // hadamard takes powers of two.
+  width_ = chance(50) ? 16 : 4 << random(7);
+  production_ = "gradient";
   define("g", Elem::F32, Shape::Vector);
 }
 
@@ -25,6 +31,24 @@ std::uint64_t ProgramBuilder::random(std::uint64_t below) {
   return (z ^ (z >> 31)) % below;
 }
 
+namespace {
+
+// Types as numbers, for Neighbours.
+int type_number(const TypedValue& value) {
+  return static_cast<int>(value.elem) * 8 + static_cast<int>(value.shape);
+}
+
+}  // namespace
+
+void ProgramBuilder::begin(const std::string& production) {
+  production_ = production;
+}
+
+void ProgramBuilder::define(std::string name, Elem elem, Shape shape, bool is_mutable) {
+  values_.push_back({std::move(name), elem, shape, production_, is_mutable});
+  neighbours_.made[production_].insert(type_number(values_.back()));
+}
+
 std::string ProgramBuilder::let(const std::string& expression, Elem elem, Shape shape) {
   std::string name = fresh("v");
   statement("let " + name + " = " + expression);
@@ -32,85 +56,134 @@ std::string ProgramBuilder::let(const std::string& expression, Elem elem, Shape 
   return name;
 }
 
+// As `let`, for what is no production's doing: `op` has made it.
+std::string ProgramBuilder::made(const std::string& op, const std::string& expression, Elem elem,
+                                 Shape shape) {
+  const std::string reader = std::exchange(production_, op);
+  std::string name = let(expression, elem, shape);
+  production_ = reader;
+  return name;
+}
+
+std::string ProgramBuilder::picked(const TypedValue& value) {
+  ++neighbours_.pairs[{value.maker, production_}];
+  neighbours_.read[production_].insert(type_number(value));
+  return value.name;
+}
+
 void ProgramBuilder::need_count() {
   if (has_count_) return;
   has_count_ = true;
+  const std::string reader = std::exchange(production_, "nonzero");
   const std::string tested = pick(Elem::F32, Shape::Vector);
   statement("let keep = abs(" + tested + ") > 0.4");
   statement("let kept = nonzero(keep)");
   define("kept", Elem::U32, Shape::Counted);
+  production_ = reader;
   use("nonzero");
 }
 
 std::string ProgramBuilder::pick(Elem elem, Shape shape) {
-  std::vector<std::string> fitting;
-  for (const TypedValue& value : values_) {
-    if (value.elem == elem && value.shape == shape) fitting.push_back(value.name);
+  std::vector<std::size_t> fitting;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].elem == elem && values_[i].shape == shape) fitting.push_back(i);
+  }
+  if (fitting.empty() || chance(10)) {
+    make(elem, shape);
+    return picked(values_.back());
   }
   // New values are more interesting than old ones.
-  if (fitting.empty() || chance(10)) return make(elem, shape);
-  const std::size_t newest = fitting.size() - 1;
-  return chance(50) ? fitting[newest] : fitting[random(fitting.size())];
+  return picked(values_[chance(50) ? fitting.back() : choose(fitting)]);
 }
 
-std::string ProgramBuilder::convert_shape(const std::string& vector, Elem elem, Shape shape) {
-  switch (shape) {
-    case Shape::Matrix:
-      return let("chunk(" + vector + ", 16)", elem, shape);
-    case Shape::Rows:
-      return let("chunk(" + vector + ", 16)[iota(rows)]", elem, Shape::Matrix);
-    default:
-      return vector;
+std::string ProgramBuilder::pick_mutable(Elem elem, Shape shape) {
+  std::vector<std::size_t> fitting;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const TypedValue& value = values_[i];
+    if (value.is_mutable && value.elem == elem && value.shape == shape) fitting.push_back(i);
   }
+  if (!fitting.empty() && chance(70)) return picked(values_[choose(fitting)]);
+  std::string name = fresh("x");
+  statement("let mut " + name + " = " + pick(elem, shape));
+  define(name, elem, shape, true);
+  return name;
+}
+
+void ProgramBuilder::assign(const std::string& name, const std::string& expression) {
+  statement(name + " = " + expression);
+  changed(name);
+}
+
+void ProgramBuilder::changed(const std::string& name) {
+  const auto is_it = [&](const TypedValue& value) { return value.name == name; };
+  const auto found = std::find_if(values_.begin(), values_.end(), is_it);
+  const TypedValue value = *found;
+  values_.erase(found);
+  define(value.name, value.elem, value.shape, true);
 }
 
 // From the gradient, so that it always ends.
 std::string ProgramBuilder::make(Elem elem, Shape shape) {
   const std::string factor = fmt::format("{}", 0.25 * static_cast<double>(1 + random(8)));
   switch (shape) {
-    case Shape::Counted: {
+    case Shape::Counted:
       need_count();
-      const std::string vector = make(elem, Shape::Vector);
-      return let("filter(" + vector + ", where: keep)", elem, shape);
-    }
+      return made("filter", "filter(" + make_vector(elem) + ", where: keep)", elem, shape);
     case Shape::Matrix:
-      return convert_shape(make(elem, Shape::Vector), elem, shape);
+      return made("chunk", fmt::format("chunk({}, {})", make_vector(elem), width_), elem, shape);
     case Shape::Rows:
     case Shape::Columns: {
       const std::string matrix = make(elem == Elem::Bool ? Elem::F32 : elem, Shape::Matrix);
       const char* axis = shape == Shape::Rows ? "1" : "0";
-      if (elem == Elem::Bool)
-        return let(fmt::format("any({} > 0.5, axis: {})", matrix, axis), elem, shape);
-      return let(fmt::format("max({}, axis: {})", matrix, axis), elem, shape);
+      if (elem != Elem::Bool)
+        return made("max", fmt::format("max({}, axis: {})", matrix, axis), elem, shape);
+      return made("any", fmt::format("any({} > 0.5, axis: {})", matrix, axis), elem, shape);
     }
     case Shape::Bins: {
       std::string counts =
-          let("histogram(bitcast<u32>(g) >> 27, bins: 24)", Elem::U32, Shape::Bins);
+          made("histogram", "histogram(bitcast<u32>(g) >> 27, bins: 24)", Elem::U32, Shape::Bins);
       if (elem == Elem::U32) return counts;
-      if (elem == Elem::Bool) return let(counts + " > 2", elem, shape);
-      return let(fmt::format("{} as {}", counts, elem_name(elem)), elem, shape);
+      if (elem == Elem::Bool) return made(">", counts + " > 2", elem, shape);
+      return made("as", fmt::format("{} as {}", counts, elem_name(elem)), elem, shape);
     }
-    case Shape::Scalar: {
-      if (elem == Elem::F32) return let("mean(g * " + factor + ")", elem, shape);
-      if (elem == Elem::Bool) return let("sum(g) > " + factor, elem, shape);
-      return let(fmt::format("(max(g) * {}) as {}", factor, elem_name(elem)), elem, shape);
-    }
+    case Shape::Scalar:
+      if (elem == Elem::F32) return made("mean", "mean(g * " + factor + ")", elem, shape);
+      if (elem == Elem::Bool) return made(">", "sum(g) > " + factor, elem, shape);
+      return made("as", fmt::format("(max(g) * {}) as {}", factor, elem_name(elem)), elem, shape);
     case Shape::Vector:
       break;
   }
+  return make_vector(elem);
+}
+
+// The gradient is always there, and always finite.
+std::string ProgramBuilder::any_vector() {
+  std::vector<std::string> vectors;
+  for (const TypedValue& value : values_) {
+    const bool fits = value.elem == Elem::F32 && value.shape == Shape::Vector;
+    if (fits && value.name != "g") vectors.push_back(value.name);
+  }
+  return vectors.empty() || chance(50) ? "g" : choose(vectors);
+}
+
+std::string ProgramBuilder::make_vector(Elem elem) {
+  const std::string factor = fmt::format("{}", 0.25 * static_cast<double>(1 + random(8)));
+  const Shape shape = Shape::Vector;
+  const std::string from = any_vector();
   switch (elem) {
     case Elem::F32:
-      return let("g * " + factor, elem, shape);
+      return made("*", from + " * " + factor, elem, shape);
     case Elem::F64:
-      return let(fmt::format("(g as f64) * {}", factor), elem, shape);
+      return made("*", fmt::format("({} as f64) * {}", from, factor), elem, shape);
     case Elem::Bool:
-      return let("g > " + factor, elem, shape);
+      return made(">", from + " > " + factor, elem, shape);
     case Elem::U32:
-      return let("bitcast<u32>(g * " + factor + ")", elem, shape);
+      return made("bitcast", fmt::format("bitcast<u32>({} * {})", from, factor), elem, shape);
     default:
       break;
   }
-  return let(fmt::format("(g * {}) as {}", 100 * (1 + random(1000)), elem_name(elem)), elem, shape);
+  const std::uint64_t scale = 100 * (1 + random(1000));
+  return made("as", fmt::format("({} * {}) as {}", from, scale, elem_name(elem)), elem, shape);
 }
 
 std::string ProgramBuilder::field_type(Elem elem, const std::string& dims) {
@@ -133,67 +206,131 @@ std::string as_f32(const std::string& field, Elem elem) {
 
 }  // namespace
 
+std::string ProgramBuilder::dims_of(Shape shape) const {
+  switch (shape) {
+    case Shape::Scalar:
+      return "";
+    case Shape::Vector:
+      return "n";
+    case Shape::Matrix:
+      return fmt::format("rows, {}", width_);
+    case Shape::Rows:
+      return "rows, 1";
+    case Shape::Columns:
+      return fmt::format("1, {}", width_);
+    case Shape::Bins:
+      return "24";
+    case Shape::Counted:
+      return "m";
+  }
+  return "";
+}
+
+void ProgramBuilder::add_wire(const std::string& field, const std::string& literal,
+                              const std::string& term) {
+  wire_.push_back(field);
+  literal_.push_back(literal);
+  decode_.push_back(term);
+}
+
 void ProgramBuilder::add_field(const TypedValue& value) {
-  static constexpr const char* kDims[] = {"", "n", "rows, 16", "rows, 1", "1, 16", "24", "m"};
   const std::string field = fresh("f");
-  const std::string type = field_type(value.elem, kDims[static_cast<int>(value.shape)]);
-  wire_.push_back(field + ": " + type);
+  const std::string type = field_type(value.elem, dims_of(value.shape));
   const std::string scalar_type =
       value.shape == Shape::Scalar ? type : type.substr(1, type.find(';') - 1);
-  literal_.push_back(fmt::format("{}: {} as {}", field, value.name, scalar_type));
-  const std::string read = "w." + field;
+  const std::string read = as_f32("w." + field, value.elem);
+  std::string term;
   switch (value.shape) {
     case Shape::Scalar:
     case Shape::Vector:
-      decode_.push_back(as_f32(read, value.elem));
+      term = read;
       break;
     case Shape::Matrix:
-      decode_.push_back("unchunk(" + as_f32(read, value.elem) + ", n)");
+      term = "unchunk(" + read + ", n)";
       break;
     case Shape::Rows:
-      decode_.push_back("unchunk(" + as_f32(read, value.elem) + " * chunk(fill(0.5, n), 16), n)");
+      term = fmt::format("unchunk({} * chunk(fill(0.5, n), {}), n)", read, width_);
       break;
     case Shape::Columns:
     case Shape::Bins:
-      decode_.push_back("sum(" + as_f32(read, value.elem) + ")");
+      term = "sum(" + read + ")";
       break;
     case Shape::Counted:
-      decode_.push_back("scatter(" + as_f32(read, value.elem) + ", at: w.kept, size: n)");
+      term = "scatter(" + read + ", at: w.kept, size: n)";
       break;
+  }
+  add_wire(field + ": " + type, fmt::format("{}: {} as {}", field, picked(value), scalar_type),
+           term);
+}
+
+// The newest values hang on most of what was made; older ones may have been changed since.
+void ProgramBuilder::add_fields() {
+  begin("wire");
+  std::vector<TypedValue> chosen;
+  const std::size_t wanted = 3 + random(4);
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const TypedValue& value = values_[values_.size() - 1 - i];
+    if (i < wanted || random(values_.size()) < 2) chosen.push_back(value);
+  }
+  for (const TypedValue& value : chosen) {
+    if (value.name != "kept") add_field(value);
   }
 }
 
-std::string ProgramBuilder::text(const std::string& name) {
-  // The newest values hang on most of what was made.
-  const std::size_t wanted = 3 + random(4);
-  for (std::size_t i = 0; i < values_.size() && i < wanted; ++i) {
-    const TypedValue value = values_[values_.size() - 1 - i];
-    if (value.shape == Shape::Counted) need_count();
-    if (value.name != "kept") add_field(value);
-  }
-  std::string out;
-  for (const std::string& text : top_) out += text + "\n";
-  if (is_wrapped_) out = "import std.wrap\n" + out;
-  const std::string own_name = is_wrapped_ ? name + "_inner" : name;
-  out += "\ncompressor " + own_name + " {\n  size rows = ceil_div(n, 16)\n\n";
-  for (const std::string& item : items_) out += "  " + item + "\n";
-  out += "\n  wire {\n";
-  if (has_count_) out += "    count m <= n,\n    kept: [u32; m],\n";
-  for (const std::string& field : wire_) out += "    " + field + ",\n";
-  out += "  }\n\n  encode(g: [f32; n]) {\n";
+std::string ProgramBuilder::encode_text() const {
+  std::string out = "\n  encode(g: [f32; n]) {\n";
   for (const std::string& line : lines_) out += "    " + line + "\n";
   out += "    wire {\n";
   if (has_count_) out += "      kept: kept,\n";
   for (const std::string& field : literal_) out += "      " + field + ",\n";
-  out += "    }\n  }\n\n  decode(w) {\n    let mut x = fill(0.0, n)\n";
+  return out + "    }\n  }\n";
+}
+
+std::string ProgramBuilder::decode_text() {
+  static const std::vector<std::string> kTails = {
+      "x = x - mean(x * mean(x * max(x)))",
+      "x[top_k(abs(x), (n + 3) / 4)] = mean(x)",
+      "x[argsort(x)] = x * 0.5 + 1",
+      "x = unchunk(chunk(x, 32) - mean(chunk(x, 32), axis: 1), n)",
+      "x[random_index((n + 1) / 2, size: n, shared: true)] = max(x)\n    x = x + mean(x)",
+      "for i in 0..3 { x = x * 0.5 + max(x) * (i as f32) }",
+      "if max(x) > 1 { x = x * 0.25 } else { x = cumsum(x) }"};
+  std::string out = "\n  decode(w) {\n    let mut x = fill(0.0, n)\n";
   for (const std::string& term : decode_) out += "    x = x * 0.5 + " + term + "\n";
   if (has_count_) out += "    x = x + scatter(fill(1.0, len(w.kept)), at: w.kept, size: n)\n";
-  out += "    x\n  }\n";
-  if (has_finish_) out += "\n  finish(sum) { sum / world - mean(sum) * 0.125 }\n";
-  out += "}\n";
-  if (is_wrapped_)
-    out += "\ncompressor " + name + " = error_feedback(" + own_name + ", decay: 0.5)\n";
-  return out;
+  for (int i = 0; i < 2; ++i) {
+    if (chance(30)) out += "    " + choose(kTails) + "\n";
+  }
+  return out + "    x\n  }\n";
+}
+
+std::string ProgramBuilder::finish_text() {
+  if (!has_finish_) return "";
+  if (chance(50)) return "\n  finish(sum) { sum / world - mean(sum) * 0.125 }\n";
+  items_.push_back("state kept_sum: [f32; n] = 0");
+  return "\n  finish(sum) {\n    let before = kept_sum\n    kept_sum = kept_sum * 0.5 + sum\n"
+         "    kept_sum[top_k(abs(kept_sum), (n + 3) / 4)] = 0\n"
+         "    kept_sum + before * mean(kept_sum)\n  }\n";
+}
+
+std::string ProgramBuilder::text(const std::string& name) {
+  add_fields();
+  const std::string own_name = wrappers_.empty() ? name : name + "_inner";
+  const std::string bodies = encode_text() + decode_text() + finish_text();
+  std::string out = wrappers_.empty() ? "" : "import std.wrap\n";
+  for (const std::string& text : top_) out += text + "\n";
+  out += fmt::format("\ncompressor {} {{\n  size rows = ceil_div(n, {})\n\n", own_name, width_);
+  for (const std::string& item : items_) out += "  " + item + "\n";
+  out += "\n  wire {\n";
+  if (has_count_) out += "    count m <= n,\n    kept: [u32; m],\n";
+  for (const std::string& field : wire_) out += "    " + field + ",\n";
+  out += "  }\n" + bodies + "}\n";
+  if (wrappers_.empty()) return out;
+  std::string whole = own_name;
+  for (const std::string& wrapper : wrappers_) {
+    whole = std::string(wrapper).replace(wrapper.find('$'), 1, whole);
+  }
+  return out + "\ncompressor " + name + " = " + whole + "\n";
 }
 
 }  // namespace cinch::testing

@@ -6,15 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "tests/programs/generator/generator.h"
+
 namespace cinch::testing {
 
 enum class Elem : std::uint8_t { F32, F64, I32, U32, I64, U64, Bool };
+// `w` is the program's own width of rows.
 enum class Shape : std::uint8_t {
   Scalar,
   Vector,   // [n]
-  Matrix,   // [rows, 16]
+  Matrix,   // [rows, w]
   Rows,     // [rows, 1]
-  Columns,  // [1, 16]
+  Columns,  // [1, w]
   Bins,     // [24]
   Counted,  // [m], of the mask `keep`
 };
@@ -23,6 +26,8 @@ struct TypedValue {
   std::string name;
   Elem elem = Elem::F32;
   Shape shape = Shape::Vector;
+  std::string maker;        // the production or operator that made it
+  bool is_mutable = false;  // `let mut` or a state
 };
 
 const char* elem_name(Elem elem);
@@ -46,9 +51,12 @@ class ProgramBuilder {
   Elem any_float() { return chance(75) ? Elem::F32 : Elem::F64; }
   Elem any_int() { return choose(std::vector{Elem::I32, Elem::U32, Elem::I64, Elem::U64}); }
   Shape any_shape() {
+    if (chance(8)) return choose(std::vector{Shape::Columns, Shape::Bins, Shape::Counted});
     return choose(
         std::vector{Shape::Vector, Shape::Vector, Shape::Matrix, Shape::Scalar, Shape::Rows});
   }
+  /// Elements of a row of a matrix.
+  int width() const { return width_; }
 
   // ---- values ----
   /// The name of a value of this type; made from others where there is none.
@@ -56,37 +64,58 @@ class ProgramBuilder {
   /// Adds `let NAME = expression` and gives the name.
   std::string let(const std::string& expression, Elem elem, Shape shape);
   /// Makes a name known that a statement of its own defines.
-  void define(std::string name, Elem elem, Shape shape) {
-    values_.push_back({std::move(name), elem, shape});
-  }
+  void define(std::string name, Elem elem, Shape shape, bool is_mutable = false);
+  /// A value that may be assigned to: one that is there, or a new copy of one.
+  std::string pick_mutable(Elem elem, Shape shape);
+  /// `NAME = expression`; NAME counts as made by this.
+  void assign(const std::string& name, const std::string& expression);
+  /// A statement has changed NAME.
+  void changed(const std::string& name);
   std::string fresh(const char* prefix) { return prefix + std::to_string(next_++); }
   void statement(const std::string& line) { lines_.push_back(line); }
   void declare(const std::string& item) { items_.push_back(item); }
   void top_level(const std::string& text) { top_.push_back(text); }
   void use(const std::string& name) { ++uses_[name]; }
+  /// What is picked and made from now on is read and made by this production.
+  void begin(const std::string& production);
+  /// A field with its place in the wire's literal and a term that decode adds.
+  void add_wire(const std::string& field, const std::string& literal, const std::string& term);
   /// `encode` now has the counted mask `keep` and the shape Counted.
   void need_count();
-  /// The program is wrapped: error_feedback around it.
-  void wrap() { is_wrapped_ = true; }
+  /// The program is wrapped once more: "error_feedback($, decay: 0.5)", `$` being what it wraps.
+  void wrap(const std::string& wrapper) { wrappers_.push_back(wrapper); }
   void add_finish() { has_finish_ = true; }
 
   /// The whole text; adds fields for what was computed last, and a decode that reads all fields.
   std::string text(const std::string& name);
   const std::map<std::string, int>& uses() const { return uses_; }
+  const Neighbours& neighbours() const { return neighbours_; }
 
  private:
   std::string make(Elem elem, Shape shape);
-  std::string convert_shape(const std::string& vector, Elem elem, Shape shape);
+  std::string any_vector();
+  std::string make_vector(Elem elem);
+  std::string made(const std::string& op, const std::string& expression, Elem elem, Shape shape);
+  std::string picked(const TypedValue& value);
+  std::string dims_of(Shape shape) const;
+  void add_fields();
+  std::string encode_text() const;
+  std::string decode_text();
+  std::string finish_text();
   void add_field(const TypedValue& value);
   std::string field_type(Elem elem, const std::string& dims);
 
   std::uint64_t state_;
   int next_ = 0;
-  bool has_count_ = false, is_wrapped_ = false, has_finish_ = false;
+  int width_ = 16;
+  bool has_count_ = false, has_finish_ = false;
+  std::string production_;
+  std::vector<std::string> wrappers_;
   std::vector<TypedValue> values_;
   std::vector<std::string> lines_, items_, top_;
   std::vector<std::string> wire_, literal_, decode_;
   std::map<std::string, int> uses_;
+  Neighbours neighbours_;
 };
 
 /// One entry of the table: the operators that it reaches, and what adds them to a program.
@@ -95,5 +124,7 @@ struct Production {
   void (*emit)(ProgramBuilder& b, const std::string& name);
 };
 const std::vector<Production>& productions();
+/// Shapes that nobody would write: odd_productions.cpp.
+void add_odd_productions(std::vector<Production>& table);
 
 }  // namespace cinch::testing

@@ -1,0 +1,21 @@
+// Elements of buffers and values of the kernel machine: 64 bits each, encoded as
+// compiler/ir/scalar_eval.h says for the compute type of their dtype.
+#pragma once
+#include <cstdint>
+
+#include "codegen/kir/kir.h"
+
+namespace cinch::testing {
+
+using Word = std::uint64_t;
+
+Word load_word(const rt::BufferInfo& buffer, const void* memory, std::int64_t index);
+void store_word(const rt::BufferInfo& buffer, void* memory, std::int64_t index, Word value);
+/// Bits of the byte that `end` stands in, from there on, are zero: a run of packed elements ends.
+void close_run(const rt::BufferInfo& buffer, void* memory, std::int64_t end);
+/// The results of `scalar`, `convert` and `bitcast` for one element.
+Word compute_word(const kir::Instr& instr, kir::ComputeType operand_type, const Word* operands);
+/// Of a `constant`.
+Word constant_word(kir::ComputeType type, std::uint64_t bits);
+
+}  // namespace cinch::testing

@@ -1,0 +1,587 @@
+// One function per family of instructions; values are lists of words, one word where they are
+// uniform.
+#include "tests/programs/harness/kernel_machine.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/kir/builder.h"
+#include "compiler/ir/scalar_eval.h"
+#include "runtime/core/check.h"
+#include "runtime/core/lang.h"
+#include "runtime/core/ordered_reduce.h"
+#include "runtime/image/fingerprint.h"
+#include "tests/programs/harness/kernel_elements.h"
+
+namespace cinch::testing {
+namespace {
+
+using kir::ComputeType;
+using kir::Instr;
+using kir::InstrKind;
+using kir::ValueId;
+using Words = std::vector<Word>;
+
+// One call of a kernel's function.
+class KernelRun {
+ public:
+  KernelRun(const kir::KernelProgram& program, const kir::Kernel& kernel,
+            const rt::KernelArgs& args)
+      : program_(program),
+        kernel_(kernel),
+        args_(args),
+        values_(kernel.values.size()),
+        locals_(kernel.locals.size(), Words(kir::kTileElems)) {}
+
+  void run(std::uint64_t begin, std::uint64_t end, std::uint64_t seed) {
+    len_ = 1;
+    for (const Instr& instr : kernel_.sections[0].instrs) execute(instr, 1);
+    find_extent();
+    for (const std::uint64_t group : order_of(begin, end, seed)) run_group(group);
+  }
+
+ private:
+  // Runs of groups that may share a byte stay together.
+  std::vector<std::uint64_t> order_of(std::uint64_t begin, std::uint64_t end,
+                                      std::uint64_t seed) const {
+    const bool is_fixed = kernel_.info.is_ordered || kernel_.info.is_sequential;
+    const std::uint64_t run = is_fixed ? std::max<std::uint64_t>(end - begin, 1)
+                                       : std::max<std::uint64_t>(kernel_.info.group_multiple, 1);
+    std::vector<std::uint64_t> runs;
+    for (std::uint64_t first = begin; first < end; first += run) runs.push_back(first);
+    for (std::size_t i = runs.size(); i > 1; --i) {
+      seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+      std::swap(runs[i - 1], runs[(seed >> 33) % i]);
+    }
+    std::vector<std::uint64_t> groups;
+    for (const std::uint64_t first : runs) {
+      for (std::uint64_t g = first; g < std::min(first + run, end); ++g) groups.push_back(g);
+    }
+    return groups;
+  }
+
+  std::int64_t size(HostExprId expr) const {
+    const HostExprPool& pool = program_.info.exprs;
+    if (pool.is_const(expr)) return pool.const_value(expr).as_int();
+    const auto index = kir::find_size(program_, expr);
+    CINCH_CHECK(index, "a size that no kernel is given");
+    return static_cast<std::int64_t>(args_.sizes[*index]);
+  }
+
+  void find_extent() {
+    const bool is_tile = kernel_.group_kind == kir::GroupKind::Tile;
+    row_len_ = kernel_.group_kind == kir::GroupKind::Row ? size(kernel_.group_len) : 1;
+    if (is_tile) extent_ = size(kernel_.extent);
+    if (!kernel_.extent_value) return;
+    const auto actual = static_cast<std::int64_t>(values_[kernel_.extent_value.index()][0]);
+    extent_ = is_tile ? std::min(extent_, actual) : actual;
+    has_actual_ = true;
+  }
+
+  void run_group(std::uint64_t group) {
+    const auto g = static_cast<std::int64_t>(group);
+    group_ = group;
+    if (kernel_.group_kind == kir::GroupKind::Tile) {
+      group_elems_ = kir::kTileElems;
+      if (g * group_elems_ >= extent_) return;
+      len_ = std::min<std::int64_t>(extent_ - g * group_elems_, group_elems_);
+    } else {
+      if (has_actual_ && g >= extent_) return;
+      len_ = group_elems_ = row_len_;
+    }
+    for (std::size_t s = 1; s < kernel_.sections.size(); ++s) {
+      const kir::Section& section = kernel_.sections[s];
+      const bool is_elements = section.kind == kir::SectionKind::Elements;
+      for (const Instr& instr : section.instrs) {
+        execute(instr, is_elements ? static_cast<std::size_t>(len_) : 1);
+      }
+    }
+  }
+
+  // ---- values ----
+
+  Word at(ValueId value, std::size_t j) const {
+    const Words& words = values_[value.index()];
+    return words.size() == 1 ? words[0] : words[j];
+  }
+  bool holds(ValueId pred, std::size_t j) const { return !pred || at(pred, j) != 0; }
+  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  void set(ValueId value, Word word) { values_[value.index()].assign(1, word); }
+  template <typename Make>
+  void fill(ValueId value, std::size_t count, const Make& make) {
+    Words words(count);
+    for (std::size_t j = 0; j < count; ++j) words[j] = make(j);
+    values_[value.index()] = std::move(words);
+  }
+  std::int64_t index_at(ValueId value, std::size_t j) const {
+    return static_cast<std::int64_t>(at(value, j));
+  }
+
+  // ---- memory ----
+
+  Word load(rt::BufferIndex buffer, std::int64_t index) const {
+    return load_word(program_.buffers[buffer], args_.buffers[buffer], index);
+  }
+  void store(rt::BufferIndex buffer, std::int64_t index, Word value) const {
+    store_word(program_.buffers[buffer], args_.buffers[buffer], index, value);
+  }
+
+  void linear(const Instr& instr, std::size_t count) {
+    const bool is_store = instr.kind == InstrKind::store_linear;
+    const std::size_t first = is_store ? 1 : 0;
+    const ValueId base = optional_operand(instr, first), limit = optional_operand(instr, first + 1);
+    const std::int64_t from = base ? index_at(base, 0) : 0;
+    const std::int64_t end = limit ? index_at(limit, 0) : static_cast<std::int64_t>(count);
+    const auto is_there = [&](std::size_t j) { return static_cast<std::int64_t>(j) < end; };
+    const auto place = [&](std::size_t j) { return from + static_cast<std::int64_t>(j); };
+    if (!is_store) {
+      fill(instr.results[0], count,
+           [&](std::size_t j) { return is_there(j) ? load(instr.buffers[0], place(j)) : 0; });
+      return;
+    }
+    std::size_t stored = 0;
+    for (; stored < count && is_there(stored); ++stored) {
+      store(instr.buffers[0], place(stored), at(instr.operands[0], stored));
+    }
+    if (stored > 0) {
+      close_run(program_.buffers[instr.buffers[0]], args_.buffers[instr.buffers[0]], place(stored));
+    }
+  }
+
+  void at_places(const Instr& instr, std::size_t count) {
+    const rt::BufferIndex buffer = instr.buffers[0];
+    if (instr.kind == InstrKind::load_at) {
+      const ValueId pred = optional_operand(instr, 1);
+      fill(instr.results[0], count, [&](std::size_t j) {
+        return holds(pred, j) ? load(buffer, index_at(instr.operands[0], j)) : 0;
+      });
+      return;
+    }
+    const bool is_hist = instr.kind == InstrKind::hist_add;
+    const ValueId pred = optional_operand(instr, is_hist ? 1 : 2);
+    for (std::size_t j = 0; j < count; ++j) {
+      if (!holds(pred, j)) continue;
+      const std::int64_t index = index_at(instr.operands[0], j);
+      if (is_hist) {
+        if (at(instr.operands[0], j) < instr.bits) store(buffer, index, load(buffer, index) + 1);
+      } else if (instr.kind == InstrKind::store_at) {
+        store(buffer, index, at(instr.operands[1], j));
+      } else {
+        const Word both[] = {load(buffer, index), at(instr.operands[1], j)};
+        const DType dtype = kir::dtype_of(type(instr.operands[1]));
+        store(buffer, index, ir::evaluate_scalar(ScalarOp::add, dtype, both));
+      }
+    }
+  }
+
+  void argsort(const Instr& instr) {
+    const std::int64_t begin = index_at(instr.operands[0], 0);
+    const auto len = static_cast<std::size_t>(index_at(instr.operands[1], 0));
+    const DType dtype = kir::dtype_of(kir::compute_type(program_.buffers[instr.buffers[0]].dtype));
+    Words keys(len);
+    std::vector<bool> is_nan(len);
+    for (std::size_t i = 0; i < len; ++i) {
+      keys[i] = load(instr.buffers[0], begin + static_cast<std::int64_t>(i));
+      const Word same[] = {keys[i], keys[i]};
+      is_nan[i] = is_float(dtype) && ir::evaluate_scalar(ScalarOp::ne, dtype, same) != 0;
+    }
+    std::vector<std::uint32_t> order(len);
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      if (is_nan[a] || is_nan[b]) return !is_nan[a] && is_nan[b];
+      const Word both[] = {keys[a], keys[b]};
+      return ir::evaluate_scalar(instr.descending ? ScalarOp::gt : ScalarOp::lt, dtype, both) != 0;
+    });
+    for (std::size_t i = 0; i < len; ++i) {
+      store(instr.buffers[1], begin + static_cast<std::int64_t>(i), order[i]);
+    }
+  }
+
+  // ---- tuples ----
+
+  std::vector<ComputeType> tuple_types(const kir::Combiner& combiner, ComputeType single) const {
+    if (combiner.op) return {single};
+    std::vector<ComputeType> types;
+    for (const ValueId result : combiner.results) types.push_back(type(result));
+    return types;
+  }
+
+  // The tuple of a and b, `single` being the type that a builtin joins.
+  Words join(const kir::Combiner& combiner, ComputeType single, const Words& a, const Words& b) {
+    if (combiner.op) {
+      const Word both[] = {a[0], b[0]};
+      return {ir::evaluate_scalar(*combiner.op, kir::dtype_of(single), both)};
+    }
+    for (std::size_t i = 0; i < combiner.args.size(); ++i) {
+      set(combiner.args[i], i < a.size() ? a[i] : b[i - a.size()]);
+    }
+    for (const Instr& instr : combiner.body) execute(instr, 1);
+    Words results;
+    for (const ValueId result : combiner.results) results.push_back(at(result, 0));
+    return results;
+  }
+
+  // Results of `reduce` and `finish_reduce`: part(i, k) gives member k of place i, has(i) whether
+  // it takes part.
+  template <typename Part, typename Has>
+  void reduce(const Instr& instr, std::size_t count, const Part& part, const Has& has) {
+    const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+    const std::size_t num_calls = combiner.op ? instr.results.size() : 1;
+    const std::size_t num_members = combiner.op ? 1 : instr.results.size() - 1;
+    for (std::size_t call = 0; call < num_calls; ++call) {
+      const ComputeType single = type(instr.results[call]);
+      const auto reduced = ordered_reduce<Words>(
+          count,
+          [&](std::size_t i) -> std::optional<Words> {
+            if (!has(i)) return std::nullopt;
+            Words tuple(num_members);
+            for (std::size_t k = 0; k < num_members; ++k) tuple[k] = part(i, call + k);
+            return tuple;
+          },
+          [&](const Words& a, const Words& b) { return join(combiner, single, a, b); });
+      if (combiner.op) {
+        const Word nothing = constant_word(single, kir::identity_bits(*combiner.op, single));
+        set(instr.results[call], reduced ? (*reduced)[0] : nothing);
+        continue;
+      }
+      for (std::size_t k = 0; k < num_members; ++k) {
+        set(instr.results[k], reduced ? (*reduced)[k] : 0);
+      }
+      set(instr.results[num_members], reduced.has_value());
+    }
+  }
+
+  void reduce_elements(const Instr& instr, std::size_t count) {
+    const bool has_flag = !kernel_.combiners[instr.combiner].op;
+    const ValueId pred = optional_operand(instr, instr.results.size() - (has_flag ? 1 : 0));
+    reduce(
+        instr, count, [&](std::size_t i, std::size_t k) { return at(instr.operands[k], i); },
+        [&](std::size_t i) { return holds(pred, i); });
+  }
+
+  void finish_reduce(const Instr& instr) {
+    const bool has_flag = !kernel_.combiners[instr.combiner].op;
+    const auto place = [](std::size_t i) { return static_cast<std::int64_t>(i); };
+    reduce(
+        instr, static_cast<std::size_t>(index_at(instr.operands[0], 0)),
+        [&](std::size_t i, std::size_t k) { return load(instr.buffers[k], place(i)); },
+        [&](std::size_t i) { return !has_flag || load(instr.buffers.back(), place(i)) != 0; });
+  }
+
+  void scan(const Instr& instr, std::vector<Words>& tuples, ComputeType single) {
+    const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+    ordered_scan(tuples,
+                 [&](const Words& a, const Words& b) { return join(combiner, single, a, b); });
+  }
+
+  void finish_scan(const Instr& instr) {
+    const std::int64_t rows = index_at(instr.operands[0], 0), len = index_at(instr.operands[1], 0);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::vector<Words> tuples(static_cast<std::size_t>(len));
+      for (std::int64_t i = 0; i < len; ++i) {
+        for (const rt::BufferIndex b : instr.buffers) {
+          tuples[static_cast<std::size_t>(i)].push_back(load(b, row * len + i));
+        }
+      }
+      scan(instr, tuples, kir::compute_type(program_.buffers[instr.buffers[0]].dtype));
+      for (std::int64_t i = 0; i < len; ++i) {
+        for (std::size_t k = 0; k < instr.buffers.size(); ++k) {
+          store(instr.buffers[k], row * len + i, tuples[static_cast<std::size_t>(i)][k]);
+        }
+      }
+    }
+  }
+
+  // ---- local arrays ----
+
+  void local_scan(const Instr& instr) {
+    const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
+    const std::size_t members = combiner.op ? 1 : combiner.results.size();
+    std::vector<Words> tuples(static_cast<std::size_t>(len_), Words(members));
+    for (std::size_t i = 0; i < tuples.size(); ++i) {
+      for (std::size_t k = 0; k < members; ++k) tuples[i][k] = locals_[instr.index + k][i];
+    }
+    scan(instr, tuples, kernel_.locals[instr.index].type);
+    for (std::size_t i = 0; i < tuples.size(); ++i) {
+      for (std::size_t k = 0; k < members; ++k) locals_[instr.index + k][i] = tuples[i][k];
+    }
+  }
+
+  void butterflies(const Instr& instr) {
+    Words& x = locals_[instr.index];
+    const DType dtype = kir::dtype_of(kernel_.locals[instr.index].type);
+    const auto len = static_cast<std::size_t>(len_);
+    for (std::size_t distance = 1; distance < len; distance *= 2) {
+      for (std::size_t i = 0; i < len; ++i) {
+        if (i & distance) continue;
+        const Word both[] = {x[i], x[i + distance]};
+        x[i] = ir::evaluate_scalar(ScalarOp::add, dtype, both);
+        x[i + distance] = ir::evaluate_scalar(ScalarOp::sub, dtype, both);
+      }
+    }
+  }
+
+  void product(const Instr& instr) {
+    const DType dtype = kir::dtype_of(kernel_.locals[instr.index].type);
+    const auto len = static_cast<std::size_t>(len_);
+    const auto binary = [&](ScalarOp op, Word a, Word b) {
+      const Word both[] = {a, b};
+      return ir::evaluate_scalar(op, dtype, both);
+    };
+    for (std::size_t j = 0; j < len; ++j) {
+      const auto sum = ordered_reduce<Word>(
+          len,
+          [&](std::size_t k) -> std::optional<Word> {
+            const Word y = load(instr.buffers[0], static_cast<std::int64_t>(k * len + j));
+            return binary(ScalarOp::mul, locals_[instr.index][k], y);
+          },
+          [&](Word a, Word b) { return binary(ScalarOp::add, a, b); });
+      locals_[instr.index + 1][j] = binary(ScalarOp::add, 0, sum.value_or(0));
+    }
+  }
+
+  void local(const Instr& instr, std::size_t count) {
+    Words& array = locals_[instr.index];
+    switch (instr.kind) {
+      case InstrKind::local_store:
+        for (std::size_t j = 0; j < count; ++j) array[j] = at(instr.operands[0], j);
+        return;
+      case InstrKind::local_load:
+        return fill(instr.results[0], count, [&](std::size_t j) { return array[j]; });
+      case InstrKind::local_last:
+        return set(instr.results[0], array[static_cast<std::size_t>(len_) - 1]);
+      default:
+        return fill(instr.results[0], count, [&](std::size_t j) {
+          return j == 0 ? at(instr.operands[0], 0) : array[j - 1];
+        });
+    }
+  }
+
+  // ---- sums over groups ----
+
+  void running_sum(const Instr& instr, std::size_t count) {
+    const DType dtype = kir::dtype_of(type(instr.results[0]));
+    Word sum = 0;
+    Words sums(count);
+    for (std::size_t j = 0; j < count; ++j) {
+      const Word both[] = {sum, at(instr.operands[0], j)};
+      const Word next = ir::evaluate_scalar(ScalarOp::add, dtype, both);
+      sums[j] = instr.exclusive ? sum : next;
+      sum = next;
+    }
+    values_[instr.results[0].index()] = std::move(sums);
+    set(instr.results[1], sum);
+  }
+
+  // Each group leaves the sum up to and with itself in its second word.
+  void look_back(const Instr& instr) {
+    const DType dtype = kir::dtype_of(type(instr.results[0]));
+    const rt::BufferIndex state = instr.buffers[0];
+    const auto group = static_cast<std::int64_t>(group_);
+    const Word before = group == 0 ? 0 : load(state, 2 * group - 1);
+    const Word both[] = {before, at(instr.operands[0], 0)};
+    store(state, 2 * group + 1, ir::evaluate_scalar(ScalarOp::add, dtype, both));
+    set(instr.results[0], before);
+  }
+
+  // ---- draws ----
+
+  void draw(const Instr& instr, std::size_t count) {
+    const bool is_round = instr.kind == InstrKind::stochastic_round;
+    const bool is_index = instr.kind == InstrKind::random_index;
+    const ValueId iteration = optional_operand(instr, is_round || is_index ? 2 : 1);
+    const auto site = static_cast<lang::u32>(instr.draw.site + (iteration ? at(iteration, 0) : 0));
+    const lang::DrawStream stream = lang::draw_stream(args_.draw, site, instr.draw.shared);
+    const bool is_double = is_round && type(instr.operands[0]) == ComputeType::F64;
+    lang::IndexPermutation permutation{};
+    if (is_index) permutation = lang::index_permutation(stream, at(instr.operands[1], 0));
+    fill(instr.results[0], count, [&](std::size_t j) -> Word {
+      const auto index = static_cast<lang::u32>(at(instr.operands[is_round ? 1 : 0], j));
+      switch (instr.kind) {
+        case InstrKind::random:
+          return ir::element_of_f32(lang::random(stream, index));
+        case InstrKind::random_bits:
+          return lang::random_bits(stream, index);
+        case InstrKind::normal:
+          return ir::element_of_f32(lang::normal(stream, index));
+        case InstrKind::random_index:
+          return lang::random_index(permutation, index);
+        default:
+          break;
+      }
+      const Word x = at(instr.operands[0], j);
+      if (is_double) {
+        return ir::element_of_f64(lang::stochastic_round(ir::f64_of(x), stream, index));
+      }
+      return ir::element_of_f32(lang::stochastic_round(ir::f32_of(x), stream, index));
+    });
+  }
+
+  // ---- the rest ----
+
+  void status(const Instr& instr, std::size_t count) {
+    for (std::size_t j = 0; j < count; ++j) {
+      if (at(instr.operands[0], j) == 0) continue;
+      if (instr.kind == InstrKind::flag_nonfinite) {
+        args_.status[rt::kStatusFlags] |= rt::kFlagNonFinite;
+        continue;
+      }
+      std::uint32_t& failed = args_.status[rt::kStatusFailed];
+      if (failed == 0 || failed > instr.index + 1) failed = instr.index + 1;
+    }
+  }
+
+  void leaf(const Instr& instr, std::size_t count) {
+    const ValueId result = instr.results[0];
+    const auto first = static_cast<std::uint32_t>(group_ * static_cast<std::uint64_t>(group_elems_));
+    switch (instr.kind) {
+      case InstrKind::constant:
+        return set(result, constant_word(type(result), instr.bits));
+      case InstrKind::param:
+        return set(result, constant_word(type(result), args_.params[instr.index]));
+      case InstrKind::host_size:
+        return set(result, constant_word(type(result), args_.sizes[instr.index]));
+      case InstrKind::group:
+        return set(result, group_);
+      case InstrKind::group_len:
+        return set(result, static_cast<Word>(len_));
+      case InstrKind::column:
+        return fill(result, count, [](std::size_t j) { return j; });
+      default:
+        return fill(result, count, [&](std::size_t j) {
+          return static_cast<std::uint32_t>(first + static_cast<std::uint32_t>(j));
+        });
+    }
+  }
+
+  void compute(const Instr& instr, std::size_t count) {
+    const bool is_select =
+        instr.kind == InstrKind::scalar && instr.scalar_op == ScalarOp::select;
+    const ComputeType operand_type = type(instr.operands[is_select ? 1 : 0]);
+    std::array<Word, 3> operands{};
+    fill(instr.results[0], count, [&](std::size_t j) {
+      for (std::size_t k = 0; k < instr.operands.size(); ++k) operands[k] = at(instr.operands[k], j);
+      return compute_word(instr, operand_type, operands.data());
+    });
+  }
+
+  void execute(const Instr& instr, std::size_t count) {
+    switch (instr.kind) {
+      case InstrKind::constant:
+      case InstrKind::param:
+      case InstrKind::host_size:
+      case InstrKind::group:
+      case InstrKind::group_len:
+      case InstrKind::column:
+      case InstrKind::element:
+        return leaf(instr, count);
+      case InstrKind::scalar:
+      case InstrKind::convert:
+      case InstrKind::bitcast:
+        return compute(instr, count);
+      case InstrKind::load_linear:
+      case InstrKind::store_linear:
+        return linear(instr, count);
+      case InstrKind::load_at:
+      case InstrKind::store_at:
+      case InstrKind::add_at:
+      case InstrKind::hist_add:
+        return at_places(instr, count);
+      case InstrKind::argsort_row:
+        return argsort(instr);
+      case InstrKind::reduce:
+        return reduce_elements(instr, count);
+      case InstrKind::finish_reduce:
+        return finish_reduce(instr);
+      case InstrKind::finish_scan:
+        return finish_scan(instr);
+      case InstrKind::running_sum:
+        return running_sum(instr, count);
+      case InstrKind::look_back:
+        return look_back(instr);
+      case InstrKind::local_store:
+      case InstrKind::local_load:
+      case InstrKind::local_last:
+      case InstrKind::local_previous:
+        return local(instr, count);
+      case InstrKind::local_scan:
+        return local_scan(instr);
+      case InstrKind::local_butterflies:
+        return butterflies(instr);
+      case InstrKind::local_product:
+        return product(instr);
+      case InstrKind::random:
+      case InstrKind::random_bits:
+      case InstrKind::normal:
+      case InstrKind::random_index:
+      case InstrKind::stochastic_round:
+        return draw(instr, count);
+      case InstrKind::flag_nonfinite:
+      case InstrKind::fail_if:
+        return status(instr, count);
+    }
+    CINCH_BUG("unknown instruction");
+  }
+
+  const kir::KernelProgram& program_;
+  const kir::Kernel& kernel_;
+  const rt::KernelArgs& args_;
+  std::vector<Words> values_;
+  std::vector<Words> locals_;
+  std::uint64_t group_ = 0;
+  std::int64_t len_ = 0, row_len_ = 0, group_elems_ = 1, extent_ = 0;
+  bool has_actual_ = false;
+};
+
+// ---- functions without a context, as the executor calls them ----
+
+const kir::KernelProgram* loaded_kernels = nullptr;
+std::uint64_t loaded_seed = 0;
+
+template <std::size_t Index>
+void run_kernel(const rt::KernelArgs* args, std::uint64_t begin, std::uint64_t end) {
+  const kir::Kernel& kernel = loaded_kernels->kernels[Index];
+  KernelRun(*loaded_kernels, kernel, *args).run(begin, end, loaded_seed += 0x9e3779b97f4a7c15ull);
+}
+
+constexpr std::size_t kMaxKernels = 1024;
+
+template <std::size_t... Index>
+constexpr std::array<rt::KernelFunction, sizeof...(Index)> kernel_functions(
+    std::index_sequence<Index...>) {
+  return {run_kernel<Index>...};
+}
+
+rt::ProgramImage image_without_code(const kir::KernelProgram& kernels) {
+  rt::ProgramImage image;
+  image.info = kernels.info;
+  image.target = "cpu:x86-64";
+  image.fingerprint = rt::fingerprint(kernels.info);
+  image.buffers = kernels.buffers;
+  image.size_exprs = kernels.size_exprs;
+  for (const kir::Kernel& kernel : kernels.kernels) image.kernels.push_back(kernel.info);
+  image.messages = kernels.messages;
+  image.constants = kernels.constants;
+  image.entries = kernels.entries;
+  return image;
+}
+
+}  // namespace
+
+rt::Result<std::shared_ptr<const rt::LoadedProgram>> load_on_machine(
+    const kir::KernelProgram& kernels, std::uint64_t order_seed) {
+  static constexpr auto kFunctions = kernel_functions(std::make_index_sequence<kMaxKernels>());
+  const std::size_t count = kernels.kernels.size();
+  if (count > kMaxKernels) return rt::fail(rt::ErrorKind::Unavailable, "too many kernels");
+  loaded_kernels = &kernels;
+  loaded_seed = order_seed;
+  return rt::LoadedProgram::from_functions(
+      image_without_code(kernels), {kFunctions.begin(), kFunctions.begin() + count});
+}
+
+}  // namespace cinch::testing
