@@ -18,8 +18,8 @@ bool is_float(Elem elem) {
 }
 
 ProgramBuilder::ProgramBuilder(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 77) {
-  // hadamard takes powers of two.
-  width_ = chance(50) ? 16 : 4 << random(7);
+  // hadamard takes powers of two; products of wide rows take long.
+  width_ = chance(60) ? 16 : chance(90) ? 4 << random(5) : 128 << random(2);
   production_ = "gradient";
   define("g", Elem::F32, Shape::Vector);
 }

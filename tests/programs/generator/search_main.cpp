@@ -1,7 +1,8 @@
 // Tries many programs of the generator, each in a process that may fall; keeps what failed.
-//   program_search --count 1000 [--from N] [--small] [--run machine,lowest,levels,gpu]
+//   program_search --count 1000 [--from N] [--small] [--run machine,in-place,lowest,levels,gpu]
 //                  [--sizes 1,33,1025] [--keep FOLDER]
 //   program_search --try FILE …      prints the kind of the failure; status 1 where there is one
+// Without --sizes each program gets three sizes of its own, and each thousandth a large one.
 // Prints how many agreed and which pairs of neighbours those have reached.
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@ struct Command {
 
 constexpr unsigned kSecondsPerProgram = 120;
 constexpr std::uint64_t kProgramsPerProcess = 100;
+constexpr std::uint64_t kProgramsPerLargeSize = 1000;
 
 // What a child tells its parent, in memory that both have.
 struct Shared {
@@ -51,11 +53,18 @@ std::vector<std::string> split(const std::string& list) {
 Runner runner_named(const std::string& name) {
   if (name == "lowest") return Runner::Lowest;
   if (name == "levels") return Runner::Levels;
+  if (name == "in-place") return Runner::InPlace;
   return name == "gpu" ? Runner::Gpu : Runner::Machine;
 }
 
+void add_size(TrialOptions& trial, std::int64_t num_elems) {
+  constexpr DataKind kData[] = {DataKind::Normal, DataKind::HeavyTailed, DataKind::Normal,
+                                DataKind::Sparse};
+  trial.sizes.push_back({num_elems, kData[trial.sizes.size() % std::size(kData)]});
+}
+
 bool read_command(int argc, char** argv, Command& command) {
-  std::string runners = "machine", sizes = "1,33,1025";
+  std::string runners = "machine,in-place", sizes;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--small") {
@@ -71,16 +80,24 @@ bool read_command(int argc, char** argv, Command& command) {
     if (word == "--try") command.file = argv[i];
     if (word == "--seed") command.trial.seed = std::stoull(argv[i]);
   }
-  constexpr DataKind kData[] = {DataKind::Normal, DataKind::HeavyTailed, DataKind::Normal,
-                                DataKind::Sparse};
   for (const std::string& name : split(runners)) {
     command.trial.runners.push_back(runner_named(name));
   }
-  for (const std::string& size : split(sizes)) {
-    const DataKind data = kData[command.trial.sizes.size() % std::size(kData)];
-    command.trial.sizes.push_back({std::stoll(size), data});
-  }
+  for (const std::string& size : split(sizes)) add_size(command.trial, std::stoll(size));
   return true;
+}
+
+// Those that --sizes gives; else of each length a few.
+TrialOptions trial_of(const Command& command, std::uint64_t number) {
+  constexpr std::int64_t kShort[] = {1, 31, 33}, kLong[] = {1000, 1023, 1025};
+  TrialOptions trial = command.trial;
+  trial.seed += number;
+  if (!trial.sizes.empty()) return trial;
+  add_size(trial, 0);
+  add_size(trial, kShort[number % 3]);
+  add_size(trial, kLong[number / 3 % 3]);
+  if (number % kProgramsPerLargeSize == 0) add_size(trial, 100003);
+  return trial;
 }
 
 GeneratedProgram program_of(const Command& command, std::uint64_t number) {
@@ -102,9 +119,8 @@ void try_one(const Command& command, std::uint64_t number, std::uint64_t slot, S
   shared.at = number;
   alarm(kSecondsPerProgram);
   const GeneratedProgram program = program_of(command, number);
-  TrialOptions trial = command.trial;
-  trial.seed += number;
-  const TrialResult result = try_program(program.name, program.text, trial);
+  const TrialResult result =
+      try_program(program.name, program.text, trial_of(command, number));
   shared.steps += result.num_steps_done;
   shared.steps_failed += result.num_steps_failed;
   shared.agreed += result.agrees();
@@ -176,7 +192,11 @@ int try_file(const Command& command) {
   std::string name;
   rest >> name >> name;
   alarm(kSecondsPerProgram);
-  const TrialResult result = try_program(name, text.str(), command.trial);
+  TrialOptions trial = command.trial;
+  if (trial.sizes.empty()) {
+    for (const std::int64_t size : {0, 1, 31, 33, 1000, 1023, 1025}) add_size(trial, size);
+  }
+  const TrialResult result = try_program(name, text.str(), trial);
   std::cout << result.kind << "\n" << result.text << "\n";
   return result.agrees() ? 0 : 1;
 }

@@ -125,12 +125,27 @@ std::string run_levels(const Compiled& compiled, const std::vector<Expectation>&
   return {};
 }
 
-void try_runner(Runner runner, const Compiled& compiled, const Loaded& machine,
+// Compiled once more, where there are states.
+std::string run_in_place(const ProgramFile& file, const std::vector<Expectation>& all,
+                         std::uint64_t seed) {
+  const auto compiled = compile(file, codegen::StateUpdate::InPlace);
+  if (!compiled) return compiled.error();
+  if (compiled->kernels.info.states.empty()) return {};
+  const auto machine = load_on_machine(compiled->kernels, seed);
+  return machine ? run_sessions(*machine, all, seed, true) : machine.error().message;
+}
+
+void try_runner(Runner runner, const ProgramFile& file, const Compiled& compiled,
+                const Loaded& machine,
                 const std::vector<Expectation>& all, std::uint64_t seed, TrialResult& result) {
   switch (runner) {
     case Runner::Machine:
       result.kind = "machine";
       result.text = run_sessions(machine, all, seed, true);
+      break;
+    case Runner::InPlace:
+      result.kind = "in-place";
+      result.text = run_in_place(file, all, seed);
       break;
     case Runner::Lowest:
     case Runner::Levels:
@@ -167,7 +182,7 @@ TrialResult try_program(const std::string& name, const std::string& text,
   try {
     const auto all = expectations(*compiled, (*machine)->image(), options, result);
     for (const Runner runner : options.runners) {
-      try_runner(runner, *compiled, *machine, all, options.seed, result);
+      try_runner(runner, *file, *compiled, *machine, all, options.seed, result);
       if (!result.agrees()) break;
     }
   } catch (const InternalError& error) {

@@ -11,6 +11,7 @@ namespace cinch::testing {
 
 enum class Runner : std::uint8_t {
   Machine,  // kernel IR as it stands (harness/kernel_machine.h)
+  InPlace,  // the same, of a program whose states are updated in place
   Lowest,   // compiled kernels of the lowest level of vectors
   Levels,   // all levels that this machine has
   Gpu,      // the emulated GPU, in a random order
@@ -29,7 +30,7 @@ struct TrialOptions {
 };
 
 struct TrialResult {
-  /// "refused", "internal", "machine", "cpu", "gpu"; empty: all agree.
+  /// "refused", "internal", "machine", "in-place", "cpu", "gpu"; empty: all agree.
   std::string kind;
   std::string text;
   std::uint64_t num_steps_done = 0, num_steps_failed = 0;  // of the interpreter: checks fail

@@ -204,13 +204,6 @@ class KernelRun {
 
   // ---- tuples ----
 
-  std::vector<ComputeType> tuple_types(const kir::Combiner& combiner, ComputeType single) const {
-    if (combiner.op) return {single};
-    std::vector<ComputeType> types;
-    for (const ValueId result : combiner.results) types.push_back(type(result));
-    return types;
-  }
-
   // The tuple of a and b, `single` being the type that a builtin joins.
   Words join(const kir::Combiner& combiner, ComputeType single, const Words& a, const Words& b) {
     if (combiner.op) {
@@ -226,34 +219,47 @@ class KernelRun {
     return results;
   }
 
+  // By an operation; of nothing it is what changes nothing.
+  template <typename Part, typename Has>
+  static Word reduced_by(ScalarOp op, ComputeType single, std::size_t count, const Part& part,
+                         const Has& has, std::size_t member) {
+    const DType dtype = kir::dtype_of(single);
+    const auto reduced = ordered_reduce<Word>(
+        count,
+        [&](std::size_t i) { return has(i) ? std::optional<Word>(part(i, member)) : std::nullopt; },
+        [&](Word a, Word b) {
+          const Word both[] = {a, b};
+          return ir::evaluate_scalar(op, dtype, both);
+        });
+    return reduced.value_or(constant_word(single, kir::identity_bits(op, single)));
+  }
+
   // Results of `reduce` and `finish_reduce`: part(i, k) gives member k of place i, has(i) whether
   // it takes part.
   template <typename Part, typename Has>
   void reduce(const Instr& instr, std::size_t count, const Part& part, const Has& has) {
     const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
-    const std::size_t num_calls = combiner.op ? instr.results.size() : 1;
-    const std::size_t num_members = combiner.op ? 1 : instr.results.size() - 1;
-    for (std::size_t call = 0; call < num_calls; ++call) {
-      const ComputeType single = type(instr.results[call]);
-      const auto reduced = ordered_reduce<Words>(
-          count,
-          [&](std::size_t i) -> std::optional<Words> {
-            if (!has(i)) return std::nullopt;
-            Words tuple(num_members);
-            for (std::size_t k = 0; k < num_members; ++k) tuple[k] = part(i, call + k);
-            return tuple;
-          },
-          [&](const Words& a, const Words& b) { return join(combiner, single, a, b); });
-      if (combiner.op) {
-        const Word nothing = constant_word(single, kir::identity_bits(*combiner.op, single));
-        set(instr.results[call], reduced ? (*reduced)[0] : nothing);
-        continue;
+    if (combiner.op) {
+      for (std::size_t k = 0; k < instr.results.size(); ++k) {
+        const ComputeType single = type(instr.results[k]);
+        set(instr.results[k], reduced_by(*combiner.op, single, count, part, has, k));
       }
-      for (std::size_t k = 0; k < num_members; ++k) {
-        set(instr.results[k], reduced ? (*reduced)[k] : 0);
-      }
-      set(instr.results[num_members], reduced.has_value());
+      return;
     }
+    const std::size_t num_members = instr.results.size() - 1;
+    const auto reduced = ordered_reduce<Words>(
+        count,
+        [&](std::size_t i) -> std::optional<Words> {
+          if (!has(i)) return std::nullopt;
+          Words tuple(num_members);
+          for (std::size_t k = 0; k < num_members; ++k) tuple[k] = part(i, k);
+          return tuple;
+        },
+        [&](const Words& a, const Words& b) { return join(combiner, ComputeType(), a, b); });
+    for (std::size_t k = 0; k < num_members; ++k) {
+      set(instr.results[k], reduced ? (*reduced)[k] : 0);
+    }
+    set(instr.results[num_members], reduced.has_value());
   }
 
   void reduce_elements(const Instr& instr, std::size_t count) {
