@@ -31,7 +31,7 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   for (std::size_t i = 0; i < ops.size(); ++i) order_[ops[i].index()] = i;
   for (const auto op_id : ops) {
     if (!live_.contains(op_id.index())) continue;
-    if (is_barrier(cx_.op(op_id).kind)) add_barrier(op_id);
+    if (ir::is_sweep(cx_.op(op_id).kind)) add_barrier(op_id);
     for (const auto result : cx_.op(op_id).results) {
       add_requested_stores(result);
       if (chosen_.contains(result.index())) add_chosen_store(result);
@@ -147,40 +147,6 @@ void Planner::add_chosen_store(ValueId v) {
   const auto buffer = scatter ? scatter_destination(*scatter) : add_room(v, "shared");
   const int store = add_store({v, buffer, false});
   if (scatter) base_stores_[scatter->index()] = store;
-}
-
-bool is_barrier(OpKind kind) {
-  switch (kind) {
-    case OpKind::reduce:
-    case OpKind::scan:
-    case OpKind::nonzero:
-    case OpKind::scatter:
-    case OpKind::scatter_add:
-    case OpKind::histogram:
-    case OpKind::argsort:
-    case OpKind::matmul:
-    case OpKind::check:
-    case OpKind::check_index:
-    case OpKind::check_unique:
-    case OpKind::check_host:
-    case OpKind::if_else:
-    case OpKind::for_loop:
-    case OpKind::while_loop:
-    case OpKind::top_k:
-    case OpKind::kth_largest:
-    case OpKind::orthonormalize:
-    case OpKind::butterflies:
-    case OpKind::hadamard:
-    case OpKind::all_reduce:
-    case OpKind::all_gather:
-    case OpKind::all_to_all:
-    case OpKind::reduce_scatter:
-    case OpKind::broadcast:
-    case OpKind::keep:
-      return true;
-    default:
-      return false;
-  }
 }
 
 bool has_collective(const ir::Function& fn, ir::OpId op) {

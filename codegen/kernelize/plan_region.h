@@ -116,7 +116,6 @@ struct FunctionContext {
   const ir::Op& def(ir::ValueId id) const { return op(value(id).def); }
 };
 
-bool is_barrier(ir::OpKind kind);
 // Is the operator a collective, or does one stand in its regions?
 bool has_collective(const ir::Function& fn, ir::OpId op);
 

@@ -57,7 +57,7 @@ bool Planner::is_last_use(ValueId v, ir::OpId op_id) const {
     });
     if (id == op_id && (op.operands[1] == v || op.operands[2] == v)) return false;
     if (!reads) continue;
-    if (!is_barrier(op.kind)) {
+    if (!ir::is_sweep(op.kind)) {
       for (const auto r : op.results) {
         readers.insert(r.index());
         if (order_.at(id.index()) > order_.at(op_id.index()) && requests_.contains(r.index()))

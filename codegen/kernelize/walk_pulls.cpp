@@ -1,6 +1,8 @@
 // See walk_pulls.h.
 #include "codegen/kernelize/walk_pulls.h"
 
+#include "compiler/ir/ops.h"
+
 namespace cinch::codegen {
 namespace {
 
@@ -90,33 +92,32 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
                              const std::function<void(ValueId, Align)>& visit) {
   const auto& to = cx.value(result).type;
   const Align elsewhere = align == Align::Few ? Align::Few : Align::None;
-  switch (op.kind) {
-    case OpKind::map:
-    case OpKind::convert:
-    case OpKind::bitcast:
-    case OpKind::stochastic_round:
-    case OpKind::fill:
-      for (const auto v : op.operands) visit(v, broadcast_align(cx, cx.value(v).type, to, align));
-      return;
-    case OpKind::chunk:
-    case OpKind::unchunk:
-    case OpKind::reshape:
-      return visit(op.operands[0], align == Align::Row ? Align::None : align);
-    case OpKind::gather: {
-      const bool follows = compaction_idx.is_valid() && align == Align::Selected &&
-                           cx.value(op.operands[0]).type.rank == 1 &&
-                           is_selection(cx, op.operands[1], compaction_idx);
-      if (follows) return visit(op.operands[0], Align::Flat);
-      visit(op.operands[1],
-            cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : elsewhere);
-      const auto is_short = [&](const ir::Type& t) {
-        return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
-      };
-      const bool takes_few = is_short(to) && !is_short(cx.value(op.operands[0]).type);
-      return visit(op.operands[0], takes_few ? Align::Few : elsewhere);
+  const bool follows = op.kind == OpKind::gather && compaction_idx.is_valid() &&
+                       align == Align::Selected && cx.value(op.operands[0]).type.rank == 1 &&
+                       is_selection(cx, op.operands[1], compaction_idx);
+  if (follows) return visit(op.operands[0], Align::Flat);
+  const auto align_of = [&](std::size_t operand) {
+    const auto& from = cx.value(op.operands[operand]).type;
+    const auto is_short = [&](const ir::Type& t) {
+      return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
+    };
+    switch (ir::reads_of(op, operand)) {
+      case ir::Reads::Pointwise:
+        return broadcast_align(cx, from, to, align);
+      case ir::Reads::SameIndex:
+        return align == Align::Row ? Align::None : align;
+      case ir::Reads::Index:
+        return from.rank == 1 && to.rank == 1 ? align : elsewhere;
+      case ir::Reads::Gathered:
+        return is_short(to) && !is_short(from) ? Align::Few : elsewhere;
+      default:
+        return elsewhere;
     }
-    default:
-      for (const auto v : op.operands) visit(v, elsewhere);
+  };
+  const bool is_gather = op.kind == OpKind::gather;  // its indices first
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const std::size_t operand = is_gather ? 1 - i : i;
+    visit(op.operands[operand], align_of(operand));
   }
 }
 
@@ -198,12 +199,11 @@ int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::Regio
         (cx.value(value).type.dims[0] == extent || op.attrs.has_limit)) {
       return sink->second;
     }
-    if (is_barrier(op.kind)) continue;
-    if (op.kind == OpKind::gather) {
-      work.push_back(op.operands[1]);
-    } else if (op.kind == OpKind::map || op.kind == OpKind::convert || op.kind == OpKind::bitcast ||
-               op.kind == OpKind::stochastic_round || op.kind == OpKind::reshape) {
-      for (const auto operand : op.operands) work.push_back(operand);
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const ir::Reads reads = ir::reads_of(op, i);
+      const bool keeps_place = reads == ir::Reads::Pointwise || reads == ir::Reads::SameIndex ||
+                               reads == ir::Reads::Index;
+      if (keeps_place) work.push_back(op.operands[i]);
     }
   }
   return -1;
