@@ -64,7 +64,8 @@ std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
     // Also where this sink computes again what another stores: what that one loads is there.
     const auto& s = plan_.sinks[stored->second];
     const int level = plan_.sinks[current_].level;
-    if (s.level < level && (!s.changed_level || level < *s.changed_level)) return s.buffer;
+    if (s.level < level && (s.changed_by < 0 || level < plan_.sinks[s.changed_by].level))
+      return s.buffer;
   }
   if (const auto it = cx_.in_buffer.find(v.index()); it != cx_.in_buffer.end()) return it->second;
   const auto& op = cx_.def(v);
