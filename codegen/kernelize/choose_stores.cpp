@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "codegen/kernelize/walk_pulls.h"
+#include "compiler/ir/ops.h"
 
 namespace cinch::codegen {
 namespace {
@@ -17,34 +18,6 @@ using ir::ValueId;
 constexpr int kAssumedSweepsInControl = 4;
 // Of arrays behind arrays no more are told apart.
 constexpr int kManyLoads = 1 << 16;
-
-// Arithmetic that costs about as much as loading so many more arrays.
-int extra_cost(const ir::Op& op) {
-  switch (op.kind) {
-    case OpKind::random:
-    case OpKind::random_bits:
-    case OpKind::normal:
-    case OpKind::random_index:
-    case OpKind::stochastic_round:
-      return 2;
-    case OpKind::map:
-      switch (op.attrs.scalar_op) {
-        case ScalarOp::exp:
-        case ScalarOp::log:
-        case ScalarOp::exp2:
-        case ScalarOp::log2:
-        case ScalarOp::sin:
-        case ScalarOp::cos:
-          return 1;
-        case ScalarOp::pow:
-          return 2;
-        default:
-          return 0;
-      }
-    default:
-      return 0;
-  }
-}
 
 class Costs {
  public:
@@ -82,7 +55,7 @@ class Costs {
     }
     // An access of its own, whatever else is read from the same array.
     if (op.kind == OpKind::gather) return loads(op.operands[0]) + walk(op.operands[1], seen);
-    int sum = extra_cost(op);
+    int sum = ir::cost_of_element(op);
     for (const auto operand : op.operands) sum += walk(operand, seen);
     return sum;
   }

@@ -123,9 +123,7 @@ void KernelEmitter::finish_row_transform(int id) {
   auto& local = rows_on_chip_.at(id);
   const auto& op = cx_.op(plan_.sinks[id].op);
   if (op.kind == OpKind::butterflies) return b_.local_butterflies(local);
-  const bool is_stored = plan_.sinks[id].buffer != rt::kNoIndex;
-  const auto matrix =
-      is_stored ? plan_.sinks[id].buffer : pc_.table(cx_.def(op.operands[1]).attrs.index);
+  const auto matrix = *buffer_of(op.operands[1]);
   b_.reads(matrix, pc_.version_of(cx_.fn, op.operands[1]));
   b_.local_product(local++, matrix);
 }

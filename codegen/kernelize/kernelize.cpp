@@ -106,8 +106,8 @@ class RegionEmitter {
   // The context in which regions of a control operator see outer values.
   FunctionContext inner_context(const Sink& s) const {
     FunctionContext inner = cx_;
-    for (const auto& d : s.deps) {
-      const auto& t = plan_.sinks[d.sink];
+    for (const auto& e : s.edges) {
+      const auto& t = plan_.sinks[e.from];
       if (t.kind == SinkKind::Store) inner.in_buffer[t.value.index()] = t.buffer;
     }
     return inner;

@@ -1,14 +1,28 @@
 // Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
 #include <algorithm>
 #include <climits>
-#include <set>
 
 #include "codegen/kernelize/planner.h"
 
 namespace cinch::codegen {
+namespace {
 
-using ir::OpKind;
-using ir::ValueId;
+bool holds(const KernelPlan& kernel, int sink) {
+  return std::ranges::find(kernel.sinks, sink) != kernel.sinks.end();
+}
+
+}  // namespace
+
+bool is_flat_view(ProgramContext& pc, HostExprId extent, const Domain& rows) {
+  if (!extent || rows.kind != kir::GroupKind::Row) return false;
+  auto& pool = pc.exprs();
+  return pool.mul(rows.rows, rows.cols) == extent ||
+         pool.ceil_div(extent, rows.cols) == rows.rows;  // the last row may be shorter
+}
+
+const Domain& kernel_domain(const RegionPlan& plan, const Sink& sink) {
+  return sink.compaction >= 0 ? plan.sinks[sink.compaction].domain : sink.domain;
+}
 
 void Planner::group() {
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
@@ -42,19 +56,6 @@ KernelPlan* Planner::find_kernel(int level, const Domain& domain) {
   return nullptr;
 }
 
-bool Planner::is_flat_view(HostExprId extent, const Domain& rows) const {
-  if (pc_.exprs().mul(rows.rows, rows.cols) == extent) return true;
-  for (const auto& op : cx_.fn.ops) {
-    if (op.kind != OpKind::chunk && op.kind != OpKind::unchunk) continue;
-    const bool makes_rows = op.kind == OpKind::chunk;
-    const auto& matrix = type(makes_rows ? op.results[0] : op.operands[0]);
-    const auto& vector = type(makes_rows ? op.operands[0] : op.results[0]);
-    if (matrix.dims[0] == rows.rows && matrix.dims[1] == rows.cols && vector.dims[0] == extent)
-      return true;
-  }
-  return false;
-}
-
 void Planner::join_rows() {
   for (auto& rows : plan_.kernels) {
     if (rows.domain.kind != kir::GroupKind::Row) continue;
@@ -83,41 +84,21 @@ bool Planner::only_stores_vectors(const KernelPlan& kernel) const {
 }
 
 KernelPlan* Planner::first_reader(const KernelPlan& stores) {
-  const auto is_own = [&](int id) {
-    return std::find(stores.sinks.begin(), stores.sinks.end(), id) != stores.sinks.end();
-  };
-  // What the stores write, and what they read: a scatter works in the buffer of its base, a sort in
-  // that of its keys, and neither may come before the stores.
-  std::set<rt::BufferIndex> own;
-  for (const int id : stores.sinks) {
-    own.insert(plan_.sinks[id].buffer);
-    for (const auto& d : plan_.sinks[id].deps) {
-      const auto& read = plan_.sinks[d.sink];
-      own.insert(read.buffer);
-      own.insert(read.results.begin(), read.results.end());
-    }
-  }
-  own.erase(rt::kNoIndex);
-  const auto works_in_own = [&](const Sink& s) {
-    return s.level > stores.level &&
-           (own.contains(s.buffer) ||
-            std::any_of(s.results.begin(), s.results.end(),
-                        [&](rt::BufferIndex buffer) { return own.contains(buffer); }));
-  };
-  int level = INT_MAX, last_joint_level = INT_MAX;
+  // Whoever comes behind the stores may not come before them; the first ones must take them in.
+  int level = INT_MAX;
+  bool can_join = true;
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
     const auto& s = plan_.sinks[id];
-    if (is_own(id)) continue;
-    if (works_in_own(s)) last_joint_level = std::min(last_joint_level, s.level - 1);
-    for (const auto& d : s.deps) {
-      if (!is_own(d.sink)) continue;
-      level = std::min(level, s.level);
-      const bool can_join =
-          d.align == Align::Flat && kernel_domain(s) == stores.domain && !stands_alone(s.kind);
-      if (!can_join) last_joint_level = std::min(last_joint_level, s.level - 1);
+    if (holds(stores, id) || s.level > level) continue;
+    for (const auto& e : s.edges) {
+      if (!holds(stores, e.from)) continue;
+      if (s.level < level) can_join = true;
+      level = s.level;
+      can_join = can_join && e.kind == Edge::Kind::Value && e.align == Align::Flat &&
+                 kernel_domain(s) == stores.domain && !stands_alone(s.kind);
     }
   }
-  if (level == INT_MAX || level <= stores.level || level > last_joint_level) return nullptr;
+  if (level == INT_MAX || level == stores.level || !can_join) return nullptr;
   return find_kernel(level, stores.domain);
 }
 
@@ -128,11 +109,8 @@ void Planner::delay_stores() {
     if (reader == nullptr) continue;
     for (const int id : stores.sinks) plan_.sinks[id].level = reader->level;
     for (const int id : reader->sinks) {
-      for (auto& d : plan_.sinks[id].deps) {
-        const bool is_stored_here =
-            std::find(stores.sinks.begin(), stores.sinks.end(), d.sink) != stores.sinks.end();
-        d.is_on_chip = d.is_on_chip || is_stored_here;
-      }
+      for (auto& e : plan_.sinks[id].edges)
+        e.is_on_chip = e.is_on_chip || holds(stores, e.from);
     }
     reader->sinks.insert(reader->sinks.begin(), stores.sinks.begin(), stores.sinks.end());
     stores.sinks.clear();

@@ -19,12 +19,6 @@ bool stands_alone(SinkKind kind) {
          kind == SinkKind::Control || kind == SinkKind::Collective || kind == SinkKind::Kept;
 }
 
-void Planner::raise_level(int id, int level) {
-  if (plan_.sinks[id].level >= level) return;
-  auto deps = plan_.sinks[id].deps;
-  settle(id, deps, level);
-}
-
 int Planner::stored_form(int sink, std::uint32_t result) {
   const auto kind = plan_.sinks[sink].kind;
   if (!is_store_of_barrier_possible(kind)) return sink;
@@ -32,27 +26,27 @@ int Planner::stored_form(int sink, std::uint32_t result) {
   if (const auto it = plan_.stored.find(v.index()); it != plan_.stored.end()) {
     return it->second;
   }
-  return add_store({v, add_room(v, "kept"), false});
+  return add_store({v, rt::kNoIndex, false}, name(v, "kept"));
 }
 
-bool Planner::can_share_kernel(const Sink& s, const Dep& d) const {
-  const auto& t = plan_.sinks[d.sink];
+bool Planner::can_share_kernel(const Sink& s, const Edge& e) const {
+  const auto& t = plan_.sinks[e.from];
   switch (t.kind) {
     case SinkKind::RowReduce:
-      if (d.align == Align::Row) return can_feed_rows(t) && can_run_in_rows(s, t.domain);
-      return d.align == Align::Flat && s.kind == SinkKind::Store && s.compaction < 0 &&
-             !pc_.is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
+      if (e.align == Align::Row) return can_feed_rows(t) && can_run_in_rows(s, t.domain);
+      return e.align == Align::Flat && s.kind == SinkKind::Store && s.compaction < 0 &&
+             !is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
     case SinkKind::RowTransform:
-      return d.align == Align::Flat && can_run_in_rows(s, t.domain);
+      return e.align == Align::Flat && can_run_in_rows(s, t.domain);
     case SinkKind::RunningSum:
-      return d.align == Align::Flat && kernel_domain(s) == t.domain && !stands_alone(s.kind);
+      return e.align == Align::Flat && kernel_domain(s) == t.domain && !stands_alone(s.kind);
     case SinkKind::Nonzero:
-      return s.compaction == d.sink && d.align == Align::Selected;
+      return s.compaction == e.from && e.align == Align::Selected;
     case SinkKind::Store:
-      if (t.compaction >= 0) return s.compaction == t.compaction && d.align == Align::Selected;
+      if (t.compaction >= 0) return s.compaction == t.compaction && e.align == Align::Selected;
       // What is stored per row is there for the elements of that row.
-      if (t.is_row_level) return d.align == Align::Row && can_run_in_rows(s, t.domain);
-      return d.align == Align::Flat && !stands_alone(s.kind) &&
+      if (t.is_row_level) return e.align == Align::Row && can_run_in_rows(s, t.domain);
+      return e.align == Align::Flat && !stands_alone(s.kind) &&
              (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
               ((s.kind == SinkKind::RowReduce || s.kind == SinkKind::RowTransform) &&
                can_repeat_in_rows(t, s.domain)));
@@ -83,57 +77,63 @@ bool Planner::can_repeat_in_rows(const Sink& stored, const Domain& rows) const {
          stored.domain.kind == kir::GroupKind::Tile && is_flat_view(stored.domain.extent, rows);
 }
 
-void Planner::place(int id) {
-  std::vector<Dep> deps = plan_.sinks[id].deps;
-  const bool alone = stands_alone(plan_.sinks[id].kind);
-  int level = 0;
+void Planner::find_on_chip(const Sink& s, std::vector<Edge>& edges) const {
+  if (stands_alone(s.kind)) return;
   std::optional<Domain> rows;
-  for (auto& d : deps) {
-    d.is_on_chip = !alone && !d.is_buffered && can_share_kernel(plan_.sinks[id], d);
-    if (d.is_on_chip && plan_.sinks[d.sink].domain.kind == kir::GroupKind::Row) {
-      if (rows && !(*rows == plan_.sinks[d.sink].domain)) d.is_on_chip = false;
-      if (d.is_on_chip) rows = plan_.sinks[d.sink].domain;
-    }
+  for (auto& e : edges) {
+    if (e.kind != Edge::Kind::Value || !can_share_kernel(s, e)) continue;
+    const auto& domain = plan_.sinks[e.from].domain;
+    const bool is_of_rows = domain.kind == kir::GroupKind::Row;
+    e.is_on_chip = !is_of_rows || !rows || *rows == domain;
+    if (e.is_on_chip && is_of_rows) rows = domain;
   }
-  for (auto& d : deps) {
+  if (!rows) return;
+  for (auto& e : edges) {
     // What lies on chip in a kernel over a vector is out of reach of one over rows.
-    const auto& t = plan_.sinks[d.sink];
-    if (rows && t.domain.kind == kir::GroupKind::Tile)
-      d.is_on_chip = d.align == Align::Flat && can_repeat_in_rows(t, *rows);
-    level = std::max(level, t.level + (d.is_on_chip ? 0 : 1));
+    const auto& t = plan_.sinks[e.from];
+    if (e.kind == Edge::Kind::Value && t.domain.kind == kir::GroupKind::Tile)
+      e.is_on_chip = e.align == Align::Flat && can_repeat_in_rows(t, *rows);
   }
-  settle(id, deps, level);
 }
 
-void Planner::settle(int id, std::vector<Dep>& deps, int level) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto& d : deps) {
-      if (d.is_on_chip && plan_.sinks[d.sink].level < level) {
-        d.is_on_chip = false;
-        changed = true;
-      }
-      if (d.is_on_chip || d.is_buffered) {
-        if (d.is_buffered) level = std::max(level, plan_.sinks[d.sink].level + 1);
-        continue;
-      }
-      const int before = d.sink;
-      d.sink = stored_form(d.sink, d.result);
-      changed |= d.sink != before;
-      level = std::max(level, plan_.sinks[d.sink].level + 1);
-    }
+int Planner::level_behind(const std::vector<Edge>& edges) const {
+  int level = 0;
+  for (const auto& e : edges)
+    level = std::max(level, plan_.sinks[e.from].level + (e.is_on_chip ? 0 : 1));
+  return level;
+}
+
+// What runs on a lower level is read from memory, in stored form. Returns whether anything changed.
+bool Planner::leave_chip(std::vector<Edge>& edges, int level) {
+  bool has_changed = false;
+  for (auto& e : edges) {
+    if (e.is_on_chip && plan_.sinks[e.from].level == level) continue;
+    has_changed |= e.is_on_chip;
+    e.is_on_chip = false;
+    if (e.kind != Edge::Kind::Value) continue;
+    const int stored = stored_form(e.from, e.result);
+    has_changed |= stored != e.from;
+    e.from = stored;
   }
+  return has_changed;
+}
+
+void Planner::place(int id) {
+  std::vector<Edge> edges = plan_.sinks[id].edges;  // stored forms are sinks, too
+  find_on_chip(plan_.sinks[id], edges);
+  int level = level_behind(edges);
+  while (leave_chip(edges, level)) level = level_behind(edges);
   auto& s = plan_.sinks[id];
   s.level = level;
-  s.deps = deps;
+  s.edges = std::move(edges);
   s.phase = 0;
   s.is_row_level = false;
-  for (const auto& d : deps) {
-    if (!d.is_on_chip) continue;
-    const auto& t = plan_.sinks[d.sink];
+  for (const auto& e : s.edges) {
+    if (!e.is_on_chip) continue;
+    const auto& t = plan_.sinks[e.from];
     s.phase = std::max(s.phase, t.phase + (t.kind == SinkKind::Store ? 0 : 1));
     if (t.domain.kind != kir::GroupKind::Row) continue;
-    s.is_row_level |= t.kind == SinkKind::RowReduce && d.align == Align::Flat;
+    s.is_row_level |= t.kind == SinkKind::RowReduce && e.align == Align::Flat;
     s.domain = t.domain;
   }
 }

@@ -10,7 +10,6 @@
 #include "codegen/kernelize/repeated_work.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "compiler/ir/ops.h"
-#include "runtime/core/check.h"
 
 namespace cinch::codegen {
 
@@ -19,22 +18,23 @@ using ir::ValueId;
 
 Planner::Planner(FunctionContext& cx, ir::RegionId region,
                  const std::vector<StoreRequest>& requests, const std::vector<ValueId>& chosen)
-    : cx_(cx), pc_(cx.program), region_(region) {
+    : cx_(cx), pc_(cx.program) {
+  if (region.is_valid()) ops_ = cx_.fn.regions[region.index()].ops;
+  for (std::size_t i = 0; i < ops_.size(); ++i) order_[ops_[i].index()] = i + 1;
   for (const auto& r : requests) requests_[r.value.index()].push_back(r);
   for (const auto v : chosen) chosen_.insert(v.index());
 }
 
 RegionPlan Planner::run(bool flag_nonfinite) {
-  const auto ops =
-      region_.is_valid() ? cx_.fn.regions[region_.index()].ops : std::vector<ir::OpId>();
-  mark_live(ops);
-  for (std::size_t i = 0; i < ops.size(); ++i) order_[ops[i].index()] = i;
-  for (const auto op_id : ops) {
+  mark_live();
+  find_last_reads();
+  for (const auto op_id : ops_) {
     if (!live_.contains(op_id.index())) continue;
-    if (is_barrier(cx_.op(op_id).kind)) add_barrier(op_id);
+    if (ir::is_sweep(cx_.op(op_id).kind)) add_sink_of(op_id);
     for (const auto result : cx_.op(op_id).results) {
       add_requested_stores(result);
-      if (chosen_.contains(result.index())) add_chosen_store(result);
+      if (chosen_.contains(result.index()) && !plan_.stored.contains(result.index()))
+        add_store({result, rt::kNoIndex, false}, name(result, "shared"));
     }
   }
   // What is asked for but defined outside: region arguments of an outer loop, outer values.
@@ -46,15 +46,15 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   return std::move(plan_);
 }
 
-void Planner::mark_live(const std::vector<ir::OpId>& ops) {
-  for (const auto op_id : ops) {
+void Planner::mark_live() {
+  for (const auto op_id : ops_) {
     const auto& op = cx_.op(op_id);
     if (op.kind == OpKind::nonzero) finds_count_[op.attrs.index] = op_id;
   }
   std::vector<ValueId> work;
   work.reserve(requests_.size());
   for (const auto& [value, unused] : requests_) work.emplace_back(std::size_t{value});
-  for (const auto op_id : ops) {
+  for (const auto op_id : ops_) {
     if (has_checks(op_id)) mark_op(op_id, work);
   }
   while (!work.empty()) {
@@ -96,18 +96,6 @@ bool Planner::has_checks(ir::OpId op_id) const {
   return false;
 }
 
-std::vector<ir::OpId> Planner::users_after(ValueId v, ir::OpId op_id) const {
-  std::vector<ir::OpId> users;
-  if (!region_.is_valid()) return users;
-  for (const auto id : cx_.fn.regions[region_.index()].ops) {
-    if (!live_.contains(id.index()) || order_.at(id.index()) <= order_.at(op_id.index())) continue;
-    bool uses = false;
-    for_each_used_value(cx_.fn, id, [&](ValueId used) { uses |= used == v; });
-    if (uses) users.push_back(id);
-  }
-  return users;
-}
-
 int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {
   const int id = static_cast<int>(plan_.sinks.size());
   plan_.sinks.push_back(std::move(sink));
@@ -117,15 +105,15 @@ int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled
 }
 
 void Planner::collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled) {
-  PullWalk walk{cx_, plan_, plan_.sinks[id].compaction, id};
+  PullWalk walk{cx_, plan_, plan_.sinks[id].compaction, id, std::move(plan_.sinks[id].edges)};
   for (const auto& [v, align] : pulled) walk.visit(v, align);
   // A gather by the selection reads its source in place: the positions are still needed.
-  if (walk.compaction >= 0) walk.add_dep(walk.compaction, Align::Selected);
+  if (walk.compaction >= 0) walk.add_edge(walk.compaction, Align::Selected);
   if (const auto op = plan_.sinks[id].op; op.is_valid()) {
     walk.visit_counts_of(op);
     for_each_combiner_value(cx_.fn, op, [&](ValueId v) { walk.visit(v, Align::None); });
   }
-  plan_.sinks[id].deps = std::move(walk.deps);
+  plan_.sinks[id].edges = std::move(walk.edges);
 }
 
 void Planner::add_requested_stores(ValueId v) {
@@ -134,53 +122,38 @@ void Planner::add_requested_stores(ValueId v) {
   const auto requests = std::move(it->second);
   requests_.erase(it);
   for (const auto& r : requests) {
-    const auto lies = cx_.in_buffer.find(v.index());
-    const bool is_there =
-        lies != cx_.in_buffer.end() && lies->second == r.buffer && !r.adds_to_buffer;
-    if (!is_there && !satisfied_.contains({v.index(), r.buffer})) add_store(r);
+    if (!lies_where_asked(r)) add_store(r);
   }
 }
 
-void Planner::add_chosen_store(ValueId v) {
-  if (plan_.stored.contains(v.index())) return;
-  const auto scatter = scatter_onto(v);
-  const auto buffer = scatter ? scatter_destination(*scatter) : add_room(v, "shared");
-  const int store = add_store({v, buffer, false});
-  if (scatter) base_stores_[scatter->index()] = store;
-}
-
-bool is_barrier(OpKind kind) {
-  switch (kind) {
-    case OpKind::reduce:
-    case OpKind::scan:
-    case OpKind::nonzero:
-    case OpKind::scatter:
-    case OpKind::scatter_add:
-    case OpKind::histogram:
-    case OpKind::argsort:
-    case OpKind::matmul:
-    case OpKind::check:
-    case OpKind::check_index:
-    case OpKind::check_unique:
-    case OpKind::check_host:
-    case OpKind::if_else:
-    case OpKind::for_loop:
-    case OpKind::while_loop:
-    case OpKind::top_k:
-    case OpKind::kth_largest:
-    case OpKind::orthonormalize:
-    case OpKind::butterflies:
-    case OpKind::hadamard:
-    case OpKind::all_reduce:
-    case OpKind::all_gather:
-    case OpKind::all_to_all:
-    case OpKind::reduce_scatter:
-    case OpKind::broadcast:
-    case OpKind::keep:
-      return true;
+bool Planner::lies_where_asked(const StoreRequest& r) const {
+  const auto outer = cx_.in_buffer.find(r.value.index());
+  if (outer != cx_.in_buffer.end()) return outer->second == r.buffer && !r.adds_to_buffer;
+  const auto made = plan_.sink_of_op.find(cx_.value(r.value).def.index());
+  if (made == plan_.sink_of_op.end()) return false;
+  const auto& s = plan_.sinks[made->second];
+  const auto result = cx_.value(r.value).result_index;
+  switch (s.kind) {
+    case SinkKind::Scatter:
+    case SinkKind::ScatterAdd:
+    case SinkKind::ScatterSum:
+      return s.buffer == r.buffer && s.adds_to_buffer == r.adds_to_buffer;
+    case SinkKind::Nonzero:
+      return result == 1 && s.buffer == r.buffer && !r.adds_to_buffer;
+    case SinkKind::Control:
+      return s.results[result] == r.buffer && !r.adds_to_buffer;
     default:
       return false;
   }
+}
+
+bool RegionPlan::lies_in_memory(const FunctionContext& cx, ir::ValueId v) const {
+  if (stored.contains(v.index())) return true;
+  const auto made = sink_of_op.find(cx.value(v).def.index());
+  if (made == sink_of_op.end()) return false;
+  const auto kind = sinks[made->second].kind;
+  return !is_store_of_barrier_possible(kind) ||
+         (kind == SinkKind::Nonzero && cx.value(v).result_index == 1);
 }
 
 bool has_collective(const ir::Function& fn, ir::OpId op) {
@@ -195,17 +168,16 @@ bool has_collective(const ir::Function& fn, ir::OpId op) {
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   std::vector<ValueId> chosen = find_repeated_work(cx, region, requests);
-  for (int round = 0; round < kMaxChosenStores; ++round) {
-    const auto saved_buffers = cx.program.out.buffers.size();
-    const auto saved_places = cx.in_buffer;
+  for (int round = 0;; ++round) {
     auto plan = Planner(cx, region, requests, chosen).run(flag_nonfinite);
     const auto next = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
-    if (!next) return plan;
-    cx.program.out.buffers.resize(saved_buffers);
-    cx.in_buffer = saved_places;
-    chosen.push_back(*next);
+    if (next) {
+      chosen.push_back(*next);
+      continue;
+    }
+    give_places(cx, plan);
+    return plan;
   }
-  CINCH_BUG("unreachable: the last round returns");
 }
 
 }  // namespace cinch::codegen

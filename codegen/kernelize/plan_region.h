@@ -55,31 +55,42 @@ enum class Align {
   Few,  // constantly many elements, anywhere: computed again rather than waited for
 };
 
-struct Dep {
-  int sink = -1;
+// Why a sink comes after another. `from` is first; a kernel of its own, or an earlier phase of the
+// same kernel, is what "first" means.
+struct Edge {
+  enum class Kind : std::uint8_t {
+    Value,   // it reads a result of `from`
+    Count,   // it reads the count of a selection, which lies in memory whatever becomes of the rest
+    Change,  // it works where the result of `from` lies
+    Before,  // `from` reads what it changes
+  };
+  int from = -1;
   Align align = Align::None;
-  std::uint32_t result = 0;  // which result of the sink's operator
-  bool is_on_chip = false;   // set by the planner: same kernel, an earlier phase
-  bool is_buffered =
-      false;  // the count of a selection: in a buffer whatever becomes of the positions
+  std::uint32_t result = 0;  // which result of `from`'s operator
+  Kind kind = Kind::Value;
+  bool is_on_chip = false;  // the same kernel; else memory, and a level
 };
 
 struct Sink {
   SinkKind kind = SinkKind::Store;
   ir::OpId op;
-  ir::ValueId value;                      // Store: what is stored
-  rt::BufferIndex buffer = rt::kNoIndex;  // Store, Scatter, ScatterAdd, ScatterSum, Histogram,
-                                          // Argsort, Scan: destination
-  bool adds_to_buffer = false;            // Store, Scatter: add to what is there (decode-add)
-  bool zero_first = false;                // Scatter: the destination starts as zeros
-  // Store: the level at which a scatter changes the buffer; who reads it sits below.
-  std::optional<int> changed_level;
+  ir::ValueId value;  // Store: what is stored
+  // Store, Scatter, ScatterAdd, ScatterSum, Histogram, Argsort, Nonzero (its count): where the
+  // result lies. Set at once where that is asked for, by give_places otherwise.
+  rt::BufferIndex buffer = rt::kNoIndex;
+  std::string room = {};        // Store: what the buffer is called if it is not asked for
+  bool adds_to_buffer = false;  // Store, Scatter: add to what is there (decode-add)
+  bool zero_first = false;      // Scatter: the destination starts as zeros
+  // Scatter: the sink in whose place it works, a Store of its base or the scatter that made it.
+  // Argsort, Collective, Kept: the Store of what it works on.
+  int source = -1;
+  int changed_by = -1;  // Store, Scatter: the scatter that works in its place
   Domain domain;
   bool is_row_level = false;  // Store: one value per row of a Row kernel
   int compaction = -1;        // Store: the Nonzero sink whose kernel stores it
-  int level = 0, phase = 0;
-  std::vector<Dep> deps;
-  std::vector<rt::BufferIndex> results;  // Reduce, Control: buffer of each result
+  int level = 0, phase = 0;   // from the edges, once (plan_levels.cpp)
+  std::vector<Edge> edges;
+  std::vector<rt::BufferIndex> results;  // Reduce, Scan, Control …: buffer of each result
 };
 
 // Sinks of one level and domain: one kernel (and a finishing one if there are reductions).
@@ -89,7 +100,11 @@ struct KernelPlan {
   std::vector<int> sinks;
 };
 
+struct FunctionContext;
 struct RegionPlan {
+  // Does the value lie in memory, stored or made there?
+  bool lies_in_memory(const FunctionContext& cx, ir::ValueId v) const;
+
   std::vector<Sink> sinks;
   std::vector<KernelPlan>
       kernels;  // CheckHost and Control sinks stand alone, in level order with the kernels
@@ -116,7 +131,6 @@ struct FunctionContext {
   const ir::Op& def(ir::ValueId id) const { return op(value(id).def); }
 };
 
-bool is_barrier(ir::OpKind kind);
 // Is the operator a collective, or does one stand in its regions?
 bool has_collective(const ir::Function& fn, ir::OpId op);
 

@@ -1,5 +1,6 @@
 // Internal to plan_region: the planner of one region. Sinks are added in the order of the region,
-// each gets its level as it is added (plan_levels.cpp), and at the end sinks become kernels.
+// each with the edges to those that come before it, from which its level follows (plan_levels.cpp);
+// at the end sinks become kernels (plan_kernels.cpp), and values get places (give_places.cpp).
 #pragma once
 #include "codegen/kernelize/plan_region.h"
 
@@ -9,6 +10,14 @@ namespace cinch::codegen {
 bool is_store_of_barrier_possible(SinkKind kind);
 // Sinks that are a kernel, or steps, of their own.
 bool stands_alone(SinkKind kind);
+// Are the elements of a vector of `extent` elements the first ones of the rows, in row-major order?
+bool is_flat_view(ProgramContext& pc, HostExprId extent, const Domain& rows);
+// Of the kernel in which the sink runs.
+const Domain& kernel_domain(const RegionPlan& plan, const Sink& sink);
+
+// Gives every value that lies in memory a buffer, once the schedule is known: what works in the
+// place of another, the buffer of that. Sets FunctionContext::in_buffer.
+void give_places(FunctionContext& cx, RegionPlan& plan);
 
 class Planner {
  public:
@@ -21,90 +30,76 @@ class Planner {
   using ValueId = ir::ValueId;
 
   // --- liveness and bookkeeping (plan_region.cpp) ---
-  void mark_live(const std::vector<ir::OpId>& ops);
+  void mark_live();
   void mark_op(ir::OpId op_id, std::vector<ValueId>& work);
   void mark_counts(HostExprId size, std::vector<ValueId>& work);
   void mark_count(std::uint64_t count, std::vector<ValueId>& work);
   bool has_checks(ir::OpId op_id) const;
-  std::vector<ir::OpId> users_after(ValueId v, ir::OpId op_id) const;
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
   void add_requested_stores(ValueId v);
-  // Stores a chosen value: in the destination of the scatter whose base it is, else in workspace.
-  void add_chosen_store(ValueId v);
+  // Does the value end in the buffer without a store?
+  bool lies_where_asked(const StoreRequest& request) const;
 
   // --- sinks (plan_sinks.cpp) ---
-  void add_barrier(ir::OpId op_id);
+  void add_sink_of(ir::OpId op_id);
   std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const;
-  // Workspace for the value, by its name or `otherwise`.
-  rt::BufferIndex add_room(ValueId v, const char* otherwise);
-  // A sink that stands alone and works on `v` in `buffer`: stored there first.
-  void add_behind_store(ValueId v, rt::BufferIndex buffer, Sink sink);
-  void add_reduce(ir::OpId op_id);
+  // A sink that stands alone and works on a stored `v`, in room of that name.
+  void add_behind_store(ValueId v, std::string room, Sink sink);
+  void add_swept(ir::OpId op_id, SinkKind kind);
   void add_row_reduce(ir::OpId op_id);
   // A product of rows on chip: with a square matrix of a constant size.
   bool is_row_product(const ir::Op& op) const;
   void add_row_transform(ir::OpId op_id);
-  // The buffer of a matrix; stored first where it is not in memory as it is. None for a table: its
-  // buffer is made when kernels are emitted, as plans come and go.
-  rt::BufferIndex stored_matrix(ValueId v);
   void add_scan(ir::OpId op_id);
-  void add_nonzero(ir::OpId op_id);
   void add_scatter_add(ir::OpId op_id);
-  void add_histogram(ir::OpId op_id);
-  void add_argsort(ir::OpId op_id);
-  void add_check(ir::OpId op_id, SinkKind kind);
   void add_check_unique(ir::OpId op_id);
-  void add_check_host(ir::OpId op_id);
   void add_control(ir::OpId op_id);
-  void add_collective(ir::OpId op_id);
-  void add_kept(ir::OpId op_id);
   // Does the value of a matrix depend on row and column each by itself, so that a kernel over rows
   // spares each element a division? Of rows of constant length kernels over tiles do.
   bool wants_rows(ValueId v) const;
   // A scalar that is stored in less than a byte takes a kernel with elements.
-  Domain store_domain(const StoreRequest& r) const;
-  int add_store(const StoreRequest& r, bool is_read_later = true);
+  Domain store_domain(ValueId v, bool is_packed) const;
+  bool is_packed(rt::BufferIndex buffer) const {
+    return buffer != rt::kNoIndex && pc_.is_packed(buffer);
+  }
+  int add_store(const StoreRequest& r, std::string room = {}, bool is_read_later = true);
   void add_nonfinite();
 
   // --- scatters (plan_scatter.cpp) ---
   bool is_zero_fill(ValueId v) const;
-  // The first request for a value that a scatter can meet by working in that very buffer.
-  std::optional<StoreRequest> whole_request(ValueId v) const;
-  std::optional<StoreRequest> adding_request(ValueId v) const;
-  rt::BufferIndex scatter_destination(ir::OpId op_id);
-  // May the scatter `op_id` change its base `v` where it lies? Not if anything that is computed by
-  // it or later reads `v`, be it through operators that are pulled.
-  bool is_last_use(ValueId v, ir::OpId op_id) const;
-  // The first live scatter that changes a copy of `v`.
-  std::optional<ir::OpId> scatter_onto(ValueId v) const;
+  // The first buffer that is asked for and in which the value may be made.
+  rt::BufferIndex whole_request(ValueId v) const;
+  // Where a scatter onto zeros whose result is only added to a buffer may add to it at once.
+  rt::BufferIndex adding_request(ValueId v) const;
+  void find_last_reads();
   void add_scatter(ir::OpId op_id);
-  // Brings the base of the scatter into `buffer`; returns the sinks that must run before it.
-  std::vector<int> prepare_base(ir::OpId op_id, rt::BufferIndex buffer);
-  std::vector<int> readers_of(int sink) const;
+  // The sink in whose place the scatter works: a Store of its base, or the scatter that made it.
+  int source_of(ir::OpId op_id);
+  // May `op_id` change its base where that lies? If all that reads it, be it through operators that
+  // are pulled, comes before.
+  bool is_last_use(ValueId base, ir::OpId op_id) const;
 
   // --- levels (plan_levels.cpp) ---
-  void raise_level(int id, int level);
   // A Store sink that holds the result of a row reduction, running sum or selection (made now if
   // there is none).
   int stored_form(int sink, std::uint32_t result);
-  bool can_share_kernel(const Sink& s, const Dep& d) const;
+  bool can_share_kernel(const Sink& s, const Edge& e) const;
   bool can_feed_rows(const Sink& t) const;
   bool can_run_in_rows(const Sink& s, const Domain& rows) const;
   // A plain store over a vector may run in a kernel over its rows.
   bool can_join_rows(const Sink& s, const Domain& rows) const;
   // May sinks of a kernel over rows compute again what a store over a vector computes?
   bool can_repeat_in_rows(const Sink& stored, const Domain& rows) const;
-  // Level, on-chip dependences and domain of a sink whose deps are known.
+  // Which edges stay on chip, and from them level, phase and domain of a sink whose edges are known.
   void place(int id);
-  void settle(int id, std::vector<Dep>& deps, int level);
+  void find_on_chip(const Sink& s, std::vector<Edge>& edges) const;
+  int level_behind(const std::vector<Edge>& edges) const;
+  bool leave_chip(std::vector<Edge>& edges, int level);
 
   // --- kernels (plan_kernels.cpp) ---
   void group();
   KernelPlan* find_kernel(int level, const Domain& domain);
-  // Are the elements of a vector of `extent` elements the first ones of the rows, in row-major
-  // order?
-  bool is_flat_view(HostExprId extent, const Domain& rows) const;
   // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of
   // two.
   void join_rows();
@@ -120,15 +115,16 @@ class Planner {
   bool can_feed_rows_kernel(const KernelPlan& k) const;
 
   const ir::Type& type(ValueId v) const { return cx_.value(v).type; }
+  bool is_flat_view(HostExprId extent, const Domain& rows) const {
+    return codegen::is_flat_view(pc_, extent, rows);
+  }
+  const Domain& kernel_domain(const Sink& s) const { return codegen::kernel_domain(plan_, s); }
   Domain tile(HostExprId extent) const { return {kir::GroupKind::Tile, extent, {}, {}}; }
   Domain row(HostExprId rows, HostExprId cols) const {
     return {kir::GroupKind::Row, {}, rows, cols};
   }
   Domain domain_of(const ir::Type& t) const {
     return t.rank == 0 ? Domain{} : tile(pc_.num_elems(t));
-  }
-  Domain kernel_domain(const Sink& s) const {
-    return s.compaction >= 0 ? plan_.sinks[s.compaction].domain : s.domain;
   }
   std::string name(ValueId v, const char* otherwise) const {
     const auto& n = cx_.value(v).name;
@@ -137,15 +133,16 @@ class Planner {
 
   FunctionContext& cx_;
   ProgramContext& pc_;
-  ir::RegionId region_;
+  std::vector<ir::OpId> ops_;
   RegionPlan plan_;
   std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
-  std::set<std::pair<std::uint32_t, rt::BufferIndex>> satisfied_;
   std::set<std::uint32_t> live_;
   std::set<std::uint32_t> chosen_;
-  std::unordered_map<std::uint32_t, int> base_stores_;  // scatter -> Store of its base, made early
   std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> the nonzero of this region
   std::unordered_map<std::uint32_t, std::size_t> order_;
+  // Of each value, where in the order it is last read: as the base of a scatter, and otherwise.
+  std::unordered_map<std::uint32_t, std::size_t> last_base_, last_read_;
+  std::set<std::uint32_t> is_used_;  // by a live operator
 };
 
 }  // namespace cinch::codegen

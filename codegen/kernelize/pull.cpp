@@ -15,24 +15,6 @@ using KirValue = kir::ValueId;
 
 namespace {
 
-bool is_access(OpKind kind) {
-  switch (kind) {
-    case OpKind::gather:
-    case OpKind::gather_along:
-    case OpKind::slice:
-    case OpKind::concat:
-    case OpKind::transpose:
-    case OpKind::chunk:
-    case OpKind::unchunk:
-    case OpKind::reshape:
-    case OpKind::pack:
-    case OpKind::unpack:
-      return true;
-    default:
-      return false;
-  }
-}
-
 kir::DrawSite draw_site(const ir::Op& op) {
   return {op.attrs.draw.site, op.attrs.draw.shared};
 }
@@ -82,7 +64,8 @@ std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
     // Also where this sink computes again what another stores: what that one loads is there.
     const auto& s = plan_.sinks[stored->second];
     const int level = plan_.sinks[current_].level;
-    if (s.level < level && (!s.changed_level || level < *s.changed_level)) return s.buffer;
+    if (s.level < level && (s.changed_by < 0 || level < plan_.sinks[s.changed_by].level))
+      return s.buffer;
   }
   if (const auto it = cx_.in_buffer.find(v.index()); it != cx_.in_buffer.end()) return it->second;
   const auto& op = cx_.def(v);
@@ -151,26 +134,6 @@ KirValue KernelEmitter::load(rt::BufferIndex buffer, const ir::Type& t, const Pl
 }
 
 KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& place) {
-  if (is_access(op.kind)) {
-    switch (op.kind) {
-      case OpKind::gather:
-        return pull_gather(op, v, place);
-      case OpKind::gather_along:
-        return pull_gather_along(op, v, place);
-      case OpKind::slice:
-        return pull_slice(op, v, place);
-      case OpKind::concat:
-        return pull_concat(op, v, place);
-      case OpKind::transpose:
-        return pull_transpose(op, v, place);
-      case OpKind::pack:
-        return pull_pack(op, v, place);
-      case OpKind::unpack:
-        return pull_unpack(op, v, place);
-      default:
-        return pull_chunk(op, v, place);
-    }
-  }
   switch (op.kind) {
     case OpKind::const_scalar:
       return pull_const(op, v);
@@ -198,6 +161,24 @@ KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& pl
     case OpKind::random_index:
     case OpKind::stochastic_round:
       return pull_draw(op, v, place);
+    case OpKind::gather:
+      return pull_gather(op, v, place);
+    case OpKind::gather_along:
+      return pull_gather_along(op, v, place);
+    case OpKind::slice:
+      return pull_slice(op, v, place);
+    case OpKind::concat:
+      return pull_concat(op, v, place);
+    case OpKind::transpose:
+      return pull_transpose(op, v, place);
+    case OpKind::chunk:
+    case OpKind::unchunk:
+    case OpKind::reshape:
+      return pull_chunk(op, v, place);
+    case OpKind::pack:
+      return pull_pack(op, v, place);
+    case OpKind::unpack:
+      return pull_unpack(op, v, place);
     default:
       CINCH_BUG("not a pulled operator: " + std::string(ir::op_info(op.kind).name));
   }

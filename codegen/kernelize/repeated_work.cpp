@@ -7,11 +7,11 @@
 #include <unordered_set>
 
 #include "codegen/kernelize/walk_pulls.h"
+#include "compiler/ir/ops.h"
 
 namespace cinch::codegen {
 namespace {
 
-using ir::OpKind;
 using ir::ValueId;
 
 constexpr std::size_t kMostPlaces = 64;  // of a value, that are told apart
@@ -22,21 +22,11 @@ constexpr std::size_t kLongChain = 128;  // operators
 constexpr std::size_t kFewSinks = 2;     // may each compute a long chain
 constexpr std::size_t kMostLooked = 256;
 
-// Does an operator ask for its operands at the place where it is asked for itself?
-bool keeps_place(OpKind kind) {
-  switch (kind) {
-    case OpKind::map:
-    case OpKind::convert:
-    case OpKind::bitcast:
-    case OpKind::stochastic_round:
-    case OpKind::fill:
-    case OpKind::chunk:
-    case OpKind::unchunk:
-    case OpKind::reshape:
-      return true;
-    default:
-      return false;
-  }
+// Is the operand asked for at the place where the result is?
+bool keeps_place(const ir::Op& op, std::size_t operand) {
+  const ir::Reads reads = ir::reads_of(op, operand);
+  return reads == ir::Reads::Pointwise || reads == ir::Reads::SameIndex ||
+         reads == ir::Reads::Index;
 }
 
 class RepeatedWork {
@@ -63,7 +53,7 @@ class RepeatedWork {
   // Is it computed where it is pulled, element by element?
   bool is_pulled(ValueId v) const {
     return here_.contains(v.index()) && cx_.value(v).type.rank > 0 &&
-           !is_barrier(cx_.def(v).kind) && !cx_.def(v).operands.empty() &&
+           !ir::is_sweep(cx_.def(v).kind) && !cx_.def(v).operands.empty() &&
            !is_chosen_.contains(v.index());
   }
   bool may_be_stored(ValueId v) const { return !is_bool(cx_.value(v).type.dtype); }
@@ -88,7 +78,7 @@ class RepeatedWork {
     }
     for (const auto id : std::views::reverse(ops_)) {
       const auto& op = cx_.op(id);
-      if (is_barrier(op.kind)) {
+      if (ir::is_sweep(op.kind)) {
         for_each_used_value(cx_.fn, id,
                             [&](ValueId v) { places_[v.index()].insert(swept_place(v)); });
         continue;
@@ -113,9 +103,8 @@ class RepeatedWork {
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       Places& to = places_[op.operands[i].index()];
       if (to.size() > kMostPlaces) continue;  // enough to be chosen
-      const bool is_index = op.kind == OpKind::gather && i == 1;
       for (const auto place : places) {
-        to.insert(keeps_place(op.kind) || is_index ? place : moved_place(place, id, i));
+        to.insert(keeps_place(op, i) ? place : moved_place(place, id, i));
       }
     }
   }
@@ -157,7 +146,7 @@ class RepeatedWork {
       if (users == users_.end()) continue;
       for (const auto id : users->second) {
         const auto& op = cx_.op(id);
-        if (is_barrier(op.kind)) {
+        if (ir::is_sweep(op.kind)) {
           sinks.insert(id.index());
         } else if (op.results.size() == 1 && seen.insert(op.results[0].index()).second) {
           work.push_back(op.results[0].index());

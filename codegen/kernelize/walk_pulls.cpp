@@ -1,6 +1,10 @@
 // See walk_pulls.h.
 #include "codegen/kernelize/walk_pulls.h"
 
+#include <algorithm>
+
+#include "compiler/ir/ops.h"
+
 namespace cinch::codegen {
 namespace {
 
@@ -90,43 +94,41 @@ void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueI
                              const std::function<void(ValueId, Align)>& visit) {
   const auto& to = cx.value(result).type;
   const Align elsewhere = align == Align::Few ? Align::Few : Align::None;
-  switch (op.kind) {
-    case OpKind::map:
-    case OpKind::convert:
-    case OpKind::bitcast:
-    case OpKind::stochastic_round:
-    case OpKind::fill:
-      for (const auto v : op.operands) visit(v, broadcast_align(cx, cx.value(v).type, to, align));
-      return;
-    case OpKind::chunk:
-    case OpKind::unchunk:
-    case OpKind::reshape:
-      return visit(op.operands[0], align == Align::Row ? Align::None : align);
-    case OpKind::gather: {
-      const bool follows = compaction_idx.is_valid() && align == Align::Selected &&
-                           cx.value(op.operands[0]).type.rank == 1 &&
-                           is_selection(cx, op.operands[1], compaction_idx);
-      if (follows) return visit(op.operands[0], Align::Flat);
-      visit(op.operands[1],
-            cx.value(op.operands[1]).type.rank == 1 && to.rank == 1 ? align : elsewhere);
-      const auto is_short = [&](const ir::Type& t) {
-        return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
-      };
-      const bool takes_few = is_short(to) && !is_short(cx.value(op.operands[0]).type);
-      return visit(op.operands[0], takes_few ? Align::Few : elsewhere);
+  const bool follows = op.kind == OpKind::gather && compaction_idx.is_valid() &&
+                       align == Align::Selected && cx.value(op.operands[0]).type.rank == 1 &&
+                       is_selection(cx, op.operands[1], compaction_idx);
+  if (follows) return visit(op.operands[0], Align::Flat);
+  const auto align_of = [&](std::size_t operand) {
+    const auto& from = cx.value(op.operands[operand]).type;
+    const auto is_short = [&](const ir::Type& t) {
+      return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
+    };
+    switch (ir::reads_of(op, operand)) {
+      case ir::Reads::Pointwise:
+        return broadcast_align(cx, from, to, align);
+      case ir::Reads::SameIndex:
+        return align == Align::Row ? Align::None : align;
+      case ir::Reads::Index:
+        return from.rank == 1 && to.rank == 1 ? align : elsewhere;
+      case ir::Reads::Gathered:
+        return is_short(to) && !is_short(from) ? Align::Few : elsewhere;
+      default:
+        return elsewhere;
     }
-    default:
-      for (const auto v : op.operands) visit(v, elsewhere);
+  };
+  const bool is_gather = op.kind == OpKind::gather;  // its indices first
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const std::size_t operand = is_gather ? 1 - i : i;
+    visit(op.operands[operand], align_of(operand));
   }
 }
 
-void PullWalk::add_dep(int sink, Align align, bool is_buffered, std::uint32_t result) {
+void PullWalk::add_edge(int sink, Align align, Edge::Kind kind, std::uint32_t result) {
   if (sink == self) return;
-  for (const auto& d : deps) {
-    if (d.sink == sink && d.align == align && d.is_buffered == is_buffered && d.result == result)
-      return;
-  }
-  deps.push_back({sink, align, result, false, is_buffered});
+  const auto is_same = [&](const Edge& e) {
+    return e.from == sink && e.align == align && e.kind == kind && e.result == result;
+  };
+  if (std::ranges::none_of(edges, is_same)) edges.push_back({sink, align, result, kind});
 }
 
 void PullWalk::visit(ValueId v, Align align) {
@@ -134,22 +136,23 @@ void PullWalk::visit(ValueId v, Align align) {
   const auto def = cx.value(v).def;
   ValueId selection;
   if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
-  if (selection.is_valid() && v == selection) return add_dep(compaction, align);
+  if (selection.is_valid() && v == selection) return add_edge(compaction, align);
   const auto& op = cx.op(def);
   // The size of what follows the selection is the number of its elements: nothing reads it.
   visit_counts(cx.value(v).type, align == Align::Selected);
   visit_count(op.attrs.size);
-  if (op.kind == OpKind::count_value) add_count_dep(op.attrs.index, false);
+  if (op.kind == OpKind::count_value) add_count(op.attrs.index, false);
   const auto barrier = plan.sink_of_op.find(def.index());
   const auto stored = plan.stored.find(v.index());
   const bool is_stored = stored != plan.stored.end() && stored->second != self &&
-                         !plan.sinks[stored->second].changed_level && align != Align::Few;
+                         plan.sinks[stored->second].changed_by < 0 && align != Align::Few;
   if (barrier != plan.sink_of_op.end()) {
     const auto& sink = plan.sinks[barrier->second];
     const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;
-    return add_dep(barrier->second, align, is_count, cx.value(v).result_index);
+    return add_edge(barrier->second, align, is_count ? Edge::Kind::Count : Edge::Kind::Value,
+                    cx.value(v).result_index);
   }
-  if (is_stored) return add_dep(stored->second, align);
+  if (is_stored) return add_edge(stored->second, align);
   if (cx.in_buffer.contains(v.index())) return;
   for_each_pulled_operand(cx, op, v, align, selection, [&](ValueId operand, Align operand_align) {
     visit(operand, operand_align);
@@ -157,14 +160,14 @@ void PullWalk::visit(ValueId v, Align align) {
 }
 
 void PullWalk::visit_count(HostExprId size, bool is_own_known) {
-  for (const auto count : cx.program.exprs().counts_of(size)) add_count_dep(count, is_own_known);
+  for (const auto count : cx.program.exprs().counts_of(size)) add_count(count, is_own_known);
 }
 
-void PullWalk::add_count_dep(std::uint64_t count, bool is_own_known) {
+void PullWalk::add_count(std::uint64_t count, bool is_own_known) {
   for (int i = 0; i < static_cast<int>(plan.sinks.size()); ++i) {
     const auto& s = plan.sinks[i];
     if (s.kind != SinkKind::Nonzero || cx.op(s.op).attrs.index != count) continue;
-    if (!is_own_known || i != compaction) add_dep(i, Align::None, true);
+    if (!is_own_known || i != compaction) add_edge(i, Align::None, Edge::Kind::Count);
   }
 }
 
@@ -176,34 +179,42 @@ void PullWalk::visit_counts_of(ir::OpId op_id) {
   const auto& op = cx.op(op_id);
   visit_count(op.attrs.size);
   visit_count(op.attrs.size2);
-  if (op.kind == OpKind::count_value) add_count_dep(op.attrs.index, false);
+  if (op.kind == OpKind::count_value) add_count(op.attrs.index, false);
   for (const auto r : op.results) visit_counts(cx.value(r).type);
   for (const auto r : op.regions) {
     for (const auto inner : cx.fn.regions[r.index()].ops) visit_counts_of(inner);
   }
 }
 
-int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId, ValueId v) {
+int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ValueId v) {
+  // Only what has the extent of its user follows it place by place; a reshape says that two
+  // extents are equal.
+  const auto is_vector_like = [&](ValueId value, HostExprId extent) {
+    const auto& t = cx.value(value).type;
+    return t.rank == 1 && t.dims[0] == extent;
+  };
   if (cx.value(v).type.rank != 1) return -1;
-  const auto extent = cx.value(v).type.dims[0];
   std::vector<ValueId> work = {v};
   std::set<std::uint32_t> seen;
   while (!work.empty()) {
     const auto value = work.back();
     work.pop_back();
-    if (!seen.insert(value.index()).second || cx.value(value).type.rank != 1) continue;
+    if (!seen.insert(value.index()).second) continue;
     const auto& op = cx.def(value);
     const auto sink = plan.sink_of_op.find(cx.value(value).def.index());
-    if (sink != plan.sink_of_op.end() && plan.sinks[sink->second].kind == SinkKind::Nonzero &&
-        (cx.value(value).type.dims[0] == extent || op.attrs.has_limit)) {
-      return sink->second;
+    if (sink != plan.sink_of_op.end()) {
+      if (plan.sinks[sink->second].kind == SinkKind::Nonzero) return sink->second;
+      continue;
     }
-    if (is_barrier(op.kind)) continue;
-    if (op.kind == OpKind::gather) {
-      work.push_back(op.operands[1]);
-    } else if (op.kind == OpKind::map || op.kind == OpKind::convert || op.kind == OpKind::bitcast ||
-               op.kind == OpKind::stochastic_round || op.kind == OpKind::reshape) {
-      for (const auto operand : op.operands) work.push_back(operand);
+    const auto extent = cx.value(value).type.dims[0];
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const ir::Reads reads = ir::reads_of(op, i);
+      const bool is_follower = reads == ir::Reads::Pointwise || reads == ir::Reads::Index;
+      const auto operand = op.operands[i];
+      if (is_follower ? is_vector_like(operand, extent)
+                      : op.kind == OpKind::reshape && cx.value(operand).type.rank == 1) {
+        work.push_back(operand);
+      }
     }
   }
   return -1;

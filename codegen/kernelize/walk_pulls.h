@@ -34,15 +34,16 @@ struct PullWalk {
   const RegionPlan& plan;
   int compaction = -1;  // the Nonzero sink in whose kernel this is
   int self = -1;
-  std::vector<Dep> deps = {};
+  std::vector<Edge> edges = {};
   std::map<std::pair<std::uint32_t, Align>, bool> seen = {};
 
   void visit(ir::ValueId v, Align align);
-  void add_dep(int sink, Align align, bool is_buffered = false, std::uint32_t result = 0);
+  void add_edge(int sink, Align align, Edge::Kind kind = Edge::Kind::Value,
+                std::uint32_t result = 0);
   // What is of a size known only after looking needs the selection that finds it.
   // `is_own_known`: not the one in whose kernel this is.
   void visit_count(HostExprId size, bool is_own_known = false);
-  void add_count_dep(std::uint64_t count, bool is_own_known);
+  void add_count(std::uint64_t count, bool is_own_known);
   void visit_counts(const ir::Type& type, bool is_own_known = false);
   // Sizes that an operator with a sink of its own uses, those in its regions too.
   void visit_counts_of(ir::OpId op);
@@ -50,7 +51,6 @@ struct PullWalk {
 
 // The selection whose positions the elements of `v` follow, if v can be stored in the kernel of
 // that selection: a Nonzero sink.
-int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::RegionId region,
-                    ir::ValueId v);
+int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ir::ValueId v);
 
 }  // namespace cinch::codegen

@@ -78,9 +78,12 @@ std::string describe_structure(const KernelProgram& program, rt::EntryKind entry
   return fmt::format("{}: {}", entry_name(entry), counts.empty() ? "nothing" : counts);
 }
 
+bool adds_in_any_order(DType dtype) {
+  return is_int(dtype) && (dtype.bits == 32 || dtype.bits == 64);
+}
+
 bool adds_in_any_order(const rt::BufferInfo& buffer) {
-  const int bits = buffer.dtype.bits;
-  return is_int(buffer.dtype) && (bits == 32 || bits == 64) && buffer.storage_bits == bits;
+  return adds_in_any_order(buffer.dtype) && buffer.storage_bits == buffer.dtype.bits;
 }
 
 }  // namespace cinch::kir

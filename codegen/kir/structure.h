@@ -24,6 +24,7 @@ EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
 /// Do additions into the buffer give the same bits in any order, and is one of them an atomic
 /// access of every target? Integers that fill 32 or 64 bits.
+bool adds_in_any_order(DType dtype);
 bool adds_in_any_order(const rt::BufferInfo& buffer);
 
 /// "init", "encode", "decode", "decode_add", "finish", "sync".

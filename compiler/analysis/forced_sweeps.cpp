@@ -331,17 +331,26 @@ class Floor {
       reads.elements[value] = std::min(elements, num_elems(type(value)));
       return;
     }
-    if (op.kind == OpKind::gather || op.kind == OpKind::slice) {
-      walk(op.operands[0], elements, sweep, reads);
-      for (std::size_t i = 1; i < op.operands.size(); ++i) walk_all(op.operands[i], sweep, reads);
-      return;
-    }
-    for (const ValueId operand : op.operands) {
-      walk_all(operand, sweep, reads,
-               is_place_wise(op.kind) ? std::optional(elements) : std::nullopt);
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      walk_operand(op, i, elements, sweep, reads);
     }
     for (const ir::RegionId held : op.regions) {
       for (const ValueId v : yielded(held)) walk_all(v, sweep, reads);
+    }
+  }
+  void walk_operand(const Op& op, std::size_t i, std::int64_t elements, std::size_t sweep,
+                    Reads& reads) {
+    const ValueId operand = op.operands[i];
+    switch (ir::reads_of(op, i)) {
+      case ir::Reads::Gathered:
+      case ir::Reads::Shifted:
+        return walk(operand, elements, sweep, reads);
+      case ir::Reads::Pointwise:
+      case ir::Reads::SameIndex:
+      case ir::Reads::Swapped:
+        return walk_all(operand, sweep, reads, elements);
+      default:
+        return walk_all(operand, sweep, reads);
     }
   }
   // Of operands of the same length as much as of the result, of others all.

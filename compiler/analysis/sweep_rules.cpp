@@ -81,21 +81,4 @@ bool is_made_whole(OpKind kind) {
   }
 }
 
-bool is_place_wise(OpKind kind) {
-  switch (kind) {
-    case OpKind::map:
-    case OpKind::convert:
-    case OpKind::bitcast:
-    case OpKind::stochastic_round:
-    case OpKind::fill:
-    case OpKind::reshape:
-    case OpKind::transpose:
-    case OpKind::chunk:
-    case OpKind::unchunk:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace cinch::analysis

@@ -17,7 +17,4 @@ std::size_t sweeps_forced_by(const ir::Program& program, const ir::Function& fun
 /// made then lies in memory for later ones.
 bool is_made_whole(ir::OpKind kind);
 
-/// Does an element of the result need no more than one of each operand?
-bool is_place_wise(ir::OpKind kind);
-
 }  // namespace cinch::analysis

@@ -107,7 +107,7 @@ void Evaluator::bind_results(const Op& op, std::vector<Array> values) {
 
 void Evaluator::run_op(const Op& op) {
   switch (op.kind) {
-#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
+#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
   case ir::OpKind::name:                                                      \
     return eval_##name(op);
 #include "compiler/ir/ops.def"

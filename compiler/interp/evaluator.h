@@ -72,7 +72,7 @@ class Evaluator {
   void run_op(const Op& op);
   void bind_results(const Op& op, std::vector<Array> values);
 
-#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
+#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
   void eval_##name(const Op& op);
 #include "compiler/ir/ops.def"
 

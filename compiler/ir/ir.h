@@ -25,15 +25,29 @@ using Type = rt::ArrayType;
 using dsl::Span;
 
 enum class OpKind : std::uint8_t {
-#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) name,
+#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) name,
 #include "compiler/ir/ops.def"
 };
 enum class Effect : std::uint8_t { Pure, Check, Control };
+// Which elements of an operand an element of the result needs.
+enum class Reads : std::uint8_t {
+  Nothing,    // a scalar at most
+  Pointwise,  // that of its own place; operands broadcast
+  SameIndex,  // that of its own row-major index
+  Swapped,    // that of row and column exchanged
+  Gathered,   // that which the index at its place says
+  Index,      // the index itself (no column: reads_of)
+  Shifted,    // that so many places further on
+  Moved,      // one or several, computed from its place
+  Swept,      // all of them: a sweep of its own makes the result
+};
 // Facts of one kind; -1 operands or results: any number. `attrs` are flags of AttrUse (ops.h).
 struct OpInfo {
   std::string_view name;
   int min_operands, max_operands, num_results;
   Effect effect;
+  Reads reads;
+  int cost;
   std::uint32_t attrs;
   std::string_view meaning;
 };

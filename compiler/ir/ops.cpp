@@ -10,8 +10,8 @@ constexpr std::array<OpInfo, kNumOpKinds> make_infos() {
   using enum Effect;
   using enum AttrUse::Flag;
   return {{
-#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) \
-  {#name, min_operands, max_operands, results, effect, attrs, meaning},
+#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
+  {#name, min_operands, max_operands, results, effect, Reads::reads, cost, attrs, meaning},
 #include "compiler/ir/ops.def"
   }};
 }
@@ -28,6 +28,19 @@ std::optional<OpKind> find_op_kind(std::string_view name) {
     if (kInfos[i].name == name) return static_cast<OpKind>(i);
   }
   return std::nullopt;
+}
+
+Reads reads_of(const Op& op, std::size_t operand) {
+  const Reads reads = op_info(op.kind).reads;
+  return reads == Reads::Gathered && operand == 1 ? Reads::Index : reads;
+}
+
+bool is_sweep(OpKind kind) {
+  return op_info(kind).reads == Reads::Swept;
+}
+
+int cost_of_element(const Op& op) {
+  return op.kind == OpKind::map ? scalar_op_info(op.attrs.scalar_op).cost : op_info(op.kind).cost;
 }
 
 int num_regions(OpKind kind) {

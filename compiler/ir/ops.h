@@ -33,7 +33,7 @@ struct AttrUse {
 };
 
 inline constexpr int kNumOpKinds = 0
-#define OP(name, min_operands, max_operands, results, effect, attrs, meaning) +1
+#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) +1
 #include "compiler/ir/ops.def"
     ;
 
@@ -42,6 +42,13 @@ inline bool uses_attr(OpKind kind, std::uint32_t use) {
 }
 /// The kind of that name, if there is one.
 std::optional<OpKind> find_op_kind(std::string_view name);
+/// What an element of the result needs of operand `operand`: the kind's column of ops.def, but
+/// Index for the indices of a gather.
+Reads reads_of(const Op& op, std::size_t operand);
+/// Is the operator a sweep of its own? All others are computed where they are needed.
+bool is_sweep(OpKind kind);
+/// Arithmetic of an element of the result, in loads of an element that take as long.
+int cost_of_element(const Op& op);
 /// if_else 2 (then, else), for_loop 1 (body), while_loop 2 (cond, body), all others 0.
 int num_regions(OpKind kind);
 /// random, random_bits, normal, random_index, stochastic_round.

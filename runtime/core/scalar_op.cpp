@@ -6,8 +6,8 @@
 namespace cinch {
 namespace {
 constexpr std::array<ScalarOpInfo, kNumScalarOps> kInfos = {{
-#define SCALAR_OP(name, arity, operands, result, meaning) \
-  {#name, arity, ScalarOperands::operands, ScalarResult::result, meaning},
+#define SCALAR_OP(name, arity, operands, result, cost, meaning) \
+  {#name, arity, ScalarOperands::operands, ScalarResult::result, cost, meaning},
 #include "runtime/core/scalar_op.def"
 }};
 }  // namespace

@@ -7,7 +7,7 @@
 namespace cinch {
 
 enum class ScalarOp : std::uint8_t {
-#define SCALAR_OP(name, arity, operands, result, meaning) name,
+#define SCALAR_OP(name, arity, operands, result, cost, meaning) name,
 #include "runtime/core/scalar_op.def"
 };
 
@@ -21,6 +21,7 @@ struct ScalarOpInfo {
   int arity;
   ScalarOperands operands;
   ScalarResult result;
+  int cost;  // loads of an element that take as long
   std::string_view meaning;
 };
 
@@ -31,7 +32,7 @@ bool rounds(ScalarOp op);
 /// The operation of that spelling, if there is one.
 std::optional<ScalarOp> find_scalar_op(std::string_view name);
 inline constexpr int kNumScalarOps = 0
-#define SCALAR_OP(name, arity, operands, result, meaning) +1
+#define SCALAR_OP(name, arity, operands, result, cost, meaning) +1
 #include "runtime/core/scalar_op.def"
     ;
 

@@ -41,7 +41,7 @@ def operators():
         lines.append("")
     lines += ["## Element-wise operations", "", "By name (`abs(x)`, `min(a, b)`, `select(c, a, b)`) or by symbol (`a + b`); each applies to scalars and arrays alike.", "",
               "| operation | operands | meaning |", "| --- | --- | --- |"]
-    lines += [f"| `{r[0]}` | {r[1]} | {cell(r[4])} |" for r in rows("runtime/core/scalar_op.def", "SCALAR_OP")]
+    lines += [f"| `{r[0]}` | {r[1]} | {cell(r[-1])} |" for r in rows("runtime/core/scalar_op.def", "SCALAR_OP")]
     return "\n".join(lines) + "\n"
 
 
