@@ -59,15 +59,16 @@ Index unique_index(B& b) {
   if (b.chance(25)) {
     const std::string keys = b.pick(b.any_number(), Shape::Vector);
     b.statement(fmt::format("let {} = {}", i,
-                            b.chance(50) ? "argsort(" + keys + ")" : "random_index(n, size: n)"));
+                            b.chance(50) ? "argsort(" + keys + ")"
+                                           : "random_index(n, size: n, shared: true)"));
     return {i, "n"};
   }
   const std::string k = b.fresh("k");
   b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(8)));
   const std::string keys = b.pick(b.any_number(), Shape::Vector);
   static const std::vector<const char*> kForms = {
-      "random_index({0}, size: n)", "top_k({1}, {0})", "argsort({1})[0..{0}]",
-      "argsort({1})[random_index({0}, size: n)]", "argsort({1})[top_k({1}, {0})]"};
+      "random_index({0}, size: n, shared: true)", "top_k({1}, {0})", "argsort({1})[0..{0}]",
+      "argsort({1})[random_index({0}, size: n, shared: true)]", "argsort({1})[top_k({1}, {0})]"};
   b.statement(fmt::format("let {} = ", i) +
               fmt::format(fmt::runtime(b.choose(kForms)), k, keys));
   return {i, k};
@@ -221,6 +222,19 @@ void filter_again(B& b, const std::string&) {
   }
 }
 
+void filters_by_one_mask(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string mask = b.pick(Elem::Bool, Shape::Vector), at = b.fresh("i");
+  const std::string few = b.fresh("y"), others = b.fresh("y");
+  b.statement(fmt::format("let {} = filter({}, where: {})", few, b.pick(elem, Shape::Vector), mask));
+  if (b.chance(50)) b.let(fmt::format("max({})", few), elem, Shape::Scalar);
+  b.statement(fmt::format("let {} = nonzero({})", at, mask));
+  b.statement(fmt::format("let {} = {}[{}]", others, b.pick(elem, Shape::Vector), at));
+  if (b.chance(50)) b.let(fmt::format("scatter({}, at: {}, size: n)", few, at), elem, Shape::Vector);
+  b.let("sum(" + mixed(b, elem, few, others) + ")", elem, Shape::Scalar);
+  if (b.chance(50)) b.let(fmt::format("len({}) as u32", at), Elem::U32, Shape::Scalar);
+}
+
 void select_rows(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string x = b.pick(elem, Shape::Matrix);
@@ -282,6 +296,32 @@ void branch_of_stores(B& b, const std::string&) {
   b.changed(x);
   b.changed(y);
   b.let(mixed(b, elem, x, before), elem, Shape::Vector);
+}
+
+// What may stand in a body stands in a block of it: everything under control.
+void block_of_anything(B& b, const std::string&) {
+  if (b.num_blocks() > 1) return;
+  b.need_count();
+  const Elem elem = b.any_number();
+  const Shape shape = b.any_shape();
+  const std::string x = b.pick_mutable(Elem::F32, Shape::Vector), y = b.pick_mutable(elem, shape);
+  const std::string s = b.pick_mutable(Elem::F32, Shape::Scalar);
+  const std::uint64_t kind = b.random(4);
+  if (kind == 0) b.open_block(fmt::format("for {} in 0..{}", b.fresh("r"), 1 + b.random(3)));
+  if (kind == 1) b.open_block(fmt::format("while {} < 9, at_most: {}", s, 1 + b.random(3)));
+  if (kind > 1) b.open_block("if " + b.pick(Elem::Bool, Shape::Scalar));
+  const auto fill_block = [&] {
+    b.add_productions(1 + b.random(3));
+    b.assign(x, mixed(b, Elem::F32, x, b.pick(Elem::F32, Shape::Vector)));
+    if (b.chance(60)) b.assign(y, mixed(b, elem, y, b.pick(elem, shape)));
+    if (b.chance(60)) b.assign(s, mixed(b, Elem::F32, s, b.pick(Elem::F32, Shape::Scalar)));
+  };
+  fill_block();
+  if (kind == 3) {
+    b.next_block("else");
+    fill_block();
+  }
+  b.close_block();
 }
 
 // It fails at some steps and sizes, when other kernels have run already.
@@ -364,18 +404,20 @@ void add_odd_productions(std::vector<Production>& table) {
   table.push_back({"assign again", assign_again});
   table.push_back({"scatter again", scatter_again});
   table.push_back({"scatter_add again", add_up_again});
-  table.push_back({"state before and after", state_twice});
-  table.push_back({"state of any width", state_of_any_width});
+  table.push_back({"state before and after", state_twice, true});
+  table.push_back({"state of any width", state_of_any_width, true});
   table.push_back({"selection of a selection", select_again});
   table.push_back({"filter of a filter", filter_again});
+  table.push_back({"filters by one mask", filters_by_one_mask});
   table.push_back({"selection of rows", select_rows});
   table.push_back({"loop of arrays", loop_of_arrays});
   table.push_back({"branch of stores", branch_of_stores});
+  for (int i = 0; i < 3; ++i) table.push_back({"block of anything", block_of_anything});
   table.push_back({"check that fails", failing_check});
-  table.push_back({"wrapper of a wrapper", wrapper_again});
+  table.push_back({"wrapper of a wrapper", wrapper_again, true});
   table.push_back({"rows and flat", rows_and_flat});
   table.push_back({"views of what changes", views_of_changed});
-  table.push_back({"packed field", packed_field});
+  table.push_back({"packed field", packed_field, true});
 }
 
 }  // namespace cinch::testing

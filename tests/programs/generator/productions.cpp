@@ -346,7 +346,7 @@ void iota(B& b, const std::string&) {
 
 std::string draw_options(B& b) {
   std::string options;
-  if (b.chance(50)) options += ", shared: true";
+  if (b.is_decode() || b.chance(50)) options += ", shared: true";
   if (b.chance(20)) options += fmt::format(", stream: {}", b.random(1000));
   return options;
 }
@@ -363,7 +363,7 @@ void random_index(B& b, const std::string&) {
 void stochastic_round(B& b, const std::string&) {
   const Elem elem = b.any_float();
   const Shape shape = b.chance(70) ? Shape::Vector : Shape::Matrix;
-  b.let("stochastic_round(" + b.pick(elem, shape) + " * 4)", elem, shape);
+  b.let("stochastic_round(" + b.pick(elem, shape) + " * 4" + draw_options(b) + ")", elem, shape);
 }
 void matmul(B& b, const std::string&) {
   const std::string x = b.pick(Elem::F32, Shape::Matrix), y = b.pick(Elem::F32, Shape::Matrix);
@@ -399,7 +399,7 @@ void for_statement(B& b, const std::string&) {
   b.statement(fmt::format("let mut {} = {}", x, start));
   const bool draws = b.chance(40);
   b.statement(fmt::format("for i in 0..{} {{ {} = {} * 0.5 + {} }}", 1 + b.random(4), x, x,
-                          draws ? "random(n)" : "max(" + x + ") * (i as f32)"));
+                          draws ? "random(n, shared: true)" : "max(" + x + ") * (i as f32)"));
   b.define(x, Elem::F32, Shape::Vector, true);
 }
 void while_statement(B& b, const std::string&) {
@@ -521,11 +521,11 @@ std::vector<Production> make_table() {
   add({"while"}, while_statement);
   add({"assert"}, assert_statement);
   add({"x[i] = v"}, assign_indexed);
-  add({"state of a vector"}, state_vector);
-  add({"state of packed integers"}, state_packed);
-  add({"state of a scalar"}, state_scalar);
-  add({"wrapper"}, wrapper);
-  add({"finish"}, finish);
+  table.push_back({"state of a vector", state_vector, true});
+  table.push_back({"state of packed integers", state_packed, true});
+  table.push_back({"state of a scalar", state_scalar, true});
+  table.push_back({"wrapper", wrapper, true});
+  table.push_back({"finish", finish, true});
   add_odd_productions(table);
   return table;
 }

@@ -114,6 +114,43 @@ void ProgramBuilder::assign(const std::string& name, const std::string& expressi
   changed(name);
 }
 
+void ProgramBuilder::open_block(const std::string& header) {
+  statement(header + " {");
+  std::set<std::string>& names = blocks_.emplace_back();
+  for (const TypedValue& value : values_) names.insert(value.name);
+}
+
+void ProgramBuilder::next_block(const std::string& header) {
+  forget_values_of_block();
+  const std::set<std::string> names = std::move(blocks_.back());
+  blocks_.pop_back();
+  statement("} " + header + " {");
+  blocks_.push_back(names);
+}
+
+void ProgramBuilder::close_block() {
+  forget_values_of_block();
+  blocks_.pop_back();
+  statement("}");
+}
+
+void ProgramBuilder::forget_values_of_block() {
+  std::erase_if(values_,
+                [&](const TypedValue& value) { return !blocks_.back().contains(value.name); });
+}
+
+void ProgramBuilder::add_productions(std::uint64_t count) {
+  const std::string outer = production_;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Production& production = choose(productions());
+    if (production.is_of_encode && (is_decode_ || !blocks_.empty())) continue;
+    use(production.name);
+    begin(production.name);
+    production.emit(*this, production.name);
+  }
+  begin(outer);
+}
+
 void ProgramBuilder::changed(const std::string& name) {
   const auto is_it = [&](const TypedValue& value) { return value.name == name; };
   const auto found = std::find_if(values_.begin(), values_.end(), is_it);
@@ -122,7 +159,7 @@ void ProgramBuilder::changed(const std::string& name) {
   define(value.name, value.elem, value.shape, true);
 }
 
-// From the gradient, so that it always ends.
+// From the first value, so that it always ends.
 std::string ProgramBuilder::make(Elem elem, Shape shape) {
   const std::string factor = fmt::format("{}", 0.25 * static_cast<double>(1 + random(8)));
   switch (shape) {
@@ -141,29 +178,29 @@ std::string ProgramBuilder::make(Elem elem, Shape shape) {
     }
     case Shape::Bins: {
       std::string counts =
-          made("histogram", "histogram(bitcast<u32>(g) >> 27, bins: 24)", Elem::U32, Shape::Bins);
+          made("histogram", "histogram(bitcast<u32>(" + base_ + ") >> 27, bins: 24)", Elem::U32, Shape::Bins);
       if (elem == Elem::U32) return counts;
       if (elem == Elem::Bool) return made(">", counts + " > 2", elem, shape);
       return made("as", fmt::format("{} as {}", counts, elem_name(elem)), elem, shape);
     }
     case Shape::Scalar:
-      if (elem == Elem::F32) return made("mean", "mean(g * " + factor + ")", elem, shape);
-      if (elem == Elem::Bool) return made(">", "sum(g) > " + factor, elem, shape);
-      return made("as", fmt::format("(max(g) * {}) as {}", factor, elem_name(elem)), elem, shape);
+      if (elem == Elem::F32) return made("mean", "mean(" + base_ + " * " + factor + ")", elem, shape);
+      if (elem == Elem::Bool) return made(">", "sum(" + base_ + ") > " + factor, elem, shape);
+      return made("as", fmt::format("(max({}) * {}) as {}", base_, factor, elem_name(elem)), elem, shape);
     case Shape::Vector:
       break;
   }
   return make_vector(elem);
 }
 
-// The gradient is always there, and always finite.
+// The first value is always there, and a gradient is always finite.
 std::string ProgramBuilder::any_vector() {
   std::vector<std::string> vectors;
   for (const TypedValue& value : values_) {
     const bool fits = value.elem == Elem::F32 && value.shape == Shape::Vector;
-    if (fits && value.name != "g") vectors.push_back(value.name);
+    if (fits && value.name != base_) vectors.push_back(value.name);
   }
-  return vectors.empty() || chance(50) ? "g" : choose(vectors);
+  return vectors.empty() || chance(50) ? base_ : choose(vectors);
 }
 
 std::string ProgramBuilder::make_vector(Elem elem) {
@@ -277,11 +314,26 @@ void ProgramBuilder::add_fields() {
   }
 }
 
+// Everything of encode's bodies but states, on what decode has so far.
+void ProgramBuilder::add_to_decode() {
+  is_decode_ = true;
+  has_count_ = false;
+  base_ = "x";
+  lines_.clear();
+  values_.clear();
+  begin("decoded");
+  define("x", Elem::F32, Shape::Vector, true);
+  add_productions(1 + random(4));
+  begin("output");
+  assign("x", "x * 0.5 + " + pick(Elem::F32, Shape::Vector));
+  assign("x", "x + " + pick(Elem::F32, Shape::Scalar));
+}
+
 std::string ProgramBuilder::encode_text() const {
   std::string out = "\n  encode(g: [f32; n]) {\n";
   for (const std::string& line : lines_) out += "    " + line + "\n";
   out += "    wire {\n";
-  if (has_count_) out += "      kept: kept,\n";
+  if (has_wire_count_) out += "      kept: kept,\n";
   for (const std::string& field : literal_) out += "      " + field + ",\n";
   return out + "    }\n  }\n";
 }
@@ -297,9 +349,11 @@ std::string ProgramBuilder::decode_text() {
       "if max(x) > 1 { x = x * 0.25 } else { x = cumsum(x) }"};
   std::string out = "\n  decode(w) {\n    let mut x = fill(0.0, n)\n";
   for (const std::string& term : decode_) out += "    x = x * 0.5 + " + term + "\n";
-  if (has_count_) out += "    x = x + scatter(fill(1.0, len(w.kept)), at: w.kept, size: n)\n";
-  for (int i = 0; i < 2; ++i) {
-    if (chance(30)) out += "    " + choose(kTails) + "\n";
+  if (has_wire_count_) out += "    x = x + scatter(fill(1.0, len(w.kept)), at: w.kept, size: n)\n";
+  if (chance(30)) out += "    " + choose(kTails) + "\n";
+  if (chance(40)) {
+    add_to_decode();
+    for (const std::string& line : lines_) out += "    " + line + "\n";
   }
   return out + "    x\n  }\n";
 }
@@ -315,14 +369,17 @@ std::string ProgramBuilder::finish_text() {
 
 std::string ProgramBuilder::text(const std::string& name) {
   add_fields();
+  has_wire_count_ = has_count_;
   const std::string own_name = wrappers_.empty() ? name : name + "_inner";
-  const std::string bodies = encode_text() + decode_text() + finish_text();
+  std::string bodies = encode_text();
+  bodies += decode_text();
+  bodies += finish_text();
   std::string out = wrappers_.empty() ? "" : "import std.wrap\n";
   for (const std::string& text : top_) out += text + "\n";
   out += fmt::format("\ncompressor {} {{\n  size rows = ceil_div(n, {})\n\n", own_name, width_);
   for (const std::string& item : items_) out += "  " + item + "\n";
   out += "\n  wire {\n";
-  if (has_count_) out += "    count m <= n,\n    kept: [u32; m],\n";
+  if (has_wire_count_) out += "    count m <= n,\n    kept: [u32; m],\n";
   for (const std::string& field : wire_) out += "    " + field + ",\n";
   out += "  }\n" + bodies + "}\n";
   if (wrappers_.empty()) return out;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,18 @@ class ProgramBuilder {
   /// A statement has changed NAME.
   void changed(const std::string& name);
   std::string fresh(const char* prefix) { return prefix + std::to_string(next_++); }
-  void statement(const std::string& line) { lines_.push_back(line); }
+  void statement(const std::string& line) {
+    lines_.push_back(std::string(2 * blocks_.size(), ' ') + line);
+  }
+  /// A block: what is made in it is known in it alone. `header` opens it, or goes on with another.
+  void open_block(const std::string& header);
+  void next_block(const std::string& header);
+  void close_block();
+  std::size_t num_blocks() const { return blocks_.size(); }
+  /// In `decode`, which sees no states and draws what all ranks draw.
+  bool is_decode() const { return is_decode_; }
+  /// Some productions that may stand anywhere.
+  void add_productions(std::uint64_t count);
   void declare(const std::string& item) { items_.push_back(item); }
   void top_level(const std::string& text) { top_.push_back(text); }
   void use(const std::string& name) { ++uses_[name]; }
@@ -101,6 +113,8 @@ class ProgramBuilder {
   void add_fields();
   std::string encode_text() const;
   std::string decode_text();
+  void add_to_decode();
+  void forget_values_of_block();
   std::string finish_text();
   void add_field(const TypedValue& value);
   std::string field_type(Elem elem, const std::string& dims);
@@ -108,7 +122,9 @@ class ProgramBuilder {
   std::uint64_t state_;
   int next_ = 0;
   int width_ = 16;
-  bool has_count_ = false, has_finish_ = false;
+  bool has_count_ = false, has_wire_count_ = false, has_finish_ = false, is_decode_ = false;
+  std::string base_ = "g";  // the vector that all begins with
+  std::vector<std::set<std::string>> blocks_;  // names known before each open one
   std::string production_;
   std::vector<std::string> wrappers_;
   std::vector<TypedValue> values_;
@@ -122,6 +138,7 @@ class ProgramBuilder {
 struct Production {
   std::string name;
   void (*emit)(ProgramBuilder& b, const std::string& name);
+  bool is_of_encode = false;  // declares a state or a field, or changes the compressor
 };
 const std::vector<Production>& productions();
 /// Shapes that nobody would write: odd_productions.cpp.

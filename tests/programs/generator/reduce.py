@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-NAME = re.compile(r"\b(?:v|x|y|f|k|i|state_|Table)\d+\b|\b(?:keep|kept)\b")
+NAME = re.compile(r"\b(?:v|x|y|f|k|i|state_|r|Table)\d+\b|\b(?:keep|kept)\b")
 SECONDS = 150
 
 

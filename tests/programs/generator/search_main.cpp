@@ -2,7 +2,8 @@
 //   program_search --count 1000 [--from N] [--small] [--run machine,in-place,lowest,levels,gpu]
 //                  [--sizes 1,33,1025] [--keep FOLDER]
 //   program_search --try FILE …      prints the kind of the failure; status 1 where there is one
-// Without --sizes each program gets three sizes of its own, and each thousandth a large one.
+// Without --sizes each program gets three sizes of its own (a small program fewer), and each
+// thousandth a large one.
 // Prints how many agreed and which pairs of neighbours those have reached.
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -35,6 +36,7 @@ struct Command {
 constexpr unsigned kSecondsPerProgram = 120;
 constexpr std::uint64_t kProgramsPerProcess = 100;
 constexpr std::uint64_t kProgramsPerLargeSize = 1000;
+constexpr std::uint64_t kProgramsPerReport = 10000;
 
 // What a child tells its parent, in memory that both have.
 struct Shared {
@@ -93,9 +95,11 @@ TrialOptions trial_of(const Command& command, std::uint64_t number) {
   TrialOptions trial = command.trial;
   trial.seed += number;
   if (!trial.sizes.empty()) return trial;
-  add_size(trial, 0);
-  add_size(trial, kShort[number % 3]);
-  add_size(trial, kLong[number / 3 % 3]);
+  if (!command.is_small || number % 4 == 0) {
+    add_size(trial, 0);
+    add_size(trial, kShort[number / 4 % 3]);
+  }
+  if (!command.is_small || number % 4 != 0) add_size(trial, kLong[number / 4 % 3]);
   if (number % kProgramsPerLargeSize == 0) add_size(trial, 100003);
   return trial;
 }
@@ -173,6 +177,9 @@ int search(const Command& command) {
       const Neighbours neighbours = program_of(command, k).neighbours;
       all.add(neighbours);
       if (!shared->has_failed[k - i]) reached.add(neighbours);
+    }
+    if (next / kProgramsPerReport != i / kProgramsPerReport) {
+      std::cout << fmt::format("tried up to {}\n", next) << std::flush;
     }
     i = next;
   }
