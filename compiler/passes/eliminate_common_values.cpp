@@ -19,10 +19,11 @@ namespace {
 
 using ir::OpKind;
 
-// nonzero names a count of its own, collectives are a protocol, control flow is left alone.
+// Collectives are a protocol, control flow is left alone. A nonzero is the same as another that finds
+// the same count.
 bool is_eligible(const ir::Op& op) {
   return ir::op_info(op.kind).effect == ir::Effect::Pure && op.kind != OpKind::arg &&
-         op.kind != OpKind::yield && op.kind != OpKind::nonzero && !ir::is_collective(op.kind);
+         op.kind != OpKind::yield && !ir::is_collective(op.kind);
 }
 
 // Text that is equal for ops that compute the same. Values inside a combiner's region go by their
@@ -69,6 +70,7 @@ class Key {
     if (has(ir::AttrUse::Value | ir::AttrUse::Width)) put(a.bits);
     if (has(ir::AttrUse::Index)) put(a.index);
     if (has(ir::AttrUse::Size)) put(a.size.index());
+    if (has(ir::AttrUse::Limit) && a.has_limit) put('l', a.size.index());
     if (has(ir::AttrUse::Axis)) put(static_cast<int>(a.axis));
     if (has(ir::AttrUse::Exclusive | ir::AttrUse::Descending)) put(a.exclusive, a.descending);
     if (has(ir::AttrUse::Proved)) put(a.proved);

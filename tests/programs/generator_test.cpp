@@ -1,5 +1,6 @@
-// Random programs: interpreter against CPU. CINCH_TEST_PROGRAMS says how many (default: one round
-// of the table), and CINCH_TEST_FIRST from which; a failure prints the program.
+// Random programs: interpreter against CPU, all levels. CINCH_TEST_PROGRAMS says how many (default:
+// one round of the table), and CINCH_TEST_FIRST from which; a failure prints the program. Many more
+// run without a compiler: random_programs, program_search.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,60 +9,16 @@
 #include "runtime/core/scalar_op.h"
 #include "tests/environment.h"
 #include "tests/programs/generator/generator.h"
-#include "tests/programs/harness/matrix.h"
-#include "tests/programs/harness/oracle.h"
+#include "tests/programs/generator/trial.h"
 
 namespace cinch::testing {
 namespace {
 
 // Few cases each: breadth comes from the number of programs.
-constexpr std::pair<std::int64_t, DataKind> kCases[] = {{1, DataKind::Normal},
-                                                        {33, DataKind::HeavyTailed},
-                                                        {1025, DataKind::Normal},
-                                                        {2500, DataKind::Sparse}};
-
-std::string run_case(const Compiled& compiled,
-                     const std::shared_ptr<const rt::LoadedProgram>& loaded, std::int64_t n,
-                     DataKind kind, std::uint32_t threads) {
-  rt::SessionOptions options;
-  options.rows = n;
-  options.seed = 11;
-  options.threads = threads;
-  options.groups_per_task = threads > 1 ? 1 : 0;
-  options.poison_memory = true;
-  auto session = rt::Session::open(loaded, options);
-  if (!session) return "open: " + session.error().message;
-  Oracle oracle(compiled.oracle, loaded->image(), options);
-  for (std::uint64_t step = 0; step < 2; ++step) {
-    const auto gradient = make_gradient(kind, n, step + 1);
-    const std::string difference =
-        compare(oracle.step(gradient, step), run_step(*session, gradient, step));
-    if (!difference.empty()) {
-      return std::to_string(n) + " elements, step " + std::to_string(step) + ", " +
-             loaded->image().target + ": " + difference;
-    }
-  }
-  return {};
-}
-
-std::string run_program(const GeneratedProgram& generated) {
-  const auto file = make_program(generated.name, generated.text);
-  if (!file) return "directives";
-  const auto compiled = compile(*file);
-  if (!compiled) return compiled.error();
-  const Architectures archs = architectures();
-  for (std::size_t i = 0; i < archs.present.size(); ++i) {
-    // All levels in long runs; else the lowest and the highest.
-    if (!is_long_run() && i != 0 && i + 1 != archs.present.size()) continue;
-    const auto loaded = load_for(compiled->kernels, archs.present[i]);
-    if (!loaded) return loaded.error();
-    for (const auto& [n, kind] : kCases) {
-      std::string difference = run_case(*compiled, *loaded, n, kind, i == 0 ? 1 : 4);
-      if (!difference.empty()) return difference;
-    }
-  }
-  return {};
-}
+const std::vector<Size> kSizes = {{1, DataKind::Normal},
+                                  {33, DataKind::HeavyTailed},
+                                  {1025, DataKind::Normal},
+                                  {2500, DataKind::Sparse}};
 
 TEST(Generator, ProgramsAgree) {
   const std::uint64_t first = number_from("CINCH_TEST_FIRST", 0);
@@ -69,8 +26,10 @@ TEST(Generator, ProgramsAgree) {
       number_from("CINCH_TEST_PROGRAMS", programs_per_round() * (is_long_run() ? 20 : 1));
   for (std::uint64_t i = first; i < first + count; ++i) {
     const GeneratedProgram generated = generate_program(i);
-    const std::string difference = run_program(generated);
-    EXPECT_TRUE(difference.empty()) << difference << "\n" << generated.text;
+    const TrialResult result =
+        try_program(generated.name, generated.text,
+                    {.runners = {Runner::Levels}, .sizes = kSizes, .seed = i});
+    EXPECT_TRUE(result.agrees()) << result.kind << ": " << result.text << "\n" << generated.text;
   }
 }
 

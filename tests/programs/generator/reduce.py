@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Makes a program that fails small: statements, fields and operands go while the failure stays.
 
-    reduce.py PROGRAM_SEARCH FILE… [-- OPTIONS OF --try]     writes FILE's name with .small.cinch
+    reduce.py PROGRAM_SEARCH FILE… [-- OPTIONS]     writes each with .small.cinch behind its name
+    reduce.py PROGRAM_SEARCH [-- OPTIONS]           searches, and prints what failed, made small
 
 The failure stays when its kind is the same (program_search --try prints it) and, where the compiler
 found it, its message but for numbers and names.
 """
 import argparse
+import glob
 import os
 import re
 import subprocess
@@ -156,25 +158,48 @@ def reduce_text(text, failing):
     return "\n".join(lines) + "\n", wanted
 
 
+def reduce_file(search, path, options):
+    """The path of the small program; None where the program does not fail by itself."""
+    number = re.search(r"_(\d+)\.cinch$", path)
+    seed = ["--seed", number.group(1)] if number else []
+    failing = Failing(search, [*options, *seed])
+    with open(path) as file:
+        small, kind = reduce_text(file.read(), failing)
+    if small is None:
+        print(f"{path}: does not fail here ({kind[0]})")
+        return None
+    to = path.removesuffix(".cinch") + ".small.cinch"
+    with open(to, "w") as file:
+        file.write(small)
+    print(f"{to}: {kind[0]}, {small.count(chr(10))} lines, {failing.count} programs tried")
+    return to
+
+
+def search_and_reduce(search, options):
+    with tempfile.TemporaryDirectory() as folder:
+        status = subprocess.run([search, *options, "--keep", folder], check=False).returncode
+        for path in sorted(glob.glob(os.path.join(folder, "*.cinch"))):
+            small = reduce_file(search, path, options)
+            with open(small or path) as file:
+                print(file.read())
+            with open(path.removesuffix(".cinch") + ".txt") as file:
+                print(file.read()[:4000])
+    return status
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("search")
-    parser.add_argument("files", nargs="+")
+    parser.add_argument("files", nargs="*")
     words = sys.argv[1:]
     at = words.index("--") if "--" in words else len(words)
-    arguments = parser.parse_args(words[:at])
+    arguments, options = parser.parse_args(words[:at]), words[at + 1:]
+    if not arguments.files:
+        return search_and_reduce(arguments.search, options)
     for path in arguments.files:
-        failing = Failing(arguments.search, words[at + 1:])
-        with open(path) as file:
-            small, kind = reduce_text(file.read(), failing)
-        if small is None:
-            print(f"{path}: does not fail here ({kind[0]})")
-            continue
-        to = path.removesuffix(".cinch") + ".small.cinch"
-        with open(to, "w") as file:
-            file.write(small)
-        print(f"{to}: {kind[0]}, {small.count(chr(10))} lines, {failing.count} programs tried")
+        reduce_file(arguments.search, path, options)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
