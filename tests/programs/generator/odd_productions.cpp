@@ -127,6 +127,39 @@ void scatter_again(B& b, const std::string&) {
   }
 }
 
+// A value that is there at once, whatever else the program waits for.
+std::string early_vector(B& b, Elem elem) {
+  const std::string x = fmt::format("{} * {}", b.base(), 0.5 * static_cast<double>(1 + b.random(9)));
+  return elem == Elem::F32 ? "(" + x + ")" : fmt::format("(({} * 100) as {})", x, elem_name(elem));
+}
+
+// What is read late changes early: by indices and values that are there at once.
+void changed_before_read(B& b, const std::string&) {
+  const Elem elem = b.chance(75) ? Elem::F32 : b.any_number();
+  const std::string k = b.fresh("k"), x = b.fresh("x"), i = b.fresh("i");
+  b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(6)));
+  b.statement(fmt::format("let {} = random_index({}, size: n, shared: true)", i, k));
+  const std::string start = early_vector(b, elem);
+  b.statement(b.chance(50) ? fmt::format("let mut {} = {}", x, start)
+                           : fmt::format("let mut {} = scatter({}[{}], at: {}, size: n)", x, start,
+                                         i, i));
+  b.define(x, elem, Shape::Vector, true);
+  const std::uint64_t times = 1 + b.random(3);
+  for (std::uint64_t t = 0; t < times; ++t) {
+    const bool is_read = b.chance(70);
+    const std::string before = is_read ? b.let(mixed(b, elem, x, early_vector(b, elem)), elem,
+                                               Shape::Vector)
+                                       : x;
+    if (elem == Elem::F32) late_number(b, before);
+    if (b.chance(30)) b.let(mixed(b, elem, x, b.pick(elem, Shape::Vector)), elem, Shape::Vector);
+    const bool is_whole = b.chance(30);
+    const std::string values = early_vector(b, elem);
+    b.statement(is_whole ? fmt::format("{}[random_index(n, size: n, shared: true)] = {}", x, values)
+                         : fmt::format("{}[{}] = {}[{}]", x, i, values, i));
+    b.changed(x);
+  }
+}
+
 void add_up_again(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string x = b.pick_mutable(elem, Shape::Bins);
@@ -403,6 +436,7 @@ void packed_field(B& b, const std::string&) {
 void add_odd_productions(std::vector<Production>& table) {
   table.push_back({"assign again", assign_again});
   table.push_back({"scatter again", scatter_again});
+  for (int i = 0; i < 3; ++i) table.push_back({"changed before it is read", changed_before_read});
   table.push_back({"scatter_add again", add_up_again});
   table.push_back({"state before and after", state_twice, true});
   table.push_back({"state of any width", state_of_any_width, true});

@@ -81,6 +81,8 @@ class ProgramBuilder {
   void next_block(const std::string& header);
   void close_block();
   std::size_t num_blocks() const { return blocks_.size(); }
+  /// The vector that all begins with: the gradient, or what decode has first.
+  const std::string& base() const { return base_; }
   /// In `decode`, which sees no states and draws what all ranks draw.
   bool is_decode() const { return is_decode_; }
   /// Some productions that may stand anywhere.
@@ -123,7 +125,7 @@ class ProgramBuilder {
   int next_ = 0;
   int width_ = 16;
   bool has_count_ = false, has_wire_count_ = false, has_finish_ = false, is_decode_ = false;
-  std::string base_ = "g";  // the vector that all begins with
+  std::string base_ = "g";
   std::vector<std::set<std::string>> blocks_;  // names known before each open one
   std::string production_;
   std::vector<std::string> wrappers_;
