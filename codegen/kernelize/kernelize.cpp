@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/kernelize/emit_standalone.h"
+#include "codegen/kernelize/explain_fusion.h"
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/plan_region.h"
 #include "codegen/kernelize/update_in_place.h"
@@ -78,13 +79,30 @@ class RegionEmitter {
           append(steps, emit_collective(first));
           break;
         default:
-          append(steps, KernelEmitter(cx_, plan_, kernel).emit());
+          append(steps, emit_kernel(kernel));
       }
     }
     return steps;
   }
 
  private:
+  Steps emit_kernel(const KernelPlan& kernel) {
+    Steps steps = KernelEmitter(cx_, plan_, kernel).emit();
+    const auto launched = std::ranges::find_if(
+        steps, [](const rt::Step& step) { return step.kind == rt::StepKind::Launch; });
+    const auto& info = cx_.program.out.kernels[launched->index].info;
+    if (info.role != rt::KernelRole::Sweep) return steps;
+    if (last_sweep_ != nullptr) {
+      SweepsApart apart = why_apart(cx_, plan_, *last_sweep_, kernel);
+      apart.first = last_symbol_;
+      apart.second = info.symbol;
+      cx_.program.apart.push_back(std::move(apart));
+    }
+    last_sweep_ = &kernel;
+    last_symbol_ = info.symbol;
+    return steps;
+  }
+
   Steps emit_check_host(int sink) {
     const auto& op = cx_.op(plan_.sinks[sink].op);
     return {{.kind = rt::StepKind::CheckHost,
@@ -254,6 +272,8 @@ class RegionEmitter {
 
   FunctionContext& cx_;
   RegionPlan plan_;
+  const KernelPlan* last_sweep_ = nullptr;
+  std::string last_symbol_;
 };
 
 // --- entries
@@ -353,15 +373,18 @@ void emit_entries(ProgramContext& pc) {
 
 }  // namespace
 
-kir::KernelProgram kernelize(const ir::Program& program, StateUpdate states) {
+kir::KernelProgram kernelize(const ir::Program& program, const KernelizeOptions& options) {
   ProgramContext pc(program);
+  if (options.steps != nullptr) pc.steps = *options.steps;
   emit_entries(pc);
   kir::check_versions(pc.out, "kernelize");
-  if (states == StateUpdate::InPlace) {
-    update_in_place(pc.out);
+  if (options.states == StateUpdate::InPlace) {
+    update_in_place(pc.out, pc.steps);
     kir::check_versions(pc.out, "update_in_place");
   }
   kir::annotate_costs(pc.out);
+  if (options.steps != nullptr) *options.steps = pc.steps;
+  if (options.apart != nullptr) *options.apart = std::move(pc.apart);
   return std::move(pc.out);
 }
 

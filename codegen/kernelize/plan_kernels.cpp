@@ -1,6 +1,7 @@
 // Planner: sinks of one level and domain become kernels; vectors join kernels over their rows.
 #include <algorithm>
 #include <climits>
+#include <numeric>
 
 #include "codegen/kernelize/planner.h"
 
@@ -25,15 +26,21 @@ const Domain& kernel_domain(const RegionPlan& plan, const Sink& sink) {
 }
 
 void Planner::group() {
+  const auto unit = units();
+  std::unordered_map<int, std::size_t> kernel_of;  // by unit
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
     const auto& s = plan_.sinks[id];
     if (s.kind == SinkKind::NonFinite) continue;
-    KernelPlan* kernel = stands_alone(s.kind) ? nullptr : find_kernel(s.level, kernel_domain(s));
-    if (kernel == nullptr) {
-      plan_.kernels.push_back({kernel_domain(s), s.level, {}});
-      kernel = &plan_.kernels.back();
+    auto at = kernel_of.find(unit[id]);
+    if (at == kernel_of.end()) {
+      KernelPlan* shared = stands_alone(s.kind) ? nullptr : find_kernel(s.level, kernel_domain(s));
+      if (shared == nullptr || !pc_.steps.may_take()) {
+        plan_.kernels.push_back({kernel_domain(s), s.level, {}});
+        shared = &plan_.kernels.back();
+      }
+      at = kernel_of.emplace(unit[id], shared - plan_.kernels.data()).first;
     }
-    kernel->sinks.push_back(id);
+    plan_.kernels[at->second].sinks.push_back(id);
   }
   join_rows();
   delay_stores();
@@ -46,6 +53,24 @@ void Planner::group() {
   for (int id = 0; id < static_cast<int>(plan_.sinks.size()); ++id) {
     if (plan_.sinks[id].kind == SinkKind::NonFinite) host_nonfinite(id);
   }
+}
+
+std::vector<int> Planner::units() const {
+  std::vector<int> unit(plan_.sinks.size());
+  std::iota(unit.begin(), unit.end(), 0);
+  const auto find = [&](int id) {
+    while (unit[id] != id) id = unit[id] = unit[unit[id]];
+    return id;
+  };
+  for (int id = 0; id < static_cast<int>(unit.size()); ++id) {
+    for (const auto& e : plan_.sinks[id].edges) {
+      const bool is_here = e.is_on_chip && kernel_domain(plan_.sinks[id]) ==
+                                               kernel_domain(plan_.sinks[e.from]);
+      if (is_here) unit[find(id)] = find(e.from);
+    }
+  }
+  for (int id = 0; id < static_cast<int>(unit.size()); ++id) unit[id] = find(id);
+  return unit;
 }
 
 KernelPlan* Planner::find_kernel(int level, const Domain& domain) {
@@ -67,6 +92,7 @@ void Planner::join_rows() {
         return plan_.sinks[id].kind == SinkKind::Store && plan_.sinks[id].compaction < 0;
       });
       if (!only_stores || !is_flat_view(tiles.domain.extent, rows.domain)) continue;
+      if (!pc_.steps.may_take()) continue;
       for (const int id : tiles.sinks) plan_.sinks[id].domain = rows.domain;
       rows.sinks.insert(rows.sinks.end(), tiles.sinks.begin(), tiles.sinks.end());
       tiles.sinks.clear();
@@ -106,7 +132,7 @@ void Planner::delay_stores() {
   for (auto& stores : plan_.kernels) {
     if (!only_stores_vectors(stores)) continue;
     KernelPlan* reader = first_reader(stores);
-    if (reader == nullptr) continue;
+    if (reader == nullptr || !pc_.steps.may_take()) continue;
     for (const int id : stores.sinks) plan_.sinks[id].level = reader->level;
     for (const int id : reader->sinks) {
       for (auto& e : plan_.sinks[id].edges)
@@ -127,7 +153,7 @@ void Planner::host_nonfinite(int id) {
     const bool fits =
         k.domain == s.domain || (k.domain.kind == kir::GroupKind::Row &&
                                  is_flat_view(extent, k.domain) && can_feed_rows_kernel(k));
-    if (!fits) continue;
+    if (!fits || !pc_.steps.may_take()) continue;
     s.domain = k.domain;
     s.level = k.level;
     k.sinks.push_back(id);

@@ -118,9 +118,19 @@ bool Planner::leave_chip(std::vector<Edge>& edges, int level) {
   return has_changed;
 }
 
+bool Planner::is_made_on_chip(int id) const {
+  const auto& s = plan_.sinks[id];
+  return s.compaction >= 0 ||
+         (s.kind == SinkKind::Store && plan_.sink_of_op.contains(cx_.value(s.value).def.index()));
+}
+
 void Planner::place(int id) {
   std::vector<Edge> edges = plan_.sinks[id].edges;  // stored forms are sinks, too
   find_on_chip(plan_.sinks[id], edges);
+  const bool is_free = std::ranges::any_of(edges, &Edge::is_on_chip) && !is_made_on_chip(id);
+  if (is_free && !pc_.steps.may_take()) {
+    for (auto& e : edges) e.is_on_chip = false;
+  }
   int level = level_behind(edges);
   while (leave_chip(edges, level)) level = level_behind(edges);
   auto& s = plan_.sinks[id];

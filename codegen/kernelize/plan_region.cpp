@@ -33,7 +33,8 @@ RegionPlan Planner::run(bool flag_nonfinite) {
     if (ir::is_sweep(cx_.op(op_id).kind)) add_sink_of(op_id);
     for (const auto result : cx_.op(op_id).results) {
       add_requested_stores(result);
-      if (chosen_.contains(result.index()) && !plan_.stored.contains(result.index()))
+      if (chosen_.contains(result.index()) && !plan_.stored.contains(result.index()) &&
+          pc_.steps.may_take())
         add_store({result, rt::kNoIndex, false}, name(result, "shared"));
     }
   }
@@ -168,7 +169,9 @@ bool has_collective(const ir::Function& fn, ir::OpId op) {
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   std::vector<ValueId> chosen = find_repeated_work(cx, region, requests);
+  const ir::StepLimit before = cx.program.steps;
   for (int round = 0;; ++round) {
+    cx.program.steps = before;  // of the last plan alone
     auto plan = Planner(cx, region, requests, chosen).run(flag_nonfinite);
     const auto next = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
     if (next) {

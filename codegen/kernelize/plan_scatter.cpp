@@ -83,13 +83,13 @@ int Planner::source_of(ir::OpId op_id) {
     const bool is_free = stored != plan_.stored.end() &&
                          plan_.sinks[stored->second].buffer == rt::kNoIndex &&
                          plan_.sinks[stored->second].changed_by < 0;
-    if (is_free) return stored->second;
+    if (is_free && pc_.steps.may_take()) return stored->second;
   }
   const auto made = plan_.sink_of_op.find(cx_.value(base).def.index());
   const bool is_free = made != plan_.sink_of_op.end() &&
                        plan_.sinks[made->second].kind == SinkKind::Scatter &&
                        plan_.sinks[made->second].buffer == rt::kNoIndex;
-  if (is_free && is_last_use(base, op_id)) return made->second;
+  if (is_free && is_last_use(base, op_id) && pc_.steps.may_take()) return made->second;
   return add_store({base, rt::kNoIndex, false}, "scattered", false);
 }
 

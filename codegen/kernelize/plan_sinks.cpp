@@ -205,7 +205,11 @@ Domain Planner::store_domain(ValueId v, bool is_packed) const {
 
 int Planner::add_store(const StoreRequest& r, std::string room, bool is_read_later) {
   const bool packs = is_packed(r.buffer);
-  const int compaction = packs ? -1 : find_compaction(cx_, plan_, r.value);
+  // Positions and rows that are stored themselves have no other place than the kernel that makes
+  // them.
+  const bool is_own_result = plan_.sink_of_op.contains(cx_.value(r.value).def.index());
+  int compaction = packs ? -1 : find_compaction(cx_, plan_, r.value);
+  if (compaction >= 0 && !is_own_result && !pc_.steps.may_take()) compaction = -1;
   const int id = static_cast<int>(plan_.sinks.size());
   add({.kind = SinkKind::Store,
        .value = r.value,

@@ -93,6 +93,8 @@ class Planner {
   bool can_repeat_in_rows(const Sink& stored, const Domain& rows) const;
   // Which edges stay on chip, and from them level, phase and domain of a sink whose edges are known.
   void place(int id);
+  // A store of what has no place but on chip, in the kernel that makes it.
+  bool is_made_on_chip(int id) const;
   void find_on_chip(const Sink& s, std::vector<Edge>& edges) const;
   int level_behind(const std::vector<Edge>& edges) const;
   bool leave_chip(std::vector<Edge>& edges, int level);
@@ -100,6 +102,9 @@ class Planner {
   // --- kernels (plan_kernels.cpp) ---
   void group();
   KernelPlan* find_kernel(int level, const Domain& domain);
+  // Of each sink the first of those that share a kernel, since one takes on chip what another
+  // makes.
+  std::vector<int> units() const;
   // Plain stores over a vector join a kernel over its rows at the same level: one sweep instead of
   // two.
   void join_rows();

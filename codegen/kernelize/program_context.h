@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/kernelize/fusion_report.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
+#include "compiler/ir/step_limit.h"
 
 namespace cinch::codegen {
 
@@ -48,6 +50,8 @@ class ProgramContext {
 
   const ir::Program& program;
   kir::KernelProgram out;
+  ir::StepLimit steps;
+  std::vector<SweepsApart> apart;
 
  private:
   rt::BufferIndex add_buffer(rt::BufferInfo info);

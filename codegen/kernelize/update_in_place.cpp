@@ -34,8 +34,9 @@ struct Pair {
 
 class InPlace {
  public:
-  explicit InPlace(kir::KernelProgram& program)
+  InPlace(kir::KernelProgram& program, ir::StepLimit& steps)
       : program_(program),
+        steps_(steps),
         entry_(program.entries[static_cast<std::size_t>(rt::EntryKind::Encode)]) {}
 
   void run() {
@@ -46,7 +47,7 @@ class InPlace {
       const auto pair = pair_of(b);
       if (!pair) continue;
       const auto writer = writing_step(*pair);
-      if (!writer || !can_write_at(*writer, *pair)) continue;
+      if (!writer || !can_write_at(*writer, *pair) || !steps_.may_take()) continue;
       pairs.push_back(*pair);
       first = std::min(first, *writer);
     }
@@ -252,13 +253,14 @@ class InPlace {
   }
 
   kir::KernelProgram& program_;
+  ir::StepLimit& steps_;
   rt::Entry& entry_;
 };
 
 }  // namespace
 
-void update_in_place(kir::KernelProgram& program) {
-  InPlace(program).run();
+void update_in_place(kir::KernelProgram& program, ir::StepLimit& steps) {
+  InPlace(program, steps).run();
 }
 
 }  // namespace cinch::codegen

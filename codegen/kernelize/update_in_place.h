@@ -14,9 +14,11 @@
 // From the first such kernel on, the call runs to its end whatever its caller cancels.
 #pragma once
 #include "codegen/kir/kir.h"
+#include "compiler/ir/step_limit.h"
 
 namespace cinch::codegen {
 
-void update_in_place(kir::KernelProgram& program);
+// A step for each state.
+void update_in_place(kir::KernelProgram& program, ir::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -42,7 +42,9 @@ std::string emit_ir(const BuildOptions& options) {
 
 kir::KernelProgram make_kernels(const ProgramOptions& options) {
   FrontEnd front_end;
-  return service::make_kernels(service::make_ir(front_end, options), options.states);
+  ir::StepLimit steps = service::step_limit(options);
+  const ir::Program program = service::make_ir(front_end, options, true, &steps);
+  return service::make_kernels(program, {options.states, &steps});
 }
 
 codegen::Target target_of(const BuildOptions& options) {

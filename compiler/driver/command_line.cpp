@@ -96,6 +96,10 @@ void add_program(CLI::App* command, ProgramOptions& options) {
       ->type_name("PROGRAM");
   add_bindings(command, options.bindings);
   add_states(command, options.states);
+  command
+      ->add_option("--pass-limit", options.pass_limit,
+                   "stops after that many rewrites and fusion steps, for bisection")
+      ->check(at_least(0));
 }
 
 void add_execution(CLI::App* command, ExecutionOptions& options) {
@@ -171,6 +175,7 @@ void add_explain(Registry& registry) {
       ->capture_default_str();
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
+  command->add_flag("--fusion", options->fusion, "also says why neighbouring sweeps are not one");
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
 }

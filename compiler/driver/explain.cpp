@@ -126,6 +126,38 @@ void print_entries(const json& report) {
              report["workspace"].get<std::string>());
 }
 
+// "dgc.cinch:12:3", or nothing.
+json place_of(const dsl::Span& span, const dsl::SourceSet& sources) {
+  const dsl::SourceBuffer* file = span.has_file() ? sources.find(span.file) : nullptr;
+  if (file == nullptr) return nullptr;
+  const dsl::LineColumn at = file->position(span.begin);
+  return fmt::format("{}:{}:{}", file->name(), at.line, at.column);
+}
+
+// Neighbouring sweeps, and why they are not one.
+void add_fusion(const std::vector<codegen::SweepsApart>& apart, std::int64_t steps,
+                const dsl::SourceSet& sources, json& report) {
+  json pairs = json::array();
+  for (const codegen::SweepsApart& pair : apart) {
+    pairs.push_back({{"first", pair.first},
+                     {"second", pair.second},
+                     {"why", pair.why},
+                     {"at", place_of(pair.at, sources)}});
+  }
+  report["fusion"] = {{"apart", std::move(pairs)}, {"steps", steps}};
+}
+
+void print_fusion(const json& fusion) {
+  for (const json& pair : fusion["apart"]) {
+    const std::string at = pair["at"].is_null() ? "" : " (" + pair["at"].get<std::string>() + ")";
+    fmt::print("apart     {} and {}: {}{}\n", pair["first"].get<std::string>(),
+               pair["second"].get<std::string>(), pair["why"].get<std::string>(), at);
+  }
+  if (fusion["apart"].empty()) fmt::print("apart     no sweep follows another\n");
+  fmt::print("steps     {} rewrites and fusion steps (--pass-limit)\n",
+             fusion["steps"].get<std::int64_t>());
+}
+
 void print_explanation(const json& report) {
   const auto elements = report["elements"].get<std::int64_t>();
   fmt::print("{}, {} elements", report["compressor"].get<std::string>(), elements);
@@ -140,6 +172,7 @@ void print_explanation(const json& report) {
     print_payload(report["payload"]);
   }
   print_entries(report);
+  if (report.contains("fusion")) print_fusion(report["fusion"]);
   for (const json& state : report["states"]) {
     fmt::print("state     {}: {}, {} bytes, {}\n", state["name"].get<std::string>(),
                state["type"].get<std::string>(), state["bytes"].get<std::int64_t>(),
@@ -166,11 +199,15 @@ void print_explanation(const json& report) {
 
 ExitCode run_explain(const ExplainOptions& options) {
   FrontEnd front_end;
-  const ir::Program program = service::make_ir(front_end, options.program);
-  kir::KernelProgram kernels = service::make_kernels(program, options.program.states);
+  ir::StepLimit steps = service::step_limit(options.program);
+  const ir::Program program = service::make_ir(front_end, options.program, true, &steps);
+  std::vector<codegen::SweepsApart> apart;
+  kir::KernelProgram kernels =
+      service::make_kernels(program, {options.program.states, &steps, &apart});
   service::FrontEnd silent;  // what there is to say was said
   const ir::Program lowered = service::make_ir(silent, options.program, /*with_passes=*/false);
   json report = explain_report(lowered, program, kernels, options);
+  if (options.fusion) add_fusion(apart, steps.taken(), front_end.sources, report);
   if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
   if (options.json) {
     fmt::print("{}\n", report.dump());

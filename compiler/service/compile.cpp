@@ -27,12 +27,20 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
 
 namespace {
 
-ir::Program lower_program(const FrontEnd& front_end, const sema::CheckedProgram& checked,
-                          bool with_passes) {
+ir::Program lower_program(const FrontEnd& front_end, const sema::CheckedProgram& checked) {
   ir::Program program = lower::lower(checked, &front_end.sources);
   ir::verify(program, "lower");
-  if (with_passes) pipeline::run(program, {.evaluate = evaluate_constant});
   return program;
+}
+
+void run_passes(ir::Program& program, ir::StepLimit& steps) {
+  const auto report =
+      pipeline::run(program, {.pass_limit = steps.left(), .evaluate = evaluate_constant});
+  steps.count(report.num_rewrites);
+  if (steps.has_leave()) return;
+  // Kernels are made of these, whatever the limit.
+  pipeline::run(program, {.passes = {"expand_matrix_ops", "expand_selection"},
+                          .evaluate = evaluate_constant});
 }
 
 // Of a request's bindings, what the code depends on: constant parameters, and the names of
@@ -106,9 +114,12 @@ rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
                                   const CompileCache& cache, const codegen::Target& target,
                                   const codegen::ImageOptions& options) {
   if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
-  const ir::Program program = lower_program(front_end, *compilation.checked, true);
-  rt::ProgramImage image = value_or_throw(
-      codegen::make_image(make_kernels(program, compilation.request.states), target, options));
+  ir::StepLimit steps = step_limit(compilation.request);
+  ir::Program program = lower_program(front_end, *compilation.checked);
+  run_passes(program, steps);
+  rt::ProgramImage image = value_or_throw(codegen::make_image(
+      make_kernels(program, {compilation.request.states, &steps}), target, options));
+  if (compilation.request.pass_limit) return image;
   // A warning is shown whenever its program is used.
   if (front_end.sink.all().empty()) {
     cache.put(with_declared_defaults(image, *compilation.checked), front_end.sources);
@@ -122,8 +133,9 @@ rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
   codegen::ImageOptions options;
   options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
   const CompileCache cache = cache_of(compilation, target, options.block_warps);
-  if (auto kept = cache.find()) return std::move(*kept);
-  if (!block_warps) {
+  const bool is_limited = compilation.request.pass_limit.has_value();
+  if (auto kept = is_limited ? std::nullopt : cache.find()) return std::move(*kept);
+  if (!block_warps && !is_limited) {
     if (auto kept = find_other_blocks(compilation, target)) return std::move(*kept);
   }
   return compile_and_keep(front_end, compilation, cache, target, options);
@@ -131,13 +143,22 @@ rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
 
 }  // namespace
 
-ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes) {
-  return lower_program(front_end, check_program(front_end, find_program(request), request.bindings),
-                       with_passes);
+ir::StepLimit step_limit(const ProgramRequest& request) {
+  return request.pass_limit ? ir::StepLimit(*request.pass_limit) : ir::StepLimit();
 }
 
-kir::KernelProgram make_kernels(const ir::Program& program, codegen::StateUpdate states) {
-  kir::KernelProgram kernels = codegen::kernelize(program, states);
+ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes,
+                    ir::StepLimit* steps) {
+  ir::Program program = lower_program(
+      front_end, check_program(front_end, find_program(request), request.bindings));
+  ir::StepLimit own = step_limit(request);
+  if (with_passes) run_passes(program, steps != nullptr ? *steps : own);
+  return program;
+}
+
+kir::KernelProgram make_kernels(const ir::Program& program,
+                                const codegen::KernelizeOptions& options) {
+  kir::KernelProgram kernels = codegen::kernelize(program, options);
   kir::verify(kernels, "kernelize");
   kir::annotate_costs(kernels);
   return kernels;

@@ -1,6 +1,7 @@
 // Where programs are: a request to a file and a compressor in it, the folder of
 // the standard library, and the files behind an import.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct ProgramRequest {
   std::vector<std::string> bindings;  // name=value
   std::optional<std::string> text;
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
+  // Rewrites, fusion steps and passes over kernels that are done; nothing is kept in the cache.
+  std::optional<std::int64_t> pass_limit = {};
 };
 
 struct ProgramText {

@@ -86,7 +86,7 @@ void measure_cold(const std::string& program, const codegen::Target& target, Sam
   const double cpu = cpu_ms(), start = wall_ms();
   service::FrontEnd front_end;
   const kir::KernelProgram kernels = service::make_kernels(
-      service::make_ir(front_end, {program, {}, {}}), codegen::StateUpdate::SecondBuffer);
+      service::make_ir(front_end, {program, {}, {}}), {});
   const double compile = wall_ms();
   codegen::CompileTimes times;
   codegen::ImageOptions image_options;

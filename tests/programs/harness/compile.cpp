@@ -94,7 +94,7 @@ tl::expected<Compiled, std::string> compile(const ProgramFile& program,
   return caught<Compiled>([&]() -> tl::expected<Compiled, std::string> {
     ir::Program optimised = *lowered;
     pipeline::run(optimised, {.evaluate = evaluate_constant});
-    kir::KernelProgram kernels = codegen::kernelize(optimised, states);
+    kir::KernelProgram kernels = codegen::kernelize(optimised, {states});
     kir::verify(kernels, "kernelize");
     kir::annotate_costs(kernels);
     return Compiled{std::move(*lowered), std::move(kernels)};

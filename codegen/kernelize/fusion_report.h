@@ -1,0 +1,17 @@
+// What fusion did and did not: for `cinch explain --fusion`.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "dsl/source/source.h"
+
+namespace cinch::codegen {
+
+/// Two neighbouring sweeps of an entry, and why they are not one.
+struct SweepsApart {
+  std::string first, second;  // symbols of their kernels
+  std::string why;            // "`w` is read before `a` changes"
+  dsl::Span at;               // of the value that the second waits for, if it is one
+};
+
+}  // namespace cinch::codegen
