@@ -46,14 +46,14 @@ CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
 // with both.
 static __device__ __noinline__ bool takes_part(const CinchStep& step, const CinchTensor& args,
                                                const u32* status) {
-  // Of no elements nothing ran that could have written a condition.
-  bool stays_out = step.num_conditions != 0u && num_elems(args) == 0u;
+  const volatile u32* seen = status;
+  bool stays_out = step.is_guarded != 0u && (seen[0] | seen[1]) != 0u;
+  // Of no elements, and behind a failure, nothing ran that could have written a condition.
+  stays_out = stays_out || (step.num_conditions != 0u && num_elems(args) == 0u);
   for (u32 i = 0; i < step.num_conditions; ++i) {
     stays_out = stays_out || !holds(args, step.conditions[i]);
   }
-  if (step.is_guarded == 0u) return !stays_out;
-  const volatile u32* seen = status;
-  return __syncthreads_or(int(stays_out || (seen[0] | seen[1]) != 0u)) == 0;
+  return step.is_guarded == 0u ? !stays_out : __syncthreads_or(int(stays_out)) == 0;
 }
 
 // What the elements of a tensor are shared out by: all threads of its blocks.

@@ -59,10 +59,14 @@ Runner runner_named(const std::string& name) {
   return name == "gpu" ? Runner::Gpu : Runner::Machine;
 }
 
+// With the kind of data whose turn it is.
 void add_size(TrialOptions& trial, std::int64_t num_elems) {
-  constexpr DataKind kData[] = {DataKind::Normal, DataKind::HeavyTailed, DataKind::Normal,
-                                DataKind::Sparse};
-  trial.sizes.push_back({num_elems, kData[trial.sizes.size() % std::size(kData)]});
+  constexpr DataKind kData[] = {DataKind::Normal,   DataKind::HeavyTailed, DataKind::Normal,
+                                DataKind::Sparse,   DataKind::NaN,         DataKind::Constant,
+                                DataKind::Infinity, DataKind::Normal,      DataKind::Zeros,
+                                DataKind::Subnormal};
+  const std::uint64_t turn = trial.sizes.size() + trial.seed;
+  trial.sizes.push_back({num_elems, kData[turn % std::size(kData)]});
 }
 
 bool read_command(int argc, char** argv, Command& command) {

@@ -43,7 +43,10 @@ std::vector<Expectation> expectations(const Compiled& compiled, const rt::Progra
     Expectation one{size, session_options(size), {}, {}};
     Oracle oracle(compiled.oracle, image, one.options);
     for (std::uint64_t step = 0; step < options.num_steps; ++step) {
-      one.gradients.push_back(make_gradient(size.data, size.num_elems, 17 * step + 5));
+      // What is not finite comes first, when nothing has been computed yet.
+      const bool is_bad = size.data == DataKind::NaN || size.data == DataKind::Infinity;
+      const DataKind kind = is_bad && step > 0 ? DataKind::Normal : size.data;
+      one.gradients.push_back(make_gradient(kind, size.num_elems, 17 * step + 5));
       if (size.num_elems == 0) continue;
       one.steps.push_back(oracle.step(one.gradients.back(), step));
       ++result.num_steps_done;
