@@ -19,8 +19,8 @@ namespace {
 
 using ir::OpKind;
 
-// Collectives are a protocol, control flow is left alone. A nonzero is the same as another that finds
-// the same count.
+// Collectives are a protocol, control flow is left alone. A nonzero is the same as another that
+// finds the same count.
 bool is_eligible(const ir::Op& op) {
   return ir::op_info(op.kind).effect == ir::Effect::Pure && op.kind != OpKind::arg &&
          op.kind != OpKind::yield && !ir::is_collective(op.kind);

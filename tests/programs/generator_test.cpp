@@ -26,9 +26,8 @@ TEST(Generator, ProgramsAgree) {
       number_from("CINCH_TEST_PROGRAMS", programs_per_round() * (is_long_run() ? 20 : 1));
   for (std::uint64_t i = first; i < first + count; ++i) {
     const GeneratedProgram generated = generate_program(i);
-    const TrialResult result =
-        try_program(generated.name, generated.text,
-                    {.runners = {Runner::Levels}, .sizes = kSizes, .seed = i});
+    const TrialResult result = try_program(
+        generated.name, generated.text, {.runners = {Runner::Levels}, .sizes = kSizes, .seed = i});
     EXPECT_TRUE(result.agrees()) << result.kind << ": " << result.text << "\n" << generated.text;
   }
 }

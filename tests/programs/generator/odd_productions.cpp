@@ -58,9 +58,9 @@ Index unique_index(B& b) {
   const std::string i = b.fresh("i");
   if (b.chance(25)) {
     const std::string keys = b.pick(b.any_number(), Shape::Vector);
-    b.statement(fmt::format("let {} = {}", i,
-                            b.chance(50) ? "argsort(" + keys + ")"
-                                           : "random_index(n, size: n, shared: true)"));
+    b.statement(fmt::format(
+        "let {} = {}", i,
+        b.chance(50) ? "argsort(" + keys + ")" : "random_index(n, size: n, shared: true)"));
     return {i, "n"};
   }
   const std::string k = b.fresh("k");
@@ -69,8 +69,7 @@ Index unique_index(B& b) {
   static const std::vector<const char*> kForms = {
       "random_index({0}, size: n, shared: true)", "top_k({1}, {0})", "argsort({1})[0..{0}]",
       "argsort({1})[random_index({0}, size: n, shared: true)]", "argsort({1})[top_k({1}, {0})]"};
-  b.statement(fmt::format("let {} = ", i) +
-              fmt::format(fmt::runtime(b.choose(kForms)), k, keys));
+  b.statement(fmt::format("let {} = ", i) + fmt::format(fmt::runtime(b.choose(kForms)), k, keys));
   return {i, k};
 }
 
@@ -129,7 +128,8 @@ void scatter_again(B& b, const std::string&) {
 
 // A value that is there at once, whatever else the program waits for.
 std::string early_vector(B& b, Elem elem) {
-  const std::string x = fmt::format("{} * {}", b.base(), 0.5 * static_cast<double>(1 + b.random(9)));
+  const std::string x =
+      fmt::format("{} * {}", b.base(), 0.5 * static_cast<double>(1 + b.random(9)));
   return elem == Elem::F32 ? "(" + x + ")" : fmt::format("(({} * 100) as {})", x, elem_name(elem));
 }
 
@@ -140,16 +140,15 @@ void changed_before_read(B& b, const std::string&) {
   b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(6)));
   b.statement(fmt::format("let {} = random_index({}, size: n, shared: true)", i, k));
   const std::string start = early_vector(b, elem);
-  b.statement(b.chance(50) ? fmt::format("let mut {} = {}", x, start)
-                           : fmt::format("let mut {} = scatter({}[{}], at: {}, size: n)", x, start,
-                                         i, i));
+  b.statement(b.chance(50)
+                  ? fmt::format("let mut {} = {}", x, start)
+                  : fmt::format("let mut {} = scatter({}[{}], at: {}, size: n)", x, start, i, i));
   b.define(x, elem, Shape::Vector, true);
   const std::uint64_t times = 1 + b.random(3);
   for (std::uint64_t t = 0; t < times; ++t) {
     const bool is_read = b.chance(70);
-    const std::string before = is_read ? b.let(mixed(b, elem, x, early_vector(b, elem)), elem,
-                                               Shape::Vector)
-                                       : x;
+    const std::string before =
+        is_read ? b.let(mixed(b, elem, x, early_vector(b, elem)), elem, Shape::Vector) : x;
     if (elem == Elem::F32) late_number(b, before);
     if (b.chance(30)) b.let(mixed(b, elem, x, b.pick(elem, Shape::Vector)), elem, Shape::Vector);
     const bool is_whole = b.chance(30);
@@ -199,7 +198,7 @@ void state_twice(B& b, const std::string&) {
 }
 
 void state_of_any_width(B& b, const std::string&) {
-  static const std::vector<const char*> kTypes = {"u1", "u2",  "u3",  "i5",  "u7",     "u9",
+  static const std::vector<const char*> kTypes = {"u1",  "u2",  "u3",   "i5",  "u7",     "u9",
                                                   "i12", "u17", "bf16", "f16", "f8e4m3", "bool"};
   const std::string type = b.choose(kTypes), s = b.fresh("state_");
   const bool is_bool = type == "bool", is_narrow_float = type.find('f') != std::string::npos;
@@ -259,11 +258,13 @@ void filters_by_one_mask(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string mask = b.pick(Elem::Bool, Shape::Vector), at = b.fresh("i");
   const std::string few = b.fresh("y"), others = b.fresh("y");
-  b.statement(fmt::format("let {} = filter({}, where: {})", few, b.pick(elem, Shape::Vector), mask));
+  b.statement(
+      fmt::format("let {} = filter({}, where: {})", few, b.pick(elem, Shape::Vector), mask));
   if (b.chance(50)) b.let(fmt::format("max({})", few), elem, Shape::Scalar);
   b.statement(fmt::format("let {} = nonzero({})", at, mask));
   b.statement(fmt::format("let {} = {}[{}]", others, b.pick(elem, Shape::Vector), at));
-  if (b.chance(50)) b.let(fmt::format("scatter({}, at: {}, size: n)", few, at), elem, Shape::Vector);
+  if (b.chance(50))
+    b.let(fmt::format("scatter({}, at: {}, size: n)", few, at), elem, Shape::Vector);
   b.let("sum(" + mixed(b, elem, few, others) + ")", elem, Shape::Scalar);
   if (b.chance(50)) b.let(fmt::format("len({}) as u32", at), Elem::U32, Shape::Scalar);
 }
@@ -272,8 +273,8 @@ void select_rows(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string x = b.pick(elem, Shape::Matrix);
   const std::string at = b.fresh("i");
-  b.statement(fmt::format("let {} = top_k({}, 3, axis: 1)", at,
-                          b.pick(b.any_number(), Shape::Matrix)));
+  b.statement(
+      fmt::format("let {} = top_k({}, 3, axis: 1)", at, b.pick(b.any_number(), Shape::Matrix)));
   b.let(fmt::format("scatter({}, at: {}, size: {})", at, at, b.width()), Elem::U32, Shape::Matrix);
   const std::string rows = b.fresh("i");
   b.statement(fmt::format("let {} = argsort(reshape(max({}, axis: 1), rows))", rows, x));
@@ -303,8 +304,8 @@ void loop_of_arrays(B& b, const std::string&) {
   if (b.chance(60)) b.statement(fmt::format("  {} = {}", x, mixed(b, elem, x, other)));
   b.statement(fmt::format("  {}[{}] = {}", x, index.name, values));
   if (b.chance(50)) {
-    b.statement(fmt::format("  {} = chunk({}, {})", m, mixed(b, elem, before, "unchunk(" + m + ", n)"),
-                            b.width()));
+    b.statement(fmt::format("  {} = chunk({}, {})", m,
+                            mixed(b, elem, before, "unchunk(" + m + ", n)"), b.width()));
   }
   if (b.chance(50)) b.statement(fmt::format("  {} = {}", x, mixed(b, elem, x, before)));
   if (b.chance(40)) {
@@ -318,14 +319,17 @@ void loop_of_arrays(B& b, const std::string&) {
 
 void branch_of_stores(B& b, const std::string&) {
   const Elem elem = b.chance(60) ? Elem::F32 : b.any_number();
-  const std::string x = b.pick_mutable(elem, Shape::Vector), y = b.pick_mutable(elem, Shape::Scalar);
+  const std::string x = b.pick_mutable(elem, Shape::Vector),
+                    y = b.pick_mutable(elem, Shape::Scalar);
   const Index index = unique_index(b);
   const std::string values = values_for(b, index, elem);
-  const std::string before = b.chance(50) ? b.let(x, elem, Shape::Vector) : b.pick(elem, Shape::Vector);
+  const std::string before =
+      b.chance(50) ? b.let(x, elem, Shape::Vector) : b.pick(elem, Shape::Vector);
   b.statement(fmt::format("if {} {{", b.pick(Elem::Bool, Shape::Scalar)));
   b.statement(fmt::format("  {}[{}] = {}", x, index.name, values));
   b.statement(fmt::format("  {} = max({})", y, x));
-  b.statement(b.chance(50) ? fmt::format("}} else {{ {} = {} }}", x, mixed(b, elem, before, x)) : "}");
+  b.statement(b.chance(50) ? fmt::format("}} else {{ {} = {} }}", x, mixed(b, elem, before, x))
+                           : "}");
   b.changed(x);
   b.changed(y);
   b.let(mixed(b, elem, x, before), elem, Shape::Vector);
@@ -373,9 +377,12 @@ void failing_check(B& b, const std::string&) {
 }
 
 void wrapper_again(B& b, const std::string&) {
-  static const std::vector<std::string> kWrappers = {
-      "error_feedback($, decay: 0.75)", "momentum($)", "momentum($, nesterov: true)", "clip($)",
-      "scaled($)", "exact_below($, elements: 40)"};
+  static const std::vector<std::string> kWrappers = {"error_feedback($, decay: 0.75)",
+                                                     "momentum($)",
+                                                     "momentum($, nesterov: true)",
+                                                     "clip($)",
+                                                     "scaled($)",
+                                                     "exact_below($, elements: 40)"};
   const std::uint64_t depth = 1 + b.random(2);
   for (std::uint64_t i = 0; i < depth; ++i) b.wrap(b.choose(kWrappers));
 }
@@ -392,7 +399,8 @@ void rows_and_flat(B& b, const std::string&) {
       b.let(fmt::format("{} - max({}, axis: {})", m, m, b.random(2)), elem, Shape::Matrix);
   b.let(mixed(b, elem, "unchunk(" + less + ", n)", v), elem, Shape::Vector);
   b.let(fmt::format("reshape(cumsum({}), rows, {})", flat, b.width()), elem, Shape::Matrix);
-  b.let(fmt::format("max({} * reshape({}, rows * {}))", flat, less, b.width()), elem, Shape::Scalar);
+  b.let(fmt::format("max({} * reshape({}, rows * {}))", flat, less, b.width()), elem,
+        Shape::Scalar);
   if (b.chance(50)) {
     b.let(fmt::format("sort(chunk({}[(n as u32) - 1 - iota(n)], {}), axis: 1)", v, b.width()), elem,
           Shape::Matrix);
@@ -425,8 +433,9 @@ void packed_field(B& b, const std::string&) {
       b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(9)));
       const std::string keys = b.pick(b.any_number(), Shape::Vector);
       b.statement(fmt::format("let {} = top_k({}, {})", i, keys, k));
-      b.add_wire(fmt::format("{}: [u32; {}] {}ascending below n", f, k, b.chance(50) ? "elias " : ""),
-                 f + ": " + i, fmt::format("scatter(fill(1.5, {}), at: w.{}, size: n)", k, f));
+      b.add_wire(
+          fmt::format("{}: [u32; {}] {}ascending below n", f, k, b.chance(50) ? "elias " : ""),
+          f + ": " + i, fmt::format("scatter(fill(1.5, {}), at: w.{}, size: n)", k, f));
     }
   }
 }

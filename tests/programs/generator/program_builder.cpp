@@ -178,15 +178,18 @@ std::string ProgramBuilder::make(Elem elem, Shape shape) {
     }
     case Shape::Bins: {
       std::string counts =
-          made("histogram", "histogram(bitcast<u32>(" + base_ + ") >> 27, bins: 24)", Elem::U32, Shape::Bins);
+          made("histogram", "histogram(bitcast<u32>(" + base_ + ") >> 27, bins: 24)", Elem::U32,
+               Shape::Bins);
       if (elem == Elem::U32) return counts;
       if (elem == Elem::Bool) return made(">", counts + " > 2", elem, shape);
       return made("as", fmt::format("{} as {}", counts, elem_name(elem)), elem, shape);
     }
     case Shape::Scalar:
-      if (elem == Elem::F32) return made("mean", "mean(" + base_ + " * " + factor + ")", elem, shape);
+      if (elem == Elem::F32)
+        return made("mean", "mean(" + base_ + " * " + factor + ")", elem, shape);
       if (elem == Elem::Bool) return made(">", "sum(" + base_ + ") > " + factor, elem, shape);
-      return made("as", fmt::format("(max({}) * {}) as {}", base_, factor, elem_name(elem)), elem, shape);
+      return made("as", fmt::format("(max({}) * {}) as {}", base_, factor, elem_name(elem)), elem,
+                  shape);
     case Shape::Vector:
       break;
   }

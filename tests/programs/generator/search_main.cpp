@@ -127,8 +127,7 @@ void try_one(const Command& command, std::uint64_t number, std::uint64_t slot, S
   shared.at = number;
   alarm(kSecondsPerProgram);
   const GeneratedProgram program = program_of(command, number);
-  const TrialResult result =
-      try_program(program.name, program.text, trial_of(command, number));
+  const TrialResult result = try_program(program.name, program.text, trial_of(command, number));
   shared.steps += result.num_steps_done;
   shared.steps_failed += result.num_steps_failed;
   shared.agreed += result.agrees();
@@ -165,13 +164,14 @@ void print_pairs(const Neighbours& reached, const Neighbours& all) {
     names.insert(pair.second);
   }
   std::cout << fmt::format("{} names; {} of {} legal pairs reached ({:.1f} %)\n", names.size(), met,
-                           legal.size(), 100.0 * static_cast<double>(met) /
-                                             static_cast<double>(std::max<std::size_t>(legal.size(), 1)));
+                           legal.size(),
+                           100.0 * static_cast<double>(met) /
+                               static_cast<double>(std::max<std::size_t>(legal.size(), 1)));
 }
 
 int search(const Command& command) {
-  auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared = static_cast<Shared*>(
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   Neighbours reached, all;
   const std::uint64_t end = command.from + command.count;
   for (std::uint64_t i = command.from; i < end;) {

@@ -139,8 +139,8 @@ std::string run_in_place(const ProgramFile& file, const std::vector<Expectation>
 }
 
 void try_runner(Runner runner, const ProgramFile& file, const Compiled& compiled,
-                const Loaded& machine,
-                const std::vector<Expectation>& all, std::uint64_t seed, TrialResult& result) {
+                const Loaded& machine, const std::vector<Expectation>& all, std::uint64_t seed,
+                TrialResult& result) {
   switch (runner) {
     case Runner::Machine:
       result.kind = "machine";

@@ -1,5 +1,5 @@
-// One program's trial: what the interpreter says, beside one or more of what runs kernels. A failure
-// is a word of its kind and what was found; the kind is what a reducer keeps.
+// One program's trial: what the interpreter says, beside one or more of what runs kernels. A
+// failure is a word of its kind and what was found; the kind is what a reducer keeps.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -29,8 +29,8 @@ void store_bits(std::uint8_t* bytes, std::int64_t first, int count, Word bits) {
   for (int i = 0; i < count; ++i) {
     const std::int64_t at = first + i;
     const auto mask = static_cast<std::uint8_t>(1u << (at % 8));
-    bytes[at / 8] = static_cast<std::uint8_t>(bits >> i & 1 ? bytes[at / 8] | mask
-                                                            : bytes[at / 8] & ~mask);
+    bytes[at / 8] =
+        static_cast<std::uint8_t>(bits >> i & 1 ? bytes[at / 8] | mask : bytes[at / 8] & ~mask);
   }
 }
 
@@ -66,7 +66,8 @@ void store_word(const rt::BufferInfo& buffer, void* memory, std::int64_t index, 
 
 void close_run(const rt::BufferInfo& buffer, void* memory, std::int64_t end) {
   const std::int64_t at = end * buffer.storage_bits;
-  if (at % 8 != 0) store_bits(static_cast<std::uint8_t*>(memory), at, static_cast<int>(8 - at % 8), 0);
+  if (at % 8 != 0)
+    store_bits(static_cast<std::uint8_t*>(memory), at, static_cast<int>(8 - at % 8), 0);
 }
 
 Word compute_word(const kir::Instr& instr, kir::ComputeType operand_type, const Word* operands) {

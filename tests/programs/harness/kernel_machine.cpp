@@ -444,7 +444,8 @@ class KernelRun {
 
   void leaf(const Instr& instr, std::size_t count) {
     const ValueId result = instr.results[0];
-    const auto first = static_cast<std::uint32_t>(group_ * static_cast<std::uint64_t>(group_elems_));
+    const auto first =
+        static_cast<std::uint32_t>(group_ * static_cast<std::uint64_t>(group_elems_));
     switch (instr.kind) {
       case InstrKind::constant:
         return set(result, constant_word(type(result), instr.bits));
@@ -466,12 +467,12 @@ class KernelRun {
   }
 
   void compute(const Instr& instr, std::size_t count) {
-    const bool is_select =
-        instr.kind == InstrKind::scalar && instr.scalar_op == ScalarOp::select;
+    const bool is_select = instr.kind == InstrKind::scalar && instr.scalar_op == ScalarOp::select;
     const ComputeType operand_type = type(instr.operands[is_select ? 1 : 0]);
     std::array<Word, 3> operands{};
     fill(instr.results[0], count, [&](std::size_t j) {
-      for (std::size_t k = 0; k < instr.operands.size(); ++k) operands[k] = at(instr.operands[k], j);
+      for (std::size_t k = 0; k < instr.operands.size(); ++k)
+        operands[k] = at(instr.operands[k], j);
       return compute_word(instr, operand_type, operands.data());
     });
   }
@@ -586,8 +587,8 @@ rt::Result<std::shared_ptr<const rt::LoadedProgram>> load_on_machine(
   if (count > kMaxKernels) return rt::fail(rt::ErrorKind::Unavailable, "too many kernels");
   loaded_kernels = &kernels;
   loaded_seed = order_seed;
-  return rt::LoadedProgram::from_functions(
-      image_without_code(kernels), {kFunctions.begin(), kFunctions.begin() + count});
+  return rt::LoadedProgram::from_functions(image_without_code(kernels),
+                                           {kFunctions.begin(), kFunctions.begin() + count});
 }
 
 }  // namespace cinch::testing
