@@ -2,33 +2,12 @@
 // read and changed again, in an order that a plan of kernels may not change.
 #include <fmt/format.h>
 
-#include "tests/programs/generator/program_builder.h"
+#include "tests/programs/generator/odd_parts.h"
 
 namespace cinch::testing {
 namespace {
 
 using B = ProgramBuilder;
-
-// A value of x's type from x and y.
-std::string mixed(B& b, Elem elem, const std::string& x, const std::string& y) {
-  static const std::vector<const char*> kFloats = {"{} * 0.5 + {}", "max({}, {})", "{} - {}",
-                                                   "{} + {} * 0.25"};
-  static const std::vector<const char*> kInts = {"{} + {} * 3", "{} ^ {}", "min({}, {})",
-                                                 "{} * 5 - {}"};
-  static const std::vector<const char*> kBools = {"{} && !{}", "{} || {}"};
-  const char* form = b.choose(elem == Elem::Bool ? kBools : is_float(elem) ? kFloats : kInts);
-  return fmt::format(fmt::runtime(form), x, y);
-}
-
-// A reduction of reductions: a number that is there many kernels later than `x`.
-std::string late_number(B& b, const std::string& x) {
-  std::string inner = fmt::format("max(abs({}))", b.pick(Elem::F32, Shape::Vector));
-  const std::uint64_t depth = 1 + b.random(3);
-  for (std::uint64_t i = 0; i < depth; ++i) {
-    inner = fmt::format("mean({} * {})", b.pick(Elem::F32, Shape::Vector), inner);
-  }
-  return b.let(fmt::format("mean({} * {})", x, inner), Elem::F32, Shape::Scalar);
-}
 
 // ---- assignments ----
 
@@ -44,43 +23,6 @@ void assign_again(B& b, const std::string&) {
     if (b.chance(40) && elem == Elem::F32 && shape == Shape::Vector) late_number(b, x);
     b.assign(x, mixed(b, elem, x, b.pick(elem, shape)));
   }
-}
-
-// Indices free of repeats, as many as `dims` says.
-struct Index {
-  std::string name, dims;
-};
-Index unique_index(B& b) {
-  if (b.chance(20)) {
-    b.need_count();
-    return {"kept", "m"};
-  }
-  const std::string i = b.fresh("i");
-  if (b.chance(25)) {
-    const std::string keys = b.pick(b.any_number(), Shape::Vector);
-    b.statement(fmt::format(
-        "let {} = {}", i,
-        b.chance(50) ? "argsort(" + keys + ")" : "random_index(n, size: n, shared: true)"));
-    return {i, "n"};
-  }
-  const std::string k = b.fresh("k");
-  b.declare(fmt::format("size {} = clamp(n / {}, 1, n)", k, 2 + b.random(8)));
-  const std::string keys = b.pick(b.any_number(), Shape::Vector);
-  static const std::vector<const char*> kForms = {
-      "random_index({0}, size: n, shared: true)", "top_k({1}, {0})", "argsort({1})[0..{0}]",
-      "argsort({1})[random_index({0}, size: n, shared: true)]", "argsort({1})[top_k({1}, {0})]"};
-  b.statement(fmt::format("let {} = ", i) + fmt::format(fmt::runtime(b.choose(kForms)), k, keys));
-  return {i, k};
-}
-
-// What may be stored at an index: as many values, or one.
-std::string values_for(B& b, const Index& index, Elem elem) {
-  if (b.chance(20)) return b.pick(elem, Shape::Scalar);
-  if (index.dims == "n") return b.pick(elem, Shape::Vector);
-  if (index.dims == "m") return b.pick(elem, Shape::Counted);
-  const std::string x = b.pick(elem, Shape::Vector);
-  if (b.chance(30)) return x + "[" + index.name + "] * 3";
-  return x + (b.chance(50) ? "[" + index.name + "]" : "[0.." + index.dims + "]");
 }
 
 // One use of x between two changes of it.
@@ -124,13 +66,6 @@ void scatter_again(B& b, const std::string&) {
     b.changed(x);
     if (b.chance(50)) use_between(b, x, elem, index);
   }
-}
-
-// A value that is there at once, whatever else the program waits for.
-std::string early_vector(B& b, Elem elem) {
-  const std::string x =
-      fmt::format("{} * {}", b.base(), 0.5 * static_cast<double>(1 + b.random(9)));
-  return elem == Elem::F32 ? "(" + x + ")" : fmt::format("(({} * 100) as {})", x, elem_name(elem));
 }
 
 // What is read late changes early: by indices and values that are there at once.

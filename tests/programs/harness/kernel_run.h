@@ -1,0 +1,90 @@
+// One call of a kernel's function on the kernel machine: values are lists of words, one word where
+// they are uniform.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "codegen/kir/kir.h"
+#include "tests/programs/harness/kernel_elements.h"
+
+namespace cinch::testing {
+
+using Words = std::vector<Word>;
+
+class KernelRun {
+ public:
+  KernelRun(const kir::KernelProgram& program, const kir::Kernel& kernel,
+            const rt::KernelArgs& args);
+
+  /// Groups that may run in any order do so in that of the seed.
+  void run(std::uint64_t begin, std::uint64_t end, std::uint64_t seed);
+
+ private:
+  using ComputeType = kir::ComputeType;
+  using Instr = kir::Instr;
+  using ValueId = kir::ValueId;
+
+  std::vector<std::uint64_t> order_of(std::uint64_t begin, std::uint64_t end,
+                                      std::uint64_t seed) const;
+  std::int64_t size(HostExprId expr) const;
+  void find_extent();
+  void run_group(std::uint64_t group);
+  void linear(const Instr& instr, std::size_t count);
+  void at_places(const Instr& instr, std::size_t count);
+  void argsort(const Instr& instr);
+  Words join(const kir::Combiner& combiner, ComputeType single, const Words& a, const Words& b);
+  template <typename Part, typename Has>
+  static Word reduced_by(ScalarOp op, ComputeType single, std::size_t count, const Part& part,
+                         const Has& has, std::size_t member);
+  template <typename Part, typename Has>
+  void reduce(const Instr& instr, std::size_t count, const Part& part, const Has& has);
+  void reduce_elements(const Instr& instr, std::size_t count);
+  void finish_reduce(const Instr& instr);
+  void scan(const Instr& instr, std::vector<Words>& tuples, ComputeType single);
+  void finish_scan(const Instr& instr);
+  void local_scan(const Instr& instr);
+  void butterflies(const Instr& instr);
+  void product(const Instr& instr);
+  void local(const Instr& instr, std::size_t count);
+  void running_sum(const Instr& instr, std::size_t count);
+  void look_back(const Instr& instr);
+  void draw(const Instr& instr, std::size_t count);
+  void status(const Instr& instr, std::size_t count);
+  void leaf(const Instr& instr, std::size_t count);
+  void compute(const Instr& instr, std::size_t count);
+  void execute(const Instr& instr, std::size_t count);
+
+  Word at(ValueId value, std::size_t j) const {
+    const Words& words = values_[value.index()];
+    return words.size() == 1 ? words[0] : words[j];
+  }
+  bool holds(ValueId pred, std::size_t j) const { return !pred || at(pred, j) != 0; }
+  ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
+  void set(ValueId value, Word word) { values_[value.index()].assign(1, word); }
+  template <typename Make>
+  void fill(ValueId value, std::size_t count, const Make& make) {
+    Words words(count);
+    for (std::size_t j = 0; j < count; ++j) words[j] = make(j);
+    values_[value.index()] = std::move(words);
+  }
+  std::int64_t index_at(ValueId value, std::size_t j) const {
+    return static_cast<std::int64_t>(at(value, j));
+  }
+  Word load(rt::BufferIndex buffer, std::int64_t index) const {
+    return load_word(program_.buffers[buffer], args_.buffers[buffer], index);
+  }
+  void store(rt::BufferIndex buffer, std::int64_t index, Word value) const {
+    store_word(program_.buffers[buffer], args_.buffers[buffer], index, value);
+  }
+
+  const kir::KernelProgram& program_;
+  const kir::Kernel& kernel_;
+  const rt::KernelArgs& args_;
+  std::vector<Words> values_;
+  std::vector<Words> locals_;
+  std::uint64_t group_ = 0;
+  std::int64_t len_ = 0, row_len_ = 0, group_elems_ = 1, extent_ = 0;
+  bool has_actual_ = false;
+};
+
+}  // namespace cinch::testing
