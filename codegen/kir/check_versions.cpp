@@ -235,14 +235,17 @@ class EntryChecker {
     }
   }
 
-  // What a round leaves is not what the next one finds, unless the loop carries it.
+  // What a round leaves is not what the next one finds, unless the loop carries it. Behind the loop
+  // lies what every round leaves where that lay there before.
   void loop(const rt::Step& step, Contents& contents) {
     for (const StepTouch& touch : touches_of(step)) {
       if (touch.buffer != step.index) {
         expect(contents, touch.buffer, touch.first, "the beginning of a loop");
       }
     }
-    std::set<BufferIndex> written;
+    const Contents before = contents;
+    std::set<BufferIndex> written, written_by_condition;
+    collect_written(step.cond, written_by_condition);
     for (const Steps* list : {&step.cond, &step.body}) collect_written(*list, written);
     for (const BufferIndex b : written) contents.at(b) = kNothing;
     for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
@@ -254,6 +257,10 @@ class EntryChecker {
       if (touch.buffer != step.index) {
         expect(round, touch.buffer, touch.second, "the end of a round");
       }
+    }
+    for (const BufferIndex b : written) {
+      const bool is_unknown = contents.at(b) == kNothing && !written_by_condition.contains(b);
+      if (is_unknown && round.at(b) == before.at(b)) contents.at(b) = before.at(b);
     }
   }
 
