@@ -20,18 +20,7 @@ std::vector<std::size_t> order_of_round(std::uint64_t round) {
   return order;
 }
 
-GeneratedProgram generate(std::uint64_t number, std::uint64_t num_productions) {
-  const std::uint64_t per_round = (productions().size() + num_productions - 1) / num_productions;
-  const std::vector<std::size_t> order = order_of_round(number / per_round);
-  const std::uint64_t begin = number % per_round * num_productions;
-  const std::uint64_t end = std::min<std::uint64_t>(begin + num_productions, order.size());
-  ProgramBuilder builder(number);
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const Production& production = productions()[order[i]];
-    builder.use(production.name);
-    builder.begin(production.name);
-    production.emit(builder, production.name);
-  }
+GeneratedProgram finished(ProgramBuilder& builder, std::uint64_t number) {
   GeneratedProgram program;
   program.name = "generated_" + std::to_string(number);
   program.text =
@@ -39,6 +28,22 @@ GeneratedProgram generate(std::uint64_t number, std::uint64_t num_productions) {
   program.uses = builder.uses();
   program.neighbours = builder.neighbours();
   return program;
+}
+
+void emit_production(ProgramBuilder& builder, const Production& production) {
+  builder.use(production.name);
+  builder.begin(production.name);
+  production.emit(builder, production.name);
+}
+
+GeneratedProgram generate(std::uint64_t number, std::uint64_t num_productions) {
+  const std::uint64_t per_round = (productions().size() + num_productions - 1) / num_productions;
+  const std::vector<std::size_t> order = order_of_round(number / per_round);
+  const std::uint64_t begin = number % per_round * num_productions;
+  const std::uint64_t end = std::min<std::uint64_t>(begin + num_productions, order.size());
+  ProgramBuilder builder(number);
+  for (std::uint64_t i = begin; i < end; ++i) emit_production(builder, productions()[order[i]]);
+  return finished(builder, number);
 }
 
 }  // namespace
@@ -73,6 +78,17 @@ std::set<std::pair<std::string, std::string>> Neighbours::legal() const {
 
 GeneratedProgram generate_program(std::uint64_t number) {
   return generate(number, kProductionsPerProgram);
+}
+
+GeneratedProgram generate_odd_program(std::uint64_t number) {
+  std::vector<const Production*> odd;
+  for (const Production& production : productions()) {
+    if (production.is_odd) odd.push_back(&production);
+  }
+  ProgramBuilder builder(number);
+  const std::uint64_t count = 2 + builder.random(7);
+  for (std::uint64_t i = 0; i < count; ++i) emit_production(builder, *builder.choose(odd));
+  return finished(builder, number);
 }
 
 GeneratedProgram generate_small_program(std::uint64_t number) {

@@ -36,6 +36,9 @@ GeneratedProgram generate_program(std::uint64_t number);
 /// A program of a third of the productions: many of them are compiled in the time of few.
 GeneratedProgram generate_small_program(std::uint64_t number);
 
+/// A program of odd productions alone.
+GeneratedProgram generate_odd_program(std::uint64_t number);
+
 /// Programs 0 … this - 1 use every production at least once.
 std::uint64_t programs_per_round();
 

@@ -378,6 +378,7 @@ void packed_field(B& b, const std::string&) {
 }  // namespace
 
 void add_odd_productions(std::vector<Production>& table) {
+  const std::size_t first = table.size();
   table.push_back({"assign again", assign_again});
   table.push_back({"scatter again", scatter_again});
   for (int i = 0; i < 3; ++i) table.push_back({"changed before it is read", changed_before_read});
@@ -396,6 +397,7 @@ void add_odd_productions(std::vector<Production>& table) {
   table.push_back({"rows and flat", rows_and_flat});
   table.push_back({"views of what changes", views_of_changed});
   table.push_back({"packed field", packed_field, true});
+  for (std::size_t i = first; i < table.size(); ++i) table[i].is_odd = true;
 }
 
 }  // namespace cinch::testing

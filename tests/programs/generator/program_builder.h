@@ -141,6 +141,7 @@ struct Production {
   std::string name;
   void (*emit)(ProgramBuilder& b, const std::string& name);
   bool is_of_encode = false;  // declares a state or a field, or changes the compressor
+  bool is_odd = false;        // of odd_productions.cpp
 };
 const std::vector<Production>& productions();
 /// Shapes that nobody would write: odd_productions.cpp.

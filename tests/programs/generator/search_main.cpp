@@ -1,5 +1,6 @@
 // Tries many programs of the generator, each in a process that may fall; keeps what failed.
-//   program_search --count 1000 [--from N] [--small] [--run machine,in-place,lowest,levels,gpu]
+//   program_search --count 1000 [--from N] [--small | --odd] [--run
+//   machine,in-place,lowest,levels,gpu]
 //                  [--sizes 1,33,1025] [--keep FOLDER]
 //   program_search --try FILE …      prints the kind of the failure; status 1 where there is one
 // Without --sizes each program gets three sizes of its own (a small program fewer), and each
@@ -28,7 +29,7 @@ using namespace cinch::testing;
 
 struct Command {
   std::uint64_t from = 0, count = 100;
-  bool is_small = false;
+  bool is_small = false, is_odd = false;
   TrialOptions trial;
   std::string keep, file;
 };
@@ -73,10 +74,9 @@ bool read_command(int argc, char** argv, Command& command) {
   std::string runners = "machine,in-place", sizes;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--small") {
-      command.is_small = true;
-      continue;
-    }
+    command.is_small |= word == "--small";
+    command.is_odd |= word == "--odd";
+    if (word == "--small" || word == "--odd") continue;
     if (++i == argc) return false;
     if (word == "--from") command.from = std::stoull(argv[i]);
     if (word == "--count") command.count = std::stoull(argv[i]);
@@ -109,6 +109,7 @@ TrialOptions trial_of(const Command& command, std::uint64_t number) {
 }
 
 GeneratedProgram program_of(const Command& command, std::uint64_t number) {
+  if (command.is_odd) return generate_odd_program(number);
   return command.is_small ? generate_small_program(number) : generate_program(number);
 }
 
@@ -217,7 +218,7 @@ int try_file(const Command& command) {
 int main(int argc, char** argv) {
   Command command;
   if (!read_command(argc, argv, command)) {
-    std::cerr << "usage: program_search --count N [--from N] [--small] [--run NAME,…] "
+    std::cerr << "usage: program_search --count N [--from N] [--small | --odd] [--run NAME,…] "
                  "[--sizes N,…] [--keep FOLDER] | --try FILE\n";
     return 2;
   }
