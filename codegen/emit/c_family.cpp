@@ -218,6 +218,15 @@ std::string size_text(const kir::KernelProgram& program, HostExprId expr, std::s
   return fmt::format("i64({}sizes[{}])", args, *index);
 }
 
+std::string as_integer(const kir::Instr& round, const std::string& rounded) {
+  kir::Instr convert{.kind = kir::InstrKind::convert};
+  convert.from_dtype = kF32;
+  convert.dtype = round.dtype;
+  const kir::ComputeType types[] = {kir::ComputeType::F32};
+  const std::string operands[] = {rounded};
+  return element_wise(convert, types, operands);
+}
+
 bool is_element_wise(kir::InstrKind kind) {
   return kind == kir::InstrKind::scalar || kind == kir::InstrKind::convert ||
          kind == kir::InstrKind::bitcast;

@@ -48,6 +48,9 @@ std::string element_wise(const kir::Instr& instr,
                          const std::function<kir::ComputeType(kir::ValueId)>& type,
                          const std::function<std::string(kir::ValueId)>& text);
 
+/// A rounded number, of stochastic_round's operand type, as the integer that the instruction gives.
+std::string as_integer(const kir::Instr& round, const std::string& rounded);
+
 /// Is this one of the kinds that element_wise prints?
 bool is_element_wise(kir::InstrKind kind);
 

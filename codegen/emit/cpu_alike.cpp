@@ -3,57 +3,26 @@
 #include <algorithm>
 
 #include "codegen/emit/cpu_kernel.h"
-#include "codegen/kir/builder.h"
-#include "codegen/kir/instr_info.h"
 
 namespace cinch::codegen {
 
 using kir::InstrKind;
 
-namespace {}  // namespace
-
-// An integer constant, perhaps in another type; 0 where the value is none.
-std::uint64_t CpuKernelEmitter::whole_constant(ValueId value) const {
-  const Instr* made = definitions_[value.index()];
-  const bool is_converted =
-      made && made->kind == InstrKind::convert && is_int(made->dtype) && is_int(made->from_dtype);
-  if (is_converted) made = definitions_[made->operands[0].index()];
-  return made && made->kind == InstrKind::constant && kir::is_integer(type(made->results[0]))
-             ? made->bits
-             : 0;
-}
-
-// The element's number by a multiple of a row's length: rows begin at multiples of it.
-bool CpuKernelEmitter::divides_rows(const Instr& instr) const {
-  if (instr.kind != InstrKind::scalar || instr.operands.size() != 2) return false;
-  const Instr* element = definitions_[instr.operands[0].index()];
-  if (!element || element->kind != InstrKind::element) return false;
-  const std::uint64_t by = whole_constant(instr.operands[1]);
-  if (instr.scalar_op == ScalarOp::div) return by != 0 && by % kRowElems == 0;
-  return instr.scalar_op == ScalarOp::shr && by < 32 && (1ull << by) % kRowElems == 0;
-}
-
-bool CpuKernelEmitter::is_alike(const Instr& instr, const std::set<std::uint32_t>& known) const {
-  if (divides_rows(instr)) return true;
-  const bool is_load = instr.kind == InstrKind::load_at && is_only_read(instr.buffers[0]);
-  if (!is_load && !kir::is_computed(instr.kind)) return false;
-  bool depends = false;
-  for (const ValueId operand : instr.operands) {
-    if (!operand || !is_element(operand) || is_constant(operand)) continue;
-    if (!known.contains(operand.index())) return false;
-    depends = true;
-  }
-  return depends && !hits_.contains(instr.results[0].index());
-}
-
+// Not what follows a truth that an earlier phase knows of: its vectors are not looked at in order.
 std::set<std::size_t> CpuKernelEmitter::alike_in_rows(const std::vector<Instr>& instrs) const {
   std::set<std::size_t> alike;
-  if (kernel_.group_kind != kir::GroupKind::Tile || options_.count_accesses) return alike;
-  std::set<std::uint32_t> known;
+  if (options_.count_accesses) return alike;
+  std::set<std::uint32_t> left_out;
   for (std::size_t i = 0; i < instrs.size(); ++i) {
-    if (!is_alike(instrs[i], known)) continue;
-    alike.insert(i);
-    known.insert(instrs[i].results[0].index());
+    if (!instrs[i].is_alike) continue;
+    const bool follows = std::ranges::any_of(instrs[i].operands, [&](ValueId operand) {
+      return operand && left_out.contains(operand.index());
+    });
+    if (follows || hits_.contains(instrs[i].results[0].index())) {
+      left_out.insert(instrs[i].results[0].index());
+    } else {
+      alike.insert(i);
+    }
   }
   return alike;
 }

@@ -103,14 +103,9 @@ void CpuKernelEmitter::open_draw_tile(const Instr& instr) {
                    *first));
 }
 
-const kir::Instr* CpuKernelEmitter::rounded_to_int(const Instr& convert) const {
-  if (convert.kind != InstrKind::convert) return nullptr;
-  const Instr* round = definitions_[convert.operands[0].index()];
-  const bool is_short =
-      is_int(convert.dtype) && convert.dtype.bits >= 2 && convert.dtype.bits <= 32;
-  if (!round || round->kind != InstrKind::stochastic_round || !is_short) return nullptr;
-  if (type(round->results[0]) != kir::ComputeType::F32) return nullptr;
-  return first_of_staged_draw(*round) ? round : nullptr;
+// Rounded and converted at once, in fixed point.
+bool CpuKernelEmitter::is_staged_int(const Instr& instr) const {
+  return kir::rounds_to_int(instr) && first_of_staged_draw(instr).has_value();
 }
 
 // What the first look computes for a rare lane is a wrong integer: whatever that may reach must be
@@ -124,10 +119,8 @@ bool CpuKernelEmitter::is_done_again(const Instr& instr) const {
     case InstrKind::local_load:
     case InstrKind::local_previous:
       return true;
-    case InstrKind::flag_nonfinite: {
-      const ValueId value = flagged_value(instr);
-      return value && definitions_[value.index()]->kind == InstrKind::load_linear;
-    }
+    case InstrKind::flag_nonfinite:
+      return definitions_[instr.operands[0].index()]->kind == InstrKind::load_linear;
     default:
       return kir::is_computed(instr.kind) || is_draw(instr);
   }
@@ -144,51 +137,33 @@ bool CpuKernelEmitter::rounds_again(const std::vector<Instr>& instrs) const {
          std::all_of(instrs.begin(), instrs.end(),
                      [&](const Instr& instr) { return is_done_again(instr); }) &&
          std::any_of(instrs.begin(), instrs.end(),
-                     [&](const Instr& instr) { return rounded_to_int(instr) != nullptr; }) &&
+                     [&](const Instr& instr) { return is_staged_int(instr); }) &&
          std::none_of(stored.begin(), stored.end(),
                       [&](rt::BufferIndex b) { return loaded.contains(b); });
 }
 
-// Rounding and conversion at once, in fixed point.
-bool CpuKernelEmitter::emit_rounded_int(const Instr& convert) {
-  const Instr* round = rounded_to_int(convert);
-  const auto first = round ? first_of_run(round->operands[1]) : std::nullopt;
-  if (!first) return false;
+void CpuKernelEmitter::emit_staged_int(const Instr& round) {
+  const ValueId result = round.results[0];
   const std::string kind =
-      fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(convert.dtype) ? "i32" : "u32",
-                  convert.dtype.bits, rounded_range(*round, convert.dtype));
-  const std::string stage = stage_name(*round), x = operand(round->operands[0]);
+      fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
+                  round.dtype.bits, rounded_range(round));
+  const std::string stage = stage_name(round), x = operand(round.operands[0]);
   const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
-                                        stream_name(*round), *first);
+                                        stream_name(round), *first_of_staged_draw(round));
   const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
-  const std::string result_type = c_type(type(convert.results[0]));
+  const std::string result_type = c_type(type(result));
   if (!rounds_again(kernel_.sections[section_].instrs)) {
-    define(convert.results[0], fmt::format("lang::convert<{}>({})", result_type, exact));
-  } else {
-    line(fmt::format("Lanes<{}> {};", result_type, name(convert.results[0])));
-    line(fmt::format("if constexpr (whole.value) {} = lang::convert<{}>({});",
-                     name(convert.results[0]), result_type, but));
-    line(fmt::format("else {} = lang::convert<{}>({});", name(convert.results[0]), result_type,
-                     exact));
+    return define(result, fmt::format("lang::convert<{}>({})", result_type, exact));
   }
-  return true;
-}
-
-bool CpuKernelEmitter::is_only_converted(const Instr& round) const {
-  bool has_use = false;
-  for (const Instr& instr : kernel_.sections[section_].instrs) {
-    for (ValueId operand : instr.operands) {
-      if (operand != round.results[0]) continue;
-      if (rounded_to_int(instr) != &round) return false;
-      has_use = true;
-    }
-  }
-  return has_use;
+  line(fmt::format("Lanes<{}> {};", result_type, name(result)));
+  line(fmt::format("if constexpr (whole.value) {} = lang::convert<{}>({});", name(result),
+                   result_type, but));
+  line(fmt::format("else {} = lang::convert<{}>({});", name(result), result_type, exact));
 }
 
 void CpuKernelEmitter::emit_draw(const Instr& instr) {
   if (level_ == Level::Kernel) need_stream(instr);
-  if (instr.kind == InstrKind::stochastic_round && is_only_converted(instr)) return;
+  if (level_ == Level::Element && is_staged_int(instr)) return emit_staged_int(instr);
   const ValueId result = instr.results[0];
   const std::string stream = stream_name(instr), stage = stage_name(instr);
   const std::string index = operand(instr.operands[index_operand(instr)]);
@@ -209,10 +184,11 @@ void CpuKernelEmitter::emit_draw(const Instr& instr) {
                                       : fmt::format("lang::normal({}, {})", stream, index));
     case InstrKind::stochastic_round: {
       const std::string x = operand(instr.operands[0]);
-      return define(
-          result, is_staged ? fmt::format("staged_round({}, i, {}, {}, {} + tile)", stage, x,
-                                          stream, *first_of_run(instr.operands[1]))
-                            : fmt::format("lang::stochastic_round({}, {}, {})", x, stream, index));
+      const std::string rounded =
+          is_staged ? fmt::format("staged_round({}, i, {}, {}, {} + tile)", stage, x, stream,
+                                  *first_of_run(instr.operands[1]))
+                    : fmt::format("lang::stochastic_round({}, {}, {})", x, stream, index);
+      return define(result, kir::rounds_to_int(instr) ? as_integer(instr, rounded) : rounded);
     }
     default:
       CINCH_BUG("not a draw");

@@ -98,10 +98,7 @@ void CpuKernelEmitter::emit_status(const Instr& instr) {
   const ValueId pred = instr.operands[0];
   const bool is_lanes = level_ == Level::Element;
   if (instr.kind == InstrKind::flag_nonfinite) {
-    const ValueId value = flagged_value(instr);
-    const bool is_f32 = is_lanes && value && type(value) == ComputeType::F32;
-    line(is_f32 ? fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(value))
-                : fmt::format("nonfinite |= {};", acting(pred)));
+    line(fmt::format("nonfinite |= live & nonfinite_bits({});", lanes(pred)));
   } else if (is_lanes) {
     line(fmt::format("failed_{} |= {};", instr.index, acting(pred)));
   } else {
@@ -145,7 +142,7 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
     case InstrKind::bitcast:
       return emit_element_wise(instr);
     case InstrKind::convert:
-      if (emit_rounded_int(instr) || emit_known_convert(instr)) return;
+      if (emit_known_convert(instr)) return;
       return emit_element_wise(instr);
     case InstrKind::load_linear:
     case InstrKind::load_at:

@@ -74,9 +74,6 @@ class CpuKernelEmitter {
   void emit_lanes_of_vector();
 
   // ---- cpu_alike.cpp ----
-  std::uint64_t whole_constant(ValueId value) const;
-  bool divides_rows(const Instr& instr) const;
-  bool is_alike(const Instr& instr, const std::set<std::uint32_t>& known) const;
   /// Instructions whose results are the same for all elements of a row of a tile.
   std::set<std::size_t> alike_in_rows(const std::vector<Instr>& instrs) const;
   void begin_row(const std::vector<Instr>& instrs);
@@ -108,8 +105,7 @@ class CpuKernelEmitter {
 
   // ---- cpu_known.cpp: what is known of values ----
   /// The RoundedRange (random.h) of a draw that becomes an integer of this type.
-  const char* rounded_range(const Instr& round, DType to);
-  ValueId flagged_value(const Instr& instr) const;
+  const char* rounded_range(const Instr& round);
   bool is_flagged(ValueId value) const;
   /// Prints the bits of a float that need not be made canonical; false for all else.
   bool emit_plain_bits(const Instr& instr);
@@ -198,15 +194,13 @@ class CpuKernelEmitter {
   void need_stream(const Instr& instr);
   std::string stream_name(const Instr& instr) const;
   void emit_draw(const Instr& instr);
-  /// The staged draw behind a conversion to a short integer, or null.
-  const Instr* rounded_to_int(const Instr& convert) const;
   /// May whole tiles be rounded without the rare lanes, and again where there were some? That is
   /// where doing a tile twice does no harm.
   bool rounds_again(const std::vector<Instr>& instrs) const;
   bool is_done_again(const Instr& instr) const;
-  bool emit_rounded_int(const Instr& convert);
-  /// Is that all that its result is used for?
-  bool is_only_converted(const Instr& round) const;
+  /// Is it a staged draw that gives an integer?
+  bool is_staged_int(const Instr& instr) const;
+  void emit_staged_int(const Instr& round);
   void open_draw_tile(const Instr& instr);
   /// Where the draw is of consecutive elements, made for a tile at once: the first element's text.
   std::optional<std::string> first_of_staged_draw(const Instr& instr) const;

@@ -11,7 +11,8 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-const char* CpuKernelEmitter::rounded_range(const Instr& round, DType to) {
+const char* CpuKernelEmitter::rounded_range(const Instr& round) {
+  const DType to = round.dtype;
   constexpr double kMostFixed = 32766;
   const int magnitude_bits = to.bits - (is_signed_int(to) ? 1 : 0);
   const double top = static_cast<double>((std::uint64_t{1} << magnitude_bits) - 1);
@@ -27,21 +28,14 @@ bool is_scalar(const kir::Instr* instr, ScalarOp op) {
 }
 }  // namespace
 
-// The value whose elements the instruction flags where they are not finite, or none.
-kir::ValueId CpuKernelEmitter::flagged_value(const Instr& instr) const {
-  if (instr.kind != InstrKind::flag_nonfinite) return {};
-  const Instr* is_not = definitions_[instr.operands[0].index()];
-  if (!is_scalar(is_not, ScalarOp::bit_not)) return {};
-  const Instr* is_finite = definitions_[is_not->operands[0].index()];
-  return is_scalar(is_finite, ScalarOp::isfinite) ? is_finite->operands[0] : ValueId();
-}
-
 // Does this section flag the elements where the value is not finite? What a call computes from them
 // is then used by nobody.
 bool CpuKernelEmitter::is_flagged(ValueId value) const {
   const auto& instrs = kernel_.sections[section_].instrs;
   return std::any_of(instrs.begin(), instrs.end(),
-                     [&](const Instr& instr) { return flagged_value(instr) == value; });
+                     [&](const Instr& instr) {
+                       return instr.kind == InstrKind::flag_nonfinite && instr.operands[0] == value;
+                     });
 }
 
 // Conversions to integers that need not saturate or wrap.

@@ -13,19 +13,8 @@ namespace cinch::codegen {
 using kir::InstrKind;
 
 kir::ValueId CpuKernelEmitter::counted_truth(const Instr& running_sum) const {
-  const auto is_constant = [&](ValueId value, std::uint64_t bits) {
-    const Instr* definition = definitions_[value.index()];
-    return definition && definition->kind == InstrKind::constant && definition->bits == bits;
-  };
-  const Instr* definition = definitions_[running_sum.operands[0].index()];
-  if (!definition || kir::is_float(type(running_sum.operands[0]))) return {};
-  if (definition->kind == InstrKind::convert && is_bool(definition->from_dtype)) {
-    return definition->operands[0];
-  }
-  const bool is_select =
-      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::select &&
-      is_constant(definition->operands[1], 1) && is_constant(definition->operands[2], 0);
-  return is_select ? definition->operands[0] : ValueId();
+  const ValueId value = running_sum.operands[0];
+  return type(value) == kir::ComputeType::Bool ? value : ValueId();
 }
 
 std::optional<CpuKernelEmitter::RunningPlace> CpuKernelEmitter::running_place(ValueId value) const {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 
-#include "codegen/emit/cuda_fold.h"
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/emit/cuda_steps.h"
 #include "codegen/emit/cuda_wire.h"
@@ -134,7 +133,7 @@ rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel&
                            const CudaOptions& options) {
   const CudaShape shape = cuda_shape(program, kernel, options.block_warps);
   return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block,
-          shape.shared_bytes, is_foldable(program, kernel)};
+          shape.shared_bytes, kernel.is_foldable};
 }
 
 rt::CudaLaunch cuda_steps_launch(const kir::KernelProgram& program, const CudaOptions& options) {

@@ -377,15 +377,19 @@ void CudaKernelEmitter::emit_draw(const Instr& instr) {
   }
   const std::string x = is_round ? quad(instr.operands[0]) + ", " : std::string();
   const std::string index = quad(instr.operands[is_round ? 1 : 0]);
-  define_quad(instr.results[0]);
+  const bool is_converted = kir::rounds_to_int(instr);
+  const std::string made =
+      is_converted ? name(instr.results[0]) + "_rounded" : name(instr.results[0]);
+  is_converted ? line(fmt::format("f32 {}[4];", made)) : define_quad(instr.results[0]);
   line(fmt::format("{}_four({}, {}{}, {});", kir::instr_info(instr.kind).name, stream_name(instr),
-                   x, index, name(instr.results[0])));
+                   x, index, made));
+  if (is_converted) define(instr, as_integer(instr, made + "[c]"));
 }
 
 void CudaKernelEmitter::emit_status(const Instr& instr) {
   const std::string truth = operand(instr.operands[0]);
   if (instr.kind == InstrKind::flag_nonfinite) {
-    return line(fmt::format("CINCH_EACH nonfinite |= c < live && {};", truth));
+    return line(fmt::format("CINCH_EACH nonfinite |= c < live && !lang::isfinite({});", truth));
   }
   line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index));
 }

@@ -209,7 +209,7 @@ void KernelEmitter::place_nonzero(int id) {
   const int saved = current_;
   current_ = id;
   const auto mask = pull(op.operands[0], domain_place());
-  const auto rank = b_.running_sum(b_.select(mask, b_.const_u32(1), b_.const_u32(0)), true).value;
+  const auto rank = b_.running_sum(mask, true).value;
   p.rank = b_.add(p.prefix, rank);
   p.pred = mask;
   if (limit.is_valid()) {
@@ -290,12 +290,12 @@ void KernelEmitter::emit_nonfinite(const Sink&) {
     if (op.kind == OpKind::gradient && key.second.flat &&
         key.second.flat->kind == Index::Kind::Linear && key.second.flat->value == base &&
         key.second.flat->limit == limit) {
-      return b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {value})));
+      return b_.flag_nonfinite(value);
     }
   }
   b_.reads(pc_.gradient(), kir::given_version(pc_.buffer(pc_.gradient())));
   const auto g = b_.load_linear(pc_.gradient(), base, limit);
-  b_.flag_nonfinite(b_.logical_not(b_.scalar(ScalarOp::isfinite, {g})));
+  b_.flag_nonfinite(g);
 }
 
 }  // namespace cinch::codegen

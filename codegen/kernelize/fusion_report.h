@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/source/source.h"
+#include "compiler/ir/ir.h"
 
 namespace cinch::codegen {
 
@@ -11,7 +11,7 @@ namespace cinch::codegen {
 struct SweepsApart {
   std::string first, second;  // symbols of their kernels
   std::string why;            // "`w` is read before `a` changes"
-  dsl::Span at;               // of the value that the second waits for, if it is one
+  ir::Span at;                // of the value that the second waits for, if it is one
 };
 
 }  // namespace cinch::codegen

@@ -7,10 +7,10 @@
 #include "codegen/kernelize/explain_fusion.h"
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/plan_region.h"
-#include "codegen/kernelize/update_in_place.h"
 #include "codegen/kernelize/walk_pulls.h"
 #include "codegen/kir/check_versions.h"
 #include "codegen/kir/cost.h"
+#include "codegen/passes/run.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -378,10 +378,7 @@ kir::KernelProgram kernelize(const ir::Program& program, const KernelizeOptions&
   if (options.steps != nullptr) pc.steps = *options.steps;
   emit_entries(pc);
   kir::check_versions(pc.out, "kernelize");
-  if (options.states == StateUpdate::InPlace) {
-    update_in_place(pc.out, pc.steps);
-    kir::check_versions(pc.out, "update_in_place");
-  }
+  run_kernel_passes(pc.out, options.states, pc.steps);
   kir::annotate_costs(pc.out);
   if (options.steps != nullptr) *options.steps = pc.steps;
   if (options.apart != nullptr) *options.apart = std::move(pc.apart);

@@ -1,7 +1,7 @@
 // The door of kernelize: which operators become one kernel, and the kernel IR of each.
 #pragma once
 #include "codegen/kernelize/fusion_report.h"
-#include "codegen/kernelize/state_update.h"
+#include "codegen/passes/state_update.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/step_limit.h"

@@ -200,7 +200,7 @@ class KernelBuilder {
   ValueId normal(DrawSite draw, ValueId index, ValueId iteration = {});
   ValueId random_index(DrawSite draw, ValueId index, ValueId size, ValueId iteration = {});
   ValueId stochastic_round(DrawSite draw, ValueId x, ValueId index, ValueId iteration = {});
-  void flag_nonfinite(ValueId pred);
+  void flag_nonfinite(ValueId x);
   void fail_if(ValueId pred, const std::string& message);
 
   ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }

@@ -103,7 +103,8 @@ std::vector<ValueId> KernelBuilder::reduce(const std::vector<ValueId>& values,
 KernelBuilder::RunningSum KernelBuilder::running_sum(ValueId value, bool exclusive) {
   Instr instr{.kind = InstrKind::running_sum, .operands = {value}};
   instr.exclusive = exclusive;
-  const RunningSum sum{new_value(type(value)), new_value(type(value))};
+  const ComputeType of = type(value) == ComputeType::Bool ? ComputeType::U32 : type(value);
+  const RunningSum sum{new_value(of), new_value(of)};
   instr.results = {sum.value, sum.total};
   emit(std::move(instr));
   return sum;
@@ -208,8 +209,8 @@ ValueId KernelBuilder::stochastic_round(DrawSite draw, ValueId x, ValueId index,
   return draw_instr(InstrKind::stochastic_round, draw, {x, index}, iteration, type(x));
 }
 
-void KernelBuilder::flag_nonfinite(ValueId pred) {
-  emit({.kind = InstrKind::flag_nonfinite, .operands = {pred}});
+void KernelBuilder::flag_nonfinite(ValueId x) {
+  emit({.kind = InstrKind::flag_nonfinite, .operands = {x}});
 }
 
 void KernelBuilder::fail_if(ValueId pred, const std::string& message) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "codegen/kir/structure.h"
 #include "codegen/kir/text.h"
@@ -215,7 +215,8 @@ class EntryChecker {
 
   void launch(const Kernel& kernel, Contents& contents) {
     for (const Touch& read : kernel.reads) {
-      expect(contents, read.buffer, read.version, kernel.info.symbol);
+      expect(contents, read.buffer, read.version,
+             fmt::format("{} ({})", kernel.info.symbol, fmt::join(kernel.info.fused, ", ")));
     }
     for (const Touch& write : kernel.writes) contents.at(write.buffer) = write.version;
   }
@@ -235,20 +236,14 @@ class EntryChecker {
     }
   }
 
-  // What a round leaves is not what the next one finds, unless the loop carries it. Behind the loop
-  // lies what every round leaves where that lay there before.
+  // What a round leaves is not what the next one finds, unless the loop carries it.
   void loop(const rt::Step& step, Contents& contents) {
     for (const StepTouch& touch : touches_of(step)) {
       if (touch.buffer != step.index) {
         expect(contents, touch.buffer, touch.first, "the beginning of a loop");
       }
     }
-    const Contents before = contents;
-    std::set<BufferIndex> written, written_by_condition;
-    collect_written(step.cond, written_by_condition);
-    for (const Steps* list : {&step.cond, &step.body}) collect_written(*list, written);
-    for (const BufferIndex b : written) contents.at(b) = kNothing;
-    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
+    forget_what_rounds_change(step, contents);
     steps(step.cond, contents);
     if (step.kind == rt::StepKind::While) expect_something(contents, step.index);
     Contents round = contents;
@@ -258,43 +253,45 @@ class EntryChecker {
         expect(round, touch.buffer, touch.second, "the end of a round");
       }
     }
-    for (const BufferIndex b : written) {
-      const bool is_unknown = contents.at(b) == kNothing && !written_by_condition.contains(b);
-      if (is_unknown && round.at(b) == before.at(b)) contents.at(b) = before.at(b);
-    }
   }
 
-  void collect_written(const Steps& list, std::set<BufferIndex>& written) const {
-    for (const rt::Step& step : list) {
-      if (step.kind == rt::StepKind::Launch) {
-        for (const Touch& write : program_.kernels.at(step.index).writes) {
-          written.insert(write.buffer);
-        }
-      } else if (step.kind != rt::StepKind::CheckHost) {
-        written.insert(step.index);
-      }
-      for (const Steps* inner : {&step.cond, &step.body, &step.orelse}) {
-        collect_written(*inner, written);
+  // What a round finds is what lay there before the first one, where a round leaves the same, or
+  // what the loop carries.
+  void forget_what_rounds_change(const rt::Step& step, Contents& contents) {
+    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
+    const bool was_quiet = std::exchange(is_quiet_, true);
+    for (bool has_changed = true; has_changed;) {
+      has_changed = false;
+      Contents round = contents;
+      steps(step.cond, round);
+      steps(step.body, round);
+      for (const StepTouch& touch : touches_of(step)) round.at(touch.buffer) = touch.made;
+      for (std::size_t b = 0; b < round.size(); ++b) {
+        if (contents[b] == kNothing || round[b] == contents[b]) continue;
+        contents[b] = kNothing;
+        has_changed = true;
       }
     }
+    is_quiet_ = was_quiet;
   }
 
   void expect(const Contents& contents, BufferIndex buffer, Version version,
               const std::string& who) {
     const Version found = contents.at(buffer);
-    if (!complaint_.empty() || (found == version && found != kNothing)) return;
+    if (is_quiet_ || !complaint_.empty() || (found == version && found != kNothing)) return;
     complaint_ = fmt::format("{}: {} needs {} in @{} ({}), where {} lies", entry_name(kind_), who,
                              version, buffer, program_.buffers[buffer].name, found);
   }
 
   void expect_something(const Contents& contents, BufferIndex buffer) {
-    if (!complaint_.empty() || contents.at(buffer) != kNothing) return;
+    if (is_quiet_ || !complaint_.empty() || contents.at(buffer) != kNothing) return;
     complaint_ = fmt::format("{}: nobody has written the condition @{}", entry_name(kind_), buffer);
   }
 
   const KernelProgram& program_;
   rt::EntryKind kind_;
   std::map<BufferIndex, std::vector<StepTouch>> touches_;
+  bool is_quiet_ = false;  // while it only looks at what a round leaves
   std::string complaint_;
 };
 

@@ -60,11 +60,17 @@ struct Instr {
   DType dtype, from_dtype;
   DrawSite draw;
   bool exclusive = false, descending = false;
+  bool is_alike = false;  // the same for the 128 elements of a row of a tile
 };
 
 /// Invalid where the instruction has no operand at `index`.
 inline ValueId optional_operand(const Instr& instr, std::size_t index) {
   return index < instr.operands.size() ? instr.operands[index] : ValueId();
+}
+
+/// Does a stochastic_round give an integer?
+inline bool rounds_to_int(const Instr& instr) {
+  return instr.kind == InstrKind::stochastic_round && is_int(instr.dtype);
 }
 
 struct Value {
@@ -125,6 +131,7 @@ struct Kernel {
   std::vector<Combiner> combiners;
   std::vector<LocalArray> locals;
   std::vector<Section> sections;  // the first is the Kernel section
+  bool is_foldable = false;  // a finishing kernel whose partials may be folded before (GpuFold)
   // What it needs to find, also where it changes a buffer in part, and what it leaves.
   std::vector<Touch> reads, writes;
 };

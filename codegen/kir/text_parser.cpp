@@ -47,6 +47,10 @@ class ProgramParser {
       program_.kernels.push_back(KernelParser(lexer_, program_).parse());
     } else if (word == "entry") {
       entry();
+    } else if (word == "step") {
+      step_touch();
+    } else if (word == "result") {
+      result();
     } else {
       lexer_.fail("unknown item '" + word + "'");
     }
@@ -178,6 +182,18 @@ class ProgramParser {
     entry.steps = StepParser(lexer_, program_.info.exprs).block();
   }
 
+  void step_touch() {
+    StepTouch touch{parse_buffer(lexer_), parse_buffer(lexer_)};
+    for (Version* version : {&touch.first, &touch.second, &touch.made})
+      *version = static_cast<Version>(lexer_.expect_number(UINT32_MAX));
+    program_.step_touches.push_back(touch);
+  }
+
+  void result() {
+    auto& results = program_.results[expect_name(lexer_, kEntryNames)];
+    results.push_back(parse_touch(lexer_));
+  }
+
   KernelProgram program_;
   Lexer lexer_;
   HostExprParser exprs_;
@@ -268,9 +284,18 @@ HostExprId HostExprParser::operation(const std::string& name, int depth) {
   return result;
 }
 
+BufferIndex parse_buffer(Lexer& lexer) {
+  lexer.expect('@');
+  return static_cast<BufferIndex>(lexer.expect_number(UINT32_MAX));
+}
+
+Touch parse_touch(Lexer& lexer) {
+  const BufferIndex buffer = parse_buffer(lexer);
+  return {buffer, static_cast<Version>(lexer.expect_number(UINT32_MAX))};
+}
+
 std::uint32_t StepParser::buffer() {
-  lexer_.expect('@');
-  return static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
+  return parse_buffer(lexer_);
 }
 
 std::vector<rt::Step> StepParser::block(int depth) {

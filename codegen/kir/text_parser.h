@@ -87,6 +87,10 @@ std::size_t expect_name(Lexer& lexer, const std::array<std::string_view, N>& nam
   return 0;
 }
 
+/// A buffer's number.
+BufferIndex parse_buffer(Lexer& lexer);
+/// "@3 17": a buffer and the version in it.
+Touch parse_touch(Lexer& lexer);
 /// A dtype's name; reports what is none.
 DType parse_dtype_word(Lexer& lexer);
 

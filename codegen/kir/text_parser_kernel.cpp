@@ -45,12 +45,18 @@ bool KernelParser::head_item() {
     info.is_ordered = true;
   } else if (word == "sequential") {
     info.is_sequential = true;
+  } else if (word == "foldable") {
+    kernel_.is_foldable = true;
   } else if (word == "fused") {
     info.fused.push_back(lexer_.expect_string());
   } else if (word == "bytes_read") {
     info.bytes_read = exprs_.parse();
   } else if (word == "bytes_written") {
     info.bytes_written = exprs_.parse();
+  } else if (word == "reads") {
+    kernel_.reads.push_back(parse_touch(lexer_));
+  } else if (word == "writes") {
+    kernel_.writes.push_back(parse_touch(lexer_));
   } else if (word == "local") {
     const std::string type = lexer_.expect_word("a compute type");
     const auto parsed = parse_compute_type(type);
@@ -182,6 +188,7 @@ void KernelParser::operands(Instr& instr, int line) {
 bool KernelParser::attribute(Instr& instr) {
   if (lexer_.accept("exclusive")) return instr.exclusive = true;
   if (lexer_.accept("descending")) return instr.descending = true;
+  if (lexer_.accept("alike")) return instr.is_alike = true;
   if (lexer_.accept("dtype")) return instr.dtype = dtype(), true;
   if (lexer_.accept("from")) return instr.from_dtype = dtype(), true;
   if (lexer_.accept("bits")) {

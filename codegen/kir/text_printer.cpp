@@ -83,6 +83,7 @@ std::string attributes(const Instr& instr) {
   }
   if (instr.exclusive) out += " exclusive";
   if (instr.descending) out += " descending";
+  if (instr.is_alike) out += " alike";
   return out;
 }
 
@@ -138,6 +139,15 @@ class Printer {
     for (const Kernel& k : program_.kernels) kernel(k);
     for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
       if (program_.entries[i].present) entry(kEntryNames[i], program_.entries[i]);
+    }
+    for (const StepTouch& touch : program_.step_touches) {
+      line("step @{} @{} {} {} {}", touch.step, touch.buffer, touch.first, touch.second,
+           touch.made);
+    }
+    for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
+      for (const Touch& touch : program_.results[i]) {
+        line("result {} @{} {}", kEntryNames[i], touch.buffer, touch.version);
+      }
     }
   }
 
@@ -223,9 +233,12 @@ class Printer {
     if (k.info.group_multiple != 1) line(" multiple {}", k.info.group_multiple);
     if (k.info.is_ordered) line(" ordered");
     if (k.info.is_sequential) line(" sequential");
+    if (k.is_foldable) line(" foldable");
     for (const std::string& what : k.info.fused) line(" fused {}", in_quotes(what));
     if (k.info.bytes_read) line(" bytes_read {}", expr(k.info.bytes_read));
     if (k.info.bytes_written) line(" bytes_written {}", expr(k.info.bytes_written));
+    for (const Touch& touch : k.reads) line(" reads @{} {}", touch.buffer, touch.version);
+    for (const Touch& touch : k.writes) line(" writes @{} {}", touch.buffer, touch.version);
     for (const LocalArray& local : k.locals) line(" local {}", compute_type_name(local.type));
   }
 

@@ -93,7 +93,8 @@ NumberRange ValueRanges::find(ValueId value) {
       return {0, 1};
     case InstrKind::stochastic_round: {
       const NumberRange x = of(instr->operands[0]);
-      return {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
+      const NumberRange rounded = {std::floor(x.low), std::ceil(x.high), x.may_be_nan};
+      return rounds_to_int(*instr) ? saturated(rounded, instr->dtype) : rounded;
     }
     default:
       return all_of(type);
@@ -163,6 +164,14 @@ NumberRange ValueRanges::of_bits(const Instr& instr, ComputeType type) {
   return is_known ? NumberRange{0, std::floor(std::ldexp(a.high, -static_cast<int>(b.low)))} : all;
 }
 
+// A float as an integer; NaN gives 0.
+NumberRange ValueRanges::saturated(const NumberRange& x, DType to) {
+  const NumberRange all = all_numbers(to);
+  const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
+  const NumberRange range = {whole(x.low), whole(x.high)};
+  return x.may_be_nan ? joined(range, {0, 0}) : range;
+}
+
 NumberRange ValueRanges::of_convert(const Instr& instr) {
   const ComputeType from = kernel_.values[instr.operands[0].index()].type;
   const NumberRange all = all_numbers(instr.dtype), x = of(instr.operands[0]);
@@ -172,11 +181,7 @@ NumberRange ValueRanges::of_convert(const Instr& instr) {
     if (instr.dtype == kF64) return x;
     return {static_cast<float>(x.low), static_cast<float>(x.high), x.may_be_nan};
   }
-  if (!is_float(from)) return held(x, instr.dtype);
-  // Saturating; NaN gives 0.
-  const auto whole = [&](double end) { return std::clamp(std::trunc(end), all.low, all.high); };
-  const NumberRange range = {whole(x.low), whole(x.high)};
-  return x.may_be_nan ? joined(range, {0, 0}) : range;
+  return is_float(from) ? saturated(x, instr.dtype) : held(x, instr.dtype);
 }
 
 // Values outside the declared range are refused where they are bound, and so are those that are

@@ -22,6 +22,7 @@ class ValueRanges {
   NumberRange of_scalar(const Instr& instr, ComputeType type);
   NumberRange of_arithmetic(const Instr& instr, ComputeType type);
   NumberRange of_bits(const Instr& instr, ComputeType type);
+  static NumberRange saturated(const NumberRange& x, DType to);
   NumberRange of_convert(const Instr& instr);
   NumberRange of_param(std::uint32_t index, ComputeType type) const;
   NumberRange of_load(const Instr& instr, ComputeType type) const;

@@ -238,9 +238,12 @@ void InstrVerifier::reduce(const Instr& instr) {
 }
 
 void InstrVerifier::running_sum(const Instr& instr) {
-  if (!counts(instr, 1, 1, 2) || !operand(instr, 0, kIntSet)) return;
-  result(instr, 0, type(instr.operands[0]));
-  result(instr, 1, type(instr.operands[0]));
+  if (!counts(instr, 1, 1, 2) || !operand(instr, 0, kIntSet | kBoolSet)) return;
+  const ComputeType of = type(instr.operands[0]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (of != ComputeType::Bool) result(instr, i, of);
+    need(kIntSet & bit(type(instr.results[i])), "counts are integers");
+  }
 }
 
 void InstrVerifier::look_back(const Instr& instr) {
@@ -342,7 +345,11 @@ void InstrVerifier::draw(const Instr& instr) {
   if (!complaint_.empty()) return;
   switch (instr.kind) {
     case InstrKind::stochastic_round:
-      result(instr, 0, type(instr.operands[0]));
+      need(!rounds_to_int(instr) || (type(instr.operands[0]) == ComputeType::F32 &&
+                                     instr.dtype.bits >= 2 && instr.dtype.bits <= 32),
+           "rounds to an integer that is not short");
+      result(instr, 0,
+             rounds_to_int(instr) ? compute_type(instr.dtype) : type(instr.operands[0]));
       return;
     case InstrKind::random:
     case InstrKind::normal:
@@ -356,7 +363,7 @@ void InstrVerifier::draw(const Instr& instr) {
 
 void InstrVerifier::status(const Instr& instr) {
   if (!counts(instr, 1, 1, 0)) return;
-  operand(instr, 0, kBoolSet);
+  operand(instr, 0, instr.kind == InstrKind::fail_if ? kBoolSet : bit(ComputeType::F32));
   need(instr.kind != InstrKind::fail_if || instr.index < program_.messages.size(),
        "no such message");
 }

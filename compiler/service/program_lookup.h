@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernelize/state_update.h"
+#include "codegen/passes/state_update.h"
 #include "dsl/sema/sema.h"
 
 namespace cinch::service {

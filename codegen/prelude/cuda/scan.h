@@ -30,6 +30,25 @@ CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T
   carry = wrapping_add(carry, lane_get(upto, 31));
 }
 
+// Of truths, how many hold.
+template <class T>
+CINCH_FN void running_sum(const bool (&x)[4], u32 live, bool exclusive, T& carry, T (&out)[4]) {
+  const u32 lanes_before = (1u << lane_index()) - 1u;
+  u32 before = 0, all = 0;
+  CINCH_EACH {
+    const u32 votes = __ballot_sync(kAllLanes, c < live && x[c]);
+    before += u32(__popc(votes & lanes_before));
+    all += u32(__popc(votes));
+  }
+  T sum = wrapping_add(carry, T(before));
+  CINCH_EACH {
+    const T upto = wrapping_add(sum, c < live && x[c] ? T(1) : T(0));
+    out[c] = exclusive ? sum : upto;
+    sum = upto;
+  }
+  carry = wrapping_add(carry, T(all));
+}
+
 // In place, the float-order scan of up to 1024 items: for d = 1, 2, 4 … 512 each takes in the one d
 // before it, all at once. Chunks go from high to low, so that what a chunk reads is still as it
 // was.

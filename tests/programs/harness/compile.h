@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "codegen/kernelize/state_update.h"
+#include "codegen/passes/state_update.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "codegen/emit/cuda.h"
+#include "codegen/passes/mark_foldable.h"
 #include "tests/environment.h"
 #include "tests/unit/codegen/emit/program_bits.h"
 #include "tests/unit/codegen/kir/sample_programs.h"
@@ -103,7 +104,8 @@ TEST(CudaBits, folded_partials) {
     if (at.n > 50000) all.push_back(at);
   }
   for (BitsCase& at : all) at.num_fold_blocks = at.n % 2 == 0 ? 5 : 1;
-  for (const kir::KernelProgram& program : {kir::sample_folds(), kir::sample_reduce()}) {
+  for (kir::KernelProgram program : {kir::sample_folds(), kir::sample_reduce()}) {
+    mark_foldable(program);
     ASSERT_TRUE(cuda_launch(program, program.kernels[1]).is_foldable);
     const auto difference = compare_targets(program, rt::EntryKind::Encode, all);
     ASSERT_TRUE(difference) << difference.error().message.substr(0, 3000);
@@ -117,7 +119,9 @@ TEST(CudaBits, a_kernel_trusts_that_partials_are_folded) {
     at.num_fold_blocks = 1;
     at.is_fold_missing = true;
   }
-  const auto difference = compare_targets(kir::sample_folds(), rt::EntryKind::Encode, all);
+  kir::KernelProgram program = kir::sample_folds();
+  mark_foldable(program);
+  const auto difference = compare_targets(program, rt::EntryKind::Encode, all);
   ASSERT_TRUE(difference) << difference.error().message.substr(0, 3000);
   EXPECT_NE(*difference, "");
 }

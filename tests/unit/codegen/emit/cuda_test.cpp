@@ -1,6 +1,7 @@
 // CUDA text of hand-written kernels: NVRTC takes all of it; the shapes and texts are what the
 // kernels ask for.
 #include "codegen/emit/cuda.h"
+#include "codegen/passes/mark_foldable.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -109,13 +110,16 @@ TEST(CudaLaunchShape, follows_the_groups) {
 // not made anew each time, or where the kernel itself makes what its reductions need.
 TEST(CudaLaunchShape, says_which_partials_may_be_folded) {
   using kir::Instr;
-  const auto is_foldable = [](const kir::KernelProgram& program) {
+  const auto is_foldable = [](kir::KernelProgram program) {
+    mark_foldable(program);
     return cuda_launch(program, program.kernels[1]).is_foldable;
   };
   const kir::KernelProgram program = kir::sample_folds();
   EXPECT_TRUE(is_foldable(program));
   EXPECT_TRUE(is_foldable(kir::sample_reduce()));
-  EXPECT_FALSE(cuda_launch(program, program.kernels[0]).is_foldable);
+  kir::KernelProgram marked = program;
+  mark_foldable(marked);
+  EXPECT_FALSE(cuda_launch(marked, marked.kernels[0]).is_foldable);
 
   const auto changed = [&](const std::function<void(kir::KernelProgram&)>& change) {
     kir::KernelProgram other = program;

@@ -85,7 +85,7 @@ KernelProgram sample_reduce() {
   const ValueId x = b.named(b.load_linear(g, base), "x");
   const ValueId is_positive = b.lt(b.const_f32(0), x);
   b.store_linear(bits, is_positive, base);
-  b.flag_nonfinite(b.logical_not(b.scalar(ScalarOp::isfinite, {x})));
+  b.flag_nonfinite(x);
   const auto sum = b.reduce({x}, b.combiner(ScalarOp::add));
   const auto top = b.reduce({x, b.element()}, argmax_combiner(b), is_positive);
   b.group();

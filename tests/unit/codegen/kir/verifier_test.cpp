@@ -108,9 +108,9 @@ TEST(Verifier, types) {
   EXPECT_THAT(complaint(sample_reduce(), 0,
                         [](KernelProgram&, Kernel& k) {
                           find(k, InstrKind::flag_nonfinite).operands[0] =
-                              find(k, InstrKind::load_linear).results[0];
+                              find(k, InstrKind::store_linear).operands[0];
                         }),
-              HasSubstr("operand 0 is f32"));
+              HasSubstr("operand 0 is bool"));
   EXPECT_THAT(complaint(sample_reduce(), 0,
                         [](KernelProgram& p, Kernel&) {
                           p.buffers[0].dtype = kF64;

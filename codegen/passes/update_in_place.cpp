@@ -1,12 +1,14 @@
 // See update_in_place.h.
-#include "codegen/kernelize/update_in_place.h"
+#include "codegen/passes/update_in_place.h"
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <optional>
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/check_versions.h"
+#include "codegen/passes/rename_buffers.h"
 
 namespace cinch::codegen {
 namespace {
@@ -54,8 +56,7 @@ class InPlace {
     if (pairs.empty()) return;
     entry_.commit_step = static_cast<std::uint32_t>(first);
     check_before(first);
-    for (const Pair& pair : pairs) join(pair);
-    drop_buffers(pairs);
+    join(pairs);
   }
 
  private:
@@ -176,7 +177,7 @@ class InPlace {
     b.elements();
     b.reads(gradient(), kir::given_version(program_.buffers[gradient()]));
     const kir::ValueId g = b.load_linear(gradient(), b.group_base());
-    b.flag_nonfinite(b.logical_not(b.scalar(ScalarOp::isfinite, {g})));
+    b.flag_nonfinite(g);
     b.kernel().info.fused.emplace_back("check finite");
     return b.finish();
   }
@@ -195,61 +196,14 @@ class InPlace {
   }
 
   // From now on both are the present values' buffer.
-  void join(const Pair& pair) {
-    program_.buffers[pair.now].role = rt::BufferRole::StateInPlace;
-    rename([&](BufferIndex b) { return b == pair.next ? pair.now : b; });
-  }
-
-  void rename(const std::function<BufferIndex(BufferIndex)>& to) {
-    for (kir::Kernel& kernel : program_.kernels) {
-      for (kir::Section& section : kernel.sections) {
-        for (Instr& instr : section.instrs) {
-          for (BufferIndex& b : instr.buffers) b = to(b);
-        }
-      }
-      rename_touches(kernel.reads, to);
-      rename_touches(kernel.writes, to);
+  void join(const std::vector<Pair>& pairs) {
+    std::vector<BufferIndex> to(program_.buffers.size());
+    std::iota(to.begin(), to.end(), 0);
+    for (const Pair& pair : pairs) {
+      program_.buffers[pair.now].role = rt::BufferRole::StateInPlace;
+      to[pair.next] = pair.now;
     }
-    for (auto& results : program_.results) rename_touches(results, to);
-    for (kir::StepTouch& touch : program_.step_touches) {
-      touch.step = to(touch.step);
-      touch.buffer = to(touch.buffer);
-    }
-    for (rt::Entry& entry : program_.entries) {
-      rename_steps(entry.steps, to);
-      for (BufferIndex& b : entry.buffers) b = to(b);
-      std::ranges::sort(entry.buffers);
-      const auto repeated = std::ranges::unique(entry.buffers);
-      entry.buffers.erase(repeated.begin(), repeated.end());
-    }
-  }
-
-  static void rename_touches(std::vector<kir::Touch>& touches,
-                             const std::function<BufferIndex(BufferIndex)>& to) {
-    for (kir::Touch& touch : touches) touch.buffer = to(touch.buffer);
-  }
-
-  static void rename_steps(Steps& steps, const std::function<BufferIndex(BufferIndex)>& to) {
-    for (rt::Step& step : steps) {
-      const bool names_buffer =
-          step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::CheckHost;
-      if (names_buffer) step.index = to(step.index);
-      if (step.has_source()) step.index2 = to(step.index2);
-      for (Steps* list : {&step.cond, &step.body, &step.orelse}) rename_steps(*list, to);
-    }
-  }
-
-  void drop_buffers(const std::vector<Pair>& pairs) {
-    std::vector<BufferIndex> place(program_.buffers.size());
-    std::vector<rt::BufferInfo> kept;
-    for (BufferIndex b = 0; b < program_.buffers.size(); ++b) {
-      place[b] = static_cast<BufferIndex>(kept.size());
-      const bool is_joined =
-          std::ranges::any_of(pairs, [&](const Pair& pair) { return pair.next == b; });
-      if (!is_joined) kept.push_back(std::move(program_.buffers[b]));
-    }
-    program_.buffers = std::move(kept);
-    rename([&](BufferIndex b) { return place[b]; });
+    rename_buffers(program_, to);
   }
 
   kir::KernelProgram& program_;

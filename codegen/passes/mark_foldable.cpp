@@ -1,8 +1,9 @@
-// Bodies of cuda_fold.h.
-#include "codegen/emit/cuda_fold.h"
+// See mark_foldable.h.
+#include "codegen/passes/mark_foldable.h"
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "codegen/kir/builder.h"
@@ -23,10 +24,24 @@ bool is_store(const Instr& instr) {
   return instr.kind == InstrKind::store_at || instr.kind == InstrKind::store_linear;
 }
 
+// Of each buffer the kernels that do more to it than to store it.
+using OtherUses = std::map<BufferIndex, std::set<const kir::Kernel*>>;
+
+OtherUses other_uses(const kir::KernelProgram& program) {
+  OtherUses uses;
+  for (const kir::Kernel& kernel : program.kernels) {
+    each_instr(kernel, [&](const Instr& instr) {
+      if (is_store(instr)) return;
+      for (const BufferIndex b : instr.buffers) uses[b].insert(&kernel);
+    });
+  }
+  return uses;
+}
+
 class FoldCheck {
  public:
-  FoldCheck(const kir::KernelProgram& program, const kir::Kernel& kernel)
-      : program_(program), kernel_(kernel) {}
+  FoldCheck(const kir::KernelProgram& program, const kir::Kernel& kernel, const OtherUses& uses)
+      : program_(program), kernel_(kernel), uses_(uses) {}
 
   bool holds() {
     if (kernel_.group_kind != kir::GroupKind::Single || kernel_.info.is_sequential) return false;
@@ -97,16 +112,9 @@ class FoldCheck {
 
   // Of all other kernels, none does more to partials than to store them.
   bool are_the_sweeps() const {
-    bool are = true;
-    for (const kir::Kernel& other : program_.kernels) {
-      if (&other == &kernel_) continue;
-      each_instr(other, [&](const Instr& instr) {
-        if (!is_store(instr))
-          are = are &&
-                std::ranges::none_of(instr.buffers, [&](BufferIndex b) { return is_partial(b); });
-      });
-    }
-    return are;
+    return std::ranges::all_of(partials_, [&](BufferIndex b) {
+      return std::ranges::all_of(uses_.at(b), [&](const kir::Kernel* k) { return k == &kernel_; });
+    });
   }
 
   bool stores_partials(const rt::Step& step) const {
@@ -138,13 +146,16 @@ class FoldCheck {
 
   const kir::KernelProgram& program_;
   const kir::Kernel& kernel_;
+  const OtherUses& uses_;
   std::set<BufferIndex> partials_;
 };
 
 }  // namespace
 
-bool is_foldable(const kir::KernelProgram& program, const kir::Kernel& kernel) {
-  return FoldCheck(program, kernel).holds();
+void mark_foldable(kir::KernelProgram& program) {
+  const OtherUses uses = other_uses(program);
+  for (kir::Kernel& kernel : program.kernels)
+    kernel.is_foldable = FoldCheck(program, kernel, uses).holds();
 }
 
 }  // namespace cinch::codegen

@@ -1,0 +1,14 @@
+// Running sums of ones and zeros are counts of truths, which targets make from bits.
+//
+//   before:  %7: u32 = scalar select %5, %one, %zero    after:  %8: u32, %9: u32 = running_sum %5
+//            %8: u32, %9: u32 = running_sum %7
+#pragma once
+#include "codegen/kir/kir.h"
+#include "compiler/ir/step_limit.h"
+
+namespace cinch::codegen {
+
+/// Also of conversions from bool. A step for each sum.
+void count_truths(kir::KernelProgram& program, ir::StepLimit& steps);
+
+}  // namespace cinch::codegen

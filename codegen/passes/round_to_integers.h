@@ -1,0 +1,16 @@
+// A random rounding whose result becomes a short integer is one instruction: targets round in fixed
+// point.
+//
+//   before:  %5: f32 = stochastic_round %4, %3 draw=1    after:  %6: i32 = stochastic_round %4, %3
+//            %6: i32 = convert %5 dtype=i8                       dtype=i8 draw=1
+#pragma once
+#include "codegen/kir/kir.h"
+#include "compiler/ir/step_limit.h"
+
+namespace cinch::codegen {
+
+/// Of f32, to integers of 2 to 32 bits, per element. The draw is the same where the number itself is
+/// used, too. A step for each conversion.
+void round_to_integers(kir::KernelProgram& program, ir::StepLimit& steps);
+
+}  // namespace cinch::codegen

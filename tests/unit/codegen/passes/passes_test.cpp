@@ -1,0 +1,203 @@
+// Passes over kernels: a text before, a text after.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/kir/text.h"
+#include "codegen/kir/verifier.h"
+#include "codegen/passes/count_truths.h"
+#include "codegen/passes/mark_alike.h"
+#include "codegen/passes/round_to_integers.h"
+#include "codegen/passes/share_workspace.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+kir::KernelProgram parsed(const std::string& text) {
+  auto program = kir::parse(text);
+  EXPECT_TRUE(program) << program.error().message;
+  return program ? std::move(*program) : kir::KernelProgram();
+}
+
+// A kernel that copies, with what it finds and leaves.
+std::string copies(int from, int from_version, int to, int to_version) {
+  const std::string f = std::to_string(from), t = std::to_string(to);
+  return "kernel \"copy_" + t + "\" sweep tile {\n extent n\n group_len 1024\n" +
+         " groups ceil_div(n, 1024)\n reads @" + f + " " + std::to_string(from_version) +
+         "\n writes @" + t + " " + std::to_string(to_version) +
+         "\n kernel:\n elements:\n    %0: f32 = load_linear _ @" + f +
+         "\n    store_linear %0 @" + t + "\n}\n";
+}
+
+std::string room(int index, const char* elems = "n") {
+  return "buffer @" + std::to_string(index) +
+         " \"room\" f32 bits=32 role=workspace index=0 elems=" + elems + " bytes=mul(4, n)\n";
+}
+
+// Rooms that are copied behind one another: @1 to @2, @2 to @3, @3 to @4.
+std::string chain(const std::string& steps) {
+  const std::string gradient =
+      "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n";
+  return "program \"chain\"\n" + gradient + room(1) + room(2) + room(3) + room(4, "mul(2, n)") +
+         copies(1, 5, 2, 6) + copies(2, 6, 3, 7) + copies(3, 7, 4, 8) + copies(4, 8, 1, 5) +
+         "entry encode @1 @2 @3 @4 {\n" + steps + "}\n";
+}
+
+TEST(ShareWorkspace, GivesARoomToTheNextWhenNobodyNeedsIt) {
+  kir::KernelProgram program =
+      parsed(chain(" launch 0\n launch 1\n launch 2\n"));
+  ir::StepLimit steps;
+  share_workspace(program, steps);
+  // @1 is done with when @3 is written; @4 is larger.
+  EXPECT_EQ(program.buffers.size(), 4u);
+  EXPECT_EQ(program.kernels[1].sections.back().instrs.back().buffers[0], 1u);
+  EXPECT_EQ(steps.taken(), 1);
+}
+
+TEST(ShareWorkspace, KeepsWhatIsReadLater) {
+  kir::KernelProgram program =
+      parsed(chain(" launch 0\n launch 1\n launch 2\n launch 0\n"));
+  ir::StepLimit steps;
+  share_workspace(program, steps);
+  EXPECT_EQ(program.buffers.size(), 5u);
+}
+
+TEST(ShareWorkspace, TakesALoopForOneStep) {
+  kir::KernelProgram program = parsed(
+      "program \"loop\"\n"
+      "buffer @0 \"i\" i64 bits=64 role=workspace index=0 elems=1 bytes=8\n" +
+      room(1) + room(2) + room(3) + copies(1, 5, 2, 6) + copies(2, 6, 3, 7) +
+      "entry encode @0 @1 @2 @3 {\n for @0 0 to 3 {\n  launch 0\n  launch 1\n }\n}\n");
+  ir::StepLimit steps;
+  share_workspace(program, steps);
+  EXPECT_EQ(program.buffers.size(), 4u);
+}
+
+TEST(ShareWorkspace, StopsAtTheLimit) {
+  kir::KernelProgram program =
+      parsed(chain(" launch 0\n launch 1\n launch 2\n"));
+  ir::StepLimit steps(0);
+  share_workspace(program, steps);
+  EXPECT_EQ(program.buffers.size(), 5u);
+}
+
+std::string counting(const std::string& made) {
+  return "program \"count\"\n"
+         "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n"
+         "buffer @1 \"places\" u32 bits=32 role=workspace index=0 elems=n bytes=mul(4, n)\n"
+         "kernel \"sweep\" sweep tile {\n extent n\n group_len 1024\n groups ceil_div(n, 1024)\n"
+         " kernel:\n    %0: u32 = constant bits=1\n    %1: u32 = constant\n    %2: f32 = constant\n"
+         " elements:\n    %3: f32 = load_linear _ @0\n    %4: bool = scalar.lt %2, %3\n" +
+         made +
+         "    %6: u32, %7: u32 = running_sum %5 exclusive\n    store_linear %6 @1\n}\n"
+         "entry encode @0 @1 {\n launch 0\n}\n";
+}
+
+TEST(CountTruths, OfOnesAndZeros) {
+  for (const char* made : {"    %5: u32 = scalar.select %4, %0, %1\n",
+                           "    %5: u32 = convert %4 from=bool dtype=u32\n"}) {
+    kir::KernelProgram program = parsed(counting(made));
+    ir::StepLimit steps;
+    count_truths(program, steps);
+    EXPECT_THAT(kir::print(program), HasSubstr("running_sum %4 exclusive"));
+    EXPECT_EQ(steps.taken(), 1);
+  }
+}
+
+TEST(CountTruths, NotOfOtherNumbers) {
+  for (const char* made : {"    %5: u32 = scalar.select %4, %1, %0\n",
+                           "    %5: u32 = scalar.add %0, %1\n"}) {
+    kir::KernelProgram program = parsed(counting(made));
+    ir::StepLimit steps;
+    count_truths(program, steps);
+    EXPECT_THAT(kir::print(program), HasSubstr("running_sum %5 exclusive"));
+  }
+}
+
+std::string rounding(const std::string& made) {
+  return "program \"round\"\nsize 0 = n\nsize 1 = ceil_div(n, 1024)\n"
+         "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n"
+         "buffer @1 \"codes\" i8 bits=8 role=workspace index=0 elems=n bytes=n\n"
+         "kernel \"sweep\" sweep tile {\n extent n\n group_len 1024\n groups ceil_div(n, 1024)\n"
+         " kernel:\n elements:\n    %0: f32 = load_linear _ @0\n    %1: u32 = element\n"
+         "    %2: f32 = stochastic_round %0, %1 draw=3\n" +
+         made + "}\nentry encode @0 @1 {\n launch 0\n}\n";
+}
+
+TEST(RoundToIntegers, MakesOneInstructionOfTwo) {
+  kir::KernelProgram program = parsed(
+      rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"));
+  ir::StepLimit steps;
+  round_to_integers(program, steps);
+  const std::string text = kir::print(program);
+  EXPECT_THAT(text, HasSubstr("%2: i32 = stochastic_round %0, %1 dtype=i8 draw=3"));
+  EXPECT_THAT(text, HasSubstr("store_linear %2 @1"));
+  EXPECT_THAT(text, Not(HasSubstr("convert")));
+  EXPECT_EQ(kir::first_complaint(program), "");
+  EXPECT_EQ(kir::print(parsed(text)), text);
+}
+
+// The number itself is drawn beside, from the same words.
+TEST(RoundToIntegers, KeepsANumberThatIsUsedElsewhere) {
+  kir::KernelProgram program =
+      parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"
+                      "    flag_nonfinite %2\n"));
+  ir::StepLimit steps;
+  round_to_integers(program, steps);
+  const std::string text = kir::print(program);
+  EXPECT_THAT(text, HasSubstr("%2: f32 = stochastic_round %0, %1 draw=3"));
+  EXPECT_THAT(text, HasSubstr("%3: i32 = stochastic_round %0, %1 dtype=i8 draw=3"));
+}
+
+TEST(RoundToIntegers, NotToSingleBitsOrLongIntegers) {
+  for (const char* made : {"    %3: u32 = convert %2 dtype=u1\n", "    %3: i64 = convert %2 dtype=i40\n"}) {
+    kir::KernelProgram program = parsed(rounding(made));
+    ir::StepLimit steps;
+    round_to_integers(program, steps);
+    EXPECT_THAT(kir::print(program), HasSubstr("convert"));
+    EXPECT_EQ(steps.taken(), 0);
+  }
+}
+
+std::string by_rows(const std::string& divisor) {
+  return "program \"rows\"\n"
+         "buffer @0 \"norms\" f32 bits=32 role=workspace index=0 elems=n bytes=mul(4, n)\n"
+         "buffer @1 \"out\" f32 bits=32 role=output index=0 elems=n bytes=mul(4, n)\n"
+         "kernel \"sweep\" sweep tile {\n extent n\n group_len 1024\n groups ceil_div(n, 1024)\n"
+         " kernel:\n    %0: u32 = constant bits=" +
+         divisor +
+         "\n elements:\n    %1: u32 = element\n    %2: u32 = scalar.div %1, %0\n"
+         "    %3: f32 = load_at %2 @0\n    %4: f32 = scalar.sqrt %3\n"
+         "    %5: f32 = scalar.add %4, %4\n    store_linear %5 @1\n}\n"
+         "entry encode @0 @1 {\n launch 0\n}\n";
+}
+
+TEST(MarkAlike, WhatFollowsTheNumberOfARow) {
+  kir::KernelProgram program = parsed(by_rows("0x200"));
+  mark_alike(program);
+  const std::string text = kir::print(program);
+  for (const char* line : {"scalar.div %1, %0 alike", "load_at %2 @0 alike", "scalar.sqrt %3 alike"})
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(text, Not(HasSubstr("element alike")));
+  EXPECT_EQ(kir::print(parsed(text)), text);
+}
+
+TEST(MarkAlike, NotWhereRowsAreShorter) {
+  kir::KernelProgram program = parsed(by_rows("0xc0"));
+  mark_alike(program);
+  EXPECT_THAT(kir::print(program), Not(HasSubstr("alike")));
+}
+
+// What lies where is part of the text.
+TEST(Versions, AreInTheText) {
+  const std::string text = kir::print(parsed(chain(" launch 0\n") + "step @1 @2 3 4 5\n" +
+                                             "result encode @2 6\n"));
+  EXPECT_THAT(text, HasSubstr(" reads @1 5\n writes @2 6\n"));
+  EXPECT_THAT(text, HasSubstr("step @1 @2 3 4 5\nresult encode @2 6\n"));
+  EXPECT_EQ(kir::print(parsed(text)), text);
+}
+
+}  // namespace
+}  // namespace cinch::codegen
