@@ -37,7 +37,7 @@ struct Command {
 constexpr unsigned kSecondsPerProgram = 120;
 constexpr std::uint64_t kProgramsPerProcess = 100;
 constexpr std::uint64_t kProgramsPerLargeSize = 1000;
-constexpr std::uint64_t kProgramsPerReport = 10000;
+constexpr std::uint64_t kProgramsPerReport = 1000;
 
 // What a child tells its parent, in memory that both have.
 struct Shared {

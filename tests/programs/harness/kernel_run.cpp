@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "codegen/kir/builder.h"
@@ -191,7 +192,8 @@ void KernelRun::draw(const Instr& instr, std::size_t count) {
     if (is_double) {
       return ir::element_of_f64(lang::stochastic_round(ir::f64_of(x), stream, index));
     }
-    return ir::element_of_f32(lang::stochastic_round(ir::f32_of(x), stream, index));
+    const Word rounded = ir::element_of_f32(lang::stochastic_round(ir::f32_of(x), stream, index));
+    return kir::rounds_to_int(instr) ? ir::convert_element(kF32, instr.dtype, rounded) : rounded;
   });
 }
 
@@ -199,11 +201,12 @@ void KernelRun::draw(const Instr& instr, std::size_t count) {
 
 void KernelRun::status(const Instr& instr, std::size_t count) {
   for (std::size_t j = 0; j < count; ++j) {
-    if (at(instr.operands[0], j) == 0) continue;
+    const Word x = at(instr.operands[0], j);
     if (instr.kind == InstrKind::flag_nonfinite) {
-      args_.status[rt::kStatusFlags] |= rt::kFlagNonFinite;
+      if (!std::isfinite(ir::f32_of(x))) args_.status[rt::kStatusFlags] |= rt::kFlagNonFinite;
       continue;
     }
+    if (x == 0) continue;
     std::uint32_t& failed = args_.status[rt::kStatusFailed];
     if (failed == 0 || failed > instr.index + 1) failed = instr.index + 1;
   }
