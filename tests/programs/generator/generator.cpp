@@ -91,6 +91,26 @@ GeneratedProgram generate_odd_program(std::uint64_t number) {
   return finished(builder, number);
 }
 
+std::uint64_t num_pair_programs() {
+  return productions().size() * productions().size();
+}
+
+GeneratedProgram generate_pair_program(std::uint64_t number) {
+  // Types are drawn: some draws let the two meet.
+  constexpr std::uint64_t kDraws = 40;
+  const std::size_t count = productions().size();
+  const Production& maker = productions()[number % count];
+  const Production& reader = productions()[number / count % count];
+  for (std::uint64_t draw = 0;; ++draw) {
+    ProgramBuilder builder(number * kDraws + draw);
+    emit_production(builder, maker);
+    builder.prefer(maker.name);
+    emit_production(builder, reader);
+    const bool do_meet = builder.neighbours().pairs.contains({maker.name, reader.name});
+    if (do_meet || draw + 1 == kDraws) return finished(builder, number);
+  }
+}
+
 GeneratedProgram generate_small_program(std::uint64_t number) {
   return generate(number, kProductionsPerProgram / 3);
 }

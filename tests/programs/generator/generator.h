@@ -39,6 +39,11 @@ GeneratedProgram generate_small_program(std::uint64_t number);
 /// A program of odd productions alone.
 GeneratedProgram generate_odd_program(std::uint64_t number);
 
+/// A program for one pair of productions: the second reads what the first has made, if it can. So
+/// many numbers go through all pairs.
+GeneratedProgram generate_pair_program(std::uint64_t number);
+std::uint64_t num_pair_programs();
+
 /// Programs 0 … this - 1 use every production at least once.
 std::uint64_t programs_per_round();
 

@@ -1,7 +1,9 @@
 // Prints a generated program, or what a run of programs uses:
 //   program_generator NUMBER
 //   program_generator --coverage COUNT
-//   program_generator --pairs COUNT        legal pairs of neighbours that are not reached
+//   program_generator --pairs COUNT        legal pairs of neighbours that neither so many programs
+//   nor
+//                                          those for pairs reach
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +31,9 @@ int print_coverage(std::uint64_t count) {
 int print_pairs(std::uint64_t count) {
   cinch::testing::Neighbours all;
   for (std::uint64_t i = 0; i < count; ++i) all.add(cinch::testing::generate_program(i).neighbours);
+  for (std::uint64_t i = 0; i < cinch::testing::num_pair_programs(); ++i) {
+    all.add(cinch::testing::generate_pair_program(i).neighbours);
+  }
   const auto legal = all.legal();
   std::size_t unreached = 0;
   for (const auto& pair : legal) {

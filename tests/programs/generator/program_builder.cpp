@@ -88,6 +88,10 @@ std::string ProgramBuilder::pick(Elem elem, Shape shape) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     if (values_[i].elem == elem && values_[i].shape == shape) fitting.push_back(i);
   }
+  const auto preferred = std::find_if(fitting.rbegin(), fitting.rend(), [&](std::size_t i) {
+    return values_[i].maker == preferred_maker_;
+  });
+  if (preferred != fitting.rend()) return picked(values_[*preferred]);
   if (fitting.empty() || chance(10)) {
     make(elem, shape);
     return picked(values_.back());

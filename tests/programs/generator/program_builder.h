@@ -92,6 +92,8 @@ class ProgramBuilder {
   void use(const std::string& name) { ++uses_[name]; }
   /// What is picked and made from now on is read and made by this production.
   void begin(const std::string& production);
+  /// What this production has made is picked first.
+  void prefer(const std::string& maker) { preferred_maker_ = maker; }
   /// A field with its place in the wire's literal and a term that decode adds.
   void add_wire(const std::string& field, const std::string& literal, const std::string& term);
   /// `encode` now has the counted mask `keep` and the shape Counted.
@@ -127,7 +129,7 @@ class ProgramBuilder {
   bool has_count_ = false, has_wire_count_ = false, has_finish_ = false, is_decode_ = false;
   std::string base_ = "g";
   std::vector<std::set<std::string>> blocks_;  // names known before each open one
-  std::string production_;
+  std::string production_, preferred_maker_;
   std::vector<std::string> wrappers_;
   std::vector<TypedValue> values_;
   std::vector<std::string> lines_, items_, top_;

@@ -1,5 +1,5 @@
 // Tries many programs of the generator, each in a process that may fall; keeps what failed.
-//   program_search --count 1000 [--from N] [--small | --odd] [--run
+//   program_search --count 1000 [--from N] [--small | --odd | --pairs] [--run
 //   machine,in-place,lowest,levels,gpu]
 //                  [--sizes 1,33,1025] [--keep FOLDER]
 //   program_search --try FILE …      prints the kind of the failure; status 1 where there is one
@@ -29,7 +29,7 @@ using namespace cinch::testing;
 
 struct Command {
   std::uint64_t from = 0, count = 100;
-  bool is_small = false, is_odd = false;
+  bool is_small = false, is_odd = false, is_pairs = false;
   TrialOptions trial;
   std::string keep, file;
 };
@@ -76,7 +76,8 @@ bool read_command(int argc, char** argv, Command& command) {
     const std::string word = argv[i];
     command.is_small |= word == "--small";
     command.is_odd |= word == "--odd";
-    if (word == "--small" || word == "--odd") continue;
+    command.is_pairs |= word == "--pairs";
+    if (word == "--small" || word == "--odd" || word == "--pairs") continue;
     if (++i == argc) return false;
     if (word == "--from") command.from = std::stoull(argv[i]);
     if (word == "--count") command.count = std::stoull(argv[i]);
@@ -110,6 +111,7 @@ TrialOptions trial_of(const Command& command, std::uint64_t number) {
 
 GeneratedProgram program_of(const Command& command, std::uint64_t number) {
   if (command.is_odd) return generate_odd_program(number);
+  if (command.is_pairs) return generate_pair_program(number);
   return command.is_small ? generate_small_program(number) : generate_program(number);
 }
 
@@ -218,8 +220,9 @@ int try_file(const Command& command) {
 int main(int argc, char** argv) {
   Command command;
   if (!read_command(argc, argv, command)) {
-    std::cerr << "usage: program_search --count N [--from N] [--small | --odd] [--run NAME,…] "
-                 "[--sizes N,…] [--keep FOLDER] | --try FILE\n";
+    std::cerr
+        << "usage: program_search --count N [--from N] [--small | --odd | --pairs] [--run NAME,…] "
+           "[--sizes N,…] [--keep FOLDER] | --try FILE\n";
     return 2;
   }
   return command.file.empty() ? search(command) : try_file(command);
