@@ -332,8 +332,8 @@ void ProgramBuilder::add_to_decode() {
   define("x", Elem::F32, Shape::Vector, true);
   add_productions(1 + random(4));
   begin("output");
-  assign("x", "x * 0.5 + " + pick(Elem::F32, Shape::Vector));
-  assign("x", "x + " + pick(Elem::F32, Shape::Scalar));
+  statement("x = x * 0.5 + " + pick(Elem::F32, Shape::Vector));
+  statement("x = x + " + pick(Elem::F32, Shape::Scalar));
 }
 
 std::string ProgramBuilder::encode_text() const {
