@@ -41,8 +41,9 @@ int print_pairs(std::uint64_t count) {
     ++unreached;
     std::printf("%s, read by %s\n", pair.first.c_str(), pair.second.c_str());
   }
-  std::printf("%zu legal pairs, %zu not reached in %llu programs\n", legal.size(), unreached,
-              static_cast<unsigned long long>(count));
+  std::printf("%zu legal pairs, %zu not reached in %llu programs and %llu for pairs\n",
+              legal.size(), unreached, static_cast<unsigned long long>(count),
+              static_cast<unsigned long long>(cinch::testing::num_pair_programs()));
   return 0;
 }
 
