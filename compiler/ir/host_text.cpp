@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",
                                           "worker", "true", "false", "param", "count", "bits"};
 
+// A formula is a graph, and may be exponentially long as text. What is longer ends in "…", and
+// cannot be read again.
+constexpr std::size_t kMostParts = 10000;
+
 const char* infix(HostOp op) {
   switch (op) {
     case HostOp::Add:
@@ -73,6 +77,10 @@ HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes)
 std::string HostPrinter::print(HostExprId id, bool is_nested) const {
   if (!id.is_valid() || id.index() >= info_.exprs.num_nodes()) return "<invalid>";
   if (const auto named = size_name_.find(id); named != size_name_.end()) return named->second;
+  return ++num_printed_ > kMostParts ? "…" : print_node(id, is_nested);
+}
+
+std::string HostPrinter::print_node(HostExprId id, bool is_nested) const {
   const HostExprNode& node = info_.exprs.node(id);
   switch (node.op) {
     case HostOp::Const:

@@ -1,5 +1,6 @@
 // The IR as text: stable (values are numbered in the order of the text), complete (parse gives the
-// program back, spans apart), and safe on broken programs, which the verifier prints.
+// program back, spans and formulas of more than 10,000 parts apart), and safe on broken programs,
+// which the verifier prints.
 #pragma once
 
 #include <string>

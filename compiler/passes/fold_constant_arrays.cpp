@@ -77,9 +77,67 @@ bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
   return count <= kMaxElems;
 }
 
+// What is known of the values of one function, by the op that is asked about. Ops are asked about
+// in order, so an operand is mostly known already.
+using KnownConstants = std::unordered_map<ir::ValueId, bool>;
+
+// Copies an op and all it is made of into a function of its own. None of them holds a region.
+class Extraction {
+ public:
+  explicit Extraction(const ir::Function& from) : from_(from), to_(ir::make_function(from.kind)) {}
+
+  ir::Function of(ir::ValueId value) {
+    copy(value);
+    append({ir::OpKind::yield, {}, {}, {}, {}, {}});
+    to_.results.output = values_.at(value);
+    return std::move(to_);
+  }
+
+ private:
+  // Operands first; chains of them may be longer than the stack is deep.
+  void copy(ir::ValueId value) {
+    std::vector<ir::ValueId> open{value};
+    while (!open.empty()) {
+      const ir::Op& op = ir::defining_op(from_, open.back());
+      const auto missing = std::ranges::find_if(
+          op.operands, [&](ir::ValueId operand) { return !values_.contains(operand); });
+      if (missing != op.operands.end()) {
+        open.push_back(*missing);
+        continue;
+      }
+      open.pop_back();
+      if (!values_.contains(op.results[0])) copy_op(op);
+    }
+  }
+
+  void copy_op(const ir::Op& source) {
+    ir::Op op = source;
+    for (ir::ValueId& operand : op.operands) operand = values_.at(operand);
+    if (ir::uses_attr(op.kind, ir::AttrUse::Combiner)) {
+      to_.combiners.push_back(from_.combiners[op.attrs.combiner.index()]);
+      op.attrs.combiner = ir::CombinerId(to_.combiners.size() - 1);
+    }
+    op.results = {ir::ValueId(to_.values.size())};
+    to_.values.push_back(from_.values[source.results[0].index()]);
+    to_.values.back().def = ir::OpId(to_.ops.size());
+    values_[source.results[0]] = op.results[0];
+    append(std::move(op));
+  }
+
+  void append(ir::Op op) {
+    to_.regions[to_.body.index()].ops.emplace_back(to_.ops.size());
+    to_.ops.push_back(std::move(op));
+  }
+
+  const ir::Function& from_;
+  ir::Function to_;
+  ir::ValueMap values_;
+};
+
 class Fold {
  public:
-  Fold(ir::Builder& builder, ir::Op op) : b_(builder), op_(std::move(op)) {}
+  Fold(ir::Builder& builder, ir::Op op, KnownConstants& known)
+      : b_(builder), op_(std::move(op)), is_constant_(known) {}
 
   // Operands that are all constants, a table among them or a costly op, and a result of constant
   // size.
@@ -96,20 +154,8 @@ class Fold {
   }
 
   // A function of its own that computes the result.
-  ir::Function function() {
-    ir::Function copy = b_.function();
-    const ir::RegionId body(copy.regions.size());
-    copy.regions.emplace_back();
-    ir::ValueMap map;
-    for (ir::ValueId operand : op_.operands) copy_operand(copy, operand, body, map);
-    const ir::OpId op =
-        ir::clone_op(copy, b_.function().values[op_.results[0].index()].def, body, map);
-    const ir::OpId yield(copy.ops.size());
-    copy.ops.push_back({OpKind::yield, {}, {}, {}, {}, {}});
-    copy.regions[body.index()].ops.push_back(yield);
-    copy.body = body;
-    copy.results = {copy.ops[op.index()].results[0], {}, {}, {}};
-    return copy;
+  ir::Function function() const {
+    return Extraction(b_.function()).of(op_.results[0]);
   }
 
   ir::ValueId constant(const std::vector<std::uint64_t>& elements) {
@@ -143,25 +189,17 @@ class Fold {
     return b_.function().combiners[op.attrs.combiner.index()].op.has_value();
   }
 
-  static void copy_operand(ir::Function& copy, ir::ValueId value, ir::RegionId body,
-                           ir::ValueMap& map) {
-    if (map.contains(value)) return;
-    const ir::OpId def = copy.values[value.index()].def;
-    const ir::ValueIds operands = copy.ops[def.index()].operands;
-    for (ir::ValueId operand : operands) copy_operand(copy, operand, body, map);
-    ir::clone_op(copy, def, body, map);
-  }
-
   ir::Builder& b_;
   const ir::Op op_;
-  std::unordered_map<ir::ValueId, bool> is_constant_;
+  KnownConstants& is_constant_;
 };
 
 }  // namespace
 
 void fold_constant_arrays(ir::Program& program, PassContext& context) {
+  std::unordered_map<const ir::Function*, KnownConstants> known;
   rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    Fold fold(b, b.function().ops[id.index()]);
+    Fold fold(b, b.function().ops[id.index()], known[&b.function()]);
     if (!fold.is_possible()) return std::nullopt;
     const auto elements = context.evaluate(b.program(), fold.function());
     if (elements) return ir::ValueIds{fold.constant(*elements)};
