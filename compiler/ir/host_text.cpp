@@ -66,12 +66,13 @@ HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes)
   for (const auto& param : info.params) ++uses_[param.name];
   for (const auto& count : info.counts) ++uses_[count.name];
   for (const auto& size : info.sizes) ++uses_[size.name];
-  for (std::size_t i = 0; i < info.sizes.size() && i < visible_sizes; ++i) {
-    const rt::SizeInfo& size = info.sizes[i];
-    const bool is_leaf = host_op_num_args(info.exprs.node(size.value).op) == 0;
-    if (is_leaf || uses_[size.name] != 1 || !is_plain_name(size.name)) continue;
-    size_name_.try_emplace(size.value, size.name);
-  }
+  for (std::size_t i = 0; i < info.sizes.size() && i < visible_sizes; ++i) name_size(info.sizes[i]);
+}
+
+void HostPrinter::name_size(const rt::SizeInfo& size) {
+  const bool is_leaf = host_op_num_args(info_.exprs.node(size.value).op) == 0;
+  if (is_leaf || uses_[size.name] != 1 || !is_plain_name(size.name)) return;
+  size_name_.try_emplace(size.value, size.name);
 }
 
 std::string HostPrinter::print(HostExprId id, bool is_nested) const {

@@ -18,6 +18,9 @@ class HostPrinter {
   /// before it).
   explicit HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes = ~std::size_t{0});
 
+  /// From now on the size's name stands for its formula.
+  void name_size(const rt::SizeInfo& size);
+
   std::string print(HostExprId id) const {
     num_printed_ = 0;
     return print(id, false);

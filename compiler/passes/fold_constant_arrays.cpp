@@ -77,9 +77,11 @@ bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
   return count <= kMaxElems;
 }
 
-// What is known of the values of one function, by the op that is asked about. Ops are asked about
-// in order, so an operand is mostly known already.
-using KnownConstants = std::unordered_map<ir::ValueId, bool>;
+// Of the values of one function: how many ops in a row compute the constant; nothing where it is
+// none. Ops are asked about in order, so an operand is mostly known already.
+using KnownConstants = std::unordered_map<ir::ValueId, std::optional<int>>;
+// Each fold runs all that its operands are made of, so longer chains become tables on the way.
+constexpr int kLongestChain = 32;
 
 // Copies an op and all it is made of into a function of its own. None of them holds a region.
 class Extraction {
@@ -137,7 +139,7 @@ class Extraction {
 class Fold {
  public:
   Fold(ir::Builder& builder, ir::Op op, KnownConstants& known)
-      : b_(builder), op_(std::move(op)), is_constant_(known) {}
+      : b_(builder), op_(std::move(op)), known_(known) {}
 
   // Operands that are all constants, a table among them or a costly op, and a result of constant
   // size.
@@ -147,16 +149,16 @@ class Fold {
     if (reads_size && !ir::constant_size(b_.exprs(), op_.attrs.size)) return false;
     bool is_worth_it = is_costly(op_) && b_.type(op_.operands[0]).rank > 0;
     for (ir::ValueId operand : op_.operands) {
-      if (!is_constant(operand)) return false;
+      const std::optional<int> length = chain_of(operand);
+      if (!length) return false;
       is_worth_it |= ir::defining_op(b_.function(), operand).kind == OpKind::const_array;
+      is_worth_it |= *length >= kLongestChain;
     }
     return is_worth_it && is_combiner_closed(op_);
   }
 
   // A function of its own that computes the result.
-  ir::Function function() const {
-    return Extraction(b_.function()).of(op_.results[0]);
-  }
+  ir::Function function() const { return Extraction(b_.function()).of(op_.results[0]); }
 
   ir::ValueId constant(const std::vector<std::uint64_t>& elements) {
     const ir::Type type = b_.type(op_.results[0]);
@@ -167,20 +169,25 @@ class Fold {
   }
 
  private:
-  bool is_constant(ir::ValueId value) {
-    const auto [known, is_new] = is_constant_.try_emplace(value, false);
-    if (!is_new) return known->second;
-    const bool found = find_constant(value);
-    return is_constant_[value] = found;
+  std::optional<int> chain_of(ir::ValueId value) {
+    const auto at = known_.find(value);
+    if (at != known_.end()) return at->second;
+    const std::optional<int> found = find_chain(value);
+    return known_[value] = found;
   }
 
-  bool find_constant(ir::ValueId value) {
+  std::optional<int> find_chain(ir::ValueId value) {
     const ir::Op& def = ir::defining_op(b_.function(), value);
-    if (!is_small_constant(b_.exprs(), b_.type(value))) return false;
-    if (is_leaf(def.kind) || def.kind == OpKind::iota) return true;
-    if (!is_pulled(def.kind) && def.kind != OpKind::fill) return false;
-    return std::all_of(def.operands.begin(), def.operands.end(),
-                       [&](ir::ValueId operand) { return is_constant(operand); });
+    if (!is_small_constant(b_.exprs(), b_.type(value))) return std::nullopt;
+    if (is_leaf(def.kind) || def.kind == OpKind::iota) return 0;
+    if (!is_pulled(def.kind) && def.kind != OpKind::fill) return std::nullopt;
+    int longest = 0;
+    for (ir::ValueId operand : def.operands) {
+      const std::optional<int> length = chain_of(operand);
+      if (!length) return std::nullopt;
+      longest = std::max(longest, *length);
+    }
+    return longest + 1;
   }
 
   // A combiner that reads values around it is not a constant.
@@ -191,7 +198,7 @@ class Fold {
 
   ir::Builder& b_;
   const ir::Op op_;
-  KnownConstants& is_constant_;
+  KnownConstants& known_;
 };
 
 }  // namespace

@@ -260,5 +260,12 @@ SHAPES = {
     "constant_loop": lambda: program("", "g * total", decls="fn f(x: [f32; m]) -> [f32; m] { let mut y = x\n for i in 0..1000000000 { y = y * 0.5 + i }\n y }\nconst total = sum(f(exp(iota(4000) as f32)))\n"),
     "constant_big": lambda: program("", "g * total", decls="const total = sum(exp(iota(4000000000) as f32))\n"),
     "constant_matmul": lambda: program("", "g * total", decls="const a = chunk(exp(iota(4096) as f32), 1)\nconst total = sum(a @ transpose(a))\n"),
+    "deep_fns": lambda: program("", "f199(g)", decls="fn f0(x: [f32; m]) -> [f32; m] { x }\n" + "".join(
+        f"fn f{i + 1}(x: [f32; m]) -> [f32; m] {{ " + "(" * 240 + f"f{i}(x)" + ")" * 240 + " }\n" for i in range(199))),
+    "const_sums_3000": lambda: program("    let mut x = g\n    let mut t = iota(64) as f32\n" + "    t = t * 1.5\n    x = x + sum(t)\n" * 3000),
+    "const_chain_exp": lambda: program("    let mut t = iota(64) as f32\n" + "    t = t * 1.5 + 1\n" * 8000, "g * sum(exp(t))"),
+    "big_programs": lambda: "".join(program("    let mut x = g\n" + "    x = x * 2\n" * 1000).replace("grown", f"grown{i}" if i else "grown") for i in range(60)),
+    "fns_of_fns": lambda: program("", "g", decls="fn f0(x: f32) -> f32 { x" + " + x" * 200 + " }\n" + "".join(
+        f"fn f{i + 1}(x: f32) -> f32 {{ f0(x) + f0(x) + f0(x) + f0(x) + f0(x) + f0(x) }}\n" for i in range(3000))),
     "constant_sorts": lambda: program("", "g * total", decls="const a = sort(exp(iota(4096) as f32))\nconst total = sum(" + " + ".join(["sort(a)"] * 200) + ")\n"),
 }
