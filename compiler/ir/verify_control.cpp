@@ -53,7 +53,8 @@ class RegionRules {
     require(found.size() == expected.size(), fmt::format("{}: wrong number", what));
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (types_agree(c_.info, type(found[i]), type(expected[i]))) continue;
-      require(false, fmt::format("{}: {} is not {}", what, c_.text(found[i]), c_.text(expected[i])));
+      require(false,
+              fmt::format("{}: {} is not {}", what, c_.text(found[i]), c_.text(expected[i])));
     }
   }
 

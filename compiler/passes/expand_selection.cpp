@@ -114,8 +114,7 @@ ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k, const SeenCoun
   return or_above_all(b, value, k, seen);
 }
 
-ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k,
-                            const SeenCounts& seen) {
+ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const ir::Type column = ir::matrix_type(kU32, b.type(values).dims[0], b.exprs().const_int(1));
   const SelectionKeys keys = make_keys(b, values);
   const ValueId order = b.argsort(keys.keys, /*descending=*/true, 1);

@@ -44,7 +44,8 @@ class SpecMaker {
       return nullptr;
     }
     if (open_.size() >= kMaxWrapping) {
-      reporter_.report<DiagKind::TooMany>(name.span, std::to_string(kMaxWrapping),
+      reporter_.work().is_over = true;
+      reporter_.report<DiagKind::TooMany>(name_.span, std::to_string(kMaxWrapping),
                                           "compositions in one another");
       return nullptr;
     }

@@ -14,36 +14,37 @@ namespace {
 // What later stages are meant for; more than the longest chains of operators that people write.
 constexpr std::size_t kMostOperations = 1u << 16;
 // Of a run over a file, everything checked in it together.
-constexpr std::size_t kMostSteps = 1u << 23;
+constexpr std::size_t kMostSteps = 1u << 22;
 // Expressions in one another, across calls: the stack holds that many everywhere.
 constexpr int kMostLevels = 1000;
 
 }  // namespace
 
-// Operations that passes make of one operator, where they are many.
+// Operations that passes make of one operator, where they are many: about as many as they are.
 std::size_t Elaborator::operations_of(const Expr& expr) {
   if (expr.kind != ExprKind::Builtin) return 1;
+  const auto is_constant = [&](ExprId array, int dim) {
+    return sizes_.constant(out_.exprs[array.index()].type.dims[dim]).has_value();
+  };
   switch (expr.builtin) {
     case BuiltinId::orthonormalize:
       return 350;
     case BuiltinId::top_k:
-      return 160;
-    case BuiltinId::matmul:
-      return 100;
+      return expr.axis < 0 ? 160 : 20;
     case BuiltinId::kth_largest:
-      return 50;
+      return expr.axis < 0 ? 50 : 20;
     case BuiltinId::std:
     case BuiltinId::argmax:
       return 16;
+    case BuiltinId::matmul:  // by a thin matrix
+      return is_constant(expr.args[0], 1) || is_constant(expr.args[1], 1) ? 100 : 1;
     default:
       break;
   }
   // Sums of columns become sums of whole rows, where there may be many columns.
   const bool is_by_columns =
       builtin_info(expr.builtin).group == BuiltinGroup::Reduce && expr.axis == 0;
-  if (!is_by_columns) return 1;
-  const Type& type = out_.exprs[expr.args.front().index()].type;
-  return sizes_.constant(type.dims[1]) ? 1 : 60;
+  return is_by_columns && !is_constant(expr.args.front(), 1) ? 60 : 1;
 }
 
 void Elaborator::weigh(const Expr& expr) {

@@ -58,11 +58,6 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
                                Span span, const std::function<Value(Value)>& finish) {
   const ast::Param* param = method_param(instance, kind);
   if (param == nullptr) return error(span);
-  constexpr int kMaxDepth = 200;
-  if (depth_ > kMaxDepth) {
-    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxDepth), "methods in one another");
-    return error(span);
-  }
   std::optional<Use> use;
   if (depth_ > 0) use.emplace(*this, span);
   ++depth_;
