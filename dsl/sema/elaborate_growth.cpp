@@ -12,11 +12,11 @@ using dsl::DiagKind;
 namespace {
 
 // What later stages are meant for; more than the longest chains of operators that people write.
-constexpr std::size_t kMostOperations = 1u << 16;
+constexpr std::size_t kMostOperations = 1u << 15;
 // Of a run over a file, everything checked in it together.
 constexpr std::size_t kMostSteps = 1u << 22;
 // Expressions in one another, across calls: the stack holds that many everywhere.
-constexpr int kMostLevels = 1000;
+constexpr int kMostLevels = 700;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::size_t Elaborator::operations_of(const Expr& expr) {
       return expr.axis < 0 ? 50 : 20;
     case BuiltinId::std:
     case BuiltinId::argmax:
-      return 16;
+      return 7;
     case BuiltinId::matmul:  // by a thin matrix
       return is_constant(expr.args[0], 1) || is_constant(expr.args[1], 1) ? 100 : 1;
     default:
@@ -63,7 +63,11 @@ void Elaborator::weigh(const Expr& expr) {
     report_growth(expr.span, kMostOperations, &Growth::operations);
   } else if (weight > kMostOperations) {
     // A constant of a compressor is one node that stands in many places.
-    report_too_large(open_uses_.size() > 1 ? open_uses_[1].span : expr.span, kMostOperations);
+    const bool is_whole = expr.kind == ExprKind::Block && open_uses_.size() == 1;
+    report_too_large(is_whole                ? open_uses_[0].span
+                     : open_uses_.size() > 1 ? open_uses_[1].span
+                                             : expr.span,
+                     kMostOperations);
   }
 }
 
