@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles programs that grow, as far as the IR: run.py CINCH. What a program costs is to grow with the program.
 
-A chain of each operator, 16 and 160 links long: ten times the program may become at most so many times the text of IR. Chains of 3000 links (every fourth;
+A chain of each operator, 8 and 80 links long: ten times the program may become at most so many times the text of IR. Chains of 3000 links (every fourth;
 all where CINCH_LONG is set), and each shape whose text is short and whose meaning is not, end in IR or in located diagnostics, in `cinch check` as in
 `cinch build`, with 1 GiB of addresses. Nothing here is timed, but what never ends is stopped. Where CINCH_SAMPLE is set, every eighth of all."""
 import os
@@ -71,7 +71,7 @@ class Programs:
     def check_chain(self, name):
         make = shapes.CHAINS[name]
         try:
-            short, long = (self.ir_lines(f"{name}_{length}", make(length)) for length in (16, 160))
+            short, long = (self.ir_lines(f"{name}_{length}", make(length)) for length in (8, 80))
         except RuntimeError as error:
             return [f"{name}: {error}"]
         faults = [] if long <= MOST_GROWTH * short else [f"{name}: {short} lines of IR become {long}"]
