@@ -177,14 +177,18 @@ bool Elaborator::elaborate_packing(WireField& field, const ast::WireField& node)
 }
 
 Type Elaborator::with_counts(Type type, const std::map<HostExprId, HostExprId>& bound) {
-  for (int i = 0; i < type.rank; ++i) {
-    type.dims[i] = pool().substitute(type.dims[i], [&](const HostExprNode& leaf) {
-      for (const auto& [placeholder, size] : bound) {
-        if (pool().node(placeholder) == leaf) return size;
+  const auto replaced = [&](HostExprId size) {
+    // Nearly always a count, or made of none: only what is neither is looked through.
+    if (const auto at = bound.find(size); at != bound.end()) return at->second;
+    if (!pool().has_count(size)) return size;
+    return pool().substitute(size, [&](const HostExprNode& leaf) {
+      for (const auto& [placeholder, to] : bound) {
+        if (pool().node(placeholder) == leaf) return to;
       }
       return HostExprId();
     });
-  }
+  };
+  for (int i = 0; i < type.rank; ++i) type.dims[i] = replaced(type.dims[i]);
   return in_one_form(type);
 }
 
