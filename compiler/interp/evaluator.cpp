@@ -85,11 +85,13 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region) {
     const Op& op = function_.ops[id.index()];
     if (op.kind != ir::OpKind::yield) {
       run_op(op);
+      release_after(id);
       continue;
     }
     std::vector<Array> yielded;
     yielded.reserve(op.operands.size());
     for (ir::ValueId value : op.operands) yielded.push_back(values_[value.index()]);
+    release_after(id);
     return yielded;
   }
   return {};
@@ -103,6 +105,10 @@ std::vector<Array> Evaluator::run_region(ir::RegionId region, std::vector<Array>
 
 void Evaluator::bind_results(const Op& op, std::vector<Array> values) {
   for (std::size_t i = 0; i < values.size(); ++i) out(op, i) = std::move(values[i]);
+}
+
+void Evaluator::release_after(ir::OpId op) {
+  for (ir::ValueId value : last_read_by_[op.index()]) values_[value.index()] = {};
 }
 
 void Evaluator::run_op(const Op& op) {

@@ -7,6 +7,7 @@
 #include "compiler/interp/array.h"
 #include "compiler/interp/exchange.h"
 #include "compiler/interp/interp.h"
+#include "compiler/interp/lifetimes.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/ops.h"
 #include "runtime/core/host_expr.h"
@@ -46,9 +47,14 @@ class Evaluator {
  public:
   /// `exchange` may be null: then world is 1.
   Evaluator(CallContext& context, const ir::Function& function, Meeting* exchange)
-      : call_(context), function_(function), exchange_(exchange), values_(function.values.size()) {}
+      : call_(context),
+        function_(function),
+        exchange_(exchange),
+        values_(function.values.size()),
+        last_read_by_(interp::last_read_by(function)) {}
 
   void run() { run_region(function_.body); }
+  /// A result of the function.
   const Array& value(ir::ValueId id) const { return values_[id.index()]; }
 
  private:
@@ -70,6 +76,8 @@ class Evaluator {
   std::vector<Array> run_region(ir::RegionId region);
   std::vector<Array> run_region(ir::RegionId region, std::vector<Array> args);
   void run_op(const Op& op);
+  /// Frees what nobody reads any more.
+  void release_after(ir::OpId op);
   void bind_results(const Op& op, std::vector<Array> values);
 
 #define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
@@ -107,6 +115,7 @@ class Evaluator {
   const ir::Function& function_;
   Meeting* exchange_;
   std::vector<Array> values_;
+  std::vector<std::vector<ir::ValueId>> last_read_by_;  // by op
 };
 
 }  // namespace cinch::interp

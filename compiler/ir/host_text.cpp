@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view kReserved[] = {"n",      "r",    "c",     "world", "step",  "worker",
                                           "worker", "true", "false", "param", "count", "bits"};
 
+// A formula is a graph, and may be exponentially long as text. What is longer ends in "…", and
+// cannot be read again.
+constexpr std::size_t kMostParts = 10000;
+
 const char* infix(HostOp op) {
   switch (op) {
     case HostOp::Add:
@@ -62,17 +66,22 @@ HostPrinter::HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes)
   for (const auto& param : info.params) ++uses_[param.name];
   for (const auto& count : info.counts) ++uses_[count.name];
   for (const auto& size : info.sizes) ++uses_[size.name];
-  for (std::size_t i = 0; i < info.sizes.size() && i < visible_sizes; ++i) {
-    const rt::SizeInfo& size = info.sizes[i];
-    const bool is_leaf = host_op_num_args(info.exprs.node(size.value).op) == 0;
-    if (is_leaf || uses_[size.name] != 1 || !is_plain_name(size.name)) continue;
-    size_name_.try_emplace(size.value, size.name);
-  }
+  for (std::size_t i = 0; i < info.sizes.size() && i < visible_sizes; ++i) name_size(info.sizes[i]);
+}
+
+void HostPrinter::name_size(const rt::SizeInfo& size) {
+  const bool is_leaf = host_op_num_args(info_.exprs.node(size.value).op) == 0;
+  if (is_leaf || uses_[size.name] != 1 || !is_plain_name(size.name)) return;
+  size_name_.try_emplace(size.value, size.name);
 }
 
 std::string HostPrinter::print(HostExprId id, bool is_nested) const {
   if (!id.is_valid() || id.index() >= info_.exprs.num_nodes()) return "<invalid>";
   if (const auto named = size_name_.find(id); named != size_name_.end()) return named->second;
+  return ++num_printed_ > kMostParts ? "…" : print_node(id, is_nested);
+}
+
+std::string HostPrinter::print_node(HostExprId id, bool is_nested) const {
   const HostExprNode& node = info_.exprs.node(id);
   switch (node.op) {
     case HostOp::Const:

@@ -18,10 +18,17 @@ class HostPrinter {
   /// before it).
   explicit HostPrinter(const rt::ProgramInfo& info, std::size_t visible_sizes = ~std::size_t{0});
 
-  std::string print(HostExprId id) const { return print(id, false); }
+  /// From now on the size's name stands for its formula.
+  void name_size(const rt::SizeInfo& size);
+
+  std::string print(HostExprId id) const {
+    num_printed_ = 0;
+    return print(id, false);
+  }
 
  private:
   std::string print(HostExprId id, bool is_nested) const;
+  std::string print_node(HostExprId id, bool is_nested) const;
   std::string print_constant(HostExprId id) const;
   std::string print_call(const HostExprNode& node) const;
   /// The name where it is clear, else callee(index, more).
@@ -31,6 +38,7 @@ class HostPrinter {
   const rt::ProgramInfo& info_;
   std::unordered_map<std::string, int> uses_;              // of each name
   std::unordered_map<HostExprId, std::string> size_name_;  // of named formulas
+  mutable std::size_t num_printed_ = 0;                    // parts of the formula at hand
 };
 
 /// Whether the text form can write the name bare: [A-Za-z_][A-Za-z0-9_.]*.

@@ -32,7 +32,7 @@ std::string wire_block(const rt::ProgramInfo& info, const HostPrinter& host) {
   constexpr const char* kSums[] = {"", " by sum", " by min", " by max"};
   std::string text = fmt::format("wire counts {} {{\n", info.wire.counts.size());
   for (const rt::FieldInfo& field : info.wire.fields) {
-    text += fmt::format("  {}: {}{}{}", name_text(field.name), print_type(info, field.type),
+    text += fmt::format("  {}: {}{}{}", name_text(field.name), print_type(host, field.type),
                         kSums[static_cast<int>(field.sum)], field.ascending ? " ascending" : "");
     if (field.index_limit) text += " below " + host.print(*field.index_limit);
     if (!field.packing.empty()) text += " packs " + quote(field.packing);
@@ -54,9 +54,9 @@ std::string flag_lines(const rt::ProgramInfo& info) {
   return text + fmt::format("aggregation {}\n", kNames[static_cast<int>(info.aggregation)]);
 }
 
-std::string table_line(const Program& program, std::size_t index) {
+std::string table_line(const Program& program, const HostPrinter& host, std::size_t index) {
   const Table& table = program.tables[index];
-  std::string text = fmt::format("table {}: {} = (", index, print_type(program.info, table.type));
+  std::string text = fmt::format("table {}: {} = (", index, print_type(host, table.type));
   for (std::size_t i = 0; i < table.bits.size(); ++i) {
     text += (i ? ", " : "") + print_value(table.type.dtype, table.bits[i]);
   }
@@ -84,19 +84,20 @@ std::string print_info(const Program& program) {
     text += fmt::format("constant {} = {}\n", name_text(constant.name), constant.value);
   }
   for (const auto& param : info.params) text += param_line(param);
-  for (std::size_t i = 0; i < info.sizes.size(); ++i) {
-    text += fmt::format("size {} = {}\n", name_text(info.sizes[i].name),
-                        HostPrinter(info, i).print(info.sizes[i].value));
+  HostPrinter earlier(info, 0);
+  for (const auto& size : info.sizes) {
+    text += fmt::format("size {} = {}\n", name_text(size.name), earlier.print(size.value));
+    earlier.name_size(size);
   }
   for (const auto& count : info.counts) {
     text += fmt::format("count {} <= {}\n", name_text(count.name), host.print(count.bound));
   }
   for (const auto& state : info.states) {
-    text += fmt::format("state {}: {}\n", name_text(state.name), print_type(info, state.type));
+    text += fmt::format("state {}: {}\n", name_text(state.name), print_type(host, state.type));
   }
   if (!info.wire.fields.empty() || !info.wire.counts.empty()) text += wire_block(info, host);
   text += flag_lines(info);
-  for (std::size_t i = 0; i < program.tables.size(); ++i) text += table_line(program, i);
+  for (std::size_t i = 0; i < program.tables.size(); ++i) text += table_line(program, host, i);
   return text;
 }
 

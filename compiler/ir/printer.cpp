@@ -37,7 +37,7 @@ class FunctionPrinter {
     numbers_[value.index()] = next_++;
     const Value& v = function_.values[value.index()];
     const std::string name = is_plain_name(v.name) ? "." + v.name : "";
-    return fmt::format("%{}{}: {}", numbers_[value.index()], name, print_type(info_, v.type));
+    return fmt::format("%{}{}: {}", numbers_[value.index()], name, print_type(host_, v.type));
   }
   std::string use(ValueId value) const {
     if (value.index() >= numbers_.size() || numbers_[value.index()] < 0) return "%?";
@@ -164,8 +164,11 @@ class FunctionPrinter {
 }  // namespace
 
 std::string print_type(const rt::ProgramInfo& info, const Type& type) {
+  return type.rank == 0 ? dtype_name(type.dtype) : print_type(HostPrinter(info), type);
+}
+
+std::string print_type(const HostPrinter& host, const Type& type) {
   if (type.rank == 0) return dtype_name(type.dtype);
-  const HostPrinter host(info);
   const std::string first = host.print(type.dims[0]);
   if (type.rank == 1) return fmt::format("[{}; {}]", dtype_name(type.dtype), first);
   return fmt::format("[{}; {}, {}]", dtype_name(type.dtype), first, host.print(type.dims[1]));

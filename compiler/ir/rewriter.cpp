@@ -2,19 +2,12 @@
 #include "compiler/ir/rewriter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/ir/ops.h"
 
 namespace cinch::ir {
 namespace {
-
-void replace_in(std::vector<ValueId>& values, const std::unordered_map<ValueId, ValueId>& to) {
-  for (ValueId& value : values) {
-    for (auto found = to.find(value); found != to.end(); found = to.find(value)) {
-      value = found->second;
-    }
-  }
-}
 
 ValueId mapped(const ValueMap& map, ValueId value) {
   const auto found = map.find(value);
@@ -74,20 +67,35 @@ Uses::Uses(const Function& function)
   for (ValueId value : result_values(function)) results_[value.index()] = true;
 }
 
-void replace_all_uses(Function& function, const std::unordered_map<ValueId, ValueId>& to) {
-  if (to.empty()) return;
-  for (Op& op : function.ops) replace_in(op.operands, to);
+UseLists::UseLists(Function& function) : function_(function) {
   Results& r = function.results;
-  std::vector<ValueId> output{r.output};
-  replace_in(output, to);
-  r.output = output.front();
-  replace_in(r.fields, to);
-  replace_in(r.counts, to);
-  replace_in(r.states, to);
+  if (r.output.is_valid()) results_[r.output].push_back(&r.output);
+  for (auto* list : {&r.fields, &r.counts, &r.states}) {
+    for (ValueId& value : *list) results_[value].push_back(&value);
+  }
 }
 
-void replace_all_uses(Function& function, ValueId from, ValueId to) {
-  replace_all_uses(function, {{from, to}});
+void UseLists::learn_new_ops() {
+  users_.resize(function_.values.size());
+  for (; num_known_ops_ < function_.ops.size(); ++num_known_ops_) {
+    for (ValueId operand : function_.ops[num_known_ops_].operands) {
+      users_[operand.index()].emplace_back(num_known_ops_);
+    }
+  }
+}
+
+void UseLists::replace(ValueId from, ValueId to) {
+  if (from == to) return;
+  learn_new_ops();
+  const std::vector<OpId> users = std::exchange(users_[from.index()], {});
+  for (OpId id : users) std::ranges::replace(function_.ops[id.index()].operands, from, to);
+  std::vector<OpId>& all = users_[to.index()];
+  all.insert(all.end(), users.begin(), users.end());
+  const auto results = results_.extract(from);
+  if (!results) return;
+  for (ValueId* entry : results.mapped()) *entry = to;
+  std::vector<ValueId*>& entries = results_[to];
+  entries.insert(entries.end(), results.mapped().begin(), results.mapped().end());
 }
 
 OpId clone_op(Function& function, OpId source, RegionId into, ValueMap& map) {

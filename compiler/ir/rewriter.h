@@ -42,10 +42,23 @@ class Uses {
   std::vector<bool> results_;
 };
 
-/// Every operand and result entry that is `from` becomes `to`.
-void replace_all_uses(Function& function, ValueId from, ValueId to);
-/// Many at once; chains (a to b, b to c) are followed.
-void replace_all_uses(Function& function, const std::unordered_map<ValueId, ValueId>& to);
+/// Who reads each value, known while ops are added and uses change: a replacement costs as much as
+/// the value has uses. Results must stay where they are.
+class UseLists {
+ public:
+  explicit UseLists(Function& function);
+  /// Every operand and result entry that is `from` becomes `to`, those of new ops too.
+  void replace(ValueId from, ValueId to);
+
+ private:
+  void learn_new_ops();
+
+  Function& function_;
+  std::size_t num_known_ops_ = 0;
+  std::vector<std::vector<OpId>> users_;  // by value, ops that stand nowhere among them
+  std::unordered_map<ValueId, std::vector<ValueId*>> results_;
+};
+
 /// The values that Function::results names, in order.
 std::vector<ValueId> result_values(const Function& function);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace cinch::ir {
@@ -13,14 +14,40 @@ namespace {
 using Monomial = std::vector<HostExprId>;
 using Polynomial = std::map<Monomial, std::uint64_t>;
 
-// Sizes in programs have few terms; a formula beyond this is treated as one atom.
-constexpr std::size_t kMaxTerms = 64;
+// Sizes in programs have few terms of few factors; a formula beyond this is treated as one atom.
+constexpr std::size_t kMaxTerms = 64, kMaxFactors = 16;
 
 class Polynomials {
  public:
   explicit Polynomials(const rt::ProgramInfo& info) : info_(info) {}
 
-  Polynomial of(HostExprId id) const {
+  // Formulas are graphs: each part is looked at once.
+  const Polynomial& of(HostExprId id) const {
+    const auto known = known_.find(id);
+    return known != known_.end() ? known->second : known_.emplace(id, make(id)).first->second;
+  }
+
+  static Polynomial clean(Polynomial p) {
+    std::erase_if(p, [](const auto& term) { return term.second == 0; });
+    return p;
+  }
+  Polynomial product(HostExprId whole, const Polynomial& a, const Polynomial& b) const {
+    if (a.size() * b.size() > kMaxTerms) return atom(whole);
+    Polynomial result;
+    for (const auto& [x, cx] : a) {
+      for (const auto& [y, cy] : b) {
+        Monomial both = x;
+        both.insert(both.end(), y.begin(), y.end());
+        if (both.size() > kMaxFactors) return atom(whole);
+        std::sort(both.begin(), both.end());
+        result[both] += cx * cy;
+      }
+    }
+    return result;
+  }
+
+ private:
+  Polynomial make(HostExprId id) const {
     const HostExprNode& node = info_.exprs.node(id);
     if (node.type != HostType::Int) return atom(id);
     switch (node.op) {
@@ -45,25 +72,6 @@ class Polynomials {
     }
   }
 
-  static Polynomial clean(Polynomial p) {
-    std::erase_if(p, [](const auto& term) { return term.second == 0; });
-    return p;
-  }
-  Polynomial product(HostExprId whole, const Polynomial& a, const Polynomial& b) const {
-    if (a.size() * b.size() > kMaxTerms) return atom(whole);
-    Polynomial result;
-    for (const auto& [x, cx] : a) {
-      for (const auto& [y, cy] : b) {
-        Monomial both = x;
-        both.insert(both.end(), y.begin(), y.end());
-        std::sort(both.begin(), both.end());
-        result[both] += cx * cy;
-      }
-    }
-    return result;
-  }
-
- private:
   // Leaves stand for themselves by number above every id of the pool, so that n and r meet even
   // where the pool holds only one of them.
   static HostExprId leaf_atom(HostOp op) {
@@ -82,6 +90,7 @@ class Polynomials {
   }
 
   const rt::ProgramInfo& info_;
+  mutable std::unordered_map<HostExprId, Polynomial> known_;
 };
 
 Polynomial count_of(const Polynomials& polynomials, const Type& type) {

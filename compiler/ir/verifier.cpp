@@ -20,6 +20,7 @@ class FunctionVerifier {
       : context_{info, program, function, is_init},
         function_(function),
         is_visible_(function.values.size(), false),
+        is_in_body_(function.values.size(), false),
         is_placed_(function.ops.size(), false),
         is_region_used_(function.regions.size(), false) {}
 
@@ -52,6 +53,9 @@ class FunctionVerifier {
     }
     title_.clear();
     for (ValueId value : defined) is_visible_[value.index()] = false;
+    if (id == function_.body) {
+      for (ValueId value : defined) is_in_body_[value.index()] = true;
+    }
   }
 
   void verify_place(const Region& region, std::size_t position) {
@@ -137,16 +141,14 @@ class FunctionVerifier {
   void require_result(ValueId value, const char* what) const {
     require(value.is_valid() && value.index() < function_.values.size(),
             fmt::format("results: {} is missing", what));
-    const OpId def = function_.values[value.index()].def;
-    const std::vector<OpId>& body = function_.regions[function_.body.index()].ops;
-    require(std::find(body.begin(), body.end(), def) != body.end(),
+    require(is_in_body_[value.index()],
             fmt::format("results: {} is not a value of the body", what));
   }
 
   void require_type(ValueId value, const Type& expected, const std::string& what) const {
-    require(types_agree(context_.info, context_.type(value), expected),
-            fmt::format("results: {} is {}, not {}", what, context_.text(value),
-                        print_type(context_.info, expected)));
+    if (types_agree(context_.info, context_.type(value), expected)) return;
+    require(false, fmt::format("results: {} is {}, not {}", what, context_.text(value),
+                               print_type(context_.info, expected)));
   }
 
   void verify_results() const {
@@ -201,7 +203,7 @@ class FunctionVerifier {
 
   VerifyContext context_;
   const Function& function_;
-  std::vector<bool> is_visible_, is_placed_, is_region_used_;
+  std::vector<bool> is_visible_, is_in_body_, is_placed_, is_region_used_;
   std::string title_;
 };
 

@@ -52,7 +52,8 @@ class RegionRules {
                      const char* what) const {
     require(found.size() == expected.size(), fmt::format("{}: wrong number", what));
     for (std::size_t i = 0; i < found.size(); ++i) {
-      require(types_agree(c_.info, type(found[i]), type(expected[i])),
+      if (types_agree(c_.info, type(found[i]), type(expected[i]))) continue;
+      require(false,
               fmt::format("{}: {} is not {}", what, c_.text(found[i]), c_.text(expected[i])));
     }
   }
@@ -98,9 +99,9 @@ class RegionRules {
       else
         expected.dims[op_.attrs.axis] = c_.info.exprs.const_int(1);
     }
-    require(types_agree(c_.info, type(op_.results[i]), expected),
-            fmt::format("the result is {}, not {}", c_.text(op_.results[i]),
-                        print_type(c_.info, expected)));
+    if (types_agree(c_.info, type(op_.results[i]), expected)) return;
+    require(false, fmt::format("the result is {}, not {}", c_.text(op_.results[i]),
+                               print_type(c_.info, expected)));
   }
 
   void combiner_op(ScalarOp op, std::size_t n) const {

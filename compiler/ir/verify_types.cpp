@@ -25,9 +25,9 @@ class Rules {
   HostExprPool& exprs() const { return c_.info.exprs; }
 
   void require_type(const Type& found, const Type& expected, const char* what) const {
-    require(types_agree(c_.info, found, expected),
-            fmt::format("{} is {}, not {}", what, print_type(c_.info, found),
-                        print_type(c_.info, expected)));
+    if (types_agree(c_.info, found, expected)) return;
+    require(false, fmt::format("{} is {}, not {}", what, print_type(c_.info, found),
+                               print_type(c_.info, expected)));
   }
   void require_out(const Type& expected) const { require_type(out(), expected, "the result"); }
   void require_rank(const Type& type, int rank, const char* what) const {
@@ -136,9 +136,11 @@ class Rules {
     Type shape = in(0);
     for (std::size_t i = 1; i < num_in(); ++i) {
       const auto met = broadcast_shape(c_.info, shape, in(i));
-      require(met.has_value(), fmt::format("operands do not meet ({}, {})",
-                                           print_type(c_.info, shape), print_type(c_.info, in(i))));
-      shape = met.value_or(shape);
+      if (!met) {
+        require(false, fmt::format("operands do not meet ({}, {})", print_type(c_.info, shape),
+                                   print_type(c_.info, in(i))));
+      }
+      shape = *met;
     }
     const DType element = in(num_in() - 1).dtype;
     for (std::size_t i = is_select ? 1 : 0; i < num_in(); ++i) {
@@ -218,9 +220,9 @@ class Rules {
   }
   void reshape() const {
     require(in(0).dtype == out().dtype, "the element types differ");
-    require(op_.attrs.proved || element_counts_agree(c_.info, in(0), out()),
-            fmt::format("{} and {} differ in size", print_type(c_.info, in(0)),
-                        print_type(c_.info, out())));
+    if (op_.attrs.proved || element_counts_agree(c_.info, in(0), out())) return;
+    require(false, fmt::format("{} and {} differ in size", print_type(c_.info, in(0)),
+                               print_type(c_.info, out())));
   }
   void keep() const { require_out(in(0)); }
   void transpose() const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/rewriter.h"
@@ -97,39 +98,46 @@ class Key {
 class CommonValues {
  public:
   CommonValues(ir::Function& function, PassContext& context)
-      : function_(function), context_(context) {}
+      : function_(function), uses_(function), context_(context) {}
 
-  void run() { visit(function_.body, {}); }
+  void run() { visit(function_.body); }
 
  private:
   using Known = std::map<std::string, ir::OpId>;
 
-  // `known` by value: what a region adds ends with it.
-  void visit(ir::RegionId region, Known known) {
+  // What a region adds to what is known ends with it.
+  void visit(ir::RegionId region) {
+    const std::size_t num_before = added_.size();
     std::vector<ir::OpId> kept;
     const std::vector<ir::OpId> ops = function_.regions[region.index()].ops;
     for (ir::OpId id : ops) {
-      const ir::Op op = function_.ops[id.index()];
-      for (ir::RegionId inner : ir::held_regions(function_, op)) visit(inner, known);
-      if (!join(id, known)) kept.push_back(id);
+      for (ir::RegionId inner : ir::held_regions(function_, function_.ops[id.index()])) {
+        visit(inner);
+      }
+      if (!join(id)) kept.push_back(id);
     }
     function_.regions[region.index()].ops = std::move(kept);
+    for (; added_.size() > num_before; added_.pop_back()) known_.erase(added_.back());
   }
 
-  bool join(ir::OpId id, Known& known) {
-    const ir::Op op = function_.ops[id.index()];
+  bool join(ir::OpId id) {
+    const ir::Op& op = function_.ops[id.index()];
     if (!is_eligible(op)) return false;
-    const auto [found, is_new] = known.emplace(Key(function_).of(op), id);
+    const auto [found, is_new] = known_.emplace(Key(function_).of(op), id);
+    if (is_new) added_.push_back(found);
     if (is_new || !context_.may_rewrite()) return false;
-    std::unordered_map<ir::ValueId, ir::ValueId> to;
     const ir::Op& first = function_.ops[found->second.index()];
-    for (std::size_t i = 0; i < op.results.size(); ++i) to[op.results[i]] = first.results[i];
-    ir::replace_all_uses(function_, to);
+    for (std::size_t i = 0; i < op.results.size(); ++i) {
+      uses_.replace(op.results[i], first.results[i]);
+    }
     return true;
   }
 
   ir::Function& function_;
+  ir::UseLists uses_;
   PassContext& context_;
+  Known known_;
+  std::vector<Known::const_iterator> added_;
 };
 
 }  // namespace

@@ -16,8 +16,10 @@
 //
 // Along rows (axis 1) each row is sorted by its keys. An argsort along columns (axis 0) becomes one
 // along the rows of the transpose.
-#include <algorithm>
 #include <optional>
+#include <ranges>
+#include <unordered_map>
+#include <vector>
 
 #include "compiler/ir/rewriter.h"
 #include "compiler/passes/passes.h"
@@ -45,47 +47,50 @@ ValueId columns(ir::Builder& b, ValueId values, HostExprId k) {
   return b.fill(b.reshape(b.iota(k), row), ir::matrix_type(kU32, b.type(values).dims[0], k));
 }
 
-// A place among the ops of a region.
-struct Place {
-  ir::RegionId region;
-  std::size_t position = 0;
+// Where each region lies, and what found each count, as far as ops were offered.
+class SeenCounts {
+ public:
+  void see(const ir::Function& function, ir::RegionId region, const ir::Op& op) {
+    for (ir::RegionId held : ir::held_regions(function, op)) around_[held] = region;
+    if (op.kind == ir::OpKind::nonzero) found_[op.attrs.index].push_back({region, op.results[1]});
+  }
+
+  // How many of what a selection kept: the last one that has run wherever the count is wanted, as
+  // filters by one mask share it across branches. Of payloads the count was read with them.
+  ValueId count_of(ir::Builder& b, std::uint32_t count) const {
+    const auto found = found_.find(count);
+    if (found == found_.end()) return b.count_value(count);
+    for (std::optional<ir::RegionId> region = b.region(); region; region = around(*region)) {
+      for (const Found& each : std::views::reverse(found->second)) {
+        if (each.region == *region) return each.num;
+      }
+    }
+    return b.count_value(count);
+  }
+
+ private:
+  struct Found {
+    ir::RegionId region;
+    ValueId num;
+  };
+
+  std::optional<ir::RegionId> around(ir::RegionId region) const {
+    const auto at = around_.find(region);
+    return at == around_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  std::unordered_map<ir::RegionId, ir::RegionId> around_;
+  std::unordered_map<std::uint32_t, std::vector<Found>> found_;
 };
 
-// The op that holds the region; nothing for a body.
-std::optional<Place> holder_of(const ir::Function& function, ir::RegionId region) {
-  for (std::size_t r = 0; r < function.regions.size(); ++r) {
-    const std::vector<ir::OpId>& ops = function.regions[r].ops;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      const auto held = ir::held_regions(function, function.ops[ops[i].index()]);
-      if (std::ranges::find(held, region) != held.end()) return Place{ir::RegionId(r), i};
-    }
-  }
-  return std::nullopt;
+ValueId wanted(ir::Builder& b, HostExprId k, const SeenCounts& seen) {
+  return b.size_scalar(k, kU32, [&](std::uint32_t count) { return seen.count_of(b, count); });
 }
 
-// How many of what a selection kept: the last one that has run wherever the count is wanted, as
-// filters by one mask share it across branches. Of payloads the count was read with them.
-ValueId count_of(ir::Builder& b, std::uint32_t count) {
-  const ir::Function& function = b.function();
-  std::optional<Place> before = Place{b.region(), b.position()};
-  for (; before; before = holder_of(function, before->region)) {
-    const std::vector<ir::OpId>& ops = function.regions[before->region.index()].ops;
-    for (std::size_t i = before->position; i-- > 0;) {
-      const ir::Op& op = function.ops[ops[i].index()];
-      if (op.kind == ir::OpKind::nonzero && op.attrs.index == count) return op.results[1];
-    }
-  }
-  return b.count_value(count);
-}
-
-ValueId wanted(ir::Builder& b, HostExprId k) {
-  return b.size_scalar(k, kU32, [&](std::uint32_t count) { return count_of(b, count); });
-}
-
-ValueId top_k(ir::Builder& b, ValueId values, HostExprId k) {
+ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const SelectionKeys keys = make_keys(b, values);
   if (can_sample(b, keys, k)) return sampled_top_k(b, keys, k);
-  const ValueId need = wanted(b, k);
+  const ValueId need = wanted(b, k, seen);
   return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
 }
 
@@ -95,37 +100,40 @@ ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
 }
 
 // +inf (the largest integer) where k is 0, else the value.
-ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k) {
+ValueId or_above_all(ir::Builder& b, ValueId value, HostExprId k, const SeenCounts& seen) {
   const auto constant = ir::constant_size(b.exprs(), k);
   if (constant && *constant > 0) return value;
-  const ValueId is_none = b.map(ScalarOp::eq, wanted(b, k), b.constant_int(kU32, 0));
+  const ValueId is_none = b.map(ScalarOp::eq, wanted(b, k, seen), b.constant_int(kU32, 0));
   return b.select(is_none, b.identity(ScalarOp::min, b.dtype(value)), value);
 }
 
-ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k) {
+ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const SelectionKeys keys = make_keys(b, values);
-  const RankedKey found = find_keys(b, keys, {wanted(b, k)})[0];
+  const RankedKey found = find_keys(b, keys, {wanted(b, k, seen)})[0];
   const ValueId value = value_of_key(b, keys, found.key, b.dtype(values));
-  return or_above_all(b, value, k);
+  return or_above_all(b, value, k, seen);
 }
 
-ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
+ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const ir::Type column = ir::matrix_type(kU32, b.type(values).dims[0], b.exprs().const_int(1));
   const SelectionKeys keys = make_keys(b, values);
   const ValueId order = b.argsort(keys.keys, /*descending=*/true, 1);
   // The last place of those wanted; of none the first, which is not used then.
   const HostExprId last =
       b.exprs().max(b.exprs().sub(k, b.exprs().const_int(1)), b.exprs().const_int(0));
-  const ValueId place = b.gather_along(order, b.fill(wanted(b, last), column), 1);
+  const ValueId place = b.gather_along(order, b.fill(wanted(b, last, seen), column), 1);
   const ValueId key = b.gather_along(keys.keys, place, 1);
-  return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k);
+  return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k, seen);
 }
 
 }  // namespace
 
 void expand_selection(ir::Program& program, PassContext& context) {
-  rewrite_all(program, context, [](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
+  std::unordered_map<const ir::Function*, SeenCounts> all_seen;
+  rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
     const ir::Op op = b.function().ops[id.index()];
+    SeenCounts& seen = all_seen[&b.function()];
+    seen.see(b.function(), b.region(), op);
     if (op.kind == ir::OpKind::argsort && op.attrs.axis == 0) {
       return ir::ValueIds{order_of_columns(b, op.operands[0], op.attrs.descending)};
     }
@@ -134,9 +142,9 @@ void expand_selection(ir::Program& program, PassContext& context) {
     const ValueId x = op.operands[0];
     const HostExprId k = op.attrs.size;
     if (op.attrs.axis == ir::kAll) {
-      return ir::ValueIds{is_top ? top_k(b, x, k) : kth_largest(b, x, k)};
+      return ir::ValueIds{is_top ? top_k(b, x, k, seen) : kth_largest(b, x, k, seen)};
     }
-    return ir::ValueIds{is_top ? top_k_of_rows(b, x, k) : kth_largest_of_rows(b, x, k)};
+    return ir::ValueIds{is_top ? top_k_of_rows(b, x, k) : kth_largest_of_rows(b, x, k, seen)};
   });
 }
 

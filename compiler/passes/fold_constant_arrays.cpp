@@ -77,9 +77,69 @@ bool is_small_constant(const HostExprPool& exprs, const ir::Type& type) {
   return count <= kMaxElems;
 }
 
+// Of the values of one function: how many ops in a row compute the constant; nothing where it is
+// none. Ops are asked about in order, so an operand is mostly known already.
+using KnownConstants = std::unordered_map<ir::ValueId, std::optional<int>>;
+// Each fold runs all that its operands are made of, so longer chains become tables on the way.
+constexpr int kLongestChain = 32;
+
+// Copies an op and all it is made of into a function of its own. None of them holds a region.
+class Extraction {
+ public:
+  explicit Extraction(const ir::Function& from) : from_(from), to_(ir::make_function(from.kind)) {}
+
+  ir::Function of(ir::ValueId value) {
+    copy(value);
+    append({ir::OpKind::yield, {}, {}, {}, {}, {}});
+    to_.results.output = values_.at(value);
+    return std::move(to_);
+  }
+
+ private:
+  // Operands first; chains of them may be longer than the stack is deep.
+  void copy(ir::ValueId value) {
+    std::vector<ir::ValueId> open{value};
+    while (!open.empty()) {
+      const ir::Op& op = ir::defining_op(from_, open.back());
+      const auto missing = std::ranges::find_if(
+          op.operands, [&](ir::ValueId operand) { return !values_.contains(operand); });
+      if (missing != op.operands.end()) {
+        open.push_back(*missing);
+        continue;
+      }
+      open.pop_back();
+      if (!values_.contains(op.results[0])) copy_op(op);
+    }
+  }
+
+  void copy_op(const ir::Op& source) {
+    ir::Op op = source;
+    for (ir::ValueId& operand : op.operands) operand = values_.at(operand);
+    if (ir::uses_attr(op.kind, ir::AttrUse::Combiner)) {
+      to_.combiners.push_back(from_.combiners[op.attrs.combiner.index()]);
+      op.attrs.combiner = ir::CombinerId(to_.combiners.size() - 1);
+    }
+    op.results = {ir::ValueId(to_.values.size())};
+    to_.values.push_back(from_.values[source.results[0].index()]);
+    to_.values.back().def = ir::OpId(to_.ops.size());
+    values_[source.results[0]] = op.results[0];
+    append(std::move(op));
+  }
+
+  void append(ir::Op op) {
+    to_.regions[to_.body.index()].ops.emplace_back(to_.ops.size());
+    to_.ops.push_back(std::move(op));
+  }
+
+  const ir::Function& from_;
+  ir::Function to_;
+  ir::ValueMap values_;
+};
+
 class Fold {
  public:
-  Fold(ir::Builder& builder, ir::Op op) : b_(builder), op_(std::move(op)) {}
+  Fold(ir::Builder& builder, ir::Op op, KnownConstants& known)
+      : b_(builder), op_(std::move(op)), known_(known) {}
 
   // Operands that are all constants, a table among them or a costly op, and a result of constant
   // size.
@@ -89,28 +149,16 @@ class Fold {
     if (reads_size && !ir::constant_size(b_.exprs(), op_.attrs.size)) return false;
     bool is_worth_it = is_costly(op_) && b_.type(op_.operands[0]).rank > 0;
     for (ir::ValueId operand : op_.operands) {
-      if (!is_constant(operand)) return false;
+      const std::optional<int> length = chain_of(operand);
+      if (!length) return false;
       is_worth_it |= ir::defining_op(b_.function(), operand).kind == OpKind::const_array;
+      is_worth_it |= *length >= kLongestChain;
     }
     return is_worth_it && is_combiner_closed(op_);
   }
 
   // A function of its own that computes the result.
-  ir::Function function() {
-    ir::Function copy = b_.function();
-    const ir::RegionId body(copy.regions.size());
-    copy.regions.emplace_back();
-    ir::ValueMap map;
-    for (ir::ValueId operand : op_.operands) copy_operand(copy, operand, body, map);
-    const ir::OpId op =
-        ir::clone_op(copy, b_.function().values[op_.results[0].index()].def, body, map);
-    const ir::OpId yield(copy.ops.size());
-    copy.ops.push_back({OpKind::yield, {}, {}, {}, {}, {}});
-    copy.regions[body.index()].ops.push_back(yield);
-    copy.body = body;
-    copy.results = {copy.ops[op.index()].results[0], {}, {}, {}};
-    return copy;
-  }
+  ir::Function function() const { return Extraction(b_.function()).of(op_.results[0]); }
 
   ir::ValueId constant(const std::vector<std::uint64_t>& elements) {
     const ir::Type type = b_.type(op_.results[0]);
@@ -121,20 +169,25 @@ class Fold {
   }
 
  private:
-  bool is_constant(ir::ValueId value) {
-    const auto [known, is_new] = is_constant_.try_emplace(value, false);
-    if (!is_new) return known->second;
-    const bool found = find_constant(value);
-    return is_constant_[value] = found;
+  std::optional<int> chain_of(ir::ValueId value) {
+    const auto at = known_.find(value);
+    if (at != known_.end()) return at->second;
+    const std::optional<int> found = find_chain(value);
+    return known_[value] = found;
   }
 
-  bool find_constant(ir::ValueId value) {
+  std::optional<int> find_chain(ir::ValueId value) {
     const ir::Op& def = ir::defining_op(b_.function(), value);
-    if (!is_small_constant(b_.exprs(), b_.type(value))) return false;
-    if (is_leaf(def.kind) || def.kind == OpKind::iota) return true;
-    if (!is_pulled(def.kind) && def.kind != OpKind::fill) return false;
-    return std::all_of(def.operands.begin(), def.operands.end(),
-                       [&](ir::ValueId operand) { return is_constant(operand); });
+    if (!is_small_constant(b_.exprs(), b_.type(value))) return std::nullopt;
+    if (is_leaf(def.kind) || def.kind == OpKind::iota) return 0;
+    if (!is_pulled(def.kind) && def.kind != OpKind::fill) return std::nullopt;
+    int longest = 0;
+    for (ir::ValueId operand : def.operands) {
+      const std::optional<int> length = chain_of(operand);
+      if (!length) return std::nullopt;
+      longest = std::max(longest, *length);
+    }
+    return longest + 1;
   }
 
   // A combiner that reads values around it is not a constant.
@@ -143,25 +196,17 @@ class Fold {
     return b_.function().combiners[op.attrs.combiner.index()].op.has_value();
   }
 
-  static void copy_operand(ir::Function& copy, ir::ValueId value, ir::RegionId body,
-                           ir::ValueMap& map) {
-    if (map.contains(value)) return;
-    const ir::OpId def = copy.values[value.index()].def;
-    const ir::ValueIds operands = copy.ops[def.index()].operands;
-    for (ir::ValueId operand : operands) copy_operand(copy, operand, body, map);
-    ir::clone_op(copy, def, body, map);
-  }
-
   ir::Builder& b_;
   const ir::Op op_;
-  std::unordered_map<ir::ValueId, bool> is_constant_;
+  KnownConstants& known_;
 };
 
 }  // namespace
 
 void fold_constant_arrays(ir::Program& program, PassContext& context) {
+  std::unordered_map<const ir::Function*, KnownConstants> known;
   rewrite_all(program, context, [&](ir::Builder& b, ir::OpId id) -> std::optional<ir::ValueIds> {
-    Fold fold(b, b.function().ops[id.index()]);
+    Fold fold(b, b.function().ops[id.index()], known[&b.function()]);
     if (!fold.is_possible()) return std::nullopt;
     const auto elements = context.evaluate(b.program(), fold.function());
     if (elements) return ir::ValueIds{fold.constant(*elements)};

@@ -1,7 +1,8 @@
 // See rewrite_region.h.
 #include "compiler/passes/rewrite_region.h"
 
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "compiler/ir/rewriter.h"
 
@@ -12,7 +13,11 @@ class RegionRewriter {
  public:
   RegionRewriter(ir::Program& program, ir::Function& function, PassContext& context,
                  const Rewrite& rewrite)
-      : function_(function), builder_(program, function), context_(context), rewrite_(rewrite) {}
+      : function_(function),
+        builder_(program, function),
+        uses_(function),
+        context_(context),
+        rewrite_(rewrite) {}
 
   bool run() {
     visit(function_.body);
@@ -22,40 +27,43 @@ class RegionRewriter {
  private:
   std::vector<ir::OpId>& ops(ir::RegionId region) { return function_.regions[region.index()].ops; }
 
+  // The region is filled anew: what is built goes to its end, then the op itself where it stays.
   void visit(ir::RegionId region) {
-    for (std::size_t i = 0; i < ops(region).size() && context_.has_leave(); ++i) {
-      const ir::OpId op = ops(region)[i];
-      const std::size_t num_before = ops(region).size();
-      builder_.set_insertion(region, i);
-      builder_.set_span(function_.ops[op.index()].span);
-      const std::optional<ir::ValueIds> values = rewrite_(builder_, op);
-      i += ops(region).size() - num_before;
-      if (values) {
-        replace(op, *values);
-        ops(region).erase(ops(region).begin() + static_cast<std::ptrdiff_t>(i--));
-        is_changed_ = context_.may_rewrite();
-        continue;
-      }
+    const std::vector<ir::OpId> old = std::exchange(ops(region), {});
+    ops(region).reserve(old.size());
+    for (const ir::OpId op : old) {
+      if (context_.has_leave() && rewrites(op, region)) continue;
+      ops(region).push_back(op);
+      if (!context_.has_leave()) continue;
       for (ir::RegionId inner : ir::held_regions(function_, function_.ops[op.index()])) {
         visit(inner);
       }
     }
   }
 
+  bool rewrites(ir::OpId op, ir::RegionId region) {
+    builder_.set_insertion(region);
+    builder_.set_span(function_.ops[op.index()].span);
+    const std::optional<ir::ValueIds> values = rewrite_(builder_, op);
+    if (!values) return false;
+    replace(op, *values);
+    is_changed_ = context_.may_rewrite();
+    return true;
+  }
+
   void replace(ir::OpId op, const ir::ValueIds& values) {
-    std::unordered_map<ir::ValueId, ir::ValueId> to;
     const ir::ValueIds results = function_.ops[op.index()].results;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      to[results[i]] = values[i];
       const std::string& name = function_.values[results[i].index()].name;
       std::string& new_name = function_.values[values[i].index()].name;
       if (new_name.empty()) new_name = name;
+      uses_.replace(results[i], values[i]);
     }
-    ir::replace_all_uses(function_, to);
   }
 
   ir::Function& function_;
   ir::Builder builder_;
+  ir::UseLists uses_;
   PassContext& context_;
   const Rewrite& rewrite_;
   bool is_changed_ = false;

@@ -12,7 +12,8 @@
 namespace cinch::passes {
 
 /// Builds in front of the op (the builder's insertion point) and gives a value for each result, or
-/// nothing where the op stays. It must build nothing where it gives nothing.
+/// nothing where the op stays. It must build nothing where it gives nothing. The regions around the
+/// op hold what stands before it, and nothing behind.
 using Rewrite = std::function<std::optional<ir::ValueIds>(ir::Builder& builder, ir::OpId op)>;
 
 /// Offers every op of every function, initial values, inner regions and combiners included, as long

@@ -79,6 +79,8 @@ cinch_compiler_compile(const cinch_compiler_request* request) {
     give(CINCH_OUT_OF_MEMORY, "no memory");
   } catch (const std::exception& error) {
     give(CINCH_INTERNAL, error.what());
+  } catch (...) {
+    give(CINCH_INTERNAL, "an exception of no kind");
   }
   return 0;
 }

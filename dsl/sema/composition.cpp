@@ -11,6 +11,8 @@ using dsl::DiagKind;
 namespace {
 
 constexpr int kMaxWrapping = 64;
+// Of one composition. Draws have 14 bits for the number of a compressor's instance.
+constexpr std::size_t kMostCompressors = 4096;
 
 bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
   return param.type.has_value() &&
@@ -19,10 +21,12 @@ bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
 
 class SpecMaker {
  public:
-  SpecMaker(ModuleData& module, Reporter& reporter) : module_(module), reporter_(reporter) {}
+  SpecMaker(ModuleData& module, Reporter& reporter, const ast::Name& name)
+      : module_(module), reporter_(reporter), name_(name) {}
 
   std::unique_ptr<Spec> of_decl(const DeclRef& decl, const ast::Name& name) {
     if (const auto* node = std::get_if<ast::Compressor>(&(*decl).node)) {
+      if (!may_go_on()) return nullptr;
       auto spec = std::make_unique<Spec>();
       spec->decl = decl;
       spec->node = node;
@@ -34,10 +38,15 @@ class SpecMaker {
           .note(declared_name(*decl)->span, "it is " + decl_noun(*decl));
       return nullptr;
     }
-    const bool is_open = std::find(open_.begin(), open_.end(), decl) != open_.end();
-    if (is_open || open_.size() >= kMaxWrapping) {
+    if (std::find(open_.begin(), open_.end(), decl) != open_.end()) {
       reporter_.report<DiagKind::RecursiveComposition>(composition->name.span,
                                                        composition->name.text);
+      return nullptr;
+    }
+    if (open_.size() >= kMaxWrapping) {
+      reporter_.work().is_over = true;
+      reporter_.report<DiagKind::TooMany>(name_.span, std::to_string(kMaxWrapping),
+                                          "compositions in one another");
       return nullptr;
     }
     open_.push_back(decl);
@@ -69,6 +78,15 @@ class SpecMaker {
   }
 
  private:
+  // Compositions that use one another twice grow like powers of two.
+  bool may_go_on() {
+    if (++num_made_ <= kMostCompressors) return true;
+    reporter_.work().is_over = true;
+    reporter_.report<DiagKind::TooLarge>(name_.span, name_.text, std::to_string(kMostCompressors),
+                                         "compressors");
+    return false;
+  }
+
   std::unique_ptr<Spec> of_name(const FileUnit& unit, const ast::Name& name) {
     const std::size_t errors = reporter_.num_errors();
     const auto decl = find_decl(unit, name.text, name.span, reporter_);
@@ -149,13 +167,16 @@ class SpecMaker {
 
   ModuleData& module_;
   Reporter& reporter_;
+  const ast::Name& name_;  // of the whole
+  std::size_t num_made_ = 0;
   std::vector<DeclRef> open_;
 };
 
 }  // namespace
 
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter) {
-  return SpecMaker(module, reporter).of_decl(decl, *declared_name(*decl));
+  const ast::Name& name = *declared_name(*decl);
+  return SpecMaker(module, reporter, name).of_decl(decl, name);
 }
 
 bool wants_inner(ModuleData& module, Spec& spec, bool fill) {

@@ -164,12 +164,7 @@ Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Cal
     reporter_.report<DiagKind::RecursiveFn>(span, fn.name.text).note(fn.name.span, "declared here");
     return error(span);
   }
-  constexpr std::size_t kMaxCalls = 200;
-  if (open_fns_.size() > kMaxCalls) {
-    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxCalls), "calls in one another");
-    return error(span);
-  }
-  if (is_too_large(span)) return error(span);
+  const Use use(*this, span);
   open_fns_.push_back(decl);
   Value result = in_block(span, [&] {
     Environment env{decl.unit, nullptr, {Scope{}}};

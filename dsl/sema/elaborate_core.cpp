@@ -36,20 +36,9 @@ Value Elaborator::typed(Expr expr) {
   value.span = expr.span;
   value.type = expr.type;
   value.expr = ExprId(out_.exprs.size());
+  weigh(expr);
   out_.exprs.push_back(std::move(expr));
-  is_too_large(value.span);
   return value;
-}
-
-bool Elaborator::is_too_large(Span span) {
-  constexpr std::size_t kMaxNodes = 1u << 13;
-  if (out_.exprs.size() <= kMaxNodes) return false;
-  if (!was_too_large_) {
-    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxNodes),
-                                        "operations after inlining");
-  }
-  was_too_large_ = true;
-  return true;
 }
 
 VarId Elaborator::add_var(std::string name, const Type& type, bool is_mutable, Span span) {
@@ -68,8 +57,8 @@ Value Elaborator::read_var(VarId var, Span span) {
   const Value value = typed(std::move(expr));
   const auto version = var_versions_.find(var.index());
   if (out_.vars[var.index()].is_mutable) {
-    read_versions_[value.expr.index()] =
-        (version == var_versions_.end() ? 0 : version->second) * 4096 + epoch_;
+    read_versions_[value.expr.index()] = {version == var_versions_.end() ? 0 : version->second,
+                                          epoch_};
   }
   return value;
 }

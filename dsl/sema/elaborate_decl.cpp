@@ -18,6 +18,7 @@ HostExprId Elaborator::opaque_number(HostType type) {
 }
 
 std::optional<Constant> Elaborator::evaluate_constant(const FileUnit& unit, ast::ExprId id) {
+  const Use use(*this, unit.tree[id].span);
   Environment env{&unit, nullptr, {Scope{}}};
   std::optional<Constant> value;
   in_constant_ = true;
@@ -27,10 +28,12 @@ std::optional<Constant> Elaborator::evaluate_constant(const FileUnit& unit, ast:
 }
 
 void Elaborator::check_const(const DeclRef& decl) {
+  const auto& node = std::get<ast::Const>((*decl).node);
+  const Use use(*this, node.name.span);
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::vector<StmtId> stmts;
   stmts_ = &stmts;
-  with_environment(env, [&] { const_value(decl, std::get<ast::Const>((*decl).node)); });
+  with_environment(env, [&] { const_value(decl, node); });
   stmts_ = nullptr;
 }
 
@@ -58,6 +61,7 @@ void Elaborator::declare_generic_sizes(const ast::Param& param) {
 
 void Elaborator::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
+  const Use use(*this, fn.name.span);
   is_check_ = true;
   body_ = BodyKind::Encode;
   open_fns_.push_back(decl);

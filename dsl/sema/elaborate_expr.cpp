@@ -9,6 +9,8 @@ using dsl::DiagKind;
 
 Value Elaborator::expr(ast::ExprId id) {
   const ast::Expr& node = tree()[id];
+  if (!may_go_on(node.span)) return error(node.span);
+  const Level level(*this);
   Value value = expr_node(id, node);
   if (!value.is_error() && !value.span.has_file()) value.span = node.span;
   return value;
@@ -266,6 +268,8 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
 }
 
 Value Elaborator::block(ast::BlockId id) {
+  if (!may_go_on(tree()[id].span)) return error(tree()[id].span);
+  const Level level(*this);
   env_->scopes.emplace_back();
   const Value value = block_in_scope(id);
   env_->scopes.pop_back();

@@ -9,9 +9,6 @@ using dsl::DiagKind;
 
 namespace {
 
-// Each instance has its own numbers of draws (16 bits of them).
-constexpr std::size_t kMaxInstances = 0x4000;
-
 const char* keyword_of(ast::MethodKind kind) {
   constexpr const char* kWords[] = {"encode", "decode", "finish", "sync"};
   return kWords[static_cast<std::size_t>(kind)];
@@ -37,6 +34,7 @@ bool takes_matrix(const Spec& spec) {
 bool Elaborator::run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
                      bool is_check) {
   const std::size_t errors = reporter_.num_errors();
+  const Use use(*this, spec.node->name.span);
   is_check_ = is_check;
   out_.info.name = name;
   out_.info.source = spec.decl.unit->source->name();
@@ -48,20 +46,13 @@ bool Elaborator::run(Spec& spec, const std::string& name, const std::vector<Bind
   out_.info.is_matrix = takes_matrix(spec);
   sizes_.set_matrix(out_.info.is_matrix);
   Instance* root = add_instance(spec, "");
-  if (root != nullptr) {
-    elaborate_items(*root);
-    out_.claims = root->claims;
-  }
-  if (root != nullptr && reporter_.num_errors() == errors) elaborate_bodies(*root);
+  elaborate_items(*root);
+  out_.claims = root->claims;
+  if (reporter_.num_errors() == errors) elaborate_bodies(*root);
   return reporter_.num_errors() == errors;
 }
 
 Instance* Elaborator::add_instance(Spec& spec, const std::string& prefix) {
-  if (instances_.size() >= kMaxInstances) {
-    reporter_.report<DiagKind::TooMany>(spec.node->name.span, std::to_string(kMaxInstances),
-                                        "wrapped compressors");
-    return nullptr;
-  }
   instances_.push_back(std::make_unique<Instance>());
   Instance& instance = *instances_.back();
   instance.spec = &spec;
@@ -74,7 +65,6 @@ Instance* Elaborator::add_instance(Spec& spec, const std::string& prefix) {
   with_environment(env, [&] { bind_params(instance); });
   for (auto& [slot, inner] : spec.inner) {
     Instance* made = add_instance(*inner, prefix + slot + ".");
-    if (made == nullptr) return nullptr;
     instance.inner[slot] = made;
     Symbol symbol;
     symbol.kind = SymbolKind::Inner;

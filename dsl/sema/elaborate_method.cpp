@@ -58,12 +58,8 @@ Value Elaborator::method_block(Instance& instance, ast::MethodKind kind, const V
                                Span span, const std::function<Value(Value)>& finish) {
   const ast::Param* param = method_param(instance, kind);
   if (param == nullptr) return error(span);
-  constexpr int kMaxDepth = 200;
-  if (is_too_large(span)) return error(span);
-  if (depth_ > kMaxDepth) {
-    reporter_.report<DiagKind::TooMany>(span, std::to_string(kMaxDepth), "methods in one another");
-    return error(span);
-  }
+  std::optional<Use> use;
+  if (depth_ > 0) use.emplace(*this, span);
   ++depth_;
   Environment env = environment_of(instance);
   Value result;

@@ -101,7 +101,7 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
       Expr read{ExprKind::State, out_.info.states[symbol.index].type, name.span};
       read.index = symbol.index;
       const Value value = typed(std::move(read));
-      read_versions_[value.expr.index()] = state_versions_[symbol.index] * 4096 + epoch_;
+      read_versions_[value.expr.index()] = {state_versions_[symbol.index], epoch_};
       return value;
     }
     case SymbolKind::Param: {
@@ -149,6 +149,7 @@ Value Elaborator::name_expr(const ast::Name& name) {
 
 Value Elaborator::decl_value(const DeclRef& decl, const ast::Name& name) {
   if (const auto* node = std::get_if<ast::Const>(&(*decl).node)) {
+    const Use use(*this, name.span);
     Value value = const_value(decl, *node);
     value.span = name.span;
     return value;
@@ -157,8 +158,57 @@ Value Elaborator::decl_value(const DeclRef& decl, const ast::Name& name) {
   return error(name.span);
 }
 
-// A constant means its expression, elaborated where it is used: passes join what is computed twice.
+// A constant of numbers is computed once. One of operators means its expression, elaborated where
+// it is used: passes join what is computed twice.
 Value Elaborator::const_value(const DeclRef& decl, const ast::Const& node) {
+  const std::pair key(&node, in_claim_);
+  const auto known = module_.known_consts.find(key);
+  if (known != module_.known_consts.end()) return known_const(known->second, node.name.span);
+  const int outer_deepest = std::exchange(deepest_, levels_);
+  const Value value = elaborate_const_value(decl, node);
+  if (const auto numbers = as_known_const(value)) {
+    module_.known_consts.emplace(key, *numbers).first->second.levels = deepest_ - levels_;
+  }
+  deepest_ = std::max(deepest_, outer_deepest);
+  return value;
+}
+
+// As deep as where it was computed, so that the order of uses does not matter.
+Value Elaborator::known_const(const KnownConst& known, Span span) {
+  deepest_ = std::max(deepest_, levels_ + known.levels);
+  if (!holds_levels(known.levels, span)) return error(span);
+  if (!known.is_table) {
+    Value value = constant(known.numbers.front(), span);
+    value.declared = known.declared;
+    return value;
+  }
+  Value table;
+  table.kind = ValueKind::Table;
+  table.span = span;
+  table.table_cols = known.table_cols;
+  for (const Constant& number : known.numbers) {
+    add_element(table, pool().constant(number.value), number.is_big);
+  }
+  return table;
+}
+
+std::optional<KnownConst> Elaborator::as_known_const(const Value& value) {
+  KnownConst known;
+  known.is_table = value.kind == ValueKind::Table;
+  known.table_cols = value.table_cols;
+  known.declared = value.declared;
+  if (value.is_host() && pool().is_const(value.host)) {
+    known.numbers.push_back({pool().const_value(value.host), value.is_big});
+  } else if (!known.is_table) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < value.table.size(); ++i) {
+    known.numbers.push_back({pool().const_value(value.table[i]), value.big_elements[i]});
+  }
+  return known;
+}
+
+Value Elaborator::elaborate_const_value(const DeclRef& decl, const ast::Const& node) {
   if (std::find(open_consts_.begin(), open_consts_.end(), &node) != open_consts_.end()) {
     reporter_.report<DiagKind::RecursiveComposition>(node.name.span, node.name.text);
     return error(node.name.span);

@@ -20,7 +20,8 @@ std::string Elaborator::expr_key(ExprId id) {
   add(static_cast<std::uint64_t>(e.builtin));
   add(static_cast<std::uint64_t>(e.axis + 1) * 8 + (e.exclusive ? 4 : 0) + (e.descending ? 2 : 0));
   if (const auto version = read_versions_.find(id.index()); version != read_versions_.end()) {
-    add(version->second);
+    add(version->second.first);
+    add(version->second.second);
   }
   // Draws, lambdas and blocks are equal only to themselves.
   const bool is_alone =

@@ -50,11 +50,24 @@ Instance* Elaborator::inner_named(const ast::Name& name) {
   return nullptr;
 }
 
+// Parts of parts grow like powers of two.
+bool Elaborator::has_room(const Instance& instance, std::size_t more, const ast::Name& part) {
+  constexpr std::size_t kMostFields = 1u << 14;
+  if (instance.counts.size() + instance.fields.size() + more <= kMostFields) return true;
+  if (!reporter_.work().is_over) {
+    reporter_.report<DiagKind::TooLarge>(part.span, part.text, std::to_string(kMostFields),
+                                         "fields and counts of a wire");
+  }
+  reporter_.work().is_over = true;
+  return false;
+}
+
 // The counts of `part: inner.wire`, under placeholders of their own: a wire may hold that of one
 // compressor twice.
 void Elaborator::begin_wire_part(Instance& instance, const ast::WireField& node) {
   Instance* inner = inner_named(node.inner);
   if (inner == nullptr) return;
+  if (!has_room(instance, inner->counts.size() + inner->fields.size(), node.name)) return;
   WirePart part{node.name.text, node.name.span, inner};
   part.first_count = static_cast<std::uint32_t>(instance.counts.size());
   for (const WireCount& count : inner->counts) {
@@ -70,6 +83,7 @@ void Elaborator::add_part_fields(Instance& instance, const ast::WireField& node)
   const auto part = std::find_if(instance.parts.begin(), instance.parts.end(),
                                  [&](const WirePart& p) { return p.span == node.name.span; });
   if (part == instance.parts.end()) return;
+  if (!has_room(instance, part->inner->fields.size(), node.name)) return;
   part->first_field = static_cast<std::uint32_t>(instance.fields.size());
   std::map<HostExprId, HostExprId> own;
   for (std::size_t i = 0; i < part->inner->counts.size(); ++i) {
@@ -163,14 +177,18 @@ bool Elaborator::elaborate_packing(WireField& field, const ast::WireField& node)
 }
 
 Type Elaborator::with_counts(Type type, const std::map<HostExprId, HostExprId>& bound) {
-  for (int i = 0; i < type.rank; ++i) {
-    type.dims[i] = pool().substitute(type.dims[i], [&](const HostExprNode& leaf) {
-      for (const auto& [placeholder, size] : bound) {
-        if (pool().node(placeholder) == leaf) return size;
+  const auto replaced = [&](HostExprId size) {
+    // Nearly always a count, or made of none: only what is neither is looked through.
+    if (const auto at = bound.find(size); at != bound.end()) return at->second;
+    if (!pool().has_count(size)) return size;
+    return pool().substitute(size, [&](const HostExprNode& leaf) {
+      for (const auto& [placeholder, to] : bound) {
+        if (pool().node(placeholder) == leaf) return to;
       }
       return HostExprId();
     });
-  }
+  };
+  for (int i = 0; i < type.rank; ++i) type.dims[i] = replaced(type.dims[i]);
   return in_one_form(type);
 }
 

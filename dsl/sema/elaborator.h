@@ -3,6 +3,7 @@
 // A method that finds a mistake reports it and returns an error value; error values stay silent.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,6 +42,11 @@ struct CallArgs {
   bool is_bad = false;  // a mistake was reported
 };
 
+/// How much has been made, and how much was looked at for it.
+struct Growth {
+  std::size_t operations = 0, steps = 0;
+};
+
 class Elaborator {
  public:
   Elaborator(ModuleData& module, Reporter& reporter) : module_(module), reporter_(reporter) {}
@@ -61,9 +67,6 @@ class Elaborator {
   // ---- nodes of the result (elaborate_core.cpp)
   HostExprPool& pool() { return out_.info.exprs; }
   Value typed(Expr expr);
-  // Reports, once, a program of more operations than the later stages are meant for: calls of calls
-  // grow like powers of two, so a small text could ask for any amount of work.
-  bool is_too_large(Span span);
   Value host(HostExprId id, Span span) const;
   Value error(Span span) const;
   Value read_var(VarId var, Span span);
@@ -88,6 +91,18 @@ class Elaborator {
   /// `use` of an operand that it checks the length of: behind the filters that the operand holds.
   Value behind_filter(const Value& operand, Span span,
                       const std::function<Value(const Value&)>& use);
+
+  // ---- limits on what a program grows to (elaborate_growth.cpp)
+  /// Counts an expression that was made; reports what is too large.
+  void weigh(const Expr& expr);
+  std::size_t operations_of(const Expr& expr);
+  /// False, and reported once, where too much was elaborated or the stack would not hold more.
+  bool may_go_on(Span span);
+  /// Room for so many levels more, or reported.
+  bool holds_levels(int more, Span span);
+  void report_growth(Span reached, std::size_t most, std::size_t Growth::* measure);
+  void report_too_large(Span span, std::size_t most);
+  Growth growth_now() const;
 
   // ---- text of types and sizes (elaborate_text.cpp)
   std::string size_text(HostExprId id);
@@ -172,6 +187,9 @@ class Elaborator {
   const Symbol* find_symbol(std::string_view name) const;
   Value decl_value(const DeclRef& decl, const ast::Name& name);
   Value const_value(const DeclRef& decl, const ast::Const& node);
+  Value known_const(const KnownConst& known, Span span);
+  std::optional<KnownConst> as_known_const(const Value& value);
+  Value elaborate_const_value(const DeclRef& decl, const ast::Const& node);
   void unknown_name(const ast::Name& name);
   Value field_expr(const ast::FieldRef& node, Span span);
   Value payload_field(const Value& payload, const ast::Name& field, Span span);
@@ -378,6 +396,7 @@ class Elaborator {
   void elaborate_wire(Instance& instance);
   void elaborate_wire_count(Instance& instance, const ast::WireCount& node);
   void elaborate_wire_field(Instance& instance, const ast::WireField& node);
+  bool has_room(const Instance& instance, std::size_t more, const ast::Name& part);
   void begin_wire_part(Instance& instance, const ast::WireField& node);
   void add_part_fields(Instance& instance, const ast::WireField& node);
   Instance* inner_named(const ast::Name& name);
@@ -444,7 +463,40 @@ class Elaborator {
   bool in_constant_ = false;        // nothing but constants can be seen
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
-  bool was_too_large_ = false;
+  /// Holds an open level of expressions and blocks.
+  class Level {
+   public:
+    explicit Level(Elaborator& in) : in_(in) {
+      ++in_.levels_;
+      in_.deepest_ = std::max(in_.deepest_, in_.levels_);
+    }
+    ~Level() { --in_.levels_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Elaborator& in_;
+  };
+  int levels_ = 0;
+  int deepest_ = 0;
+  // Uses of what is put in place that are being elaborated; first all of it.
+  struct OpenUse {
+    Span span;
+    Growth before;
+  };
+  class Use {
+   public:
+    Use(Elaborator& in, Span span) : in_(in) { in_.open_uses_.push_back({span, in_.growth_now()}); }
+    ~Use() { in_.open_uses_.pop_back(); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Elaborator& in_;
+  };
+  std::vector<OpenUse> open_uses_;
+  std::vector<std::size_t> weights_;  // by expression: operations, counted wherever it stands
+  std::size_t num_operations_ = 0;
   std::vector<DeclRef> open_fns_;
   std::vector<const void*> open_consts_;
   const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
@@ -453,7 +505,8 @@ class Elaborator {
   std::uint32_t next_placeholder_ = 1u << 20;
   std::uint32_t next_generic_ = 0;
   std::map<std::string, std::uint32_t> counts_by_mask_;
-  std::map<std::uint32_t, std::uint32_t> read_versions_;  // by ExprId of a read
+  using Version = std::pair<std::uint32_t, std::uint32_t>;  // of a name, and the epoch
+  std::map<std::uint32_t, Version> read_versions_;          // by ExprId of a read
   std::map<std::uint32_t, std::uint32_t> var_versions_, state_versions_;
   std::uint32_t epoch_ = 0;
   std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it

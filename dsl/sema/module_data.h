@@ -14,6 +14,8 @@
 #include "dsl/sema/sema.h"
 #include "dsl/source/source.h"
 #include "dsl/syntax/ast.h"
+#include "runtime/core/dtype.h"
+#include "runtime/core/host_expr.h"
 
 namespace cinch::sema {
 
@@ -42,12 +44,39 @@ struct DeclRef {
   friend bool operator==(const DeclRef&, const DeclRef&) = default;
 };
 
+/// A number that the text gives.
+struct Constant {
+  HostValue value;
+  bool is_big = false;  // a literal of 2^63 or more, held as its bits
+
+  double to_double() const { return is_big ? static_cast<double>(value.bits) : value.to_double(); }
+};
+
+/// A constant of a file that is made of numbers alone.
+struct KnownConst {
+  bool is_table = false;
+  std::vector<Constant> numbers;
+  std::uint32_t table_cols = 0;
+  std::optional<DType> declared;  // the type that a fn's signature gave to it
+  int levels = 0;                 // of expressions that computed it
+};
+
 struct ModuleData {
   dsl::SourceSet* sources = nullptr;
   std::vector<std::unique_ptr<FileUnit>> units;  // [0]: the file itself
   std::unique_ptr<FileUnit> stand_in;  // a plain compressor that wrappers are checked around
 
+  // By the constant, and whether whole numbers divide exactly.
+  std::map<std::pair<const ast::Const*, bool>, KnownConst> known_consts;
+
   const FileUnit& root() const { return *units.front(); }
+};
+
+/// What was done in one run over a file. Nothing more is checked when it is over: a small text
+/// could ask for any amount of work.
+struct Work {
+  std::size_t num_steps = 0;
+  bool is_over = false;  // and reported
 };
 
 /// Adds diagnostics to a sink, each only once: bodies are elaborated as often as they are inlined.
@@ -63,6 +92,8 @@ class Reporter {
   }
   /// Errors found so far, repeated ones too.
   std::size_t num_errors() const { return num_errors_; }
+  Work& work() { return work_; }
+  const Work& work() const { return work_; }
 
  private:
   dsl::Diagnostic& add(dsl::Diagnostic diag);
@@ -77,6 +108,7 @@ class Reporter {
   std::size_t num_known_ = 0;
   dsl::Diagnostic repeated_{};
   std::size_t num_errors_ = 0;
+  Work work_;
 };
 
 /// Name of a declaration, or "" of an import.

@@ -29,6 +29,7 @@ void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
 void check_everything(ModuleData& data, Reporter& reporter) {
   const FileUnit& unit = data.root();
   for (ast::DeclId id : unit.tree.decls) {
+    if (reporter.work().is_over) return;
     const DeclRef decl{&unit, id};
     const ast::Decl& node = unit.tree[id];
     if (std::holds_alternative<ast::Const>(node.node)) {

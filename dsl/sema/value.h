@@ -79,14 +79,6 @@ struct Symbol {
 
 using Scope = std::map<std::string, Symbol, std::less<>>;
 
-/// A number that the text gives.
-struct Constant {
-  HostValue value;
-  bool is_big = false;  // a literal of 2^63 or more, held as its bits
-
-  double to_double() const { return is_big ? static_cast<double>(value.bits) : value.to_double(); }
-};
-
 /// A compressor of a composition, before elaboration: what is wrapped and which parameters are
 /// fixed.
 struct Spec {

@@ -3,8 +3,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <new>
 #include <span>
+#include <system_error>
 
 #include "runtime/core/check.h"
 #include "runtime/core/error.h"
@@ -44,7 +46,7 @@ PayloadHeader payload_header(const ProgramInfo& info,
 Result<std::int64_t> state_bytes(const ProgramInfo& info, const StateInfo& state,
                                  const HostEnv& env);
 
-/// Nothing of ours throws past a session.
+/// Nothing is thrown past a session.
 template <typename Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {
@@ -53,6 +55,13 @@ auto guarded(const Call& call) -> decltype(call()) {
     return fail(ErrorKind::Internal, error.what());
   } catch (const std::bad_alloc&) {
     return fail(ErrorKind::OutOfMemory, "no memory");
+  } catch (const std::system_error& error) {
+    // The system has no thread or lock left.
+    return fail(ErrorKind::Unavailable, error.what(), error.code().value());
+  } catch (const std::exception& error) {
+    return fail(ErrorKind::Internal, error.what());
+  } catch (...) {
+    return fail(ErrorKind::Internal, "an exception of no kind");
   }
 }
 

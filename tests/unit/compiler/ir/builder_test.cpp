@@ -115,8 +115,21 @@ TEST(Rewriter, UsesAndReplacement) {
   EXPECT_EQ(uses.of(v).size(), 3u);
   EXPECT_TRUE(uses.is_result(doubled));
   EXPECT_FALSE(uses.has_uses(w));
-  replace_all_uses(d.function, {{v, w}, {doubled, v}});
-  EXPECT_EQ(d.function.results.output, w);  // the chain is followed
+  UseLists lists(d.function);
+  lists.replace(doubled, v);
+  lists.replace(v, w);
+  EXPECT_EQ(d.function.results.output, w);  // the uses that v had taken over go on
+  EXPECT_EQ(defining_op(d.function, doubled).operands, (std::vector{w, w}));
+}
+
+TEST(Rewriter, UseListsKnowOpsAddedSince) {
+  Draft d;
+  const ValueId v = d.vector();
+  UseLists lists(d.function);
+  const ValueId w = d.b.map(ScalarOp::neg, v);
+  const ValueId sum = d.b.map(ScalarOp::add, v, w);
+  lists.replace(w, v);
+  EXPECT_EQ(defining_op(d.function, sum).operands, (std::vector{v, v}));
 }
 
 TEST(Rewriter, ClonesAreApart) {

@@ -91,9 +91,20 @@ Checked many_draws() {
   return check(text + in_encode("let x = f16(g[0])"));
 }
 
+// Calls in one another, five hundred and more.
+Checked deep_calls() {
+  std::string text = "fn f0(x: f32) -> f32 { x }\n";
+  for (int i = 1; i <= 600; ++i) {
+    text += fmt::format("fn f{0}(x: f32) -> f32 {{ f{1}(x) }}\n", i, i - 1);
+  }
+  return check(text);
+}
+
 TEST(SemaDiagnostics, WorkIsBounded) {
-  const Checked checked = many_draws();
-  EXPECT_NE(checked.find(DiagKind::TooMany), nullptr) << checked.all_lines();
+  const Checked draws = many_draws();
+  EXPECT_NE(draws.find(DiagKind::TooLarge), nullptr) << draws.all_lines();
+  const Checked calls = deep_calls();
+  EXPECT_NE(calls.find(DiagKind::TooMany), nullptr) << calls.all_lines();
 }
 
 const std::map<std::string, std::string> kFiles = {
@@ -116,6 +127,7 @@ TEST(SemaDiagnostics, EveryKindIsProducedByATest) {
   for (const auto& path : cases()) note_codes(check(read_file(path)), codes);
   for (const char* name : {"wrap", "calls", "open", "opne"}) note_codes(elaborated(name), codes);
   note_codes(many_draws(), codes);
+  note_codes(deep_calls(), codes);
   note_codes(check("import \"loop.cinch\"\n", kFiles), codes);
   note_codes(
       check("import \"a.cinch\"\nimport \"b.cinch\"\n" + in_encode("let x = twice(g[0])"), kFiles),

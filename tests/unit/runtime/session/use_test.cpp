@@ -1,9 +1,14 @@
 // A session that two threads use at once: the second call is an error and changes nothing.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
+#include <type_traits>
 
 #include "hand_program.h"
 #include "runtime/session/session_list.h"
@@ -122,6 +127,39 @@ TEST(Use, OneListFromTwoThreads) {
     const auto status = list->encode({static_cast<std::uint64_t>(turn), {}}, gradients, payloads);
     return !is_refused(status ? Status(Ok{}) : Status(tl::unexpected(status.error().error)));
   });
+}
+
+// Memory that throws what standard functions throw.
+template <typename Thrown>
+MemorySource throwing() {
+  return {nullptr,
+          [](void*, std::size_t, std::size_t, MemoryUse) -> void* {
+            if constexpr (std::is_same_v<Thrown, std::system_error>) {
+              throw std::system_error(std::make_error_code(std::errc::no_lock_available), "a lock");
+            } else {
+              throw Thrown("nothing there");
+            }
+          },
+          [](void*, void*, std::size_t, MemoryUse) {}};
+}
+
+template <typename Thrown>
+Error error_of_opening() {
+  SessionOptions options = options_for(1000);
+  options.memory = throwing<Thrown>();
+  const auto session = Session::open(hand_image({}), options);
+  EXPECT_FALSE(session);
+  return session ? Error{} : session.error();
+}
+
+TEST(Use, NothingIsThrownPastASession) {
+  const Error system = error_of_opening<std::system_error>();
+  EXPECT_EQ(system.kind, ErrorKind::Unavailable);
+  EXPECT_EQ(system.native_code, ENOLCK);
+  const Error range = error_of_opening<std::out_of_range>();
+  EXPECT_EQ(range.kind, ErrorKind::Internal);
+  EXPECT_EQ(range.message, "nothing there");
+  EXPECT_EQ(error_of_opening<std::string>().kind, ErrorKind::Internal);
 }
 
 }  // namespace
