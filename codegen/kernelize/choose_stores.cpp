@@ -41,7 +41,7 @@ class Costs {
 
  private:
   bool lies_in_memory(ValueId v) const {
-    return cx_.in_buffer.contains(v.index()) || plan_.stored.contains(v.index()) ||
+    return cx_.buffer_of(v) || plan_.stored.contains(v.index()) ||
            plan_.sink_of_op.contains(cx_.value(v).def.index());
   }
   int walk(ValueId v, std::set<std::uint32_t>& seen) {

@@ -123,7 +123,7 @@ class RegionEmitter {
 
   // The context in which regions of a control operator see outer values.
   FunctionContext inner_context(const Sink& s) const {
-    FunctionContext inner = cx_;
+    FunctionContext inner = cx_.inner();
     for (const auto& e : s.edges) {
       const auto& t = plan_.sinks[e.from];
       if (t.kind == SinkKind::Store) inner.in_buffer[t.value.index()] = t.buffer;
@@ -181,7 +181,7 @@ class RegionEmitter {
 
   Steps emit_branch(const FunctionContext& outer, ir::RegionId region,
                     const std::vector<rt::BufferIndex>& results) {
-    FunctionContext inner = outer;
+    FunctionContext inner = outer.inner();
     std::vector<StoreRequest> requests;
     const auto values = yields(region);
     requests.reserve(values.size());
@@ -215,7 +215,7 @@ class RegionEmitter {
 
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
                   std::size_t first_carried) {
-    FunctionContext inner = outer;
+    FunctionContext inner = outer.inner();
     const auto& args = cx_.fn.regions[region.index()].args;
     for (std::size_t i = 0; i < s.results.size(); ++i)
       inner.in_buffer[args[first_carried + i].index()] = s.results[i];
@@ -258,7 +258,7 @@ class RegionEmitter {
     const auto condition = flag_buffer();
     rt::Step step{.kind = rt::StepKind::While, .index = condition, .expr = op.attrs.size};
     carry(condition, op, s, op.regions[1]);
-    FunctionContext in_condition = inner;
+    FunctionContext in_condition = inner.inner();
     const auto& args = cx_.fn.regions[op.regions[0].index()].args;
     for (std::size_t i = 0; i < s.results.size(); ++i)
       in_condition.in_buffer[args[i].index()] = s.results[i];
@@ -329,7 +329,7 @@ void set_entry(ProgramContext& pc, rt::EntryKind kind, Steps steps) {
 
 Steps emit_function(ProgramContext& pc, rt::EntryKind kind, const ir::Function& fn,
                     const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
-  FunctionContext cx{pc, fn, {}};
+  FunctionContext cx{pc, fn, {}, nullptr};
   auto& results = pc.out.results[static_cast<std::size_t>(kind)];
   for (const auto& r : requests) {
     if (!r.adds_to_buffer) results.push_back({r.buffer, pc.version_of(fn, r.value)});

@@ -99,6 +99,8 @@ bool Planner::has_checks(ir::OpId op_id) const {
 
 int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {
   const int id = static_cast<int>(plan_.sinks.size());
+  if (sink.kind == SinkKind::Nonzero)
+    plan_.finders_of[cx_.op(sink.op).attrs.index].push_back(id);
   plan_.sinks.push_back(std::move(sink));
   collect(id, pulled);
   place(id);
@@ -128,8 +130,8 @@ void Planner::add_requested_stores(ValueId v) {
 }
 
 bool Planner::lies_where_asked(const StoreRequest& r) const {
-  const auto outer = cx_.in_buffer.find(r.value.index());
-  if (outer != cx_.in_buffer.end()) return outer->second == r.buffer && !r.adds_to_buffer;
+  if (const auto outer = cx_.buffer_of(r.value))
+    return *outer == r.buffer && !r.adds_to_buffer;
   const auto made = plan_.sink_of_op.find(cx_.value(r.value).def.index());
   if (made == plan_.sink_of_op.end()) return false;
   const auto& s = plan_.sinks[made->second];

@@ -111,6 +111,7 @@ struct RegionPlan {
   // Where values of this region lie, for pulls: by value, the Store sink(s) that hold it.
   std::unordered_map<std::uint32_t, int> stored;      // value index -> Store sink
   std::unordered_map<std::uint32_t, int> sink_of_op;  // barrier op index -> sink
+  std::unordered_map<std::uint64_t, std::vector<int>> finders_of;  // count -> Nonzero sinks
 };
 
 // A value that must end in a buffer.
@@ -124,8 +125,19 @@ struct FunctionContext {
   ProgramContext& program;
   const ir::Function& fn;
   // Buffers of region arguments, results of control operators and everything else that lies in
-  // memory, by value index.
+  // memory, by value index; what is not here may lie where the region around this one has it.
   std::unordered_map<std::uint32_t, rt::BufferIndex> in_buffer;
+  const FunctionContext* outer = nullptr;
+
+  std::optional<rt::BufferIndex> buffer_of(ir::ValueId v) const {
+    for (const FunctionContext* cx = this; cx != nullptr; cx = cx->outer) {
+      const auto at = cx->in_buffer.find(v.index());
+      if (at != cx->in_buffer.end()) return at->second;
+    }
+    return std::nullopt;
+  }
+  /// That of a region in this one.
+  FunctionContext inner() const { return {program, fn, {}, this}; }
   const ir::Op& op(ir::OpId id) const { return fn.ops[id.index()]; }
   const ir::Value& value(ir::ValueId id) const { return fn.values[id.index()]; }
   const ir::Op& def(ir::ValueId id) const { return op(value(id).def); }

@@ -115,7 +115,7 @@ void Planner::add_row_transform(ir::OpId op_id) {
     // The matrix is read where it lies: in memory, or in a table.
     const auto matrix = op.operands[1];
     const bool lies_in_memory = cx_.def(matrix).kind == OpKind::const_array ||
-                                cx_.in_buffer.contains(matrix.index()) ||
+                                cx_.buffer_of(matrix) ||
                                 plan_.lies_in_memory(cx_, matrix);
     if (!lies_in_memory) add_store({matrix, rt::kNoIndex, false}, name(matrix, "matrix"));
     pulled.emplace_back(matrix, Align::None);
@@ -169,7 +169,7 @@ bool Planner::wants_rows(ValueId v) const {
     const auto value = work.back();
     work.pop_back();
     const auto& t = type(value);
-    const bool is_made = cx_.in_buffer.contains(value.index()) ||
+    const bool is_made = cx_.buffer_of(value) ||
                          plan_.sink_of_op.contains(cx_.value(value).def.index());
     if (t.rank != 2 || is_made) continue;
     if (!seen.insert(value.index()).second) continue;

@@ -182,10 +182,13 @@ void ProgramContext::set_version(const ir::Function& fn, ir::ValueId v, kir::Ver
 }
 
 kir::Version ProgramContext::count_version(const ir::Function& fn, std::uint64_t index) {
-  const bool is_found_here = std::ranges::any_of(fn.ops, [&](const ir::Op& op) {
-    return op.kind == ir::OpKind::nonzero && op.attrs.index == index;
-  });
-  if (!is_found_here) return kir::given_version(buffer(count(static_cast<std::uint32_t>(index))));
+  auto& found = found_counts_[&fn];
+  if (found.empty()) {
+    for (const ir::Op& op : fn.ops) {
+      if (op.kind == ir::OpKind::nonzero) found.insert(op.attrs.index);
+    }
+  }
+  if (!found.contains(index)) return kir::given_version(buffer(count(static_cast<std::uint32_t>(index))));
   const auto [at, is_new] = count_versions_.try_emplace({&fn, index}, next_version_);
   if (is_new) ++next_version_;
   return at->second;

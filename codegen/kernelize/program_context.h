@@ -2,6 +2,7 @@
 // constants.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ class ProgramContext {
   std::map<std::uint32_t, rt::BufferIndex> tables_;
   std::map<std::pair<const ir::Function*, std::uint32_t>, kir::Version> versions_;
   std::map<std::pair<const ir::Function*, std::uint64_t>, kir::Version> count_versions_;
+  std::map<const ir::Function*, std::set<std::uint64_t>> found_counts_;  // by selections
   kir::Version next_version_ = kir::kFirstMadeVersion;
   std::map<std::uint32_t, std::uint32_t> size_slots_;
   std::map<std::string, int> symbol_uses_;

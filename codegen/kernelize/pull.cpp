@@ -67,7 +67,7 @@ std::optional<rt::BufferIndex> KernelEmitter::buffer_of(ir::ValueId v) const {
     if (s.level < level && (s.changed_by < 0 || level < plan_.sinks[s.changed_by].level))
       return s.buffer;
   }
-  if (const auto it = cx_.in_buffer.find(v.index()); it != cx_.in_buffer.end()) return it->second;
+  if (const auto buffer = cx_.buffer_of(v)) return buffer;
   const auto& op = cx_.def(v);
   switch (op.kind) {
     case OpKind::gradient:

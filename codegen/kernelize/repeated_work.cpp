@@ -2,6 +2,7 @@
 #include "codegen/kernelize/repeated_work.h"
 
 #include <algorithm>
+#include <deque>
 #include <ranges>
 #include <unordered_map>
 #include <unordered_set>
@@ -136,11 +137,11 @@ class RepeatedWork {
   // Sinks that pull `v`; more than a few are not told apart.
   std::size_t num_sinks(ValueId v) const {
     std::unordered_set<std::uint32_t> sinks, seen = {v.index()};
-    std::vector<std::uint32_t> work = {v.index()};
+    std::deque<std::uint32_t> work = {v.index()};  // the near ones first: a chain may be long
     std::size_t num_requests = 0;
     while (!work.empty() && seen.size() < kMostLooked && sinks.size() <= kFewSinks) {
-      const std::uint32_t value = work.back();
-      work.pop_back();
+      const std::uint32_t value = work.front();
+      work.pop_front();
       if (requested_.contains(value)) ++num_requests;
       const auto users = users_.find(value);
       if (users == users_.end()) continue;

@@ -153,7 +153,7 @@ void PullWalk::visit(ValueId v, Align align) {
                     cx.value(v).result_index);
   }
   if (is_stored) return add_edge(stored->second, align);
-  if (cx.in_buffer.contains(v.index())) return;
+  if (cx.buffer_of(v)) return;
   for_each_pulled_operand(cx, op, v, align, selection, [&](ValueId operand, Align operand_align) {
     visit(operand, operand_align);
   });
@@ -164,9 +164,9 @@ void PullWalk::visit_count(HostExprId size, bool is_own_known) {
 }
 
 void PullWalk::add_count(std::uint64_t count, bool is_own_known) {
-  for (int i = 0; i < static_cast<int>(plan.sinks.size()); ++i) {
-    const auto& s = plan.sinks[i];
-    if (s.kind != SinkKind::Nonzero || cx.op(s.op).attrs.index != count) continue;
+  const auto finders = plan.finders_of.find(count);
+  if (finders == plan.finders_of.end()) return;
+  for (const int i : finders->second) {
     if (!is_own_known || i != compaction) add_edge(i, Align::None, Edge::Kind::Count);
   }
 }

@@ -137,7 +137,10 @@ std::set<std::uint32_t> HostExprPool::counts_of(HostExprId id) const {
     work.pop_back();
     if (!next || !has_count(next) || !seen.insert(next).second) continue;
     const HostExprNode& node = nodes_[next.index()];
-    if (node.op == HostOp::Count) counts.insert(static_cast<std::uint32_t>(node.payload));
+    if (node.op == HostOp::Count) {
+      counts.insert(static_cast<std::uint32_t>(node.payload));
+      continue;  // its bound is no value of it
+    }
     work.insert(work.end(), std::begin(node.args), std::end(node.args));
   }
   return counts;

@@ -203,6 +203,7 @@ class HostExprPool {
   std::vector<HostExprNode> nodes_;
   std::vector<Facts> facts_;
   std::unordered_map<HostExprNode, HostExprId, NodeHash> index_;
+  std::unordered_map<HostExprId, HostExprId> upper_bounds_;  // those asked for before
 };
 
 }  // namespace cinch

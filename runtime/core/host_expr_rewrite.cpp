@@ -155,6 +155,9 @@ HostExprPool::Bounds HostExprPool::bounds_of(HostExprId id, const std::vector<Bo
 
 HostExprId HostExprPool::upper_bound(HostExprId id) {
   node(id);
+  if (!has_count(id)) return id;
+  const auto bound = upper_bounds_.find(id);
+  if (bound != upper_bounds_.end()) return bound->second;
   const std::vector<bool> used = reachable_from(id);
   std::vector<Bounds> known(used.size());
   for (std::size_t i = 0; i < used.size(); ++i) {
@@ -167,7 +170,7 @@ HostExprId HostExprPool::upper_bound(HostExprId id) {
   if (has_count(id) && type(id) == HostType::Bool) {
     CINCH_LIMITATION("no bound for the condition `" + print(id) + "`");
   }
-  return known[id.index()].high;
+  return upper_bounds_[id] = known[id.index()].high;
 }
 
 }  // namespace cinch

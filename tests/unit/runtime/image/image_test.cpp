@@ -2,6 +2,7 @@
 // errors, never crashes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -397,7 +398,8 @@ TEST(Fingerprint, ChangesWithWhatFixesAPayload) {
 }
 
 TEST(FileBytes, KeepsTheOldFileOnFailure) {
-  const auto folder = std::filesystem::temp_directory_path() / "cinch_file_bytes_test";
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("cinch_file_bytes_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "target");
   // The target is a folder: the rename fails, and no temporary file is left.
   const std::uint8_t byte = 1;
