@@ -32,10 +32,9 @@ bool is_scalar(const kir::Instr* instr, ScalarOp op) {
 // is then used by nobody.
 bool CpuKernelEmitter::is_flagged(ValueId value) const {
   const auto& instrs = kernel_.sections[section_].instrs;
-  return std::any_of(instrs.begin(), instrs.end(),
-                     [&](const Instr& instr) {
-                       return instr.kind == InstrKind::flag_nonfinite && instr.operands[0] == value;
-                     });
+  return std::any_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::flag_nonfinite && instr.operands[0] == value;
+  });
 }
 
 // Conversions to integers that need not saturate or wrap.

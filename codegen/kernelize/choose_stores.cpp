@@ -107,7 +107,9 @@ std::optional<ValueId> choose_store(const FunctionContext& cx, ir::RegionId regi
     if (cx.program.const_int(cx.program.num_elems(cx.value(v).type))) continue;
     if (!here.contains(value) || plan.stored.contains(value) || is_bool(cx.value(v).type.dtype))
       continue;
-    const int num = static_cast<int>(kernels.size()), loads = costs.loads(v);
+    const int num = static_cast<int>(kernels.size());
+    if (num < 2) continue;
+    const int loads = costs.loads(v);
     const int saving = (num - 1) * (loads - 1) - 1;
     if (saving >= best_saving && saving > 0) {
       best = v;

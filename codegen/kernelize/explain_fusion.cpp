@@ -18,7 +18,10 @@ class Apart {
   SweepsApart why(const KernelPlan& first, const KernelPlan& second) {
     if (const auto* edge = edge_between(first.sinks, second)) return reason(*edge);
     if (!(first.domain == second.domain)) {
-      return {{}, {}, "different domains " + domain(first.domain) + " and " + domain(second.domain), {}};
+      return {{},
+              {},
+              "different domains " + domain(first.domain) + " and " + domain(second.domain),
+              {}};
     }
     // What comes between, and the second needs.
     for (const KernelPlan& between : plan_.kernels) {

@@ -17,9 +17,7 @@ class Places {
  private:
   int num_sinks() const { return static_cast<int>(plan_.sinks.size()); }
   ir::ValueId result(const Sink& s, std::size_t i = 0) const { return cx_.op(s.op).results[i]; }
-  bool works_in_source(const Sink& s) const {
-    return s.kind == SinkKind::Scatter && s.source >= 0;
-  }
+  bool works_in_source(const Sink& s) const { return s.kind == SinkKind::Scatter && s.source >= 0; }
   // The first sink in whose place this one works, by way of others.
   int first_in_place(int id) const {
     while (works_in_source(plan_.sinks[id])) id = plan_.sinks[id].source;
@@ -54,9 +52,9 @@ class Places {
       case SinkKind::Histogram:
         return give_one(id);
       case SinkKind::Argsort:
-        s.results = {plan_.sinks[s.source].buffer,
-                     pc_.add_workspace("sort_scratch", kU32,
-                                       pc_.num_elems(cx_.value(result(s)).type))};
+        s.results = {
+            plan_.sinks[s.source].buffer,
+            pc_.add_workspace("sort_scratch", kU32, pc_.num_elems(cx_.value(result(s)).type))};
         s.buffer = cx_.in_buffer[result(s).index()] = room(result(s), "order");
         return;
       case SinkKind::CheckUnique:
@@ -96,8 +94,7 @@ class Places {
                  : s.kind == SinkKind::Histogram ? room(result(s), "histogram")
                                                  : room(result(s), "added");
     }
-    if (s.kind != SinkKind::Store && !s.adds_to_buffer)
-      cx_.in_buffer[result(s).index()] = s.buffer;
+    if (s.kind != SinkKind::Store && !s.adds_to_buffer) cx_.in_buffer[result(s).index()] = s.buffer;
   }
 
   void give_each(Sink& s, const char* otherwise) {

@@ -1,8 +1,8 @@
 // The door of kernelize: which operators become one kernel, and the kernel IR of each.
 #pragma once
 #include "codegen/kernelize/fusion_report.h"
-#include "codegen/passes/state_update.h"
 #include "codegen/kir/kir.h"
+#include "codegen/passes/state_update.h"
 #include "compiler/ir/ir.h"
 #include "compiler/ir/step_limit.h"
 
@@ -21,7 +21,6 @@ struct KernelizeOptions {
 // Kernels, buffers and steps for every entry of a verified program (encode, decode, decode-add,
 // finish, state initial values). How: plan_region.h (sinks, levels, fusion), kernel_emitter.h
 // (pulls). Throws InternalError{Limitation} for what has no kernel yet (sync).
-kir::KernelProgram kernelize(const ir::Program& program,
-                             const KernelizeOptions& options = {});
+kir::KernelProgram kernelize(const ir::Program& program, const KernelizeOptions& options = {});
 
 }  // namespace cinch::codegen

@@ -64,8 +64,8 @@ std::vector<int> Planner::units() const {
   };
   for (int id = 0; id < static_cast<int>(unit.size()); ++id) {
     for (const auto& e : plan_.sinks[id].edges) {
-      const bool is_here = e.is_on_chip && kernel_domain(plan_.sinks[id]) ==
-                                               kernel_domain(plan_.sinks[e.from]);
+      const bool is_here =
+          e.is_on_chip && kernel_domain(plan_.sinks[id]) == kernel_domain(plan_.sinks[e.from]);
       if (is_here) unit[find(id)] = find(e.from);
     }
   }
@@ -135,8 +135,7 @@ void Planner::delay_stores() {
     if (reader == nullptr || !pc_.steps.may_take()) continue;
     for (const int id : stores.sinks) plan_.sinks[id].level = reader->level;
     for (const int id : reader->sinks) {
-      for (auto& e : plan_.sinks[id].edges)
-        e.is_on_chip = e.is_on_chip || holds(stores, e.from);
+      for (auto& e : plan_.sinks[id].edges) e.is_on_chip = e.is_on_chip || holds(stores, e.from);
     }
     reader->sinks.insert(reader->sinks.begin(), stores.sinks.begin(), stores.sinks.end());
     stores.sinks.clear();

@@ -8,6 +8,11 @@ namespace cinch::codegen {
 using ir::OpKind;
 using ir::ValueId;
 
+namespace {
+// Of a kernel: each computes again what it pulls, so that many together grow with their square.
+constexpr int kMostPhases = 16;
+}  // namespace
+
 bool is_store_of_barrier_possible(SinkKind kind) {
   return kind == SinkKind::RowReduce || kind == SinkKind::RowTransform ||
          kind == SinkKind::RunningSum || kind == SinkKind::Nonzero;
@@ -96,6 +101,15 @@ void Planner::find_on_chip(const Sink& s, std::vector<Edge>& edges) const {
   }
 }
 
+int Planner::phase_behind(const std::vector<Edge>& edges) const {
+  int phase = 0;
+  for (const auto& e : edges) {
+    const auto& t = plan_.sinks[e.from];
+    if (e.is_on_chip) phase = std::max(phase, t.phase + (t.kind == SinkKind::Store ? 0 : 1));
+  }
+  return phase;
+}
+
 int Planner::level_behind(const std::vector<Edge>& edges) const {
   int level = 0;
   for (const auto& e : edges)
@@ -131,17 +145,19 @@ void Planner::place(int id) {
   if (is_free && !pc_.steps.may_take()) {
     for (auto& e : edges) e.is_on_chip = false;
   }
+  if (phase_behind(edges) > kMostPhases && !is_made_on_chip(id)) {
+    for (auto& e : edges) e.is_on_chip = false;
+  }
   int level = level_behind(edges);
   while (leave_chip(edges, level)) level = level_behind(edges);
   auto& s = plan_.sinks[id];
   s.level = level;
   s.edges = std::move(edges);
-  s.phase = 0;
+  s.phase = phase_behind(s.edges);
   s.is_row_level = false;
   for (const auto& e : s.edges) {
     if (!e.is_on_chip) continue;
     const auto& t = plan_.sinks[e.from];
-    s.phase = std::max(s.phase, t.phase + (t.kind == SinkKind::Store ? 0 : 1));
     if (t.domain.kind != kir::GroupKind::Row) continue;
     s.is_row_level |= t.kind == SinkKind::RowReduce && e.align == Align::Flat;
     s.domain = t.domain;

@@ -17,12 +17,14 @@ using ir::OpKind;
 using ir::ValueId;
 
 Planner::Planner(FunctionContext& cx, ir::RegionId region,
-                 const std::vector<StoreRequest>& requests, const std::vector<ValueId>& chosen)
+                 const std::vector<StoreRequest>& requests, const std::vector<ValueId>& chosen,
+                 std::size_t num_long)
     : cx_(cx), pc_(cx.program) {
   if (region.is_valid()) ops_ = cx_.fn.regions[region.index()].ops;
   for (std::size_t i = 0; i < ops_.size(); ++i) order_[ops_[i].index()] = i + 1;
   for (const auto& r : requests) requests_[r.value.index()].push_back(r);
   for (const auto v : chosen) chosen_.insert(v.index());
+  for (std::size_t i = 0; i < num_long; ++i) plan_.long_work.insert(chosen[i].index());
 }
 
 RegionPlan Planner::run(bool flag_nonfinite) {
@@ -99,8 +101,7 @@ bool Planner::has_checks(ir::OpId op_id) const {
 
 int Planner::add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled) {
   const int id = static_cast<int>(plan_.sinks.size());
-  if (sink.kind == SinkKind::Nonzero)
-    plan_.finders_of[cx_.op(sink.op).attrs.index].push_back(id);
+  if (sink.kind == SinkKind::Nonzero) plan_.finders_of[cx_.op(sink.op).attrs.index].push_back(id);
   plan_.sinks.push_back(std::move(sink));
   collect(id, pulled);
   place(id);
@@ -130,8 +131,7 @@ void Planner::add_requested_stores(ValueId v) {
 }
 
 bool Planner::lies_where_asked(const StoreRequest& r) const {
-  if (const auto outer = cx_.buffer_of(r.value))
-    return *outer == r.buffer && !r.adds_to_buffer;
+  if (const auto outer = cx_.buffer_of(r.value)) return *outer == r.buffer && !r.adds_to_buffer;
   const auto made = plan_.sink_of_op.find(cx_.value(r.value).def.index());
   if (made == plan_.sink_of_op.end()) return false;
   const auto& s = plan_.sinks[made->second];
@@ -171,10 +171,11 @@ bool has_collective(const ir::Function& fn, ir::OpId op) {
 RegionPlan plan_region(FunctionContext& cx, ir::RegionId region,
                        const std::vector<StoreRequest>& requests, bool flag_nonfinite) {
   std::vector<ValueId> chosen = find_repeated_work(cx, region, requests);
+  const std::size_t num_long = chosen.size();
   const ir::StepLimit before = cx.program.steps;
   for (int round = 0;; ++round) {
     cx.program.steps = before;  // of the last plan alone
-    auto plan = Planner(cx, region, requests, chosen).run(flag_nonfinite);
+    auto plan = Planner(cx, region, requests, chosen, num_long).run(flag_nonfinite);
     const auto next = round + 1 < kMaxChosenStores ? choose_store(cx, region, plan) : std::nullopt;
     if (next) {
       chosen.push_back(*next);

@@ -109,9 +109,10 @@ struct RegionPlan {
   std::vector<KernelPlan>
       kernels;  // CheckHost and Control sinks stand alone, in level order with the kernels
   // Where values of this region lie, for pulls: by value, the Store sink(s) that hold it.
-  std::unordered_map<std::uint32_t, int> stored;      // value index -> Store sink
-  std::unordered_map<std::uint32_t, int> sink_of_op;  // barrier op index -> sink
+  std::unordered_map<std::uint32_t, int> stored;                   // value index -> Store sink
+  std::unordered_map<std::uint32_t, int> sink_of_op;               // barrier op index -> sink
   std::unordered_map<std::uint64_t, std::vector<int>> finders_of;  // count -> Nonzero sinks
+  std::set<std::uint32_t> long_work;  // values that nobody computes again, not a few elements
 };
 
 // A value that must end in a buffer.

@@ -1,5 +1,5 @@
-// Planner: in whose place a scatter works. Its base lies there, and nobody may read that later: what
-// reads it comes before by an edge, and was proved to be all that ever does.
+// Planner: in whose place a scatter works. Its base lies there, and nobody may read that later:
+// what reads it comes before by an edge, and was proved to be all that ever does.
 #include <algorithm>
 #include <ranges>
 

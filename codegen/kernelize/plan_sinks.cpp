@@ -115,8 +115,7 @@ void Planner::add_row_transform(ir::OpId op_id) {
     // The matrix is read where it lies: in memory, or in a table.
     const auto matrix = op.operands[1];
     const bool lies_in_memory = cx_.def(matrix).kind == OpKind::const_array ||
-                                cx_.buffer_of(matrix) ||
-                                plan_.lies_in_memory(cx_, matrix);
+                                cx_.buffer_of(matrix) || plan_.lies_in_memory(cx_, matrix);
     if (!lies_in_memory) add_store({matrix, rt::kNoIndex, false}, name(matrix, "matrix"));
     pulled.emplace_back(matrix, Align::None);
   }
@@ -146,8 +145,8 @@ void Planner::add_scatter_add(ir::OpId op_id) {
 }
 
 void Planner::add_check_unique(ir::OpId op_id) {
-  plan_.sink_of_op[op_id.index()] = add({.kind = SinkKind::CheckUnique, .op = op_id},
-                                        operands(cx_.op(op_id), Align::None));
+  plan_.sink_of_op[op_id.index()] =
+      add({.kind = SinkKind::CheckUnique, .op = op_id}, operands(cx_.op(op_id), Align::None));
 }
 
 void Planner::add_control(ir::OpId op_id) {
@@ -169,8 +168,8 @@ bool Planner::wants_rows(ValueId v) const {
     const auto value = work.back();
     work.pop_back();
     const auto& t = type(value);
-    const bool is_made = cx_.buffer_of(value) ||
-                         plan_.sink_of_op.contains(cx_.value(value).def.index());
+    const bool is_made =
+        cx_.buffer_of(value) || plan_.sink_of_op.contains(cx_.value(value).def.index());
     if (t.rank != 2 || is_made) continue;
     if (!seen.insert(value.index()).second) continue;
     const auto& op = cx_.def(value);
@@ -198,8 +197,8 @@ bool Planner::wants_rows(ValueId v) const {
 Domain Planner::store_domain(ValueId v, bool is_packed) const {
   const auto& t = type(v);
   if (is_packed) return tile(pc_.num_elems(t));
-  const bool is_by_rows = t.rank == 2 && !pc_.const_int(t.dims[1]) &&
-                          !pc_.is_const(t.dims[0], 1) && wants_rows(v);
+  const bool is_by_rows =
+      t.rank == 2 && !pc_.const_int(t.dims[1]) && !pc_.is_const(t.dims[0], 1) && wants_rows(v);
   return is_by_rows ? row(t.dims[0], t.dims[1]) : domain_of(t);
 }
 

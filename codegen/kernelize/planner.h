@@ -22,8 +22,9 @@ void give_places(FunctionContext& cx, RegionPlan& plan);
 class Planner {
  public:
   // `chosen`: values of the region worth a store of their own.
+  // The first `num_long` of them are stored for the work that they are.
   Planner(FunctionContext& cx, ir::RegionId region, const std::vector<StoreRequest>& requests,
-          const std::vector<ir::ValueId>& chosen);
+          const std::vector<ir::ValueId>& chosen, std::size_t num_long);
   RegionPlan run(bool flag_nonfinite);
 
  private:
@@ -91,12 +92,14 @@ class Planner {
   bool can_join_rows(const Sink& s, const Domain& rows) const;
   // May sinks of a kernel over rows compute again what a store over a vector computes?
   bool can_repeat_in_rows(const Sink& stored, const Domain& rows) const;
-  // Which edges stay on chip, and from them level, phase and domain of a sink whose edges are known.
+  // Which edges stay on chip, and from them level, phase and domain of a sink whose edges are
+  // known.
   void place(int id);
   // A store of what has no place but on chip, in the kernel that makes it.
   bool is_made_on_chip(int id) const;
   void find_on_chip(const Sink& s, std::vector<Edge>& edges) const;
   int level_behind(const std::vector<Edge>& edges) const;
+  int phase_behind(const std::vector<Edge>& edges) const;
   bool leave_chip(std::vector<Edge>& edges, int level);
 
   // --- kernels (plan_kernels.cpp) ---

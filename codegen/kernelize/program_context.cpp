@@ -188,7 +188,8 @@ kir::Version ProgramContext::count_version(const ir::Function& fn, std::uint64_t
       if (op.kind == ir::OpKind::nonzero) found.insert(op.attrs.index);
     }
   }
-  if (!found.contains(index)) return kir::given_version(buffer(count(static_cast<std::uint32_t>(index))));
+  if (!found.contains(index))
+    return kir::given_version(buffer(count(static_cast<std::uint32_t>(index))));
   const auto [at, is_new] = count_versions_.try_emplace({&fn, index}, next_version_);
   if (is_new) ++next_version_;
   return at->second;

@@ -30,6 +30,14 @@ bool keeps_place(const ir::Op& op, std::size_t operand) {
          reads == ir::Reads::Index;
 }
 
+// Elements of an operand that an element of the result asks for, each by itself.
+std::size_t parts_of(const ir::Op& op) {
+  const std::size_t bits = op.attrs.bits;
+  if (op.kind == ir::OpKind::pack) return 8 / bits + 2;       // those with bits in a byte
+  if (op.kind == ir::OpKind::unpack) return (bits + 14) / 8;  // bytes with bits of it
+  return 1;
+}
+
 class RepeatedWork {
  public:
   RepeatedWork(const FunctionContext& cx, ir::RegionId region,
@@ -105,7 +113,12 @@ class RepeatedWork {
       Places& to = places_[op.operands[i].index()];
       if (to.size() > kMostPlaces) continue;  // enough to be chosen
       for (const auto place : places) {
-        to.insert(keeps_place(op, i) ? place : moved_place(place, id, i));
+        if (keeps_place(op, i)) {
+          to.insert(place);
+          continue;
+        }
+        for (std::size_t part = 0; part < parts_of(op); ++part)
+          to.insert(moved_place(place, id, i + part * op.operands.size()));
       }
     }
   }

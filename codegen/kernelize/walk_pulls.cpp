@@ -145,7 +145,8 @@ void PullWalk::visit(ValueId v, Align align) {
   const auto barrier = plan.sink_of_op.find(def.index());
   const auto stored = plan.stored.find(v.index());
   const bool is_stored = stored != plan.stored.end() && stored->second != self &&
-                         plan.sinks[stored->second].changed_by < 0 && align != Align::Few;
+                         plan.sinks[stored->second].changed_by < 0 &&
+                         (align != Align::Few || plan.long_work.contains(v.index()));
   if (barrier != plan.sink_of_op.end()) {
     const auto& sink = plan.sinks[barrier->second];
     const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "codegen/kir/structure.h"
 #include "codegen/kir/text.h"
@@ -255,43 +254,99 @@ class EntryChecker {
     }
   }
 
-  // What a round finds is what lay there before the first one, where a round leaves the same, or
-  // what the loop carries.
+  // What a round finds is what lay there before the first one, where rounds leave the same, or what
+  // the loop carries.
   void forget_what_rounds_change(const rt::Step& step, Contents& contents) {
-    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
-    const bool was_quiet = std::exchange(is_quiet_, true);
-    for (bool has_changed = true; has_changed;) {
-      has_changed = false;
-      Contents round = contents;
-      steps(step.cond, round);
-      steps(step.body, round);
-      for (const StepTouch& touch : touches_of(step)) round.at(touch.buffer) = touch.made;
-      for (std::size_t b = 0; b < round.size(); ++b) {
-        if (contents[b] == kNothing || round[b] == contents[b]) continue;
-        contents[b] = kNothing;
-        has_changed = true;
-      }
+    for (const auto& [b, left] : left_by_rounds(step)) {
+      if (contents.at(b) != left) contents.at(b) = kNothing;
     }
-    is_quiet_ = was_quiet;
+    for (const StepTouch& touch : touches_of(step)) contents.at(touch.buffer) = touch.made;
+  }
+
+  // Of each buffer that a list of steps writes, what it leaves there: kNothing where that depends.
+  using Left = std::map<BufferIndex, Version>;
+
+  const Left& left_by_rounds(const rt::Step& step) {
+    const auto [at, is_new] = left_.try_emplace(&step);
+    if (is_new) {
+      Left left;
+      for (const Steps* list : {&step.cond, &step.body}) leave(*list, left);
+      at->second = std::move(left);
+    }
+    return at->second;
+  }
+
+  void leave(const Steps& list, Left& left) {
+    for (const rt::Step& step : list) {
+      switch (step.kind) {
+        case rt::StepKind::Launch:
+          for (const Touch& write : program_.kernels.at(step.index).writes)
+            left[write.buffer] = write.version;
+          break;
+        case rt::StepKind::Zero:
+          left[step.index] = kZeros;
+          break;
+        case rt::StepKind::CheckHost:
+          break;
+        case rt::StepKind::If:
+          leave_one_of(step, left);
+          break;
+        case rt::StepKind::For:
+        case rt::StepKind::While:  // perhaps no round at all
+          for (const auto& [b, version] : left_by_rounds(step)) {
+            const auto [before, is_new] = left.try_emplace(b, version);
+            if (before->second != version) before->second = kNothing;
+          }
+          break;
+        default:  // what is copied or received may be anything
+          left[step.index] = kNothing;
+      }
+      for (const StepTouch& touch : inner_touches(step)) left[touch.buffer] = touch.made;
+    }
+  }
+
+  std::vector<StepTouch> inner_touches(const rt::Step& step) {
+    const bool has_own = step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::Zero &&
+                         step.kind != rt::StepKind::Copy && step.kind != rt::StepKind::CheckHost;
+    return has_own ? touches_of(step) : std::vector<StepTouch>();
+  }
+
+  void leave_one_of(const rt::Step& step, Left& left) {
+    Left first, second;
+    leave(step.body, first);
+    leave(step.orelse, second);
+    for (const auto& [b, version] : first) {
+      const auto other = second.find(b);
+      const auto before = left.find(b);
+      const Version otherwise = other != second.end()  ? other->second
+                                : before != left.end() ? before->second
+                                                       : version;
+      left[b] = otherwise == version ? version : kNothing;
+    }
+    for (const auto& [b, version] : second) {
+      if (first.contains(b)) continue;
+      const auto [before, is_new] = left.try_emplace(b, version);
+      if (before->second != version) before->second = kNothing;
+    }
   }
 
   void expect(const Contents& contents, BufferIndex buffer, Version version,
               const std::string& who) {
     const Version found = contents.at(buffer);
-    if (is_quiet_ || !complaint_.empty() || (found == version && found != kNothing)) return;
+    if (!complaint_.empty() || (found == version && found != kNothing)) return;
     complaint_ = fmt::format("{}: {} needs {} in @{} ({}), where {} lies", entry_name(kind_), who,
                              version, buffer, program_.buffers[buffer].name, found);
   }
 
   void expect_something(const Contents& contents, BufferIndex buffer) {
-    if (is_quiet_ || !complaint_.empty() || contents.at(buffer) != kNothing) return;
+    if (!complaint_.empty() || contents.at(buffer) != kNothing) return;
     complaint_ = fmt::format("{}: nobody has written the condition @{}", entry_name(kind_), buffer);
   }
 
   const KernelProgram& program_;
   rt::EntryKind kind_;
   std::map<BufferIndex, std::vector<StepTouch>> touches_;
-  bool is_quiet_ = false;  // while it only looks at what a round leaves
+  std::map<const rt::Step*, Left> left_;
   std::string complaint_;
 };
 

@@ -18,7 +18,8 @@ std::string print(const KernelProgram& program);
 std::string print(const KernelProgram& program, const Kernel& kernel);
 /// One instruction without a line end.
 std::string print(const KernelProgram& program, const Kernel& kernel, const Instr& instr);
-/// A host expression in the exact prefix form of the text: "add(mul(n, 4), 8)".
+/// A host expression in the exact prefix form of the text: "add(mul(n, 4), 8)"; of more than 10000
+/// parts only so many.
 std::string print_host_expr(const HostExprPool& pool, HostExprId id);
 
 /// The inverse of print. Errors (InvalidArgument) start with "line N: ". Only the form is checked

@@ -315,8 +315,15 @@ class Printer {
 
 }  // namespace
 
-std::string print_host_expr(const HostExprPool& pool, HostExprId id) {
+namespace {
+
+// Text of a formula is a tree, which may have far more parts than the formula: so many are printed,
+// and "…" for the rest, which nothing parses.
+constexpr std::size_t kMostParts = 10000;
+
+std::string print_expr(const HostExprPool& pool, HostExprId id, std::size_t& num_printed) {
   if (!id) return "_";
+  if (++num_printed > kMostParts) return "…";
   const HostExprNode& node = pool.node(id);
   switch (node.op) {
     case HostOp::Const:
@@ -324,18 +331,26 @@ std::string print_host_expr(const HostExprPool& pool, HostExprId id) {
     case HostOp::Param:
       return fmt::format("param({}, {})", node.payload, host_type_name(node.type));
     case HostOp::Count:
-      return fmt::format("count({}, {})", node.payload, print_host_expr(pool, node.args[0]));
+      return fmt::format("count({}, {})", node.payload,
+                         print_expr(pool, node.args[0], num_printed));
     case HostOp::Cast:
-      return fmt::format("cast({}, {})", print_host_expr(pool, node.args[0]),
+      return fmt::format("cast({}, {})", print_expr(pool, node.args[0], num_printed),
                          host_type_name(node.type));
     default:
       break;
   }
   std::string out = host_op_name(node.op);
   for (int i = 0; i < host_op_num_args(node.op); ++i) {
-    out += (i ? ", " : "(") + print_host_expr(pool, node.args[i]);
+    out += (i ? ", " : "(") + print_expr(pool, node.args[i], num_printed);
   }
   return host_op_num_args(node.op) ? out + ")" : out;
+}
+
+}  // namespace
+
+std::string print_host_expr(const HostExprPool& pool, HostExprId id) {
+  std::size_t num_printed = 0;
+  return print_expr(pool, id, num_printed);
 }
 
 std::string print(const KernelProgram& program) {

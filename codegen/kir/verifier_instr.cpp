@@ -348,8 +348,7 @@ void InstrVerifier::draw(const Instr& instr) {
       need(!rounds_to_int(instr) || (type(instr.operands[0]) == ComputeType::F32 &&
                                      instr.dtype.bits >= 2 && instr.dtype.bits <= 32),
            "rounds to an integer that is not short");
-      result(instr, 0,
-             rounds_to_int(instr) ? compute_type(instr.dtype) : type(instr.operands[0]));
+      result(instr, 0, rounds_to_int(instr) ? compute_type(instr.dtype) : type(instr.operands[0]));
       return;
     case InstrKind::random:
     case InstrKind::normal:

@@ -39,10 +39,10 @@ class Unused {
     for (const ValueId v : instr.operands) use(v);
   }
   bool is_needed(const Instr& instr) const {
-    const bool is_pure = kir::is_computed(instr.kind) ||
-                         instr.kind == kir::InstrKind::stochastic_round;
-    return !is_pure || std::ranges::any_of(instr.results,
-                                           [&](ValueId v) { return is_used_[v.index()]; });
+    const bool is_pure =
+        kir::is_computed(instr.kind) || instr.kind == kir::InstrKind::stochastic_round;
+    return !is_pure ||
+           std::ranges::any_of(instr.results, [&](ValueId v) { return is_used_[v.index()]; });
   }
 
   void drop_from(kir::Section& section) {

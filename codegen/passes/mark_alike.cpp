@@ -22,7 +22,8 @@ class Alike {
   explicit Alike(kir::Kernel& kernel) : kernel_(kernel), made_(kernel) {
     for (const kir::Section& section : kernel.sections) {
       for (const Instr& instr : section.instrs) {
-        const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
+        const bool is_load =
+            instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
         if (!is_load) changed_.insert(instr.buffers.begin(), instr.buffers.end());
         if (section.kind != kir::SectionKind::Elements) continue;
         for (const ValueId v : instr.results) of_elements_.insert(v.index());
@@ -66,14 +67,12 @@ class Alike {
 
   bool is_alike(const Instr& instr) const {
     if (divides_rows(instr)) return true;
-    const bool is_load =
-        instr.kind == InstrKind::load_at && !changed_.contains(instr.buffers[0]);
+    const bool is_load = instr.kind == InstrKind::load_at && !changed_.contains(instr.buffers[0]);
     if (!is_load && !kir::is_computed(instr.kind)) return false;
     bool depends = false;
     for (const ValueId operand : instr.operands) {
-      const bool is_shared =
-          !operand || !of_elements_.contains(operand.index()) ||
-          (made_.of(operand) && made_.of(operand)->kind == InstrKind::constant);
+      const bool is_shared = !operand || !of_elements_.contains(operand.index()) ||
+                             (made_.of(operand) && made_.of(operand)->kind == InstrKind::constant);
       if (is_shared) continue;
       if (!alike_.contains(operand.index())) return false;
       depends = true;

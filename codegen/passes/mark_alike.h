@@ -1,7 +1,8 @@
 // What is the same for the 128 elements of a row of a tile, like the norm of the bucket that they
 // are in, is said to be alike: a target may compute it once for the row.
 //
-//   before:  %3: u32 = scalar.div %2, %512               after:  %3: u32 = scalar.div %2, %512 alike
+//   before:  %3: u32 = scalar.div %2, %512               after:  %3: u32 = scalar.div %2, %512
+//   alike
 //            %4: f32 = load_at %3 @1                             %4: f32 = load_at %3 @1 alike
 #pragma once
 #include "codegen/kir/kir.h"

@@ -9,8 +9,8 @@
 
 namespace cinch::codegen {
 
-/// Of f32, to integers of 2 to 32 bits, per element. The draw is the same where the number itself is
-/// used, too. A step for each conversion.
+/// Of f32, to integers of 2 to 32 bits, per element. The draw is the same where the number itself
+/// is used, too. A step for each conversion.
 void round_to_integers(kir::KernelProgram& program, ir::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -111,8 +111,7 @@ class Sharing {
   }
   bool may_share(BufferIndex b) const {
     const rt::BufferInfo& info = program_.buffers[b];
-    return info.role == rt::BufferRole::Workspace &&
-           !program_.info.exprs.is_const(info.num_elems);
+    return info.role == rt::BufferRole::Workspace && !program_.info.exprs.is_const(info.num_elems);
   }
 
   void share(const LiveRanges& live, const std::map<BufferIndex, int>& num_entries) {
@@ -126,7 +125,8 @@ class Sharing {
     for (const auto& [range, b] : arrays) {
       auto& of_kind = rooms[kind_of(b)];
       const auto begin = range.begin;
-      const auto room = std::ranges::find_if(of_kind, [&](const auto& r) { return r.first < begin; });
+      const auto room =
+          std::ranges::find_if(of_kind, [&](const auto& r) { return r.first < begin; });
       if (room == of_kind.end() || !steps_.may_take()) {
         of_kind.emplace_back(range.end, b);
         continue;

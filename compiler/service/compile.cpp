@@ -149,8 +149,8 @@ ir::StepLimit step_limit(const ProgramRequest& request) {
 
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes,
                     ir::StepLimit* steps) {
-  ir::Program program = lower_program(
-      front_end, check_program(front_end, find_program(request), request.bindings));
+  ir::Program program =
+      lower_program(front_end, check_program(front_end, find_program(request), request.bindings));
   ir::StepLimit own = step_limit(request);
   if (with_passes) run_passes(program, steps != nullptr ? *steps : own);
   return program;

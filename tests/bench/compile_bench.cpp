@@ -85,8 +85,8 @@ void open_session(rt::ProgramImage image, const codegen::Target& target) {
 void measure_cold(const std::string& program, const codegen::Target& target, Samples& samples) {
   const double cpu = cpu_ms(), start = wall_ms();
   service::FrontEnd front_end;
-  const kir::KernelProgram kernels = service::make_kernels(
-      service::make_ir(front_end, {program, {}, {}}), {});
+  const kir::KernelProgram kernels =
+      service::make_kernels(service::make_ir(front_end, {program, {}, {}}), {});
   const double compile = wall_ms();
   codegen::CompileTimes times;
   codegen::ImageOptions image_options;

