@@ -148,8 +148,9 @@ void CpuKernelEmitter::emit_staged_int(const Instr& round) {
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
                   round.dtype.bits, rounded_range(round));
   const std::string stage = stage_name(round), x = operand(round.operands[0]);
+  const std::string first = first_of_staged_draw(round).value_or("");
   const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,
-                                        stream_name(round), *first_of_staged_draw(round));
+                                        stream_name(round), first);
   const std::string but = fmt::format("staged_int_but{}(rare, {}, i, {})", kind, stage, x);
   const std::string result_type = c_type(type(result));
   if (!rounds_again(kernel_.sections[section_].instrs)) {

@@ -123,6 +123,7 @@ class KernelEmitter {
   kir::ValueId index_u32(const Index& index);
   kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);
   Index index_at(ir::ValueId idx, const Place& place, HostExprId extent);
+  Index new_index_at(ir::ValueId idx, const Place& place, HostExprId extent);
   bool is_element_level(const Place& place) const;
   bool is_group_level(const Place& place) const;
 
@@ -149,6 +150,7 @@ class KernelEmitter {
   int phase_ = 0;
   std::vector<rt::Step> before_;  // zeroing steps
   std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
+  std::map<std::tuple<std::uint32_t, Place, std::uint32_t>, Index> index_memo_;  // uniform ones
   std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
   std::map<int, std::vector<kir::ValueId>> reduced_;  // RowReduce, Reduce: group results
   std::map<int, std::vector<kir::Touch>> partials_;   // Reduce

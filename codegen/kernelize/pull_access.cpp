@@ -188,6 +188,15 @@ Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
 
 // The index that the value `idx` holds at `place`, guarded by the extent it must lie below.
 Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
+  if (type(idx).rank > 0 && is_element_level(place)) return new_index_at(idx, place, extent);
+  // Once for all that ask for the same element, so that they find it at the same place.
+  const std::tuple key(idx.index(), place, extent.index());
+  if (const auto known = index_memo_.find(key); known != index_memo_.end()) return known->second;
+  const Index made = new_index_at(idx, place, extent);
+  return index_memo_[key] = made;
+}
+
+Index KernelEmitter::new_index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
   const auto value = pull(idx, place);
   const auto size = host_value(extent);
   const DType dtype = type(idx).dtype;

@@ -160,7 +160,9 @@ class RepeatedWork {
       if (users == users_.end()) continue;
       for (const auto id : users->second) {
         const auto& op = cx_.op(id);
-        if (ir::is_sweep(op.kind)) {
+        // What is stored is a sink, too, and its readers do not compute it.
+        const bool is_stored = op.results.size() == 1 && is_chosen_.contains(op.results[0].index());
+        if (ir::is_sweep(op.kind) || is_stored) {
           sinks.insert(id.index());
         } else if (op.results.size() == 1 && seen.insert(op.results[0].index()).second) {
           work.push_back(op.results[0].index());

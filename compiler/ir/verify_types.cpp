@@ -139,6 +139,7 @@ class Rules {
       if (!met) {
         require(false, fmt::format("operands do not meet ({}, {})", print_type(c_.info, shape),
                                    print_type(c_.info, in(i))));
+        return;
       }
       shape = *met;
     }

@@ -124,7 +124,7 @@ class CommonValues {
     const ir::Op& op = function_.ops[id.index()];
     if (!is_eligible(op)) return false;
     const auto [found, is_new] = known_.emplace(Key(function_).of(op), id);
-    if (is_new) added_.push_back(found);
+    if (is_new) added_.emplace_back(found);
     if (is_new || !context_.may_rewrite()) return false;
     const ir::Op& first = function_.ops[found->second.index()];
     for (std::size_t i = 0; i < op.results.size(); ++i) {

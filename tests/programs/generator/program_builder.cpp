@@ -158,7 +158,7 @@ void ProgramBuilder::add_productions(std::uint64_t count) {
 void ProgramBuilder::changed(const std::string& name) {
   const auto is_it = [&](const TypedValue& value) { return value.name == name; };
   const auto found = std::find_if(values_.begin(), values_.end(), is_it);
-  const TypedValue value = *found;
+  const TypedValue value = std::move(*found);
   values_.erase(found);
   define(value.name, value.elem, value.shape, true);
 }
@@ -368,7 +368,7 @@ std::string ProgramBuilder::decode_text() {
 std::string ProgramBuilder::finish_text() {
   if (!has_finish_) return "";
   if (chance(50)) return "\n  finish(sum) { sum / world - mean(sum) * 0.125 }\n";
-  items_.push_back("state kept_sum: [f32; n] = 0");
+  items_.emplace_back("state kept_sum: [f32; n] = 0");
   return "\n  finish(sum) {\n    let before = kept_sum\n    kept_sum = kept_sum * 0.5 + sum\n"
          "    kept_sum[top_k(abs(kept_sum), (n + 3) / 4)] = 0\n"
          "    kept_sum + before * mean(kept_sum)\n  }\n";
