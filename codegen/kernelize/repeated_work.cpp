@@ -38,6 +38,13 @@ std::size_t parts_of(const ir::Op& op) {
   return 1;
 }
 
+// Of an operator, in simple ones: packed bits are put together part by part.
+std::size_t work_of(const ir::Op& op) {
+  constexpr std::size_t kOfPart = 16;
+  const std::size_t parts = parts_of(op);
+  return parts > 1 ? parts * kOfPart : 1;
+}
+
 class RepeatedWork {
  public:
   RepeatedWork(const FunctionContext& cx, ir::RegionId region,
@@ -133,18 +140,21 @@ class RepeatedWork {
     }
   }
 
-  // Operators between `v` and what lies in memory, counted up to `most`.
+  // Operators between `v` and what lies in memory, by their work, counted up to `most`.
   std::size_t chain_length(ValueId v, std::size_t most) const {
     std::unordered_set<std::uint32_t> seen = {v.index()};
     std::vector<ValueId> work = {v};
-    while (!work.empty() && seen.size() < most) {
+    std::size_t length = work_of(cx_.def(v));
+    while (!work.empty() && length < most) {
       const ValueId value = work.back();
       work.pop_back();
       for (const auto operand : cx_.def(value).operands) {
-        if (is_pulled(operand) && seen.insert(operand.index()).second) work.push_back(operand);
+        if (!is_pulled(operand) || !seen.insert(operand.index()).second) continue;
+        work.push_back(operand);
+        length += work_of(cx_.def(operand));
       }
     }
-    return seen.size();
+    return length;
   }
 
   // Sinks that pull `v`; more than a few are not told apart.
