@@ -75,6 +75,10 @@ class Apart {
         break;
     }
     if (from.kind != SinkKind::Store) return "needs all of " + made;
+    const bool is_of_rows = from.domain.kind == kir::GroupKind::Row && from.domain == to.domain;
+    if (is_of_rows && from.phase >= kMostPhases)
+      return fmt::format("needs {} behind {} others, as many as one sweep takes", made,
+                         kMostPhases);
     if (from.domain.kind == kir::GroupKind::Single) return fmt::format("needs {} first", made);
     if (stands_alone(to.kind)) return "works on all of " + made;
     return edge.align == Align::Flat ? fmt::format("needs {}, a store of its own", made)

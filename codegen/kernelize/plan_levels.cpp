@@ -8,11 +8,6 @@ namespace cinch::codegen {
 using ir::OpKind;
 using ir::ValueId;
 
-namespace {
-// Of a kernel: each computes again what it pulls, so that many together grow with their square.
-constexpr int kMostPhases = 16;
-}  // namespace
-
 bool is_store_of_barrier_possible(SinkKind kind) {
   return kind == SinkKind::RowReduce || kind == SinkKind::RowTransform ||
          kind == SinkKind::RunningSum || kind == SinkKind::Nonzero;

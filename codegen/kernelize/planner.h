@@ -6,6 +6,9 @@
 
 namespace cinch::codegen {
 
+// Of a kernel: each computes again what it pulls, so that many together grow with their square.
+inline constexpr int kMostPhases = 64;
+
 // Sinks whose result can be computed on chip and yet be stored when others need it elsewhere.
 bool is_store_of_barrier_possible(SinkKind kind);
 // Sinks that are a kernel, or steps, of their own.
