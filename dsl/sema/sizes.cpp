@@ -2,6 +2,7 @@
 #include "dsl/sema/sizes.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace cinch::sema {
 
@@ -10,9 +11,18 @@ namespace {
 // Larger polynomials are left as they are: nothing is proved about them, and time stays small.
 constexpr std::size_t kMaxTerms = 64, kMaxFactors = 16;
 
-void add_term(Polynomial& sum, const std::vector<HostExprId>& key, std::int64_t factor) {
-  const std::int64_t total = sum[key] += factor;
+// False where the factor leaves 64 bits.
+bool add_term(Polynomial& sum, const std::vector<HostExprId>& key, std::int64_t factor) {
+  std::int64_t& total = sum[key];
+  if (__builtin_add_overflow(total, factor, &total)) return false;
   if (total == 0) sum.erase(key);
+  return true;
+}
+
+std::optional<std::int64_t> negated(std::int64_t factor) {
+  std::int64_t result = 0;
+  if (__builtin_sub_overflow(std::int64_t{0}, factor, &result)) return std::nullopt;
+  return result;
 }
 
 bool multiply(const Polynomial& a, const Polynomial& b, Polynomial& product) {
@@ -24,7 +34,7 @@ bool multiply(const Polynomial& a, const Polynomial& b, Polynomial& product) {
       key.insert(key.end(), key_b.begin(), key_b.end());
       if (key.size() > kMaxFactors) return false;
       std::sort(key.begin(), key.end());
-      add_term(product, key, factor);
+      if (!add_term(product, key, factor)) return false;
     }
   }
   return product.size() <= kMaxTerms;
@@ -62,13 +72,18 @@ Polynomial SizeProver::make_polynomial(HostExprId id) {
     case HostOp::Sub: {
       Polynomial sum = polynomial(node.args[0]);
       for (const auto& [key, factor] : polynomial(node.args[1])) {
-        add_term(sum, key, node.op == HostOp::Add ? factor : -factor);
+        const auto term = node.op == HostOp::Add ? std::optional(factor) : negated(factor);
+        if (!term || !add_term(sum, key, *term)) return atom();
       }
       return sum.size() <= kMaxTerms ? sum : atom();
     }
     case HostOp::Neg: {
       Polynomial sum;
-      for (const auto& [key, factor] : polynomial(node.args[0])) sum[key] = -factor;
+      for (const auto& [key, factor] : polynomial(node.args[0])) {
+        const auto term = negated(factor);
+        if (!term) return atom();
+        sum[key] = *term;
+      }
       return sum;
     }
     case HostOp::Mul: {
