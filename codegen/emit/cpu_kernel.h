@@ -19,9 +19,7 @@
 
 namespace cinch::codegen {
 
-// Elements of a row of vectors, in which members that are alike are computed once: kColumns of the
-// prelude, which texts without reductions do not hold.
-inline constexpr std::uint64_t kRowElems = 128;
+using kir::kRowElems;
 
 class CpuKernelEmitter {
  public:

@@ -35,8 +35,7 @@ RegionPlan Planner::run(bool flag_nonfinite) {
     if (ir::is_sweep(cx_.op(op_id).kind)) add_sink_of(op_id);
     for (const auto result : cx_.op(op_id).results) {
       add_requested_stores(result);
-      if (chosen_.contains(result.index()) && !plan_.stored.contains(result.index()) &&
-          pc_.steps.may_take())
+      if (is_worth_a_store(result))
         add_store({result, rt::kNoIndex, false}, name(result, "shared"));
     }
   }
@@ -49,10 +48,17 @@ RegionPlan Planner::run(bool flag_nonfinite) {
   return std::move(plan_);
 }
 
+// What is stored for the work that it is asks for no leave: else nothing would be compiled.
+bool Planner::is_worth_a_store(ValueId v) {
+  if (!chosen_.contains(v.index()) || plan_.stored.contains(v.index())) return false;
+  return plan_.long_work.contains(v.index()) || pc_.steps.may_take();
+}
+
 void Planner::mark_live() {
   for (const auto op_id : ops_) {
     const auto& op = cx_.op(op_id);
-    if (op.kind == OpKind::nonzero) finds_count_[op.attrs.index] = op_id;
+    // The first that finds a count stands before all that use it.
+    if (op.kind == OpKind::nonzero) finds_count_.try_emplace(op.attrs.index, op_id);
   }
   std::vector<ValueId> work;
   work.reserve(requests_.size());

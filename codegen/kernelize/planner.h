@@ -39,6 +39,7 @@ class Planner {
   void mark_counts(HostExprId size, std::vector<ValueId>& work);
   void mark_count(std::uint64_t count, std::vector<ValueId>& work);
   bool has_checks(ir::OpId op_id) const;
+  bool is_worth_a_store(ValueId v);
   int add(Sink sink, const std::vector<std::pair<ValueId, Align>>& pulled);
   void collect(int id, const std::vector<std::pair<ValueId, Align>>& pulled);
   void add_requested_stores(ValueId v);
@@ -149,7 +150,7 @@ class Planner {
   std::unordered_map<std::uint32_t, std::vector<StoreRequest>> requests_;
   std::set<std::uint32_t> live_;
   std::set<std::uint32_t> chosen_;
-  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> the nonzero of this region
+  std::unordered_map<std::uint64_t, ir::OpId> finds_count_;  // count -> its first nonzero
   std::unordered_map<std::uint32_t, std::size_t> order_;
   // Of each value, where in the order it is last read: as the base of a scatter, and otherwise.
   std::unordered_map<std::uint32_t, std::size_t> last_base_, last_read_;

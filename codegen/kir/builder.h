@@ -25,6 +25,8 @@ namespace cinch::kir {
 
 /// The number of elements of a Tile group, and of a local array.
 inline constexpr std::uint32_t kTileElems = 1024;
+// Of a row of a tile: reductions have so many columns.
+inline constexpr std::uint32_t kRowElems = 128;
 
 /// The type in which elements of `dtype` are computed with: integers under 32 bits as I32, narrow
 /// floats as F32.

@@ -2,6 +2,7 @@
 #include "codegen/passes/count_truths.h"
 
 #include "codegen/passes/definitions.h"
+#include "codegen/passes/drop_unused.h"
 
 namespace cinch::codegen {
 namespace {
@@ -31,13 +32,17 @@ ValueId counted_truth(const Definitions& made, ValueId value) {
 void count_truths(kir::KernelProgram& program, ir::StepLimit& steps) {
   for (kir::Kernel& kernel : program.kernels) {
     const Definitions made(kernel);
+    bool has_changed = false;
     for (kir::Section& section : kernel.sections) {
       for (Instr& instr : section.instrs) {
         if (instr.kind != InstrKind::running_sum) continue;
         const ValueId truth = counted_truth(made, instr.operands[0]);
-        if (truth && steps.may_take()) instr.operands[0] = truth;
+        if (!truth || !steps.may_take()) continue;
+        instr.operands[0] = truth;
+        has_changed = true;
       }
     }
+    if (has_changed) drop_unused(kernel);
   }
 }
 

@@ -15,8 +15,6 @@ using kir::Instr;
 using kir::InstrKind;
 using kir::ValueId;
 
-constexpr std::uint64_t kRowLength = 128;
-
 class Alike {
  public:
   explicit Alike(kir::Kernel& kernel) : kernel_(kernel), made_(kernel) {
@@ -60,9 +58,10 @@ class Alike {
     const Instr* element = made_.of(instr.operands[0]);
     if (!element || element->kind != InstrKind::element) return false;
     const std::uint64_t by = whole_constant(instr.operands[1]);
-    if (instr.scalar_op == ScalarOp::div) return by != 0 && by % kRowLength == 0;
+    if (instr.scalar_op == ScalarOp::div) return by != 0 && by % kir::kRowElems == 0;
     constexpr std::uint64_t kMostShift = 32;
-    return instr.scalar_op == ScalarOp::shr && by < kMostShift && (1ull << by) % kRowLength == 0;
+    return instr.scalar_op == ScalarOp::shr && by < kMostShift &&
+           (1ull << by) % kir::kRowElems == 0;
   }
 
   bool is_alike(const Instr& instr) const {

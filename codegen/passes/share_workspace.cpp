@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <set>
 #include <tuple>
 
 #include "codegen/passes/rename_buffers.h"
@@ -50,8 +50,8 @@ class LiveRanges {
       touch(step.index);
       if (step.has_source()) touch(step.index2);
       if (step.kind == rt::StepKind::Zero || step.kind == rt::StepKind::Copy) continue;
-      named_[step.index] = true;
-      if (step.has_source()) named_[step.index2] = true;
+      named_.insert(step.index);
+      if (step.has_source()) named_.insert(step.index2);
       const bool loops = step.kind == rt::StepKind::For || step.kind == rt::StepKind::While;
       loops ? walk_loop(step) : walk_inner(step);
     }
@@ -79,7 +79,7 @@ class LiveRanges {
   int loop_depth_ = 0;
   std::vector<BufferIndex> in_loop_;
   std::map<BufferIndex, Range> ranges_;
-  std::map<BufferIndex, bool> named_;
+  std::set<BufferIndex> named_;
 };
 
 class Sharing {

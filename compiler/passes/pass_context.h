@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/ir.h"
+#include "compiler/ir/step_limit.h"
 
 namespace cinch::passes {
 
@@ -28,15 +28,11 @@ class PassContext {
                                                                            const ir::Function&)>;
 
   /// False once the limit is reached.
-  bool has_leave() const { return num_rewrites_ < limit_; }
+  bool has_leave() const { return steps_.has_leave(); }
   /// Asked before each rewrite; counts it where there is leave.
-  bool may_rewrite() {
-    if (!has_leave()) return false;
-    ++num_rewrites_;
-    return true;
-  }
-  std::int64_t num_rewrites() const { return num_rewrites_; }
-  void set_limit(std::int64_t limit) { limit_ = limit; }
+  bool may_rewrite() { return steps_.may_take(); }
+  std::int64_t num_rewrites() const { return steps_.taken(); }
+  void set_limit(std::int64_t limit) { steps_ = ir::StepLimit(limit); }
 
   void set_pass(std::string name) { pass_ = std::move(name); }
   void remark(dsl::Span span, std::string text) {
@@ -55,8 +51,7 @@ class PassContext {
   }
 
  private:
-  std::int64_t num_rewrites_ = 0;
-  std::int64_t limit_ = std::numeric_limits<std::int64_t>::max();
+  ir::StepLimit steps_;
   std::string pass_;
   std::vector<Remark> remarks_;
   Evaluate evaluate_;
