@@ -14,6 +14,7 @@
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu_storage.h"
+#include "codegen/kir/builder.h"
 #include "codegen/kir/kir.h"
 #include "codegen/kir/value_ranges.h"
 
@@ -166,14 +167,6 @@ class CpuKernelEmitter {
   // ---- cpu_places.cpp: compaction ----
   /// The truth value whose lanes a running sum counts (it sums 1 where true, else 0), or none.
   ValueId counted_truth(const Instr& running_sum) const;
-  /// For a place that is a uniform start plus an exclusive running count: that count's instruction
-  /// and the start, as text.
-  struct RunningPlace {
-    const Instr* count;
-    std::string start;
-  };
-  std::optional<RunningPlace> running_place(ValueId value) const;
-  bool keeps_counted_lanes(const RunningPlace& place, ValueId index, ValueId pred) const;
   /// Which instructions of an element section give the truth value of its only running count, if
   /// vectors where that holds nowhere have no effect; else none.
   std::set<std::size_t> needed_to_place(const std::vector<Instr>& instrs) const;

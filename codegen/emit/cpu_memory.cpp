@@ -145,11 +145,11 @@ void CpuKernelEmitter::emit_store_at(const Instr& instr) {
   const ValueId pred = optional_operand(instr, 2);
   const std::string index = operand(instr.operands[0]);
   const std::string x = to_storage(s, operand(instr.operands[1]));
-  const auto running = level_ == Level::Element ? running_place(instr.operands[0]) : std::nullopt;
-  if (running && keeps_counted_lanes(*running, instr.operands[0], pred)) {
+  if (instr.is_compact) {
+    const Instr& place = *definitions_[instr.operands[0].index()];
     line(fmt::format("store_kept_lanes<{}>(b{}, i64({}({} + sum_{}.before)), {}, {});", s.element,
-                     b, c_type(type(instr.operands[0])), running->start,
-                     name(running->count->results[0]), x, acting(pred)));
+                     b, c_type(type(instr.operands[0])), uniform(place.operands[0]),
+                     name(place.operands[1]), x, acting(pred)));
   } else if (level_ == Level::Element) {
     line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else {

@@ -17,49 +17,6 @@ kir::ValueId CpuKernelEmitter::counted_truth(const Instr& running_sum) const {
   return type(value) == kir::ComputeType::Bool ? value : ValueId();
 }
 
-std::optional<CpuKernelEmitter::RunningPlace> CpuKernelEmitter::running_place(ValueId value) const {
-  const Instr* definition = definitions_[value.index()];
-  if (!is_element(value) || !definition) return std::nullopt;
-  if (definition->kind == InstrKind::running_sum) {
-    if (!definition->exclusive || !counted_truth(*definition)) return std::nullopt;
-    return RunningPlace{definition, "0"};
-  }
-  const bool is_sum =
-      definition->kind == InstrKind::scalar && definition->scalar_op == ScalarOp::add;
-  if (!is_sum) return std::nullopt;
-  for (int side = 0; side < 2; ++side) {
-    const ValueId start = definition->operands[1 - side];
-    if (is_element(start)) continue;
-    if (auto place = running_place(definition->operands[side])) {
-      place->start = fmt::format("({} + {})", place->start, uniform(start));
-      return place;
-    }
-  }
-  return std::nullopt;
-}
-
-// Is `pred` the counted truth value, or that and "the place is below a limit"? Either way the lanes
-// that store go to consecutive places, since a limit only cuts off the last ones.
-bool CpuKernelEmitter::keeps_counted_lanes(const RunningPlace& place, ValueId index,
-                                           ValueId pred) const {
-  if (!pred) return false;
-  const ValueId truth = counted_truth(*place.count);
-  if (pred == truth) return true;
-  const Instr* both = definitions_[pred.index()];
-  if (!both || both->kind != InstrKind::scalar || both->scalar_op != ScalarOp::bit_and) {
-    return false;
-  }
-  for (int side = 0; side < 2; ++side) {
-    if (both->operands[side] != truth) continue;
-    const Instr* below = definitions_[both->operands[1 - side].index()];
-    if (below && below->kind == InstrKind::scalar && below->scalar_op == ScalarOp::lt &&
-        below->operands[0] == index && !is_element(below->operands[1])) {
-      return true;
-    }
-  }
-  return false;
-}
-
 kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) const {
   ValueId truth;
   for (const Instr& instr : instrs) {
@@ -71,12 +28,9 @@ kir::ValueId CpuKernelEmitter::placed_truth(const std::vector<Instr>& instrs) co
         truth = counted_truth(instr);
         if (!truth) return {};
         break;
-      case InstrKind::store_at: {
-        const auto place = running_place(instr.operands[0]);
-        if (!place || !keeps_counted_lanes(*place, instr.operands[0], optional_operand(instr, 2)))
-          return {};
+      case InstrKind::store_at:
+        if (!instr.is_compact) return {};
         break;
-      }
       default:
         if (!kir::is_computed(instr.kind)) return {};
     }

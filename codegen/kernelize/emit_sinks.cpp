@@ -43,16 +43,16 @@ void KernelEmitter::emit_compact_store(const Sink& s) {
 // --- reductions
 // -------------------------------------------------------------------------------------------------------
 
-void KernelEmitter::emit_reduce(int id) {
+void KernelEmitter::emit_reduce(int id, const Place& place) {
   const auto& op = cx_.op(plan_.sinks[id].op);
   const std::size_t num = op.results.size();
   std::vector<KirValue> values;
   values.reserve(num);
-  for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], domain_place()));
+  for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], place));
   const auto mask =
       op.operands.size() > 2 * num
           ? pull(op.operands[2 * num],
-                 operand_place(domain_place(), type(op.operands[2 * num]), type(op.operands[0])))
+                 broadcast_place(place, type(op.operands[2 * num]), type(op.operands[0])))
           : KirValue();
   reduced_[id] = b_.reduce(values, make_combiner(op), mask);
 }
@@ -86,16 +86,7 @@ void KernelEmitter::emit_row_reduce(int id) {
   }
   Place place = domain_place();
   if (op.attrs.axis == 0) std::swap(place.row, place.col), place.flat.reset();
-  const std::size_t num = op.results.size();
-  std::vector<KirValue> values;
-  values.reserve(num);
-  for (std::size_t i = 0; i < num; ++i) values.push_back(pull(op.operands[i], place));
-  const auto mask =
-      op.operands.size() > 2 * num
-          ? pull(op.operands[2 * num],
-                 operand_place(place, type(op.operands[2 * num]), type(op.operands[0])))
-          : KirValue();
-  reduced_[id] = b_.reduce(values, make_combiner(op), mask);
+  emit_reduce(id, place);
 }
 
 void KernelEmitter::keep_row_results(int id) {

@@ -105,7 +105,7 @@ void KernelEmitter::emit_element_sinks(int phase) {
         s.compaction >= 0 ? emit_compact_store(s) : emit_store(s);
         break;
       case SinkKind::Reduce:
-        emit_reduce(id);
+        emit_reduce(id, domain_place());
         break;
       case SinkKind::RowReduce:
         emit_row_reduce(id);

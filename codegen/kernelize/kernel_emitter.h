@@ -53,7 +53,7 @@ class KernelEmitter {
   void emit_store(const Sink& s);
   void emit_compact_store(const Sink& s);
   void emit_row_store(const Sink& s);
-  void emit_reduce(int id);
+  void emit_reduce(int id, const Place& place);
   void emit_row_reduce(int id);
   void emit_row_transform(int id);
   void finish_row_transform(int id);
@@ -85,16 +85,16 @@ class KernelEmitter {
   kir::ValueId load(rt::BufferIndex buffer, const ir::Type& type, const Place& place);
   kir::ValueId pull_op(const ir::Op& op, ir::ValueId v, const Place& place);
   std::optional<DType> integer_type(const ir::Op& op) const;
-  kir::ValueId pull_map(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_operand(const ir::Op& op, std::size_t i, const Place& place) {
+    return pull(op.operands[i], place_of_operand(op, i, place));
+  }
+  kir::ValueId pull_map(const ir::Op& op, const Place& place);
   kir::ValueId pull_draw(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_const(const ir::Op& op, ir::ValueId v);
   kir::ValueId pull_host_size(const ir::Op& op, ir::ValueId v);
-  kir::ValueId pull_gather(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place);
-  kir::ValueId pull_slice(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_concat(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place);
-  kir::ValueId pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId bits_of_integer(kir::ValueId value, DType dtype);
   kir::ValueId pull_pack(const ir::Op& op, ir::ValueId v, const Place& place);
   kir::ValueId pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place);
@@ -119,8 +119,16 @@ class KernelEmitter {
     bool row = true, col = true;
   };
   std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type, Halves halves);
-  Place operand_place(const Place& place, const ir::Type& operand, const ir::Type& result);
+  Place place_of_operand(const ir::Op& op, std::size_t i, const Place& place);
+  Place broadcast_place(const Place& place, const ir::Type& operand, const ir::Type& result);
+  Place shifted_place(const ir::Op& op, const Place& place);
+  Place gathered_place(const ir::Op& op, const Place& place);
+  Index computed_index(const Place& place, kir::ValueId element, kir::ValueId pred);
   kir::ValueId index_u32(const Index& index);
+  // In a kernel's row or tile: are so many places left at the lane at hand?
+  kir::ValueId is_below_limit(const Index& linear);
+  // Computed once for the group at hand, or once for all.
+  kir::ValueId once_for(bool is_group_level, const std::function<kir::ValueId()>& make);
   kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);
   Index index_at(ir::ValueId idx, const Place& place, HostExprId extent);
   Index new_index_at(ir::ValueId idx, const Place& place, HostExprId extent);

@@ -35,7 +35,7 @@ bool KernelEmitter::is_group_level(const Place& place) const {
 
 KirValue KernelEmitter::at_level_of(const Place& place, const std::function<KirValue()>& make) {
   if (is_element_level(place)) return make();
-  return is_group_level(place) ? b_.in_group(make) : b_.in_kernel(make);
+  return once_for(is_group_level(place), make);
 }
 
 KirValue KernelEmitter::pull(ir::ValueId v, const Place& place) {
@@ -144,12 +144,17 @@ KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& pl
     case OpKind::iota:
       return at_level_of(place, [&] { return index_u32(flat_of(place, type(v))); });
     case OpKind::map:
-      return pull_map(op, v, place);
+      return pull_map(op, place);
     case OpKind::fill:
-      return pull(op.operands[0], operand_place(place, type(op.operands[0]), type(v)));
+    case OpKind::gather:
+    case OpKind::slice:
+    case OpKind::transpose:
+    case OpKind::unchunk:
+    case OpKind::reshape:
+      return pull_operand(op, 0, place);
     case OpKind::convert:
     case OpKind::bitcast: {
-      const auto x = pull(op.operands[0], operand_place(place, type(op.operands[0]), type(v)));
+      const auto x = pull_operand(op, 0, place);
       const DType from = type(op.operands[0]).dtype, to = type(v).dtype;
       return at_level_of(place, [&] {
         return op.kind == OpKind::convert ? b_.convert(x, from, to) : b_.bitcast(x, from, to);
@@ -161,19 +166,11 @@ KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& pl
     case OpKind::random_index:
     case OpKind::stochastic_round:
       return pull_draw(op, v, place);
-    case OpKind::gather:
-      return pull_gather(op, v, place);
     case OpKind::gather_along:
       return pull_gather_along(op, v, place);
-    case OpKind::slice:
-      return pull_slice(op, v, place);
     case OpKind::concat:
       return pull_concat(op, v, place);
-    case OpKind::transpose:
-      return pull_transpose(op, v, place);
     case OpKind::chunk:
-    case OpKind::unchunk:
-    case OpKind::reshape:
       return pull_chunk(op, v, place);
     case OpKind::pack:
       return pull_pack(op, v, place);
@@ -207,11 +204,11 @@ std::optional<DType> KernelEmitter::integer_type(const ir::Op& op) const {
   return is_int(dtype) ? std::optional(dtype) : std::nullopt;
 }
 
-KirValue KernelEmitter::pull_map(const ir::Op& op, ir::ValueId v, const Place& place) {
+KirValue KernelEmitter::pull_map(const ir::Op& op, const Place& place) {
   std::vector<KirValue> operands;
   operands.reserve(op.operands.size());
-  for (const auto operand : op.operands)
-    operands.push_back(pull(operand, operand_place(place, type(operand), type(v))));
+  for (std::size_t i = 0; i < op.operands.size(); ++i)
+    operands.push_back(pull_operand(op, i, place));
   return at_level_of(place,
                      [&] { return b_.scalar(op.attrs.scalar_op, operands, integer_type(op)); });
 }
@@ -224,7 +221,7 @@ KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& 
     const auto value = pull_scalar(op.operands[iteration_at]);
     iteration = b_.in_kernel([&] { return b_.convert(value, ComputeType::I64); });
   }
-  if (rounds) x = pull(op.operands[0], place);
+  if (rounds) x = pull_operand(op, 0, place);
   const auto size = op.kind == OpKind::random_index ? host_value(op.attrs.size) : KirValue();
   return at_level_of(place, [&] {
     const auto index = type(v).rank == 0 ? b_.const_u32(0) : index_u32(flat_of(place, type(v)));

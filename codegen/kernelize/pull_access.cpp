@@ -57,13 +57,22 @@ bool KernelEmitter::is_selected(const Place& place) const {
          place.flat->kind == Index::Kind::Varying && place.flat->value == p->second.rank;
 }
 
+KirValue KernelEmitter::once_for(bool is_group_level, const std::function<KirValue()>& make) {
+  return is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+}
+
+KirValue KernelEmitter::is_below_limit(const Index& linear) {
+  return b_.lt(b_.column(), once_for(linear.is_group_level,
+                                     [&] { return b_.convert(linear.limit, kI64, kU32); }));
+}
+
 KirValue KernelEmitter::index_u32(const Index& index) {
   if (index.kind == Index::Kind::Varying) return index.value;
   if (index.kind == Index::Kind::Uniform) return b_.convert(index.value, ComputeType::U32);
   if (!index.value.is_valid()) return b_.column();
   if (index.value == b_.group_base()) return b_.element();
-  const auto make = [&] { return b_.convert(index.value, ComputeType::U32); };
-  const auto base = index.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+  const auto base =
+      once_for(index.is_group_level, [&] { return b_.convert(index.value, ComputeType::U32); });
   return b_.add(base, b_.column());
 }
 
@@ -81,7 +90,7 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
   const auto cols = host_value(t.dims[1]);
   const bool is_group = row.is_group_level || col.is_group_level;
   const auto uniform = [&](const std::function<KirValue()>& make) {
-    return is_group ? b_.in_group(make) : b_.in_kernel(make);
+    return once_for(is_group, make);
   };
   // Neighbours in a row that is the same for all: of one that is not there, no element is.
   const bool is_guarded_row = row.pred.is_valid() && col.kind == Index::Kind::Linear &&
@@ -98,10 +107,6 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
     });
     return {col.kind, base, limit, {}, is_group};
   }
-  const auto make = [&] {
-    const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
-    return b_.add(b_.mul(index_u32(row), c), index_u32(col));
-  };
   Index out{Index::Kind::Varying, {}, {}, row.pred.is_valid() ? row.pred : col.pred, false};
   const bool both = row.pred.is_valid() && col.pred.is_valid();
   if (row.kind == Index::Kind::Uniform && col.kind == Index::Kind::Uniform) {
@@ -111,13 +116,12 @@ Index KernelEmitter::flat_of(const Place& place, const ir::Type& t) {
     if (both) out.pred = uniform([&] { return b_.logical_and(row.pred, col.pred); });
     return out;
   }
-  out.value = make();
+  const auto c = b_.in_kernel([&] { return b_.convert(cols, ComputeType::U32); });
+  out.value = b_.add(b_.mul(index_u32(row), c), index_u32(col));
   if (both) out.pred = b_.logical_and(row.pred, col.pred);
   for (const auto& i : {row, col}) {
     if (i.kind != Index::Kind::Linear || !i.limit.is_valid()) continue;
-    const auto limit = [&] { return b_.convert(i.limit, kI64, kU32); };
-    const auto in_range =
-        b_.lt(b_.column(), i.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    const auto in_range = is_below_limit(i);
     out.pred = out.pred.is_valid() ? b_.logical_and(out.pred, in_range) : in_range;
   }
   return out;
@@ -142,12 +146,9 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   if (flat.kind == Index::Kind::Uniform) {
     const auto split = [&](ScalarOp op, bool is_needed) {
       if (!is_needed) return zero;
-      const auto make = [&] { return b_.scalar(op, {flat.value, cols}); };
-      return Index{Index::Kind::Uniform,
-                   flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make),
-                   {},
-                   flat.pred,
-                   flat.is_group_level};
+      const auto part =
+          once_for(flat.is_group_level, [&] { return b_.scalar(op, {flat.value, cols}); });
+      return Index{Index::Kind::Uniform, part, {}, flat.pred, flat.is_group_level};
     };
     return {split(ScalarOp::div, halves.row), split(ScalarOp::mod, halves.col)};
   }
@@ -155,8 +156,7 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   const auto i = index_u32(flat);
   KirValue pred = flat.pred;
   if (flat.kind == Index::Kind::Linear && flat.limit.is_valid()) {
-    const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
-    pred = b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
+    pred = is_below_limit(flat);
   }
   const auto split = [&](ScalarOp op, bool is_needed) {
     if (!is_needed) return zero;
@@ -165,8 +165,8 @@ std::pair<Index, Index> KernelEmitter::row_col_of(const Place& place, const ir::
   return {split(ScalarOp::div, halves.row), split(ScalarOp::mod, halves.col)};
 }
 
-Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
-                                   const ir::Type& result) {
+Place KernelEmitter::broadcast_place(const Place& place, const ir::Type& operand,
+                                     const ir::Type& result) {
   if (operand.rank == 0) return uniform_place(b_.const_i64(0), false);
   bool is_same = operand.rank == result.rank;
   for (int i = 0; is_same && i < operand.rank; ++i) is_same = operand.dims[i] == result.dims[i];
@@ -183,8 +183,76 @@ Place KernelEmitter::operand_place(const Place& place, const ir::Type& operand,
   return {std::nullopt, row, col};
 }
 
-// --- gathers
-// ----------------------------------------------------------------------------------------------------------
+// Where the operator reads operand `i`, as ops.def says it; what is Moved computes that by itself.
+Place KernelEmitter::place_of_operand(const ir::Op& op, std::size_t i, const Place& place) {
+  const auto& to = type(op.results[0]);
+  switch (ir::reads_of(op, i)) {
+    case ir::Reads::Pointwise:
+      return broadcast_place(place, type(op.operands[i]), to);
+    case ir::Reads::SameIndex:
+      return {flat_of(place, to), {}, {}};
+    case ir::Reads::Swapped: {
+      const auto [row, col] = row_col_of(place, to, {});
+      return {std::nullopt, col, row};
+    }
+    case ir::Reads::Gathered:
+      return gathered_place(op, place);
+    case ir::Reads::Shifted:
+      return shifted_place(op, place);
+    case ir::Reads::Index:
+    case ir::Reads::Moved:
+    case ir::Reads::Nothing:
+    case ir::Reads::Swept:
+      break;
+  }
+  CINCH_BUG("no place of an operand of " + std::string(ir::op_info(op.kind).name));
+}
+
+Place KernelEmitter::shifted_place(const ir::Op& op, const Place& place) {
+  const auto begin = host_value(op.attrs.size);
+  const auto shifted = [&](Index i) {
+    if (i.kind == Index::Kind::Varying) {
+      const auto offset = b_.in_kernel([&] { return b_.convert(begin, ComputeType::U32); });
+      i.value = b_.add(i.value, offset);
+      return i;
+    }
+    i.value = once_for(i.is_group_level,
+                       [&] { return i.value.is_valid() ? b_.add(i.value, begin) : begin; });
+    return i;
+  };
+  const auto& to = type(op.results[0]);
+  if (to.rank == 1) return {shifted(flat_of(place, to)), {}, {}};
+  const auto [row, col] = row_col_of(place, to, {});
+  return {std::nullopt, shifted(row), col};
+}
+
+Place KernelEmitter::gathered_place(const ir::Op& op, const Place& place) {
+  const auto idx = op.operands[1];
+  const auto& from = type(op.operands[0]);
+  const auto& to = type(op.results[0]);
+  if (is_selected(place) && from.rank == 1) {
+    const auto selection = cx_.op(plan_.sinks[plan_.sinks[current_].compaction].op).results[0];
+    if (is_selection(cx_, idx, selection)) return domain_place();
+  }
+  if (from.rank == 1) return {index_at(idx, place, from.dims[0]), {}, {}};
+  if (type(idx).rank == 0)
+    return {std::nullopt, index_at(idx, place, from.dims[0]), flat_of(place, to)};
+  const auto [row, col] = row_col_of(place, to, {});
+  return {std::nullopt, index_at(idx, {row, {}, {}}, from.dims[0]), col};
+}
+
+// An element computed from the place at hand, u32 or u64, that is there where `pred` holds.
+Index KernelEmitter::computed_index(const Place& place, KirValue element, KirValue pred) {
+  const bool varies = is_element_level(place);
+  Index i{varies ? Index::Kind::Varying : Index::Kind::Uniform,
+          {},
+          {},
+          pred,
+          !varies && is_group_level(place)};
+  i.value = at_level_of(
+      place, [&] { return b_.convert(element, varies ? ComputeType::U32 : ComputeType::I64); });
+  return i;
+}
 
 // The index that the value `idx` holds at `place`, guarded by the extent it must lie below.
 Index KernelEmitter::index_at(ir::ValueId idx, const Place& place, HostExprId extent) {
@@ -216,22 +284,6 @@ Index KernelEmitter::new_index_at(ir::ValueId idx, const Place& place, HostExprI
   return {Index::Kind::Varying, u32, {}, b_.lt(u32, limit), false};
 }
 
-KirValue KernelEmitter::pull_gather(const ir::Op& op, ir::ValueId v, const Place& place) {
-  const auto x = op.operands[0], idx = op.operands[1];
-  const auto& tx = type(x);
-  const auto& to = type(v);
-  if (is_selected(place) && tx.rank == 1) {
-    const auto selection = cx_.op(plan_.sinks[plan_.sinks[current_].compaction].op).results[0];
-    if (is_selection(cx_, idx, selection)) return pull(x, domain_place());
-  }
-  if (tx.rank == 1) return pull(x, {index_at(idx, place, tx.dims[0]), {}, {}});
-  if (type(idx).rank == 0) {
-    return pull(x, {std::nullopt, index_at(idx, place, tx.dims[0]), flat_of(place, to)});
-  }
-  const auto [row, col] = row_col_of(place, to, {});
-  return pull(x, {std::nullopt, index_at(idx, {row, {}, {}}, tx.dims[0]), col});
-}
-
 KirValue KernelEmitter::pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto& tx = type(op.operands[0]);
   const auto [row, col] = row_col_of(place, type(v), {});
@@ -239,23 +291,6 @@ KirValue KernelEmitter::pull_gather_along(const ir::Op& op, ir::ValueId v, const
   if (op.attrs.axis == 1)
     return pull(op.operands[0], {std::nullopt, row, index_at(op.operands[1], at, tx.dims[1])});
   return pull(op.operands[0], {std::nullopt, index_at(op.operands[1], at, tx.dims[0]), col});
-}
-
-KirValue KernelEmitter::pull_slice(const ir::Op& op, ir::ValueId v, const Place& place) {
-  const auto begin = host_value(op.attrs.size);
-  const auto shifted = [&](Index i) {
-    if (i.kind == Index::Kind::Varying) {
-      const auto offset = b_.in_kernel([&] { return b_.convert(begin, ComputeType::U32); });
-      i.value = b_.add(i.value, offset);
-      return i;
-    }
-    const auto make = [&] { return i.value.is_valid() ? b_.add(i.value, begin) : begin; };
-    i.value = i.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
-    return i;
-  };
-  if (type(v).rank == 1) return pull(op.operands[0], {shifted(flat_of(place, type(v))), {}, {}});
-  const auto [row, col] = row_col_of(place, type(v), {});
-  return pull(op.operands[0], {std::nullopt, shifted(row), col});
 }
 
 KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place& place) {
@@ -270,17 +305,8 @@ KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place
     const auto end = b_.in_kernel([&] { return b_.convert(host_value(offset), kI64, kU32); });
     const auto inside = at_level_of(
         place, [&] { return b_.logical_and(b_.scalar(ScalarOp::ge, {i, begin}), b_.lt(i, end)); });
-    Index there{Index::Kind::Varying,
-                at_level_of(place, [&] { return b_.sub(i, begin); }),
-                {},
-                inside,
-                false};
-    if (!is_element_level(place)) {
-      there.kind = Index::Kind::Uniform;
-      there.is_group_level = is_group_level(place);
-      there.value = at_level_of(place, [&] { return b_.convert(there.value, ComputeType::I64); });
-    }
-    const auto value = pull(part, {there, {}, {}});
+    const auto there = at_level_of(place, [&] { return b_.sub(i, begin); });
+    const auto value = pull(part, {computed_index(place, there, inside), {}, {}});
     result = result.is_valid()
                  ? at_level_of(place, [&] { return b_.select(inside, value, result); })
                  : value;
@@ -288,17 +314,10 @@ KirValue KernelEmitter::pull_concat(const ir::Op& op, ir::ValueId v, const Place
   return result;
 }
 
-KirValue KernelEmitter::pull_transpose(const ir::Op& op, ir::ValueId v, const Place& place) {
-  const auto [row, col] = row_col_of(place, type(v), {});
-  return pull(op.operands[0], {std::nullopt, col, row});
-}
-
-// chunk, unchunk, reshape: the same row-major index; behind the end of a chunked vector there are
-// zeros.
+// The same row-major index; behind the end of a chunked vector there are zeros.
 KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place) {
   const auto x = op.operands[0];
   Index flat = flat_of(place, type(v));
-  if (op.kind != OpKind::chunk) return pull(x, {flat, {}, {}});
   const auto size = host_value(type(x).dims[0]);
   if (flat.kind == Index::Kind::Linear) {
     const auto known = is_domain_place(place) ? row_limit(type(x).dims[0]) : KirValue();
@@ -307,13 +326,10 @@ KirValue KernelEmitter::pull_chunk(const ir::Op& op, ir::ValueId v, const Place&
       const auto ends = flat.value.is_valid() ? b_.sub(size, flat.value) : size;
       return flat.limit.is_valid() ? b_.min(ends, flat.limit) : ends;
     };
-    flat.limit = is_known ? known : flat.is_group_level ? b_.in_group(make) : b_.in_kernel(make);
+    flat.limit = is_known ? known : once_for(flat.is_group_level, make);
     const auto value = pull(x, {flat, {}, {}});
     if (buffer_of(x)) return value;  // loads give zeros behind the limit
-    const auto limit = [&] { return b_.convert(flat.limit, kI64, kU32); };
-    const auto in_range =
-        b_.lt(b_.column(), flat.is_group_level ? b_.in_group(limit) : b_.in_kernel(limit));
-    return b_.select(in_range, value, b_.zero(b_.type(value)));
+    return b_.select(is_below_limit(flat), value, b_.zero(b_.type(value)));
   }
   const Place at{flat, {}, {}};
   const auto below = at_level_of(at, [&] {
@@ -355,20 +371,10 @@ KirValue KernelEmitter::pull_pack(const ir::Op& op, ir::ValueId v, const Place& 
       return b_.add(b_.scalar(ScalarOp::div, {first_bit, u64(static_cast<std::uint64_t>(bits))}),
                     u64(static_cast<std::uint64_t>(part)));
     });
-    Index i{Index::Kind::Varying,
-            {},
-            {},
-            at_level_of(place, [&] { return b_.lt(element, size); }),
-            false};
-    const bool is_uniform = !is_element_level(place);
-    if (is_uniform) i.kind = Index::Kind::Uniform;
-    i.is_group_level = is_uniform && is_group_level(place);
-    i.value = at_level_of(place, [&] {
-      return b_.convert(element, is_uniform ? ComputeType::I64 : ComputeType::U32);
-    });
-    const auto value = pull(x, {i, {}, {}});
+    const auto is_there = at_level_of(place, [&] { return b_.lt(element, size); });
+    const auto value = pull(x, {computed_index(place, element, is_there), {}, {}});
     sum = at_level_of(place, [&] {
-      const auto raw = b_.select(i.pred, bits_of_integer(value, type(x).dtype), u64(0));
+      const auto raw = b_.select(is_there, bits_of_integer(value, type(x).dtype), u64(0));
       const auto low =
           b_.scalar(ScalarOp::bit_and, {raw, u64(bits >= 64 ? ~0ULL : (1ULL << bits) - 1)});
       const auto start = b_.mul(element, u64(static_cast<std::uint64_t>(bits)));
@@ -399,16 +405,10 @@ KirValue KernelEmitter::pull_unpack(const ir::Op& op, ir::ValueId v, const Place
     const auto byte = at_level_of(place, [&] {
       return b_.add(b_.scalar(ScalarOp::shr, {start, b_.const_u64(3)}), b_.const_u64(part));
     });
-    Index i{
-        Index::Kind::Varying, {}, {}, at_level_of(place, [&] { return b_.lt(byte, size); }), false};
-    const bool is_uniform = !is_element_level(place);
-    if (is_uniform) i.kind = Index::Kind::Uniform;
-    i.is_group_level = is_uniform && is_group_level(place);
-    i.value = at_level_of(
-        place, [&] { return b_.convert(byte, is_uniform ? ComputeType::I64 : ComputeType::U32); });
-    const auto value = pull(x, {i, {}, {}});
+    const auto is_there = at_level_of(place, [&] { return b_.lt(byte, size); });
+    const auto value = pull(x, {computed_index(place, byte, is_there), {}, {}});
     return at_level_of(place, [&] {
-      return b_.select(i.pred, b_.convert(value, ComputeType::U64), b_.const_u64(0));
+      return b_.select(is_there, b_.convert(value, ComputeType::U64), b_.const_u64(0));
     });
   };
   constexpr std::uint64_t kWordBytes = 8;

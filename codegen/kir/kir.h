@@ -60,7 +60,8 @@ struct Instr {
   DType dtype, from_dtype;
   DrawSite draw;
   bool exclusive = false, descending = false;
-  bool is_alike = false;  // the same for the 128 elements of a row of a tile
+  bool is_alike = false;    // the same for the 128 elements of a row of a tile
+  bool is_compact = false;  // store_at: at a start and a running count, where that counts
 };
 
 /// Invalid where the instruction has no operand at `index`.

@@ -189,6 +189,7 @@ bool KernelParser::attribute(Instr& instr) {
   if (lexer_.accept("exclusive")) return instr.exclusive = true;
   if (lexer_.accept("descending")) return instr.descending = true;
   if (lexer_.accept("alike")) return instr.is_alike = true;
+  if (lexer_.accept("compact")) return instr.is_compact = true;
   if (lexer_.accept("dtype")) return instr.dtype = dtype(), true;
   if (lexer_.accept("from")) return instr.from_dtype = dtype(), true;
   if (lexer_.accept("bits")) {

@@ -84,6 +84,7 @@ std::string attributes(const Instr& instr) {
   if (instr.exclusive) out += " exclusive";
   if (instr.descending) out += " descending";
   if (instr.is_alike) out += " alike";
+  if (instr.is_compact) out += " compact";
   return out;
 }
 

@@ -9,18 +9,26 @@ namespace cinch::codegen {
 /// As long as no instruction is added or moved.
 class Definitions {
  public:
-  explicit Definitions(const kir::Kernel& kernel) : made_(kernel.values.size(), nullptr) {
+  explicit Definitions(const kir::Kernel& kernel)
+      : made_(kernel.values.size(), nullptr), is_of_elements_(kernel.values.size(), false) {
     for (const kir::Section& section : kernel.sections) {
+      const bool is_of_elements = section.kind == kir::SectionKind::Elements;
       for (const kir::Instr& instr : section.instrs) {
-        for (const kir::ValueId result : instr.results) made_[result.index()] = &instr;
+        for (const kir::ValueId result : instr.results) {
+          made_[result.index()] = &instr;
+          is_of_elements_[result.index()] = is_of_elements;
+        }
       }
     }
   }
   /// Null for what a combiner gets or makes.
   const kir::Instr* of(kir::ValueId value) const { return made_[value.index()]; }
+  /// Does an element section make it, be it a result for the group?
+  bool is_of_elements(kir::ValueId value) const { return is_of_elements_[value.index()]; }
 
  private:
   std::vector<const kir::Instr*> made_;
+  std::vector<bool> is_of_elements_;
 };
 
 }  // namespace cinch::codegen

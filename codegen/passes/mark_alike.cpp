@@ -23,8 +23,6 @@ class Alike {
         const bool is_load =
             instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
         if (!is_load) changed_.insert(instr.buffers.begin(), instr.buffers.end());
-        if (section.kind != kir::SectionKind::Elements) continue;
-        for (const ValueId v : instr.results) of_elements_.insert(v.index());
       }
     }
   }
@@ -70,7 +68,7 @@ class Alike {
     if (!is_load && !kir::is_computed(instr.kind)) return false;
     bool depends = false;
     for (const ValueId operand : instr.operands) {
-      const bool is_shared = !operand || !of_elements_.contains(operand.index()) ||
+      const bool is_shared = !operand || !made_.is_of_elements(operand) ||
                              (made_.of(operand) && made_.of(operand)->kind == InstrKind::constant);
       if (is_shared) continue;
       if (!alike_.contains(operand.index())) return false;
@@ -82,7 +80,7 @@ class Alike {
   kir::Kernel& kernel_;
   Definitions made_;
   std::set<rt::BufferIndex> changed_;
-  std::set<std::uint32_t> of_elements_, alike_;
+  std::set<std::uint32_t> alike_;
 };
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include "codegen/passes/run.h"
 
 #include "codegen/kir/check_versions.h"
+#include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_compact.h"
 #include "codegen/passes/mark_foldable.h"
 #include "codegen/passes/round_to_integers.h"
 #include "codegen/passes/share_workspace.h"
@@ -19,9 +21,11 @@ void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, ir::Step
   count_truths(program, steps);
   round_to_integers(program, steps);
   mark_alike(program);
+  mark_compact(program);
   mark_foldable(program);  // before others use the buffers of partials, too
   share_workspace(program, steps);
   kir::check_versions(program, "share_workspace");
+  check_facts(program, "share_workspace");
 }
 
 }  // namespace cinch::codegen

@@ -113,8 +113,8 @@ void Evaluator::release_after(ir::OpId op) {
 
 void Evaluator::run_op(const Op& op) {
   switch (op.kind) {
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
-  case ir::OpKind::name:                                                                   \
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  case ir::OpKind::name:                                                                           \
     return eval_##name(op);
 #include "compiler/ir/ops.def"
   }

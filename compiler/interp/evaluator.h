@@ -80,7 +80,7 @@ class Evaluator {
   void release_after(ir::OpId op);
   void bind_results(const Op& op, std::vector<Array> values);
 
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
   void eval_##name(const Op& op);
 #include "compiler/ir/ops.def"
 

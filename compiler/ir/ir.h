@@ -25,7 +25,8 @@ using Type = rt::ArrayType;
 using dsl::Span;
 
 enum class OpKind : std::uint8_t {
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) name,
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  name,
 #include "compiler/ir/ops.def"
 };
 enum class Effect : std::uint8_t { Pure, Check, Control };
@@ -41,12 +42,23 @@ enum class Reads : std::uint8_t {
   Moved,      // one or several, computed from its place
   Swept,      // all of them: a sweep of its own makes the result
 };
+// Sweeps over its operands after which the result is known, however kernels are fused.
+enum class Forces : std::uint8_t {
+  Free,       // none: as soon as its operands are
+  Whole,      // one
+  Across,     // one; along rows (axis 1) none
+  Selection,  // the digits that an exact selection looks at before it knows its threshold; along
+              // rows none
+  Places,     // one, unless a place is complete before the end: places that ascend, or rows
+  Terms,      // one, unless the terms of an element are constantly many
+};
 // Facts of one kind; -1 operands or results: any number. `attrs` are flags of AttrUse (ops.h).
 struct OpInfo {
   std::string_view name;
   int min_operands, max_operands, num_results;
   Effect effect;
   Reads reads;
+  Forces forces;
   int cost;
   std::uint32_t attrs;
   std::string_view meaning;
@@ -72,6 +84,7 @@ struct Attrs {
   // reshape: a pass knows that the sizes agree, though their formulas differ; scatter_add: the
   // indices ascend, perhaps with repeats
   bool proved = false;
+  bool in_rows = false;  // scatter_add: each index stays in the row that its place is in
   DrawSite draw;
   CombinerId combiner;
   std::string text;

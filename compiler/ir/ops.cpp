@@ -10,8 +10,9 @@ constexpr std::array<OpInfo, kNumOpKinds> make_infos() {
   using enum Effect;
   using enum AttrUse::Flag;
   return {{
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
-  {#name, min_operands, max_operands, results, effect, Reads::reads, cost, attrs, meaning},
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  {#name,        min_operands,   max_operands, results, effect,                                    \
+   Reads::reads, Forces::forces, cost,         attrs,   meaning},
 #include "compiler/ir/ops.def"
   }};
 }

@@ -29,11 +29,13 @@ struct AttrUse {
     Combiner = 1u << 12,   // combiner
     Text = 1u << 13,       // text
     Proved = 1u << 14,     // proved
+    InRows = 1u << 15,     // in_rows
   };
 };
 
 inline constexpr int kNumOpKinds = 0
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) +1
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  +1
 #include "compiler/ir/ops.def"
     ;
 

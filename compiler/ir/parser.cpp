@@ -128,6 +128,7 @@ class FunctionParser {
     if (name == "descending") return attrs.descending = true;
     if (name == "mean") return attrs.mean = true;
     if (name == "proved") return attrs.proved = true;
+    if (name == "in_rows") return attrs.in_rows = true;
     return false;
   }
 

@@ -120,6 +120,7 @@ class FunctionPrinter {
     if (has(AttrUse::Descending) && a.descending) parts.emplace_back("descending");
     if (has(AttrUse::Mean) && a.mean) parts.emplace_back("mean");
     if (has(AttrUse::Proved) && a.proved) parts.emplace_back("proved");
+    if (has(AttrUse::InRows) && a.in_rows) parts.emplace_back("in_rows");
     if (has(AttrUse::Draw)) {
       parts.push_back(fmt::format("{}={}", a.draw.shared ? "shared_site" : "site", a.draw.site));
     }

@@ -399,8 +399,8 @@ class Rules {
 
 void Rules::verify() {
   switch (op_.kind) {
-#define OP(name, min_operands, max_operands, results, effect, reads, cost, attrs, meaning) \
-  case OpKind::name:                                                                       \
+#define OP(name, min_operands, max_operands, results, effect, reads, forces, cost, attrs, meaning) \
+  case OpKind::name:                                                                               \
     return name();
 #include "compiler/ir/ops.def"
   }

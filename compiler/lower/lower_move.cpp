@@ -156,7 +156,10 @@ Lowered BodyLowering::lower_scatter(const Expr& e) {
 Lowered BodyLowering::lower_scatter_add(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, false);
-  return {emit_.emit(OpKind::scatter_add, {index, stored_at(values, index, e.type)}, e.type)};
+  ir::Attrs attrs;
+  attrs.in_rows = e.axis == 1;
+  const ValueId stored = stored_at(values, index, e.type);
+  return {emit_.emit(OpKind::scatter_add, {index, stored}, e.type, attrs)};
 }
 
 // The values in the shape that the indices and the target give: one element, or one row, per index.

@@ -75,6 +75,7 @@ class Key {
     if (has(ir::AttrUse::Axis)) put(static_cast<int>(a.axis));
     if (has(ir::AttrUse::Exclusive | ir::AttrUse::Descending)) put(a.exclusive, a.descending);
     if (has(ir::AttrUse::Proved)) put(a.proved);
+    if (has(ir::AttrUse::InRows)) put(a.in_rows);
     if (has(ir::AttrUse::Draw)) put(a.draw.site, a.draw.shared);
     if (has(ir::AttrUse::Combiner)) add_combiner(function_.combiners[a.combiner.index()]);
   }

@@ -137,7 +137,7 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
 }
 
 Value Elaborator::scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size,
-                             Span span) {
+                             Span span, bool in_rows) {
   const bool adds = id == BuiltinId::scatter_add;
   if (!adds && !at.facts.unique) {
     reporter_.report<DiagKind::IndexMayRepeat>(at.span).note(
@@ -151,6 +151,7 @@ Value Elaborator::scatter_at(BuiltinId id, const Value& v, const Value& at, Host
     e.size = size;
     e.proved_unique = at.facts.unique;
     e.proved_in_bounds = is_in_bounds(at, size);
+    if (in_rows) e.axis = 1;
   });
 }
 
@@ -167,7 +168,7 @@ Value Elaborator::scatter_rows(BuiltinId id, const Value& v, const Value& at, Ho
   place.span = at.span;
   const Value values =
       v.type.rank == 0 ? v : reshaped(v, vector(v.type.dtype, num_elems(v.type)), span);
-  const Value flat = scatter_at(id, values, place, pool().mul(rows, size), span);
+  const Value flat = scatter_at(id, values, place, pool().mul(rows, size), span, true);
   return flat.is_error() ? flat : reshaped(flat, matrix(flat.type.dtype, rows, size), span);
 }
 

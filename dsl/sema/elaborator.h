@@ -294,7 +294,9 @@ class Elaborator {
   Value concat_call(const CallArgs& args);
   Value slice_call(const CallArgs& args);
   Value scatter_call(BuiltinId id, const CallArgs& args);
-  Value scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span);
+  // `in_rows`: values, indices and result are rows after rows, and each index stays in its row.
+  Value scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span,
+                   bool in_rows = false);
   Value scatter_rows(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span);
   Value reshape_call(const CallArgs& args);
   Value transpose_call(const CallArgs& args);

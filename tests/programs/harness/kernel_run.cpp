@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "codegen/kir/builder.h"
 #include "compiler/ir/scalar_eval.h"
@@ -85,7 +86,9 @@ void KernelRun::run_group(std::uint64_t group) {
     const kir::Section& section = kernel_.sections[s];
     const bool is_elements = section.kind == kir::SectionKind::Elements;
     for (const Instr& instr : section.instrs) {
-      execute(instr, is_elements ? static_cast<std::size_t>(len_) : 1);
+      const std::size_t count = is_elements ? static_cast<std::size_t>(len_) : 1;
+      execute(instr, count);
+      check_facts(instr, count);
     }
   }
 }
@@ -243,6 +246,21 @@ void KernelRun::compute(const Instr& instr, std::size_t count) {
     for (std::size_t k = 0; k < instr.operands.size(); ++k) operands[k] = at(instr.operands[k], j);
     return compute_word(instr, operand_type, operands.data());
   });
+}
+
+void KernelRun::check_facts(const Instr& instr, std::size_t count) const {
+  for (std::size_t j = 1; instr.is_alike && j < count; ++j) {
+    const bool begins_row = j % kir::kRowElems == 0;
+    CINCH_CHECK(begins_row || at(instr.results[0], j) == at(instr.results[0], j - 1),
+                "what is marked alike differs in a row");
+  }
+  std::optional<std::int64_t> last;
+  for (std::size_t j = 0; instr.is_compact && j < count; ++j) {
+    if (!holds(instr.operands[2], j)) continue;
+    const std::int64_t place = index_at(instr.operands[0], j);
+    CINCH_CHECK(!last || place == *last + 1, "a store that is marked compact leaves a place out");
+    last = place;
+  }
 }
 
 void KernelRun::execute(const Instr& instr, std::size_t count) {

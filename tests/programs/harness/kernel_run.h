@@ -53,6 +53,8 @@ class KernelRun {
   void leaf(const Instr& instr, std::size_t count);
   void compute(const Instr& instr, std::size_t count);
   void execute(const Instr& instr, std::size_t count);
+  // What the instruction is marked with must be so.
+  void check_facts(const Instr& instr, std::size_t count) const;
 
   Word at(ValueId value, std::size_t j) const {
     const Words& words = values_[value.index()];

@@ -4,10 +4,13 @@
 
 #include "codegen/kir/text.h"
 #include "codegen/kir/verifier.h"
+#include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_compact.h"
 #include "codegen/passes/round_to_integers.h"
 #include "codegen/passes/share_workspace.h"
+#include "runtime/core/check.h"
 
 namespace cinch::codegen {
 namespace {
@@ -192,6 +195,52 @@ TEST(MarkAlike, NotWhereRowsAreShorter) {
   kir::KernelProgram program = parsed(by_rows("0xc0"));
   mark_alike(program);
   EXPECT_THAT(kir::print(program), Not(HasSubstr("alike")));
+}
+
+// Elements above zero, each to the place that `place` says, where `pred` holds.
+std::string selects(const std::string& place, const std::string& pred) {
+  return "program \"selects\"\n"
+         "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n" +
+         room(1) +
+         "kernel \"select\" sweep tile {\n extent n\n group_len 1024\n groups ceil_div(n, 1024)\n"
+         " reads @0 1\n writes @1 5\n kernel:\n"
+         "    %0: f32 = constant bits=0x0\n    %1: u32 = constant bits=0x5\n elements:\n"
+         "    %2: f32 = load_linear _ @0\n    %3: bool = scalar.gt %2, %0 dtype=f32\n"
+         "    %4: u32, %5: u32 = running_sum %3 exclusive\n"
+         "    %6: u32 = scalar.add %1, %4 dtype=u32\n"
+         "    %7: bool = scalar.lt %6, %1 dtype=u32\n"
+         "    %8: bool = scalar.bit_and %3, %7 dtype=bool\n"
+         "    store_at " +
+         place + ", %2, " + pred + " @1\n}\n";
+}
+
+std::string marked_compact(const std::string& place, const std::string& pred) {
+  kir::KernelProgram program = parsed(selects(place, pred));
+  mark_compact(program);
+  check_facts(program, "mark_compact");
+  return kir::print(program);
+}
+
+TEST(MarkCompact, WhatGoesToARunningPlace) {
+  for (const char* pred : {"%3", "%8"})
+    EXPECT_THAT(marked_compact("%6", pred), HasSubstr("@1 compact"));
+  const std::string text = marked_compact("%6", "%3");
+  EXPECT_EQ(kir::print(parsed(text)), text);
+}
+
+TEST(MarkCompact, NotWhatGoesElsewhereOrWhereOthersHold) {
+  EXPECT_THAT(marked_compact("%4", "%3"), Not(HasSubstr("compact")));
+  EXPECT_THAT(marked_compact("%6", "%7"), Not(HasSubstr("compact")));
+}
+
+// A mark that the kernel does not show is refused, whoever made it.
+TEST(CheckFacts, BelievesNoMark) {
+  kir::KernelProgram places = parsed(selects("%6", "%7"));
+  places.kernels[0].sections.back().instrs.back().is_compact = true;
+  EXPECT_THROW(check_facts(places, "test"), InternalError);
+  kir::KernelProgram rows = parsed(by_rows("0xc0"));
+  rows.kernels[0].sections.back().instrs[1].is_alike = true;
+  EXPECT_THROW(check_facts(rows, "test"), InternalError);
 }
 
 // What lies where is part of the text.

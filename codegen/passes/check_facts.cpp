@@ -1,0 +1,42 @@
+// See check_facts.h.
+#include "codegen/passes/check_facts.h"
+
+#include "codegen/kir/text.h"
+#include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_compact.h"
+#include "runtime/core/check.h"
+
+namespace cinch::codegen {
+namespace {
+
+[[noreturn]] void refuse(const kir::KernelProgram& program, const kir::Kernel& kernel,
+                         const kir::Instr& instr, const std::string& stage) {
+  const char* fact = instr.is_alike ? "alike" : "compact";
+  InternalError error(
+      InternalErrorKind::Bug,
+      "kernel " + kernel.info.symbol + ": not " + fact + ": " + kir::print(program, kernel, instr),
+      "codegen/passes/check_facts.cpp");
+  error.attach(stage, kir::print(program, kernel));
+  throw error;
+}
+
+}  // namespace
+
+void check_facts(const kir::KernelProgram& program, const std::string& stage) {
+  kir::KernelProgram shown = program;
+  mark_alike(shown);
+  mark_compact(shown);
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    const kir::Kernel& kernel = program.kernels[k];
+    for (std::size_t s = 0; s < kernel.sections.size(); ++s) {
+      for (std::size_t i = 0; i < kernel.sections[s].instrs.size(); ++i) {
+        const kir::Instr& said = kernel.sections[s].instrs[i];
+        const kir::Instr& found = shown.kernels[k].sections[s].instrs[i];
+        if (said.is_alike > found.is_alike || said.is_compact > found.is_compact)
+          refuse(program, kernel, said, stage);
+      }
+    }
+  }
+}
+
+}  // namespace cinch::codegen
