@@ -39,8 +39,18 @@ struct CinchClangRequest {
   int address_sanitizer;   // 1: kernels are instrumented; the host must have the ASan run time
   int optimization_level;  // 0 … 3
   int emulation;           // CinchClangEmulation
+  // Objects for a library: stands in front of the names of kernels, which become hidden; all else
+  // becomes local. Null: as emitted.
+  const char* symbol_prefix;
   // Emulated: where in the one source the emitted text lies, between prelude and entries.
   std::size_t emulated_text_begin, emulated_text_size;
+};
+
+// Bytes with a name: of a symbol, or of a member of an archive.
+struct CinchClangBytes {
+  const char* name;
+  const std::uint8_t* bytes;
+  std::size_t size;
 };
 
 // Of all threads together.
@@ -70,6 +80,16 @@ struct CinchClangBackend {
   struct CinchClangReply* (*compile)(const struct CinchClangRequest*);
   // C++ text in the style of emitted source. The reply's bytes are the text.
   struct CinchClangReply* (*format)(const char* text, std::size_t size);
+  // An object with the bytes as hidden constants of those names, each at a multiple of 16.
+  struct CinchClangReply* (*make_data)(const char* cpu, const struct CinchClangBytes* data,
+                                       std::size_t num_data);
+  // A shared library of objects that need nothing else; only `exports` can be seen from outside.
+  struct CinchClangReply* (*link_library)(const struct CinchClangBytes* objects,
+                                          std::size_t num_objects, const char* soname,
+                                          const char* const* exports, std::size_t num_exports);
+  // A static library with an index of its symbols.
+  struct CinchClangReply* (*make_archive)(const struct CinchClangBytes* members,
+                                          std::size_t num_members);
   void (*release)(struct CinchClangReply*);
   const char* version;  // "clang 19.1.7"
   // codegen::cpu_helpers_digest() of the prelude and the helpers within; empty if none can serve.
@@ -80,4 +100,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 4;
+inline constexpr unsigned kCinchClangAbi = 5;

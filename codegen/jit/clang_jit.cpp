@@ -35,6 +35,7 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
   request.output = output;
   request.address_sanitizer = options.sanitize_address;
   request.optimization_level = options.optimization_level;
+  request.symbol_prefix = options.symbol_prefix.empty() ? nullptr : options.symbol_prefix.c_str();
   ReplyPtr reply(functions->compile(&request), functions->release);
   if (!reply->ok) return refusal(sources, *reply);
   if (options.times) {
@@ -43,7 +44,54 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
   return reply;
 }
 
+std::vector<CinchClangBytes> borrowed(std::span<const NamedBytes> items) {
+  std::vector<CinchClangBytes> out;
+  out.reserve(items.size());
+  for (const NamedBytes& item : items)
+    out.push_back({item.name.c_str(), item.bytes.data(), item.bytes.size()});
+  return out;
+}
+
+// Of a call that takes no sources.
+template <typename Call>
+rt::Result<std::vector<std::uint8_t>> library_part(const Call& call) {
+  const auto& backend = clang_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  const CinchClangBackend* functions = backend->functions;
+  ReplyPtr reply(call(*functions), functions->release);
+  if (!reply->ok) return refusal({}, *reply);
+  return bytes_of(reply);
+}
+
 }  // namespace
+
+rt::Result<std::vector<std::uint8_t>> make_data_object(const std::string& arch,
+                                                       std::span<const NamedBytes> data) {
+  const std::vector<CinchClangBytes> items = borrowed(data);
+  return library_part([&](const CinchClangBackend& backend) {
+    return backend.make_data(arch.c_str(), items.data(), items.size());
+  });
+}
+
+rt::Result<std::vector<std::uint8_t>> link_library(std::span<const NamedBytes> objects,
+                                                   const std::string& soname,
+                                                   const std::vector<std::string>& exports) {
+  const std::vector<CinchClangBytes> items = borrowed(objects);
+  std::vector<const char*> names;
+  names.reserve(exports.size());
+  for (const std::string& name : exports) names.push_back(name.c_str());
+  return library_part([&](const CinchClangBackend& backend) {
+    return backend.link_library(items.data(), items.size(), soname.c_str(), names.data(),
+                                names.size());
+  });
+}
+
+rt::Result<std::vector<std::uint8_t>> make_archive(std::span<const NamedBytes> members) {
+  const std::vector<CinchClangBytes> items = borrowed(members);
+  return library_part([&](const CinchClangBackend& backend) {
+    return backend.make_archive(items.data(), items.size());
+  });
+}
 
 std::vector<std::string> cpu_archs() {
   std::vector<std::string> names;

@@ -26,6 +26,8 @@ struct CpuCompileOptions {
   // Kernels that AddressSanitizer watches run only in a process that carries its run time.
   bool sanitize_address = kAddressSanitizer;
   int optimization_level = sanitize_address ? 1 : 3;
+  // Objects for a library: see CinchClangRequest. Empty: kernels are exported as they are called.
+  std::string symbol_prefix = {};
   CompileTimes* times = nullptr;  // filled in if given
 };
 
@@ -47,6 +49,21 @@ bool can_link_helpers(const CpuCompileOptions& options);
 /// The relocatable object of the same compilation, for `--emit=object`.
 rt::Result<std::vector<std::uint8_t>> compile_cpu_to_object(const KernelSource& source,
                                                             const CpuCompileOptions& options = {});
+
+struct NamedBytes {
+  std::string name;
+  std::vector<std::uint8_t> bytes;
+};
+/// What a library for one of cpu_archs() is made of beside kernels: an object with `data` as hidden
+/// constants of those names; a shared library of objects that need nothing else, from which only
+/// `exports` can be seen; a static library. Errors: Unavailable. What does not link is our own
+/// fault: InternalError{Bug}.
+rt::Result<std::vector<std::uint8_t>> make_data_object(const std::string& arch,
+                                                       std::span<const NamedBytes> data);
+rt::Result<std::vector<std::uint8_t>> link_library(std::span<const NamedBytes> objects,
+                                                   const std::string& soname,
+                                                   const std::vector<std::string>& exports);
+rt::Result<std::vector<std::uint8_t>> make_archive(std::span<const NamedBytes> members);
 
 /// Assembly of the same compilation, for `--emit=asm`.
 rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,

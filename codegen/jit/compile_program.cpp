@@ -24,21 +24,6 @@ std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   return infos;
 }
 
-// All of an image but the binary.
-rt::ProgramImage image_of(const kir::KernelProgram& program, std::string target) {
-  rt::ProgramImage image;
-  image.info = program.info;
-  image.target = std::move(target);
-  image.fingerprint = rt::fingerprint(program.info);
-  image.buffers = program.buffers;
-  image.size_exprs = program.size_exprs;
-  image.kernels = kernel_infos(program);
-  image.messages = program.messages;
-  image.constants = program.constants;
-  image.entries = program.entries;
-  return image;
-}
-
 rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
                                             const std::string& arch, const ImageOptions& options) {
   if (!has_images(arch)) {
@@ -52,15 +37,15 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   emit_options.max_parts = kMaxParts;
   auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
   if (!binary) return tl::unexpected(binary.error());
-  rt::ProgramImage image = image_of(program, "cpu:" + arch);
+  rt::ProgramImage image = image_without_code(program, "cpu:" + arch);
   image.binary = std::move(*binary);
   image.counts_accesses = options.count_accesses;
   return image;
 }
 
-rt::Result<std::vector<std::uint8_t>> make_cuda_binary(const KernelSource& source) {
+rt::Result<std::vector<std::uint8_t>> make_cuda_binary(const KernelSource& source, bool is_ptx) {
   if (source.target.arch == kEmulatedArch) return compile_emulated(source);
-  auto binary = compile_cuda_to_load(source);
+  auto binary = is_ptx ? compile_cuda(source, {CudaOutput::Ptx}) : compile_cuda_to_load(source);
   if (!binary) return tl::unexpected(binary.error());
   return std::move(binary->bytes);
 }
@@ -72,9 +57,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   }
   const kir::KernelProgram program = with_call_sizes(given);
   const CudaOptions emit_options{arch, options.block_warps};
-  auto binary = make_cuda_binary(emit_cuda(program, emit_options));
+  auto binary = make_cuda_binary(emit_cuda(program, emit_options), options.is_ptx);
   if (!binary) return tl::unexpected(binary.error());
-  rt::ProgramImage image = image_of(program, "cuda:" + arch);
+  rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
   }
@@ -86,6 +71,20 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
 }
 
 }  // namespace
+
+rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target) {
+  rt::ProgramImage image;
+  image.info = program.info;
+  image.target = std::move(target);
+  image.fingerprint = rt::fingerprint(program.info);
+  image.buffers = program.buffers;
+  image.size_exprs = program.size_exprs;
+  image.kernels = kernel_infos(program);
+  image.messages = program.messages;
+  image.constants = program.constants;
+  image.entries = program.entries;
+  return image;
+}
 
 rt::Result<rt::ProgramImage> make_image(const kir::KernelProgram& program, const Target& target,
                                         const ImageOptions& options) {

@@ -13,7 +13,11 @@ struct ImageOptions {
   bool count_accesses = false;    // CPUs: kernels count the bytes they read and write
   CompileTimes* times = nullptr;  // of CPUs
   std::uint32_t block_warps = CudaOptions{}.block_warps;  // CUDA
+  bool is_ptx = false;  // CUDA: text for the driver's compiler, also of architectures to come
 };
+
+/// All of the image but the code.
+rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target);
 
 /// The image of `program` for a CPU ("native" is resolved to the machine's level) or for CUDA, with
 /// a cubin (PTX for an architecture newer than NVRTC) and the kernels' launches.

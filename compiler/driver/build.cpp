@@ -1,4 +1,4 @@
-// cinch build: --emit prints a stage. Libraries for linking come in a later version.
+// cinch build: a library, or a stage that --emit prints.
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu.h"
@@ -6,6 +6,7 @@
 #include "codegen/jit/clang_jit.h"
 #include "codegen/jit/nvrtc.h"
 #include "codegen/kir/text.h"
+#include "compiler/driver/build_library.h"
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/output_file.h"
@@ -142,9 +143,7 @@ bool is_binary(const std::string& stage) {
 
 ExitCode run_build(const BuildOptions& options) {
   if (options.emit.empty()) {
-    throw CommandError(ExitCode::Unavailable,
-                       "libraries for linking are not in this version; --emit=image makes a file "
-                       "that runs without the compiler");
+    return build_library(options);
   }
   if (!options.more_files.empty()) {
     throw CommandError(ExitCode::Usage, "--emit takes one program");

@@ -263,21 +263,25 @@ void add_decode(Registry& registry) {
 
 void add_build(Registry& registry) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* command = registry.add("build", "compiles; --emit prints a stage", run_build, options);
+  CLI::App* command = registry.add(
+      "build", "compiles programs into a library; --emit prints a stage", run_build, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
   command->add_option("files", options->more_files, "more files of the library")->type_name("FILE");
   command->add_option("--emit", options->emit, "prints a stage instead of building a library")
       ->check(CLI::IsMember({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
                              "cubin", "image"}));
-  command->add_option("--target", options->targets, "cpu:x86-64-v3, cuda:sm_90 …")
+  command
+      ->add_option("--target", options->targets,
+                   "cpu (all levels), x86-64-v3, aarch64, cuda:sm_90, cuda:ptx …")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--name", options->name, "of the library")->type_name("LIB");
   command->add_option("--output", options->output, "folder, or file of --emit")->type_name("DIR");
   command->add_flag("--no-passes", options->no_passes, "--emit=ir: as lowering left it");
-  command->footer("Example: cinch build onebit --emit=kir");
+  command->footer(
+      "Example: cinch build dgc onebit --target cpu,cuda:sm_90 --name compressors --output out/");
 }
 
 void add_opt(Registry& registry) {

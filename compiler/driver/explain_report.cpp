@@ -104,11 +104,7 @@ class Report {
   }
 
  private:
-  std::string text(HostExprId id) {
-    return info_.exprs.print(
-        collected(info_.exprs, id), [this](std::uint32_t i) { return info_.params[i].name; },
-        [this](std::uint32_t i) { return info_.counts[i].name; });
-  }
+  std::string text(HostExprId id) { return formula_text(info_, id); }
   std::int64_t value(HostExprId id) {
     return value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(id), env_));
   }
@@ -145,30 +141,10 @@ class Report {
       counts.push_back({{"name", count.name}, {"bound", text(count.bound)}});
     }
     return {{"header_bytes", rt::kPayloadHeaderBytes},
-            {"bound", payload_formula()},
+            {"bound", text(payload_bound(info_))},
             {"bound_bytes", layout.size_bytes},
             {"counts", counts},
             {"fields", fields}};
-  }
-
-  // 64, the counts, then each field from the next multiple of 16 on.
-  std::string payload_formula() {
-    HostExprPool& pool = info_.exprs;
-    const auto num_counts = static_cast<std::int64_t>(info_.wire.counts.size());
-    HostExprId end = pool.const_int(rt::kPayloadHeaderBytes + 4 * num_counts);
-    for (const rt::FieldInfo& field : info_.wire.fields) {
-      HostExprId elements = pool.const_int(1);
-      for (int d = 0; d < field.type.rank; ++d) {
-        elements = pool.mul(elements, pool.upper_bound(field.type.dims[d]));
-      }
-      const std::int64_t bits = field.type.dtype.bits;
-      const HostExprId bytes =
-          bits % 8 == 0
-              ? pool.mul(pool.const_int(bits / 8), elements)
-              : pool.ceil_div(pool.mul(pool.const_int(bits), elements), pool.const_int(8));
-      end = pool.add(pool.align_up(end, pool.const_int(rt::kPayloadFieldAlignment)), bytes);
-    }
-    return text(end);
   }
 
   // What must move whatever the kernels are.

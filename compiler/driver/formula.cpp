@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/payload/payload.h"
+
 namespace cinch::driver {
 
 namespace {
@@ -84,6 +86,30 @@ HostExprId collected(HostExprPool& pool, HostExprId sum) {
   Terms terms(pool);
   terms.add(sum);
   return terms.sum();
+}
+
+std::string formula_text(rt::ProgramInfo& info, HostExprId id) {
+  return info.exprs.print(
+      collected(info.exprs, id), [&](std::uint32_t i) { return info.params[i].name; },
+      [&](std::uint32_t i) { return info.counts[i].name; });
+}
+
+HostExprId payload_bound(rt::ProgramInfo& info) {
+  HostExprPool& pool = info.exprs;
+  const auto num_counts = static_cast<std::int64_t>(info.wire.counts.size());
+  HostExprId end = pool.const_int(rt::kPayloadHeaderBytes + 4 * num_counts);
+  for (const rt::FieldInfo& field : info.wire.fields) {
+    HostExprId elements = pool.const_int(1);
+    for (int d = 0; d < field.type.rank; ++d) {
+      elements = pool.mul(elements, pool.upper_bound(field.type.dims[d]));
+    }
+    const std::int64_t bits = field.type.dtype.bits;
+    const HostExprId bytes =
+        bits % 8 == 0 ? pool.mul(pool.const_int(bits / 8), elements)
+                      : pool.ceil_div(pool.mul(pool.const_int(bits), elements), pool.const_int(8));
+    end = pool.add(pool.align_up(end, pool.const_int(rt::kPayloadFieldAlignment)), bytes);
+  }
+  return end;
 }
 
 }  // namespace cinch::driver

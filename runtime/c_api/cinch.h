@@ -136,14 +136,15 @@ typedef struct cinch_compile_options {
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
 /* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler,
- * and for an image of GPU code no GPU.
+ * and for an image of GPU code no GPU. A path may also be that of a shared library that
+ * `cinch build` made; "path:name" takes one of its compressors (CPU code; cinch_library.h has all).
  * Errors: IO, CORRUPT_FILE, VERSION_MISMATCH, UNAVAILABLE (made for another processor). */
 CINCH_API cinch_status cinch_program_load(const char* path, cinch_program** program,
                                           cinch_error* error);
 CINCH_API cinch_status cinch_program_load_bytes(const void* bytes, size_t size,
                                                 cinch_program** program, cinch_error* error);
 /* Written beside the place and renamed onto it; a link is followed, a device or a pipe written to
- * (docs/command_line.md). Errors: IO. */
+ * (docs/command_line.md). Errors: IO, UNAVAILABLE (a program of a library). */
 CINCH_API cinch_status cinch_program_save(const cinch_program* program, const char* path,
                                           cinch_error* error);
 /* Sessions keep what they need of it. NULL is allowed. */

@@ -12,8 +12,8 @@
 #ifndef CINCH_SYNC_H
 #define CINCH_SYNC_H
 
-#include "../c_api/cinch.h"
-#include "../collective/transport_calls.h"
+#include "cinch.h"
+#include "cinch_transport.h"
 
 #ifdef __cplusplus
 extern "C" {

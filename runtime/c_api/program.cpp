@@ -1,8 +1,10 @@
 // Programs of the C API: compiled, loaded, saved and described.
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 
 #include "runtime/c_api/compiler_door.h"
+#include "runtime/c_api/give_program.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tuning.h"
@@ -10,13 +12,14 @@
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
 #include "runtime/module/cpu_module.h"
+#include "runtime/module/elf_file.h"
 
 namespace cinch::c_api {
 namespace {
 
 constexpr std::string_view kCpuPrefix = "cpu:", kGpuPrefix = "cuda:";
 
-CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
+std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
   auto program = std::make_unique<cinch_program>();
   program->cpu = image.target;
   if (program->cpu.starts_with(kCpuPrefix)) program->cpu.erase(0, kCpuPrefix.size());
@@ -28,17 +31,7 @@ CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
   for (const rt::StateInfo& state : image.info.states) {
     program->state_types.emplace_back(dtype_name(state.type.dtype));
   }
-  // GPU code is loaded where its sessions are.
-  if (image.target.starts_with(kGpuPrefix)) {
-    if (CallStatus status = done(rt::validate_image(image)); !status) return status;
-    program->gpu_image = std::move(image);
-  } else {
-    auto loaded = rt::LoadedProgram::load(std::move(image));
-    if (!loaded) return fail(loaded.error());
-    program->loaded = std::move(*loaded);
-  }
-  *to = program.release();
-  return rt::Ok{};
+  return program;
 }
 
 CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program) {
@@ -100,7 +93,38 @@ CallStatus check_index(std::size_t index, std::size_t count, const char* what) {
               std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
 }
 
+// "path", or "path:name" of a compressor in a library.
+struct PlaceOfProgram {
+  std::string path, name;
+};
+PlaceOfProgram place_of(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || std::filesystem::exists(text)) return {text, {}};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
 }  // namespace
+
+CallStatus give_program(rt::Result<std::shared_ptr<const rt::LoadedProgram>> loaded,
+                        cinch_program** to) {
+  if (!loaded) return fail(loaded.error());
+  auto program = described((*loaded)->image());
+  program->loaded = std::move(*loaded);
+  *to = program.release();
+  return rt::Ok{};
+}
+
+CallStatus give_program(rt::ProgramImage image, cinch_program** to) {
+  // GPU code is loaded where its sessions are.
+  if (!image.target.starts_with(kGpuPrefix))
+    return give_program(rt::LoadedProgram::load(std::move(image)), to);
+  if (CallStatus status = done(rt::validate_image(image)); !status) return status;
+  auto program = described(image);
+  program->gpu_image = std::move(image);
+  *to = program.release();
+  return rt::Ok{};
+}
+
 }  // namespace cinch::c_api
 
 using namespace cinch::c_api;
@@ -134,6 +158,9 @@ cinch_status cinch_program_load(const char* path, cinch_program** program, cinch
     if (path == nullptr || program == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "path or program is null");
     }
+    const PlaceOfProgram place = place_of(path);
+    if (!place.name.empty() || rt::is_elf_file(place.path))
+      return load_from_library(place.path, place.name, program);
     return load(rt::load_image(path), program);
   });
 }
@@ -153,6 +180,10 @@ cinch_status cinch_program_save(const cinch_program* program, const char* path,
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr || path == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "program or path is null");
+    }
+    if (program->image().binary.empty()) {
+      return fail(CINCH_UNAVAILABLE,
+                  "a program of a library has its code there: it is not saved as an image");
     }
     return done(rt::save_image(program->image(), path));
   });

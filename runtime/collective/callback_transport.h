@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "runtime/collective/transport.h"
-#include "runtime/collective/transport_calls.h"
+#include "runtime/c_api/cinch_transport.h"
 
 namespace cinch::rt {
 

@@ -70,7 +70,9 @@ CinchClangReply* close_reply(Reply* reply, bool ok) {
   return reply;
 }
 
-CinchClangReply* compile(const CinchClangRequest* request) {
+// Calls `work`, which is true where it succeeded, as long as there is memory.
+template <typename Work>
+CinchClangReply* with_memory(const Work& work) {
   auto* reply = new Reply{};
   static std::once_flag once;
   std::call_once(once, [] { llvm::install_bad_alloc_error_handler(throw_no_memory); });
@@ -83,12 +85,43 @@ CinchClangReply* compile(const CinchClangRequest* request) {
     return close_reply(reply, false);
   }
   try {
-    return close_reply(reply, compile_and_link(*request, *reply));
+    return close_reply(reply, work(*reply));
   } catch (const std::bad_alloc&) {
     note_out_of_memory();
     reply->fault = kCinchNoMemory;
     return close_reply(reply, false);
   }
+}
+
+CinchClangReply* compile(const CinchClangRequest* request) {
+  return with_memory([&](Reply& reply) { return compile_and_link(*request, reply); });
+}
+
+CinchClangReply* make_data(const char* cpu, const CinchClangBytes* data, std::size_t num_data) {
+  return with_memory([&](Reply& reply) {
+    reply.storage = make_data_object(cpu, {data, data + num_data}, reply.log_text);
+    return !reply.storage.empty();
+  });
+}
+
+CinchClangReply* link_objects(const CinchClangBytes* objects, std::size_t num_objects,
+                              const char* soname, const char* const* exports,
+                              std::size_t num_exports) {
+  return with_memory([&](Reply& reply) {
+    reply.fault = kCinchLinkFault;
+    std::vector<std::string_view> texts;
+    for (const CinchClangBytes& object : std::vector(objects, objects + num_objects))
+      texts.emplace_back(reinterpret_cast<const char*>(object.bytes), object.size);
+    reply.storage = link_library(texts, soname, {exports, exports + num_exports}, reply.log_text);
+    return !reply.storage.empty();
+  });
+}
+
+CinchClangReply* make_archive(const CinchClangBytes* members, std::size_t num_members) {
+  return with_memory([&](Reply& reply) {
+    reply.storage = make_archive_file({members, members + num_members}, reply.log_text);
+    return !reply.storage.empty();
+  });
 }
 
 CinchClangReply* format(const char* text, std::size_t size) {
@@ -107,6 +140,8 @@ void release(CinchClangReply* reply) {
 extern "C" __attribute__((visibility("default"))) const CinchClangBackend* cinch_clang_backend() {
   using namespace cinch::clang_backend;
   static const CinchClangBackend kBackend = {
-      kCinchClangAbi, compile, format, release, "clang " CLANG_VERSION_STRING, helpers_digest()};
+      kCinchClangAbi,  compile,      format,  make_data,
+      link_objects,    make_archive, release, "clang " CLANG_VERSION_STRING,
+      helpers_digest()};
   return &kBackend;
 }

@@ -40,6 +40,7 @@ Compiled compile_source(const CinchClangRequest& request, const CinchClangText& 
   if (!module) return compiled;
   auto machine = make_target_machine(request, *module, compiled.log);
   if (!machine) return compiled;
+  if (request.symbol_prefix != nullptr) make_private(*module, request.symbol_prefix);
   if (request.emulation == kCinchNotEmulated) {
     optimize(request, *module, *machine);
   } else if (!make_emulated(request, source, *module, *machine, compiled.log)) {

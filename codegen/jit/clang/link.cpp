@@ -75,10 +75,9 @@ Bytes read_file(const std::string& path, std::string& log) {
   return {};
 }
 
-}  // namespace
-
-Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
-                         std::string& log) {
+// Runs LLD over `objects` with `more_args`; `script` is the text of a version script, or empty.
+Bytes link(const std::vector<std::string_view>& objects, const std::string& script,
+           const std::vector<std::string>& more_args, std::string& log) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   OutputFolder output;
@@ -87,35 +86,44 @@ Bytes link_shared_object(const std::vector<std::string_view>& objects, bool need
     log += "no folder for temporary files (TMPDIR): " + output.error().message();
     return {};
   }
-  std::vector<std::string> input_paths;
-  for (std::string_view object : objects) {
+  const auto keep = [&](std::string_view bytes) -> std::string {
     const MemoryFile& input = inputs.emplace_back("cinch-object");
-    if (!input.is_open() || !input.write(object)) {
-      log += "no memory file: " + std::string(std::strerror(errno));
-      return {};
-    }
-    input_paths.push_back(input.path());
+    if (input.is_open() && input.write(bytes)) return input.path();
+    log += "no memory file: " + std::string(std::strerror(errno));
+    return {};
+  };
+  std::vector<std::string> args = {"ld.lld", "-shared",     "--threads=1",      "--build-id=none",
+                                   "-z",     "noexecstack", "--hash-style=gnu", "--gc-sections",
+                                   "-o",     output.file()};
+  args.insert(args.end(), more_args.begin(), more_args.end());
+  if (!script.empty()) args.push_back("--version-script=" + keep(script));
+  for (std::string_view object : objects) {
+    args.push_back(keep(object));
+    if (args.back().empty()) return {};
   }
-  const std::string output_path = output.file();
-  std::vector<const char*> args = {"ld.lld",
-                                   "-shared",
-                                   "--threads=1",
-                                   "--build-id=none",
-                                   "-z",
-                                   needs_process ? "undefs" : "defs",
-                                   "-z",
-                                   "noexecstack",
-                                   "--hash-style=gnu",
-                                   "--gc-sections",
-                                   "-soname",
-                                   "cinch-kernels",
-                                   "-o",
-                                   output_path.c_str()};
-  for (const std::string& path : input_paths) args.push_back(path.c_str());
+  std::vector<const char*> arg_ptrs;
+  arg_ptrs.reserve(args.size());
+  for (const std::string& arg : args) arg_ptrs.push_back(arg.c_str());
   llvm::raw_string_ostream log_stream(log);
   const lld::Result result =
-      lld::lldMain(args, log_stream, log_stream, {{lld::Gnu, &lld::elf::link}});
-  return result.retCode == 0 ? read_file(output_path, log) : Bytes{};
+      lld::lldMain(arg_ptrs, log_stream, log_stream, {{lld::Gnu, &lld::elf::link}});
+  return result.retCode == 0 ? read_file(output.file(), log) : Bytes{};
+}
+
+}  // namespace
+
+Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
+                         std::string& log) {
+  return link(objects, {}, {"-z", needs_process ? "undefs" : "defs", "-soname", "cinch-kernels"},
+              log);
+}
+
+Bytes link_library(const std::vector<std::string_view>& objects, const std::string& soname,
+                   const std::vector<std::string>& exports, std::string& log) {
+  std::string script = "{ global: ";
+  for (const std::string& symbol : exports) script += symbol + "; ";
+  return link(objects, script + "local: *; };",
+              {"-z", "defs", "-z", "relro", "-z", "now", "-soname", soname}, log);
 }
 
 }  // namespace cinch::clang_backend

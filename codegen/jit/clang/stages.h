@@ -80,6 +80,16 @@ std::string print_module(const llvm::Module& module);
 Bytes link_shared_object(const std::vector<std::string_view>& objects, bool needs_process,
                          std::string& log);
 
+/// After the front end: kernels (what is visible by default) become `prefix` + name and hidden, all
+/// else local; memory functions are those of the process. See CinchClangRequest::symbol_prefix.
+void make_private(llvm::Module& module, std::string_view prefix);
+
+/// The calls of CinchClangBackend of the same names. Empty with a message in `log` on errors.
+Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data, std::string& log);
+Bytes link_library(const std::vector<std::string_view>& objects, const std::string& soname,
+                   const std::vector<std::string>& exports, std::string& log);
+Bytes make_archive_file(const std::vector<CinchClangBytes>& members, std::string& log);
+
 /// What make_helpers made, as part of this library. cpu_helpers_digest() of that, or nothing where
 /// another Clang made it than runs here.
 const char* helpers_digest();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/collective/transport.h"
-#include "runtime/collective/transport_calls.h"
+#include "runtime/c_api/cinch_transport.h"
 
 namespace cinch::rt {
 

@@ -1,7 +1,7 @@
 /* Collectives that a host program lends, as C function pointers: a framework's process group, say.
  * Plans, faults and agreement stay on Cinch's side. */
-#ifndef CINCH_TRANSPORT_CALLS_H
-#define CINCH_TRANSPORT_CALLS_H
+#ifndef CINCH_TRANSPORT_H
+#define CINCH_TRANSPORT_H
 
 #include <stddef.h>
 #include <stdint.h>

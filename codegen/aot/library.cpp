@@ -1,0 +1,221 @@
+// Parts of a library: compiled side by side, then joined. See library.h.
+#include "codegen/aot/library.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "codegen/aot/names.h"
+#include "codegen/aot/tables.h"
+#include "codegen/emit/cpu.h"
+#include "codegen/jit/compile_program.h"
+#include "runtime/c_api/cinch_library.h"
+#include "runtime/image/image_file.h"
+
+namespace cinch::codegen {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr const char* kLowestLevel = "x86-64";
+constexpr const char* kArm = "aarch64";
+
+// A program for a target: an object, or an image for GPUs.
+struct Part {
+  std::size_t program = 0, target = 0;
+  Bytes bytes;
+  std::vector<std::string> kernels;  // of an object: symbols by kernel index
+};
+
+CpuCompileOptions without_sanitizer() {
+  CpuCompileOptions options;
+  options.sanitize_address = false;
+  options.optimization_level = 3;
+  return options;
+}
+
+rt::Result<Bytes> compile_text(const std::string& text, const std::string& arch) {
+  KernelSource source;
+  source.target = {TargetKind::Cpu, arch};
+  source.text = text;
+  return compile_cpu_to_object(source, without_sanitizer());
+}
+
+class LibraryMaker {
+ public:
+  explicit LibraryMaker(const LibraryRequest& request) : request_(request) {
+    for (std::size_t p = 0; p < request.programs.size(); ++p) {
+      for (std::size_t t = 0; t < request.targets.size(); ++t) parts_.push_back({p, t, {}, {}});
+    }
+  }
+
+  rt::Result<std::vector<NamedBytes>> make() {
+    if (rt::Status status = compile_all(); !status)
+      return tl::unexpected<rt::Error>(status.error());
+    std::vector<NamedBytes> files;
+    rt::Status status = join(kLowestLevel, files);
+    const bool has_arm = std::ranges::any_of(
+        request_.targets, [](const LibraryTarget& t) { return t.target.arch == kArm; });
+    if (status && has_arm) status = join(kArm, files);
+    if (!status) return tl::unexpected<rt::Error>(status.error());
+    return files;
+  }
+
+ private:
+  const LibraryTarget& target(const Part& part) const { return request_.targets[part.target]; }
+  const LibraryProgram& program(const Part& part) const { return request_.programs[part.program]; }
+  bool is_gpu(const Part& part) const { return target(part).target.kind == TargetKind::Cuda; }
+
+  rt::Status compile(Part& part) const {
+    const LibraryTarget& to = target(part);
+    const LibraryProgram& from = program(part);
+    if (is_gpu(part)) {
+      ImageOptions options;
+      options.is_ptx = to.is_ptx;
+      options.block_warps = to.block_warps;
+      auto image = make_image(from.kernels, to.target, options);
+      if (!image) return tl::unexpected<rt::Error>(image.error());
+      part.bytes = rt::write_image(*image);
+      return rt::Ok{};
+    }
+    const KernelSource source = emit_cpu(from.kernels, {to.target.arch});
+    CpuCompileOptions options = without_sanitizer();
+    options.symbol_prefix = kernel_prefix(request_.name, from.name, to.target.arch);
+    auto object = compile_cpu_to_object(source, options);
+    if (!object) return tl::unexpected<rt::Error>(object.error());
+    part.bytes = std::move(*object);
+    for (const std::string& symbol : source.symbols)
+      part.kernels.push_back(options.symbol_prefix + symbol);
+    return rt::Ok{};
+  }
+
+  void tell(const Part& part) {
+    const std::lock_guard lock(mutex_);
+    ++num_done_;
+    if (!request_.progress) return;
+    const LibraryTarget& to = target(part);
+    request_.progress(
+        fmt::format("{} for {}{}", program(part).name, to.target.arch, to.is_ptx ? " (PTX)" : ""),
+        num_done_, parts_.size());
+  }
+
+  // What goes wrong first ends the others, too.
+  void work() {
+    for (std::size_t i = next_++; i < parts_.size() && !has_failed_; i = next_++) {
+      try {
+        if (rt::Status status = compile(parts_[i]); !status) fail(status, nullptr);
+      } catch (...) {
+        fail(rt::Ok{}, std::current_exception());
+      }
+      tell(parts_[i]);
+    }
+  }
+  void fail(rt::Status status, std::exception_ptr thrown) {
+    const std::lock_guard lock(mutex_);
+    if (has_failed_.exchange(true)) return;
+    status_ = std::move(status);
+    thrown_ = std::move(thrown);
+  }
+
+  rt::Status compile_all() {
+    {
+      std::vector<std::jthread> threads;
+      const std::size_t count =
+          std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), parts_.size());
+      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { work(); });
+      work();
+    }
+    if (thrown_) std::rethrow_exception(thrown_);
+    return status_;
+  }
+
+  // Are a part's bytes of the library for this processor?
+  bool goes_into(const Part& part, const std::string& arch) const {
+    return is_gpu(part) ? arch != kArm : (target(part).target.arch == kArm) == (arch == kArm);
+  }
+
+  // Tables, data and objects of the library for a processor.
+  struct Joined {
+    std::vector<CompressorTables> tables;
+    std::vector<NamedBytes> data, objects;
+  };
+
+  Joined collect(const std::string& arch) const {
+    Joined joined;
+    for (const LibraryProgram& each : request_.programs) {
+      const std::string symbol = table_symbol(request_.name, each.name) + "_image";
+      joined.data.push_back(
+          {symbol, rt::write_image(image_without_code(each.kernels, "cpu:" + arch))});
+      joined.tables.push_back({each.name, symbol, joined.data.back().bytes.size(), {}, {}});
+    }
+    for (const Part& part : parts_) {
+      if (!goes_into(part, arch)) continue;
+      CompressorTables& tables = joined.tables[part.program];
+      const LibraryTarget& to = target(part);
+      if (!is_gpu(part)) {
+        tables.cpu.push_back({to.target.arch, part.kernels});
+        joined.objects.push_back(
+            {fmt::format("{}-{}.o", program(part).name, to.target.arch), part.bytes});
+        continue;
+      }
+      const std::string symbol =
+          fmt::format("{}_{}{}", table_symbol(request_.name, program(part).name), to.target.arch,
+                      to.is_ptx ? "_ptx" : "");
+      joined.data.push_back({symbol, part.bytes});
+      tables.gpu.push_back({to.target.arch, symbol, to.is_ptx, part.bytes.size()});
+    }
+    return joined;
+  }
+
+  std::vector<std::string> exports() const {
+    std::vector<std::string> symbols = {library_symbol(request_.name), kFindSymbol};
+    for (const LibraryProgram& each : request_.programs)
+      symbols.push_back(table_symbol(request_.name, each.name));
+    return symbols;
+  }
+
+  rt::Status join(const std::string& arch, std::vector<NamedBytes>& files) const {
+    Joined joined = collect(arch);
+    auto tables = compile_text(tables_text(request_.name, request_.made_by, joined.tables), arch);
+    if (!tables) return tl::unexpected<rt::Error>(tables.error());
+    auto data = make_data_object(arch, joined.data);
+    if (!data) return tl::unexpected<rt::Error>(data.error());
+    joined.objects.push_back({"tables.o", std::move(*tables)});
+    joined.objects.push_back({"data.o", std::move(*data)});
+    auto archive = make_archive(joined.objects);
+    if (!archive) return tl::unexpected<rt::Error>(archive.error());
+    const std::string suffix = arch == kArm ? "-aarch64" : "";
+    files.push_back({fmt::format("lib{}{}.a", request_.name, suffix), std::move(*archive)});
+    if (arch == kArm) return rt::Ok{};
+    auto shared_part = compile_text(shared_part_text(request_.name), arch);
+    if (!shared_part) return tl::unexpected<rt::Error>(shared_part.error());
+    joined.objects.push_back({"shared.o", std::move(*shared_part)});
+    const std::string file = fmt::format("lib{}.so", request_.name);
+    auto linked = link_library(joined.objects, file, exports());
+    if (!linked) return tl::unexpected<rt::Error>(linked.error());
+    files.push_back({file, std::move(*linked)});
+    return rt::Ok{};
+  }
+
+  const LibraryRequest& request_;
+  std::vector<Part> parts_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> has_failed_{false};
+  std::mutex mutex_;  // of what follows
+  std::size_t num_done_ = 0;
+  rt::Status status_ = rt::Ok{};
+  std::exception_ptr thrown_;
+};
+
+}  // namespace
+
+rt::Result<std::vector<NamedBytes>> make_library(const LibraryRequest& request) {
+  return LibraryMaker(request).make();
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,150 @@
+// See names.h.
+#include "codegen/aot/names.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cinch::codegen {
+namespace {
+
+// C11 and C++20.
+constexpr std::array<std::string_view, 104> kWords = {"_Alignas",
+                                                      "_Alignof",
+                                                      "_Atomic",
+                                                      "_Bool",
+                                                      "_Complex",
+                                                      "_Generic",
+                                                      "_Imaginary",
+                                                      "_Noreturn",
+                                                      "_Static_assert",
+                                                      "_Thread_local",
+                                                      "alignas",
+                                                      "alignof",
+                                                      "and",
+                                                      "and_eq",
+                                                      "asm",
+                                                      "auto",
+                                                      "bitand",
+                                                      "bitor",
+                                                      "bool",
+                                                      "break",
+                                                      "case",
+                                                      "catch",
+                                                      "char",
+                                                      "char16_t",
+                                                      "char32_t",
+                                                      "char8_t",
+                                                      "class",
+                                                      "co_await",
+                                                      "co_return",
+                                                      "co_yield",
+                                                      "compl",
+                                                      "concept",
+                                                      "const",
+                                                      "const_cast",
+                                                      "consteval",
+                                                      "constexpr",
+                                                      "constinit",
+                                                      "continue",
+                                                      "decltype",
+                                                      "default",
+                                                      "delete",
+                                                      "do",
+                                                      "double",
+                                                      "dynamic_cast",
+                                                      "else",
+                                                      "enum",
+                                                      "explicit",
+                                                      "export",
+                                                      "extern",
+                                                      "false",
+                                                      "float",
+                                                      "for",
+                                                      "friend",
+                                                      "goto",
+                                                      "if",
+                                                      "inline",
+                                                      "int",
+                                                      "long",
+                                                      "mutable",
+                                                      "namespace",
+                                                      "new",
+                                                      "noexcept",
+                                                      "not",
+                                                      "not_eq",
+                                                      "nullptr",
+                                                      "operator",
+                                                      "or",
+                                                      "or_eq",
+                                                      "private",
+                                                      "protected",
+                                                      "public",
+                                                      "register",
+                                                      "reinterpret_cast",
+                                                      "requires",
+                                                      "restrict",
+                                                      "return",
+                                                      "short",
+                                                      "signed",
+                                                      "sizeof",
+                                                      "static",
+                                                      "static_assert",
+                                                      "static_cast",
+                                                      "struct",
+                                                      "switch",
+                                                      "template",
+                                                      "this",
+                                                      "thread_local",
+                                                      "throw",
+                                                      "true",
+                                                      "try",
+                                                      "typedef",
+                                                      "typeid",
+                                                      "typename",
+                                                      "union",
+                                                      "unsigned",
+                                                      "using",
+                                                      "virtual",
+                                                      "void",
+                                                      "volatile",
+                                                      "wchar_t",
+                                                      "while",
+                                                      "xor",
+                                                      "xor_eq",
+                                                      "std"};
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+}  // namespace
+
+std::string why_no_name(std::string_view text) {
+  const bool is_identifier =
+      !text.empty() && is_letter(text[0]) &&
+      std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
+  if (!is_identifier) return "it is no identifier of C: letters, digits and _";
+  if (std::ranges::find(kWords, text) != kWords.end()) return "it is a word of C or C++";
+  if (text == "cinch") return "that is the name of what libraries are made with";
+  return {};
+}
+
+std::string table_symbol(std::string_view library, std::string_view compressor) {
+  return std::string(library) + "_" + std::string(compressor);
+}
+
+std::string library_symbol(std::string_view library) {
+  return std::string(library) + "_library";
+}
+
+std::string kernel_prefix(std::string_view library, std::string_view compressor,
+                          std::string_view arch) {
+  std::string prefix = table_symbol(library, compressor) + "_" + std::string(arch) + "_";
+  std::ranges::replace(prefix, '-', '_');
+  return prefix;
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,86 @@
+// What a library is made of beside kernels: names of its own, data, archives.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Object/ArchiveWriter.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "codegen/jit/clang/stages.h"
+
+namespace cinch::clang_backend {
+namespace {
+
+constexpr unsigned kDataAlignment = 16;
+
+bool is_memory_function(llvm::StringRef name) {
+  return name == "memcpy" || name == "memset";
+}
+
+}  // namespace
+
+void make_private(llvm::Module& module, std::string_view prefix) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    if (is_memory_function(function.getName())) {
+      // In a static library, ours would serve all of the program that links it.
+      function.deleteBody();
+      function.setComdat(nullptr);
+      function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    } else if (function.hasLocalLinkage()) {
+      continue;
+    } else if (function.hasDefaultVisibility()) {
+      function.setName(llvm::Twine(llvm::StringRef(prefix)) + function.getName());
+      function.setVisibility(llvm::GlobalValue::HiddenVisibility);
+    } else {
+      function.setComdat(nullptr);
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    }
+  }
+  for (llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.isDeclaration() || variable.hasLocalLinkage()) continue;
+    variable.setComdat(nullptr);
+    variable.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+Bytes make_data_object(const char* cpu, const std::vector<CinchClangBytes>& data,
+                       std::string& log) {
+  initialize_target();
+  CinchClangRequest request{};
+  request.cpu = cpu;
+  request.output = kCinchObject;
+  request.optimization_level = 1;
+  llvm::LLVMContext context;
+  llvm::Module module("data", context);
+  module.setTargetTriple(processor_of(request).triple);
+  auto machine = make_target_machine(request, module, log);
+  if (!machine) return {};
+  module.setDataLayout(machine->createDataLayout());
+  for (const CinchClangBytes& item : data) {
+    auto* bytes =
+        llvm::ConstantDataArray::get(context, llvm::ArrayRef<std::uint8_t>(item.bytes, item.size));
+    auto* variable = new llvm::GlobalVariable(module, bytes->getType(), true,
+                                              llvm::GlobalValue::ExternalLinkage, bytes, item.name);
+    variable->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    variable->setAlignment(llvm::Align(kDataAlignment));
+  }
+  return emit_machine_code(request, module, *machine);
+}
+
+Bytes make_archive_file(const std::vector<CinchClangBytes>& members, std::string& log) {
+  std::vector<llvm::NewArchiveMember> list;
+  list.reserve(members.size());
+  for (const CinchClangBytes& member : members) {
+    const llvm::StringRef bytes(reinterpret_cast<const char*>(member.bytes), member.size);
+    list.emplace_back(llvm::MemoryBufferRef(bytes, member.name));
+  }
+  auto archive = llvm::writeArchiveToBuffer(list, llvm::SymtabWritingMode::NormalSymtab,
+                                            llvm::object::Archive::K_GNU, /*Deterministic=*/true,
+                                            /*Thin=*/false);
+  if (archive) return (*archive)->getBuffer().str();
+  log += llvm::toString(archive.takeError());
+  return {};
+}
+
+}  // namespace cinch::clang_backend

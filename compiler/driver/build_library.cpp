@@ -1,0 +1,217 @@
+// See build_library.h.
+#include "compiler/driver/build_library.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "codegen/aot/headers.h"
+#include "codegen/aot/library.h"
+#include "codegen/aot/names.h"
+#include "codegen/emit/cpu.h"
+#include "codegen/jit/nvrtc.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/library_report.h"
+#include "compiler/driver/output_file.h"
+#include "compiler/driver/target.h"
+#include "compiler/driver/terminal.h"
+#include "compiler/driver/version.h"
+#include "compiler/service/compile.h"
+
+namespace cinch::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using codegen::LibraryTarget;
+using codegen::TargetKind;
+
+// PTX of this architecture runs on all newer ones.
+constexpr const char* kPtxArch = "sm_80";
+
+[[noreturn]] void no_target(const std::string& text) {
+  throw CommandError(ExitCode::Usage,
+                     fmt::format("no target '{}': a library takes cpu (all levels of x86-64), {}, "
+                                 "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
+                                 text, fmt::join(codegen::cpu_archs(), ", ")));
+}
+
+bool is_architecture(const std::string& arch) {
+  constexpr std::string_view kPrefix = "sm_";
+  return arch.size() > kPrefix.size() && arch.starts_with(kPrefix) &&
+         std::all_of(arch.begin() + kPrefix.size(), arch.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || c == 'a' || c == 'f'; });
+}
+
+LibraryTarget gpu_target(const std::string& arch, bool is_ptx) {
+  return {{TargetKind::Cuda, arch}, is_ptx, service::tuned_cuda_options(arch).block_warps};
+}
+
+std::vector<LibraryTarget> parse_library_target(const std::string& text) {
+  std::vector<LibraryTarget> targets;
+  if (text == "cpu") {
+    for (const codegen::CpuArch& arch : codegen::kCpuArchs) {
+      if (arch.has_images) targets.push_back({{TargetKind::Cpu, arch.name}});
+    }
+    return targets;
+  }
+  if (text == "cuda:ptx" || text == "ptx") return {gpu_target(kPtxArch, true)};
+  const std::string name = text.substr(text.find(':') + 1);
+  const std::vector<std::string> levels = codegen::cpu_archs();
+  if (std::ranges::find(levels, name) != levels.end() && !text.starts_with("cuda:"))
+    return {{{TargetKind::Cpu, name}}};
+  const bool is_gpu = is_architecture(name) || name == codegen::kEmulatedArch;
+  if (!is_gpu || text.starts_with("cpu:")) no_target(text);
+  return {gpu_target(name, false)};
+}
+
+// Each once; CPU levels from the lowest to the highest.
+std::vector<LibraryTarget> library_targets(std::vector<std::string> names) {
+  if (names.empty()) names = {"cpu"};
+  std::vector<LibraryTarget> targets;
+  for (const std::string& name : names) {
+    for (LibraryTarget& target : parse_library_target(name)) {
+      const auto is_same = [&](const LibraryTarget& t) {
+        return t.target.arch == target.target.arch && t.is_ptx == target.is_ptx;
+      };
+      if (std::ranges::none_of(targets, is_same)) targets.push_back(std::move(target));
+    }
+  }
+  const auto place = [](const LibraryTarget& t) {
+    return std::ranges::find_if(
+               codegen::kCpuArchs,
+               [&](const codegen::CpuArch& arch) { return arch.name == t.target.arch; }) -
+           std::begin(codegen::kCpuArchs);
+  };
+  std::ranges::stable_sort(targets, {}, place);
+  return targets;
+}
+
+codegen::LibraryProgram program_of(const ProgramOptions& options) {
+  FrontEnd front_end;
+  ir::StepLimit steps = service::step_limit(options);
+  const ir::Program program = service::make_ir(front_end, options, true, &steps);
+  kir::KernelProgram kernels = service::make_kernels(program, {options.states, &steps});
+  std::string name = kernels.info.name;
+  return {std::move(name), std::move(kernels)};
+}
+
+void require_name(const std::string& name, const std::string& what) {
+  const std::string why = codegen::why_no_name(name);
+  if (!why.empty())
+    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
+}
+
+std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& options) {
+  std::vector<std::string> texts = {options.program.program};
+  texts.insert(texts.end(), options.more_files.begin(), options.more_files.end());
+  std::vector<codegen::LibraryProgram> programs;
+  std::map<std::string, std::string> taken;  // by name: what it came from
+  for (const std::string& text : texts) {
+    ProgramOptions one = options.program;
+    one.program = text;
+    programs.push_back(program_of(one));
+    const std::string& name = programs.back().name;
+    require_name(name, "compressor");
+    const auto [at, is_new] = taken.emplace(name, text);
+    if (is_new) continue;
+    throw CommandError(
+        ExitCode::Usage,
+        fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
+  }
+  return programs;
+}
+
+// All files or none: written into a folder beside their places, then renamed.
+class FileSet {
+ public:
+  explicit FileSet(const fs::path& folder) : folder_(folder) {
+    std::error_code code;
+    fs::create_directories(folder_, code);
+    if (code) give_up(folder_.string(), code);
+    staged_ = folder_ / fmt::format(".cinch-build-{}", ::getpid());
+    fs::create_directory(staged_, code);
+    if (code) give_up(folder_.string(), code);
+  }
+  ~FileSet() {
+    std::error_code code;
+    fs::remove_all(staged_, code);
+  }
+  FileSet(const FileSet&) = delete;
+  FileSet& operator=(const FileSet&) = delete;
+
+  void add(const codegen::NamedBytes& file) {
+    write_file((staged_ / file.name).string(), file.bytes);
+    names_.push_back(file.name);
+  }
+  void put_in_place() const {
+    std::error_code code;
+    for (const std::string& name : names_) {
+      if (fs::is_directory(folder_ / name)) code = std::make_error_code(std::errc::is_a_directory);
+      if (code) give_up((folder_ / name).string(), code);
+    }
+    for (const std::string& name : names_) {
+      fs::rename(staged_ / name, folder_ / name, code);
+      if (code) give_up((folder_ / name).string(), code);
+    }
+  }
+
+ private:
+  [[noreturn]] static void give_up(const std::string& what, const std::error_code& code) {
+    throw CommandError(ExitCode::AtFault, what + ": " + code.message());
+  }
+  fs::path folder_, staged_;
+  std::vector<std::string> names_;
+};
+
+std::string size_text(std::size_t bytes) {
+  constexpr double kMega = 1e6, kKilo = 1e3;
+  const auto size = static_cast<double>(bytes);
+  return size >= kMega ? fmt::format("{:.1f} MB", size / kMega)
+                       : fmt::format("{:.1f} kB", size / kKilo);
+}
+
+void write_library(codegen::LibraryRequest& request, const std::string& output) {
+  std::vector<codegen::NamedBytes> files = value_or_throw(codegen::make_library(request));
+  codegen::LibraryText text{request.name, kVersion, {}};
+  for (const codegen::LibraryProgram& each : request.programs)
+    text.compressors.push_back({each.name, &each.kernels.info});
+  for (codegen::NamedBytes& file : codegen::make_headers(text)) files.push_back(std::move(file));
+  const std::string report = library_report(request).dump(2) + "\n";
+  files.push_back({request.name + ".json", {report.begin(), report.end()}});
+  FileSet set(output);
+  for (const codegen::NamedBytes& file : files) set.add(file);
+  set.put_in_place();
+  for (const codegen::NamedBytes& file : files)
+    fmt::print("{:>10}  {}\n", size_text(file.bytes.size()),
+               (fs::path(output) / file.name).string());
+}
+
+}  // namespace
+
+ExitCode build_library(const BuildOptions& options) {
+  if (options.output.empty()) {
+    throw CommandError(ExitCode::Usage, "a library needs --output DIR, the folder that it goes to");
+  }
+  codegen::LibraryRequest request;
+  request.targets = library_targets(options.targets);
+  request.name = options.name;
+  request.made_by = kVersion;
+  if (!request.name.empty()) require_name(request.name, "--name");
+  request.programs = library_programs(options);
+  if (request.name.empty()) {
+    if (request.programs.size() > 1)
+      throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
+    request.name = request.programs[0].name;
+  }
+  Progress progress("parts compiled", Progress::Reader::People);
+  request.progress = [&](const std::string&, std::size_t done, std::size_t all) {
+    progress.update(done, all);
+  };
+  write_library(request, options.output);
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

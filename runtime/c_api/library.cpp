@@ -1,0 +1,240 @@
+// Compressors that were compiled ahead of time: found in libraries, and made programs.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/c_api/cinch_library.h"
+#include "runtime/c_api/give_program.h"
+#include "runtime/c_api/handles.h"
+#include "runtime/c_api/support.h"
+#include "runtime/image/image_file.h"
+#include "runtime/module/cpu_module.h"
+#include "runtime/module/elf_file.h"
+
+namespace cinch::c_api {
+namespace {
+
+// A table as another version made it begins with the same number.
+CallStatus check_version(std::uint32_t version, std::uint32_t struct_size, std::size_t expected) {
+  if (version != CINCH_LIBRARY_VERSION) {
+    return fail(CINCH_VERSION_MISMATCH,
+                "the library has version " + std::to_string(version) + ", this libcinch reads " +
+                    std::to_string(CINCH_LIBRARY_VERSION) + ": build it again");
+  }
+  if (struct_size == expected) return rt::Ok{};
+  return fail(CINCH_CORRUPT_FILE, "a table of " + std::to_string(struct_size) + " bytes, not " +
+                                      std::to_string(expected));
+}
+
+std::string levels_of(const cinch_compressor& compressor) {
+  std::string text;
+  for (std::size_t i = 0; i < compressor.num_cpu; ++i)
+    text += (i == 0 ? "" : ", ") + std::string(compressor.cpu[i].level);
+  return text.empty() ? "no CPU" : text;
+}
+
+// The highest that this machine runs, or the one that is asked for.
+CallResult<const cinch_cpu_code*> choose_cpu(const cinch_compressor& compressor,
+                                             const char* asked) {
+  for (std::size_t i = compressor.num_cpu; i-- > 0;) {
+    const cinch_cpu_code& code = compressor.cpu[i];
+    const bool is_wanted = asked == nullptr || std::strcmp(asked, code.level) == 0;
+    if (is_wanted && rt::host_supports(code.level)) return &code;
+  }
+  const std::string wanted = asked == nullptr ? "this machine" : "'" + std::string(asked) + "'";
+  return fail(CINCH_UNAVAILABLE, std::string(compressor.name) + " has no code for " + wanted +
+                                     ": it has " + levels_of(compressor) + "; this machine runs " +
+                                     std::string(rt::host_cpu_arch()));
+}
+
+// "sm_90" is 90; 0 where it is none.
+int number_of(std::string_view arch) {
+  constexpr std::string_view kPrefix = "sm_";
+  int number = 0;
+  if (!arch.starts_with(kPrefix)) return 0;
+  for (const char c : arch.substr(kPrefix.size())) {
+    if (c < '0' || c > '9') return 0;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+// Code for an architecture runs on later minors of its major; PTX on all that is newer.
+bool runs_on(const cinch_gpu_code& code, const std::string& arch) {
+  if (arch == code.arch) return true;
+  const int has = number_of(code.arch), wants = number_of(arch);
+  if (has == 0 || wants < has) return false;
+  return code.is_ptx != 0 || has / 10 == wants / 10;
+}
+
+// The newest code that the architecture runs, machine code before PTX; null if there is none.
+const cinch_gpu_code* choose_gpu(const cinch_compressor& compressor, const std::string& arch) {
+  const cinch_gpu_code* best = nullptr;
+  const auto rank = [](const cinch_gpu_code& code) {
+    return std::pair(code.is_ptx == 0, number_of(code.arch));
+  };
+  for (std::size_t i = 0; i < compressor.num_gpu; ++i) {
+    const cinch_gpu_code& code = compressor.gpu[i];
+    if (runs_on(code, arch) && (best == nullptr || rank(*best) < rank(code))) best = &code;
+  }
+  return best;
+}
+
+CallStatus open_on_cpu(const cinch_compressor& compressor, const char* level,
+                       cinch_program** program) {
+  const auto code = choose_cpu(compressor, level);
+  if (!code) return tl::unexpected<CallError>(code.error());
+  auto image = rt::read_image({compressor.image, compressor.image_size});
+  if (!image) return fail(image.error());
+  image->target = "cpu:" + std::string((*code)->level);
+  std::vector<rt::KernelFunction> kernels;
+  kernels.reserve((*code)->num_kernels);
+  for (std::size_t i = 0; i < (*code)->num_kernels; ++i)
+    kernels.push_back(reinterpret_cast<rt::KernelFunction>((*code)->kernels[i]));
+  if (kernels.size() != image->kernels.size())
+    return fail(CINCH_CORRUPT_FILE, std::string(compressor.name) + ": code and tables differ");
+  return give_program(rt::LoadedProgram::from_functions(std::move(*image), std::move(kernels)),
+                      program);
+}
+
+CallStatus open_gpu_code(const cinch_compressor& compressor, const std::string& arch,
+                         cinch_program** program) {
+  const cinch_gpu_code* code = choose_gpu(compressor, arch);
+  if (code == nullptr) {
+    return fail(CINCH_UNAVAILABLE, std::string(compressor.name) + " has no code for " + arch);
+  }
+  auto image = rt::read_image({code->image, code->image_size});
+  if (!image) return fail(image.error());
+  image->target = "cuda:" + arch;
+  return give_program(std::move(*image), program);
+}
+
+CallResult<std::string> arch_of_device(const cinch_open_options& options) {
+  if (options.arch != nullptr && options.arch[0] != '\0') return std::string(options.arch);
+  const auto device = open_gpu(options.device_number);
+  if (!device) return tl::unexpected<CallError>(device.error());
+  return (*device)->arch();
+}
+
+CallStatus open(const cinch_compressor& compressor, const cinch_open_options& options,
+                cinch_program** program) {
+  if (CallStatus status =
+          check_version(compressor.library_version, compressor.struct_size, sizeof compressor);
+      !status) {
+    return status;
+  }
+  switch (options.choice) {
+    case CINCH_CPU_CODE:
+      return open_on_cpu(compressor, options.cpu, program);
+    case CINCH_GPU_CODE: {
+      const auto arch = arch_of_device(options);
+      if (!arch) return tl::unexpected<CallError>(arch.error());
+      return open_gpu_code(compressor, *arch, program);
+    }
+    case CINCH_ANY_CODE: {
+      const auto arch = arch_of_device(options);
+      const bool has_code = arch && choose_gpu(compressor, *arch) != nullptr;
+      return has_code ? open_gpu_code(compressor, *arch, program)
+                      : open_on_cpu(compressor, options.cpu, program);
+    }
+  }
+  return fail(CINCH_INVALID_ARGUMENT, "choice is " +
+                                          std::to_string(static_cast<int>(options.choice)) +
+                                          ", which is none of cinch_choice");
+}
+
+CallResult<const cinch_library*> load_library(const std::filesystem::path& path) {
+  // The loader trusts what a file says of its own length.
+  if (rt::Status status = rt::check_elf_file(path); !status) return fail(status.error());
+  void* const handle = ::dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* message = ::dlerror();
+    return fail(CINCH_CORRUPT_FILE, message != nullptr ? message : "cannot be opened");
+  }
+  using Find = const cinch_library* (*)();
+  const auto find = reinterpret_cast<Find>(::dlsym(handle, "cinch_compiled_library"));
+  if (find == nullptr) {
+    ::dlclose(handle);
+    return fail(CINCH_CORRUPT_FILE, path.string() + ": no library of compressors");
+  }
+  const cinch_library* library = find();
+  if (CallStatus status =
+          check_version(library->library_version, library->struct_size, sizeof *library);
+      !status) {
+    return tl::unexpected<CallError>(std::move(status.error()));
+  }
+  return library;
+}
+
+CallResult<const cinch_compressor*> find_compressor(const cinch_library& library,
+                                                    std::string_view name) {
+  std::string names;
+  for (std::size_t i = 0; i < library.num_compressors; ++i) {
+    const cinch_compressor* compressor = library.compressors[i];
+    if (name == compressor->name) return compressor;
+    names += (i == 0 ? "" : ", ") + std::string(compressor->name);
+  }
+  return fail(CINCH_INVALID_ARGUMENT, std::string(library.name) + " has no compressor '" +
+                                          std::string(name) + "': it has " + names);
+}
+
+}  // namespace
+
+CallStatus load_from_library(const std::string& path, const std::string& name,
+                             cinch_program** program) {
+  const auto library = load_library(path);
+  if (!library) return tl::unexpected<CallError>(library.error());
+  if (name.empty() && (*library)->num_compressors != 1) {
+    return fail(CINCH_INVALID_ARGUMENT, path + " has " +
+                                            std::to_string((*library)->num_compressors) +
+                                            " compressors: a name behind a colon says which");
+  }
+  const auto compressor = name.empty() ? (*library)->compressors[0] : nullptr;
+  const auto found = compressor != nullptr ? compressor : find_compressor(**library, name);
+  if (!found) return tl::unexpected<CallError>(found.error());
+  return open(**found, {}, program);
+}
+
+}  // namespace cinch::c_api
+
+using namespace cinch::c_api;
+
+cinch_status cinch_program_open(const cinch_compressor* compressor,
+                                const cinch_open_options* options, cinch_program** program,
+                                cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (compressor == nullptr || program == nullptr)
+      return fail(CINCH_INVALID_ARGUMENT, "compressor or program is null");
+    if (options == nullptr) return open(*compressor, {}, program);
+    const auto given = read_struct(options, sizeof(cinch_open_options), "options");
+    if (!given) return tl::unexpected<CallError>(given.error());
+    return open(*compressor, *given, program);
+  });
+}
+
+cinch_status cinch_library_load(const char* path, const cinch_library** library,
+                                cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (path == nullptr || library == nullptr)
+      return fail(CINCH_INVALID_ARGUMENT, "path or library is null");
+    const auto loaded = load_library(path);
+    if (!loaded) return tl::unexpected<CallError>(loaded.error());
+    *library = *loaded;
+    return cinch::rt::Ok{};
+  });
+}
+
+cinch_status cinch_library_find(const cinch_library* library, const char* name,
+                                const cinch_compressor** compressor, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (library == nullptr || name == nullptr || compressor == nullptr)
+      return fail(CINCH_INVALID_ARGUMENT, "library, name or compressor is null");
+    const auto found = find_compressor(*library, name);
+    if (!found) return tl::unexpected<CallError>(found.error());
+    *compressor = *found;
+    return cinch::rt::Ok{};
+  });
+}

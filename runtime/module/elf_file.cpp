@@ -1,0 +1,68 @@
+// See elf_file.h.
+#include "runtime/module/elf_file.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <vector>
+
+#include "runtime/core/file_bytes.h"
+
+namespace cinch::rt {
+namespace {
+
+Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
+                                              std::uint64_t size_bytes) {
+  auto reader = FileReader::open(path);
+  if (!reader) return tl::unexpected(reader.error());
+  std::vector<std::uint8_t> bytes;
+  if (Status status = reader->read_up_to(size_bytes, bytes); !status)
+    return tl::unexpected<Error>(status.error());
+  return bytes;
+}
+
+bool begins_as_elf(const std::vector<std::uint8_t>& bytes) {
+  return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
+}
+
+bool ends_within(std::uint64_t begin, std::uint64_t size, std::uint64_t whole) {
+  return begin <= whole && size <= whole - begin;
+}
+
+}  // namespace
+
+bool is_elf_file(const std::filesystem::path& path) {
+  const auto bytes = first_bytes(path, SELFMAG);
+  return bytes && begins_as_elf(*bytes);
+}
+
+Status check_elf_file(const std::filesystem::path& path) {
+  std::error_code code;
+  const std::uint64_t whole = std::filesystem::file_size(path, code);
+  if (code) return fail(ErrorKind::Io, path.string() + ": " + code.message());
+  const auto corrupt = [&](const char* what) {
+    return fail(ErrorKind::CorruptFile, path.string() + ": " + what);
+  };
+  const auto head = first_bytes(path, sizeof(Elf64_Ehdr));
+  if (!head) return tl::unexpected<Error>(head.error());
+  Elf64_Ehdr header;
+  if (!begins_as_elf(*head) || head->size() < sizeof header || (*head)[EI_CLASS] != ELFCLASS64)
+    return corrupt("no shared library of 64 bits");
+  std::memcpy(&header, head->data(), sizeof header);
+  const std::uint64_t size_bytes = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
+  const std::uint64_t section_bytes = std::uint64_t{header.e_shnum} * header.e_shentsize;
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || !ends_within(header.e_phoff, size_bytes, whole) ||
+      !ends_within(header.e_shoff, section_bytes, whole)) {
+    return corrupt("cut short");
+  }
+  const auto table = first_bytes(path, header.e_phoff + size_bytes);
+  if (!table) return tl::unexpected<Error>(table.error());
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, table->data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (!ends_within(segment.p_offset, segment.p_filesz, whole)) return corrupt("cut short");
+  }
+  return Ok{};
+}
+
+}  // namespace cinch::rt
