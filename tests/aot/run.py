@@ -27,6 +27,9 @@ MINE = """compressor mine {
   decode(w) { select(w.sign, -w.scale, w.scale) }
 }
 """
+# A sanitizer build's library wants Clang's run time.
+SANITIZER = next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().splitlines() if line.startswith("CINCH_SANITIZE:")), "")
+CC, CXX = ("clang-19", "clang++-19") if SANITIZER else ("gcc", "g++")
 ENVIRONMENT = dict(os.environ, CINCH_CACHE="off", NO_COLOR="1")
 
 
@@ -52,11 +55,11 @@ def compile_clients(folder):
     out, api = folder / "out", SOURCE / "runtime" / "c_api"
     strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{out}", f"-I{api}"]
     found = [f"-Wl,-rpath,{BUILD / 'lib'}:{out}", f"-L{BUILD / 'lib'}", "-lcinch"]
-    sanitizer = ["-fsanitize=address,undefined"] if "libasan" in needed(BUILD / "lib" / "libcinch.so") else []
+    sanitizer = [f"-fsanitize={SANITIZER}"] if SANITIZER else []
     c, cpp = SOURCE / "tests" / "aot" / "client.c", SOURCE / "tests" / "aot" / "client.cpp"
-    call("gcc", "-std=c11", *strict, *sanitizer, c, "-o", folder / "shared", f"-L{out}", "-lcompressors", *found)
-    call("gcc", "-std=c11", *strict, *sanitizer, c, "-o", folder / "static", out / "libcompressors.a", *found)
-    call("g++", "-std=c++20", *strict, *sanitizer, cpp, "-o", folder / "over_cpp", out / "libcompressors.a", *found)
+    call(CC, "-std=c11", *strict, *sanitizer, c, "-o", folder / "shared", f"-L{out}", "-lcompressors", *found)
+    call(CC, "-std=c11", *strict, *sanitizer, c, "-o", folder / "static", out / "libcompressors.a", *found)
+    call(CXX, "-std=c++20", *strict, *sanitizer, cpp, "-o", folder / "over_cpp", out / "libcompressors.a", *found)
 
 
 def needed(file):
@@ -112,6 +115,25 @@ def check_description(folder):
     expect("AArch64" in call("readelf", "-h", folder / "arm" / "libonebit-aarch64.a"), "objects for AArch64")
 
 
+def check_examples(folder):
+    examples, out, api = SOURCE / "examples", folder / "out", SOURCE / "runtime" / "c_api"
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{api}"]
+    found = [f"-Wl,-rpath,{BUILD / 'lib'}", f"-L{BUILD / 'lib'}", "-lcinch", *([f"-fsanitize={SANITIZER}"] if SANITIZER else [])]
+    call(CC, "-std=c11", *strict, f"-I{out}", examples / "libraries" / "linked.c", out / "libcompressors.a", "-o", folder / "linked", *found)
+    call(CC, "-std=c11", *strict, examples / "libraries" / "loaded.c", "-o", folder / "loaded", *found)
+    expect("120 bytes instead of 16384" in call(folder / "linked"), "a linked compressor compresses")
+    text = call(folder / "loaded", out / "libcompressors.so")
+    expect([line.split()[0] for line in text.splitlines()] == list(COMPRESSORS), text)
+    trained = folder / "trained"
+    call(CINCH, "build", "qsgd", "ef_sign", "fp16", "--target", f"{host_levels()[-1]}", "--name", "compressors", "--output", trained)
+    call(CXX, "-std=c++20", "-O2", *strict, f"-I{trained}", examples / "trainer" / "trainer.cpp", trained / "libcompressors.a", "-o", folder / "trainer", *found)
+    text = call(folder / "trainer", examples / "data" / "digits.u8")
+    for line in text.splitlines():
+        print(line)
+        expect(abs(float(line.split()[-2])) < 1, f"a loss within 1 % of the exact one: {line}")
+    expect(len(text.splitlines()) == 4, text)
+
+
 def check_bad_files(folder):
     library = (folder / "out" / "libcompressors.so").read_bytes()
 
@@ -139,7 +161,7 @@ def main():
     start = time.monotonic()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cinch-aot-"))
     try:
-        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_bad_files):
+        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_examples, check_bad_files):
             step(folder)
             print(f"{step.__name__}: {time.monotonic() - start:.1f} s")
     finally:
