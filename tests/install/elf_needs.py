@@ -24,9 +24,11 @@ def needed_versions(path):
     """{"GLIBC": (2, 34), …}: the newest version of each name that the file needs."""
     newest = {}
     section = _readelf("-V", path).partition("Version needs section")[2]
-    for name, number in re.findall(r"Name: ([A-Za-z]+)_([0-9.]+)", section):
-        version = tuple(int(part) for part in number.split("."))
-        newest[name] = max(newest.get(name, ()), version)
+    for version in re.findall(r"Name: (\S+)", section):
+        name, _, number = version.rpartition("_")
+        # A version without a number, as GLIBC_ABI_DT_RELR, is newer than any with one.
+        parts = tuple(int(part) for part in number.split(".")) if re.fullmatch(r"[0-9.]+", number) else (float("inf"),)
+        newest[name] = max(newest.get(name, ()), parts)
     return newest
 
 

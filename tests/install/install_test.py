@@ -105,6 +105,12 @@ class InstalledTree(unittest.TestCase):
                 self.assertTrue(run_path.startswith("$ORIGIN"), "%s looks into %s" % (name, run_path))
         self.assertEqual(used, packages)
 
+    def test_loads_its_own_tbb(self):
+        own = os.path.join(self.prefix, "lib/cinch/libtbb.so.12")
+        for file in ("bin/cinch", "lib/libcinch.so"):
+            found = re.search(r"libtbb\.so\.12 => (.*) \(", run(["ldd", os.path.join(self.prefix, file)])).group(1)
+            self.assertEqual(os.path.realpath(found), os.path.realpath(own))
+
     def test_compiler_library_shows_its_door_alone(self):
         library = os.path.join(self.prefix, "lib/cinch/libcinch_clang.so")
         self.assertEqual(elf_needs.exported_names(library), ["cinch_clang_backend"])
@@ -115,6 +121,18 @@ class InstalledTree(unittest.TestCase):
         out = run([self.cinch, "run", "topk", "--input", GRADIENT], env={"CINCH_CACHE": "off", "HOME": self.folder}, cwd="/")
         self.assertIn("payload", out)
         self.assertIn("topk", run([self.cinch, "list"], env={"HOME": self.folder}, cwd="/"))
+
+    def test_runs_images_without_the_compiler(self):
+        image = "images/x86-64/topk.image"
+        run(["cmake", "--build", BUILD, "--target", image])
+        alone = self.build_folder("no compiler")
+        for file in ("bin/cinch", "lib/cinch/libtbb.so.12"):
+            os.makedirs(os.path.dirname(os.path.join(alone, file)), exist_ok=True)
+            shutil.copy(os.path.join(self.prefix, file), os.path.join(alone, file))
+        with open(os.path.join(BUILD, image), "rb") as file:
+            self.assertNotIn(BUILD.encode(), file.read())
+        out = run([os.path.join(alone, "bin/cinch"), "run", os.path.join(BUILD, image), "--input", GRADIENT], env={"CINCH_CACHE": "off", "HOME": self.folder}, cwd="/")
+        self.assertIn("payload", out)
 
     def test_compiles_through_pkg_config(self):
         program = self.compiled_with_pkg_config(os.path.join(ROOT, "examples/c_api/compress.c"))
