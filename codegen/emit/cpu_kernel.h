@@ -14,6 +14,7 @@
 #include "codegen/emit/c_family.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/emit/cpu_storage.h"
+#include "codegen/kir/builder.h"
 #include "codegen/kir/kir.h"
 #include "codegen/kir/value_ranges.h"
 
