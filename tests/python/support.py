@@ -11,7 +11,7 @@ GRADIENT = os.path.join(SOURCE, "examples", "data", "resnet-step40.npy")
 
 # Rows with a scale of their own: it works on matrices.
 ROW_SIGNS = """compressor row_signs {
-  wire { scale: [f32; r], negative: [bool; r, c] }
+  wire { scale: [f32; r, 1], negative: [bool; r, c] }
   encode(g: [f32; r, c]) { wire { scale: mean(abs(g), axis: 1), negative: g < 0 } }
   decode(w) { w.scale * select(w.negative, -1.0, 1.0) }
 }

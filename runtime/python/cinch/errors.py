@@ -145,12 +145,16 @@ _STATUS_CLASSES: Dict[int, Type[Error]] = {
 def error_of(status: int, message: str, *, tensor: Optional[int] = None, native_code: int = 0, is_cut: bool = False) -> Error:
     """The exception for a status of the C API; `Error` itself for one of a later version."""
     made_by = _STATUS_CLASSES.get(status, Error)
+    # Packed indices are checked by compiled code, so libcinch reports them as a check that failed.
+    if made_by is CheckError and message.startswith(_OF_A_PAYLOAD):
+        made_by = PayloadError
     if made_by is ProgramError:
         return ProgramError(message, tensor=tensor, native_code=native_code, is_cut=is_cut)
     return made_by(message, tensor=tensor, native_code=native_code)
 
 
-_FIELD = re.compile(r"^payload: (?:field (\w+): |byte \d+ before field (\w+) |count (\w+) is )")
+_OF_A_PAYLOAD = "payload: "
+_FIELD = re.compile(_OF_A_PAYLOAD + r"(?:field (\w+): |byte \d+ before field (\w+) |count (\w+) is )")
 _MESSAGE = re.compile(r"^(?:(?P<file>.+):(?P<line>\d+):(?P<column>\d+): )?(?P<severity>error|warning|note): (?P<message>.*)$")
 _EXCERPT = re.compile(r"^[ \d]{5,} \| (?P<text>.*)$")
 
