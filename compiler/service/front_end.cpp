@@ -1,12 +1,13 @@
 // Front end of all that compiles; see front_end.h.
 #include "compiler/service/front_end.h"
 
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "compiler/service/service_error.h"
 #include "dsl/diag/render.h"
 #include "runtime/core/file_bytes.h"
+#include "runtime/core/parse_number.h"
 
 namespace cinch::service {
 
@@ -55,18 +56,13 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     const std::string text = equals == std::string::npos ? "" : word.substr(equals + 1);
-    char* end = nullptr;
-    double value = std::strtod(text.c_str(), &end);
-    if (text == "true" || text == "false") {
-      value = text == "true" ? 1 : 0;
-      end = nullptr;
-    }
-    const bool is_number = !text.empty() && (end == nullptr || *end == '\0');
-    if (equals == 0 || !is_number) {
+    std::optional<double> value = parse_number(text);
+    if (text == "true" || text == "false") value = text == "true" ? 1 : 0;
+    if (equals == 0 || !value) {
       throw ServiceError(Fault::Argument,
                          "a parameter is bound by name=number, not '" + word + "'");
     }
-    bindings.push_back({word.substr(0, equals), value});
+    bindings.push_back({word.substr(0, equals), *value});
   }
   return bindings;
 }

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/parse_number.h"
 #include "runtime/image/validate.h"
 
 namespace cinch::rt {
@@ -194,10 +195,9 @@ class JsonReader {
   }
   void read(const json& in, const std::string& path, double& value) {
     if (!in.is_string()) return set_fault(path, "a number as text");
-    const std::string text = in.get<std::string>();
-    char* end = nullptr;
-    value = std::strtod(text.c_str(), &end);
-    if (text.empty() || end != text.c_str() + text.size()) set_fault(path, "a number as text");
+    const auto number = parse_number(in.get_ref<const std::string&>());
+    if (!number) return set_fault(path, "a number as text");
+    value = *number;
   }
   void read(const json& in, const std::string& path, DType& value) {
     const auto dtype = in.is_string() ? parse_dtype(in.get<std::string>()) : std::nullopt;

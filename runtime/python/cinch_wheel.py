@@ -37,13 +37,14 @@ def project():
         return tomllib.load(file)["project"]
 
 
-def metadata():
+def metadata(licenses):
     about = project()
     with open(os.path.join(ROOT, about["readme"]), encoding="utf-8") as file:
         readme = file.read()
     lines = ["Metadata-Version: 2.4", f"Name: {about['name']}", f"Version: {version()}", f"Summary: {about['description']}",
              f"License-Expression: {about['license']}", f"Requires-Python: {about['requires-python']}"]
     lines += [f"Requires-Dist: {needed}" for needed in about["dependencies"]]
+    lines += [f"License-File: {name}" for name in licenses]
     lines += ["Description-Content-Type: text/markdown", "", readme]
     return "\n".join(lines)
 
@@ -99,9 +100,10 @@ def write_wheel(tree, folder, level=9):
     for inside, source in contents(tree, info):
         with open(source, "rb") as file:
             wheel.add(inside, file.read(), 0o755 if os.access(source, os.X_OK) else 0o644)
+    licenses = [row.split(",")[0].removeprefix(f"{info}/licenses/") for row in wheel.record if row.startswith(f"{info}/licenses/")]
     scripts = "".join(f"{name} = {place}\n" for name, place in project()["scripts"].items())
     wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\n{scripts}".encode())
-    wheel.add(f"{info}/METADATA", metadata().encode())
+    wheel.add(f"{info}/METADATA", metadata(licenses).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: cinch\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode())
     wheel.close(info)
     return path

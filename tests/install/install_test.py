@@ -22,7 +22,7 @@ PACKAGES = {"libc.so.6": "libc6", "libm.so.6": "libc6", "ld-linux-x86-64.so.2": 
 MAX_COMPILER_LIBRARY_BYTES = 105_000_000
 
 FILES = ["bin/cinch", "lib/libcinch.so", "lib/libcinch.so.1", "lib/cinch/libcinch_compiler.so", "lib/cinch/libcinch_clang.so", "lib/cinch/libtbb.so.12",
-         "include/cinch.h", "include/cinch_sync.h", "share/cinch/stdlib/sparsify/topk.cinch", "lib/pkgconfig/cinch.pc", "lib/cmake/Cinch/CinchConfig.cmake",
+         "include/cinch.h", "include/cinch.hpp", "include/cinch_library.h", "include/cinch_sync.h", "share/cinch/stdlib/sparsify/topk.cinch", "lib/pkgconfig/cinch.pc", "lib/cmake/Cinch/CinchConfig.cmake",
          "lib/cmake/Cinch/CinchConfigVersion.cmake", "lib/cmake/Cinch/CinchAddLibrary.cmake", "share/bash-completion/completions/cinch",
          "share/zsh/site-functions/_cinch", "share/fish/vendor_completions.d/cinch.fish", "share/doc/cinch/copyright"]
 

@@ -2,6 +2,7 @@
 import gc
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,22 @@ class Programs(TestCase):
         gc.collect()
         self.assertEqual(session.program.name, "onebit")
         session.encode(0, self.gradient)
+
+
+class Locales(TestCase):
+    def test_a_comma_of_the_locale_changes_nothing(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        image = os.path.join(folder.name, "topk.image")
+        cinch.compile("topk", ratio=0.25).save(image)
+        if not shutil.which("localedef") or subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder.name + "/de_DE.UTF-8"], capture_output=True).returncode:
+            self.skipTest("localedef cannot make a locale here")
+        code = (
+            "import cinch, locale, sys\nlocale.setlocale(locale.LC_ALL, 'de_DE.UTF-8')\n"
+            "for program in (cinch.load(sys.argv[1]), cinch.compile('topk', ratio=0.25)): print(program.parameters['ratio'].default)"
+        )
+        done = subprocess.run([sys.executable, "-c", code, image], capture_output=True, text=True, env={**os.environ, "LOCPATH": folder.name})
+        self.assertEqual(done.stdout, "0.25\n0.25\n", done.stderr)
 
 
 class Diagnostics(TestCase):

@@ -102,7 +102,10 @@ class Wheel(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(package, "py.typed")))
         self.assertEqual(sorted(re.sub("-.*", "", name) for name in os.listdir(self.site) if "cinch" in name), ["cinch", "cinch"])
         with zipfile.ZipFile(self.wheel) as wheel:
-            self.assertTrue(any(name.endswith("licenses/copyright") for name in wheel.namelist()))
+            told = [line[14:] for line in wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode().splitlines() if line.startswith("License-File: ")]
+            held = [name.split("/licenses/")[1] for name in wheel.namelist() if "/licenses/" in name]
+        self.assertEqual(told, held)
+        self.assertIn("copyright", held)
 
     def test_is_uninstalled_without_a_rest(self):
         other = os.path.join(self.folder, "other")
