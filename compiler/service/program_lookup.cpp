@@ -16,8 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// From build/<preset>/bin up to the root of the tree.
-constexpr int kLevelsToTree = 4;
+// From build/<preset>/bin up to the root of the source tree; from lib/cinch of an installed tree up
+// to its prefix it is one less.
+constexpr int kLevelsToRoot = 4;
 
 struct Place {
   std::string path, compressor;
@@ -113,10 +114,10 @@ std::string stdlib_folder() {
   }
   fs::path folder = rt::own_folder();
   if (folder.empty()) return "";
-  const fs::path installed = folder.parent_path() / "share" / "cinch" / "stdlib";
-  if (is_folder(installed)) return installed;
-  for (int level = 0; level < kLevelsToTree; ++level) {
-    if (is_folder(folder / "stdlib")) return folder / "stdlib";
+  for (int level = 0; level < kLevelsToRoot; ++level) {
+    for (const char* inside : {"share/cinch/stdlib", "stdlib"}) {
+      if (is_folder(folder / inside)) return folder / inside;
+    }
     folder = folder.parent_path();
   }
   return "";

@@ -40,7 +40,7 @@ std::vector<std::string> library_paths(const char* file_name, const char* variab
   if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return {named};
   std::vector<std::string> paths;
   const fs::path folder = own_folder();
-  for (const char* step : {".", "../lib", "../../lib", "../lib/cinch"}) {
+  for (const char* step : {".", "../lib", "../../lib", "../lib/cinch", "cinch"}) {
     if (folder.empty()) break;  // else it would be the working folder
     const fs::path path = folder / step / file_name;
     std::error_code error;

@@ -11,7 +11,7 @@ namespace cinch::rt {
 std::filesystem::path own_folder();
 
 /// Paths to try in turn: what the environment variable names, and nothing else; without it the
-/// folder that this code was loaded from, ../lib, ../../lib and ../lib/cinch, as far as the file is
+/// folder that this code was loaded from, ../lib, ../../lib, ../lib/cinch and cinch, if the file is
 /// there, then the loader's own search.
 std::vector<std::string> library_paths(const char* file_name, const char* variable);
 

@@ -1,17 +1,17 @@
 // The door of cinch_clang (codegen/jit/clang_backend.h) before the real one. A request that was
 // compiled before, by any process, is answered from a file; the key is all of the request and the
-// real library's own bytes, so an answer is never that of another compiler. Failures are not kept.
+// real library's build ID, so an answer is never that of another compiler. Failures are not kept.
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "codegen/jit/clang_backend.h"
 #include "runtime/core/hash.h"
+#include "tests/kept_code/build_id.h"
 #include "tests/kept_code/entry_file.h"
 
 namespace cinch::kept_code {
@@ -19,7 +19,7 @@ namespace {
 
 struct Real {
   const CinchClangBackend* functions = nullptr;
-  Hash128 identity;
+  std::string identity;
 };
 
 Real open_real() {
@@ -29,12 +29,8 @@ Real open_real() {
   using Door = const CinchClangBackend* (*)();
   const auto door = reinterpret_cast<Door>(::dlsym(handle, "cinch_clang_backend"));
   if (door == nullptr) return real;
-  real.functions = door();
-  std::ifstream in(CINCH_REAL_CLANG, std::ios::binary);
-  std::error_code error;
-  std::string bytes(std::filesystem::file_size(CINCH_REAL_CLANG, error), '\0');
-  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  real.identity = hash128(bytes);
+  real.identity = build_id(handle);
+  if (!real.identity.empty()) real.functions = door();
   return real;
 }
 
@@ -50,7 +46,7 @@ std::string folder() {
 
 std::string path_of(const CinchClangRequest& request) {
   Hasher hasher;
-  hasher.add(real().identity.low).add(real().identity.high);
+  hasher.add(std::string_view(real().identity));
   hasher.add(std::uint64_t{request.num_sources});
   for (std::size_t i = 0; i < request.num_sources; ++i) {
     hasher.add(std::string_view(request.sources[i].text, request.sources[i].size));
