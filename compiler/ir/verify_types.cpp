@@ -186,6 +186,21 @@ class Rules {
     iteration(1);
   }
 
+  void call_extern() const {
+    require_limit(c_.info.externs.size(), "C++ function");
+    const rt::ExternInfo& function = c_.info.externs[op_.attrs.index];
+    require(num_in() == function.params.size(), fmt::format("{} operands", num_in()));
+    Type shape = in(0);
+    for (std::size_t i = 0; i < num_in(); ++i) {
+      require(in(i).dtype == function.params[i],
+              fmt::format("operand {} is not {}", i, dtype_name(function.params[i])));
+      const auto met = broadcast_shape(c_.info, shape, in(i));
+      require(met.has_value(), "operands do not meet");
+      shape = met.value_or(shape);
+    }
+    require_out(with_dtype(shape, function.result));
+  }
+
   // Access.
   void gather() const {
     require_index(in(1));
