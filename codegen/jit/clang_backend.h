@@ -110,6 +110,9 @@ struct CinchClangBackend {
   void (*release)(struct CinchClangReply*);
   struct CinchExternReply* (*read_extern)(const struct CinchExternRequest*);
   void (*release_extern)(struct CinchExternReply*);
+  // Headers are kept between calls of read_extern, as programs call several functions of one. They
+  // may go.
+  void (*forget_headers)();
   const char* version;  // "clang 19.1.7"
   // codegen::cpu_helpers_digest() of the prelude and the helpers within; empty if none can serve.
   const char* helpers_digest;

@@ -64,8 +64,11 @@ std::string changed_file(std::span<const rt::ExternFile> files) {
   return "";
 }
 
-rt::Result<rt::ExternReply> read_extern(const rt::ExternRequest& request,
-                                        const rt::HeaderSearch& search) {
+HeaderReader::~HeaderReader() {
+  if (has_read_) clang_backend()->functions->forget_headers();
+}
+
+rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
   if (!is_file_name(request.header)) return broken("this is no name of a file");
   const auto& backend = clang_backend();
   if (!backend) return tl::unexpected(backend.error());
@@ -74,7 +77,7 @@ rt::Result<rt::ExternReply> read_extern(const rt::ExternRequest& request,
   for (const DType type : request.params) types.push_back(dtype_name(type));
   const std::string result = dtype_name(request.result);
   const std::vector<const char*> params = pointers(types);
-  const std::vector<const char*> folders = pointers(search.include_folders);
+  const std::vector<const char*> folders = pointers(search_.include_folders);
   CinchExternRequest asked{};
   asked.header = header.c_str();
   asked.name = request.name.c_str();
@@ -83,7 +86,8 @@ rt::Result<rt::ExternReply> read_extern(const rt::ExternRequest& request,
   asked.result = result.c_str();
   asked.include_folders = folders.data();
   asked.num_include_folders = folders.size();
-  asked.compile_commands = search.compile_commands.c_str();
+  asked.compile_commands = search_.compile_commands.c_str();
+  has_read_ = true;
   CinchExternReply* reply = backend->functions->read_extern(&asked);
   rt::ExternReply made = made_of(*reply);
   backend->functions->release_extern(reply);

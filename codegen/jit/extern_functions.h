@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/error.h"
@@ -12,11 +13,22 @@
 
 namespace cinch::codegen {
 
-/// Reads the header, which is looked for beside the program's file first, and then where `search`
-/// says. Errors: Unavailable (no cinch_clang library). std::bad_alloc is thrown where memory runs
-/// out.
-rt::Result<rt::ExternReply> read_extern(const rt::ExternRequest& request,
-                                        const rt::HeaderSearch& search);
+/// Reads headers. What it read last is kept in `cinch_clang` as long as it lives.
+class HeaderReader {
+ public:
+  explicit HeaderReader(rt::HeaderSearch search) : search_(std::move(search)) {}
+  HeaderReader(const HeaderReader&) = delete;
+  HeaderReader& operator=(const HeaderReader&) = delete;
+  ~HeaderReader();
+
+  /// The header is looked for beside the program's file first, and then where `search` says.
+  /// Errors: Unavailable (no cinch_clang library). std::bad_alloc is thrown where memory runs out.
+  rt::Result<rt::ExternReply> read(const rt::ExternRequest& request);
+
+ private:
+  rt::HeaderSearch search_;
+  bool has_read_ = false;
+};
 
 /// The first of the files that no longer holds what was read from it; empty if all do.
 std::string changed_file(std::span<const rt::ExternFile> files);

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "codegen/jit/extern_functions.h"
 #include "compiler/service/service_error.h"
@@ -52,9 +53,8 @@ void FrontEnd::end_if_errors() const {
 }
 
 sema::ExternReader extern_reader(const rt::HeaderSearch& headers) {
-  return [headers](const rt::ExternRequest& request) {
-    return value_or_throw(codegen::read_extern(request, headers));
-  };
+  return [reader = std::make_shared<codegen::HeaderReader>(headers)](
+             const rt::ExternRequest& request) { return value_or_throw(reader->read(request)); };
 }
 
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words) {

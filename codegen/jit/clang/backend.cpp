@@ -98,7 +98,7 @@ CinchClangReply* format(const char* text, std::size_t size) {
   return close_reply(reply, size == 0 || !reply->storage.empty());
 }
 
-CinchExternReply* read_extern_fn(const CinchExternRequest* request) {
+CinchExternReply* read_function(const CinchExternRequest* request) {
   if (has_run_out_of_memory() || !has_room()) return no_memory_reply();
   try {
     return make_reply(read_extern(*request));
@@ -117,13 +117,9 @@ void release(CinchClangReply* reply) {
 
 extern "C" __attribute__((visibility("default"))) const CinchClangBackend* cinch_clang_backend() {
   using namespace cinch::clang_backend;
-  static const CinchClangBackend kBackend = {kCinchClangAbi,
-                                             compile,
-                                             format,
-                                             release,
-                                             read_extern_fn,
-                                             release_extern,
-                                             "clang " CLANG_VERSION_STRING,
-                                             helpers_digest()};
+  static const CinchClangBackend kBackend = {
+      kCinchClangAbi,  compile,        format,         release,
+      read_function,   release_extern, forget_headers, "clang " CLANG_VERSION_STRING,
+      helpers_digest()};
   return &kBackend;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "codegen/jit/extern_functions.h"
 #include "codegen/kir/builder.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
@@ -245,6 +246,17 @@ void KernelRun::compute(const Instr& instr, std::size_t count) {
   });
 }
 
+void KernelRun::call_extern(const Instr& instr, std::size_t count) {
+  std::vector<std::vector<Word>> operands;
+  for (const ValueId value : instr.operands) {
+    std::vector<Word>& column = operands.emplace_back();
+    for (std::size_t j = 0; j < count; ++j) column.push_back(at(value, j));
+  }
+  const auto made =
+      codegen::call_extern(program_.info.externs[instr.index], operands, count).value();
+  fill(instr.results[0], count, [&](std::size_t j) { return made[j]; });
+}
+
 void KernelRun::execute(const Instr& instr, std::size_t count) {
   switch (instr.kind) {
     case InstrKind::constant:
@@ -259,6 +271,8 @@ void KernelRun::execute(const Instr& instr, std::size_t count) {
     case InstrKind::convert:
     case InstrKind::bitcast:
       return compute(instr, count);
+    case InstrKind::call_extern:
+      return call_extern(instr, count);
     case InstrKind::load_linear:
     case InstrKind::store_linear:
       return linear(instr, count);

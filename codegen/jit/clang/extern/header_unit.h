@@ -21,9 +21,16 @@ struct HeaderError {
   HeaderPlace place;
 };
 
+struct HeaderFile {
+  std::string path, text;
+};
+
 struct HeaderUnit {
   std::unique_ptr<clang::ASTUnit> tree;  // null: nothing could be read at all
   std::vector<HeaderError> errors;       // the first few
+  std::vector<HeaderFile> files;         // everything that was read, as it was read
+
+  bool is_whole() const { return tree && !tree->getDiagnostics().hasErrorOccurred(); }
 };
 
 /// Reads the request's header, with `more` behind it: C++ that names what it declares.
@@ -31,11 +38,5 @@ HeaderUnit read_header(const CinchExternRequest& request, const std::string& mor
 
 /// Of the token at a location; in a macro, of where it is used.
 HeaderPlace place_of(const clang::SourceManager& sources, clang::SourceLocation where);
-
-struct HeaderFile {
-  std::string path, text;
-};
-/// Every file that was read, as it was read.
-std::vector<HeaderFile> files_of(const clang::SourceManager& sources);
 
 }  // namespace cinch::clang_backend

@@ -1,9 +1,13 @@
 // From the request to the answer: read, find, translate.
 #include "codegen/jit/clang/extern/read_extern.h"
 
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/thread.h>
 
+#include <algorithm>
 #include <exception>
+#include <memory>
+#include <mutex>
 
 #include "codegen/jit/clang/extern/find_function.h"
 #include "codegen/jit/clang/extern/translator.h"
@@ -20,15 +24,41 @@ void note(ExternAnswer& answer, const clang::ASTUnit& tree, clang::SourceLocatio
   answer.notes.push_back({std::move(text), place_of(tree.getSourceManager(), where)});
 }
 
-// True where the header is whole.
-bool is_whole(HeaderUnit& unit, ExternAnswer& answer) {
-  if (unit.tree) answer.files = files_of(unit.tree->getSourceManager());
-  const bool failed = !unit.tree || unit.tree->getDiagnostics().hasErrorOccurred();
-  if (!failed) return true;
-  answer.outcome = ExternOutcome::HeaderBroken;
-  answer.message = unit.errors.empty() ? "it cannot be read" : unit.errors.front().text;
-  answer.notes = std::move(unit.errors);
-  return false;
+bool is_unchanged(const HeaderFile& file) {
+  const auto now = llvm::MemoryBuffer::getFile(file.path);
+  return now && (*now)->getBuffer() == file.text;
+}
+
+// The header that was read last, for programs that call several functions of one.
+class LastHeader {
+ public:
+  const HeaderUnit& read(const CinchExternRequest& request) {
+    std::string key = std::string(request.header) + '\n' + request.compile_commands;
+    for (std::size_t i = 0; i < request.num_include_folders; ++i) {
+      key += std::string("\n") + request.include_folders[i];
+    }
+    const bool is_known =
+        unit_ && key == key_ && std::all_of(unit_->files.begin(), unit_->files.end(), is_unchanged);
+    if (!is_known) {
+      forget();
+      unit_ = std::make_unique<HeaderUnit>(read_header(request, ""));
+      key_ = std::move(key);
+    }
+    return *unit_;
+  }
+  void forget() { unit_.reset(); }
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  std::string key_;
+  std::unique_ptr<HeaderUnit> unit_;
+};
+
+LastHeader& last_header() {
+  // Clang's own global state may be gone when this one would be.
+  static auto* const kHeader = new LastHeader;
+  return *kHeader;
 }
 
 // The last ones called are named first: what is refused, then the function of the program.
@@ -64,9 +94,8 @@ void instantiate(const CinchExternRequest& request, const Candidates& candidates
   if (candidates.templates.size() == 1) {
     const std::string text = instantiation_text(*candidates.templates[0], request);
     HeaderUnit unit = read_header(request, text);
-    const bool is_good = unit.tree && !unit.tree->getDiagnostics().hasErrorOccurred();
     const clang::FunctionDecl* found =
-        is_good ? find_instance(unit.tree->getASTContext()) : nullptr;
+        unit.is_whole() ? find_instance(unit.tree->getASTContext()) : nullptr;
     if (found) return translate(*found, *unit.tree, answer);
     list(candidates, tree, answer);
     for (HeaderError& error : unit.errors) answer.notes.push_back(std::move(error));
@@ -78,8 +107,13 @@ void instantiate(const CinchExternRequest& request, const Candidates& candidates
 
 ExternAnswer answer_request(const CinchExternRequest& request) {
   ExternAnswer answer;
-  HeaderUnit unit = read_header(request, "");
-  if (!is_whole(unit, answer)) return answer;
+  const HeaderUnit& unit = last_header().read(request);
+  answer.files = unit.files;
+  if (!unit.is_whole()) {
+    answer.message = unit.errors.empty() ? "it cannot be read" : unit.errors.front().text;
+    answer.notes = unit.errors;
+    return answer;
+  }
   const clang::ASTUnit& tree = *unit.tree;
   clang::ASTContext& context = unit.tree->getASTContext();
   const Candidates candidates = find_candidates(context, request.name);
@@ -102,7 +136,13 @@ ExternAnswer answer_request(const CinchExternRequest& request) {
 
 }  // namespace
 
+void forget_headers() {
+  const std::lock_guard lock(last_header().mutex());
+  last_header().forget();
+}
+
 ExternAnswer read_extern(const CinchExternRequest& request) {
+  const std::lock_guard lock(last_header().mutex());
   ExternAnswer answer;
   std::exception_ptr failure;
   llvm::thread reader(std::optional<unsigned>(kStackBytes), [&] {

@@ -19,5 +19,6 @@ struct ExternAnswer {
 /// On a thread with a stack for Clang. Throws std::bad_alloc where memory runs out; nothing of LLVM
 /// may be used after that.
 ExternAnswer read_extern(const CinchExternRequest& request);
+void forget_headers();
 
 }  // namespace cinch::clang_backend

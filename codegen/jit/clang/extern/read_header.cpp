@@ -74,12 +74,17 @@ bool takes_option(const std::vector<std::string>& words, std::size_t& at, const 
 
 // Of the command that compiles what is most like the header.
 bool add_command(const CinchExternRequest& request, std::vector<std::string>& args,
-                 std::vector<HeaderError>& errors) {
-  std::string message;
-  auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
-      request.compile_commands, message, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+                 HeaderUnit& unit) {
+  std::string message = "it cannot be read";
+  const auto text = llvm::MemoryBuffer::getFile(request.compile_commands);
+  std::unique_ptr<clang::tooling::CompilationDatabase> database;
+  if (text) {
+    unit.files.push_back({request.compile_commands, (*text)->getBuffer().str()});
+    database = clang::tooling::JSONCompilationDatabase::loadFromBuffer(
+        (*text)->getBuffer(), message, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+  }
   if (!database) {
-    errors.push_back({message, {request.compile_commands, 0, 0}});
+    unit.errors.push_back({std::string(request.compile_commands) + ": " + message, {}});
     return false;
   }
   const auto all = clang::tooling::inferMissingCompileCommands(std::move(database));
@@ -124,12 +129,23 @@ std::shared_ptr<clang::CompilerInvocation> make_invocation(
   return {std::move(made)};
 }
 
+void add_files(const clang::SourceManager& sources, std::vector<HeaderFile>& found) {
+  for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
+    const auto main = sources.getFileEntryRefForID(sources.getMainFileID());
+    if (main && file->first == *main) continue;
+    const auto text = file->second->getBufferDataIfLoaded();
+    if (text) found.push_back({file->first.getName().str(), text->str()});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const HeaderFile& a, const HeaderFile& b) { return a.path < b.path; });
+}
+
 }  // namespace
 
 HeaderUnit read_header(const CinchExternRequest& request, const std::string& more) {
   HeaderUnit unit;
   std::vector<std::string> args = driver_args(request);
-  if (*request.compile_commands && !add_command(request, args, unit.errors)) return unit;
+  if (*request.compile_commands && !add_command(request, args, unit)) return unit;
   args.emplace_back(kMainFile);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> engine(new clang::DiagnosticsEngine(
       new clang::DiagnosticIDs, new clang::DiagnosticOptions, new FirstErrors(unit.errors), true));
@@ -148,6 +164,7 @@ HeaderUnit read_header(const CinchExternRequest& request, const std::string& mor
   unit.tree = clang::ASTUnit::LoadFromCompilerInvocation(
       invocation, std::make_shared<clang::PCHContainerOperations>(), engine,
       new clang::FileManager(invocation->getFileSystemOpts(), both));
+  if (unit.tree) add_files(unit.tree->getSourceManager(), unit.files);
   return unit;
 }
 
@@ -158,19 +175,6 @@ HeaderPlace place_of(const clang::SourceManager& sources, clang::SourceLocation 
   if (!entry || file == sources.getMainFileID()) return {};
   const unsigned size = clang::Lexer::MeasureTokenLength(at, sources, clang::LangOptions());
   return {entry->getName().str(), offset, offset + std::max(size, 1u)};
-}
-
-std::vector<HeaderFile> files_of(const clang::SourceManager& sources) {
-  std::vector<HeaderFile> found;
-  for (auto file = sources.fileinfo_begin(); file != sources.fileinfo_end(); ++file) {
-    const auto main = sources.getFileEntryRefForID(sources.getMainFileID());
-    if (main && file->first == *main) continue;
-    const auto text = file->second->getBufferDataIfLoaded();
-    if (text) found.push_back({file->first.getName().str(), text->str()});
-  }
-  std::sort(found.begin(), found.end(),
-            [](const HeaderFile& a, const HeaderFile& b) { return a.path < b.path; });
-  return found;
 }
 
 }  // namespace cinch::clang_backend

@@ -77,7 +77,9 @@ void Translator::check_function(const clang::FunctionDecl& callee, clang::Source
   if (method && method->isVirtual()) throw Refusal{use, "a call of the virtual function " + name};
   if (method && method->getParent()->isLambda()) throw Refusal{use, "a lambda"};
   if (method && method->isInstance()) throw Refusal{use, "a call of the member function " + name};
-  if (!callee.getDefinition() || !callee.getDefinition()->getBody()) {
+  const bool has_body = callee.getDefinition() && callee.getDefinition()->getBody();
+  if (!has_body && !current_) throw Refusal{use, "no body in the header"};
+  if (!has_body) {
     throw Refusal{use, "a call of " + name + ", which has no body in the headers"};
   }
 }

@@ -139,6 +139,8 @@ std::string Translator::cast(const clang::CastExpr& expr) {
       type_text(inner.getType(), where);
       return bits_of(value(inner), inner.getType(), expr.getType(), where);
     default:
+      // What is converted may say more than the conversion.
+      (void)value(inner);
       type_text(expr.getType(), where);
       throw Refusal{where, std::string("a conversion that kernels do not have (") +
                                expr.getCastKindName() + ")"};

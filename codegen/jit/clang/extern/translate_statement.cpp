@@ -102,6 +102,10 @@ void Translator::variable(const clang::VarDecl& made) {
   const clang::Expr* init = made.getInit();
   const clang::ConstantArrayType* array = context_.getAsConstantArrayType(made.getType());
   if (!array) {
+    // What makes a value that no kernel holds says more than its type.
+    if (init && !made.getType()->isRecordType() && !scalar_name(context_, made.getType())) {
+      (void)value(*init);
+    }
     const std::string type = type_text(made.getType(), made.getLocation());
     const std::string first = init ? value(*init) : zero_of(made.getType(), made.getLocation());
     return line(type + " " + name + " = " + first + ";");

@@ -1,7 +1,6 @@
 // Types of parameters, variables and results. Everything has the width and sign that x86-64 gives
 // it, on all targets.
 #include <clang/AST/DeclCXX.h>
-#include <clang/AST/RecordLayout.h>
 
 #include "codegen/jit/clang/extern/translator.h"
 
