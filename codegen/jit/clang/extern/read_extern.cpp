@@ -112,6 +112,10 @@ ExternAnswer answer_request(const CinchExternRequest& request) {
   if (!unit.is_whole()) {
     answer.message = unit.errors.empty() ? "it cannot be read" : unit.errors.front().text;
     answer.notes = unit.errors;
+    // Without a place it would say the message again.
+    if (!answer.notes.empty() && answer.notes[0].place.path.empty()) {
+      answer.notes.erase(answer.notes.begin());
+    }
     return answer;
   }
   const clang::ASTUnit& tree = *unit.tree;

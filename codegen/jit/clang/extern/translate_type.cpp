@@ -34,6 +34,10 @@ std::string refused_type(clang::QualType type) {
   if (const auto* record = type->getAsCXXRecordDecl(); record && record->isLambda()) {
     return "a lambda";
   }
+  if (const auto* record = type->getAsCXXRecordDecl();
+      record && record->hasDefinition() && record->isPolymorphic()) {
+    return "virtual functions (`" + record->getNameAsString() + "`)";
+  }
   return "the type `" + type.getAsString() + "`";
 }
 
