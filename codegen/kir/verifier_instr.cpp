@@ -5,6 +5,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/structure.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::kir {
 namespace {
@@ -176,6 +177,7 @@ void InstrVerifier::call_extern(const Instr& instr) {
   if (!counts(instr, function.params.size(), function.params.size(), 1)) return;
   for (std::size_t i = 0; i < function.params.size(); ++i) {
     operand(instr, i, bit(compute_type(function.params[i])));
+    need(rt::is_cpp_type(function.params[i]), "no type of C++");
   }
   result(instr, 0, compute_type(function.result));
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/verify_context.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::ir {
 namespace {
@@ -194,6 +195,7 @@ class Rules {
     for (std::size_t i = 0; i < num_in(); ++i) {
       require(in(i).dtype == function.params[i],
               fmt::format("operand {} is not {}", i, dtype_name(function.params[i])));
+      require(rt::is_cpp_type(in(i).dtype), "no type of C++");
       const auto met = broadcast_shape(c_.info, shape, in(i));
       require(met.has_value(), "operands do not meet");
       shape = met.value_or(shape);

@@ -12,12 +12,7 @@ using dsl::DiagKind;
 
 namespace {
 
-bool is_cpp_type(DType type) {
-  const bool is_whole = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
-  return is_bool(type) || type == kF32 || type == kF64 || (is_int(type) && is_whole);
-}
-
-// What C++ calls them, for messages.
+// "(f32, u8) -> f32".
 std::string types_text(const rt::ExternRequest& request) {
   std::string text;
   for (const DType type : request.params) text += (text.empty() ? "" : ", ") + dtype_name(type);
@@ -29,7 +24,7 @@ std::string types_text(const rt::ExternRequest& request) {
 std::optional<DType> Elaborator::extern_type(ast::TypeId id) {
   const std::size_t errors = reporter_.num_errors();
   const auto type = dtype_of(id);
-  if (type && is_cpp_type(*type)) return type;
+  if (type && rt::is_cpp_type(*type)) return type;
   if (reporter_.num_errors() == errors) {
     reporter_.report<DiagKind::ExternType>(tree()[id].span,
                                            std::string(env_->unit->source->text(tree()[id].span)));

@@ -10,6 +10,12 @@
 
 namespace cinch::rt {
 
+/// What is passed to and from C++: bool, f32, f64, and integers of 8, 16, 32 or 64 bits.
+constexpr bool is_cpp_type(DType type) {
+  const bool is_whole = type.bits == 8 || type.bits == 16 || type.bits == 32 || type.bits == 64;
+  return is_bool(type) || type == kF32 || type == kF64 || (is_int(type) && is_whole);
+}
+
 /// Where headers are searched, behind the folder of the program's file.
 struct HeaderSearch {
   std::vector<std::string> include_folders;
@@ -20,7 +26,7 @@ struct ExternRequest {
   std::string header;  // as the program names it
   std::string from;    // name of the program's file
   std::string name;
-  std::vector<DType> params;  // bool, i8 … u64, f32 or f64, as is the result
+  std::vector<DType> params;  // is_cpp_type, as is the result
   DType result;
 };
 

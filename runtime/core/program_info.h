@@ -80,7 +80,7 @@ struct WireInfo {
 // A C++ function that elements are computed with (`extern fn`).
 struct ExternInfo {
   std::string name;
-  std::vector<DType> params;  // bool, i8 … u64, f32 or f64, as is the result
+  std::vector<DType> params;  // is_cpp_type, as is the result
   DType result;
   std::uint64_t work = 0;  // operations of a call, at most
   std::string source;      // defines `call` over the language's own functions; images leave it out
