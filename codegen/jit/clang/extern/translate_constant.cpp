@@ -9,7 +9,7 @@
 namespace cinch::clang_backend {
 namespace {
 
-constexpr std::uint64_t kMostTableElems = 1u << 16;
+constexpr std::uint64_t kMostTableElems = 1u << 14;
 
 std::string float_text(const llvm::APFloat& value, bool is_f64) {
   char text[64];
