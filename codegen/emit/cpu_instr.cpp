@@ -69,6 +69,7 @@ void CpuKernelEmitter::emit_call_extern(const Instr& instr) {
   const bool is_lanes = level_ == Level::Element || level_ == Level::Combiner;
   const ValueId result = instr.results[0];
   std::vector<std::string> operands;
+  operands.reserve(instr.operands.size());
   for (const ValueId value : instr.operands) {
     operands.push_back(is_lanes && (is_element(value) && !is_constant(value))
                            ? fmt::format("lane_of<{}>({}, l)", c_type(type(value)), name(value))

@@ -157,6 +157,7 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   }
   source.text += "\nnamespace cinch {\n\n";
   std::vector<const kir::Kernel*> kernels;
+  kernels.reserve(program.kernels.size());
   for (const kir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
   source.text += extern_definitions(program.info, called_externs(kernels));
   for (const kir::Kernel& kernel : program.kernels) {

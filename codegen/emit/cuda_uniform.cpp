@@ -58,6 +58,7 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
 
 void CudaKernelEmitter::emit_call_extern(const Instr& instr) {
   std::vector<std::string> operands;
+  operands.reserve(instr.operands.size());
   for (const ValueId value : instr.operands) {
     operands.push_back(level_ == Level::Element ? operand(value) : name(value));
   }

@@ -85,6 +85,7 @@ rt::Result<std::vector<std::uint64_t>> call_extern(
     found = loaded.emplace(function.digest, std::move(*made)).first;
   }
   std::vector<const std::uint64_t*> pointers;
+  pointers.reserve(operands.size());
   for (const auto& operand : operands) pointers.push_back(operand.data());
   std::vector<std::uint64_t> result(num_elems);
   found->second.call(pointers.data(), result.data(), num_elems);

@@ -74,6 +74,7 @@ rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request)
   if (!backend) return tl::unexpected(backend.error());
   const std::string header = place_of(request.header, request.from);
   std::vector<std::string> types;
+  types.reserve(request.params.size());
   for (const DType type : request.params) types.push_back(dtype_name(type));
   const std::string result = dtype_name(request.result);
   const std::vector<const char*> params = pointers(types);

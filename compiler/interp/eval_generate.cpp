@@ -199,6 +199,7 @@ void Evaluator::eval_call_extern(const Op& op) {
          "`" + function.name + "` is a C++ function, and no compiler is at hand");
   }
   std::vector<const Array*> operands;
+  operands.reserve(op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i) operands.push_back(&in(op, i));
   Array result = broadcast_result(out_type(op).dtype, operands);
   const std::int64_t cols = result.cols();

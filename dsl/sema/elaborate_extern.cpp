@@ -83,8 +83,8 @@ void Elaborator::report_extern(const ast::ExternFn& fn, const rt::ExternReply& r
 const rt::ExternInfo* Elaborator::find_extern(const DeclRef& decl) {
   const auto& fn = std::get<ast::ExternFn>((*decl).node);
   const auto known = module_.externs.find(&fn);
-  if (known != module_.externs.end()) return known->second ? &*known->second : nullptr;
-  std::optional<rt::ExternInfo>& found = module_.externs[&fn];
+  if (known != module_.externs.end()) return known->second.get();
+  std::unique_ptr<const rt::ExternInfo>& found = module_.externs[&fn];
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<std::vector<DType>> types;
   with_environment(env, [&] { types = extern_types(fn); });
@@ -106,9 +106,13 @@ const rt::ExternInfo* Elaborator::find_extern(const DeclRef& decl) {
     return nullptr;
   }
   const Hash128 digest = hash128(reply.source);
-  found = rt::ExternInfo{fn.name.text, request.params,          request.result,
-                         reply.work,   std::move(reply.source), {digest.low, digest.high}};
-  return &*found;
+  found = std::make_unique<const rt::ExternInfo>(rt::ExternInfo{fn.name.text,
+                                                                request.params,
+                                                                request.result,
+                                                                reply.work,
+                                                                std::move(reply.source),
+                                                                {digest.low, digest.high}});
+  return found.get();
 }
 
 std::uint32_t Elaborator::extern_index(const rt::ExternInfo& function) {
@@ -132,6 +136,7 @@ Value Elaborator::call_extern(const DeclRef& decl, const ast::ExternFn& fn, cons
   const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
   if (args.is_bad) return error(span);
   std::vector<Value> operands;
+  operands.reserve(args.positional.size());
   for (ast::ExprId id : args.positional) operands.push_back(expr(id));
   Environment env{decl.unit, nullptr, {Scope{}}};
   std::optional<std::vector<DType>> types;

@@ -69,7 +69,7 @@ struct ModuleData {
 
   ExternReader read_extern;
   // By declaration; nothing where a mistake was reported.
-  std::map<const ast::ExternFn*, std::optional<rt::ExternInfo>> externs;
+  std::map<const ast::ExternFn*, std::unique_ptr<const rt::ExternInfo>> externs;
 
   // By the constant, and whether whole numbers divide exactly.
   std::map<std::pair<const ast::Const*, bool>, KnownConst> known_consts;

@@ -250,6 +250,7 @@ void KernelRun::call_extern(const Instr& instr, std::size_t count) {
   std::vector<std::vector<Word>> operands;
   for (const ValueId value : instr.operands) {
     std::vector<Word>& column = operands.emplace_back();
+    column.reserve(count);
     for (std::size_t j = 0; j < count; ++j) column.push_back(at(value, j));
   }
   const auto made =

@@ -65,7 +65,7 @@ bool takes_option(const std::vector<std::string>& words, std::size_t& at, const 
     std::string given = word.substr(std::char_traits<char>::length(option));
     if (given.empty() && at + 1 < words.size()) given = words[++at];
     const bool is_folder = option[1] == 'i' || option[1] == 'I';
-    if (is_folder && !given.empty() && given[0] != '/') given = folder + "/" + given;
+    if (is_folder && !given.empty() && given[0] != '/') given.insert(0, folder + "/");
     args.insert(args.end(), {option, given});
     return true;
   }
@@ -101,14 +101,11 @@ bool add_command(const CinchExternRequest& request, std::vector<std::string>& ar
 
 // One target for all: what a header means does not depend on who compiles the program.
 std::vector<std::string> driver_args(const CinchExternRequest& request) {
-  std::vector<std::string> args = {CINCH_CLANG_TOOLS "/clang++",
-                                   "-x",
-                                   "c++",
-                                   "--target=x86_64-unknown-linux-gnu",
-                                   "-std=c++20",
-                                   "-fsyntax-only",
-                                   "-ffp-contract=off",
-                                   "-w"};
+  const std::string clang = std::string(CINCH_CLANG_TOOLS) + "/clang++";
+  std::vector<std::string> args = {clang,        "-x",
+                                   "c++",        "--target=x86_64-unknown-linux-gnu",
+                                   "-std=c++20", "-fsyntax-only",
+                                   "-w",         "-ffp-contract=off"};
   for (std::size_t i = 0; i < request.num_include_folders; ++i) {
     args.insert(args.end(), {"-I", request.include_folders[i]});
   }

@@ -127,7 +127,7 @@ std::string Translator::unary(const clang::UnaryOperator& op) {
     throw Refusal{where, "a pointer"};
   }
   add_work(1);
-  const std::string x = value(*op.getSubExpr());
+  std::string x = value(*op.getSubExpr());
   switch (op.getOpcode()) {
     case clang::UO_Plus:
     case clang::UO_Extension:

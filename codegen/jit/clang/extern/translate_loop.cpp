@@ -35,38 +35,60 @@ bool changes(const clang::Stmt& root, const clang::VarDecl& variable) {
   return false;
 }
 
+// A whole number of a C++ type, which wraps.
+struct Whole {
+  __int128 value = 0;
+  unsigned bits = 0;
+  bool is_signed = false;
+
+  Whole in(unsigned new_bits, bool new_signed) const {
+    const __int128 size = __int128{1} << new_bits;
+    __int128 rest = value & (size - 1);
+    if (new_signed && (rest >> (new_bits - 1)) != 0) rest -= size;
+    return {rest, new_bits, new_signed};
+  }
+};
+
+std::optional<Whole> known_number(const clang::Expr& expr, const clang::ASTContext& context) {
+  clang::Expr::EvalResult result;
+  const bool is_known = expr.getType()->isIntegerType() && !expr.isValueDependent() &&
+                        expr.EvaluateAsRValue(result, context) && result.Val.isInt() &&
+                        result.Val.getInt().getBitWidth() <= 64;
+  if (!is_known) return std::nullopt;
+  const llvm::APSInt& found = result.Val.getInt();
+  const auto low = static_cast<__int128>(found.getRawData()[0]);
+  return Whole{low, 64, false}.in(found.getBitWidth(), found.isSigned());
+}
+
 // A counter with its condition and step, run through with the numbers that the compiler knows.
 class Counter {
  public:
-  Counter(const clang::ASTContext& context, const clang::VarDecl& variable, llvm::APSInt first)
-      : context_(context), variable_(variable), value_(std::move(first)) {}
+  Counter(const clang::ASTContext& context, const clang::VarDecl& variable, const Whole& first)
+      : context_(context), variable_(variable), value_(first) {}
 
   std::optional<bool> holds(const clang::Expr& condition) const {
     const auto* op = llvm::dyn_cast<clang::BinaryOperator>(condition.IgnoreParenImpCasts());
     if (!op || !op->isComparisonOp() || op->getOpcode() == clang::BO_Cmp) return std::nullopt;
     const auto a = number(*op->getLHS()), b = number(*op->getRHS());
-    if (!a || !b || a->getBitWidth() != b->getBitWidth() || a->isSigned() != b->isSigned()) {
-      return std::nullopt;
-    }
-    return compare(op->getOpcode(), *a, *b);
+    if (!a || !b) return std::nullopt;
+    return compare(op->getOpcode(), a->value, b->value);
   }
 
   bool step(const clang::Expr& change) {
     if (const auto* op = llvm::dyn_cast<clang::UnaryOperator>(change.IgnoreParens())) {
-      if (!op->isIncrementDecrementOp() || variable_of(*op->getSubExpr()) != &variable_)
-        return false;
-      op->isIncrementOp() ? ++value_ : --value_;
-      return true;
+      const bool counts =
+          op->isIncrementDecrementOp() && variable_of(*op->getSubExpr()) == &variable_;
+      if (counts) set(value_.value + (op->isIncrementOp() ? 1 : -1));
+      return counts;
     }
     const auto* op = llvm::dyn_cast<clang::CompoundAssignOperator>(change.IgnoreParens());
     if (!op || variable_of(*op->getLHS()) != &variable_) return false;
     const auto by = number(*op->getRHS());
-    return by && apply(op->getOpcode(), by->getExtValue());
+    return by && apply(op->getOpcode(), by->value);
   }
 
  private:
-  static bool compare(clang::BinaryOperatorKind kind, const llvm::APSInt& a,
-                      const llvm::APSInt& b) {
+  static bool compare(clang::BinaryOperatorKind kind, __int128 a, __int128 b) {
     switch (kind) {
       case clang::BO_LT:
         return a < b;
@@ -83,61 +105,56 @@ class Counter {
     }
   }
 
-  // In the variable's own type, which wraps; as the emitted text does where no wider type is used.
-  bool apply(clang::BinaryOperatorKind kind, std::int64_t by) {
-    const llvm::APSInt operand(
-        llvm::APInt(value_.getBitWidth(), static_cast<std::uint64_t>(by), true),
-        value_.isUnsigned());
-    const bool is_shift = by >= 0 && by < value_.getBitWidth();
+  void set(__int128 value) { value_ = Whole{value}.in(value_.bits, value_.is_signed); }
+
+  // Small positive factors, and no negative number divided: then no wider type that C++ computes in
+  // gives another result.
+  bool apply(clang::BinaryOperatorKind kind, __int128 by) {
+    constexpr __int128 kMostFactor = 1 << 16;
+    const bool is_factor = by > 0 && by < kMostFactor;
+    const bool is_shift = by >= 0 && by < value_.bits;
     switch (kind) {
       case clang::BO_AddAssign:
-        value_ += operand;
+        set(value_.value + by);
         return true;
       case clang::BO_SubAssign:
-        value_ -= operand;
+        set(value_.value - by);
         return true;
       case clang::BO_MulAssign:
-        value_ *= operand;
-        return true;
+        if (is_factor) set(value_.value * by);
+        return is_factor;
       case clang::BO_DivAssign:
-        if (by <= 1) return false;
-        value_ = value_ / operand;
-        return true;
+        if (is_factor && value_.value >= 0) set(value_.value / by);
+        return is_factor && value_.value >= 0;
       case clang::BO_ShlAssign:
-        if (!is_shift) return false;
-        value_ = value_ << static_cast<unsigned>(by);
-        return true;
+        if (is_shift) set(value_.value * (__int128{1} << static_cast<int>(by)));
+        return is_shift;
       case clang::BO_ShrAssign:
-        if (!is_shift) return false;
-        value_ = value_ >> static_cast<unsigned>(by);
-        return true;
+        if (is_shift) set(value_.value >> static_cast<int>(by));
+        return is_shift;
       default:
         return false;
     }
   }
 
   // The variable or a constant, through conversions of integers.
-  std::optional<llvm::APSInt> number(const clang::Expr& given) const {
+  std::optional<Whole> number(const clang::Expr& given) const {
     const clang::Expr& expr = *given.IgnoreParens();
-    if (const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(&expr)) {
-      auto inner = number(*cast->getSubExpr());
-      if (!inner || cast->getCastKind() == clang::CK_LValueToRValue) return inner;
-      if (cast->getCastKind() != clang::CK_IntegralCast) return std::nullopt;
-      llvm::APSInt made =
-          inner->extOrTrunc(static_cast<unsigned>(context_.getTypeSize(cast->getType())));
-      made.setIsSigned(cast->getType()->isSignedIntegerType());
-      return made;
+    const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(&expr);
+    if (cast && cast->getCastKind() == clang::CK_LValueToRValue) return number(*cast->getSubExpr());
+    if (cast && cast->getCastKind() == clang::CK_IntegralCast) {
+      const auto inner = number(*cast->getSubExpr());
+      if (!inner) return std::nullopt;
+      const clang::QualType type = cast->getType();
+      return inner->in(static_cast<unsigned>(context_.getTypeSize(type)),
+                       type->isSignedIntegerType());
     }
-    if (variable_of(expr) == &variable_) return value_;
-    clang::Expr::EvalResult result;
-    const bool is_known = !expr.isValueDependent() && expr.getType()->isIntegerType() &&
-                          expr.EvaluateAsRValue(result, context_) && result.Val.isInt();
-    return is_known ? std::optional(result.Val.getInt()) : std::nullopt;
+    return variable_of(expr) == &variable_ ? value_ : known_number(expr, context_);
   }
 
   const clang::ASTContext& context_;
   const clang::VarDecl& variable_;
-  llvm::APSInt value_;
+  Whole value_;
 };
 
 }  // namespace
@@ -145,11 +162,9 @@ class Counter {
 std::uint64_t Translator::vouched_rounds(clang::SourceLocation where) const {
   for (const auto* attribute : current_->specific_attrs<clang::AnnotateAttr>()) {
     if (attribute->getAnnotation() != kAttribute || attribute->args_size() != 1) continue;
-    clang::Expr::EvalResult result;
-    const clang::Expr* limit = *attribute->args_begin();
-    const bool is_known = limit->EvaluateAsRValue(result, context_) && result.Val.isInt();
-    const std::int64_t rounds = is_known ? result.Val.getInt().getExtValue() : 0;
-    if (rounds > 0 && rounds <= static_cast<std::int64_t>(kMostRounds)) {
+    const auto limit = known_number(**attribute->args_begin(), context_);
+    const __int128 rounds = limit ? limit->value : 0;
+    if (rounds > 0 && rounds <= static_cast<__int128>(kMostRounds)) {
       return static_cast<std::uint64_t>(rounds);
     }
     throw Refusal{attribute->getLocation(),
@@ -166,12 +181,10 @@ std::optional<std::uint64_t> Translator::proved_rounds(const clang::ForStmt& stm
   const auto* variable = llvm::dyn_cast<clang::VarDecl>(init->getSingleDecl());
   const bool is_counter = variable && variable->getInit() && variable->getType()->isIntegerType() &&
                           !variable->hasGlobalStorage() && !changes(*stmt.getBody(), *variable);
-  clang::Expr::EvalResult first;
-  if (!is_counter || changes(*stmt.getCond(), *variable) ||
-      !variable->getInit()->EvaluateAsRValue(first, context_) || !first.Val.isInt()) {
-    return std::nullopt;
-  }
-  Counter counter(context_, *variable, first.Val.getInt());
+  if (!is_counter || changes(*stmt.getCond(), *variable)) return std::nullopt;
+  const auto first = known_number(*variable->getInit(), context_);
+  if (!first) return std::nullopt;
+  Counter counter(context_, *variable, *first);
   for (std::uint64_t rounds = 0; rounds <= kMostRounds; ++rounds) {
     const auto holds = counter.holds(*stmt.getCond());
     if (!holds) return std::nullopt;
@@ -224,9 +237,8 @@ void Translator::while_loop(const clang::WhileStmt& stmt) {
 }
 
 void Translator::do_loop(const clang::DoStmt& stmt) {
-  clang::Expr::EvalResult result;
-  const bool is_once = stmt.getCond()->EvaluateAsRValue(result, context_) && result.Val.isInt() &&
-                       result.Val.getInt() == 0;
+  const auto repeats = known_number(*stmt.getCond(), context_);
+  const bool is_once = repeats && repeats->value == 0;
   const std::uint64_t rounds = is_once ? 1 : vouched_rounds(stmt.getBeginLoc());
   const std::string count = new_name('n');
   line("{");

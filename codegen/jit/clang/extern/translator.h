@@ -26,7 +26,7 @@ struct Refusal {
 };
 
 /// "f32", "i8", "bool" …; null for all that a Cinch program cannot hold.
-const char* scalar_name(const clang::ASTContext& context, clang::QualType type);
+const char* scalar_name(const clang::ASTContext& context, clang::QualType given);
 
 /// One function and all that it calls, reads and is made of.
 class Translator {
@@ -34,7 +34,7 @@ class Translator {
   explicit Translator(clang::ASTContext& context) : context_(context) {}
 
   /// Text that ends in a function `call`. Throws Refusal.
-  std::string run(const clang::FunctionDecl& function);
+  std::string run(const clang::FunctionDecl& given);
   /// Operations of one call, at most.
   std::uint64_t work() const { return total_work_; }
 
@@ -58,7 +58,7 @@ class Translator {
   // ---- translate_type.cpp
   /// The text of a type that variables have. Refuses with `where`.
   std::string type_text(clang::QualType type, clang::SourceLocation where);
-  std::string struct_name(const clang::RecordDecl& record, clang::SourceLocation where);
+  std::string struct_name(const clang::RecordDecl& given, clang::SourceLocation where);
   /// A parameter's or result's type, without the reference of a `const T&`.
   clang::QualType value_type(clang::QualType type, clang::SourceLocation where) const;
   std::string zero_of(clang::QualType type, clang::SourceLocation where);
@@ -76,7 +76,7 @@ class Translator {
   void statement(const clang::Stmt& stmt);
   void block(const clang::Stmt& stmt);  // between braces
   void declaration(const clang::DeclStmt& stmt);
-  void variable(const clang::VarDecl& variable);
+  void variable(const clang::VarDecl& made);
   void if_statement(const clang::IfStmt& stmt);
   void switch_statement(const clang::SwitchStmt& stmt);
   void switch_case(const clang::SwitchCase& stmt);
@@ -91,20 +91,20 @@ class Translator {
 
   // ---- translate_effect.cpp
   /// An expression for what it changes, as text without a semicolon; empty: nothing.
-  std::string effect(const clang::Expr& expr);
+  std::string effect(const clang::Expr& given);
   std::string assignment(const clang::BinaryOperator& op);
   std::string step(const clang::UnaryOperator& op);
   /// What an assignment changes: a variable of the call, or a part of one.
-  std::string target(const clang::Expr& expr);
+  std::string target(const clang::Expr& given);
 
   // ---- translate_expression.cpp
-  std::string value(const clang::Expr& expr);
+  std::string value(const clang::Expr& given);
   std::string value_of(const clang::Expr& expr);
   std::string reference(const clang::DeclRefExpr& expr);
   std::string member(const clang::MemberExpr& expr);
   std::string cast(const clang::CastExpr& expr);
   std::string unary(const clang::UnaryOperator& op);
-  std::string initializer(const clang::InitListExpr& list);
+  std::string initializer(const clang::InitListExpr& given);
   std::string construction(const clang::CXXConstructExpr& expr);
 
   // ---- translate_operator.cpp
@@ -128,7 +128,7 @@ class Translator {
     std::string array, index;
     std::uint64_t size = 1;
   };
-  Element element(const clang::Expr& array, const clang::Expr& index);
+  Element element(const clang::Expr& given, const clang::Expr& index);
   std::string array_name(const clang::Expr& array);
 
   /// Counts nested nodes: what is deeper than the stack should hold is refused.
@@ -158,6 +158,6 @@ class Translator {
 /// The array under an expression that decays to a pointer, or the expression itself.
 const clang::Expr& undecayed(const clang::Expr& expr);
 /// Without parentheses and the nodes that change nothing.
-const clang::Expr& plain(const clang::Expr& expr);
+const clang::Expr& plain(const clang::Expr& given);
 
 }  // namespace cinch::clang_backend

@@ -2,6 +2,7 @@
 // from the same header, and what C++ leaves undefined has one meaning.
 #include "codegen/jit/extern_functions.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,6 +101,7 @@ TEST(ExternFunctions, TakeSeveralArguments) {
   const std::vector<float> xs = floats();
   std::vector<float> ys(xs.rbegin(), xs.rend());
   std::vector<std::uint8_t> which;
+  which.reserve(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i) which.push_back(static_cast<std::uint8_t>(i));
   const auto of_chosen =
       call_extern(chosen, std::vector<Words>{words(which), words(xs)}, xs.size());
@@ -203,8 +205,7 @@ TEST(ExternFunctions, AreRefusedWhereTheyGoTooDeep) {
   for (int i = 0; i < 5000; ++i) sum += " + x";
   std::string calls = "inline float f0(float x) { return x; }\n";
   for (int i = 1; i < 300; ++i) {
-    const std::string n = std::to_string(i), before = std::to_string(i - 1);
-    calls += "inline float f" + n + "(float x) { return f" + before + "(x); }\n";
+    calls += fmt::format("inline float f{}(float x) {{ return f{}(x); }}\n", i, i - 1);
   }
   std::ofstream(path) << "inline float wide(float x) { return " << sum << "; }\n" << calls;
   for (const char* name : {"wide", "f299"}) {
@@ -220,8 +221,7 @@ TEST(ExternFunctions, AreRefusedWhereTheyComputeTooMuch) {
   const std::string path = ::testing::TempDir() + "much.h";
   std::string calls = "inline float f0(float x) { return x + 1; }\n";
   for (int i = 1; i < 40; ++i) {
-    const std::string n = std::to_string(i), call = "f" + std::to_string(i - 1) + "(x)";
-    calls += "inline float f" + n + "(float x) { return " + call + " + " + call + "; }\n";
+    calls += fmt::format("inline float f{0}(float x) {{ return f{1}(x) + f{1}(x); }}\n", i, i - 1);
   }
   std::ofstream(path) << calls;
   const rt::ExternReply reply = read(path, "f39", {kF32}, kF32);
