@@ -80,6 +80,19 @@ void Elaborator::report_extern(const ast::ExternFn& fn, const rt::ExternReply& r
   }
 }
 
+// The files behind a reply become files of the run: places lie in them, and a cache looks at them.
+void Elaborator::add_headers(rt::ExternReply& reply) {
+  for (rt::ExternFile& file : reply.files) {
+    const dsl::SourceBuffer* known = module_.sources->find_name(file.path);
+    if (known == nullptr) {
+      module_.sources->add(std::move(file.path), std::move(file.text));
+    } else if (known->text() != file.text) {
+      reply = {.message = "'" + file.path + "' changed while the program was read"};
+      return;
+    }
+  }
+}
+
 const rt::ExternInfo* Elaborator::find_extern(const DeclRef& decl) {
   const auto& fn = std::get<ast::ExternFn>((*decl).node);
   const auto known = module_.externs.find(&fn);
@@ -93,11 +106,7 @@ const rt::ExternInfo* Elaborator::find_extern(const DeclRef& decl) {
   request.result = types->back();
   request.params.pop_back();
   rt::ExternReply reply = module_.read_extern(request);
-  for (rt::ExternFile& file : reply.files) {
-    if (module_.sources->find_name(file.path) == nullptr) {
-      module_.sources->add(std::move(file.path), std::move(file.text));
-    }
-  }
+  add_headers(reply);
   if (reply.outcome != rt::ExternOutcome::Found) {
     if (reply.outcome == rt::ExternOutcome::Mismatch) {
       reply.notes.insert(reply.notes.begin(), {"wanted is " + types_text(request), {}, 0, 0});

@@ -76,7 +76,7 @@ std::string Translator::call(const clang::CallExpr& expr) {
   check_function(*callee, where);
   const std::string given = arguments(expr, *callee);
   const Function& made = function(*callee, where);
-  add_work(made.work + 1);
+  add_work(made.work + 1, made.size + 1);
   return made.name + "(" + given + ")";
 }
 

@@ -9,6 +9,7 @@ namespace cinch::clang_backend {
 namespace {
 
 constexpr std::uint64_t kMostWork = 1u << 20;  // operations of a call
+constexpr std::uint64_t kMostSize = 1u << 13;  // operations in the text, as calls are inlined
 constexpr int kMostLevels = 200;               // of nodes in one another, in all calls together
 constexpr std::size_t kMostText = 1u << 20;    // bytes
 
@@ -55,8 +56,13 @@ std::string Translator::run(const clang::FunctionDecl& given) {
          " call(" + parameters + ") {\n  return " + made.name + "(" + arguments + ");\n}\n";
 }
 
-void Translator::add_work(std::uint64_t operations) {
+void Translator::add_work(std::uint64_t operations, std::uint64_t size) {
   work_ += operations > kMostWork / rounds_ ? kMostWork : operations * rounds_;
+  size_ += size;
+  if (size_ > kMostSize) {
+    throw Refusal{current_->getLocation(),
+                  "more than " + std::to_string(kMostSize) + " operations, with all that it calls"};
+  }
   if (work_ >= kMostWork) {
     throw Refusal{current_->getLocation(),
                   "more than " + std::to_string(kMostWork) + " operations in a call"};
@@ -98,16 +104,18 @@ const Translator::Function& Translator::function(const clang::FunctionDecl& call
   }
   Function& made = functions_[definition];
   made.name = new_name('f');
-  const auto outer = std::make_tuple(std::exchange(text_, {}), current_, work_, rounds_, indent_);
+  const auto outer =
+      std::make_tuple(std::exchange(text_, {}), current_, work_, size_, rounds_, indent_);
   current_ = definition;
-  work_ = 0;
+  work_ = size_ = 0;
   rounds_ = 1;
   indent_ = 0;
   body(*definition);
   made.work = work_;
+  made.size = size_;
   made.is_open = false;
   definitions_ += text_;
-  std::tie(text_, current_, work_, rounds_, indent_) = outer;
+  std::tie(text_, current_, work_, size_, rounds_, indent_) = outer;
   return made;
 }
 

@@ -42,7 +42,7 @@ class Translator {
   // A function whose text exists, or is being made (then a call of it is a recursion).
   struct Function {
     std::string name;
-    std::uint64_t work = 0;
+    std::uint64_t work = 0, size = 0;
     bool is_open = true;
   };
 
@@ -52,7 +52,8 @@ class Translator {
   std::string signature(const clang::FunctionDecl& callee, const std::string& name);
   void body(const clang::FunctionDecl& callee);
   std::string new_name(char letter) { return letter + std::to_string(next_name_++); }
-  void add_work(std::uint64_t operations);
+  /// Of one round of the loops around, with so many operations in the text.
+  void add_work(std::uint64_t operations, std::uint64_t size = 1);
   void line(const std::string& text);
 
   // ---- translate_type.cpp
@@ -151,6 +152,7 @@ class Translator {
   std::string text_;         // of the function at hand
   const clang::FunctionDecl* current_ = nullptr;
   std::uint64_t work_ = 0, rounds_ = 1;  // of the function at hand; of the loops around
+  std::uint64_t size_ = 0;               // of the function at hand with what it calls in place
   std::uint64_t total_work_ = 0;
   int depth_ = 0, indent_ = 0, next_name_ = 0;
 };

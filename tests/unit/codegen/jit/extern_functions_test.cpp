@@ -216,7 +216,7 @@ TEST(ExternFunctions, AreRefusedWhereTheyGoTooDeep) {
   std::filesystem::remove(path);
 }
 
-// The work of a call doubles with each function.
+// The text doubles with each function, as calls are inlined.
 TEST(ExternFunctions, AreRefusedWhereTheyComputeTooMuch) {
   const std::string path = ::testing::TempDir() + "much.h";
   std::string calls = "inline float f0(float x) { return x + 1; }\n";
@@ -226,7 +226,7 @@ TEST(ExternFunctions, AreRefusedWhereTheyComputeTooMuch) {
   std::ofstream(path) << calls;
   const rt::ExternReply reply = read(path, "f39", {kF32}, kF32);
   EXPECT_EQ(reply.outcome, ExternOutcome::Refused);
-  EXPECT_THAT(reply.message, HasSubstr("operations in a call"));
+  EXPECT_THAT(reply.message, HasSubstr("operations, with all that it calls"));
   std::filesystem::remove(path);
 }
 
