@@ -81,7 +81,7 @@ void Elaborator::report_extern(const ast::ExternFn& fn, const rt::ExternReply& r
 }
 
 // The files behind a reply become files of the run: places lie in them, and a cache looks at them.
-void Elaborator::add_headers(rt::ExternReply& reply) {
+void Elaborator::add_headers(rt::ExternReply& reply) const {
   for (rt::ExternFile& file : reply.files) {
     const dsl::SourceBuffer* known = module_.sources->find_name(file.path);
     if (known == nullptr) {

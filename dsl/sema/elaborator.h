@@ -249,7 +249,7 @@ class Elaborator {
   std::optional<std::vector<DType>> extern_types(const ast::ExternFn& fn);
   std::optional<DType> extern_type(ast::TypeId id);
   std::uint32_t extern_index(const rt::ExternInfo& function);
-  void add_headers(rt::ExternReply& reply);
+  void add_headers(rt::ExternReply& reply) const;
   void report_extern(const ast::ExternFn& fn, const rt::ExternReply& reply);
   bool bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner);
   bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);

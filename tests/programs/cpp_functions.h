@@ -45,8 +45,12 @@ inline Pair sorted(Pair pair, bool swaps = true) {
 }
 
 // Overloads, and a template that calls one of them.
-inline float scaled(float x) { return x * 3; }
-inline double scaled(double x) { return x * 5; }
+inline float scaled(float x) {
+  return x * 3;
+}
+inline double scaled(double x) {
+  return x * 5;
+}
 template <class T>
 T twice_scaled(T x) {
   if constexpr (sizeof(T) == 8) return scaled(scaled(x));
