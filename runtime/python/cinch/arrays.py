@@ -1,0 +1,160 @@
+"""NumPy arrays and buffers as the C API's descriptors. Nothing is copied; what cannot be described is an error."""
+import bisect
+import ctypes
+import operator
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _abi
+from .errors import InvalidArgumentError, OutOfRangeError
+
+Array = npt.NDArray[Any]
+Buffer = Union[bytes, bytearray, memoryview, Array]
+Shape = Tuple[int, ...]
+
+
+class Piece(NamedTuple):
+    """Memory of one entry of a call: [begin, end) as addresses, and whose it is."""
+
+    begin: int
+    end: int
+    entry: int
+
+
+class TensorArrays(NamedTuple):
+    """Descriptors of a list of arrays, which must outlive them, and their memory."""
+
+    descriptors: Any  # (Tensor * n)
+    pieces: List[Piece]
+
+
+def unsigned(value: Any, bits: int, what: str) -> int:
+    """`value` as a number of so many bits; ctypes would wrap it around. Errors: TypeError, OutOfRangeError."""
+    number = operator.index(value)
+    if not 0 <= number < 1 << bits:
+        raise OutOfRangeError(f"{what} is {number}, which is no unsigned number of {bits} bits")
+    return number
+
+
+def shapes_of(tensors: Any) -> List[Shape]:
+    """Of what `Session` takes: an array or a shape (a tuple of integers or one integer), or a list of those."""
+    if isinstance(tensors, np.ndarray) or _is_shape(tensors):
+        return [_shape_of(tensors)]
+    return [_shape_of(each) for each in tensors]
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer))
+
+
+def _is_shape(value: Any) -> bool:
+    return _is_integer(value) or (isinstance(value, tuple) and all(map(_is_integer, value)))
+
+
+def _shape_of(tensor: Any) -> Shape:
+    if isinstance(tensor, np.ndarray):
+        return tuple(tensor.shape)
+    if not _is_shape(tensor):
+        raise TypeError(f"a tensor is described by an array, a tuple of integers or an integer, not by {type(tensor).__name__}")
+    shape = (tensor,) if _is_integer(tensor) else tensor
+    return tuple(unsigned(size, 63, "a dimension") for size in shape)
+
+
+def shape_array(shape: Shape) -> Any:
+    return (ctypes.c_int64 * len(shape))(*shape)
+
+
+def shape_descriptors(shapes: Sequence[Any]) -> Any:
+    """Tensors without memory, for opening a session; each of `shapes` is a shape_array."""
+    return (_abi.Tensor * len(shapes))(*(_tensor(0, _abi.F32, shape) for shape in shapes))
+
+
+def _tensor(data: int, dtype: int, shape: Any) -> _abi.Tensor:
+    return _abi.sized(_abi.Tensor, data=data, dtype=dtype, num_dims=len(shape), shape=ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)))
+
+
+def _dtype_of(array: Array) -> Optional[int]:
+    if array.dtype == np.float32:
+        return _abi.F32
+    if array.dtype == np.float16:
+        return _abi.F16
+    # The type of ml_dtypes is known by its name, so that the package is not needed.
+    if array.dtype == np.uint16 or (array.dtype.name == "bfloat16" and array.dtype.itemsize == 2):
+        return _abi.BF16
+    return None
+
+
+def address_of(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def tensor_arrays(arrays: Sequence[Any], shapes: Sequence[Any], what: str, *, only_f32: bool = False, is_written: bool = False) -> TensorArrays:
+    """Descriptors of `arrays`, whose shapes must be `shapes` (shape_arrays).
+
+    Errors, with the entry as `tensor`: TypeError (no array), InvalidArgumentError (element type, shape, layout, read-only).
+    """
+    made = TensorArrays((_abi.Tensor * len(arrays))(), [])
+    for i, (array, shape) in enumerate(zip(arrays, shapes)):
+        dtype = _checked_dtype(array, shape, f"{what} {i}" if len(arrays) > 1 else what, i, only_f32, is_written)
+        begin = address_of(array)
+        made.descriptors[i] = _tensor(begin, dtype, shape)
+        made.pieces.append(Piece(begin, begin + array.nbytes, i))
+    return made
+
+
+def _checked_dtype(array: Any, shape: Any, name: str, i: int, only_f32: bool, is_written: bool) -> int:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name} is a {type(array).__name__}, not a numpy.ndarray")
+    dtype = _dtype_of(array)
+    if dtype is None or (only_f32 and dtype != _abi.F32):
+        taken = "float32" if only_f32 else "float32, float16, bfloat16, or uint16 with the bits of bfloat16"
+        raise InvalidArgumentError(f"{name} has elements of type {array.dtype}, not {taken}", tensor=i)
+    if array.shape != tuple(shape):
+        raise InvalidArgumentError(f"{name} has shape {array.shape}, the session's tensor has {tuple(shape)}", tensor=i)
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        raise InvalidArgumentError(f"{name} is not dense in row-major order; numpy.ascontiguousarray makes a copy that is", tensor=i)
+    if is_written and not array.flags.writeable:
+        raise InvalidArgumentError(f"{name} is read-only", tensor=i)
+    return dtype
+
+
+def bytes_view(buffer: Any, name: str, i: int, *, is_written: bool = False) -> Array:
+    """The bytes of a buffer, as an array over the same memory. Errors: TypeError (no buffer), InvalidArgumentError (gaps, read-only)."""
+    try:
+        view = np.frombuffer(buffer, dtype=np.uint8)
+    except TypeError as error:
+        raise TypeError(f"{name} is a {type(buffer).__name__}, not bytes, a bytearray, a memoryview or an array") from error
+    except (ValueError, BufferError) as error:
+        raise InvalidArgumentError(f"{name} is not dense: {error}", tensor=i) from error
+    if is_written and not view.flags.writeable:
+        raise InvalidArgumentError(f"{name} is read-only", tensor=i)
+    return view
+
+
+def payload_descriptors(views: Sequence[Array], *, is_written: bool = False) -> Any:
+    """Payloads in the memory of `views`: to be read, or as room for payloads that are made."""
+    made = (_abi.Payload * len(views))()
+    for i, view in enumerate(views):
+        made[i] = _abi.sized(_abi.Payload, data=address_of(view), **{"capacity" if is_written else "size": view.size})
+    return made
+
+
+def pieces_of(views: Sequence[Array]) -> List[Piece]:
+    return [Piece(address_of(view), address_of(view) + view.nbytes, i) for i, view in enumerate(views)]
+
+
+def check_apart(written: List[Piece], read: List[Piece], what: str, *, may_replace: bool = False) -> None:
+    """No memory that a call writes may be that of another entry, or be read; with `may_replace` an entry may be written
+    exactly over what is read of it. Errors: InvalidArgumentError."""
+    ordered = sorted(piece for piece in written if piece.begin < piece.end)
+    for before, after in zip(ordered, ordered[1:]):
+        if after.begin < before.end:
+            raise InvalidArgumentError(f"{what} {before.entry} and {after.entry} overlap in memory", tensor=max(before.entry, after.entry))
+    begins = [piece.begin for piece in ordered]
+    for piece in read:
+        last = bisect.bisect_left(begins, piece.end) - 1
+        if piece.begin == piece.end or last < 0 or ordered[last].end <= piece.begin or (may_replace and ordered[last] == piece):
+            continue
+        raise InvalidArgumentError(f"{what} {ordered[last].entry} overlaps in memory with what the call reads", tensor=ordered[last].entry)

@@ -1,0 +1,245 @@
+"""Programs: compressors that were compiled, or loaded from an image or a library."""
+import ctypes
+import os
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import _abi, _library
+from .errors import InvalidArgumentError, UnavailableError
+
+if TYPE_CHECKING:
+    from .session import Session, Tensors
+
+StrPath = Union[str, "os.PathLike[str]"]
+_CPU_LEVELS = ("x86-64-v4", "x86-64-v3", "x86-64")  # the highest first
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A run-time parameter. `range` is text such as "(0, 1]", or "" where every value of the type is allowed."""
+
+    name: str
+    type: str
+    range: str
+    default: float
+
+
+@dataclass(frozen=True)
+class State:
+    """An array that the program keeps for each tensor from step to step; `type` is that of an element."""
+
+    name: str
+    type: str
+
+
+class Program:
+    """A compiled compressor. Immutable: any number of threads and sessions may use it.
+
+    Made by `cinch.compile`, `cinch.load`, `cinch.load_bytes` and `cinch.library`.
+
+    Attributes:
+        name, doc: of the compressor; `doc` is the comment above it.
+        cpu: the level that the code needs, "x86-64-v3", or "cuda:sm_90" for GPU code.
+        parameters: by name, those that `Session.set` changes. Their defaults include what was bound when compiling.
+        states: by name.
+        aggregation: "gather" where every rank's payload must be decoded; "sum_proved" or "sum_to_test" where payloads
+            add up field by field, as the compiler proved or as the program claims.
+        is_matrix: the program works on matrices; a tensor's first dimension is the rows, the others are columns.
+        has_finish: `Session.finish` runs code of the program.
+        fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
+    """
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        self._handle = handle
+        # At exit other threads may still be in calls; the process gives its memory back anyway.
+        weakref.finalize(self, _library.loaded().cinch_program_release, handle).atexit = False
+        info = _abi.sized(_abi.ProgramInfo)
+        _library.call("cinch_program_get_info", handle, ctypes.byref(info))
+        self.name = _library.text_of(info.name)
+        self.doc = _library.text_of(info.doc)
+        self.cpu = _library.text_of(info.cpu)
+        self.fingerprint = f"{info.fingerprint[1]:016x}{info.fingerprint[0]:016x}"
+        self.is_matrix = bool(info.is_matrix)
+        self.has_finish = bool(info.has_finish)
+        self.aggregation = _abi.AGGREGATIONS[info.aggregation]
+        self.parameters: Dict[str, Parameter] = {each.name: each for each in map(self._parameter, range(info.num_parameters))}
+        self.states: Dict[str, State] = {each.name: each for each in map(self._state, range(info.num_states))}
+
+    def _parameter(self, index: int) -> Parameter:
+        info = _abi.sized(_abi.ParameterInfo)
+        _library.call("cinch_program_get_parameter", self._handle, index, ctypes.byref(info))
+        return Parameter(_library.text_of(info.name), _library.text_of(info.type), _library.text_of(info.range), info.default_value)
+
+    def _state(self, index: int) -> State:
+        info = _abi.sized(_abi.StateInfo)
+        _library.call("cinch_program_get_state", self._handle, index, ctypes.byref(info))
+        return State(_library.text_of(info.name), _library.text_of(info.type))
+
+    def __repr__(self) -> str:
+        return f"<cinch.Program {self.name} for {self.cpu}>"
+
+    def session(
+        self,
+        tensors: "Tensors",
+        *,
+        threads: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        seed: int = 0,
+        tensor_numbers: Optional[Sequence[int]] = None,
+    ) -> "Session":
+        """Opens a `cinch.Session`, which has the description of the arguments and errors. Needs NumPy."""
+        from .session import Session
+
+        return Session(self, tensors, threads=threads, world=world, worker=worker, seed=seed, tensor_numbers=tensor_numbers)
+
+    def save(self, path: StrPath) -> None:
+        """Writes an image file for `cinch.load`, which then needs no compiler. Errors: IoError, UnavailableError (a library's)."""
+        _library.call("cinch_program_save", self._handle, _library.c_text(path))
+
+
+def compile(  # noqa: A001  (cinch.compile is never imported by itself)
+    program: Optional[StrPath] = None,
+    *,
+    text: Optional[str] = None,
+    states: str = "second_buffer",
+    cpu: Optional[str] = None,
+    bindings: Optional[Mapping[str, float]] = None,
+    **parameters: float,
+) -> Program:
+    """Compiles a compressor, or takes it from the cache of compiled programs.
+
+    Args:
+        program: a path, "path:compressor", or a name of the standard library such as "dgc". With `text`: a name for
+            messages and, behind a colon, the compressor to take.
+        text: the program itself.
+        states: "second_buffer", or "in_place", which saves a second buffer of each state; where a call on many
+            tensors fails, some of them may then keep their new states.
+        cpu: "x86-64", "x86-64-v3" or "x86-64-v4"; by default what this processor is.
+        bindings: parameters whose names are also arguments of this function.
+        **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`.
+
+    Errors: ProgramError (with `diagnostics`), InvalidArgumentError (no such program), UnavailableError (no compiler
+    library, `cpu` is beyond this machine), IoError, OutOfMemoryError.
+    """
+    if program is None and text is None:
+        raise TypeError("compile() takes a program, or text=")
+    if states not in _abi.STATES:
+        raise InvalidArgumentError(f"states is {states!r}, not one of {', '.join(map(repr, _abi.STATES))}")
+    words = [_binding(name, value) for name, value in {**(bindings or {}), **parameters}.items()]
+    options = _abi.sized(
+        _abi.CompileOptions,
+        program=None if program is None else _library.c_text(program),
+        bindings=(ctypes.c_char_p * len(words))(*words),
+        num_bindings=len(words),
+        cpu=None if cpu is None else _library.c_text(cpu),
+        states=_abi.STATES[states],
+    )
+    if text is not None:
+        options.text = encoded = text.encode()
+        options.text_size = len(encoded)
+    handle = ctypes.c_void_p()
+    _library.call("cinch_program_compile", ctypes.byref(options), ctypes.byref(handle))
+    return Program(handle)
+
+
+def _binding(name: str, value: Any) -> bytes:
+    """`value` is a number or a truth, NumPy's among them."""
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"parameter {name} is bound to {value!r}, which is not a number")
+    if value is True or value is False:
+        return _library.c_text(f"{name}={str(value).lower()}")
+    number = value if isinstance(value, int) else float(value)
+    return _library.c_text(f"{name}={number!r}")
+
+
+def load(path: StrPath) -> Program:
+    """Loads a compiled program. Needs no compiler.
+
+    `path` is an image file (`Program.save`, `cinch build --emit=image`), a shared library that `cinch build` made,
+    or "library.so:compressor". A name without a slash, such as "topk", that is no file is taken from the standard
+    library's images, which a wheel holds for each CPU level.
+
+    An image is code: load only what you would also load as a library.
+
+    Errors: IoError, FileError, VersionError, UnavailableError (made for another processor).
+    """
+    name = os.fspath(path)
+    images = [] if os.sep in name or os.path.exists(name) else _library_images(name)
+    for image in images:
+        try:
+            return _load_path(image)
+        except UnavailableError:
+            if image == images[-1]:
+                raise
+    return _load_path(name)
+
+
+def _load_path(path: str) -> Program:
+    handle = ctypes.c_void_p()
+    _library.call("cinch_program_load", _library.c_text(path), ctypes.byref(handle))
+    return Program(handle)
+
+
+def _library_images(name: str) -> List[str]:
+    folder = _library.PACKAGE / "lib" / "cinch" / "images"
+    places = [folder / level / f"{name}.image" for level in _CPU_LEVELS]
+    return [str(place) for place in places if place.exists()]
+
+
+def load_bytes(image: Union[bytes, bytearray, memoryview]) -> Program:
+    """Loads the bytes of an image file. Errors: FileError, VersionError, UnavailableError (made for another processor)."""
+    content = bytes(image)
+    handle = ctypes.c_void_p()
+    _library.call("cinch_program_load_bytes", content, len(content), ctypes.byref(handle))
+    return Program(handle)
+
+
+class Library(Mapping[str, Program]):
+    """The compressors of a shared library that `cinch build` made, by name. It stays in the process.
+
+    Attributes:
+        name: of the library.
+        made_by: the version of Cinch that made it.
+    """
+
+    def __init__(self, path: StrPath) -> None:
+        table = ctypes.POINTER(_abi.Library)()
+        _library.call("cinch_library_load", _library.c_text(path), ctypes.byref(table))
+        self.name = _library.text_of(table.contents.name)
+        self.made_by = _library.text_of(table.contents.made_by)
+        compressors = (table.contents.compressors[i] for i in range(table.contents.num_compressors))
+        self._compressors = {_library.text_of(each.contents.name): each for each in compressors}
+
+    def levels(self, name: str) -> Tuple[str, ...]:
+        """The CPU levels that compressor `name` has code for, the lowest first. Errors: KeyError."""
+        compressor = self._compressors[name].contents
+        return tuple(_library.text_of(compressor.cpu[i].level) for i in range(compressor.num_cpu))
+
+    def open(self, name: str, *, cpu: Optional[str] = None) -> Program:
+        """The program of a compressor, by default with the best code that this machine runs.
+
+        Errors: KeyError, UnavailableError (no code for this machine or for `cpu`), VersionError, FileError.
+        """
+        options = _abi.sized(_abi.OpenOptions, cpu=None if cpu is None else _library.c_text(cpu))
+        handle = ctypes.c_void_p()
+        _library.call("cinch_program_open", self._compressors[name], ctypes.byref(options), ctypes.byref(handle))
+        return Program(handle)
+
+    def __getitem__(self, name: str) -> Program:
+        return self.open(name)
+
+    def __iter__(self) -> Any:
+        return iter(self._compressors)
+
+    def __len__(self) -> int:
+        return len(self._compressors)
+
+    def __repr__(self) -> str:
+        return f"<cinch.Library {self.name}: {', '.join(self._compressors)}>"
+
+
+def library(path: StrPath) -> Library:
+    """Opens a shared library that `cinch build` made. Errors: IoError, FileError (no such library), VersionError."""
+    return Library(path)

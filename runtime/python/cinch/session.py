@@ -1,0 +1,330 @@
+"""Sessions: tensors of one worker that a program compresses step by step, as NumPy arrays."""
+import contextlib
+import ctypes
+import threading
+import weakref
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union, overload
+
+import numpy as np
+
+from . import _abi, _library, states
+from .arrays import (
+    Array,
+    Buffer,
+    Shape,
+    TensorArrays,
+    bytes_view,
+    check_apart,
+    payload_descriptors,
+    pieces_of,
+    shape_array,
+    shape_descriptors,
+    shapes_of,
+    tensor_arrays,
+    unsigned,
+)
+from .errors import InvalidArgumentError, OutOfRangeError
+from .program import Program
+
+Tensors = Union[Array, Shape, int, Sequence[Union[Array, Shape, int]]]
+Which = Union[int, Sequence[int], None]
+
+
+class _Call(NamedTuple):
+    """The arguments that all calls share: `numbers` of the tensors, and whether the caller gave one thing or a list."""
+
+    step: int
+    numbers: List[int]
+    is_single: bool
+
+    def head(self, handle: Any) -> Tuple[Any, ...]:
+        count = len(self.numbers)
+        return handle, self.step, (ctypes.c_size_t * count)(*self.numbers), count
+
+
+class Session:
+    """The states of one or many tensors, and all that compressing them needs.
+
+    Args:
+        program: for CPUs.
+        tensors: one tensor, or a list of them. A tensor is an array, of which only the shape matters, or a shape: a tuple
+            of integers, or one integer for a vector.
+        threads: how many threads calls use; 0: all of the machine. Results do not depend on it.
+        world, worker: the number of ranks, and which of them this is.
+        seed: of the program's random draws.
+        tensor_numbers: a number for each tensor; draws of different numbers differ. By default 0, 1, 2 …
+
+    Every call takes one array or payload and returns one, or takes a list and returns a list, one entry per tensor of the
+    session. `which` chooses tensors by their numbers: an integer where the call takes one thing, a list where it takes a
+    list. A call on a list is one parallel run, and all or nothing: where one tensor fails, no state has changed and
+    `error.tensor` is its place in the list.
+
+    Arrays are float32, float16, or bfloat16 (of ml_dtypes, or as the bits in uint16), of the tensor's shape, dense and in
+    row-major order. They are never copied. The interpreter's lock is released while a call runs.
+
+    A session runs one call at a time: one made while another runs, like one made after `close`, is an
+    InvalidArgumentError. Different sessions run at once. Use it as a context manager, or `close` it.
+
+    Errors of opening: InvalidArgumentError, OutOfRangeError, OutOfMemoryError, CheckError (the program allows no such shape).
+    Errors of all calls: InvalidArgumentError, CheckError, CancelledError, OutOfMemoryError, SizeOverflowError.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        tensors: Tensors,
+        *,
+        threads: int = 0,
+        world: int = 1,
+        worker: int = 0,
+        seed: int = 0,
+        tensor_numbers: Optional[Sequence[int]] = None,
+    ) -> None:
+        self.program = program
+        self.shapes: Tuple[Shape, ...] = tuple(shapes_of(tensors))
+        self._shape_arrays = [shape_array(shape) for shape in self.shapes]
+        options = _abi.sized(
+            _abi.SessionOptions,
+            threads=unsigned(threads, 32, "threads"),
+            world=unsigned(world, 32, "world"),
+            worker=unsigned(worker, 32, "worker"),
+            seed=unsigned(seed, 64, "seed"),
+        )
+        if tensor_numbers is not None:
+            self._check_count(len(tensor_numbers), len(self.shapes), "tensor numbers")
+            options.tensor_numbers = (ctypes.c_uint32 * len(self.shapes))(*(unsigned(each, 32, "a tensor's number") for each in tensor_numbers))
+        handle = ctypes.c_void_p()
+        _library.call(
+            "cinch_session_open", program._handle, ctypes.byref(options), shape_descriptors(self._shape_arrays), len(self.shapes), ctypes.byref(handle)
+        )
+        self._handle = handle
+        self._in_use = threading.Lock()
+        self._closing = threading.Lock()
+        self._release = weakref.finalize(self, _library.loaded().cinch_session_release, handle)
+        self._release.atexit = False  # other threads may still be in calls
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """The number of tensors."""
+        return len(self.shapes)
+
+    def __repr__(self) -> str:
+        closed = "" if self._release.alive else ", closed"
+        return f"<cinch.Session of {self.program.name}: {len(self)} tensors{closed}>"
+
+    def close(self) -> None:
+        """Gives all memory back; again is allowed. Errors: InvalidArgumentError (a call is running)."""
+        if not self._in_use.acquire(blocking=False):
+            raise InvalidArgumentError("a call of this session is running")
+        with self._closing:
+            self._release()
+        self._in_use.release()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[ctypes.c_void_p]:
+        # libcinch refuses a second call, too; but between a call and the copy of what it lent only this lock guards.
+        if not self._in_use.acquire(blocking=False):
+            raise InvalidArgumentError("another call of this session is running")
+        try:
+            if not self._release.alive:
+                raise InvalidArgumentError("the session is closed")
+            yield self._handle
+        finally:
+            self._in_use.release()
+
+    @staticmethod
+    def _check_count(count: int, expected: int, what: str) -> None:
+        if count != expected:
+            raise InvalidArgumentError(f"{count} {what} for {expected} tensors")
+
+    def _call_on(self, step: int, which: Which, things: Any, kind: Any) -> Tuple[_Call, List[Any]]:
+        """What a call is about, and its things as a list; one thing is an instance of `kind`."""
+        is_single = isinstance(things, kind)
+        listed = self._listed(things, kind)
+        if which is None:
+            if is_single and len(self) != 1:
+                raise InvalidArgumentError(f"the session has {len(self)} tensors: `which` says of which one this is")
+            self._check_count(len(listed), len(self), "entries")
+            numbers = list(range(len(self)))
+        else:
+            numbers = [unsigned(each, 64, "which") for each in ([which] if is_single else which)]  # type: ignore[union-attr]
+            self._check_count(len(listed), len(numbers), "entries")
+        for number in numbers:
+            if number >= len(self):
+                raise OutOfRangeError(f"tensor {number} of {len(self)}")
+        return _Call(unsigned(step, 64, "step"), numbers, is_single), listed
+
+    def _arrays(self, call: _Call, arrays: Sequence[Any], what: str, *, only_f32: bool = False, is_written: bool = False) -> TensorArrays:
+        return tensor_arrays(arrays, [self._shape_arrays[i] for i in call.numbers], what, only_f32=only_f32, is_written=is_written)
+
+    def _outputs(self, call: _Call, out: Any) -> List[Any]:
+        """The arrays that a call writes: those that were given, as the things were, or new ones."""
+        if out is None:
+            return [np.empty(self.shapes[i], np.float32) for i in call.numbers]
+        return self._given(call, out, np.ndarray)
+
+    @staticmethod
+    def _listed(things: Any, kind: Any) -> List[Any]:
+        if isinstance(things, kind):
+            return [things]
+        if not isinstance(things, Sequence):
+            expected = "an array" if kind is np.ndarray else "bytes"
+            raise TypeError(f"a call takes {expected}, or a list of them, not a {type(things).__name__}")
+        return list(things)
+
+    def _given(self, call: _Call, out: Any, kind: Any) -> List[Any]:
+        listed = self._listed(out, kind)
+        self._check_count(len(listed), len(call.numbers), "outputs")
+        return listed
+
+    def payload_bounds(self, step: int) -> List[int]:
+        """The most bytes that the payload of each tensor can have with the parameters of now."""
+        bounds = (ctypes.c_size_t * len(self))()
+        with self._alone() as handle:
+            _library.call("cinch_payload_bounds", handle, unsigned(step, 64, "step"), None, len(self), bounds)
+        return list(bounds)
+
+    @overload
+    def encode(self, step: int, gradients: Array, *, which: Optional[int] = None) -> bytes: ...
+    @overload
+    def encode(self, step: int, gradients: Sequence[Array], *, which: Optional[Sequence[int]] = None) -> List[bytes]: ...
+    @overload
+    def encode(self, step: int, gradients: Array, *, which: Optional[int] = None, out: Buffer) -> memoryview: ...
+    @overload
+    def encode(self, step: int, gradients: Sequence[Array], *, which: Optional[Sequence[int]] = None, out: Sequence[Buffer]) -> List[memoryview]: ...
+    def encode(self, step: int, gradients: Any, *, which: Which = None, out: Any = None) -> Any:
+        """Compresses gradients and updates the states.
+
+        `out` are writable buffers, of `payload_bounds` bytes to be safe; payloads are then written there and returned as
+        memoryviews of them, else as bytes. A gradient with a value that is not finite makes a payload that decodes to NaN,
+        and its states stay.
+        """
+        call, arrays = self._call_on(step, which, gradients, np.ndarray)
+        tensors = self._arrays(call, arrays, "gradient")
+        rooms = None if out is None else self._rooms(call, out)
+        if rooms is not None:
+            check_apart(pieces_of(rooms), tensors.pieces, "output")
+        payloads = (_abi.Payload * len(arrays))(*(_abi.sized(_abi.Payload) for _ in arrays)) if rooms is None else payload_descriptors(rooms, is_written=True)
+        with self._alone() as handle:
+            _library.call("cinch_encode", *call.head(handle), tensors.descriptors, payloads)
+            made = self._made(payloads, rooms)
+        return made[0] if call.is_single else made
+
+    def _rooms(self, call: _Call, out: Any) -> List[Array]:
+        rooms = [bytes_view(each, "output", i, is_written=True) for i, each in enumerate(self._given(call, out, (bytearray, memoryview, np.ndarray)))]
+        for i, room in enumerate(rooms):
+            if room.size == 0:
+                raise InvalidArgumentError("an output has no bytes", tensor=i)
+        return rooms
+
+    @staticmethod
+    def _made(payloads: Any, rooms: Optional[List[Array]]) -> List[Any]:
+        if rooms is None:
+            return [ctypes.string_at(payload.data, payload.size) for payload in payloads]
+        return [room.data[: payload.size] for room, payload in zip(rooms, payloads)]
+
+    @overload
+    def decode(self, step: int, payloads: Buffer, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
+    @overload
+    def decode(self, step: int, payloads: Sequence[Buffer], *, which: Optional[Sequence[int]] = None, out: Optional[Sequence[Array]] = None) -> List[Array]: ...
+    def decode(self, step: int, payloads: Any, *, which: Which = None, out: Any = None) -> Any:
+        """Decompresses payloads into `out`, or into new float32 arrays, and returns them.
+
+        Payloads are checked before anything of them is used. Errors also: PayloadError (names the field), VersionError.
+        """
+        call, views, payload_list = self._payloads(step, which, payloads)
+        outputs = self._outputs(call, out)
+        tensors = self._arrays(call, outputs, "output", is_written=True)
+        check_apart(tensors.pieces, pieces_of(views), "output")
+        with self._alone() as handle:
+            _library.call("cinch_decode", *call.head(handle), payload_list, tensors.descriptors)
+        return outputs[0] if call.is_single else outputs
+
+    def _payloads(self, step: int, which: Which, payloads: Any) -> Tuple[_Call, List[Array], Any]:
+        call, listed = self._call_on(step, which, payloads, (bytes, bytearray, memoryview, np.ndarray))
+        views = [bytes_view(each, "payload", i) for i, each in enumerate(listed)]
+        return call, views, payload_descriptors(views)
+
+    @overload
+    def decode_add(self, step: int, payloads: Buffer, sums: Array, *, which: Optional[int] = None) -> None: ...
+    @overload
+    def decode_add(self, step: int, payloads: Sequence[Buffer], sums: Sequence[Array], *, which: Optional[Sequence[int]] = None) -> None: ...
+    def decode_add(self, step: int, payloads: Any, sums: Any, *, which: Which = None) -> None:
+        """Adds what payloads decode to to `sums`, which are float32. Errors also: PayloadError (names the field), VersionError."""
+        call, views, payload_list = self._payloads(step, which, payloads)
+        tensors = self._arrays(call, self._given(call, sums, np.ndarray), "sum", only_f32=True, is_written=True)
+        check_apart(tensors.pieces, pieces_of(views), "sum")
+        with self._alone() as handle:
+            _library.call("cinch_decode_add", *call.head(handle), payload_list, tensors.descriptors)
+
+    @overload
+    def finish(self, step: int, sums: Array, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
+    @overload
+    def finish(self, step: int, sums: Sequence[Array], *, which: Optional[Sequence[int]] = None, out: Optional[Sequence[Array]] = None) -> List[Array]: ...
+    def finish(self, step: int, sums: Any, *, which: Which = None, out: Any = None) -> Any:
+        """Turns sums over ranks of decoded payloads (float32) into updates, in `out` or in new float32 arrays, and returns
+        them. An output may be its own sum."""
+        call, arrays = self._call_on(step, which, sums, np.ndarray)
+        read = self._arrays(call, arrays, "sum", only_f32=True)
+        outputs = self._outputs(call, out)
+        written = self._arrays(call, outputs, "output", is_written=True)
+        check_apart(written.pieces, read.pieces, "output", may_replace=True)
+        with self._alone() as handle:
+            _library.call("cinch_finish", *call.head(handle), read.descriptors, written.descriptors)
+        return outputs[0] if call.is_single else outputs
+
+    def set(self, parameter: str, value: float) -> None:
+        """Binds a run-time parameter for the calls that follow.
+
+        Pass 0.001, not numpy.float32(0.001), which is above it. Errors: InvalidArgumentError (no such name),
+        OutOfRangeError; the old value stays.
+        """
+        with self._alone() as handle:
+            _library.call("cinch_session_set", handle, _library.c_text(parameter), float(value))
+
+    def cancel(self) -> None:
+        """Ends the running call, or the next one, with CancelledError. Any thread may call it at any time."""
+        with self._closing:
+            if self._release.alive:
+                _library.loaded().cinch_session_cancel(self._handle)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all states."""
+        with self._alone() as handle:
+            return int(_library.loaded().cinch_session_state_bytes(handle))
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes of workspace, which grows with the first call of each kind."""
+        with self._alone() as handle:
+            return int(_library.loaded().cinch_session_workspace_bytes(handle))
+
+    def states_save(self, tensor: Optional[int] = None) -> bytes:
+        """The states of all tensors, or of one, for a checkpoint.
+
+        The bytes of one tensor are those of a file of `cinch run --state-out`; those of several stand one behind the other.
+        """
+        with self._alone() as handle:
+            return b"".join(states.save(handle, number) for number in self._numbers(tensor))
+
+    def states_load(self, saved: Buffer, tensor: Optional[int] = None) -> None:
+        """Restores what `states_save` returned, for all tensors or for one; all or nothing.
+
+        Errors: FileError (cut, changed), VersionError, InvalidArgumentError (of another program or shape).
+        """
+        view = bytes_view(saved, "states", 0)
+        with self._alone() as handle:
+            states.load_all(handle, self._numbers(tensor), view)
+
+    def _numbers(self, tensor: Optional[int]) -> List[int]:
+        if tensor is None:
+            return list(range(len(self)))
+        if unsigned(tensor, 64, "tensor") >= len(self):
+            raise OutOfRangeError(f"tensor {tensor} of {len(self)}")
+        return [tensor]

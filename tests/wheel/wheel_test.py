@@ -1,0 +1,118 @@
+"""wheel_test.py BUILD_FOLDER: makes the wheel, installs it into a fresh environment without a network, and uses it there."""
+import base64
+import csv
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"NumPy is not installed: {missing}")
+    sys.exit(77)
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.abspath(sys.argv.pop(1))
+GRADIENT = os.path.join(ROOT, "examples/data/resnet-step40.npy")
+IMAGE = "images/x86-64/topk.image"
+
+
+def run(command, **options):
+    """Standard output; the whole output in the failure where the command fails."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError("%s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr))
+    return done.stdout
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="cinch-wheel-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        run(["cmake", "--build", BUILD, "--target", IMAGE])
+        cls.wheel = run([sys.executable, os.path.join(ROOT, "runtime/python/cinch_wheel.py"), BUILD, cls.folder, "--fast"]).strip()
+        # A blank in the path: nobody may take it for two.
+        cls.environment = os.path.join(cls.folder, "a fresh environment")
+        run([sys.executable, "-m", "venv", "--without-pip", cls.environment])
+        cls.python = os.path.join(cls.environment, "bin", "python")
+        cls.pip("install", "--no-index", "--no-deps", cls.wheel)
+        cls.site = run([cls.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+        # Nothing of this process may help.
+        cls.variables = {"CINCH_CACHE": "off", "HOME": cls.folder, "PATH": "/usr/bin:/bin"}
+
+    @classmethod
+    def pip(cls, *words):
+        return run([sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", cls.python, *words])
+
+    def run_here(self, *command):
+        return run(list(command), env=self.variables, cwd="/")
+
+    def with_numpy(self):
+        """NumPy as this Python has it, and nothing else of its environment."""
+        packages = os.path.dirname(os.path.dirname(np.__file__))
+        for name in ("numpy", "numpy.libs"):
+            link = os.path.join(self.site, name)
+            if os.path.exists(os.path.join(packages, name)) and not os.path.lexists(link):
+                os.symlink(os.path.join(packages, name), link)
+
+    def test_records_every_file(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            info = next(name for name in wheel.namelist() if name.endswith("/RECORD"))
+            rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(wheel.read(info).decode()))}
+            self.assertEqual(sorted(rows), sorted(wheel.namelist()))
+            for name in wheel.namelist():
+                content = wheel.read(name)
+                digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+                self.assertEqual(rows[name], ["", ""] if name == info else ["sha256=" + digest, str(len(content))], name)
+
+    def test_is_named_as_its_files_need(self):
+        version = self.run_here(os.path.join(self.environment, "bin", "cinch"), "--version").split()[-1]
+        self.assertEqual(os.path.basename(self.wheel), f"cinch-{version}-py3-none-manylinux_2_34_x86_64.whl")
+        told = self.run_here(self.python, "-c", "import cinch, importlib.metadata as m; print(cinch.__version__, m.version('cinch'))")
+        self.assertEqual(told.split(), [version, version])
+
+    def test_runs_the_command_without_numpy(self):
+        out = self.run_here(os.path.join(self.environment, "bin", "cinch"), "run", "topk", "--input", GRADIENT)
+        self.assertIn("payload", out)
+        self.assertIn("topk", self.run_here(self.python, "-m", "cinch", "list"))
+
+    def test_status_of_the_command_is_the_scripts(self):
+        done = subprocess.run([os.path.join(self.environment, "bin", "cinch"), "run", "none"], capture_output=True, env=self.variables)
+        self.assertEqual(done.returncode, 2)
+
+    def test_loads_the_librarys_images(self):
+        code = "import os, cinch; os.environ['CINCH_COMPILER'] = '/none'; program = cinch.load('topk'); print(program.name, program.cpu)"
+        self.assertEqual(self.run_here(self.python, "-c", code), "topk x86-64\n")
+
+    def test_runs_the_example(self):
+        self.with_numpy()
+        out = self.run_here(self.python, os.path.join(ROOT, "examples/python/compress.py"), "dgc")
+        self.assertRegex(out, r"step 2: 240000 B in \d+ B and 1200 B in \d+ B, 61 elements change\n\d+ B of states restored\nmine, line 1, column 74: .*sums")
+
+    def test_holds_types_and_licenses(self):
+        package = os.path.join(self.site, "cinch")
+        self.assertTrue(os.path.exists(os.path.join(package, "py.typed")))
+        self.assertEqual([name for name in os.listdir(self.site) if re.match("cinch", name)].__len__(), 2)
+        with zipfile.ZipFile(self.wheel) as wheel:
+            self.assertTrue(any(name.endswith("licenses/copyright") for name in wheel.namelist()))
+
+    def test_is_uninstalled_without_a_rest(self):
+        other = os.path.join(self.folder, "other")
+        run([sys.executable, "-m", "venv", "--without-pip", other])
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", os.path.join(other, "bin", "python")]
+        run([*pip, "install", "--no-index", "--no-deps", "--no-compile", self.wheel])
+        run([*pip, "uninstall", "--yes", "cinch"])
+        rest = [name for _, _, names in os.walk(other) for name in names if "cinch" in name]
+        self.assertEqual(rest, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
