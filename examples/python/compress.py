@@ -9,6 +9,13 @@ import numpy as np
 
 import cinch
 
+MISSPELLED = """compressor mean_of_all {
+  wire { x: f32 }
+  encode(g: [f32; n]) { wire { x: meen(g) } }
+  decode(w) { fill(w.x, n) }
+}
+"""
+
 
 def main() -> None:
     program = cinch.compile(sys.argv[1] if len(sys.argv) > 1 else "dgc")
@@ -32,7 +39,7 @@ def main() -> None:
         print(f"{len(checkpoint)} B of states restored")
 
     try:
-        cinch.compile("mine", text="compressor mine { wire { x: f32 } encode(g: [f32; n]) { wire { x: sums(g) } } decode(w) { w.x } }")
+        cinch.compile("mine", text=MISSPELLED)
     except cinch.ProgramError as error:
         for each in error.diagnostics:
             print(f"{each.file}, line {each.line}, column {each.column}: {each.message}")

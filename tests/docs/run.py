@@ -1,6 +1,6 @@
-"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor and adding_a_target.
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor, adding_a_target and python.
 
-In a document, a block ```cinch file=NAME is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
+In a document, a block with file=NAME (```cinch file=NAME) is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
 folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines)."""
 import os
 import re
@@ -46,11 +46,19 @@ def pattern(expected):
     return re.compile("".join(parts))
 
 
+def environment(build):
+    """The command, and a Python that has NumPy and the package as a wheel has it."""
+    venv = os.environ.get("VIRTUAL_ENV")
+    folders = [os.path.join(build, "bin"), *([os.path.join(venv, "bin")] if venv else []), os.environ["PATH"]]
+    return dict(os.environ, PATH=os.pathsep.join(folders), NO_COLOR="1", CINCH_REPO=ROOT, PYTHONPATH=os.path.join(ROOT, "runtime", "python"),
+                CINCH_LIBRARY=os.path.join(build, "lib", "libcinch.so"))
+
+
 def run_document(path, build):
     failures = count = 0
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    env = dict(os.environ, PATH=os.path.join(build, "bin") + os.pathsep + os.environ["PATH"], NO_COLOR="1", CINCH_REPO=ROOT)
+    env = environment(build)
     with tempfile.TemporaryDirectory() as folder:
         for info, body, line in blocks(text):
             words = info.split()
@@ -75,7 +83,7 @@ def run_document(path, build):
 
 def main():
     build = os.path.abspath(sys.argv[1])
-    files = sys.argv[2:] or [os.path.join(ROOT, "docs", name + ".md") for name in ("tutorial", "adding_a_compressor", "adding_a_target")]
+    files = sys.argv[2:] or [os.path.join(ROOT, "docs", name + ".md") for name in ("tutorial", "adding_a_compressor", "adding_a_target", "python")]
     sys.exit(1 if sum(run_document(f, build) for f in files) else 0)
 
 

@@ -105,7 +105,15 @@ class Programs(TestCase):
         self.fails(cinch.UnavailableError, "sync", cinch.compile, "powersgd")
 
     def test_constants_are_bound(self):
-        text = "compressor c(const cube: bool = false) { wire { x: f32 } encode(g: [f32; n]) { let s = sum(g) wire { x: if cube { s * s * s } else { s } } } decode(w) { fill(w.x, n) } }"
+        text = """compressor total(const cube: bool = false) {
+  wire { x: f32 }
+  encode(g: [f32; n]) {
+    let s = sum(g)
+    wire { x: if cube { s * s * s } else { s } }
+  }
+  decode(w) { fill(w.x, n) }
+}
+"""
         plain, cubes = (cinch.compile(text=text, cube=cube) for cube in (False, np.True_))
         self.assertNotEqual(plain.fingerprint, cubes.fingerprint)
         self.assertEqual(cinch.compile(text=text).fingerprint, plain.fingerprint)

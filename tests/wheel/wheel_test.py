@@ -95,12 +95,12 @@ class Wheel(unittest.TestCase):
     def test_runs_the_example(self):
         self.with_numpy()
         out = self.run_here(self.python, os.path.join(ROOT, "examples/python/compress.py"), "dgc")
-        self.assertRegex(out, r"step 2: 240000 B in \d+ B and 1200 B in \d+ B, 61 elements change\n\d+ B of states restored\nmine, line 1, column 74: .*sums")
+        self.assertRegex(out, r"step 2: 240000 B in \d+ B and 1200 B in \d+ B, 61 elements change\n\d+ B of states restored\nmine, line 3, column 35: .*meen")
 
     def test_holds_types_and_licenses(self):
         package = os.path.join(self.site, "cinch")
         self.assertTrue(os.path.exists(os.path.join(package, "py.typed")))
-        self.assertEqual([name for name in os.listdir(self.site) if re.match("cinch", name)].__len__(), 2)
+        self.assertEqual(sorted(re.sub("-.*", "", name) for name in os.listdir(self.site) if "cinch" in name), ["cinch", "cinch"])
         with zipfile.ZipFile(self.wheel) as wheel:
             self.assertTrue(any(name.endswith("licenses/copyright") for name in wheel.namelist()))
 

@@ -11,13 +11,14 @@ from . import _abi, _library, states
 from .arrays import (
     Array,
     Buffer,
+    PayloadBuffers,
     Shape,
     TensorArrays,
     bytes_view,
     check_apart,
-    payload_descriptors,
-    pieces_of,
-    shape_array,
+    described,
+    lent_payloads,
+    payload_buffers,
     shape_descriptors,
     shapes_of,
     tensor_arrays,
@@ -82,7 +83,7 @@ class Session:
     ) -> None:
         self.program = program
         self.shapes: Tuple[Shape, ...] = tuple(shapes_of(tensors))
-        self._shape_arrays = [shape_array(shape) for shape in self.shapes]
+        self._described = [described(shape) for shape in self.shapes]
         options = _abi.sized(
             _abi.SessionOptions,
             threads=unsigned(threads, 32, "threads"),
@@ -95,7 +96,7 @@ class Session:
             options.tensor_numbers = (ctypes.c_uint32 * len(self.shapes))(*(unsigned(each, 32, "a tensor's number") for each in tensor_numbers))
         handle = ctypes.c_void_p()
         _library.call(
-            "cinch_session_open", program._handle, ctypes.byref(options), shape_descriptors(self._shape_arrays), len(self.shapes), ctypes.byref(handle)
+            "cinch_session_open", program._handle, ctypes.byref(options), shape_descriptors(self._described), len(self.shapes), ctypes.byref(handle)
         )
         self._handle = handle
         self._in_use = threading.Lock()
@@ -160,7 +161,7 @@ class Session:
         return _Call(unsigned(step, 64, "step"), numbers, is_single), listed
 
     def _arrays(self, call: _Call, arrays: Sequence[Any], what: str, *, only_f32: bool = False, is_written: bool = False) -> TensorArrays:
-        return tensor_arrays(arrays, [self._shape_arrays[i] for i in call.numbers], what, only_f32=only_f32, is_written=is_written)
+        return tensor_arrays(arrays, [self._described[i] for i in call.numbers], what, only_f32=only_f32, is_written=is_written)
 
     def _outputs(self, call: _Call, out: Any) -> List[Any]:
         """The arrays that a call writes: those that were given, as the things were, or new ones."""
@@ -208,25 +209,25 @@ class Session:
         tensors = self._arrays(call, arrays, "gradient")
         rooms = None if out is None else self._rooms(call, out)
         if rooms is not None:
-            check_apart(pieces_of(rooms), tensors.pieces, "output")
-        payloads = (_abi.Payload * len(arrays))(*(_abi.sized(_abi.Payload) for _ in arrays)) if rooms is None else payload_descriptors(rooms, is_written=True)
+            check_apart(rooms.pieces, tensors.pieces, "output")
+        payloads = lent_payloads(len(arrays)) if rooms is None else rooms.descriptors
         with self._alone() as handle:
             _library.call("cinch_encode", *call.head(handle), tensors.descriptors, payloads)
             made = self._made(payloads, rooms)
         return made[0] if call.is_single else made
 
-    def _rooms(self, call: _Call, out: Any) -> List[Array]:
+    def _rooms(self, call: _Call, out: Any) -> PayloadBuffers:
         rooms = [bytes_view(each, "output", i, is_written=True) for i, each in enumerate(self._given(call, out, (bytearray, memoryview, np.ndarray)))]
         for i, room in enumerate(rooms):
             if room.size == 0:
                 raise InvalidArgumentError("an output has no bytes", tensor=i)
-        return rooms
+        return payload_buffers(rooms, is_written=True)
 
     @staticmethod
-    def _made(payloads: Any, rooms: Optional[List[Array]]) -> List[Any]:
+    def _made(payloads: Any, rooms: Optional[PayloadBuffers]) -> List[Any]:
         if rooms is None:
             return [ctypes.string_at(payload.data, payload.size) for payload in payloads]
-        return [room.data[: payload.size] for room, payload in zip(rooms, payloads)]
+        return [room.data[: payload.size] for room, payload in zip(rooms.views, payloads)]
 
     @overload
     def decode(self, step: int, payloads: Buffer, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
@@ -237,18 +238,17 @@ class Session:
 
         Payloads are checked before anything of them is used. Errors also: PayloadError (names the field), VersionError.
         """
-        call, views, payload_list = self._payloads(step, which, payloads)
+        call, received = self._payloads(step, which, payloads)
         outputs = self._outputs(call, out)
         tensors = self._arrays(call, outputs, "output", is_written=True)
-        check_apart(tensors.pieces, pieces_of(views), "output")
+        check_apart(tensors.pieces, received.pieces, "output")
         with self._alone() as handle:
-            _library.call("cinch_decode", *call.head(handle), payload_list, tensors.descriptors)
+            _library.call("cinch_decode", *call.head(handle), received.descriptors, tensors.descriptors)
         return outputs[0] if call.is_single else outputs
 
-    def _payloads(self, step: int, which: Which, payloads: Any) -> Tuple[_Call, List[Array], Any]:
+    def _payloads(self, step: int, which: Which, payloads: Any) -> Tuple[_Call, PayloadBuffers]:
         call, listed = self._call_on(step, which, payloads, (bytes, bytearray, memoryview, np.ndarray))
-        views = [bytes_view(each, "payload", i) for i, each in enumerate(listed)]
-        return call, views, payload_descriptors(views)
+        return call, payload_buffers([bytes_view(each, "payload", i) for i, each in enumerate(listed)])
 
     @overload
     def decode_add(self, step: int, payloads: Buffer, sums: Array, *, which: Optional[int] = None) -> None: ...
@@ -256,11 +256,11 @@ class Session:
     def decode_add(self, step: int, payloads: Sequence[Buffer], sums: Sequence[Array], *, which: Optional[Sequence[int]] = None) -> None: ...
     def decode_add(self, step: int, payloads: Any, sums: Any, *, which: Which = None) -> None:
         """Adds what payloads decode to to `sums`, which are float32. Errors also: PayloadError (names the field), VersionError."""
-        call, views, payload_list = self._payloads(step, which, payloads)
+        call, received = self._payloads(step, which, payloads)
         tensors = self._arrays(call, self._given(call, sums, np.ndarray), "sum", only_f32=True, is_written=True)
-        check_apart(tensors.pieces, pieces_of(views), "sum")
+        check_apart(tensors.pieces, received.pieces, "sum")
         with self._alone() as handle:
-            _library.call("cinch_decode_add", *call.head(handle), payload_list, tensors.descriptors)
+            _library.call("cinch_decode_add", *call.head(handle), received.descriptors, tensors.descriptors)
 
     @overload
     def finish(self, step: int, sums: Array, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
