@@ -9,6 +9,7 @@
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/emit/cpu_prelude.h"
+#include "codegen/emit/extern_text.h"
 #include "codegen/kir/text.h"
 #include "runtime/core/check.h"
 
@@ -78,6 +79,7 @@ KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
   if (options.max_parts == 1) add_comment(source.text, kir::print(program));
   if (!options.links_helpers) source.text += cpu_prelude(program, kernels);
   source.text += "\nnamespace cinch {\n";
+  source.text += extern_definitions(program.info, called_externs(kernels));
   add_layout_checks(source.text);
   for (std::size_t i : part) {
     source.text += '\n';

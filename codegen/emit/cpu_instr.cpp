@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cpu_kernel.h"
+#include "codegen/emit/extern_text.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
@@ -61,6 +62,25 @@ void CpuKernelEmitter::emit_element_wise(const Instr& instr) {
   define(instr.results[0], element_wise(
                                instr, [&](ValueId value) { return type(value); },
                                [&](ValueId value) { return operand(value); }));
+}
+
+// A C++ function knows no lanes: it is called for one after the other.
+void CpuKernelEmitter::emit_call_extern(const Instr& instr) {
+  const bool is_lanes = level_ == Level::Element || level_ == Level::Combiner;
+  const ValueId result = instr.results[0];
+  std::vector<std::string> operands;
+  operands.reserve(instr.operands.size());
+  for (const ValueId value : instr.operands) {
+    operands.push_back(is_lanes && (is_element(value) && !is_constant(value))
+                           ? fmt::format("lane_of<{}>({}, l)", c_type(type(value)), name(value))
+                           : uniform(value));
+  }
+  const std::string call = extern_call(program_.info, instr.index, operands);
+  if (!is_lanes) return define(result, call);
+  const char* element = c_type(type(result));
+  line(fmt::format("Lanes<{}> {} = wide<{}>({}(0));", element, name(result), element, element));
+  line(fmt::format("for (int l = 0; l < W; ++l) set_lane<{}>({}, l, {});", element, name(result),
+                   call));
 }
 
 void CpuKernelEmitter::emit_leaf(const Instr& instr) {
@@ -144,6 +164,8 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
     case InstrKind::convert:
       if (emit_known_convert(instr)) return;
       return emit_element_wise(instr);
+    case InstrKind::call_extern:
+      return emit_call_extern(instr);
     case InstrKind::load_linear:
     case InstrKind::load_at:
     case InstrKind::store_linear:

@@ -110,6 +110,7 @@ class CpuKernelEmitter {
   bool emit_plain_bits(const Instr& instr);
   /// Prints a conversion to an integer that holds the value; false for all else.
   bool emit_known_convert(const Instr& instr);
+  void emit_call_extern(const Instr& instr);
 
   // ---- cpu_memory.cpp ----
   Storage storage(rt::BufferIndex buffer) const;

@@ -51,6 +51,8 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
   switch (instr.kind) {
     case InstrKind::scalar:
       return note_scalar(needs, instr.scalar_op);
+    case InstrKind::call_extern:  // may call any of them
+      return needs.lang_through("trig.h");
     case InstrKind::reduce:
     case InstrKind::finish_reduce:
       needs.reduce = true;

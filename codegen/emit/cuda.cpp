@@ -8,6 +8,7 @@
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/emit/cuda_steps.h"
 #include "codegen/emit/cuda_wire.h"
+#include "codegen/emit/extern_text.h"
 #include "codegen/emit/prelude_text.h"
 #include "codegen/kir/text.h"
 #include "runtime/core/lang/embed.h"
@@ -155,6 +156,10 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
     source.text += prelude_text(fmt::format("cuda/{}.h", part));
   }
   source.text += "\nnamespace cinch {\n\n";
+  std::vector<const kir::Kernel*> kernels;
+  kernels.reserve(program.kernels.size());
+  for (const kir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
+  source.text += extern_definitions(program.info, called_externs(kernels));
   for (const kir::Kernel& kernel : program.kernels) {
     source.text += CudaKernelEmitter(program, kernel, options.block_warps).emit() + "\n";
   }

@@ -218,6 +218,7 @@ void CudaKernelEmitter::emit_element(const Instr& instr) {
                              instr, [&](ValueId value) { return type(value); },
                              [&](ValueId value) { return operand(value); }));
   }
+  if (instr.kind == InstrKind::call_extern) return emit_call_extern(instr);
   if (is_draw(instr.kind)) return emit_draw(instr);
   switch (instr.kind) {
     case InstrKind::column:

@@ -88,6 +88,7 @@ class CudaKernelEmitter {
   // ---- cuda_uniform.cpp: kernel and group sections ----
   void emit_uniform(const Instr& instr);
   void emit_leaf(const Instr& instr);
+  void emit_call_extern(const Instr& instr);
   void emit_uniform_memory(const Instr& instr);
   void emit_uniform_draw(const Instr& instr);
   void emit_look_back(const Instr& instr);

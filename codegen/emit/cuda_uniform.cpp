@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/extern_text.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
@@ -26,6 +27,7 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
                              instr, [&](ValueId value) { return type(value); },
                              [&](ValueId value) { return name(value); }));
   }
+  if (instr.kind == InstrKind::call_extern) return emit_call_extern(instr);
   if (is_draw(instr.kind)) return emit_uniform_draw(instr);
   switch (instr.kind) {
     case InstrKind::load_at:
@@ -52,6 +54,15 @@ void CudaKernelEmitter::emit_uniform(const Instr& instr) {
     default:
       return emit_leaf(instr);
   }
+}
+
+void CudaKernelEmitter::emit_call_extern(const Instr& instr) {
+  std::vector<std::string> operands;
+  operands.reserve(instr.operands.size());
+  for (const ValueId value : instr.operands) {
+    operands.push_back(level_ == Level::Element ? operand(value) : name(value));
+  }
+  define(instr, extern_call(program_.info, instr.index, operands));
 }
 
 void CudaKernelEmitter::emit_leaf(const Instr& instr) {

@@ -75,6 +75,43 @@ struct CinchClangReply {
   struct CinchClangTimes times;
 };
 
+// A function of a C++ header that kernels call (`extern fn`), and what it must look like.
+struct CinchExternRequest {
+  const char* header;  // as an #include between quotes names it
+  const char* name;
+  const char* const* params;  // of "bool", "i8" … "u64", "f32", "f64"
+  std::size_t num_params;
+  const char* result;
+  const char* const* include_folders;  // searched in this order
+  std::size_t num_include_folders;
+  const char* compile_commands;  // a compile_commands.json, or empty
+};
+
+struct CinchExternFile {
+  const char* path;
+  const char* text;  // as it was read
+  std::size_t size;
+};
+
+// A sentence about bytes [begin, end) of a file; about no place where `path` is empty.
+struct CinchExternNote {
+  const char* text;
+  const char* path;
+  std::size_t begin, end;
+};
+
+// Owned by the backend until `release_extern`.
+struct CinchExternReply {
+  int outcome;  // rt::ExternOutcome
+  const char* message;
+  const char* source;  // self-contained text of the function, where it was found and may run
+  std::uint64_t work;  // operations of a call, at most
+  const struct CinchExternNote* notes;
+  std::size_t num_notes;
+  const struct CinchExternFile* files;  // everything that was read
+  std::size_t num_files;
+};
+
 struct CinchClangBackend {
   unsigned abi;  // kCinchClangAbi
   struct CinchClangReply* (*compile)(const struct CinchClangRequest*);
@@ -91,6 +128,11 @@ struct CinchClangBackend {
   struct CinchClangReply* (*make_archive)(const struct CinchClangBytes* members,
                                           std::size_t num_members);
   void (*release)(struct CinchClangReply*);
+  struct CinchExternReply* (*read_extern)(const struct CinchExternRequest*);
+  void (*release_extern)(struct CinchExternReply*);
+  // Headers are kept between calls of read_extern, as programs call several functions of one. They
+  // may go.
+  void (*forget_headers)();
   const char* version;  // "clang 19.1.7"
   // codegen::cpu_helpers_digest() of the prelude and the helpers within; empty if none can serve.
   const char* helpers_digest;
@@ -100,4 +142,4 @@ struct CinchClangBackend {
 const struct CinchClangBackend* cinch_clang_backend();
 }
 
-inline constexpr unsigned kCinchClangAbi = 5;
+inline constexpr unsigned kCinchClangAbi = 6;

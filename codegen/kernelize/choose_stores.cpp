@@ -55,7 +55,7 @@ class Costs {
     }
     // An access of its own, whatever else is read from the same array.
     if (op.kind == OpKind::gather) return loads(op.operands[0]) + walk(op.operands[1], seen);
-    int sum = ir::cost_of_element(op);
+    int sum = ir::cost_of_element(cx_.program.out.info, op);
     for (const auto operand : op.operands) sum += walk(operand, seen);
     return sum;
   }

@@ -178,6 +178,7 @@ bool Planner::wants_rows(ValueId v) const {
       case OpKind::transpose:
         return true;
       case OpKind::map:
+      case OpKind::call_extern:
       case OpKind::convert:
       case OpKind::fill:
         for (const auto operand : op.operands) {

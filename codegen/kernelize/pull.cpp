@@ -144,6 +144,7 @@ KirValue KernelEmitter::pull_op(const ir::Op& op, ir::ValueId v, const Place& pl
     case OpKind::iota:
       return at_level_of(place, [&] { return index_u32(flat_of(place, type(v))); });
     case OpKind::map:
+    case OpKind::call_extern:
       return pull_map(op, place);
     case OpKind::fill:
     case OpKind::gather:
@@ -209,8 +210,11 @@ KirValue KernelEmitter::pull_map(const ir::Op& op, const Place& place) {
   operands.reserve(op.operands.size());
   for (std::size_t i = 0; i < op.operands.size(); ++i)
     operands.push_back(pull_operand(op, i, place));
-  return at_level_of(place,
-                     [&] { return b_.scalar(op.attrs.scalar_op, operands, integer_type(op)); });
+  return at_level_of(place, [&] {
+    return op.kind == OpKind::call_extern
+               ? b_.call_extern(op.attrs.index, operands)
+               : b_.scalar(op.attrs.scalar_op, operands, integer_type(op));
+  });
 }
 
 KirValue KernelEmitter::pull_draw(const ir::Op& op, ir::ValueId v, const Place& place) {
@@ -320,6 +324,9 @@ std::vector<KirValue> KernelEmitter::eval_region(ir::RegionId region,
         break;
       case OpKind::map:
         value = b_.scalar(op.attrs.scalar_op, operands, integer_type(op));
+        break;
+      case OpKind::call_extern:
+        value = b_.call_extern(op.attrs.index, operands);
         break;
       case OpKind::convert:
         value = b_.convert(operands[0], type(op.operands[0]).dtype, to);

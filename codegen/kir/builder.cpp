@@ -297,6 +297,12 @@ ValueId KernelBuilder::bitcast(ValueId value, DType from, DType to) {
   return emit(std::move(instr), compute_type(to));
 }
 
+ValueId KernelBuilder::call_extern(std::uint32_t index, std::vector<ValueId> operands) {
+  Instr instr{.kind = InstrKind::call_extern, .operands = std::move(operands)};
+  instr.index = index;
+  return emit(std::move(instr), compute_type(program_.info.externs[index].result));
+}
+
 ValueId KernelBuilder::named(ValueId value, std::string name) {
   kernel_.values[value.index()].name = std::move(name);
   return value;

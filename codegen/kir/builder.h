@@ -148,6 +148,9 @@ class KernelBuilder {
   ValueId convert(ValueId value, ComputeType to);
   ValueId bitcast(ValueId value, DType from, DType to);
 
+  /// ProgramInfo::externs[index], over operands of its parameters' compute types.
+  ValueId call_extern(std::uint32_t index, std::vector<ValueId> operands);
+
   // ---- memory ----
   ValueId load_linear(BufferIndex buffer, ValueId base = {}, ValueId limit = {});
   ValueId load_at(BufferIndex buffer, ValueId index, ValueId pred = {});

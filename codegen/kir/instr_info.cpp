@@ -47,6 +47,7 @@ bool is_computed(InstrKind kind) {
     case InstrKind::scalar:
     case InstrKind::convert:
     case InstrKind::bitcast:
+    case InstrKind::call_extern:
       return true;
     default:
       return false;

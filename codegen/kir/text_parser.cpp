@@ -8,6 +8,7 @@
 #include "codegen/kir/text.h"
 #include "codegen/kir/text_names.h"
 #include "runtime/core/check.h"
+#include "runtime/core/hash.h"
 
 namespace cinch::kir {
 namespace {
@@ -68,6 +69,8 @@ class ProgramParser {
     } else if (word == "state") {
       std::string name = lexer_.expect_string();
       info.states.push_back({std::move(name), array()});
+    } else if (word == "extern") {
+      info.externs.push_back(extern_function());
     } else if (word == "field") {
       field();
     } else {
@@ -108,6 +111,24 @@ class ProgramParser {
     }
     if (hex.size() % 2) lexer_.fail("a constant has two digits per byte");
     return out;
+  }
+
+  rt::ExternInfo extern_function() {
+    rt::ExternInfo function;
+    function.name = lexer_.expect_string();
+    lexer_.expect('(');
+    while (!lexer_.failed() && !lexer_.accept(')')) {
+      if (!function.params.empty()) lexer_.expect(',');
+      function.params.push_back(parse_dtype_word(lexer_));
+    }
+    function.result = parse_dtype_word(lexer_);
+    lexer_.expect("work");
+    lexer_.expect('=');
+    function.work = lexer_.expect_number();
+    function.source = lexer_.expect_string();
+    const Hash128 digest = hash128(function.source);
+    function.digest = {digest.low, digest.high};
+    return function;
   }
 
   rt::CountInfo count() {

@@ -104,6 +104,9 @@ std::string remark(const KernelProgram& program, const Kernel& kernel, const Ins
     case InstrKind::host_size:
       if (instr.index >= program.size_exprs.size()) return "";
       return "  // " + print_host_expr(program.info.exprs, program.size_exprs[instr.index]);
+    case InstrKind::call_extern:
+      if (instr.index >= program.info.externs.size()) return "";
+      return "  // " + program.info.externs[instr.index].name;
     case InstrKind::fail_if:
       if (instr.index >= program.messages.size()) return "";
       return "  // " + in_quotes(program.messages[instr.index]);
@@ -189,10 +192,20 @@ class Printer {
     for (const rt::StateInfo& s : program_.info.states) {
       line("state {} {}", in_quotes(s.name), array(s.type));
     }
+    for (const rt::ExternInfo& function : program_.info.externs) extern_line(function);
     for (const rt::CountInfo& c : program_.info.wire.counts) {
       line("wire_count {} {}", in_quotes(c.name), expr(c.bound));
     }
     for (const rt::FieldInfo& f : program_.info.wire.fields) field(f);
+  }
+
+  void extern_line(const rt::ExternInfo& function) {
+    std::string types;
+    for (const DType param : function.params) {
+      types += (types.empty() ? "" : ", ") + dtype_name(param);
+    }
+    line("extern {} ({}) {} work={} {}", in_quotes(function.name), types,
+         dtype_name(function.result), function.work, in_quotes(function.source));
   }
 
   void field(const rt::FieldInfo& f) {

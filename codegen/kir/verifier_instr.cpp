@@ -5,6 +5,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/structure.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::kir {
 namespace {
@@ -47,7 +48,7 @@ bool is_builtin_combiner(ScalarOp op) {
 
 bool is_allowed_in_combiner(InstrKind kind) {
   return kind == InstrKind::constant || kind == InstrKind::scalar || kind == InstrKind::convert ||
-         kind == InstrKind::bitcast || kind == InstrKind::load_at;
+         kind == InstrKind::bitcast || kind == InstrKind::call_extern || kind == InstrKind::load_at;
 }
 
 bool has_group_result(InstrKind kind, std::size_t result) {
@@ -168,6 +169,17 @@ void InstrVerifier::conversion(const Instr& instr) {
   if (instr.kind == InstrKind::bitcast) {
     need(instr.from_dtype.bits == instr.dtype.bits, "a bitcast between widths");
   }
+}
+
+void InstrVerifier::call_extern(const Instr& instr) {
+  if (!need(instr.index < program_.info.externs.size(), "no such C++ function")) return;
+  const rt::ExternInfo& function = program_.info.externs[instr.index];
+  if (!counts(instr, function.params.size(), function.params.size(), 1)) return;
+  for (std::size_t i = 0; i < function.params.size(); ++i) {
+    operand(instr, i, bit(compute_type(function.params[i])));
+    need(rt::is_cpp_type(function.params[i]), "no type of C++");
+  }
+  result(instr, 0, compute_type(function.result));
 }
 
 void InstrVerifier::load(const Instr& instr) {
@@ -384,6 +396,9 @@ std::string InstrVerifier::check(const Instr& instr) {
     case InstrKind::convert:
     case InstrKind::bitcast:
       conversion(instr);
+      break;
+    case InstrKind::call_extern:
+      call_extern(instr);
       break;
     case InstrKind::load_linear:
     case InstrKind::load_at:

@@ -40,6 +40,7 @@ class InstrVerifier {
   void leaf(const Instr& instr);
   void scalar(const Instr& instr);
   void conversion(const Instr& instr);
+  void call_extern(const Instr& instr);
   void load(const Instr& instr);
   void store(const Instr& instr);
   void hist_add(const Instr& instr);

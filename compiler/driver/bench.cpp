@@ -150,7 +150,8 @@ ExitCode run_bench(const BenchOptions& options) {
   json list = json::array();
   Progress progress("programs measured", reader_of(options.json));
   for (const std::string& program : programs) {
-    json report = bench_one({program, options.bindings, {}, options.states}, elements, options);
+    json report = bench_one({program, options.bindings, {}, options.states, {}, options.headers},
+                            elements, options);
     report["bandwidth_gb_per_s"] = bandwidth;
     list.push_back(std::move(report));
     progress.update(list.size(), programs.size());

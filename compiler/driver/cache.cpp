@@ -90,8 +90,8 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     for (const std::string& program : programs) {
       progress.update(done++, programs.size() * options.targets.size());
       FrontEnd front_end;
-      service::make_program_image(front_end, {program, options.bindings, {}, options.states},
-                                  target);
+      service::make_program_image(
+          front_end, {program, options.bindings, {}, options.states, {}, options.headers}, target);
       progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }

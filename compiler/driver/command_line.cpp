@@ -80,6 +80,18 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
       ->default_str("second-buffer");
 }
 
+void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
+  command
+      ->add_option("-I,--include", headers.include_folders,
+                   "where headers of `extern fn` are looked for, behind the program's own folder")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--compile-commands", headers.compile_commands,
+                   "a compile_commands.json, for their include paths and macros")
+      ->type_name("FILE");
+}
+
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
   command
       ->add_option("--set", bindings,
@@ -96,6 +108,7 @@ void add_program(CLI::App* command, ProgramOptions& options) {
       ->type_name("PROGRAM");
   add_bindings(command, options.bindings);
   add_states(command, options.states);
+  add_headers(command, options.headers);
   command
       ->add_option("--pass-limit", options.pass_limit,
                    "stops after that many rewrites and fusion steps, for bisection")
@@ -139,6 +152,7 @@ void add_check(Registry& registry) {
           [options, formats](const std::string& name) { options->diagnostics = formats.at(name); },
           "how they are printed")
       ->transform(CLI::IsMember({"text", "json", "sarif"}, CLI::ignore_case));
+  add_headers(command, options->headers);
   add_json(command, options->json);
   command->footer("Example: cinch check mine.cinch --diagnostics=sarif");
 }
@@ -350,6 +364,7 @@ void add_bench(Registry& registry) {
   command->add_option("programs", options->programs, "none: all of the standard library")
       ->type_name("PROGRAM");
   add_bindings(command, options->bindings);
+  add_headers(command, options->headers);
   add_states(command, options->states);
   add_execution(command, options->execution);
   command->add_option("--elements", options->elements, "elements of the gradient")
@@ -400,6 +415,7 @@ void add_cache(Registry& registry) {
   command->add_option("programs", options->programs, "none: all of the standard library")
       ->type_name("PROGRAM");
   add_bindings(command, options->bindings);
+  add_headers(command, options->headers);
   add_states(command, options->states);
   command
       ->add_option("--cpu,--target", options->targets,
@@ -495,6 +511,7 @@ void add_sync(Registry& registry) {
       ->required()
       ->type_name("PROGRAM");
   add_bindings(command, options->program.bindings);
+  add_headers(command, options->program.headers);
   add_states(command, options->program.states);
   add_execution(command, options->execution);
   command

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/jit/extern_functions.h"
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/interp/interp.h"
@@ -69,6 +70,7 @@ class InterpreterCodec : public Codec {
     inputs_.draw.seed = options.seed;
     inputs_.worker = worker;
     inputs_.world = world;
+    inputs_.call_extern = codegen::call_extern;
     states_ = value_or_throw(interp::initial_states(*program_, inputs_));
   }
 

@@ -16,6 +16,7 @@ struct CheckOptions {
   std::vector<std::string> files;
   DiagnosticsFormat diagnostics = DiagnosticsFormat::Text;
   bool json = false;
+  rt::HeaderSearch headers;
 };
 
 struct FormatOptions {
@@ -94,6 +95,7 @@ struct BenchOptions {
   std::vector<std::string> programs;  // none: the standard library
   std::vector<std::string> bindings;  // of all of them
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
+  rt::HeaderSearch headers;
   ExecutionOptions execution;
   std::int64_t elements = 1 << 24;
   std::optional<std::int64_t> columns;  // of matrix programs; none: as near to a square as can be
@@ -162,6 +164,7 @@ struct CacheOptions {
   std::vector<std::string> bindings;
   std::vector<std::string> targets = {"native"};
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
+  rt::HeaderSearch headers;
   bool json = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codegen/jit/clang_jit.h"
+#include "codegen/jit/extern_functions.h"
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
@@ -259,6 +260,7 @@ VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
   checked.info.aggregation = ir.info.aggregation;
   subject.checked = &checked;
   subject.ir = &ir;
+  subject.call_extern = codegen::call_extern;
   subject.sources = &silent.sources;
   const auto main = make_machine(options, options.execution);
   if (is_gpu(options.execution)) {

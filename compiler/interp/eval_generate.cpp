@@ -192,6 +192,30 @@ void Evaluator::eval_map(const Op& op) {
   out(op) = std::move(result);
 }
 
+void Evaluator::eval_call_extern(const Op& op) {
+  const rt::ExternInfo& function = call_.program.info.externs[op.attrs.index];
+  if (!call_.inputs.call_extern) {
+    stop(rt::ErrorKind::Unavailable,
+         "`" + function.name + "` is a C++ function, and no compiler is at hand");
+  }
+  std::vector<const Array*> operands;
+  operands.reserve(op.operands.size());
+  for (std::size_t i = 0; i < op.operands.size(); ++i) operands.push_back(&in(op, i));
+  Array result = broadcast_result(out_type(op).dtype, operands);
+  const std::int64_t cols = result.cols();
+  std::vector<Elements> columns(operands.size(), Elements(result.bits.size()));
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    for (std::int64_t i = 0; i < result.size(); ++i) {
+      columns[k][static_cast<std::size_t>(i)] = broadcast_at(*operands[k], i / cols, i % cols);
+    }
+  }
+  rt::Result<Elements> computed = call_.inputs.call_extern(function, columns, result.bits.size());
+  if (!computed) throw RunFailure{computed.error()};
+  result.bits = std::move(*computed);
+  for (Element& x : result.bits) x = ir::canonical_element(result.dtype, x);
+  out(op) = std::move(result);
+}
+
 void Evaluator::eval_convert(const Op& op) {
   Array result = in(op, 0);
   const DType from = result.dtype;

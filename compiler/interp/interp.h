@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,6 +24,12 @@ struct DrawKey {
   std::uint32_t piece = 0;
 };
 
+/// Computes a C++ function (`extern fn`) for `num_elems` elements: one list for each parameter, as
+/// an Array holds them.
+using ExternCaller = std::function<rt::Result<std::vector<std::uint64_t>>(
+    const rt::ExternInfo& function, std::span<const std::vector<std::uint64_t>> operands,
+    std::size_t num_elems)>;
+
 struct Inputs {
   /// Encode, sync: the gradient; finish: the sum. Row-major, rows * cols elements.
   std::vector<float> gradient;
@@ -40,6 +47,8 @@ struct Inputs {
   DrawKey draw;
   std::uint32_t worker = 0;
   std::uint32_t world = 1;
+  /// Empty: a program that calls C++ functions is an error (Unavailable).
+  ExternCaller call_extern;
 };
 
 struct Outputs {

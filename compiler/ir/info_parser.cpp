@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "runtime/core/hash.h"
+
 namespace cinch::ir {
 namespace {
 
@@ -23,6 +25,7 @@ class InfoParser {
     if (lexer_.accept("count")) return parse_count(), true;
     if (lexer_.accept("state")) return parse_state(), true;
     if (lexer_.accept("wire")) return parse_wire(), true;
+    if (lexer_.accept("extern")) return parse_extern(), true;
     if (lexer_.accept("flag")) return parse_flag(), true;
     if (lexer_.accept("aggregation")) return parse_aggregation(), true;
     if (lexer_.accept("table")) return parse_table(), true;
@@ -83,6 +86,25 @@ class InfoParser {
     lexer_.expect(":");
     state.type = host_.parse_type();
     info_.states.push_back(std::move(state));
+  }
+
+  void parse_extern() {
+    rt::ExternInfo function;
+    function.name = lexer_.expect_text("a name");
+    lexer_.expect("(");
+    while (!lexer_.accept(")")) {
+      if (!function.params.empty()) lexer_.expect(",");
+      function.params.push_back(host_.parse_type().dtype);
+    }
+    lexer_.expect("-");
+    lexer_.expect(">");
+    function.result = host_.parse_type().dtype;
+    lexer_.expect("work");
+    function.work = lexer_.expect_index("a number of operations");
+    function.source = lexer_.expect_text("a text");
+    const Hash128 digest = hash128(function.source);
+    function.digest = {digest.low, digest.high};
+    info_.externs.push_back(std::move(function));
   }
 
   void parse_wire() {

@@ -28,6 +28,15 @@ std::string param_line(const rt::ParamInfo& param) {
                      param.default_value, param.range ? range_text(*param.range) : "");
 }
 
+std::string extern_line(const rt::ExternInfo& function) {
+  std::string types;
+  for (const DType param : function.params) {
+    types += (types.empty() ? "" : ", ") + dtype_name(param);
+  }
+  return fmt::format("extern {}({}) -> {} work {} {}\n", name_text(function.name), types,
+                     dtype_name(function.result), function.work, quote(function.source));
+}
+
 std::string wire_block(const rt::ProgramInfo& info, const HostPrinter& host) {
   constexpr const char* kSums[] = {"", " by sum", " by min", " by max"};
   std::string text = fmt::format("wire counts {} {{\n", info.wire.counts.size());
@@ -95,6 +104,7 @@ std::string print_info(const Program& program) {
   for (const auto& state : info.states) {
     text += fmt::format("state {}: {}\n", name_text(state.name), print_type(host, state.type));
   }
+  for (const auto& function : info.externs) text += extern_line(function);
   if (!info.wire.fields.empty() || !info.wire.counts.empty()) text += wire_block(info, host);
   text += flag_lines(info);
   for (std::size_t i = 0; i < program.tables.size(); ++i) text += table_line(program, host, i);

@@ -1,6 +1,7 @@
 // Table behind op_info and the small facts of ops.h.
 #include "compiler/ir/ops.h"
 
+#include <algorithm>
 #include <array>
 
 namespace cinch::ir {
@@ -40,7 +41,12 @@ bool is_sweep(OpKind kind) {
   return op_info(kind).reads == Reads::Swept;
 }
 
-int cost_of_element(const Op& op) {
+int cost_of_element(const rt::ProgramInfo& info, const Op& op) {
+  constexpr std::uint64_t kOperationsOfLoad = 4, kMostCost = 1000;
+  if (op.kind == OpKind::call_extern) {
+    const std::uint64_t work = info.externs[op.attrs.index].work;
+    return static_cast<int>(std::min(work / kOperationsOfLoad, kMostCost));
+  }
   return op.kind == OpKind::map ? scalar_op_info(op.attrs.scalar_op).cost : op_info(op.kind).cost;
 }
 

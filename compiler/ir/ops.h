@@ -50,7 +50,7 @@ Reads reads_of(const Op& op, std::size_t operand);
 /// Is the operator a sweep of its own? All others are computed where they are needed.
 bool is_sweep(OpKind kind);
 /// Arithmetic of an element of the result, in loads of an element that take as long.
-int cost_of_element(const Op& op);
+int cost_of_element(const rt::ProgramInfo& info, const Op& op);
 /// if_else 2 (then, else), for_loop 1 (body), while_loop 2 (cond, body), all others 0.
 int num_regions(OpKind kind);
 /// random, random_bits, normal, random_index, stochastic_round.

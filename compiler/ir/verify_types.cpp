@@ -4,6 +4,7 @@
 
 #include "compiler/ir/ops.h"
 #include "compiler/ir/verify_context.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::ir {
 namespace {
@@ -184,6 +185,22 @@ class Rules {
             "the operand is not f32 or f64");
     require_out(in(0));
     iteration(1);
+  }
+
+  void call_extern() const {
+    require_limit(c_.info.externs.size(), "C++ function");
+    const rt::ExternInfo& function = c_.info.externs[op_.attrs.index];
+    require(num_in() == function.params.size(), fmt::format("{} operands", num_in()));
+    Type shape = in(0);
+    for (std::size_t i = 0; i < num_in(); ++i) {
+      require(in(i).dtype == function.params[i],
+              fmt::format("operand {} is not {}", i, dtype_name(function.params[i])));
+      require(rt::is_cpp_type(in(i).dtype), "no type of C++");
+      const auto met = broadcast_shape(c_.info, shape, in(i));
+      require(met.has_value(), "operands do not meet");
+      shape = met.value_or(shape);
+    }
+    require_out(with_dtype(shape, function.result));
   }
 
   // Access.

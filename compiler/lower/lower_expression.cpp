@@ -48,6 +48,8 @@ Lowered BodyLowering::lower_kind(const Expr& e) {
       return lower_elementwise(e, OpKind::convert);
     case ExprKind::Bitcast:
       return lower_elementwise(e, OpKind::bitcast);
+    case ExprKind::CallExtern:
+      return lower_elementwise(e, OpKind::call_extern);
     case ExprKind::Builtin:
       return lower_builtin(e);
     case ExprKind::Index:
@@ -105,7 +107,7 @@ bool BodyLowering::gives_value(ExprId id) const {
   return true;
 }
 
-// map, convert and bitcast alike: operands in one shape, then one operator.
+// map, convert, bitcast and call_extern alike: operands in one shape, then one operator.
 Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
   std::vector<Lowered> args;
   std::uint8_t lanes = 0;
@@ -120,6 +122,7 @@ Lowered BodyLowering::lower_elementwise(const Expr& e, OpKind kind) {
   }
   ir::Attrs attrs;
   attrs.scalar_op = e.scalar_op;
+  if (kind == OpKind::call_extern) attrs.index = e.index;
   const Type type = lanes == 0 ? e.type : with_dtype(emit_.meet(operands), e.type.dtype);
   if (kind == OpKind::convert && emit_.dtype(operands[0]) == e.type.dtype) {
     return {operands[0], lanes};

@@ -31,7 +31,9 @@ bool is_leaf(OpKind kind) {
 
 bool is_foldable(const ir::Op& op) {
   const bool is_array_op = op.kind >= OpKind::map && op.kind <= OpKind::hadamard;
-  return is_array_op && op.results.size() == 1 && !ir::is_draw(op.kind);
+  // A C++ function would have to be compiled first.
+  const bool is_cpp = op.kind == OpKind::call_extern;
+  return is_array_op && op.results.size() == 1 && !ir::is_draw(op.kind) && !is_cpp;
 }
 
 // Cheap functions of an index, which are left where they are used.

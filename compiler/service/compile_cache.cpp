@@ -49,6 +49,9 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
     hasher.add(binding);
     title_ += " " + binding;
   }
+  // Which header is found where depends on them; what it holds is an import's stamp.
+  hasher.add(program.headers.compile_commands).add(program.headers.include_folders.size());
+  for (const std::string& folder : program.headers.include_folders) hasher.add(folder);
   hasher.add(static_cast<std::uint64_t>(states));
   if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);

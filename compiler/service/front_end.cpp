@@ -2,8 +2,10 @@
 #include "compiler/service/front_end.h"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 
+#include "codegen/jit/extern_functions.h"
 #include "compiler/service/service_error.h"
 #include "dsl/diag/render.h"
 #include "runtime/core/file_bytes.h"
@@ -51,6 +53,11 @@ void FrontEnd::end_if_errors() const {
                      show ? "" : dsl::render_text(sink.all(), sources, {/*colour=*/false}));
 }
 
+sema::ExternReader extern_reader(const rt::HeaderSearch& headers) {
+  return [reader = std::make_shared<codegen::HeaderReader>(headers)](
+             const rt::ExternRequest& request) { return value_or_throw(reader->read(request)); };
+}
+
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words) {
   std::vector<sema::Binding> bindings;
   for (const std::string& word : words) {
@@ -93,8 +100,9 @@ sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& progr
                                    const std::vector<std::string>& bindings) {
   const std::vector<sema::Binding> values = parse_bindings(bindings);
   const dsl::SourceBuffer& file = front_end.add(program);
-  const sema::CheckedModule module = sema::check_module(front_end.sources, file.id(), load_import,
-                                                        front_end.sink, sema::CheckDepth::Names);
+  const sema::CheckedModule module =
+      sema::check_module(front_end.sources, file.id(), load_import, front_end.sink,
+                         sema::CheckDepth::Names, extern_reader(program.headers));
   if (front_end.sink.has_errors()) front_end.end_if_errors();
   const std::string name = choose_compressor(module, program);
   std::optional<sema::CheckedProgram> checked =

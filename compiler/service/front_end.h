@@ -34,6 +34,10 @@ struct FrontEnd {
   void end_if_errors() const;
 };
 
+// Reads headers of `extern fn`. What it returns throws ServiceError (Unavailable) where there is no
+// compiler.
+sema::ExternReader extern_reader(const rt::HeaderSearch& headers);
+
 // name=value pairs. Throws ServiceError (Argument).
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words);
 

@@ -101,11 +101,13 @@ Place find_file(const std::string& program) {
 ProgramText find_program(const ProgramRequest& request) {
   if (!request.text) {
     const Place place = find_file(request.program);
-    return {place.path, place.compressor, value_or_throw(rt::read_text_file(place.path))};
+    return {place.path, place.compressor, value_or_throw(rt::read_text_file(place.path)),
+            request.headers};
   }
   const std::size_t colon = request.program.rfind(':');
-  if (colon == std::string::npos) return {request.program, "", *request.text};
-  return {request.program.substr(0, colon), request.program.substr(colon + 1), *request.text};
+  if (colon == std::string::npos) return {request.program, "", *request.text, request.headers};
+  return {request.program.substr(0, colon), request.program.substr(colon + 1), *request.text,
+          request.headers};
 }
 
 std::string stdlib_folder() {

@@ -8,6 +8,7 @@
 
 #include "codegen/passes/state_update.h"
 #include "dsl/sema/sema.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::service {
 
@@ -21,12 +22,14 @@ struct ProgramRequest {
   codegen::StateUpdate states = codegen::StateUpdate::SecondBuffer;
   // Rewrites, fusion steps and passes over kernels that are done; nothing is kept in the cache.
   std::optional<std::int64_t> pass_limit = {};
+  rt::HeaderSearch headers = {};  // of `extern fn`
 };
 
 struct ProgramText {
   std::string path;        // a file, or what a text without one is called
   std::string compressor;  // empty: the only one, or the one of the file's name
   std::string text;
+  rt::HeaderSearch headers = {};
 };
 
 // Throws ServiceError (Request) with what is nearly right where there is no such program, (File)

@@ -108,6 +108,7 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
   inputs.rows = shape.rows;
   inputs.cols = shape.cols;
   inputs.world = world;
+  inputs.call_extern = trial.subject.call_extern;
   inputs.draw.seed = trial.seed;
   inputs.fields = ranks.sum;
   const auto out = interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
@@ -73,6 +74,7 @@ struct Subject {
   const sema::CheckedProgram* checked = nullptr;
   const ir::Program* ir = nullptr;
   const dsl::SourceSet* sources = nullptr;  // of `ir`; or null
+  interp::ExternCaller call_extern;         // of the interpreter
   std::unique_ptr<const Target> main;       // where all laws run
   Targets threads, vector_widths, devices;  // what must give the same bits as `main`
 

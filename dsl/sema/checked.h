@@ -41,14 +41,16 @@ enum class ExprKind : std::uint8_t {
   Scalar,    // scalar_op over args, shapes broadcast; args already have the operand type
   Convert,   // `as`, or a silent widening: to the type's dtype
   Bitcast,
-  Builtin,  // builtin over args (by the row's parameter order; absent optional args have invalid
-            // ids) and attributes
-  Index,    // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix
-  Slice,    // args[0][size .. size2): host expressions, or (args[1], args[2]) scalars when not
-            // host-computable
-  Lambda,   // only as an argument of a builtin: params, body in args[0]
-  Block,    // stmts, then value in args[0] (absent: unit)
-  If,       // args: condition (bool scalar), then, else (else may be absent for unit)
+  CallExtern,  // index: entry of ProgramInfo::externs; args have its parameters' types, and their
+               // shapes broadcast
+  Builtin,     // builtin over args (by the row's parameter order; absent optional args have invalid
+               // ids) and attributes
+  Index,       // args[0][args[1]]: scalar index or 1-D index array; rows of a matrix
+  Slice,       // args[0][size .. size2): host expressions, or (args[1], args[2]) scalars when not
+               // host-computable
+  Lambda,      // only as an argument of a builtin: params, body in args[0]
+  Block,       // stmts, then value in args[0] (absent: unit)
+  If,          // args: condition (bool scalar), then, else (else may be absent for unit)
   WireLiteral,  // args: one per wire field, in declaration order; the value of encode's block (or
                 // of an inlined encode)
 };
@@ -63,7 +65,7 @@ struct Expr {
   ScalarOp scalar_op = ScalarOp::add;
   BuiltinId builtin{};
   std::uint64_t bits = 0;   // Literal
-  std::uint32_t index = 0;  // Param, State, Field; Builtin nonzero/filter: entry of
+  std::uint32_t index = 0;  // Param, State, Field, CallExtern; Builtin nonzero/filter: entry of
                             // ProgramInfo::counts that its result has
   VarId var;                // Var, Field
   // HostSize, Slice; Builtin: its size argument (k of top_k, m of random, size of scatter, limit,

@@ -219,6 +219,8 @@ class Dumper {
         return "convert<" + dtype_name(e.type.dtype) + ">(" + args(e) + ")";
       case ExprKind::Bitcast:
         return "bitcast<" + dtype_name(e.type.dtype) + ">(" + args(e) + ")";
+      case ExprKind::CallExtern:
+        return "extern " + p_.info.externs[e.index].name + "(" + args(e) + ")";
       case ExprKind::Builtin:
         return builtin(e);
       case ExprKind::Index:

@@ -306,36 +306,4 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
   return made;
 }
 
-Value Elaborator::call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node,
-                              Span span) {
-  const CallArgs args = sort_args(node, fn.name.text, span, {}, fn.params.count, fn.params.count);
-  if (args.is_bad) return error(span);
-  std::vector<Value> values;
-  values.reserve(args.positional.size());
-  for (ast::ExprId id : args.positional) values.push_back(expr(id));
-  Environment env{decl.unit, nullptr, {Scope{}}};
-  std::optional<DType> result;
-  bool is_good = true;
-  std::vector<Value> operands;
-  with_environment(env, [&] {
-    for (std::uint32_t i = 0; i < fn.params.count; ++i) {
-      const ast::Param& param = tree()[tree().params.pool[fn.params.first + i]];
-      const auto dtype = dtype_of(param.type);
-      operands.push_back(dtype ? coerce(values[i], *dtype) : error(span));
-      is_good &= !operands.back().is_error();
-    }
-    result = dtype_of(fn.result);
-  });
-  if (!is_good || !result) return error(span);
-  if (!is_check_) {
-    reporter_.report<DiagKind::ExternNotCompiled>(span).note(fn.name.span, "declared here");
-    return error(span);
-  }
-  const auto shape = broadcast(operands, span, fn.name.text);
-  if (!shape) return error(span);
-  Expr made{ExprKind::Literal, *shape, span};
-  made.type.dtype = *result;
-  return typed(std::move(made));
-}
-
 }  // namespace cinch::sema

@@ -59,6 +59,9 @@ class Elaborator {
   std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   /// Checks a fn with sizes of its own.
   void check_fn(const DeclRef& decl);
+  /// elaborate_extern.cpp. Reads the header of an `extern fn`, once; reports and gives nothing
+  /// where kernels cannot call what it holds.
+  const rt::ExternInfo* find_extern(const DeclRef& decl);
   /// Checks a constant of a file.
   void check_const(const DeclRef& decl);
   CheckedProgram take() { return std::move(out_); }
@@ -243,6 +246,11 @@ class Elaborator {
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
   Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
+  std::optional<std::vector<DType>> extern_types(const ast::ExternFn& fn);
+  std::optional<DType> extern_type(ast::TypeId id);
+  std::uint32_t extern_index(const rt::ExternInfo& function);
+  void add_headers(rt::ExternReply& reply) const;
+  void report_extern(const ast::ExternFn& fn, const rt::ExternReply& reply);
   bool bind_fn_params(const ast::Fn& fn, const std::vector<Value>& args, Environment& inner);
   bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
   Value fn_body(const ast::Fn& fn, Span span);

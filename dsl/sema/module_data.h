@@ -16,6 +16,7 @@
 #include "dsl/syntax/ast.h"
 #include "runtime/core/dtype.h"
 #include "runtime/core/host_expr.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::sema {
 
@@ -65,6 +66,10 @@ struct ModuleData {
   dsl::SourceSet* sources = nullptr;
   std::vector<std::unique_ptr<FileUnit>> units;  // [0]: the file itself
   std::unique_ptr<FileUnit> stand_in;  // a plain compressor that wrappers are checked around
+
+  ExternReader read_extern;
+  // By declaration; nothing where a mistake was reported.
+  std::map<const ast::ExternFn*, std::unique_ptr<const rt::ExternInfo>> externs;
 
   // By the constant, and whether whole numbers divide exactly.
   std::map<std::pair<const ast::Const*, bool>, KnownConst> known_consts;

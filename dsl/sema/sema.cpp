@@ -36,6 +36,8 @@ void check_everything(ModuleData& data, Reporter& reporter) {
       Elaborator(data, reporter).check_const(decl);
     } else if (std::holds_alternative<ast::Fn>(node.node)) {
       Elaborator(data, reporter).check_fn(decl);
+    } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
+      Elaborator(data, reporter).find_extern(decl);
     } else if (std::holds_alternative<ast::Compressor>(node.node) ||
                std::holds_alternative<ast::Composition>(node.node)) {
       const auto spec = make_spec(data, decl, reporter);
@@ -93,9 +95,10 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
 }
 
 CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
-                           dsl::DiagSink& sink, CheckDepth depth) {
+                           dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern) {
   const std::size_t errors = sink.num_errors();
   std::shared_ptr<ModuleData> data = load_files(sources, file, loader, sink);
+  data->read_extern = std::move(read_extern);
   load_stand_in(*data, sink);
   if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
     Reporter reporter(sink);

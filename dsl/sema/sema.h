@@ -14,6 +14,7 @@
 #include "dsl/diag/diag.h"
 #include "dsl/sema/checked.h"
 #include "dsl/source/source.h"
+#include "runtime/core/extern_function.h"
 
 namespace cinch::sema {
 
@@ -34,6 +35,9 @@ struct LoadedText {
 /// Finds the files behind an import: a family of the standard library is all its files (or one, for
 /// `std.family.name`), a path is one, relative to `from`. Empty: not found.
 using Loader = std::function<std::vector<LoadedText>(const ImportRequest&)>;
+
+/// Reads the C++ headers of `extern fn`. Empty: their calls are reported.
+using ExternReader = rt::ExternReader;
 
 /// One compressor of a file, for lists and look-ups.
 struct CompressorEntry {
@@ -69,10 +73,12 @@ enum class CheckDepth : std::uint8_t {
   Everything,
 };
 
-/// Parses `file` of `sources` and what it imports (added to `sources`), and checks it. With errors
+/// Parses `file` of `sources` and what it imports (added to `sources`, as are the headers of
+/// `extern fn`), and checks it. With errors
 /// in `sink` the module is fit for nothing but compressors().
 CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
-                           dsl::DiagSink& sink, CheckDepth depth = CheckDepth::Everything);
+                           dsl::DiagSink& sink, CheckDepth depth = CheckDepth::Everything,
+                           ExternReader read_extern = {});
 
 /// A value given from outside (`--set bits=4`): for a constant parameter its value, for a run-time
 /// parameter its new default.

@@ -125,6 +125,11 @@ typedef struct cinch_compile_options {
   const char* arch;
   cinch_device device; /* that runs the kernels; with CINCH_CUDA `cpu` is not looked at */
   int32_t device_number;
+  /* Where the C++ headers of `extern fn` are looked for, behind the folder of the program's file.
+   */
+  const char* const* include_folders;
+  size_t num_include_folders;
+  const char* compile_commands; /* a compile_commands.json for their include paths; NULL: none */
 } cinch_compile_options;
 
 /* Compiles, or takes the program from the cache of compiled programs (docs: CINCH_CACHE). The

@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 3
+#define CINCH_COMPILER_ABI_VERSION 4
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -31,7 +31,10 @@ typedef struct cinch_compiler_request {
   void* context;
   void (*give_image)(void* context, const void* bytes, size_t size);
   void (*give_error)(void* context, int32_t status, const char* message, size_t size);
-  const char* arch; /* of a GPU: "sm_90" */
+  const char* arch;                   /* of a GPU: "sm_90" */
+  const char* const* include_folders; /* as cinch_compile_options */
+  size_t num_include_folders;
+  const char* compile_commands; /* NULL: none */
 } cinch_compiler_request;
 
 /* 0: one of the two functions was called; else the version is not the library's. */

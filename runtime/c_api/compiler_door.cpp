@@ -58,6 +58,9 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
   (target.arch.empty() ? request.cpu : request.arch) =
       (target.arch.empty() ? target.cpu : target.arch).c_str();
   request.states = options.states;
+  request.include_folders = options.include_folders;
+  request.num_include_folders = options.num_include_folders;
+  request.compile_commands = options.compile_commands;
   request.context = &answer;
   request.give_image = take_image;
   request.give_error = take_error;

@@ -39,18 +39,24 @@ CallStatus load(rt::Result<rt::ProgramImage> image, cinch_program** program) {
   return give_program(std::move(*image), program);
 }
 
+CallStatus check_texts(const char* const* texts, std::size_t count, const std::string& what) {
+  if (count > 0 && texts == nullptr) return fail(CINCH_INVALID_ARGUMENT, what + " is null");
+  for (std::size_t i = 0; i < count; ++i) {
+    if (texts[i] == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, what + "[" + std::to_string(i) + "] is null");
+    }
+  }
+  return rt::Ok{};
+}
+
 CallStatus check_compile_options(const cinch_compile_options& options) {
   if (options.program == nullptr && options.text == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "neither program nor text is given");
   }
-  if (options.num_bindings > 0 && options.bindings == nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "bindings is null");
-  }
-  for (std::size_t i = 0; i < options.num_bindings; ++i) {
-    if (options.bindings[i] == nullptr) {
-      return fail(CINCH_INVALID_ARGUMENT, "bindings[" + std::to_string(i) + "] is null");
-    }
-  }
+  CallStatus status = check_texts(options.bindings, options.num_bindings, "bindings");
+  if (!status) return status;
+  status = check_texts(options.include_folders, options.num_include_folders, "include_folders");
+  if (!status) return status;
   if (options.states != CINCH_STATES_SECOND_BUFFER && options.states != CINCH_STATES_IN_PLACE) {
     return fail(CINCH_INVALID_ARGUMENT, "states is " +
                                             std::to_string(static_cast<int>(options.states)) +

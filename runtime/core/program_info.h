@@ -2,6 +2,7 @@
 // and the wire. Plain data; shared by the checked tree, the IR, the kernel program and the image,
 // so that no stage renames it.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,6 +77,16 @@ struct WireInfo {
   std::vector<FieldInfo> fields;
 };
 
+// A C++ function that elements are computed with (`extern fn`).
+struct ExternInfo {
+  std::string name;
+  std::vector<DType> params;  // is_cpp_type, as is the result
+  DType result;
+  std::uint64_t work = 0;  // operations of a call, at most
+  std::string source;      // defines `call` over the language's own functions; images leave it out
+  std::array<std::uint64_t, 2> digest{};  // of the source
+};
+
 enum class Aggregation : std::uint8_t { Gather, SumProved, SumToTest };
 
 struct ProgramInfo {
@@ -90,6 +101,7 @@ struct ProgramInfo {
   WireInfo wire;
   std::vector<CountInfo>
       counts;  // every data-dependent count; entries [0, wire.counts.size()) are the wire's own
+  std::vector<ExternInfo> externs;
   bool is_matrix = false;     // the gradient is [f32; r, c]
   bool decode_draws = false;  // decode depends on seed and step
   bool decode_world = false;  // decode uses the number of ranks as a value or size

@@ -25,6 +25,9 @@ class Fingerprinter {
     }
     hasher_.add(info_.wire.fields.size());
     for (const FieldInfo& field : info_.wire.fields) add_field(field);
+    for (const ExternInfo& function : info_.externs) {
+      hasher_.add(function.name).add(function.digest[0]).add(function.digest[1]);
+    }
     const Hash128 hash = hasher_.finish128();
     return {hash.low, hash.high};
   }

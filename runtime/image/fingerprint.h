@@ -10,7 +10,8 @@
 namespace cinch::rt {
 
 /// 128 bits over the compressor's name, its constants, whether it takes a matrix, and the wire:
-/// counts with their bounds, fields with types, shapes, reductions and index rules. Formulas enter
+/// counts with their bounds, fields with types, shapes, reductions and index rules; and the text of
+/// each C++ function that it calls. Formulas enter
 /// as text with the parameters' names, so that the numbering of the expression pool does not
 /// matter. The same on every machine and target.
 std::array<std::uint64_t, 2> fingerprint(const ProgramInfo& info);

@@ -49,6 +49,10 @@ void describe(A& a, FieldInfo& x) {
   a("index_limit", x.index_limit)("packing", x.packing);
 }
 template <typename A>
+void describe(A& a, ExternInfo& x) {
+  a("name", x.name)("digest", x.digest);
+}
+template <typename A>
 void describe(A& a, WireInfo& x) {
   a("counts", x.counts)("fields", x.fields);
 }
@@ -60,6 +64,7 @@ void describe(A& a, ProgramInfo& x) {
   a("decode_world", x.decode_world)("decode_step", x.decode_step)("has_finish", x.has_finish);
   a("is_finish_linear", x.is_finish_linear)("has_sync", x.has_sync);
   a("aggregation", x.aggregation);
+  a.if_any("externs", x.externs);
 }
 template <typename A>
 void describe(A& a, BufferInfo& x) {
@@ -111,6 +116,11 @@ class JsonWriter {
   JsonWriter& operator()(const char* name, T& value) {
     write(out_[name], value);
     return *this;
+  }
+  /// A list that is left out where it is empty: images of programs without it stay as they were.
+  template <typename T>
+  void if_any(const char* name, std::vector<T>& list) {
+    if (!list.empty()) write(out_[name], list);
   }
 
  private:
@@ -178,6 +188,11 @@ class JsonReader {
       read(*found, path, value);
     }
     return *this;
+  }
+  template <typename T>
+  void if_any(const char* name, std::vector<T>& list) {
+    const auto found = in_.find(name);
+    if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, list);
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <thread>
@@ -157,6 +159,37 @@ TEST(CApiSessions, StatesInPlaceTakeNoSecondBuffer) {
   cinch_program* compiled = nullptr;
   EXPECT_EQ(CINCH_OK, cinch_program_compile(&options, &compiled, nullptr));
   cinch_program_release(compiled);
+}
+
+TEST(CApiSessions, HeadersAreFoundInTheFoldersGiven) {
+  const std::string folder = ::testing::TempDir() + "cinch-c-api-headers";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/doubled.h") << "inline float doubled(float x) { return x * 2; }\n";
+  const std::string text =
+      "extern fn doubled(x: f32) -> f32 from \"doubled.h\"\n"
+      "compressor calls {\n  wire { value: [f32; n] }\n"
+      "  encode(g: [f32; n]) { wire { value: doubled(g) } }\n  decode(w) { w.value }\n}\n";
+  auto options = sized<cinch_compile_options>();
+  options.text = text.data();
+  options.text_size = text.size();
+  cinch_program* compiled = nullptr;
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_PROGRAM, cinch_program_compile(&options, &compiled, &error));
+  EXPECT_THAT(error.message, HasSubstr("'doubled.h' file not found"));
+  const char* const folders[] = {folder.c_str()};
+  options.num_include_folders = 1;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_program_compile(&options, &compiled, &error));
+  EXPECT_THAT(error.message, HasSubstr("include_folders is null"));
+  options.include_folders = folders;
+  ASSERT_EQ(CINCH_OK, cinch_program_compile(&options, &compiled, &error)) << error.message;
+  const Program program(compiled);
+  Tensor tensor(100, 3), out(100);
+  const Session session = open(program, {tensor.view()});
+  auto bytes = encode(session, 0, {tensor.view()});
+  const cinch_payload payload = payload_of(bytes[0]);
+  const cinch_tensor output = out.view();
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 0, nullptr, 1, &payload, &output, nullptr));
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(out.values()[i], tensor.values()[i] * 2);
 }
 
 TEST(CApiSessions, StatesGoToFilesAndBack) {

@@ -22,7 +22,8 @@ PACKAGES = {"libc.so.6": "libc6", "libm.so.6": "libc6", "ld-linux-x86-64.so.2": 
 MAX_COMPILER_LIBRARY_BYTES = 105_000_000
 
 FILES = ["bin/cinch", "lib/libcinch.so", "lib/libcinch.so.1", "lib/cinch/libcinch_compiler.so", "lib/cinch/libcinch_clang.so", "lib/cinch/libtbb.so.12",
-         "include/cinch.h", "include/cinch.hpp", "include/cinch_library.h", "include/cinch_sync.h", "share/cinch/stdlib/sparsify/topk.cinch", "lib/pkgconfig/cinch.pc", "lib/cmake/Cinch/CinchConfig.cmake",
+         "include/cinch.h", "include/cinch.hpp", "include/cinch_library.h", "include/cinch_sync.h", "include/cinch_transport.h",
+         "share/cinch/stdlib/sparsify/topk.cinch", "lib/pkgconfig/cinch.pc", "lib/cmake/Cinch/CinchConfig.cmake",
          "lib/cmake/Cinch/CinchConfigVersion.cmake", "lib/cmake/Cinch/CinchAddLibrary.cmake", "share/bash-completion/completions/cinch",
          "share/zsh/site-functions/_cinch", "share/fish/vendor_completions.d/cinch.fish", "share/doc/cinch/copyright"]
 
@@ -148,6 +149,29 @@ class InstalledTree(unittest.TestCase):
         build = self.build_folder("find_package")
         run_cmake(os.path.join(ROOT, "examples/find_package"), build, self.package_option)
         self.assertIn("step 2: 60000", run([os.path.join(build, "compress"), "topk"]))
+
+    def test_headers_compile_without_warnings(self):
+        for header in sorted(os.listdir(os.path.join(self.prefix, "include"))):
+            languages = [("c", "-std=c11"), ("c++", "-std=c++20")] if header.endswith(".h") else [("c++", "-std=c++20")]
+            for language, standard in languages:
+                run(["cc", "-x", language, standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I" + os.path.join(self.prefix, "include"), "-"],
+                    input="#include <%s>\n" % header)
+
+    def test_trains_through_a_library(self):
+        build = self.build_folder("trainer")
+        run_cmake(os.path.join(ROOT, "examples/trainer"), build, self.package_option, "-DCMAKE_BUILD_TYPE=Release")
+        text = run([os.path.join(build, "trainer"), os.path.join(ROOT, "examples/data/digits.u8")])
+        beside_exact = [float(line.split()[-2]) for line in text.splitlines()]
+        self.assertEqual(len(beside_exact), 4, text)
+        self.assertLess(max(map(abs, beside_exact)), 1, text)
+
+    def test_finds_a_library_by_its_own_package(self):
+        made, source = self.build_folder("made"), os.path.join(HERE, "package_user")
+        run([self.cinch, "build", "dgc", "--name", "compressors", "--target", "x86-64", "--output", made], env=dict(os.environ, CINCH_CACHE="off"))
+        build = self.build_folder("package_user")
+        run_cmake(source, build, "-DCMAKE_PREFIX_PATH=%s;%s" % (self.prefix, made))
+        for program in ("shared", "static"):
+            self.assertIn("120 bytes instead of 16384", run([os.path.join(build, program)]))
 
     def test_library_follows_its_programs(self):
         source, build = self.build_folder("consumer"), self.build_folder("consumer_build")

@@ -39,7 +39,9 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE || !search->found.empty()) continue;
-    const auto* const notes = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
+    // The loader tells addresses as numbers.
+    const auto* const notes = reinterpret_cast<const char*>(  // NOLINT(performance-no-int-to-ptr)
+        object->dlpi_addr + segment.p_vaddr);
     search->found = build_id_in(notes, segment.p_memsz);
   }
   return 1;
@@ -49,7 +51,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 
 std::string build_id(void* library) {
   link_map* map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  if (::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return {};
   Search search{map->l_addr, {}};
   ::dl_iterate_phdr(look_at, &search);
   return search.found;

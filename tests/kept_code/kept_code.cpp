@@ -59,6 +59,7 @@ std::string path_of(const CinchClangRequest& request) {
   }
   hasher.add(std::uint64_t{request.emulated_text_begin});
   hasher.add(std::uint64_t{request.emulated_text_size});
+  hasher.add(std::string_view(request.symbol_prefix != nullptr ? request.symbol_prefix : ""));
   return folder() + "/" + to_hex(hasher.finish128());
 }
 
@@ -100,12 +101,31 @@ CinchClangReply* compile(const CinchClangRequest* request) {
   return own.release();
 }
 
-// What `format` replies is the real library's to release, too.
-CinchClangReply* format(const char* text, std::size_t size) {
+// A reply that is the real library's to release.
+CinchClangReply* passed_on(CinchClangReply* theirs) {
   auto own = std::make_unique<OwnReply>();
-  own->theirs = real().functions->format(text, size);
-  static_cast<CinchClangReply&>(*own) = *own->theirs;
+  own->theirs = theirs;
+  static_cast<CinchClangReply&>(*own) = *theirs;
   return own.release();
+}
+
+CinchClangReply* format(const char* text, std::size_t size) {
+  return passed_on(real().functions->format(text, size));
+}
+
+CinchClangReply* make_data(const char* cpu, const CinchClangBytes* data, std::size_t num_data) {
+  return passed_on(real().functions->make_data(cpu, data, num_data));
+}
+
+CinchClangReply* link_library(const CinchClangBytes* objects, std::size_t num_objects,
+                              const char* soname, const char* const* exports,
+                              std::size_t num_exports) {
+  return passed_on(
+      real().functions->link_library(objects, num_objects, soname, exports, num_exports));
+}
+
+CinchClangReply* make_archive(const CinchClangBytes* members, std::size_t num_members) {
+  return passed_on(real().functions->make_archive(members, num_members));
 }
 
 void release(CinchClangReply* reply) {
@@ -121,6 +141,9 @@ CinchClangBackend make_backend() {
   backend = *real().functions;
   backend.compile = compile;
   backend.format = format;
+  backend.make_data = make_data;
+  backend.link_library = link_library;
+  backend.make_archive = make_archive;
   backend.release = release;
   return backend;
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 
+#include "codegen/jit/clang/extern/extern_reply.h"
 #include "codegen/jit/clang/stages.h"
 
 namespace cinch::clang_backend {
@@ -130,6 +131,16 @@ CinchClangReply* format(const char* text, std::size_t size) {
   return close_reply(reply, size == 0 || !reply->storage.empty());
 }
 
+CinchExternReply* read_function(const CinchExternRequest* request) {
+  if (has_run_out_of_memory() || !has_room()) return no_memory_reply();
+  try {
+    return make_reply(read_extern(*request));
+  } catch (const std::bad_alloc&) {
+    note_out_of_memory();
+    return no_memory_reply();
+  }
+}
+
 void release(CinchClangReply* reply) {
   delete static_cast<Reply*>(reply);
 }
@@ -139,9 +150,17 @@ void release(CinchClangReply* reply) {
 
 extern "C" __attribute__((visibility("default"))) const CinchClangBackend* cinch_clang_backend() {
   using namespace cinch::clang_backend;
-  static const CinchClangBackend kBackend = {
-      kCinchClangAbi,  compile,      format,  make_data,
-      link_objects,    make_archive, release, "clang " CLANG_VERSION_STRING,
-      helpers_digest()};
+  static const CinchClangBackend kBackend = {kCinchClangAbi,
+                                             compile,
+                                             format,
+                                             make_data,
+                                             link_objects,
+                                             make_archive,
+                                             release,
+                                             read_function,
+                                             release_extern,
+                                             forget_headers,
+                                             "clang " CLANG_VERSION_STRING,
+                                             helpers_digest()};
   return &kBackend;
 }

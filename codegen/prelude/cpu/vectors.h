@@ -92,6 +92,15 @@ CINCH_CALL E lane_of(Lanes<E> x, int l) {
   }
 }
 
+template <class E>
+CINCH_CALL void set_lane(Lanes<E>& x, int l, E value) {
+  if constexpr (lang::kSame<E, bool>) {
+    x[l] = -(i32)value;
+  } else {
+    x[l] = value;
+  }
+}
+
 template <int... I>
 CINCH_CALL Lanes<u32> count_lanes(Indices<int, I...>) {
   return Lanes<u32>{u32(I)...};

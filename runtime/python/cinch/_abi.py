@@ -35,6 +35,9 @@ class CompileOptions(ctypes.Structure):
         ("arch", c_char_p),
         ("device", c_int32),
         ("device_number", c_int32),
+        ("include_folders", POINTER(c_char_p)),
+        ("num_include_folders", c_size_t),
+        ("compile_commands", c_char_p),
     ]
 
 

@@ -106,6 +106,8 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     states: str = "second_buffer",
     cpu: Optional[str] = None,
     bindings: Optional[Mapping[str, float]] = None,
+    include_folders: Sequence[StrPath] = (),
+    compile_commands: Optional[StrPath] = None,
     **parameters: float,
 ) -> Program:
     """Compiles a compressor, or takes it from the cache of compiled programs.
@@ -117,6 +119,8 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         states: "second_buffer", or "in_place", which saves a second buffer of each state; where a call on many
             tensors fails, some of them may then keep their new states.
         cpu: "x86-64", "x86-64-v3" or "x86-64-v4"; by default what this processor is.
+        include_folders: where the C++ headers of `extern fn` are looked for, behind the folder of the program's file.
+        compile_commands: a compile_commands.json, whose include paths are looked at, too.
         bindings: parameters whose names are also arguments of this function.
         **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`.
 
@@ -128,11 +132,15 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     if states not in _abi.STATES:
         raise InvalidArgumentError(f"states is {states!r}, not one of {', '.join(map(repr, _abi.STATES))}")
     words = [_binding(name, value) for name, value in {**(bindings or {}), **parameters}.items()]
+    folders = [_library.c_text(folder) for folder in include_folders]
     options = _abi.sized(
         _abi.CompileOptions,
         program=None if program is None else _library.c_text(program),
         bindings=(ctypes.c_char_p * len(words))(*words),
         num_bindings=len(words),
+        include_folders=(ctypes.c_char_p * len(folders))(*folders),
+        num_include_folders=len(folders),
+        compile_commands=None if compile_commands is None else _library.c_text(compile_commands),
         cpu=None if cpu is None else _library.c_text(cpu),
         states=_abi.STATES[states],
     )

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "codegen/jit/compile_program.h"
+#include "codegen/jit/extern_functions.h"
 #include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
@@ -49,6 +50,15 @@ std::vector<sema::LoadedText> load_import(const sema::ImportRequest& request) {
   return texts;
 }
 
+rt::ExternReader extern_reader() {
+  return [reader = std::make_shared<codegen::HeaderReader>(rt::HeaderSearch())](
+             const rt::ExternRequest& request) -> rt::ExternReply {
+    auto reply = reader->read(request);
+    if (reply) return std::move(*reply);
+    return {.message = reply.error().message};
+  };
+}
+
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function) {
   const auto value = interp::evaluate_constant(program, function);
@@ -72,8 +82,8 @@ tl::expected<ir::Program, std::string> lower_program(const ProgramFile& program)
     dsl::SourceSet sources;
     dsl::DiagSink sink;
     const dsl::FileId file = sources.add(program.path, program.text).id();
-    const auto module =
-        sema::check_module(sources, file, load_import, sink, sema::CheckDepth::Names);
+    const auto module = sema::check_module(sources, file, load_import, sink,
+                                           sema::CheckDepth::Names, extern_reader());
     std::optional<sema::CheckedProgram> checked;
     if (!sink.has_errors()) {
       std::vector<sema::Binding> bindings;

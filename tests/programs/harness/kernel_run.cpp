@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "codegen/jit/extern_functions.h"
 #include "codegen/kir/builder.h"
 #include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
@@ -263,6 +264,18 @@ void KernelRun::check_facts(const Instr& instr, std::size_t count) const {
   }
 }
 
+void KernelRun::call_extern(const Instr& instr, std::size_t count) {
+  std::vector<std::vector<Word>> operands;
+  for (const ValueId value : instr.operands) {
+    std::vector<Word>& column = operands.emplace_back();
+    column.reserve(count);
+    for (std::size_t j = 0; j < count; ++j) column.push_back(at(value, j));
+  }
+  const auto made =
+      codegen::call_extern(program_.info.externs[instr.index], operands, count).value();
+  fill(instr.results[0], count, [&](std::size_t j) { return made[j]; });
+}
+
 void KernelRun::execute(const Instr& instr, std::size_t count) {
   switch (instr.kind) {
     case InstrKind::constant:
@@ -277,6 +290,8 @@ void KernelRun::execute(const Instr& instr, std::size_t count) {
     case InstrKind::convert:
     case InstrKind::bitcast:
       return compute(instr, count);
+    case InstrKind::call_extern:
+      return call_extern(instr, count);
     case InstrKind::load_linear:
     case InstrKind::store_linear:
       return linear(instr, count);

@@ -52,6 +52,7 @@ class KernelRun {
   void status(const Instr& instr, std::size_t count);
   void leaf(const Instr& instr, std::size_t count);
   void compute(const Instr& instr, std::size_t count);
+  void call_extern(const Instr& instr, std::size_t count);
   void execute(const Instr& instr, std::size_t count);
   // What the instruction is marked with must be so.
   void check_facts(const Instr& instr, std::size_t count) const;

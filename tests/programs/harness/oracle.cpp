@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "codegen/jit/extern_functions.h"
 #include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
@@ -24,6 +25,7 @@ std::vector<std::uint8_t> bytes_of(const interp::Array& array) {
 
 interp::Inputs inputs_of(const rt::SessionOptions& options, std::uint64_t step) {
   interp::Inputs inputs;
+  inputs.call_extern = codegen::call_extern;
   inputs.rows = options.rows;
   inputs.cols = options.cols;
   inputs.draw = {options.seed, step, options.tensor, options.piece};

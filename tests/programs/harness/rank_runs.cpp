@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "codegen/jit/extern_functions.h"
 #include "compiler/interp/interp.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/core/same_bits.h"
@@ -29,6 +30,7 @@ std::vector<std::vector<std::uint8_t>> packed(const std::vector<interp::Array>& 
 interp::Inputs inputs_of(const rt::SessionOptions& options, std::uint32_t rank,
                          std::uint64_t step) {
   interp::Inputs inputs;
+  inputs.call_extern = codegen::call_extern;
   inputs.rows = options.rows;
   inputs.cols = options.cols;
   inputs.draw = {options.seed, step, options.tensor, options.piece};

@@ -258,6 +258,7 @@ void draws_kernel(KernelProgram& program, BufferIndex out) {
   ValueId x = b.add(b.random({.site = 3}, i, round), b.normal({.site = 4}, i));
   x = b.add(x, b.bitcast(b.scalar(ScalarOp::shr, {words, b.const_u32(9)}), kU32, kF32));
   x = b.add(x, b.convert(b.add(places, b.column()), ComputeType::F32));
+  x = b.call_extern(0, {x, b.convert(places, kU32, kI8)});
   b.fail_if(b.scalar(ScalarOp::isnan, {x}), "a draw is NaN");
   b.store_linear(out, x, base, b.group_len());
   b.finish();
@@ -293,6 +294,8 @@ void sort_kernel(KernelProgram& program, BufferIndex g, BufferIndex order, Buffe
 
 KernelProgram sample_odds() {
   KernelProgram program = start("sample_odds");
+  program.info.externs.push_back(
+      {"scaled", {kF32, kI8}, kF32, 3, "CINCH_LANG_FN f32 call(f32 x, i8 y) { return x * y; }\n"});
   HostExprPool& pool = program.info.exprs;
   const BufferIndex g = gradient(program);
   add_workspace(program, "round", kI64, pool.const_int(1));

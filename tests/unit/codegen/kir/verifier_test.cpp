@@ -165,6 +165,20 @@ TEST(Verifier, attributes) {
   EXPECT_THAT(complaint(sample_reduce(), 0,
                         [](KernelProgram&, Kernel& k) { find(k, InstrKind::param).index = 5; }),
               HasSubstr("no such parameter"));
+  EXPECT_THAT(
+      complaint(sample_odds(), 0,
+                [](KernelProgram&, Kernel& k) { find(k, InstrKind::call_extern).index = 5; }),
+      HasSubstr("no such C++ function"));
+  EXPECT_THAT(complaint(sample_odds(), 0,
+                        [](KernelProgram& p, Kernel&) { p.info.externs[0].params = {kF32}; }),
+              HasSubstr("2 operands"));
+  EXPECT_THAT(complaint(sample_odds(), 0,
+                        [](KernelProgram& p, Kernel&) { p.info.externs[0].params[1] = kU32; }),
+              HasSubstr("operand 1 is i32"));
+  EXPECT_THAT(
+      complaint(sample_odds(), 0,
+                [](KernelProgram& p, Kernel&) { p.info.externs[0].params[1] = *make_uint(5); }),
+      HasSubstr("no type of C++"));
   EXPECT_THAT(complaint(sample_reduce(), 1,
                         [](KernelProgram&, Kernel& k) { k.info.role = rt::KernelRole::Sweep; }),
               HasSubstr("outside a Finish kernel"));

@@ -18,6 +18,7 @@ count m <= n
 count kept <= twice
 state velocity: [f32; n]
 state step_count: i64
+extern nearest(f32, bool) -> u8 work 7 "CINCH_LANG_FN u8 call(f32 x, bool y) {\n  return y;\n}\n"
 wire counts 1 {
   index: [u32; m] ascending below n
   value: [f32; m]
@@ -124,6 +125,7 @@ encode {
   %76: u32 = count_value {index=1}
   %77: [f32; ceil_div(n, 8), 8] = butterflies %46
   %78: [f32; ceil_div(n, 8), 8] = keep %77
+  %79: [u8; n] = call_extern %6, %7 {index=0}
   yield
   results fields(%8, %12, %44) counts(%9) states(%34, %75)
 }

@@ -21,6 +21,7 @@ count m <= n
 wire counts 1 {
   index: [u32; m] ascending
 }
+extern f(f32, u32) -> f32 work 1 "text"
 table 0: [f32; 2] = (1, 2)
 )";
 
@@ -77,6 +78,12 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Elements, TypeRules,
     testing::Values(
+        Case{"%9: [f32; n] = call_extern %1, %3 {index=0}", "sound"},
+        Case{"%9: [f32; n] = call_extern %1, %3 {index=1}", "there is no C++ function 1"},
+        Case{"%9: [f32; n] = call_extern %1 {index=0}", "1 operands"},
+        Case{"%9: [f32; n] = call_extern %1, %1 {index=0}", "operand 1 is not u32"},
+        Case{"%9: [u32; n] = call_extern %1, %3 {index=0}", "the result is [u32; n]"},
+        Case{"%9: [f32; n] = call_extern %5, %3 {index=0}", "operands do not meet"},
         Case{"%9: [f32; n] = map.add %1, %2", "operands differ in type (f32, u32)"},
         Case{"%9: [f32; n] = map.add %1", "1 operands"},
         Case{"%9: [f32; n] = map.add %1, %5", "operands do not meet ([f32; n], [f32; 4, 8])"},

@@ -70,7 +70,8 @@ CheckedProgram Checked::program(const std::string& name, const std::vector<Bindi
   return made ? std::move(*made) : CheckedProgram{};
 }
 
-Checked check(const std::string& text, const std::map<std::string, std::string>& others) {
+Checked check(const std::string& text, const std::map<std::string, std::string>& others,
+              ExternReader read_extern) {
   Checked checked;
   checked.sources = std::make_unique<dsl::SourceSet>();
   checked.sink = std::make_unique<dsl::DiagSink>();
@@ -82,7 +83,8 @@ Checked check(const std::string& text, const std::map<std::string, std::string>&
     if (other == others.end()) return {};
     return {{other->first, other->second}};
   };
-  checked.module = check_module(*checked.sources, file.id(), loader, *checked.sink);
+  checked.module = check_module(*checked.sources, file.id(), loader, *checked.sink,
+                                CheckDepth::Everything, std::move(read_extern));
   return checked;
 }
 

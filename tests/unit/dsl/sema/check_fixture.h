@@ -28,7 +28,8 @@ struct Checked {
 };
 
 /// Checks `text` as "main.cinch"; `others` are files that it may import by name.
-Checked check(const std::string& text, const std::map<std::string, std::string>& others = {});
+Checked check(const std::string& text, const std::map<std::string, std::string>& others = {},
+              ExternReader read_extern = {});
 
 /// A compressor `t` that sends g itself, with these statements in its encode.
 std::string in_encode(const std::string& statements, const std::string& items = "");

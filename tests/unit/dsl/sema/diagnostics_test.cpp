@@ -122,10 +122,40 @@ TEST(SemaDiagnostics, ImportsThatLoopOrClash) {
   EXPECT_EQ(named.all_lines(), "");
 }
 
+// A declaration of a C++ function about which the reader of headers says this.
+Checked with_extern(rt::ExternOutcome outcome, const std::string& type = "f32") {
+  return check("extern fn f(x: " + type + ") -> f32 from \"a.h\"\n", {},
+               [outcome](const rt::ExternRequest&) {
+                 return rt::ExternReply{.outcome = outcome, .message = "what it is"};
+               });
+}
+
+TEST(SemaDiagnostics, ExternsAreReportedAsTheReaderSays) {
+  using enum rt::ExternOutcome;
+  EXPECT_EQ(with_extern(Found).all_lines(), "");
+  EXPECT_EQ(with_extern(HeaderBroken).all_lines(),
+            "1:33: S082 the header \"a.h\" cannot be used: what it is\n");
+  EXPECT_EQ(with_extern(NotFound).all_lines(),
+            "1:33: S083 the header \"a.h\" declares no function `f`\n");
+  EXPECT_EQ(with_extern(Mismatch).all_lines(),
+            "1:11: S084 no function `f` of \"a.h\" has these types\n");
+  EXPECT_EQ(with_extern(Ambiguous).all_lines(),
+            "1:11: S085 \"a.h\" has several functions `f` of these types\n");
+  EXPECT_EQ(with_extern(Refused).all_lines(),
+            "1:11: S086 `f` cannot be called in a kernel: it has what it is\n");
+  EXPECT_EQ(with_extern(Found, "bf16").all_lines(),
+            "1:16: S081 `bf16` cannot be passed to or from C++\n");
+}
+
 TEST(SemaDiagnostics, EveryKindIsProducedByATest) {
   std::set<std::string> codes;
   for (const auto& path : cases()) note_codes(check(read_file(path)), codes);
   for (const char* name : {"wrap", "calls", "open", "opne"}) note_codes(elaborated(name), codes);
+  using enum rt::ExternOutcome;
+  for (const auto outcome : {HeaderBroken, NotFound, Mismatch, Ambiguous, Refused}) {
+    note_codes(with_extern(outcome), codes);
+  }
+  note_codes(with_extern(Found, "f16"), codes);
   note_codes(many_draws(), codes);
   note_codes(deep_calls(), codes);
   note_codes(check("import \"loop.cinch\"\n", kFiles), codes);

@@ -113,6 +113,19 @@ std::vector<std::uint8_t> forged(const Change& change) {
   return out;
 }
 
+// Only their names and hashes: an image holds compiled code.
+TEST(ImageFile, KeepsTheFingerprintOfCppFunctions) {
+  ProgramImage image = full_image();
+  EXPECT_FALSE(image_to_json(image)["info"].contains("externs"));
+  image.info.externs.push_back(
+      {.name = "f", .params = {kF32}, .result = kF32, .source = "text", .digest = {~0ull, 2}});
+  const auto read = read_image(write_image(image));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(fingerprint(read->info), fingerprint(image.info));
+  EXPECT_EQ(read->info.externs.at(0).name, "f");
+  EXPECT_EQ(read->info.externs.at(0).source, "");
+}
+
 TEST(ImageFile, RoundTripKeepsEverything) {
   const ProgramImage image = full_image();
   const auto bytes = write_image(image);
@@ -386,6 +399,12 @@ TEST(Fingerprint, ChangesWithWhatFixesAPayload) {
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.name = "other"; }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.constants[0].value = 5; }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.is_matrix = true; }));
+  EXPECT_TRUE(changed([](ProgramInfo& i) { i.externs.emplace_back(); }));
+  ProgramInfo calls = base;
+  calls.externs.push_back({.name = "f", .digest = {1, 2}});
+  const auto of_calls = fingerprint(calls);
+  calls.externs[0].digest[1] = 3;
+  EXPECT_NE(fingerprint(calls), of_calls);
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[0].ascending = false; }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[0].index_limit.reset(); }));
   EXPECT_TRUE(changed([](ProgramInfo& i) { i.wire.fields[1].sum = FieldSum::Max; }));

@@ -1,0 +1,33 @@
+// The function of a header that a declaration of a program means.
+#pragma once
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/DeclTemplate.h>
+
+#include <string>
+#include <vector>
+
+#include "codegen/jit/clang_backend.h"
+
+namespace cinch::clang_backend {
+
+/// All functions and templates of the name outside the system's headers, in any namespace, each
+/// once.
+struct Candidates {
+  std::vector<const clang::FunctionDecl*> functions;
+  std::vector<const clang::FunctionTemplateDecl*> templates;
+};
+Candidates find_candidates(clang::ASTContext& context, const std::string& name);
+
+/// Does the function take and return what the program says?
+bool matches(const clang::ASTContext& context, const clang::FunctionDecl& function,
+             const CinchExternRequest& request);
+/// "takes (float, double) and returns float".
+std::string describe(const clang::FunctionDecl& function);
+
+/// Text that instantiates a template for the request, behind the header; and the function that this
+/// text chose.
+std::string instantiation_text(const clang::FunctionTemplateDecl& wanted,
+                               const CinchExternRequest& request);
+const clang::FunctionDecl* find_instance(clang::ASTContext& context);
+
+}  // namespace cinch::clang_backend

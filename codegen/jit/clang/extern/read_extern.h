@@ -1,0 +1,24 @@
+// The door of this folder: an `extern fn` of a program to text that kernels compile.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/jit/clang/extern/header_unit.h"
+#include "runtime/core/extern_function.h"
+
+namespace cinch::clang_backend {
+
+struct ExternAnswer {
+  rt::ExternOutcome outcome = rt::ExternOutcome::HeaderBroken;
+  std::string message, source;
+  std::uint64_t work = 0;
+  std::vector<HeaderError> notes;
+  std::vector<HeaderFile> files;
+};
+
+/// On a thread with a stack for Clang. Throws std::bad_alloc where memory runs out; nothing of LLVM
+/// may be used after that.
+ExternAnswer read_extern(const CinchExternRequest& request);
+void forget_headers();
+
+}  // namespace cinch::clang_backend

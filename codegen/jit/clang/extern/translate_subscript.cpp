@@ -1,0 +1,56 @@
+// Elements of arrays: variables of the call, and constant tables. Whatever the index, the element
+// exists.
+#include <clang/AST/DeclCXX.h>
+
+#include "codegen/jit/clang/extern/translator.h"
+
+namespace cinch::clang_backend {
+
+std::string Translator::subscript(const clang::Expr& array, const clang::Expr& index) {
+  add_work(2);
+  const Element found = element(array, index);
+  return found.array + "[" + found.index + "]";
+}
+
+namespace {
+
+// Of an array, or of the one that std::array holds; 0 where it is none.
+std::uint64_t size_of(const clang::ASTContext& context, clang::QualType type) {
+  if (const auto* record = type->getAsCXXRecordDecl();
+      record && record->isInStdNamespace() && !record->field_empty()) {
+    type = record->field_begin()->getType();
+  }
+  const clang::ConstantArrayType* array = context.getAsConstantArrayType(type);
+  return array ? array->getSize().getLimitedValue() : 0;
+}
+
+}  // namespace
+
+// Of arrays in arrays, row by row.
+Translator::Element Translator::element(const clang::Expr& given, const clang::Expr& index) {
+  const clang::Expr& array = undecayed(given);
+  const std::uint64_t size = size_of(context_, array.getType());
+  if (size == 0 || size > UINT32_MAX) throw Refusal{array.getBeginLoc(), "a pointer"};
+  type_text(index.getType(), index.getBeginLoc());
+  const std::string at = "nearest(i64(" + value(index) + "), " + std::to_string(size) + "u)";
+  if (const auto* outer = llvm::dyn_cast<clang::ArraySubscriptExpr>(&array)) {
+    Element found = element(*outer->getBase(), *outer->getIdx());
+    return {found.array, found.index + " * " + std::to_string(size) + "u + " + at, size};
+  }
+  return {array_name(array), at, size};
+}
+
+std::string Translator::array_name(const clang::Expr& array) {
+  const clang::VarDecl* variable = nullptr;
+  if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(&array)) {
+    variable = llvm::dyn_cast<clang::VarDecl>(name->getDecl());
+  } else if (const auto* part = llvm::dyn_cast<clang::MemberExpr>(&array)) {
+    variable = llvm::dyn_cast<clang::VarDecl>(part->getMemberDecl());
+  }
+  if (!variable) throw Refusal{array.getBeginLoc(), "an array that is no variable"};
+  const auto known = variables_.find(variable);
+  if (known != variables_.end()) return known->second;
+  return table_name(*variable, array.getBeginLoc());
+}
+
+}  // namespace cinch::clang_backend

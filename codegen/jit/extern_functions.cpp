@@ -1,0 +1,102 @@
+// See extern_functions.h.
+#include "codegen/jit/extern_functions.h"
+
+#include <filesystem>
+#include <new>
+
+#include "codegen/jit/library.h"
+#include "runtime/core/file_bytes.h"
+
+namespace cinch::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Between the quotes of an #include nothing is escaped.
+bool is_file_name(const std::string& header) {
+  return !header.empty() && header.find_first_of("\"\n\r\\") == std::string::npos &&
+         header.find('\0') == std::string::npos;
+}
+
+// Beside the program; else as it is, for Clang to search.
+std::string place_of(const std::string& header, const std::string& program) {
+  const fs::path beside = (fs::path(program).parent_path() / header).lexically_normal();
+  std::error_code error;
+  return fs::exists(beside, error) ? beside.string() : header;
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> list;
+  list.reserve(texts.size());
+  for (const std::string& text : texts) list.push_back(text.c_str());
+  return list;
+}
+
+rt::ExternReply made_of(const CinchExternReply& reply) {
+  rt::ExternReply made;
+  made.outcome = static_cast<rt::ExternOutcome>(reply.outcome);
+  made.message = reply.message;
+  made.source = reply.source;
+  made.work = reply.work;
+  for (std::size_t i = 0; i < reply.num_notes; ++i) {
+    const CinchExternNote& note = reply.notes[i];
+    made.notes.push_back({note.text, note.path, note.begin, note.end});
+  }
+  for (std::size_t i = 0; i < reply.num_files; ++i) {
+    made.files.push_back({reply.files[i].path, {reply.files[i].text, reply.files[i].size}});
+  }
+  return made;
+}
+
+rt::ExternReply broken(std::string message) {
+  rt::ExternReply reply;
+  reply.message = std::move(message);
+  return reply;
+}
+
+}  // namespace
+
+std::string changed_file(std::span<const rt::ExternFile> files) {
+  for (const rt::ExternFile& file : files) {
+    const auto now = rt::read_text_file(file.path);
+    if (!now || *now != file.text) return file.path;
+  }
+  return "";
+}
+
+HeaderReader::~HeaderReader() {
+  if (has_read_) clang_backend()->functions->forget_headers();
+}
+
+rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
+  if (!is_file_name(request.header)) return broken("this is no name of a file");
+  const auto& backend = clang_backend();
+  if (!backend) return tl::unexpected(backend.error());
+  const std::string header = place_of(request.header, request.from);
+  std::vector<std::string> types;
+  types.reserve(request.params.size());
+  for (const DType type : request.params) types.push_back(dtype_name(type));
+  const std::string result = dtype_name(request.result);
+  const std::vector<const char*> params = pointers(types);
+  const std::vector<const char*> folders = pointers(search_.include_folders);
+  CinchExternRequest asked{};
+  asked.header = header.c_str();
+  asked.name = request.name.c_str();
+  asked.params = params.data();
+  asked.num_params = params.size();
+  asked.result = result.c_str();
+  asked.include_folders = folders.data();
+  asked.num_include_folders = folders.size();
+  asked.compile_commands = search_.compile_commands.c_str();
+  has_read_ = true;
+  CinchExternReply* reply = backend->functions->read_extern(&asked);
+  rt::ExternReply made = made_of(*reply);
+  backend->functions->release_extern(reply);
+  if (made.outcome == rt::ExternOutcome::NoMemory) throw std::bad_alloc();
+  if (const std::string changed = changed_file(made.files); !changed.empty()) {
+    return broken("'" + changed + "' changed while it was read");
+  }
+  return made;
+}
+
+}  // namespace cinch::codegen
