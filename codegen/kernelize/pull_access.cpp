@@ -3,6 +3,7 @@
 
 #include "codegen/kernelize/kernel_emitter.h"
 #include "codegen/kernelize/walk_pulls.h"
+#include "compiler/ir/ops.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
