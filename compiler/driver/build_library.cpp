@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "codegen/aot/headers.h"
 #include "codegen/aot/library.h"
@@ -127,7 +128,7 @@ std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& option
 // All files or none: written into a folder beside their places, then renamed.
 class FileSet {
  public:
-  explicit FileSet(const fs::path& folder) : folder_(folder) {
+  explicit FileSet(fs::path folder) : folder_(std::move(folder)) {
     std::error_code code;
     fs::create_directories(folder_, code);
     if (code) give_up(folder_.string(), code);

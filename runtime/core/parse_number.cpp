@@ -13,9 +13,10 @@ std::optional<double> parse_number(std::string_view text) {
   // std::from_chars takes a sign of its own.
   if (text.starts_with('-')) return std::nullopt;
   double value = 0;
-  const char* const end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   const auto format = is_hex ? std::chars_format::hex : std::chars_format::general;
-  const auto [stop, error] = std::from_chars(text.data(), end, value, format);
+  const auto [stop, error] = std::from_chars(begin, end, value, format);
   if (error != std::errc() || stop != end) return std::nullopt;
   return is_negative ? -value : value;
 }

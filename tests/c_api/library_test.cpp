@@ -13,7 +13,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 // An image of onebit for GPUs that says which code it is in its documentation.
 Bytes image_named(const std::string& name) {
-  static const rt::ProgramImage image = [] {
+  static const rt::ProgramImage kImage = [] {
     auto options = sized<cinch_compile_options>();
     options.program = "onebit";
     options.device = CINCH_CUDA;
@@ -26,7 +26,7 @@ Bytes image_named(const std::string& name) {
     cinch_program_release(program);
     return *rt::load_image(path);
   }();
-  rt::ProgramImage named = image;
+  rt::ProgramImage named = kImage;
   named.info.doc = name;
   return rt::write_image(named);
 }
