@@ -10,7 +10,7 @@ import unittest
 
 import cinch
 import numpy as np
-from support import GRADIENT, ROW_SIGNS, TestCase, read_bytes, run_command
+from support import GRADIENT, ROW_SIGNS, SOURCE, TestCase, read_bytes, run_command
 
 
 class Programs(TestCase):
@@ -48,7 +48,7 @@ class Programs(TestCase):
         self.assertIn(self.dgc.fingerprint, out)
 
     def test_text_path_and_name_are_the_same_program(self):
-        source = run_command("build", "onebit", "--emit=ast") and read_bytes(os.path.join(os.path.dirname(GRADIENT), "../../stdlib/sign/onebit.cinch"))
+        source = read_bytes(os.path.join(SOURCE, "stdlib", "sign", "onebit.cinch"))
         with open(self.path("mine.cinch"), "wb") as file:
             file.write(source)
         by_name = cinch.compile("onebit")
@@ -119,6 +119,14 @@ class Programs(TestCase):
         self.assertNotEqual(plain.fingerprint, cubes.fingerprint)
         self.assertEqual(cinch.compile(text=text).fingerprint, plain.fingerprint)
         self.assertEqual(list(plain.parameters), [])
+
+    def test_finds_headers_of_extern_functions(self):
+        folder = os.path.join(SOURCE, "examples", "extern_fn")
+        source = read_bytes(os.path.join(folder, "levels.cinch")).decode()
+        beside = cinch.compile(os.path.join(folder, "levels.cinch"))
+        found = cinch.compile(self.path("levels"), text=source, include_folders=[self.path("none"), folder])
+        self.assertEqual(self.payload(found), self.payload(beside))
+        self.fails(cinch.ProgramError, "levels.h", cinch.compile, self.path("levels"), text=source)
 
     def test_programs_outlive_their_names(self):
         session = cinch.compile("onebit").session(self.gradient)

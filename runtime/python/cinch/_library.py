@@ -3,7 +3,7 @@ import ctypes
 import functools
 import os
 from pathlib import Path
-from typing import Any, List, Optional, Union
+from typing import Any, Optional, Union
 
 from . import _abi
 from .errors import Error, InvalidArgumentError, UnavailableError, VersionError, error_of
@@ -12,13 +12,13 @@ PACKAGE = Path(__file__).resolve().parent
 _FILE_NAME = "libcinch.so.1"
 
 
-def _candidates() -> List[str]:
-    """Names for the loader, the first that exists wins: $CINCH_LIBRARY, the wheel's own file, the system's."""
+def _name() -> str:
+    """What the loader is asked for: $CINCH_LIBRARY, else the wheel's own file, else the system's library."""
     named = os.environ.get("CINCH_LIBRARY")
     if named:
-        return [named]
+        return named
     own = PACKAGE / "lib" / _FILE_NAME
-    return [str(own)] if own.exists() else [_FILE_NAME]
+    return str(own) if own.exists() else _FILE_NAME
 
 
 def _open(name: str) -> ctypes.CDLL:
@@ -30,8 +30,8 @@ def _open(name: str) -> ctypes.CDLL:
 
 @functools.lru_cache(maxsize=None)
 def loaded() -> ctypes.CDLL:
-    """The library, opened once per process. Errors: UnavailableError, VersionError (a library of another ABI)."""
-    name = _candidates()[0]
+    """The library, opened once per process. Errors: UnavailableError, VersionError (the library has another ABI)."""
+    name = _name()
     library = _open(name)
     try:
         library.cinch_abi_version.restype = ctypes.c_uint32

@@ -1,4 +1,4 @@
-"""NumPy arrays and buffers as the C API's descriptors. Nothing is copied; what cannot be described is an error."""
+"""Describes NumPy arrays and buffers for the C API without copying them, and checks them first."""
 import bisect
 import ctypes
 import operator
@@ -17,7 +17,7 @@ _TENSOR_BYTES, _PAYLOAD_BYTES = ctypes.sizeof(_abi.Tensor), ctypes.sizeof(_abi.P
 
 
 class Piece(NamedTuple):
-    """Memory of one entry of a call: [begin, end) as addresses, and whose it is."""
+    """The memory of one entry of a call: addresses [begin, end)."""
 
     begin: int
     end: int
@@ -25,21 +25,21 @@ class Piece(NamedTuple):
 
 
 class DescribedShape(NamedTuple):
-    """A shape, and the same as the C API reads it."""
+    """A shape, and the same shape as the C API reads it."""
 
     sizes: Shape
     pointer: Any  # of int64_t; holds what it points to
 
 
 class TensorArrays(NamedTuple):
-    """Descriptors of a list of arrays, which must outlive them, and their memory."""
+    """Descriptors of a list of arrays, and the memory of each. The arrays must outlive them."""
 
     descriptors: Any  # (Tensor * n)
     pieces: List[Piece]
 
 
 class PayloadBuffers(NamedTuple):
-    """Descriptors of a list of payloads, their memory, and what keeps it."""
+    """Descriptors of a list of payloads, the memory of each, and the arrays that keep this memory alive."""
 
     descriptors: Any  # (Payload * n)
     pieces: List[Piece]
@@ -47,7 +47,7 @@ class PayloadBuffers(NamedTuple):
 
 
 def unsigned(value: Any, bits: int, what: str) -> int:
-    """`value` as a number of so many bits; ctypes would wrap it around. Errors: TypeError, OutOfRangeError."""
+    """Checks that `value` fits, because ctypes wraps numbers around. Errors: TypeError, OutOfRangeError."""
     number = operator.index(value)
     if not 0 <= number < 1 << bits:
         raise OutOfRangeError(f"{what} is {number}, which is no unsigned number of {bits} bits")
@@ -55,7 +55,7 @@ def unsigned(value: Any, bits: int, what: str) -> int:
 
 
 def shapes_of(tensors: Any) -> List[Shape]:
-    """Of what `Session` takes: an array or a shape (a tuple of integers or one integer), or a list of those."""
+    """The shapes of one tensor, or of a list of tensors. A tensor is an array, a tuple of integers, or one integer."""
     if isinstance(tensors, np.ndarray) or _is_shape(tensors):
         return [_shape_of(tensors)]
     return [_shape_of(each) for each in tensors]
@@ -135,7 +135,7 @@ def _usable_dtype(array: Any, shape: Shape, only_f32: bool, is_written: bool) ->
 
 
 def _mistake(array: Any, shape: Shape, name: str, i: int, only_f32: bool) -> Exception:
-    """What is wrong with such an array."""
+    """The exception for an array that a call cannot take."""
     if not isinstance(array, np.ndarray):
         return TypeError(f"{name} is a {type(array).__name__}, not a numpy.ndarray")
     dtype = _dtype_of(array)
@@ -179,8 +179,8 @@ def lent_payloads(count: int) -> Any:
 
 
 def check_apart(written: List[Piece], read: List[Piece], what: str, *, may_replace: bool = False) -> None:
-    """No memory that a call writes may be that of another entry, or be read; with `may_replace` an entry may be written
-    exactly over what is read of it. Errors: InvalidArgumentError."""
+    """Checks that a call writes no memory twice and none that it reads. With `may_replace`, an entry may write exactly the
+    memory that it reads. Errors: InvalidArgumentError."""
     ordered = sorted(piece for piece in written if piece.begin < piece.end)
     for before, after in zip(ordered, ordered[1:]):
         if after.begin < before.end:

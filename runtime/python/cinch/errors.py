@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple, Type
 
 
 class Error(Exception):
-    """A call failed, and what it was to change has not changed.
+    """A call failed and changed nothing.
 
     Attributes:
         message: what went wrong, as text.
@@ -89,7 +89,7 @@ class TimedOutError(Error):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler about a program, with its span.
+    """One message of the compiler about a program.
 
     Attributes:
         severity: "error", "warning" or "note".
@@ -97,7 +97,7 @@ class Diagnostic:
         file: the file, or the name that was given to a text; None where the message has no place.
         line, column: where the span begins, counted from 1; the column counts characters. Or None.
         length: characters of the span on its first line, or None.
-        notes: what belongs to the message, in order.
+        notes: further messages that explain this one.
     """
 
     severity: str
@@ -171,7 +171,7 @@ def _number(text: Optional[str]) -> Optional[int]:
 def _diagnostics_in(message: str, is_cut: bool) -> List[Diagnostic]:
     """Reads the compiler's text: a line per message, and below it the source line and a line of carets."""
     lines = message.splitlines()
-    # A message that was cut may end within a number or a word.
+    # The last diagnostic of a cut message may lack its excerpt or a part of its text.
     heads = [i for i, line in enumerate(lines) if not _EXCERPT.match(line) and _MESSAGE.match(line)]
     if is_cut and heads and len(lines) - heads[-1] < 3:
         heads.pop()

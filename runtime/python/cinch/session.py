@@ -1,4 +1,4 @@
-"""Sessions: tensors of one worker that a program compresses step by step, as NumPy arrays."""
+"""Sessions: a program compresses the NumPy arrays of one worker step by step."""
 import contextlib
 import ctypes
 import threading
@@ -32,7 +32,7 @@ Which = Union[int, Sequence[int], None]
 
 
 class _Call(NamedTuple):
-    """The arguments that all calls share: `numbers` of the tensors, and whether the caller gave one thing or a list."""
+    """The arguments that all calls share. `numbers` are the tensors; `is_single`: the caller passed one thing, not a list."""
 
     step: int
     numbers: List[int]
@@ -144,7 +144,7 @@ class Session:
             raise InvalidArgumentError(f"{count} {what} for {expected} tensors")
 
     def _call_on(self, step: int, which: Which, things: Any, kind: Any) -> Tuple[_Call, List[Any]]:
-        """What a call is about, and its things as a list; one thing is an instance of `kind`."""
+        """Checks the arguments that all calls share. Returns them, and `things` as a list; a single thing is a `kind`."""
         is_single = isinstance(things, kind)
         listed = self._listed(things, kind)
         if which is None:
@@ -164,7 +164,7 @@ class Session:
         return tensor_arrays(arrays, [self._described[i] for i in call.numbers], what, only_f32=only_f32, is_written=is_written)
 
     def _outputs(self, call: _Call, out: Any) -> List[Any]:
-        """The arrays that a call writes: those that were given, as the things were, or new ones."""
+        """The arrays that a call writes: `out`, or new ones."""
         if out is None:
             return [np.empty(self.shapes[i], np.float32) for i in call.numbers]
         return self._given(call, out, np.ndarray)
@@ -184,7 +184,7 @@ class Session:
         return listed
 
     def payload_bounds(self, step: int) -> List[int]:
-        """The most bytes that the payload of each tensor can have with the parameters of now."""
+        """The largest possible payload of each tensor, in bytes, with the present parameters."""
         bounds = (ctypes.c_size_t * len(self))()
         with self._alone() as handle:
             _library.call("cinch_payload_bounds", handle, unsigned(step, 64, "step"), None, len(self), bounds)
@@ -201,9 +201,9 @@ class Session:
     def encode(self, step: int, gradients: Any, *, which: Which = None, out: Any = None) -> Any:
         """Compresses gradients and updates the states.
 
-        `out` are writable buffers, of `payload_bounds` bytes to be safe; payloads are then written there and returned as
-        memoryviews of them, else as bytes. A gradient with a value that is not finite makes a payload that decodes to NaN,
-        and its states stay.
+        Returns payloads as bytes. With `out`, which are writable buffers of at least `payload_bounds` bytes, payloads are
+        written there and returned as memoryviews. A gradient with an infinity or a NaN makes a payload that decodes to
+        NaN, and leaves the tensor's states as they were.
         """
         call, arrays = self._call_on(step, which, gradients, np.ndarray)
         tensors = self._arrays(call, arrays, "gradient")
@@ -308,7 +308,7 @@ class Session:
     def states_save(self, tensor: Optional[int] = None) -> bytes:
         """The states of all tensors, or of one, for a checkpoint.
 
-        The bytes of one tensor are those of a file of `cinch run --state-out`; those of several stand one behind the other.
+        For one tensor these are the bytes that `cinch run --state-out` writes; several tensors are concatenated.
         """
         with self._alone() as handle:
             return b"".join(states.save(handle, number) for number in self._numbers(tensor))

@@ -1,4 +1,4 @@
-"""States of tensors as bytes. Those of several tensors stand one behind the other: the format says how long each is."""
+"""States of tensors as bytes. Several tensors are concatenated: each part begins with its own size."""
 import ctypes
 from typing import Any, List, Sequence
 
@@ -6,7 +6,7 @@ from . import _library
 from .arrays import Array, address_of
 from .errors import Error, FileError
 
-# runtime/session/state_file.h: the preamble holds the size of all, 8 bytes, little endian.
+# runtime/session/state_file.h: bytes 48 to 56 are the size of the whole part, little endian.
 _PREAMBLE_BYTES, _SIZE_BEGINS, _SIZE_ENDS = 64, 48, 56
 
 
