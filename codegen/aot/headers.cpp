@@ -43,14 +43,8 @@ std::string comment_of(const rt::ProgramInfo& info) {
   return "/*" + text.substr(2) + " */\n";
 }
 
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
-  return text;
-}
-
 std::string c_header(const LibraryText& library) {
-  const std::string guard = upper(library.name) + "_H";
+  const std::string guard = "CINCH_LIBRARY_OF_" + library.name;
   std::string text = fmt::format(
       "/* Compressors of lib{0}, compiled by Cinch {1}. C11 and C++20.\n *\n"
       " *   cinch_program_open(&{2}, NULL, &program, &error);\n *\n"

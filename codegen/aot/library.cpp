@@ -148,7 +148,7 @@ class LibraryMaker {
   Joined collect(const std::string& arch) const {
     Joined joined;
     for (const LibraryProgram& each : request_.programs) {
-      const std::string symbol = table_symbol(request_.name, each.name) + "_image";
+      const std::string symbol = own_symbol(request_.name, "image", each.name);
       joined.data.push_back(
           {symbol, rt::write_image(image_without_code(each.kernels, "cpu:" + arch))});
       joined.tables.push_back({each.name, symbol, joined.data.back().bytes.size(), {}, {}});
@@ -164,8 +164,7 @@ class LibraryMaker {
         continue;
       }
       const std::string symbol =
-          fmt::format("{}_{}{}", table_symbol(request_.name, program(part).name), to.target.arch,
-                      to.is_ptx ? "_ptx" : "");
+          own_symbol(request_.name, to.target.arch + (to.is_ptx ? "_ptx" : ""), program(part).name);
       joined.data.push_back({symbol, part.bytes});
       tables.gpu.push_back({to.target.arch, symbol, to.is_ptx, part.bytes.size()});
     }

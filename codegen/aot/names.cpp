@@ -113,6 +113,18 @@ constexpr std::array<std::string_view, 104> kWords = {"_Alignas",
                                                       "xor_eq",
                                                       "std"};
 
+// Of gcc and Clang, or of headers that nobody leaves out.
+constexpr std::array<std::string_view, 9> kMacros = {"NULL",   "EOF",    "errno", "stdin", "stdout",
+                                                     "stderr", "assert", "linux", "unix"};
+
+// NAME.h or libNAME.so would stand before them.
+constexpr std::array<std::string_view, 37> kSystemFiles = {
+    "complex", "ctype",  "fenv",        "inttypes", "iso646",    "limits",  "locale",  "math",
+    "setjmp",  "signal", "stdalign",    "stdarg",   "stdatomic", "stdbool", "stddef",  "stdint",
+    "stdio",   "stdlib", "stdnoreturn", "string",   "tgmath",    "threads", "time",    "uchar",
+    "wchar",   "wctype", "c",           "m",        "dl",        "rt",      "pthread", "gcc_s",
+    "resolv",  "util",   "unistd",      "tbb",      "memory"};
+
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -128,7 +140,20 @@ std::string why_no_name(std::string_view text) {
       std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
   if (!is_identifier) return "it is no identifier of C: letters, digits and _";
   if (std::ranges::find(kWords, text) != kWords.end()) return "it is a word of C or C++";
-  if (text == "cinch") return "that is the name of what libraries are made with";
+  if (std::ranges::find(kMacros, text) != kMacros.end()) return "it is a macro of C";
+  if (text == "library") return "that is the name of the table of all compressors";
+  return {};
+}
+
+std::string why_no_library_name(std::string_view text) {
+  std::string why = why_no_name(text);
+  if (!why.empty()) return why;
+  std::string small(text);
+  std::ranges::transform(small, small.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  if (small.starts_with("cinch")) return "names that begin so are Cinch's own";
+  if (std::ranges::find(kSystemFiles, text) != kSystemFiles.end())
+    return "a header or library of the system has that name";
   return {};
 }
 
@@ -140,11 +165,18 @@ std::string library_symbol(std::string_view library) {
   return std::string(library) + "_library";
 }
 
+// A digit, with which no compressor's name begins; and its length, as one may begin with another.
+std::string own_symbol(std::string_view library, std::string_view what,
+                       std::string_view compressor) {
+  std::string symbol = std::string(library) + "_0" + std::string(what) + "_" +
+                       std::to_string(compressor.size()) + std::string(compressor);
+  std::ranges::replace(symbol, '-', '_');
+  return symbol;
+}
+
 std::string kernel_prefix(std::string_view library, std::string_view compressor,
                           std::string_view arch) {
-  std::string prefix = table_symbol(library, compressor) + "_" + std::string(arch) + "_";
-  std::ranges::replace(prefix, '-', '_');
-  return prefix;
+  return own_symbol(library, arch, compressor) + "_";
 }
 
 }  // namespace cinch::codegen

@@ -15,6 +15,7 @@
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/interrupt.h"
 #include "compiler/driver/library_report.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/target.h"
@@ -99,8 +100,7 @@ codegen::LibraryProgram program_of(const ProgramOptions& options) {
   return {std::move(name), std::move(kernels)};
 }
 
-void require_name(const std::string& name, const std::string& what) {
-  const std::string why = codegen::why_no_name(name);
+void require_name(const std::string& why, const std::string& what, const std::string& name) {
   if (!why.empty())
     throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
 }
@@ -115,7 +115,7 @@ std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& option
     one.program = text;
     programs.push_back(program_of(one));
     const std::string& name = programs.back().name;
-    require_name(name, "compressor");
+    require_name(codegen::why_no_name(name), "compressor", name);
     const auto [at, is_new] = taken.emplace(name, text);
     if (is_new) continue;
     throw CommandError(
@@ -182,9 +182,13 @@ void write_library(codegen::LibraryRequest& request, const std::string& output) 
   for (codegen::NamedBytes& file : codegen::make_headers(text)) files.push_back(std::move(file));
   const std::string report = library_report(request).dump(2) + "\n";
   files.push_back({request.name + ".json", {report.begin(), report.end()}});
-  FileSet set(output);
-  for (const codegen::NamedBytes& file : files) set.add(file);
-  set.put_in_place();
+  {
+    const Cancellable until_all_are_there;  // a signal waits: all files or none
+    FileSet set(output);
+    for (const codegen::NamedBytes& file : files) set.add(file);
+    set.put_in_place();
+  }
+  end_if_interrupted();
   for (const codegen::NamedBytes& file : files)
     fmt::print("{:>10}  {}\n", size_text(file.bytes.size()),
                (fs::path(output) / file.name).string());
@@ -196,16 +200,22 @@ ExitCode build_library(const BuildOptions& options) {
   if (options.output.empty()) {
     throw CommandError(ExitCode::Usage, "a library needs --output DIR, the folder that it goes to");
   }
+  if (options.execution.cpu != "native" || options.execution.device != "cpu")
+    throw CommandError(ExitCode::Usage,
+                       "a library is built for what --target says, not --cpu or --device");
+  if (options.no_passes) throw CommandError(ExitCode::Usage, "--no-passes goes with --emit=ir");
   codegen::LibraryRequest request;
   request.targets = library_targets(options.targets);
   request.name = options.name;
   request.made_by = kVersion;
-  if (!request.name.empty()) require_name(request.name, "--name");
+  if (!request.name.empty())
+    require_name(codegen::why_no_library_name(request.name), "--name", request.name);
   request.programs = library_programs(options);
   if (request.name.empty()) {
     if (request.programs.size() > 1)
       throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
     request.name = request.programs[0].name;
+    require_name(codegen::why_no_library_name(request.name), "a library of the name", request.name);
   }
   Progress progress("parts compiled", Progress::Reader::People);
   request.progress = [&](const std::string&, std::size_t done, std::size_t all) {

@@ -134,6 +134,15 @@ def check_examples(folder):
     expect(len(text.splitlines()) == 4, text)
 
 
+def check_neighbours(folder):
+    """Libraries of one name in a process: each opens its own."""
+    other = folder / "other"
+    call(CINCH, "build", "topk", "--set", "ratio=0.5", "--target", "x86-64", "--name", "compressors", "--output", other)
+    text = call(folder / "shared", f"find:{other / 'libcompressors.so'}", "onebit", "-", folder / "g.f32", folder / "p", folder / "o", ok=False)
+    expect("has no compressor 'onebit': it has topk" in text, text)
+    call(folder / "shared", f"find:{other / 'libcompressors.so'}", "topk", "-", folder / "g.f32", folder / "p", folder / "o")
+
+
 def check_bad_files(folder):
     library = (folder / "out" / "libcompressors.so").read_bytes()
 
@@ -161,7 +170,7 @@ def main():
     start = time.monotonic()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cinch-aot-"))
     try:
-        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_examples, check_bad_files):
+        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_examples, check_neighbours, check_bad_files):
             step(folder)
             print(f"{step.__name__}: {time.monotonic() - start:.1f} s")
     finally:

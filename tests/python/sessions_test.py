@@ -1,5 +1,7 @@
 """Sessions of the Python package, compared with the command and the interpreter byte for byte."""
+import copy
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -12,6 +14,17 @@ try:
     import ml_dtypes
 except ImportError:
     ml_dtypes = None
+
+
+class Copies(TestCase):
+    def test_programs_copy_to_themselves_and_sessions_do_not(self):
+        program = cinch.compile("onebit")
+        self.assertIs(copy.copy(program), program)
+        self.assertIs(copy.deepcopy([program])[0], program)
+        with program.session(8) as session:
+            for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaises(TypeError):
+                    copied(session)
 
 
 class AgainstTheCommand(TestCase):

@@ -123,7 +123,7 @@ Bytes link_library(const std::vector<std::string_view>& objects, const std::stri
   std::string script = "{ global: ";
   for (const std::string& symbol : exports) script += symbol + "; ";
   return link(objects, script + "local: *; };",
-              {"-z", "defs", "-z", "relro", "-z", "now", "-soname", soname}, log);
+              {"-z", "defs", "-Bsymbolic", "-z", "relro", "-z", "now", "-soname", soname}, log);
 }
 
 }  // namespace cinch::clang_backend

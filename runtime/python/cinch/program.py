@@ -3,6 +3,7 @@ import ctypes
 import os
 import weakref
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi, _library
@@ -49,6 +50,12 @@ class Program:
         has_finish: `Session.finish` runs code of the program.
         fingerprint: 32 hexadecimal digits that identify the compressor and its constants. Payloads carry it.
     """
+
+    def __copy__(self) -> "Program":
+        return self  # immutable, and the handle is given back once
+
+    def __deepcopy__(self, memo: Dict[int, object]) -> "Program":
+        return self
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
@@ -167,7 +174,7 @@ def load(path: StrPath) -> Program:
 
     `path` is an image file (`Program.save`, `cinch build --emit=image`), a shared library that `cinch build` made,
     or "library.so:compressor". A name without a slash, such as "topk", that is no file is taken from the standard
-    library's images, which a wheel holds for each CPU level.
+    library's images, which lie beside libcinch.so in a wheel and in an installed tree, for each CPU level.
 
     An image is code: load only what you would also load as a library.
 
@@ -191,7 +198,9 @@ def _load_path(path: str) -> Program:
 
 
 def _library_images(name: str) -> List[str]:
-    folder = _library.PACKAGE / "lib" / "cinch" / "images"
+    named = os.environ.get("CINCH_LIBRARY")
+    beside = Path(named).resolve().parent if named else _library.PACKAGE / "lib"
+    folder = beside / "cinch" / "images"
     places = [folder / level / f"{name}.image" for level in _CPU_LEVELS]
     return [str(place) for place in places if place.exists()]
 

@@ -70,6 +70,15 @@ class Session:
     Errors of all calls: InvalidArgumentError, CheckError, CancelledError, OutOfMemoryError, SizeOverflowError.
     """
 
+    def __copy__(self) -> "Session":
+        raise TypeError("a session is not copied: its states are; states_save gives them")
+
+    def __deepcopy__(self, memo: object) -> "Session":
+        return self.__copy__()
+
+    def __reduce__(self) -> str:
+        raise TypeError("a session is not pickled: states_save gives its states")
+
     def __init__(
         self,
         program: Program,

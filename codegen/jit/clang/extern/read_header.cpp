@@ -76,7 +76,8 @@ bool takes_option(const std::vector<std::string>& words, std::size_t& at, const 
 bool add_command(const CinchExternRequest& request, std::vector<std::string>& args,
                  HeaderUnit& unit) {
   std::string message = "it cannot be read";
-  const auto text = llvm::MemoryBuffer::getFile(request.compile_commands);
+  RegularFiles files(llvm::vfs::getRealFileSystem());
+  const auto text = files.getBufferForFile(request.compile_commands);
   std::unique_ptr<clang::tooling::CompilationDatabase> database;
   if (text) {
     unit.files.push_back({request.compile_commands, (*text)->getBuffer().str()});

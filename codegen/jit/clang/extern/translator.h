@@ -51,7 +51,10 @@ class Translator {
   void check_function(const clang::FunctionDecl& callee, clang::SourceLocation use);
   std::string signature(const clang::FunctionDecl& callee, const std::string& name);
   void body(const clang::FunctionDecl& callee);
-  std::string new_name(char letter) { return letter + std::to_string(next_name_++); }
+  // Not f32 or u8, which are types of the text.
+  std::string new_name(char letter) {
+    return std::string(1, letter) + "_" + std::to_string(next_name_++);
+  }
   /// Of one round of the loops around, with so many operations in the text.
   void add_work(std::uint64_t operations, std::uint64_t size = 1);
   void line(const std::string& text);
