@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "codegen/aot/headers.h"
@@ -91,11 +92,19 @@ std::vector<LibraryTarget> library_targets(std::vector<std::string> names) {
   return targets;
 }
 
-codegen::LibraryProgram program_of(const ProgramOptions& options) {
+using Files = std::set<std::string>;
+
+// `read`: takes the absolute paths of what the program was read from, imports and headers too.
+codegen::LibraryProgram program_of(const ProgramOptions& options, Files& read) {
   FrontEnd front_end;
   ir::StepLimit steps = service::step_limit(options);
   const ir::Program program = service::make_ir(front_end, options, true, &steps);
   kir::KernelProgram kernels = service::make_kernels(program, {options.states, &steps});
+  for (dsl::FileId id = 0; id < front_end.sources.num_files(); ++id) {
+    std::error_code code;
+    const fs::path path = fs::absolute(front_end.sources.find(id)->name(), code);
+    if (!code && fs::is_regular_file(path, code)) read.insert(path.lexically_normal().string());
+  }
   std::string name = kernels.info.name;
   return {std::move(name), std::move(kernels)};
 }
@@ -105,7 +114,7 @@ void require_name(const std::string& why, const std::string& what, const std::st
     throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
 }
 
-std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& options) {
+std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& options, Files& read) {
   std::vector<std::string> texts = {options.program.program};
   texts.insert(texts.end(), options.more_files.begin(), options.more_files.end());
   std::vector<codegen::LibraryProgram> programs;
@@ -113,7 +122,7 @@ std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& option
   for (const std::string& text : texts) {
     ProgramOptions one = options.program;
     one.program = text;
-    programs.push_back(program_of(one));
+    programs.push_back(program_of(one, read));
     const std::string& name = programs.back().name;
     require_name(codegen::why_no_name(name), "compressor", name);
     const auto [at, is_new] = taken.emplace(name, text);
@@ -123,6 +132,27 @@ std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& option
         fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
   }
   return programs;
+}
+
+// A path as rules of make have it.
+std::string in_rule(const std::string& path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ' ' || c == '#' || c == '\\') text += '\\';
+    if (c == '$') text += '$';
+    text += c;
+  }
+  return text;
+}
+
+// NAME.d, for make, Ninja and CMake: the libraries are made again when a file has changed.
+std::string dependencies(const std::string& name, const std::string& output, const Files& read) {
+  const fs::path folder = fs::absolute(output).lexically_normal();
+  std::string text;
+  for (const char* suffix : {".a", ".so"})
+    text += in_rule((folder / ("lib" + name + suffix)).string()) + (text.empty() ? " " : ":");
+  for (const std::string& file : read) text += " \\\n " + in_rule(file);
+  return text + "\n";
 }
 
 // All files or none: written into a folder beside their places, then renamed.
@@ -174,7 +204,7 @@ std::string size_text(std::size_t bytes) {
                        : fmt::format("{:.1f} kB", size / kKilo);
 }
 
-void write_library(codegen::LibraryRequest& request, const std::string& output) {
+void write_library(codegen::LibraryRequest& request, const std::string& output, const Files& read) {
   std::vector<codegen::NamedBytes> files = value_or_throw(codegen::make_library(request));
   codegen::LibraryText text{request.name, kVersion, {}};
   for (const codegen::LibraryProgram& each : request.programs)
@@ -182,6 +212,8 @@ void write_library(codegen::LibraryRequest& request, const std::string& output) 
   for (codegen::NamedBytes& file : codegen::make_headers(text)) files.push_back(std::move(file));
   const std::string report = library_report(request).dump(2) + "\n";
   files.push_back({request.name + ".json", {report.begin(), report.end()}});
+  const std::string rule = dependencies(request.name, output, read);
+  files.push_back({request.name + ".d", {rule.begin(), rule.end()}});
   {
     const Cancellable until_all_are_there;  // a signal waits: all files or none
     FileSet set(output);
@@ -210,7 +242,8 @@ ExitCode build_library(const BuildOptions& options) {
   request.made_by = kVersion;
   if (!request.name.empty())
     require_name(codegen::why_no_library_name(request.name), "--name", request.name);
-  request.programs = library_programs(options);
+  Files read;
+  request.programs = library_programs(options, read);
   if (request.name.empty()) {
     if (request.programs.size() > 1)
       throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
@@ -221,7 +254,7 @@ ExitCode build_library(const BuildOptions& options) {
   request.progress = [&](const std::string&, std::size_t done, std::size_t all) {
     progress.update(done, all);
   };
-  write_library(request, options.output);
+  write_library(request, options.output, read);
   return ExitCode::Done;
 }
 

@@ -1,11 +1,13 @@
 # cinch_add_library(NAME PROGRAMS … TARGETS … [DEPENDS …]): compiles programs to a library, again when one of them changes.
 #   PROGRAMS  files, FILE:COMPRESSOR, or names of the standard library
 #   TARGETS   what to compile for: cpu:x86-64-v3, cuda:sm_90 …
-#   DEPENDS   files that PROGRAMS import
+#   DEPENDS   files beside those that PROGRAMS are read from, imports and headers of C++ functions among them
 # Link with NAME (a static library with its headers NAME.h and NAME.hpp) or NAME_shared. Both are in ${CMAKE_CURRENT_BINARY_DIR}/NAME.
 # The cache variable CINCH_COMMAND names another `cinch` to compile with.
 set(CINCH_COMMAND "" CACHE FILEPATH "the cinch that compiles; without it the one that is installed with this file")
 
+cmake_policy(PUSH)
+cmake_policy(SET CMP0116 NEW)  # paths in depfiles
 function(cinch_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "PROGRAMS;TARGETS;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
@@ -27,6 +29,7 @@ function(cinch_add_library name)
   add_custom_command(OUTPUT ${made}
     COMMAND ${command} build ${programs} --target ${targets} --name ${name} --output ${folder}
     DEPENDS ${files} ${ARG_DEPENDS} ${command}
+    DEPFILE ${folder}/${name}.d
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
     COMMENT "Compiling ${name} for ${targets}" VERBATIM)
   add_custom_target(${name}_compiled DEPENDS ${made})
@@ -35,6 +38,7 @@ function(cinch_add_library name)
   add_dependencies(${name} ${name}_compiled)
   add_dependencies(${name}_shared ${name}_compiled)
 endfunction()
+cmake_policy(POP)
 
 # Files by absolute paths (a compressor named behind a colon stays), names of the standard library as they are.
 function(_cinch_find_programs programs result_programs result_files)

@@ -173,6 +173,29 @@ class InstalledTree(unittest.TestCase):
         for program in ("shared", "static"):
             self.assertIn("120 bytes instead of 16384", run([os.path.join(build, program)]))
 
+    def test_library_follows_imports_and_headers(self):
+        source, build = self.build_folder("a follower"), self.build_folder("follower build")
+        shutil.copytree(os.path.join(HERE, "follower"), source)
+        library = os.path.join(build, "mine/libmine.a")
+
+        def built():
+            run_cmake(source, build, self.package_option)
+            with open(library, "rb") as file:
+                return file.read()
+
+        first = built()
+        self.assertEqual(built(), first)
+        for name, old, new in [("shared.cinch", "2.0", "3.0"), ("add.h", "+ 1", "+ 2")]:
+            path = os.path.join(source, name)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            self.assertIn(old, text)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text.replace(old, new))
+            second = built()
+            self.assertNotEqual(second, first, name)
+            first = second
+
     def test_library_follows_its_programs(self):
         source, build = self.build_folder("consumer"), self.build_folder("consumer_build")
         shutil.copytree(os.path.join(HERE, "consumer"), source)

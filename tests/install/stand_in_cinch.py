@@ -21,6 +21,8 @@ source = function + " { return %d; }\n" % os.path.getsize(given.programs[0])
 for name, text in [(".h", function + ";\n"), (".hpp", ""), (".json", "{}\n"), (".c", source)]:
     with open(given.name + name, "w", encoding="utf-8") as file:
         file.write(text)
+with open(given.name + ".d", "w", encoding="utf-8") as file:
+    file.write("%s/lib%s.a: %s\n" % (given.output, given.name, given.programs[0]))
 library, compiler = "lib" + given.name, os.environ.get("CC", "cc")
 subprocess.run([compiler, "-c", "-fPIC", given.name + ".c"], check=True)
 subprocess.run(["ar", "rcs", library + ".a", given.name + ".o"], check=True)

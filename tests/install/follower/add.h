@@ -1,0 +1,1 @@
+inline float add(float x) { return x + 1; }
