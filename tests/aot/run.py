@@ -31,6 +31,9 @@ MINE = """compressor mine {
 SANITIZER = next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().splitlines() if line.startswith("CINCH_SANITIZE:")), "")
 CC, CXX = ("clang-19", "clang++-19") if SANITIZER else ("gcc", "g++")
 ENVIRONMENT = dict(os.environ, CINCH_CACHE="off", NO_COLOR="1")
+if SANITIZER:
+    # LLD gives the thread that it runs on a signal stack, which AddressSanitizer takes for its own when the thread ends.
+    ENVIRONMENT["ASAN_OPTIONS"] = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "use_sigaltstack=0"]))
 
 
 def call(*command, ok=True, **more):
