@@ -40,7 +40,7 @@ std::string comment_of(const rt::ProgramInfo& info) {
   for (const rt::StateInfo& s : info.states)
     line(fmt::format("State {}: {}", s.name, dtype_name(s.type.dtype)));
   if (text.empty()) line(info.name);
-  return "/*" + text.substr(2) + " */\n";
+  return "/*" + text.substr(3) + " */\n";
 }
 
 std::string c_header(const LibraryText& library) {
