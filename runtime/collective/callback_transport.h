@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "runtime/collective/transport.h"
 #include "runtime/c_api/cinch_transport.h"
+#include "runtime/collective/transport.h"
 
 namespace cinch::rt {
 

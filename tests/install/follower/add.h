@@ -1,1 +1,3 @@
-inline float add(float x) { return x + 1; }
+inline float add(float x) {
+  return x + 1;
+}

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collective/transport.h"
 #include "runtime/c_api/cinch_transport.h"
+#include "runtime/collective/transport.h"
 
 namespace cinch::rt {
 
