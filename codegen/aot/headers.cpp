@@ -11,16 +11,17 @@
 namespace cinch::codegen {
 namespace {
 
-// Text for a C comment: nothing in it ends the comment or begins a trigraph.
-std::string in_comment(std::string text) {
-  for (std::size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at))
-    text.replace(at, 2, "* /");
-  for (std::size_t at = text.find("/*"); at != std::string::npos; at = text.find("/*", at))
-    text.replace(at, 2, "/ *");
-  std::ranges::replace(text, '\r', ' ');
-  std::ranges::replace(text, '\\', '/');
-  std::ranges::replace(text, '?', '.');
-  return text;
+// Text for a C comment: nothing in it ends the comment, begins one or is a trigraph.
+std::string in_comment(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const char last = safe.empty() ? ' ' : safe.back();
+    const bool joins =
+        (last == '*' && c == '/') || (last == '/' && c == '*') || (last == '?' && c == '?');
+    if (joins) safe += ' ';
+    safe += c == '\r' ? ' ' : c;
+  }
+  return safe;
 }
 
 std::string comment_of(const rt::ProgramInfo& info) {

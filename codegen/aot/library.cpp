@@ -94,14 +94,10 @@ class LibraryMaker {
     return rt::Ok{};
   }
 
-  void tell(const Part& part) {
+  void tell_progress() {
     const std::lock_guard lock(mutex_);
     ++num_done_;
-    if (!request_.progress) return;
-    const LibraryTarget& to = target(part);
-    request_.progress(
-        fmt::format("{} for {}{}", program(part).name, to.target.arch, to.is_ptx ? " (PTX)" : ""),
-        num_done_, parts_.size());
+    if (request_.progress) request_.progress(num_done_, parts_.size());
   }
 
   // What goes wrong first ends the others, too.
@@ -112,7 +108,7 @@ class LibraryMaker {
       } catch (...) {
         fail(rt::Ok{}, std::current_exception());
       }
-      tell(parts_[i]);
+      tell_progress();
     }
   }
   void fail(rt::Status status, std::exception_ptr thrown) {

@@ -29,8 +29,8 @@ struct LibraryRequest {
   std::string made_by;  // the version of Cinch
   std::vector<LibraryProgram> programs;
   std::vector<LibraryTarget> targets;
-  /// Told, from any thread but one at a time, of each part that is compiled.
-  std::function<void(const std::string& part, std::size_t done, std::size_t all)> progress;
+  /// Told, from any thread but one at a time, how many parts are compiled.
+  std::function<void(std::size_t done, std::size_t all)> progress;
 };
 
 /// The library's files by their names: libNAME.so and libNAME.a with code for x86-64 and GPUs, and,

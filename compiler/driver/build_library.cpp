@@ -251,9 +251,7 @@ ExitCode build_library(const BuildOptions& options) {
     require_name(codegen::why_no_library_name(request.name), "a library of the name", request.name);
   }
   Progress progress("parts compiled", Progress::Reader::People);
-  request.progress = [&](const std::string&, std::size_t done, std::size_t all) {
-    progress.update(done, all);
-  };
+  request.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
   write_library(request, options.output, read);
   return ExitCode::Done;
 }

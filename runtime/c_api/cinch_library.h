@@ -84,7 +84,8 @@ CINCH_API cinch_status cinch_program_open(const cinch_compressor* compressor,
  */
 CINCH_API cinch_status cinch_library_load(const char* path, const cinch_library** library,
                                           cinch_error* error);
-/* Errors: INVALID_ARGUMENT (no compressor of that name: the message lists them). */
+/* Errors: INVALID_ARGUMENT (no compressor of that name: the message lists them), VERSION_MISMATCH.
+ */
 CINCH_API cinch_status cinch_library_find(const cinch_library* library, const char* name,
                                           const cinch_compressor** compressor, cinch_error* error);
 

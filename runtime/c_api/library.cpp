@@ -171,6 +171,11 @@ CallResult<const cinch_library*> load_library(const std::filesystem::path& path)
 
 CallResult<const cinch_compressor*> find_compressor(const cinch_library& library,
                                                     std::string_view name) {
+  if (CallStatus status =
+          check_version(library.library_version, library.struct_size, sizeof library);
+      !status) {
+    return tl::unexpected<CallError>(std::move(status.error()));
+  }
   std::string names;
   for (std::size_t i = 0; i < library.num_compressors; ++i) {
     const cinch_compressor* compressor = library.compressors[i];

@@ -21,6 +21,9 @@ Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
   return bytes;
 }
 
+// Linkers put the table of segments behind the header; what lies before it is read with it.
+constexpr std::uint64_t kFarthestTable = 1 << 16;
+
 bool begins_as_elf(const std::vector<std::uint8_t>& bytes) {
   return bytes.size() >= SELFMAG && std::memcmp(bytes.data(), ELFMAG, SELFMAG) == 0;
 }
@@ -32,6 +35,8 @@ bool ends_within(std::uint64_t begin, std::uint64_t size, std::uint64_t whole) {
 }  // namespace
 
 bool is_elf_file(const std::filesystem::path& path) {
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(path, code)) return false;  // a pipe is read once
   const auto bytes = first_bytes(path, SELFMAG);
   return bytes && begins_as_elf(*bytes);
 }
@@ -55,8 +60,10 @@ Status check_elf_file(const std::filesystem::path& path) {
       !ends_within(header.e_shoff, section_bytes, whole)) {
     return corrupt("cut short");
   }
+  if (header.e_phoff > kFarthestTable) return corrupt("no shared library of a linker");
   const auto table = first_bytes(path, header.e_phoff + size_bytes);
   if (!table) return tl::unexpected<Error>(table.error());
+  if (table->size() < header.e_phoff + size_bytes) return corrupt("cut short");
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     std::memcpy(&segment, table->data() + header.e_phoff + i * sizeof segment, sizeof segment);

@@ -6,7 +6,7 @@
 
 namespace cinch::rt {
 
-/// Does the file begin as an ELF file does? False where it cannot be read.
+/// Is it a regular file that begins as an ELF file does? False where it cannot be read.
 bool is_elf_file(const std::filesystem::path& path);
 
 /// The loader maps what the headers of a file name, and a process that touches such a page behind

@@ -99,6 +99,14 @@ TEST_F(LibraryOfManyCodes, RefusesOtherVersionsAndChoices) {
   EXPECT_THAT(opened_for("sm_80"), HasSubstr("a table of 8 bytes"));
 }
 
+TEST(Library, OfAnotherVersionIsNotSearched) {
+  const cinch_library later{2, sizeof later, "later", "9.9", nullptr, 1};
+  const cinch_compressor* found = nullptr;
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(cinch_library_find(&later, "onebit", &found, &error), CINCH_VERSION_MISMATCH);
+  EXPECT_THAT(error.message, HasSubstr("version 2"));
+}
+
 TEST_F(LibraryOfManyCodes, RefusesAnImageThatIsCut) {
   gpu[0].image_size -= 1;
   opened_for("sm_80");

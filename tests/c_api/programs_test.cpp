@@ -1,5 +1,6 @@
 // Programs: compiled from text, file and library, described, saved and loaded.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -81,6 +82,24 @@ TEST(CApiPrograms, AreSavedAndLoadedWithoutTheCompiler) {
   EXPECT_EQ(expected, encode(open(from_file, {tensor.view()}), 0, {tensor.view()}));
   EXPECT_EQ(expected, encode(open(from_bytes, {tensor.view()}), 0, {tensor.view()}));
   std::filesystem::remove(path);
+}
+
+TEST(CApiPrograms, AreLoadedFromAPipe) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  const std::string image = temporary("piped.image"), pipe = temporary("pipe");
+  ASSERT_EQ(CINCH_OK, cinch_program_save(program.get(), image.c_str(), nullptr));
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(0, ::mkfifo(pipe.c_str(), 0600));
+  std::thread writer([&] {
+    std::ofstream(pipe, std::ios::binary) << std::ifstream(image, std::ios::binary).rdbuf();
+  });
+  auto error = sized<cinch_error>();
+  cinch_program* loaded = nullptr;
+  EXPECT_EQ(CINCH_OK, cinch_program_load(pipe.c_str(), &loaded, &error)) << error.message;
+  writer.join();
+  cinch_program_release(loaded);
+  std::filesystem::remove(pipe);
+  std::filesystem::remove(image);
 }
 
 TEST(CApiPrograms, BytesThatAreNoImageAreRefused) {

@@ -310,7 +310,7 @@ class Threads(TestCase):
                 try:
                     session.set("ratio", 0.02)
                 except cinch.InvalidArgumentError as error:
-                    self.assertIn("another call of this session is running", str(error))
+                    self.assertIn("it takes one call at a time", str(error))
                     break
             else:
                 self.fail("no call met the running one")
@@ -319,7 +319,7 @@ class Threads(TestCase):
             thread.join()
         self.assertEqual(failed, [])
         with session._in_use:  # as a call holds it
-            self.fails(cinch.InvalidArgumentError, "running", session.close)
+            self.fails(cinch.InvalidArgumentError, "in use", session.close)
         session.close()
 
     def test_cancel_ends_a_call(self):

@@ -130,7 +130,7 @@ class Session:
     def close(self) -> None:
         """Gives all memory back; again is allowed. Errors: InvalidArgumentError (a call is running)."""
         if not self._in_use.acquire(blocking=False):
-            raise InvalidArgumentError("a call of this session is running")
+            raise InvalidArgumentError("the session is in use: a call of it has not ended")
         with self._closing:
             self._release()
         self._in_use.release()
@@ -139,7 +139,7 @@ class Session:
     def _alone(self) -> Iterator[ctypes.c_void_p]:
         # libcinch refuses a second call, too; but between a call and the copy of what it lent only this lock guards.
         if not self._in_use.acquire(blocking=False):
-            raise InvalidArgumentError("another call of this session is running")
+            raise InvalidArgumentError("the session is in use: it takes one call at a time")
         try:
             if not self._release.alive:
                 raise InvalidArgumentError("the session is closed")
