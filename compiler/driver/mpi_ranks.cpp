@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "compiler/driver/interrupt.h"
-#include "runtime/collective/mpi/mpi_library.h"
+#include "runtime/transports/mpi/mpi_library.h"
 
 namespace cinch::driver {
 

@@ -9,8 +9,8 @@
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/rank_threads.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/collective/mpi_transport.h"
 #include "runtime/planner/network_probe.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
 

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/call/state_file.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/core/host_memo.h"
 #include "runtime/core/step_bounds.h"
 #include "runtime/core/use_flag.h"
@@ -13,8 +15,6 @@
 #include "runtime/gpu/session.h"
 #include "runtime/gpu/stream_order.h"
 #include "runtime/gpu/tables.h"
-#include "runtime/session/state_file.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
 

@@ -3,9 +3,9 @@
 // program needs copies.
 #include <fmt/format.h>
 
+#include "runtime/call/entries.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
-#include "runtime/session/entries.h"
 
 namespace cinch::rt {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 namespace cinch::rt {
 namespace {

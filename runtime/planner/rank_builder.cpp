@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 namespace cinch::rt {
 namespace {

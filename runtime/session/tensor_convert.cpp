@@ -52,12 +52,6 @@ void narrow_run(const float* from, lang::u16* to, std::int64_t num_elems, const 
 
 }  // namespace
 
-Status check_tensor_dtype(DType dtype) {
-  if (dtype == kF32 || dtype == kF16 || dtype == kBF16) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              "a tensor of " + dtype_name(dtype) + "; f32, f16 and bf16 are taken");
-}
-
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
                       const std::atomic<bool>* cancelled) {
   return for_chunks(from.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {

@@ -4,14 +4,11 @@
 #include <atomic>
 #include <span>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/task_runner.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::rt {
-
-/// Ok where a session takes this type. Errors: InvalidArgument.
-Status check_tensor_dtype(DType dtype);
 
 /// `from` holds as many elements as `to`. Errors: Cancelled.
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/session/entries.h"
+#include "runtime/call/entries.h"
 
 namespace cinch::rt {
 namespace {

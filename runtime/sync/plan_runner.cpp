@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/exec/float_environment.h"
+#include "runtime/core/float_environment.h"
 
 namespace cinch::rt {
 namespace {

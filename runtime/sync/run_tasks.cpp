@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/compute_tasks.h"
 

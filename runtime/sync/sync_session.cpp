@@ -7,15 +7,15 @@
 #include <atomic>
 #include <cstring>
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/partial_sums.h"
 #include "runtime/plan/plan_digest.h"
-#include "runtime/session/parameters.h"
 #include "runtime/session/tensor_convert.h"
-#include "runtime/session/tensor_facts.h"
 #include "runtime/sync/agreement.h"
 #include "runtime/sync/checkpoint.h"
 #include "runtime/sync/compute_tasks.h"

@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/tensor_view.h"
 #include "runtime/sync/restore_states.h"
 #include "runtime/sync/site_states.h"
 #include "runtime/sync/sync_device.h"

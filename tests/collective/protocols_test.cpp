@@ -84,7 +84,7 @@ SyncCase mixed_case(std::string_view plan, std::uint32_t world, const Protocol& 
   request.world = world;
   request.piece_bytes = 8192;
   for (const auto& program : made.programs) {
-    request.codecs.push_back(rt::codec_facts(program, world));
+    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world));
   }
   request.tensors = {{"fc1", 30, 20, 0}, {"fc2", 1500, 1, 1},         {"large", 9000, 1, 2},
                      {"fc3", 8, 40, 0},  {"bias", 20, 1, rt::kDense}, {"fc4", 333, 1, 1},
@@ -205,7 +205,7 @@ TEST(Protocols, AreMeasuredAndPredicted) {
   rt::PlanRequest request;
   request.plan = "two_shot";
   request.world = kWorld;
-  request.codecs = {rt::codec_facts(program, kWorld)};
+  request.codecs = {rt::codec_facts(rt::image_of(program), kWorld)};
   request.tensors = {{"a", 64, 48, 0}, {"b", 32, 48, 0}};
   const Tensors gradients = make_gradients(*rt::build_plan(request), 0, 0);
   rt::CostInputs inputs;

@@ -5,12 +5,12 @@
 
 #include <cstring>
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_sum.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::testing {
 

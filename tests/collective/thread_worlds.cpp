@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/collective/callback_transport.h"
 #include "runtime/collective/loopback.h"
+#include "runtime/transports/lent/callback_transport.h"
 #include "tests/collective/nccl/double_world.h"
 #include "tests/unit/runtime/collective/lending_host.h"
 
