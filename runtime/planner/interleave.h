@@ -16,4 +16,11 @@ using BundleOfTask = std::vector<std::vector<std::uint32_t>>;
 /// of a pipeline. All ranks keep matching orders.
 void interleave_bundles(Plan& plan, const BundleOfTask& bundles);
 
+/// The places of a rank's tasks in the order that interleave_bundles would give them if bundles
+/// came as the last of their tensors does; `place_of_tensor`: all tensors, each with its place. The
+/// same for matching orders of all ranks. Nothing changes where tensors come as the plan lists
+/// them.
+std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
+                                          const std::vector<std::uint32_t>& place_of_tensor);
+
 }  // namespace cinch::rt

@@ -26,8 +26,14 @@ Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner
 Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
                   TaskRunner& runner, const std::atomic<bool>* cancelled);
 
+/// to[i] = from[i] * factor; `to` may be `from`.
+Status multiply_f32(std::span<const float> from, float factor, std::span<float> to,
+                    TaskRunner& runner, const std::atomic<bool>* cancelled);
+
 /// Is every value finite? Errors: Cancelled.
 Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled);
+Result<bool> all_finite(ConstTensorView values, TaskRunner& runner,
                         const std::atomic<bool>* cancelled);
 
 }  // namespace cinch::rt

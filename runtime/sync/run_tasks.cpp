@@ -265,6 +265,10 @@ class ComputeTasks::Body : public ProtocolBody {
     if (!wire.empty()) std::memcpy(to.data(), wire.data(), wire.size());
     return Ok{};
   }
+  Status clear(std::uint32_t /*slot*/, std::span<std::uint8_t> wire) override {
+    std::ranges::fill(wire, std::uint8_t{0});
+    return Ok{};
+  }
 
  private:
   Session& session(std::uint32_t piece) const { return (*list_.sessions)[list_.entry[piece]]; }
