@@ -14,7 +14,7 @@ namespace {
 
 // A bundle's next round comes behind so many bundles' round before it: they are on the links while
 // it is computed.
-constexpr std::uint32_t kBundlesAhead = 8;
+constexpr std::uint32_t kBundlesAhead = 8, kReadyBundlesAhead = 2;
 
 using Indices = std::vector<std::uint32_t>;
 
@@ -111,11 +111,11 @@ class Rounds {
   std::map<Name, std::uint32_t> names_, counts_;
 };
 
-Indices order_of(const Indices& bundles, const Indices& rounds) {
+Indices order_of(const Indices& bundles, const Indices& rounds, std::uint32_t ahead) {
   Indices order(bundles.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::sort(order, {}, [&](std::uint32_t t) {
-    return std::tuple(bundles[t] + kBundlesAhead * rounds[t], rounds[t], t);
+    return std::tuple(bundles[t] + ahead * rounds[t], rounds[t], t);
   });
   return order;
 }
@@ -127,7 +127,7 @@ Indices places_in(const Indices& order) {
 }
 
 void reorder(RankPlan& rank, const Indices& bundles, const Indices& rounds) {
-  const Indices order = order_of(bundles, rounds), place = places_in(order);
+  const Indices order = order_of(bundles, rounds, kBundlesAhead), place = places_in(order);
   std::vector<Task> tasks;
   tasks.reserve(order.size());
   for (const std::uint32_t t : order) {
@@ -191,7 +191,7 @@ std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
   const auto& tasks = plan.ranks[rank].tasks;
   Indices of_task;
   for (const Task& task : tasks) of_task.push_back(number[sets.set_of(task.groups[0])]);
-  return places_in(order_of(of_task, rounds[rank]));
+  return places_in(order_of(of_task, rounds[rank], kReadyBundlesAhead));
 }
 
 }  // namespace cinch::rt

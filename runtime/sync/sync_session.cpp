@@ -138,7 +138,7 @@ Status SyncSession::Impl::start() {
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
   records = std::make_unique<StepRecords>(plan(), rank);
-  common_order.resize(plan().tensors.size());
+  common_order.resize(plan().tensors.size() + 1);
   return Ok{};
 }
 

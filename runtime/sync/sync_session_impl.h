@@ -78,10 +78,11 @@ struct SyncSession::Impl {
   bool is_under_way = false, is_in_parts = false;
   std::uint64_t step_number = 0;
   StepOptions how;
-  std::vector<std::uint8_t> is_ready;       // by tensor
-  std::vector<std::uint32_t> ready_order;   // tensors as they became ready
-  std::vector<std::uint32_t> common_order;  // rank 0's, which all ranks follow
-  bool has_order = false;                   // from the first step on
+  std::vector<std::uint8_t> is_ready;      // by tensor
+  std::vector<std::uint32_t> ready_order;  // tensors as they became ready
+  // Rank 0's: by tensor its place, and whether there is such an order.
+  std::vector<std::uint32_t> common_order;
+  bool has_order = false;  // from the first step on
 };
 
 }  // namespace cinch::rt

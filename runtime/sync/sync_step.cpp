@@ -201,23 +201,26 @@ void SyncSession::Impl::settle_unused() {
   }
 }
 
-// Ranks follow the order in which rank 0's tensors became ready in the first step.
+// Ranks follow the order in which rank 0's tensors became ready in its first step, if that was one
+// in parts.
 Status SyncSession::Impl::share_order() {
-  if (has_order || common_order.empty()) return Ok{};
-  for (std::uint32_t i = 0; i < ready_order.size(); ++i) common_order[ready_order[i]] = i;
+  if (has_order) return Ok{};
+  const std::size_t count = ready_order.size();
+  for (std::uint32_t i = 0; i < count; ++i) common_order[ready_order[i]] = i;
+  common_order[count] = is_in_parts ? 1 : 0;
   const Status status =
       exchange_now(transport, broadcast(common_order), options.timeout, "order of tensors");
   if (!status) return status;
   has_order = true;
-  std::vector<std::uint8_t> is_placed(common_order.size());
-  for (const std::uint32_t place : common_order) {
-    if (place >= is_placed.size() || is_placed[place] != 0) {
+  if (common_order[count] == 0) return Ok{};
+  const std::vector<std::uint32_t> places(common_order.begin(), common_order.end() - 1);
+  std::vector<std::uint8_t> is_taken(count);
+  for (const std::uint32_t place : places) {
+    if (place >= count || is_taken[place]++ != 0) {
       return fail(ErrorKind::InvalidArgument, "an order of tensors that is none");
     }
-    is_placed[place] = 1;
   }
-  if (std::ranges::is_sorted(common_order)) return Ok{};
-  runner->set_order(order_of_tasks(plan(), transport.rank(), common_order));
+  runner->set_order(order_of_tasks(plan(), transport.rank(), places));
   return Ok{};
 }
 

@@ -107,21 +107,25 @@ TEST(StepInParts, GivesTheOraclesBitsInAnyOrder) {
   }
 }
 
+// In the first step exchanges follow the plan, then the order in which tensors became ready.
 TEST(StepInParts, TellsWhichUpdatesAreWritten) {
   const SyncCase model = model_case("two_shot", 2);
   run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
-    const Tensors gradients = gradients_of(model, own.rank, 0);
-    Tensors updates = gradients;
-    ASSERT_TRUE(session.begin_step(0));
+    std::vector<std::uint32_t> order(10);
+    std::iota(order.rbegin(), order.rend(), 0U);
+    Tensors updates;
+    ASSERT_TRUE(step_in_parts(session, gradients_of(model, own.rank, 0), updates, 0, order));
+    const Tensors gradients = gradients_of(model, own.rank, 1);
+    updates = gradients;
+    ASSERT_TRUE(session.begin_step(1));
     EXPECT_FALSE(session.wait_for(3)) << "not ready";
-    // Alone in its messages, which are the first: written before any other tensor is ready.
-    ASSERT_TRUE(session.set_ready(3, gradients[3], updates[3]));
-    ASSERT_TRUE(session.wait_for(3));
-    EXPECT_TRUE(session.is_done(3));
-    EXPECT_FALSE(session.is_done(2));
-    for (std::uint32_t t = 0; t < 10; ++t) {
-      if (t != 3) ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+    for (std::uint32_t t = 9; t > 0; --t) {
+      ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
     }
+    ASSERT_TRUE(session.wait_for(8));
+    EXPECT_TRUE(session.is_done(8));
+    EXPECT_FALSE(session.is_done(0));
+    ASSERT_TRUE(session.set_ready(0, gradients[0], updates[0]));
     ASSERT_TRUE(session.finish_step());
     for (std::uint32_t t = 0; t < 10; ++t) EXPECT_TRUE(session.is_done(t)) << t;
   });
