@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMostBodyOfStranger = 128;
 // So long a stranger may say nothing, and so many may at once.
 constexpr std::chrono::seconds kPatienceWithStrangers{5};
+constexpr std::chrono::milliseconds kTimeToAnswer{250};
 constexpr std::size_t kMostStrangers = 64;
 constexpr std::size_t kMostReasons = 4;
 
@@ -25,18 +26,23 @@ std::string not_come(std::span<const std::uint32_t> ranks) {
       fmt::format("{} {}", fmt::join(ranks, ", "), ranks.size() == 1 ? "has" : "have"));
 }
 
+// Those who have said nothing for long make room for others, who wait until then.
+bool SocketHub::has_room_for_strangers() {
+  const auto is_stranger = [](const Connection& each) { return !each.is_member && !each.is_over; };
+  const auto num = std::ranges::count_if(connections_, is_stranger);
+  // All ranks may come at once.
+  if (static_cast<std::size_t>(num) < kMostStrangers + own_.world) return true;
+  Connection& oldest = *std::ranges::find_if(connections_, is_stranger);
+  if (oldest.end - SocketClock::now() > kPatienceWithStrangers - kTimeToAnswer) return false;
+  send_away(oldest, "it said nothing");
+  return true;
+}
+
 void SocketHub::accept_all() {
-  while (listener_.is_open()) {
+  while (listener_.is_open() && has_room_for_strangers()) {
     std::string host;
     OwnedFile file = accept_one(listener_, host);
     if (!file.is_open()) return;
-    const auto is_stranger = [](const Connection& each) { return !each.is_member; };
-    const auto num_strangers = std::ranges::count_if(connections_, is_stranger);
-    // All ranks may come at once.
-    if (static_cast<std::size_t>(num_strangers) >= kMostStrangers + own_.world) {
-      send_away(*std::ranges::find_if(connections_, is_stranger), "it said nothing");
-      forget_closed();
-    }
     Connection& added = connections_.emplace_back();
     added.file = std::move(file);
     added.host = std::move(host);
@@ -150,7 +156,10 @@ void SocketHub::move(SocketClock::time_point end) {
     polled.push_back({each.file.number(), static_cast<short>(events), 0});
     if (!each.is_member) end = std::min(end, each.end);
   }
-  if (listener_.is_open()) polled.push_back({listener_.number(), POLLIN, 0});
+  // Where there is no room for more, after a while there is.
+  const bool accepts = listener_.is_open() && has_room_for_strangers();
+  if (accepts) polled.push_back({listener_.number(), POLLIN, 0});
+  if (!accepts) end = std::min(end, SocketClock::now() + kTimeToAnswer);
   if (::poll(polled.data(), polled.size(), milliseconds_until(end)) < 0) return;
   const SocketClock::time_point now = SocketClock::now();
   auto found = polled.begin();

@@ -34,6 +34,7 @@ class SocketHub : public Rendezvous {
     std::optional<Part> part;  // of this round
   };
 
+  bool has_room_for_strangers();
   void accept_all();
   /// Waits for what comes, until `end` at most, and looks at it.
   void move(SocketClock::time_point end);

@@ -308,11 +308,12 @@ void UcxLinks::tell_all(MessageKind kind, std::string_view text,
     return &peer == &peers_[rank_] || peer.gone || peer.has_heard;
   };
   const Clock::time_point end = Clock::now() + patience;
-  while (!std::ranges::all_of(peers_, has_heard) && Clock::now() < end) {
+  // Answers to others' notices are on their way, too.
+  const auto is_sent = [](const Notice& each) { return !each.is_used || !each.is_sent; };
+  while (Clock::now() < end &&
+         !(std::ranges::all_of(peers_, has_heard) && std::ranges::all_of(notices_, is_sent))) {
     if (!progress()) wait(kNap);
   }
-  // Answers to those who left at the same time.
-  progress();
 }
 
 void UcxLinks::disconnect() {
