@@ -76,6 +76,10 @@ typedef struct cinch_ucx_calls {
   void (*drop)(cinch_ucx_worker* worker, uint64_t number);
   /* Moves everything on; has something moved? */
   int32_t (*progress)(cinch_ucx_worker* worker);
+  /* No more connections are accepted: once all ranks have heard from each other. UCX ends the
+   * process when a stranger who knows its protocol sends it something that is wrong. Does nothing
+   * where UCX listens at several interfaces, over which it may still be connecting. */
+  void (*stop_listening)(cinch_ucx_worker* worker);
   /* Returns when something may have moved, after `wake`, or after so long. */
   void (*wait)(cinch_ucx_worker* worker, uint64_t most_microseconds);
   /* From any thread: `wait`, the running one or the next, returns. */

@@ -84,6 +84,10 @@ Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses
   return Ok{};
 }
 
+void UcxLinks::stop_listening() {
+  calls_.stop_listening(worker_);
+}
+
 std::vector<std::uint32_t> UcxLinks::silent_ranks() const {
   std::vector<std::uint32_t> silent;
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {

@@ -36,8 +36,11 @@ class UcxLinks {
   Result<std::vector<std::uint8_t>> address() const;
   /// `job_key`: all ranks have it, and nobody else. Errors: Device.
   Status connect(const std::vector<std::vector<std::uint8_t>>& addresses, const Digest& job_key);
-  /// Of those that have not said hello.
+  /// Those that have not said hello.
   std::vector<std::uint32_t> silent_ranks() const;
+  /// Nobody can connect any more: once no rank has silent ones. Not where UCX listens at several
+  /// interfaces, over which it may still be connecting.
+  void stop_listening();
 
   /// Memory stays as it is until the message is over, or until `disconnect`. Tags: those of no
   /// other message in the same direction. The number is what `is_over` knows the message by.

@@ -1,13 +1,19 @@
 // The calls of ucx_abi.h over UCP's active messages: the one file that includes UCX's headers.
+#include <dirent.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -70,6 +76,7 @@ struct cinch_ucx_worker {
   ucp_address_t* address = nullptr;
   std::size_t address_bytes = 0;
   int event_file = -1;
+  std::vector<int> listeners;  // UCX's files
   bool is_closing = false;
   std::vector<Peer> peers;
   std::vector<Operation*> free_operations, all_operations;
@@ -165,7 +172,7 @@ void on_lost(void* argument, ucp_ep_h /*endpoint*/, ucs_status_t status) {
 // The environment's settings are the user's, and win. Those that this UCX does not have are left
 // out.
 void configure(ucp_config_t* config, const cinch_ucx_options& options) {
-  const std::array<std::pair<const char*, const char*>, 7> settings = {
+  const std::array<std::pair<const char*, const char*>, 9> settings = {
       {{"TLS", options.transports},
        {"NET_DEVICES", options.devices},
        // Shared memory, too, tells when the other process ends.
@@ -174,6 +181,9 @@ void configure(ucp_config_t* config, const cinch_ucx_options& options) {
        // Large messages in few calls of the operating system.
        {"TCP_TX_SEG_SIZE", "1m"},
        {"TCP_RX_SEG_SIZE", "1m"},
+       // UCX 1.13 ends the process where a connection fails whose socket reads messages' memory.
+       {"ZCOPY_THRESH", "inf"},
+       {"TCP_PUT_ENABLE", "n"},
        // Worlds of more than 256 ranks.
        {"TCP_MAX_NUM_EPS", "inf"}}};
   for (const auto& [name, value] : settings) {
@@ -197,7 +207,56 @@ ucs_status_t open_context(Worker& worker, const cinch_ucx_options& options) {
   return status;
 }
 
+// Sockets of this process that accept connections.
+std::set<int> listening_files() {
+  std::set<int> found;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  if (folder == nullptr) return found;
+  while (const dirent* const entry = ::readdir(folder)) {  // NOLINT(concurrency-mt-unsafe)
+    const int file = std::atoi(entry->d_name);  // NOLINT(cert-err34-c): names are numbers
+    int accepts = 0;
+    socklen_t size = sizeof accepts;
+    if (::getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 && accepts != 0) {
+      found.insert(file);
+    }
+  }
+  ::closedir(folder);
+  return found;
+}
+
+// The two bytes of its port, as they are sent; none where it has no port.
+std::string port_of(int file) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(file, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  in_port_t port = 0;
+  if (address.ss_family == AF_INET) port = reinterpret_cast<sockaddr_in*>(&address)->sin_port;
+  if (address.ss_family == AF_INET6) port = reinterpret_cast<sockaddr_in6*>(&address)->sin6_port;
+  return port == 0 ? std::string() : std::string(reinterpret_cast<const char*>(&port), sizeof port);
+}
+
+// UCX does not say which sockets are its own. They are new, and the worker's address has their
+// ports: another thread of the process may have made a socket in the same moment.
+void find_listeners(Worker& worker, const std::set<int>& before) {
+  const std::string address(reinterpret_cast<const char*>(worker.address), worker.address_bytes);
+  for (const int file : listening_files()) {
+    const std::string port = port_of(file);
+    const bool is_own =
+        !before.contains(file) && !port.empty() && address.find(port) != std::string::npos;
+    if (is_own) worker.listeners.push_back(file);
+  }
+}
+
+// A filter that lets nothing through: UCX 1.13 does not survive that its sockets are closed.
+void stop_listening(Worker* worker) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog filter{1, &nothing};
+  if (worker->listeners.size() != 1) return;
+  ::setsockopt(worker->listeners.front(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+}
+
 ucs_status_t open_worker(Worker& worker) {
+  const std::set<int> before = listening_files();
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -214,7 +273,9 @@ ucs_status_t open_worker(Worker& worker) {
   handler.arg = &worker;
   status = ucp_worker_set_am_recv_handler(worker.worker, &handler);
   if (status != UCS_OK) return status;
-  return ucp_worker_get_address(worker.worker, &worker.address, &worker.address_bytes);
+  status = ucp_worker_get_address(worker.worker, &worker.address, &worker.address_bytes);
+  if (status == UCS_OK) find_listeners(worker, before);
+  return status;
 }
 
 void disconnect(Worker* worker, std::uint32_t number) {
@@ -342,8 +403,9 @@ void error_text(std::int32_t error, char* text, std::size_t room) {
   text[message.copy(text, room - 1)] = '\0';
 }
 
-constexpr cinch_ucx_calls kCalls{open, close_worker, address,  connect, disconnect, send,
-                                 take, drop,         progress, wait,    wake,       error_text};
+constexpr cinch_ucx_calls kCalls{open, close_worker, address,   connect,  disconnect,
+                                 send, take,         drop,      progress, stop_listening,
+                                 wait, wake,         error_text};
 
 }  // namespace
 

@@ -164,6 +164,7 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   const auto all = share(rendezvous, empty_or(status));
   if (!all) return tl::unexpected<Error>(all.error());
+  (*links)->stop_listening();
   return links;
 }
 
