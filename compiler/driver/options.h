@@ -130,6 +130,9 @@ struct TransportOptions {
   std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
   double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
   double timeout_seconds = 30;
+  // Of ucx: which rank this process is, where ranks meet, and by what they know each other.
+  std::optional<std::uint32_t> rank;
+  std::string rendezvous, interface, secret_file;
   bool is_exact = false;           // floats are added in rank order on every transport
   std::vector<std::string> words;  // of the command line, for ranks that the command starts
 };

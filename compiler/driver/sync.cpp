@@ -18,6 +18,7 @@
 #include "compiler/driver/sync_rank.h"
 #include "compiler/driver/sync_report.h"
 #include "compiler/driver/sync_tensors.h"
+#include "compiler/driver/ucx_ranks.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
@@ -125,6 +126,17 @@ class SyncCommand {
     return code;
   }
 
+  // One of the ranks that this command, or something else, has started.
+  ExitCode run_on_ucx() {
+    const std::uint32_t world = asked_ranks();
+    if (world > 1 && !is_ucx_rank(options_)) {
+      check_num_inputs(world);
+      return launch_ucx_ranks(options_, world);
+    }
+    auto transport = open_ucx_rank(options_);
+    return run_as_rank(transport);
+  }
+
  private:
   ExitCode run_as_rank(std::unique_ptr<rt::Transport>& transport) {
     const std::uint32_t world = transport->world();
@@ -163,8 +175,9 @@ class SyncCommand {
   // Once; a rank that has gone is waited for as long as in a step.
   void leave(std::unique_ptr<rt::Transport>& transport) const {
     if (transport == nullptr) return;
+    const bool is_of_mpi = transport->name() == "mpi";
     transport.reset();
-    value_or_throw(rt::leave_mpi(timeout()));
+    if (is_of_mpi) value_or_throw(rt::leave_mpi(timeout()));
   }
 
   std::chrono::milliseconds timeout() const {
@@ -353,6 +366,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
                           {"--save-plan", options.save_plan},
                           {"--state-out", options.state_out}});
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
+  if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
   return SyncCommand(options).run_on_loopback();
 }

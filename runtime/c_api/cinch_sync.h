@@ -51,6 +51,31 @@ typedef struct cinch_mpi_options {
 CINCH_API cinch_status cinch_transport_of_mpi(const cinch_mpi_options* options,
                                               cinch_transport** transport, cinch_error* error);
 
+typedef struct cinch_ucx_options {
+  size_t struct_size;
+  uint32_t rank, world; /* at most 1024 ranks */
+  /* Where ranks meet: "HOST:PORT", at which rank 0 listens until all have come, or a store that the
+   * caller lends. One of both; the other is NULL. */
+  const char* rendezvous;
+  const cinch_store_calls* store;
+  /* The same on all ranks. They prove to each other that they have it, and do not send it. NULL:
+   * whoever reaches the rendezvous may take a rank's place. */
+  const void* secret;
+  size_t secret_bytes;
+  const char* interface_name; /* "eth0": sockets and UCX use that one; NULL: any */
+  uint32_t timeout_ms;        /* so long may the others take to come; 0: 30000 */
+  /* As UCX_TLS: "tcp", "posix"; NULL: shared memory where all ranks are on one machine, else what
+   * UCX chooses. */
+  const char* transports;
+} cinch_ucx_options;
+/* Ranks that are processes, without MPI: over UCX, which is opened at run time. All call it. When
+ * it returns all ranks are connected. What an error of one rank is, all ranks get. Errors:
+ * INVALID_ARGUMENT (no such rank or interface, too many ranks, secrets that differ), UNAVAILABLE
+ * (no UCX), IO (the port is in use), TIMED_OUT (ranks that have not come, by number), CANCELLED (a
+ * rank has gone), VERSION_MISMATCH, DEVICE (UCX's, or the store's). */
+CINCH_API cinch_status cinch_transport_of_ucx(const cinch_ucx_options* options,
+                                              cinch_transport** transport, cinch_error* error);
+
 /* Ranks that are threads of this process. */
 typedef struct cinch_loopback cinch_loopback;
 CINCH_API cinch_status cinch_loopback_open(uint32_t world, cinch_loopback** loopback,

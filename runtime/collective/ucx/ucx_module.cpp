@@ -15,7 +15,6 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -62,6 +61,7 @@ struct Peer {
 // A message that has arrived and that nobody has taken yet: one that its sender keeps (its
 // descriptor belongs to UCX), or its bytes.
 struct Kept {
+  bool is_used = false;
   void* descriptor = nullptr;
   bool is_at_sender = false;
   std::uint64_t bytes = 0;
@@ -80,8 +80,8 @@ struct cinch_ucx_worker {
   bool is_closing = false;
   std::vector<Peer> peers;
   std::vector<Operation*> free_operations, all_operations;
-  std::uint64_t num_arrived = 0;
-  std::unordered_map<std::uint64_t, Kept> kept;
+  std::vector<Kept> kept;  // by number
+  std::vector<std::uint64_t> free_numbers;
 };
 
 namespace {
@@ -140,20 +140,38 @@ void receive(Worker& worker, void* descriptor, void* room, std::uint64_t bytes,
   note_begun(ucp_am_recv_data_nbx(worker.worker, descriptor, room, bytes, &param), operation);
 }
 
+std::uint64_t take_number(Worker& worker) {
+  if (worker.free_numbers.empty()) {
+    worker.free_numbers.push_back(worker.kept.size());
+    worker.kept.emplace_back();
+  }
+  const std::uint64_t taken = worker.free_numbers.back();
+  worker.free_numbers.pop_back();
+  return taken;
+}
+
+// What was kept under a number, which is free again.
+Kept release_number(Worker& worker, std::uint64_t number) {
+  worker.free_numbers.push_back(number);
+  return std::exchange(worker.kept[number], {});
+}
+
 ucs_status_t on_arrival(void* argument, const void* header, std::size_t header_bytes, void* data,
                         std::size_t bytes, const ucp_am_recv_param_t* param) {
   Worker& worker = *static_cast<Worker*>(argument);
   const bool is_at_sender = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  cinch_ucx_arrival arrival{header, header_bytes, bytes, ++worker.num_arrived, nullptr, 0};
+  const std::uint64_t number = take_number(worker);
+  cinch_ucx_arrival arrival{header, header_bytes, bytes, number, nullptr, 0};
   const std::int32_t decision =
       worker.is_closing ? CINCH_UCX_DROP : worker.events.arrived(worker.events.context, &arrival);
-  if (decision == CINCH_UCX_DROP) return UCS_OK;
   if (decision == CINCH_UCX_KEEP) {
     // Of an empty body UCX may keep nothing.
     const bool is_kept = is_at_sender || bytes > 0;
-    worker.kept[arrival.number] = {is_kept ? data : nullptr, is_at_sender, bytes};
+    worker.kept[number] = {true, is_kept ? data : nullptr, is_at_sender, bytes};
     return is_kept ? UCS_INPROGRESS : UCS_OK;
   }
+  worker.free_numbers.push_back(number);
+  if (decision == CINCH_UCX_DROP) return UCS_OK;
   if (is_at_sender) {
     receive(worker, data, arrival.room, bytes, arrival.token);
     return UCS_INPROGRESS;
@@ -292,8 +310,10 @@ void disconnect(Worker* worker, std::uint32_t number) {
 
 void close_worker(Worker* worker) {
   worker->is_closing = true;
-  for (const auto& [number, kept] : worker->kept) {
-    if (kept.descriptor != nullptr) ucp_am_data_release(worker->worker, kept.descriptor);
+  for (const Kept& kept : worker->kept) {
+    if (kept.is_used && kept.descriptor != nullptr) {
+      ucp_am_data_release(worker->worker, kept.descriptor);
+    }
   }
   for (const Peer& peer : worker->peers) disconnect(worker, peer.number);
   if (worker->address != nullptr) ucp_worker_release_address(worker->worker, worker->address);
@@ -359,9 +379,7 @@ void send(Worker* worker, std::uint32_t number, const void* header, std::size_t 
 }
 
 void take(Worker* worker, std::uint64_t number, void* room, std::uint64_t token) {
-  const auto found = worker->kept.find(number);
-  const Kept kept = found->second;
-  worker->kept.erase(found);
+  const Kept kept = release_number(*worker, number);
   if (kept.is_at_sender) return receive(*worker, kept.descriptor, room, kept.bytes, token);
   if (kept.descriptor != nullptr) {
     std::memcpy(room, kept.descriptor, kept.bytes);
@@ -371,11 +389,8 @@ void take(Worker* worker, std::uint64_t number, void* room, std::uint64_t token)
 }
 
 void drop(Worker* worker, std::uint64_t number) {
-  const auto found = worker->kept.find(number);
-  if (found->second.descriptor != nullptr) {
-    ucp_am_data_release(worker->worker, found->second.descriptor);
-  }
-  worker->kept.erase(found);
+  const Kept kept = release_number(*worker, number);
+  if (kept.descriptor != nullptr) ucp_am_data_release(worker->worker, kept.descriptor);
 }
 
 std::int32_t progress(Worker* worker) {
