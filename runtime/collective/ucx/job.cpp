@@ -53,7 +53,8 @@ Result<std::vector<std::uint8_t>> read_part(std::span<const std::uint8_t> part) 
 Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
                                                      const Result<std::vector<std::uint8_t>>& own) {
   const auto parts = rendezvous.gather(part_of(own));
-  if (!parts) return tl::unexpected<Error>(parts.error());
+  // A rank's own error tells more than that it could not tell the others.
+  if (!parts) return tl::unexpected<Error>(own ? parts.error() : own.error());
   std::vector<std::vector<std::uint8_t>> all;
   for (std::uint32_t rank = 0; rank < parts->size(); ++rank) {
     auto said = read_part((*parts)[rank]);

@@ -48,7 +48,7 @@ std::string open_named_library() {
 Result<const cinch_ucx_calls*> open_ucx_module() {
   const KeptSignals kept;
   std::string tried = open_named_library();
-  if (!tried.empty()) return fail(ErrorKind::Unavailable, "no UCX: " + tried);
+  if (!tried.empty()) return fail(ErrorKind::Unavailable, "no UCX: " + tried + kWhereItIs);
   for (const std::string& path : library_paths(CINCH_UCX_MODULE, "CINCH_UCX")) {
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* const entry = library == nullptr ? nullptr : ::dlsym(library, CINCH_UCX_ENTRY);
