@@ -35,7 +35,7 @@ class HostStore {
     auto& store = *static_cast<HostStore*>(context);
     std::unique_lock lock(store.mutex_);
     const bool has_come = store.changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
-                                                  [&] { return store.values_.count(key) > 0; });
+                                                  [&] { return store.values_.contains(key); });
     if (!has_come) return *size = CINCH_STORE_NOTHING, 0;
     const std::string& found = store.values_[key];
     if (found.size() <= *size) std::memcpy(value, found.data(), found.size());

@@ -56,6 +56,7 @@ Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
   // A rank's own error tells more than that it could not tell the others.
   if (!parts) return tl::unexpected<Error>(own ? parts.error() : own.error());
   std::vector<std::vector<std::uint8_t>> all;
+  all.reserve(parts->size());
   for (std::uint32_t rank = 0; rank < parts->size(); ++rank) {
     auto said = read_part((*parts)[rank]);
     if (!said) {
@@ -72,6 +73,7 @@ RankCard own_card() {
 
 std::vector<std::uint8_t> bytes_of(const RankCard& card) {
   std::vector<std::uint8_t> bytes;
+  bytes.reserve(4 + sizeof card.nonce + card.machine.size());
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(card.version >> (8 * i)));
   bytes.insert(bytes.end(), card.nonce.begin(), card.nonce.end());
   bytes.insert(bytes.end(), card.machine.begin(), card.machine.end());

@@ -22,7 +22,7 @@ struct JobRank {
 
 /// What one rank gives in a round.
 using Part = std::vector<std::uint8_t>;
-inline constexpr std::size_t kMostPartBytes = 64 * 1024;
+inline constexpr std::size_t kMostPartBytes = std::size_t{64} * 1024;
 
 class Rendezvous {
  public:

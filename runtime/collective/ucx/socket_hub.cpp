@@ -101,8 +101,9 @@ void SocketHub::receive(Connection& connection) {
         connection.is_member ? kMostPartBytes + sizeof(Digest) : kMostBodyOfStranger;
     const auto frame = connection.reader.next(most);
     if (!frame) return send_away(connection, frame.error().message);
-    if (!*frame) return;
-    hear(connection, **frame);
+    const std::optional<Frame>& whole = *frame;
+    if (!whole) return;
+    hear(connection, *whole);
   }
 }
 
@@ -140,7 +141,7 @@ void SocketHub::hear_answer(Connection& connection, const Answer& answer) {
   send_unsent(connection);
 }
 
-void SocketHub::hear_part(Connection& connection, const Frame& frame) {
+void SocketHub::hear_part(Connection& connection, const Frame& frame) const {
   const auto body = unsealed(connection.key, kWayToHub, round_, frame.body);
   if (frame.kind != FrameKind::RankPart || !body || connection.part) {
     connection.is_over = true;
@@ -207,7 +208,9 @@ Result<std::vector<Part>> SocketHub::wait_for_parts(std::span<const std::uint8_t
   }
   std::vector<Part> parts{Part(own.begin(), own.end())};
   for (std::uint32_t rank = 1; rank < own_.world; ++rank) {
-    parts.push_back(*std::exchange(members_[rank]->part, std::nullopt));
+    std::optional<Part>& part = members_[rank]->part;
+    if (part) parts.push_back(std::move(*part));
+    part.reset();
   }
   return parts;
 }

@@ -43,7 +43,7 @@ class SocketHub : public Rendezvous {
   void hear(Connection& connection, const Frame& frame);
   void hear_answer(Connection& connection, const Answer& answer);
   VerdictCode verdict_on(const Connection& connection, const Answer& answer) const;
-  void hear_part(Connection& connection, const Frame& frame);
+  void hear_part(Connection& connection, const Frame& frame) const;
   void send_away(Connection& connection, const std::string& why);
   void close_listener();
   void forget_closed();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "runtime/collective/ucx/socket_hub.h"
 
@@ -12,8 +14,8 @@ namespace {
 
 class SocketSpoke : public Rendezvous {
  public:
-  SocketSpoke(const JobRank& own, NetAddress address, std::string interface)
-      : own_(own), address_(std::move(address)), interface_(std::move(interface)) {}
+  SocketSpoke(JobRank own, NetAddress address, std::string interface)
+      : own_(std::move(own)), address_(std::move(address)), interface_(std::move(interface)) {}
 
   Result<std::vector<Part>> gather(std::span<const std::uint8_t> own) override {
     if (fault_) return tl::unexpected<Error>(*fault_);
@@ -62,7 +64,8 @@ Result<Frame> SocketSpoke::receive(std::size_t most_bytes, SocketClock::time_poi
   for (;;) {
     auto frame = reader_.next(most_bytes);
     if (!frame) return tl::unexpected<Error>(frame.error());
-    if (*frame) return std::move(**frame);
+    std::optional<Frame>& whole = *frame;
+    if (whole) return std::move(*whole);
     if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
     const auto received = receive_some(file_, room);
     if (!received) return tl::unexpected<Error>(received.error());
@@ -126,7 +129,7 @@ Status SocketSpoke::join(SocketClock::time_point end) {
     auto file = connect_to(address_, interface_, end);
     if (!file) return tl::unexpected<Error>(file.error());
     file_ = std::move(*file);
-    const Status status = introduce(std::min(end, SocketClock::now() + kPatience));
+    Status status = introduce(std::min(end, SocketClock::now() + kPatience));
     if (status || status.error().kind != ErrorKind::Unavailable) return status;
     if (SocketClock::now() + kNap >= end) {
       return fail(ErrorKind::TimedOut, fmt::format("who answers at {} is not rank 0: {}",

@@ -45,11 +45,12 @@ class StoreRendezvous : public Rendezvous {
       const std::chrono::milliseconds left(milliseconds_until(end));
       const auto value = store_->get(key_of(rank), left);
       if (!value) return tl::unexpected<Error>(value.error());
-      if (!*value) {
+      const std::optional<Part>& found = *value;
+      if (!found) {
         missing.push_back(rank);
         continue;
       }
-      const auto body = unsealed(key_, way_of(rank), round_, **value);
+      const auto body = unsealed(key_, way_of(rank), round_, *found);
       if (!body || body->size() > kMostPartBytes) {
         return fail(ErrorKind::InvalidArgument,
                     fmt::format("the secrets of ranks 0 and {} differ", rank));
@@ -68,12 +69,13 @@ class StoreRendezvous : public Rendezvous {
     if (!put) return tl::unexpected<Error>(put.error());
     const auto value = store_->get(key_of_all(), own_.timeout + kGrace);
     if (!value) return tl::unexpected<Error>(value.error());
-    if (!*value) {
+    const std::optional<Part>& found = *value;
+    if (!found) {
       const std::uint32_t hub[] = {0};
       return fail(ErrorKind::TimedOut,
                   fmt::format("{} within {} ms", not_come(hub), own_.timeout.count()));
     }
-    const auto body = unsealed(key_, kOfAll, round_, **value);
+    const auto body = unsealed(key_, kOfAll, round_, *found);
     if (!body) {
       return fail(ErrorKind::InvalidArgument,
                   fmt::format("the secrets of ranks 0 and {} differ", own_.rank));

@@ -48,7 +48,7 @@ class UcxLinks {
   std::uint64_t receive(std::uint32_t from, std::uint64_t tag, std::span<std::uint8_t> room);
   /// True once; then the number is nothing any more. Errors: Cancelled (the other rank gave up, has
   /// left, or cannot be reached), Internal (it has sent another size), Device.
-  Result<bool> is_over(std::uint64_t message);
+  Result<bool> is_over(std::uint64_t number);
 
   /// Moves everything on; has something moved?
   bool progress();
