@@ -174,18 +174,20 @@ Result<bool> MessageTransport::advance(Pending& pending) {
 }
 
 Status MessageTransport::advance_all() {
+  Status first = Ok{};
   for (Pending& each : pending_) {
     if (!each.is_used || each.is_over) continue;
     const Result<bool> has_ended = advance(each);
-    if (!has_ended) return tl::unexpected<Error>(has_ended.error());
-    each.is_over = *has_ended;
+    each.is_over = has_ended && *has_ended;
+    if (first && !has_ended) first = tl::unexpected<Error>(has_ended.error());
   }
-  return Ok{};
+  return first;
 }
 
-Result<bool> MessageTransport::take_end(Ticket ticket) {
+Result<bool> MessageTransport::take_end(Ticket ticket, const Status& advanced) {
   if (!is_under_way(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
   Pending& asked = pending_[ticket.index];
+  if (!asked.is_over && !advanced) return tl::unexpected<Error>(advanced.error());
   if (asked.is_over) asked.is_used = false;
   return asked.is_over;
 }

@@ -44,13 +44,15 @@ class MessageTransport : public Transport {
 
   /// What `start` does: the exchange's first messages are begun.
   Result<Ticket> begin_exchange(const Exchange& exchange);
-  /// Looks at all messages that are under way, and begins those that follow them.
+  /// Looks at all messages that are under way, and begins those that follow them. Errors: the first
+  /// exchange's that has one; the others go on.
   Status advance_all();
   bool is_under_way(Ticket ticket) const {
     return ticket.index < pending_.size() && pending_[ticket.index].is_used;
   }
-  /// Has the exchange ended? Then its ticket is nothing any more. Errors: InvalidArgument.
-  Result<bool> take_end(Ticket ticket);
+  /// Has the exchange ended? Then its ticket is nothing any more. Errors: InvalidArgument; what
+  /// `advance_all` gave, where it has not.
+  Result<bool> take_end(Ticket ticket, const Status& advanced);
   /// Is any message under way?
   bool is_any_under_way() const;
 

@@ -394,9 +394,12 @@ void drop(Worker* worker, std::uint64_t number) {
 }
 
 std::int32_t progress(Worker* worker) {
-  int has_moved = 0;
-  while (ucp_worker_progress(worker->worker) != 0) has_moved = 1;
-  return has_moved;
+  // Whoever sends without end does not keep the caller for ever.
+  constexpr int kMostAtOnce = 1000;
+  last_words.clear();
+  int num_moves = 0;
+  while (num_moves < kMostAtOnce && ucp_worker_progress(worker->worker) != 0) ++num_moves;
+  return num_moves > 0 ? 1 : 0;
 }
 
 void wait(Worker* worker, std::uint64_t most_microseconds) {

@@ -56,13 +56,16 @@ Result<Ticket> UcxTransport::start(const Exchange& exchange) {
 }
 
 Result<bool> UcxTransport::test(Ticket ticket) {
-  if (!is_under_way(ticket)) return take_end(ticket);
+  if (!is_under_way(ticket)) return take_end(ticket, Ok{});
   if (fault_) return tl::unexpected<Error>(*fault_);
   if (links_ != nullptr && links_->progress()) num_idle_ = 0;
   const std::uint64_t before = num_moves();
-  if (Status status = advance_all(); !status) return failed(status.error());
+  const Status status = advance_all();
   if (num_moves() != before) num_idle_ = 0;
-  return take_end(ticket);
+  // What has ended has, whatever becomes of other exchanges.
+  Result<bool> has_ended = take_end(ticket, status);
+  if (!has_ended) return failed(has_ended.error());
+  return has_ended;
 }
 
 // Ranks may share cores: who has nothing to do lets the others run first, then sleeps.

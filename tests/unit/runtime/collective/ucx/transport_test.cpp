@@ -157,6 +157,33 @@ TEST_P(UcxOver, MemoryIsFreeAfterGivingUp) {
   });
 }
 
+// What has arrived, short and long, and is never asked for.
+TEST_P(UcxOver, MessagesThatNobodyTakesAreDropped) {
+  for (const bool gives_up : {true, false}) {
+    run(2, [&](auto& transport) {
+      const std::vector<std::uint8_t> bytes(3000000, 3);
+      if (transport->rank() == 1) {
+        for (const std::size_t size : {std::size_t{0}, std::size_t{10}, bytes.size()}) {
+          Exchange send{ExchangeKind::Send, 0};
+          send.input = std::span(bytes).first(size);
+          ASSERT_TRUE(transport->start(send));
+        }
+      }
+      // Both have heard of each other's messages.
+      check_all_gather(*transport, 5);
+      if (transport->rank() == 0 && gives_up) transport->abandon({ErrorKind::Io, "no room"});
+      if (transport->rank() == 1) {
+        Exchange receive{ExchangeKind::Receive, 0};
+        std::vector<std::uint8_t> byte(1);
+        receive.output = byte;
+        EXPECT_EQ(error_of(*transport, receive),
+                  gives_up ? "rank 0 gave up: no room" : "rank 0 has left");
+      }
+      transport.reset();
+    });
+  }
+}
+
 TEST_P(UcxOver, OtherSizesAreFound) {
   for (const std::size_t wanted : {9, 11}) {
     run(2, [&](auto& transport) {
