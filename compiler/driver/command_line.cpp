@@ -442,12 +442,29 @@ void add_completion(Registry& registry) {
   command->footer("Example: source <(cinch completion bash)");
 }
 
+void add_ucx(CLI::App* command, TransportOptions& options) {
+  command
+      ->add_option("--rendezvous", options.rendezvous,
+                   "of ucx: where ranks meet; rank 0 listens there until all have come")
+      ->type_name("HOST:PORT");
+  command
+      ->add_option("--rank", options.rank, "of ucx: this process is that rank; else RANK says it")
+      ->check(at_least(0, kMaxRanks - 1));
+  command
+      ->add_option("--secret-file", options.secret_file,
+                   "of ucx: ranks know each other by what is in it, else by CINCH_SECRET")
+      ->type_name("FILE");
+  command
+      ->add_option("--interface", options.interface, "of ucx: the network interface that is used")
+      ->type_name("NAME");
+}
+
 void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
   options.words = registry.words;
   // What mpirun starts is a rank of its world.
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
   command->add_option("--transport", options.transport, "how ranks reach each other")
-      ->check(CLI::IsMember({"loopback", "mpi", "nccl"}))
+      ->check(CLI::IsMember({"loopback", "mpi", "nccl", "ucx"}))
       ->capture_default_str();
   command
       ->add_option("--ranks", options.ranks,
@@ -468,6 +485,7 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
       ->check(between(0.001, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
+  add_ucx(command, options);
 }
 
 void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
@@ -517,9 +535,12 @@ void add_sync(Registry& registry) {
   command
       ->add_option("--input", options->inputs,
                    "a gradient, or a folder of them, for each rank, or one name in which %r is the "
-                   "rank")
-      ->required()
+                   "rank; a profile alone has numbers made up")
       ->type_name("G.npy");
+  command
+      ->add_option("--profile", options->profile,
+                   "when each tensor becomes ready in a backward pass, which exchanges hide behind")
+      ->type_name("MODEL.csv");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
   add_transport(registry, command, *options);

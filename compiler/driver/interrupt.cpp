@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compiler/driver/child_process.h"
+
 namespace cinch::driver {
 
 namespace {
@@ -30,8 +32,8 @@ void handle(int signal) {
   if (num_scopes == 0 || !is_first) end_by(signal);
 }
 
-// What mpirun hands on, and may come more than once: it never ends work that looks. (A compiler in
-// the process takes SIGUSR1 for itself.)
+// What mpirun, or the command that starts ranks, hands on, and may come more than once: it never
+// ends work that looks. (A compiler in the process takes SIGUSR1 for itself.)
 void handle_request(int signal) {
   signal_seen = signal;
   is_cancelled = true;
@@ -47,7 +49,9 @@ void install_interrupt_handler() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   action.sa_handler = handle_request;
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) sigaction(SIGUSR2, &action, nullptr);
+  const bool is_rank =
+      std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv(kLaunched) != nullptr;
+  if (is_rank) sigaction(SIGUSR2, &action, nullptr);
   // A file that grows above the limit of the process is an error of the write instead.
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -7,8 +7,8 @@
 
 namespace cinch::driver {
 
-// Installs the handler of SIGINT and SIGTERM, in ranks of mpirun that of SIGUSR2, and ignores
-// SIGXFSZ; once, before any work.
+// Installs the handler of SIGINT and SIGTERM, in ranks that were launched that of SIGUSR2, and
+// ignores SIGXFSZ; once, before any work.
 void install_interrupt_handler();
 
 // While one lives, a signal sets `flag` and the work goes on until it looks; a second signal ends

@@ -2,9 +2,7 @@
 #include "compiler/driver/mpi_ranks.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,15 +16,13 @@
 #include <thread>
 #include <utility>
 
+#include "compiler/driver/child_process.h"
 #include "compiler/driver/interrupt.h"
 #include "runtime/transports/mpi/mpi_library.h"
 
 namespace cinch::driver {
 
 namespace {
-
-// Ours, so that no rank starts others whatever its launcher tells it.
-constexpr const char* kLaunched = "CINCH_LAUNCHED";
 
 bool can_be_run(const std::filesystem::path& file) {
   std::error_code error;
@@ -80,23 +76,6 @@ void set_environment() {
   for (const auto& [name, value] : kVariables) ::setenv(name, value, 0);
 }
 
-// A process group of its own: Ctrl-C in a terminal is this process's, which hands it on.
-pid_t start(std::vector<std::string> command) {
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  const pid_t own = ::getpid();
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
-  if (::getppid() == own) ::execv(words[0], words.data());
-  ::_exit(static_cast<int>(ExitCode::Unavailable));
-}
-
 // mpirun would end the ranks a second after SIGTERM; SIGUSR2 it hands on, once they are there. So
 // that is sent until they have ended.
 int wait_for(pid_t child) {
@@ -125,7 +104,7 @@ ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t w
                                       std::filesystem::read_symlink("/proc/self/exe").string()};
   command.insert(command.end(), words.begin() + 1, words.end());
   set_environment();
-  const pid_t child = start(command);
+  const pid_t child = start_child(command);
   if (child < 0) throw CommandError(ExitCode::Unavailable, "no process for mpirun can be made");
   const int status = wait_for(child);
   end_if_interrupted();

@@ -130,6 +130,9 @@ struct TransportOptions {
   std::uint32_t ranks = 0;  // 0: as many as inputs, or what the transport says
   double latency_us = 0, megabits_per_second = 0;  // of loopback's links; 0: unshaped
   double timeout_seconds = 30;
+  // Of ucx: which rank this process is, where ranks meet, and by what they know each other.
+  std::optional<std::uint32_t> rank;
+  std::string rendezvous, interface, secret_file;
   bool is_exact = false;           // floats are added in rank order on every transport
   std::vector<std::string> words;  // of the command line, for ranks that the command starts
 };
@@ -153,7 +156,7 @@ struct SyncCommandOptions : TransportOptions {
   std::string lengths = "auto", cuda_aware = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
-  std::string output, trace, save_plan, probe, policy;
+  std::string output, trace, save_plan, probe, policy, profile;
   std::string state_in, state_out;  // "%r" stands for the rank
   bool explain = false, json = false;
 };

@@ -8,6 +8,7 @@
 #include "compiler/driver/nccl_ranks.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/rank_threads.h"
+#include "compiler/driver/ucx_ranks.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/network_probe.h"
 #include "runtime/transports/mpi/mpi_transport.h"
@@ -62,6 +63,12 @@ std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
   return std::nullopt;
 }
 
+std::optional<rt::NetworkModel> probe_ucx(const ProbeCommandOptions& options) {
+  const auto transport = open_ucx_rank(options);
+  rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  return transport->rank() == 0 ? std::optional(std::move(model)) : std::nullopt;
+}
+
 void print_model(const rt::NetworkModel& model) {
   fmt::print("{}, {} ranks; bytes are those that a rank sends, times those of the last rank\n",
              model.transport, model.world);
@@ -93,11 +100,16 @@ ExitCode run_probe(const ProbeCommandOptions& options) {
   if (options.transport == "mpi" && options.ranks > 1 && !is_launched_rank()) {
     return launch_mpi_ranks(options.words, options.ranks);
   }
+  if (options.transport == "ucx" && options.ranks > 1 && !is_ucx_rank(options)) {
+    return launch_ucx_ranks(options, options.ranks);
+  }
   std::optional<rt::NetworkModel> model;
   if (options.transport == "loopback") {
     model = probe_loopback(options);
   } else if (options.transport == "nccl") {
     model = probe_nccl(options);
+  } else if (options.transport == "ucx") {
+    model = probe_ucx(options);
   } else {
     model = probe_mpi(options);
   }

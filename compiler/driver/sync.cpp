@@ -18,6 +18,7 @@
 #include "compiler/driver/sync_rank.h"
 #include "compiler/driver/sync_report.h"
 #include "compiler/driver/sync_tensors.h"
+#include "compiler/driver/ucx_ranks.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
@@ -125,6 +126,17 @@ class SyncCommand {
     return code;
   }
 
+  // One of the ranks that this command, or something else, has started.
+  ExitCode run_on_ucx() {
+    const std::uint32_t world = asked_ranks();
+    if (world > 1 && !is_ucx_rank(options_)) {
+      check_num_inputs(world);
+      return launch_ucx_ranks(options_, world);
+    }
+    auto transport = open_ucx_rank(options_);
+    return run_as_rank(transport);
+  }
+
  private:
   ExitCode run_as_rank(std::unique_ptr<rt::Transport>& transport) {
     const std::uint32_t world = transport->world();
@@ -134,7 +146,7 @@ class SyncCommand {
                                      world, options_.ranks, options_.ranks));
     }
     check_num_inputs(world);
-    const RankTensors gradient = read_tensors(options_, transport->rank());
+    const RankTensors gradient = read_ready(transport->rank());
     agree_on_options(*transport);
     const bool reports = transport->rank() == 0;
     prepare(
@@ -163,8 +175,9 @@ class SyncCommand {
   // Once; a rank that has gone is waited for as long as in a step.
   void leave(std::unique_ptr<rt::Transport>& transport) const {
     if (transport == nullptr) return;
+    const bool is_of_mpi = transport->name() == "mpi";
     transport.reset();
-    value_or_throw(rt::leave_mpi(timeout()));
+    if (is_of_mpi) value_or_throw(rt::leave_mpi(timeout()));
   }
 
   std::chrono::milliseconds timeout() const {
@@ -195,18 +208,28 @@ class SyncCommand {
     return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
   }
 
-  std::vector<RankTensors> read_all(std::uint32_t world) const {
+  std::vector<RankTensors> read_all(std::uint32_t world) {
     check_num_inputs(world);
     std::vector<RankTensors> gradients;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      gradients.push_back(read_tensors(options_, rank));
-      check_same_tensors(gradients.front(), gradients.back(), input_of(options_, rank));
+      gradients.push_back(read_ready(rank));
+      check_same_tensors(gradients.front(), gradients.back(), name_of(rank));
     }
     return gradients;
   }
 
+  // In the order of the profile, if there is one.
+  RankTensors read_ready(std::uint32_t rank) {
+    RankTensors tensors = read_tensors(options_, rank);
+    if (!options_.profile.empty()) ready_ = order_by_profile(options_, tensors);
+    return tensors;
+  }
+  std::string name_of(std::uint32_t rank) const {
+    return options_.inputs.empty() ? options_.profile : input_of(options_, rank);
+  }
+
   void check_num_inputs(std::uint32_t world) const {
-    if (options_.inputs.size() == 1 || options_.inputs.size() == world) return;
+    if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
     throw CommandError(ExitCode::Usage,
                        fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
   }
@@ -270,6 +293,9 @@ class SyncCommand {
     rank.num_steps = options_.num_steps;
     rank.saved_states = saved_;
     rank.saves_states = !options_.state_out.empty();
+    for (const std::uint32_t tensor : subject_.sent) {
+      if (!ready_.empty()) rank.ready_seconds.push_back(ready_[tensor]);
+    }
     return rank;
   }
 
@@ -342,6 +368,7 @@ class SyncCommand {
   std::optional<SyncDevices> devices_;
   std::shared_ptr<const rt::Plan> plan_;
   std::optional<rt::PlanChoice> choice_;          // of plan auto
+  std::vector<double> ready_;                     // by tensor of the input; empty: all at once
   std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
 };
 
@@ -353,6 +380,7 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
                           {"--save-plan", options.save_plan},
                           {"--state-out", options.state_out}});
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
+  if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
   return SyncCommand(options).run_on_loopback();
 }

@@ -14,5 +14,5 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # The C++ library is what oneTBB needs. MPI alone needs Open MPI, under its names in Debian 12 and 13.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.34), libgcc-s1, libstdc++6 (>= 11)")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenmpi3 | libopenmpi40")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenmpi3 | libopenmpi40, libucx0")
 include(CPack)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Ranks in network namespaces with slow links between them: how long dense, fp16 and compressed averaging take over MPI.
+"""Ranks in network namespaces with slow links between them: how long dense, fp16 and compressed averaging take over MPI, over UCX, or both.
 
-usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy]
+usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy] [--transport mpi ucx]
+                       [--methods dense onebit dgc]
 
-Needs root, iproute2 (ip, tc), Open MPI (mpirun) and a cinch that was built where MPI is. Exit status 77: something of that is missing.
+Needs root, iproute2 (ip, tc), a cinch, and for MPI Open MPI (mpirun) where that was built. Exit status 77: something of that is missing.
 README.md says what the table means."""
 import argparse
 import contextlib
@@ -34,21 +35,23 @@ def run(*command, check=True, **options):
     return subprocess.run(command, check=check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
-def what_is_missing(cinch):
+def what_is_missing(cinch, transports):
     """A line for each thing without which nothing can be measured here."""
     missing = []
     if os.geteuid() != 0:
         missing.append("root: network namespaces are made by root alone")
-    for program, package in [("ip", "iproute2"), ("tc", "iproute2"), ("mpirun", "openmpi-bin")]:
+    launchers = [("mpirun", "openmpi-bin")] if "mpi" in transports else []
+    for program, package in [("ip", "iproute2"), ("tc", "iproute2"), *launchers]:
         if shutil.which(program) is None:
             missing.append(f"the program '{program}' (Debian: {package})")
     if not os.access(cinch, os.X_OK):
         missing.append(f"{cinch}: build it (./dev build), or name another one")
     if missing:
         return missing
-    library = os.path.join(os.path.dirname(cinch), "..", "lib", "libcinch_mpi.so")
-    if not os.path.exists(library) and "CINCH_MPI" not in os.environ:
-        missing.append("libcinch_mpi.so beside cinch: it is built where MPI is (Debian: libopenmpi-dev)")
+    for transport, package in [("mpi", "libopenmpi-dev"), ("ucx", "libucx-dev")]:
+        library = os.path.join(os.path.dirname(cinch), "..", "lib", f"libcinch_{transport}.so")
+        if transport in transports and not os.path.exists(library) and f"CINCH_{transport.upper()}" not in os.environ:
+            missing.append(f"libcinch_{transport}.so beside cinch: it is built where Debian's {package} is")
     probe = run("unshare", "--net", "true", check=False)
     if probe.returncode != 0:
         missing.append("the right to make a network namespace: " + probe.stderr.strip())
@@ -120,8 +123,33 @@ class Network:
                 self.remove([name])
 
 
+class UcxLauncher:
+    """A process in each namespace; they meet at a port of the first one."""
+
+    name = "ucx"
+
+    def __init__(self, network):
+        self.network = network
+        self.port = 29400
+
+    def run(self, command):
+        network = self.network
+        self.port += 1
+        where = ["--rendezvous", f"{network.host(0)}:{self.port}", "--interface", "eth0"]
+        # Shared memory would reach across namespaces.
+        environment = {**os.environ, "WORLD_SIZE": str(network.ranks), "CINCH_SECRET": "slow", "UCX_TLS": "tcp"}
+        ranks = [subprocess.Popen(["ip", "netns", "exec", network.space(rank), *command, *where], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  env={**environment, "RANK": str(rank)}) for rank in range(network.ranks)]
+        outputs = [rank.communicate()[0] for rank in ranks]
+        if any(rank.returncode for rank in ranks):
+            sys.exit("ranks over UCX failed:\n" + "".join(outputs))
+        return outputs[0]
+
+
 class Launcher:
     """mpirun from the first rank's namespace; what stands for ssh enters the namespace of the host that it is given."""
+
+    name = "mpi"
 
     def __init__(self, network, folder):
         self.network = network
@@ -154,7 +182,7 @@ def measure(launcher, arguments, program, plan, settings):
     def once(steps):
         before = launcher.network.sent_bytes()
         output = launcher.run([
-            arguments.cinch, "sync", program, "--input", arguments.input, "--repeat-to", str(arguments.bytes), "--transport", "mpi",
+            arguments.cinch, "sync", program, "--input", arguments.input, "--repeat-to", str(arguments.bytes), "--transport", launcher.name,
             "--plan", plan, *settings, "--steps", str(steps), "--timeout", "600", "--json"])
         after = launcher.network.sent_bytes()
         report = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
@@ -180,14 +208,18 @@ def program_floor_ms(arguments, program, plan, settings):
 
 
 def print_table(launcher, arguments, mbit):
-    print(f"\n{arguments.ranks} ranks at {mbit} Mbit/s, {arguments.bytes} bytes of gradient each")
+    """The steps' times by method."""
+    print(f"\n{arguments.ranks} ranks over {launcher.name} at {mbit} Mbit/s, {arguments.bytes} bytes of gradient each")
     print(
         f"{'':<14}{'step':>12}{'faster':>8}{'sent by a rank':>16}{'its interface':>15}{'of the link':>13}{'floor':>12}{'of it':>7}"
         f"{'error':>9}  same bits")
     dense_ms = None
+    steps = {}
     for name, program, plan, settings in METHODS:
+        if name.split(",")[0].split()[0] not in arguments.methods:
+            continue
         report, interface = measure(launcher, arguments, program, plan, settings)
-        step_ms = report["step_ms"]
+        step_ms = steps[name] = report["step_ms"]
         dense_ms = dense_ms or step_ms
         floor_ms = report["bytes_sent"] * 8 / (mbit * 1e3) + program_floor_ms(arguments, program, plan, settings)
         used = interface * 8 / (step_ms / 1e3) / (mbit * 1e6)
@@ -196,6 +228,7 @@ def print_table(launcher, arguments, mbit):
             f"{floor_ms:>9.1f} ms{floor_ms / step_ms:>7.2f}"
             f"{report['relative_error']:>9.3g}  {'yes' if report['same_bits'] else 'NO'}",
             flush=True)
+    return steps
 
 
 def parse_arguments():
@@ -206,6 +239,9 @@ def parse_arguments():
     parser.add_argument("--bytes", type=int, default=64 << 20)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--input", default=os.path.join(ROOT, "examples", "data", "resnet-step40.npy"))
+    parser.add_argument("--transport", nargs="+", choices=["mpi", "ucx"], default=["mpi"])
+    names = [name.split(",")[0].split()[0] for name, *_ in METHODS]
+    parser.add_argument("--methods", nargs="+", choices=names, default=names)
     arguments = parser.parse_args()
     arguments.cinch, arguments.input = os.path.abspath(arguments.cinch), os.path.abspath(arguments.input)
     return arguments
@@ -213,7 +249,7 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    missing = what_is_missing(arguments.cinch)
+    missing = what_is_missing(arguments.cinch, arguments.transport)
     if missing:
         print("the slow network cannot be built here; missing:", *missing, sep="\n  ", file=sys.stderr)
         return CANNOT_RUN
@@ -224,10 +260,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         try:
             network.build()
-            launcher = Launcher(network, folder)
+            launchers = [Launcher(network, folder) if name == "mpi" else UcxLauncher(network) for name in arguments.transport]
             for mbit in arguments.mbit:
                 network.shape(mbit)
-                print_table(launcher, arguments, mbit)
+                steps = [print_table(launcher, arguments, mbit) for launcher in launchers]
+                if len(steps) == 2:
+                    print(f"\n{launchers[1].name}'s steps, of {launchers[0].name}'s:",
+                          ", ".join(f"{name} {steps[1][name] / steps[0][name]:.2f}" for name in steps[0]), flush=True)
         finally:
             network.clean()
     return 0

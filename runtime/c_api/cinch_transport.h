@@ -1,4 +1,5 @@
-/* Collectives that a host program lends, as C function pointers: a framework's process group, say.
+/* Collectives and stores that a host program lends, as C function pointers: a framework's process
+ * group, say, and the store by which its ranks have found each other.
  * Plans, faults and agreement stay on Cinch's side. */
 #ifndef CINCH_TRANSPORT_H
 #define CINCH_TRANSPORT_H
@@ -64,6 +65,22 @@ typedef struct cinch_transport_calls {
   /* Writes what an error means, with a zero behind it. May be null. */
   void (*error_text)(void* context, int32_t error, char* text, size_t room);
 } cinch_transport_calls;
+
+/* A store that a host program lends, by which ranks find each other: what one rank puts under a key
+ * the others get. Functions give 0, or an error of the host's. One thread at a time calls them, and
+ * only while a transport is opened. Keys begin with "cinch/"; for a transport that is opened later
+ * over the same store they must be new, so the host puts something of its own before them. */
+typedef struct cinch_store_calls {
+  size_t struct_size;
+  void* context;
+  int32_t (*put)(void* context, const char* key, const void* value, size_t size);
+  /* Waits for the key, at most so long. `size` takes the room at `value` and gives the value's
+   * size; where that is more, nothing is written. CINCH_STORE_NOTHING: the key has not come. */
+  int32_t (*get)(void* context, const char* key, void* value, size_t* size, uint32_t timeout_ms);
+  /* Writes what an error means, with a zero behind it. May be null. */
+  void (*error_text)(void* context, int32_t error, char* text, size_t room);
+} cinch_store_calls;
+#define CINCH_STORE_NOTHING SIZE_MAX
 
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*) */
 

@@ -119,6 +119,8 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   auto tensors = plan_tensors(with.tensors, with.num_tensors, with.num_programs, made->given);
   if (!tensors) return tl::unexpected<CallError>(tensors.error());
   request->tensors = std::move(*tensors);
+  made->plan_tensors.resize(made->given.size());
+  for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
   rt::SyncOptions options = session_options(with.options, *programs);
   if (request->plan == "auto") {
     auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
@@ -215,14 +217,6 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   return write_struct(told, restored, "restored");
 }
 
-template <typename Body>
-cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
-  return guarded(error, [&]() -> CallStatus {
-    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
-    return use_alone(sync->transport->in_use, [&] { return body(*sync); });
-  });
-}
-
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -243,12 +237,18 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
       if (!given) return tl::unexpected<CallError>(given.error());
       with.options = *given;
     }
-    return use_alone(transport->parts->in_use,
-                     [&] { return open_or_abandon(transport, with, sync); });
+    return use_alone(transport->parts->in_use, [&]() -> CallStatus {
+      if (transport->parts->stepping == nullptr) return open_or_abandon(transport, with, sync);
+      return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+    });
   });
 }
 
 void cinch_sync_release(cinch_sync* sync) {
+  if (sync == nullptr) return;
+  const auto transport = sync->transport;
+  sync->session.reset();
+  if (transport->stepping == sync) transport->stepping = nullptr;
   delete sync;
 }
 

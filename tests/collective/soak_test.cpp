@@ -12,6 +12,7 @@
 #include <new>
 
 #include "tests/collective/sync_ranks.h"
+#include "tests/collective/thread_worlds.h"
 #include "tests/environment.h"
 
 namespace {
@@ -78,40 +79,52 @@ SyncCase make_case(const Setting& of) {
   return make_sync_case(compiled_library(of.program), request);
 }
 
+// Transports whose steps allocate nothing: loopback and, where it is, UCX.
+std::vector<ThreadWorld> quiet_worlds() {
+  std::vector<ThreadWorld> found;
+  for (const ThreadWorld& each : thread_worlds()) {
+    const std::string_view name = each.name;
+    if (name == "loopback" || name.starts_with("ucx")) found.push_back(each);
+  }
+  return found;
+}
+
 // Calls `before_step` between the steps, while no rank does anything.
-void run(const SyncCase& one_case, std::uint64_t num_steps,
+void run(const ThreadWorld& over, const SyncCase& one_case, std::uint64_t num_steps,
          const std::function<void(std::uint64_t)>& before_step) {
   const std::uint32_t world = one_case.plan->world();
-  rt::LoopbackWorld loopback(world);
   std::barrier all(world);
-  run_ranks(loopback, world, [&](const RankBody& own) {
+  const auto body = [&](rt::Transport& transport, const Leave&) {
+    const std::uint32_t rank = transport.rank();
     auto session = rt::SyncSession::open(
         {.plan = one_case.plan, .programs = one_case.programs, .threads = 1, .seed = 17},
-        own.transport);
+        transport);
     ASSERT_TRUE(session) << session.error().message;
-    const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
+    const Tensors gradients = make_gradients(*one_case.plan, rank, 0);
     Tensors updates = gradients;
     const std::vector<rt::ConstTensorView> from(gradients.begin(), gradients.end());
     const std::vector<rt::TensorView> to(updates.begin(), updates.end());
     bool is_sound = true;
     for (std::uint64_t step = 0; step <= num_steps; ++step) {
       all.arrive_and_wait();
-      if (own.rank == 0) before_step(step);
+      if (rank == 0) before_step(step);
       all.arrive_and_wait();
       if (step == num_steps || !is_sound) continue;
       const rt::Status status = (*session)->step(from, to, step);
       EXPECT_TRUE(status) << status.error().message;
       is_sound = status.has_value();
     }
-  });
+  };
+  over.run(world, body, Sums::RankOrder);
 }
 
 class EachPlan : public ::testing::TestWithParam<std::string_view> {};
 
 // The most steps in a row in which no rank allocates anything.
-std::uint64_t quiet_steps(const SyncCase& one_case, std::uint64_t num_steps) {
+std::uint64_t quiet_steps(const ThreadWorld& over, const SyncCase& one_case,
+                          std::uint64_t num_steps) {
   std::uint64_t longest = 0, in_a_row = 0, before = 0;
-  run(one_case, num_steps, [&](std::uint64_t step) {
+  run(over, one_case, num_steps, [&](std::uint64_t step) {
     const std::uint64_t now = num_allocations;
     if (step > 0) in_a_row = now == before ? in_a_row + 1 : 0;
     longest = std::max(longest, in_a_row);
@@ -124,15 +137,26 @@ std::uint64_t quiet_steps(const SyncCase& one_case, std::uint64_t num_steps) {
 // that a later step may still be the first with so many, or with a longer one in a short one's
 // place. What steps need themselves they would take in each.
 TEST_P(EachPlan, AllocatesNothingAfterTheFirstSteps) {
+  const ThreadWorld& loopback = thread_worlds().front();
   for (const char* const program : {"ef_sign", "topk(ratio: 0.1)", "fp16", "qsgd",
                                     "ef21(topk(ratio: 0.1))", "terngrad_shared"}) {
     // Its finish has a state, and takes no partial sums.
     const bool is_partial = GetParam() == "ring" || GetParam() == "tree";
     if (is_partial && std::string_view(program).starts_with("ef21")) continue;
     const SyncCase one_case = make_case({program, GetParam()});
-    if (quiet_steps(one_case, 60) >= 5) continue;
+    if (quiet_steps(loopback, one_case, 60) >= 5) continue;
     // The fewer cores a rank has for itself, the later the first step with the most exchanges.
-    EXPECT_GE(quiet_steps(one_case, 1000), 5U) << program;
+    EXPECT_GE(quiet_steps(loopback, one_case, 1000), 5U) << program;
+  }
+}
+
+TEST(Soak, NoTransportAllocatesAfterTheFirstSteps) {
+  for (const ThreadWorld& over : quiet_worlds()) {
+    for (const std::string_view plan : {"two_shot", "ring"}) {
+      const SyncCase one_case = make_case({"topk(ratio: 0.1)", plan});
+      if (quiet_steps(over, one_case, 60) >= 5) continue;
+      EXPECT_GE(quiet_steps(over, one_case, 1000), 5U) << over.name << ", " << plan;
+    }
   }
 }
 
@@ -149,21 +173,27 @@ std::int64_t resident_bytes() {
 }
 
 // CINCH_LONG=1: ten thousand steps.
+void check_flat_memory(const ThreadWorld& over, std::string_view plan, std::uint64_t num_steps) {
+  const SyncCase one_case =
+      make_case({.program = "topk(ratio: 0.1)", .plan = plan, .elements = 5000});
+  std::int64_t live = 0, resident = 0;
+  run(over, one_case, num_steps, [&](std::uint64_t step) {
+    if (step == 100) {
+      live = live_bytes;
+      resident = resident_bytes();
+    }
+    if (step < num_steps) return;
+    EXPECT_LE(live_bytes - live, 1 << 14) << over.name << ", " << plan;
+    EXPECT_LE(resident_bytes() - resident, 1 << 22) << over.name << ", " << plan;
+  });
+}
+
 TEST(Soak, MemoryStaysFlat) {
   const std::uint64_t num_steps = is_long_run() ? 10000 : 500;
-  for (const std::string_view plan : {"two_shot", "ring"}) {
-    const SyncCase one_case =
-        make_case({.program = "topk(ratio: 0.1)", .plan = plan, .elements = 5000});
-    std::int64_t live = 0, resident = 0;
-    run(one_case, num_steps, [&](std::uint64_t step) {
-      if (step == 100) {
-        live = live_bytes;
-        resident = resident_bytes();
-      }
-      if (step < num_steps) return;
-      EXPECT_LE(live_bytes - live, 1 << 14) << plan;
-      EXPECT_LE(resident_bytes() - resident, 1 << 22) << plan;
-    });
+  for (const ThreadWorld& over : quiet_worlds()) {
+    for (const std::string_view plan : {"two_shot", "ring"}) {
+      check_flat_memory(over, plan, num_steps);
+    }
   }
 }
 

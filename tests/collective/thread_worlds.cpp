@@ -9,8 +9,10 @@
 
 #include "runtime/collective/loopback.h"
 #include "runtime/transports/lent/callback_transport.h"
+#include "runtime/transports/ucx/ucx_library.h"
 #include "tests/collective/nccl/double_world.h"
 #include "tests/unit/runtime/collective/lending_host.h"
+#include "tests/unit/runtime/collective/ucx/ucx_threads.h"
 
 namespace cinch::testing {
 namespace {
@@ -69,15 +71,36 @@ void run_on_nccl(std::uint32_t world, const WorldBody& body, Sums sums) {
   EXPECT_EQ(library.wrong_uses(), "");
 }
 
-constexpr ThreadWorld kThreadWorlds[] = {{"loopback", run_on_loopback, true, true},
-                                         {"shaped", run_on_shaped, true, true},
-                                         {"callback", run_on_callback, false, true},
-                                         {"nccl", run_on_nccl, false, false}};
+void run_on_ucx(std::uint32_t world, const char* transports, const WorldBody& body) {
+  rt::run_ucx_threads(rt::ucx_options(world, transports),
+                      [&](auto& transport) { body(*transport, [&] { transport.reset(); }); });
+}
+
+void run_on_ucx_tcp(std::uint32_t world, const WorldBody& body, Sums) {
+  run_on_ucx(world, "tcp", body);
+}
+
+void run_on_ucx_memory(std::uint32_t world, const WorldBody& body, Sums) {
+  run_on_ucx(world, "posix,self", body);
+}
+
+std::vector<ThreadWorld> find_thread_worlds() {
+  std::vector<ThreadWorld> found{{"loopback", run_on_loopback, true, true},
+                                 {"shaped", run_on_shaped, true, true},
+                                 {"callback", run_on_callback, false, true},
+                                 {"nccl", run_on_nccl, false, false}};
+  if (rt::ucx_library()) {
+    found.push_back({"ucx_tcp", run_on_ucx_tcp, true, true});
+    found.push_back({"ucx_memory", run_on_ucx_memory, true, true});
+  }
+  return found;
+}
 
 }  // namespace
 
 std::span<const ThreadWorld> thread_worlds() {
-  return kThreadWorlds;
+  static const std::vector<ThreadWorld> kFound = find_thread_worlds();
+  return kFound;
 }
 
 }  // namespace cinch::testing

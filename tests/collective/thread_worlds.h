@@ -22,7 +22,8 @@ struct ThreadWorld {
   bool names_silent_ranks;  // does it know whom an exchange waits for?
   bool finds_faults;        // of size, and ranks that have gone; else it hangs
 };
-/// Loopback, loopback with slow links, lent calls, and the double of NCCL.
+/// Loopback, loopback with slow links, lent calls, the double of NCCL; where UCX is, that over TCP
+/// and over shared memory.
 std::span<const ThreadWorld> thread_worlds();
 
 }  // namespace cinch::testing

@@ -26,6 +26,18 @@ def npy(values, descr="<f4", code="f", shape=None):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{code}", *values)
 
 
+def rendezvous():
+    """Of frames.h: a byte for where the stream is cut, then frames."""
+    def frame(kind, body):
+        return b"CnRv" + bytes([kind, 0, 0, 0]) + struct.pack("<I", len(body)) + body
+
+    answer = struct.pack("<II", 1, 3) + bytes(64)
+    parts = b"".join(struct.pack("<I", len(part)) + part for part in (b"one", b"", b"three"))
+    return {"challenge": b"\x05" + frame(1, bytes(32)), "answer": b"\x20" + frame(2, answer), "verdict": b"\x01" + frame(3, bytes(37)),
+            "two": b"\x10" + frame(4, b"\0part") + frame(5, b"\0" + parts), "failed": b"\0" + frame(5, b"\x0crank 2 has not come"),
+            "card": b"\0" + frame(4, b"\0" + struct.pack("<I", 1) + bytes(32) + b"machine"), "address": b"\0127.0.0.1:29400", "header": b"\0" + bytes(40)}
+
+
 def gradient(num_elems):
     rng = random.Random(num_elems)
     return [rng.gauss(0, 1) for _ in range(num_elems)]
@@ -170,6 +182,7 @@ def inputs(cinch, target):
         "network": lambda: {"loopback": network(cinch)},
         "agreement": lambda: {"open": bytes([1, 2]) + bytes(16), "step": bytes([9, 3]) + struct.pack("<QQ", 7, 1),
                               "differs": bytes([0, 0]) + b"tensor fc of 3 x 4"},
+        "rendezvous": rendezvous,
     }[target]()
 
 

@@ -44,6 +44,7 @@ TARGETS = {
         ("policy", 1024, []),
         ("network", 4096, []),
         ("agreement", 2048, []),
+        ("rendezvous", 1024, []),
     ]
 }
 # Inputs as long as most payloads of 1027 elements are; the rest of longer ones is drawn.

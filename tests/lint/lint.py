@@ -37,6 +37,7 @@ ROOMS = {
     "transports/lent": "collective c_api/cinch_transport.h",
     "transports/mpi": "module collective gpu",
     "transports/nccl": "module collective gpu",
+    "transports/ucx": "module collective",
     "sync": "image payload collective plan call planner exec gpu session",
     "autoplan": "collective plan planner call session sync",
     "c_api": "image payload tuning module collective plan call planner exec gpu session transports sync autoplan",

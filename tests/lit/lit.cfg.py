@@ -41,6 +41,8 @@ if shutil.which("mpirun") and glob.glob(os.path.join(build, "lib", "libcinch_mpi
     config.environment.update({"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                                "OMPI_MCA_btl_tcp_if_include": "lo", "OMPI_MCA_oob_tcp_if_include": "lo",
                                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "ASAN_OPTIONS": "detect_leaks=0"})
+if glob.glob(os.path.join(build, "lib", "libcinch_ucx.*")):
+    config.available_features.add("ucx")
 # A driver and NCCL that are doubles (tests/collective/nccl/double).
 if os.path.exists(os.path.join(build, "tests", "double_gpus", "libnccl.so.2")):
     config.available_features.add("double-gpus")
