@@ -135,6 +135,10 @@ typedef struct cinch_sync_tensor {
   int64_t rows, columns;
   int32_t program;  /* place in the programs, or CINCH_EXACT: sent as f32 */
   int32_t priority; /* higher ones go first; those of different ones share no message */
+  /* Of plan "reduce_scatter": where the elements end that are the part of each rank, behind those
+   * of the ranks before it; as many as there are ranks, the last one all elements. NULL: equal
+   * parts. */
+  const int64_t* part_ends;
 } cinch_sync_tensor;
 
 typedef enum cinch_lengths CINCH_OF_INT {
@@ -146,7 +150,8 @@ typedef enum cinch_lengths CINCH_OF_INT {
 typedef struct cinch_sync_options {
   size_t struct_size;
   /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose
-   * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), or "auto": what is
+   * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), "reduce_scatter": each
+   * rank gets the update of its part alone, in a tensor of that size, or "auto": what is
    * fastest on these ranks, which takes some seconds to measure and to try (docs/sync.md); NULL:
    * two_shot. */
   const char* plan;
