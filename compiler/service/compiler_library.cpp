@@ -1,8 +1,10 @@
 // libcinch_compiler.so: the service behind one C function, which the C API opens when it compiles.
 #include <new>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/service/compile.h"
+#include "compiler/service/library_list.h"
 #include "compiler/service/service_error.h"
 #include "runtime/c_api/cinch.h"
 #include "runtime/c_api/compiler_abi.h"
@@ -49,15 +51,19 @@ codegen::Target target_of(const cinch_compiler_request& request) {
   return {codegen::TargetKind::Cuda, request.arch};
 }
 
+void list_programs(const cinch_compiler_request& request) {
+  FrontEnd front_end;
+  const nlohmann::json list = list_library(front_end);
+  front_end.end_if_errors();
+  const std::string text = list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  request.give_image(request.context, text.data(), text.size());
+}
+
 void compile(const cinch_compiler_request& request) {
+  if (request.lists_programs != 0) return list_programs(request);
   FrontEnd front_end;
   const rt::ProgramImage image =
       make_program_image(front_end, program_of(request), target_of(request));
-  if (image.info.has_sync) {
-    throw ServiceError(Fault::Unavailable, image.info.name +
-                                               " synchronises by a `sync` body, which "
-                                               "the C API does not run in this version");
-  }
   const std::vector<std::uint8_t> bytes = rt::write_image(image);
   request.give_image(request.context, bytes.data(), bytes.size());
 }

@@ -96,9 +96,46 @@ Place find_file(const std::string& program) {
   return find_in_stdlib(program);
 }
 
+// Of a compressor that is put together from others.
+bool is_expression(const std::string& program) {
+  return program.find('(') != std::string::npos && !is_path(program);
+}
+
+// Names the compressor after its expression: topk_ratio_0_01.
+std::string name_of(const std::string& expression) {
+  std::string name;
+  for (const char c : expression) {
+    const bool is_kept =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9' && !name.empty());
+    if (is_kept) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name.empty() ? "composed" : name;
+}
+
+// All of the standard library is in reach.
+ProgramText text_of(const std::string& expression, const rt::HeaderSearch& headers) {
+  std::vector<std::string> families;
+  for (const StdlibFile& file : stdlib_files()) {
+    if (families.empty() || families.back() != file.family) families.push_back(file.family);
+  }
+  std::string text;
+  for (const std::string& family : families) text += "import std." + family + "\n";
+  const std::string name = name_of(expression);
+  text += "compressor " + name + " = " + expression + "\n";
+  return {expression, name, std::move(text), headers};
+}
+
 }  // namespace
 
 ProgramText find_program(const ProgramRequest& request) {
+  if (!request.text && is_expression(request.program)) {
+    return text_of(request.program, request.headers);
+  }
   if (!request.text) {
     const Place place = find_file(request.program);
     return {place.path, place.compressor, value_or_throw(rt::read_text_file(place.path)),

@@ -14,7 +14,8 @@ namespace cinch::service {
 
 // A compressor and the values of its parameters.
 struct ProgramRequest {
-  // A path, path:name, or a name of the standard library. With `text`: what the text is called and,
+  // A path, path:name, a name of the standard library, or an expression over it:
+  // "error_feedback(onebit)", "topk(ratio: 0.01)". With `text`: what the text is called and,
   // behind a colon, the compressor in it.
   std::string program;
   std::vector<std::string> bindings;  // name=value

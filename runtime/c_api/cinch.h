@@ -83,6 +83,9 @@ typedef struct cinch_error {
   size_t message_size; /* bytes of the whole message, without its end; may exceed what was kept */
   char message[1024];  /* UTF-8, cut where it is longer, always ended by a zero byte */
 } cinch_error;
+/* The whole message of the last call of this thread that failed, however long, until another one
+ * fails; "" where there is none, or no memory for it. */
+CINCH_API const char* cinch_error_message(void);
 
 /* Can the user's table of tuning numbers be used? OK also where there is none. It is the file that
  * CINCH_TUNING names, else cinch/tuning.json in $XDG_CONFIG_HOME or ~/.config, and is read once per
@@ -108,7 +111,8 @@ typedef enum cinch_states CINCH_OF_INT {
 
 typedef struct cinch_compile_options {
   size_t struct_size;
-  /* A path, path:name, or a name of the standard library ("dgc"). With `text`: a name for messages
+  /* A path, path:name, a name of the standard library ("dgc"), or an expression over it
+   * ("error_feedback(onebit)", "topk(ratio: 0.01)"). With `text`: a name for messages
    * and, behind a colon, the compressor to take. */
   const char* program;
   const char* text; /* the program itself; NULL: `program` says where it is */
@@ -140,6 +144,14 @@ typedef struct cinch_compile_options {
  * cinch_check_tuning. */
 CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* options,
                                              cinch_program** program, cinch_error* error);
+
+/* The compressors of the standard library, as JSON: an array of objects with name, family,
+ * payload_bits_per_element (null where there is no payload), aggregation, state, paper and file.
+ * `compiler` as in cinch_compile_options, may be NULL. `size` takes the bytes at `data` and gives
+ * those needed; with `data` NULL it only gives. Errors: UNAVAILABLE (no compiler, no library),
+ * INVALID_ARGUMENT (too small). */
+CINCH_API cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
+                                           cinch_error* error);
 /* An image file (`cinch build --emit=image`, cinch_program_save), or its bytes. Needs no compiler,
  * and for an image of GPU code no GPU. A path may also be that of a shared library that
  * `cinch build` made; "path:name" takes one of its compressors (CPU code; cinch_library.h has all).

@@ -127,6 +127,45 @@ CINCH_API uint64_t cinch_transport_sent_bytes(const cinch_transport* transport);
 /* ---- synchronising ------------------------------------------------------------------------- */
 
 #define CINCH_EXACT (-1)
+#define CINCH_OFF (-2)
+
+/* Which tensor is compressed by which program: rules, of which the first that fits a tensor decides
+ * (docs/sync.md, Policies). */
+typedef struct cinch_policy_tensor {
+  size_t struct_size;
+  const char* name;
+  const int64_t* shape;
+  int32_t num_dims;
+} cinch_policy_tensor;
+
+/* What rules say of one tensor. */
+typedef struct cinch_policy_choice {
+  size_t struct_size;
+  int32_t program; /* place in the policy's programs, CINCH_EXACT, or CINCH_OFF: not sent at all */
+  int32_t priority;
+} cinch_policy_choice;
+
+/* A program as rules name it: what cinch_compile_options takes. */
+typedef struct cinch_policy_program {
+  size_t struct_size;
+  const char* program; /* "" where a rule names none: the caller's */
+  const char* const* bindings;
+  size_t num_bindings;
+} cinch_policy_program;
+
+typedef struct cinch_policy cinch_policy;
+/* `rules`: JSON; NULL: tensors of one dimension or under 4096 elements exact, all others
+ * compressed. Errors: CORRUPT_FILE (names rule and entry), INVALID_ARGUMENT. */
+CINCH_API cinch_status cinch_policy_apply(const char* rules, const cinch_policy_tensor* tensors,
+                                          size_t num_tensors, cinch_policy** policy,
+                                          cinch_error* error);
+CINCH_API void cinch_policy_release(cinch_policy* policy);
+CINCH_API size_t cinch_policy_num_programs(const cinch_policy* policy);
+/* Texts live as long as the policy. Errors: OUT_OF_RANGE. */
+CINCH_API cinch_status cinch_policy_get_program(const cinch_policy* policy, size_t index,
+                                                cinch_policy_program* program, cinch_error* error);
+CINCH_API cinch_status cinch_policy_get_choice(const cinch_policy* policy, size_t tensor,
+                                               cinch_policy_choice* choice, cinch_error* error);
 
 /* A tensor that is averaged; the same list on all ranks. */
 typedef struct cinch_sync_tensor {

@@ -47,8 +47,9 @@ typedef struct cinch_exchange {
   const uint64_t* received_sizes;
 } cinch_exchange;
 
-/* Functions give 0, or an error of the host's. One thread at a time calls them. Ranks start
- * collectives in the same order, and messages between two ranks, in each direction. */
+/* Functions give 0, or an error of the host's. One thread at a time calls them: the one that
+ * calls cinch_sync_step or opens and finishes, and, during a step in parts, one of Cinch's own.
+ * Ranks start collectives in the same order, and messages between two ranks, in each direction. */
 typedef struct cinch_transport_calls {
   size_t struct_size;
   void* context;
@@ -64,6 +65,9 @@ typedef struct cinch_transport_calls {
   void (*abandon)(void* context, const char* why);
   /* Writes what an error means, with a zero behind it. May be null. */
   void (*error_text)(void* context, int32_t error, char* text, size_t room);
+  /* Writes the ranks whose part of the exchange has not come yet, at most `room` of them, and gives
+   * how many it wrote, so that a time-out can name them. May be null. */
+  size_t (*awaited)(void* context, uint64_t ticket, uint32_t* ranks, size_t room);
 } cinch_transport_calls;
 
 /* A store that a host program lends, by which ranks find each other: what one rank puts under a key

@@ -14,7 +14,7 @@ extern "C" {
 /* This is C: typedefs, enums of its own kind, and names with a prefix.
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size) */
 
-#define CINCH_COMPILER_ABI_VERSION 4
+#define CINCH_COMPILER_ABI_VERSION 5
 #define CINCH_COMPILER_LIBRARY "libcinch_compiler.so"
 #define CINCH_COMPILER_ENTRY "cinch_compiler_compile"
 
@@ -35,6 +35,8 @@ typedef struct cinch_compiler_request {
   const char* const* include_folders; /* as cinch_compile_options */
   size_t num_include_folders;
   const char* compile_commands; /* NULL: none */
+  /* Not 0: nothing is compiled; give_image gets the list of the standard library, as JSON. */
+  int32_t lists_programs;
 } cinch_compiler_request;
 
 /* 0: one of the two functions was called; else the version is not the library's. */

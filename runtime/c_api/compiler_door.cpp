@@ -41,6 +41,14 @@ void take_error(void* context, std::int32_t status, const char* message, std::si
       fail(static_cast<cinch_status>(status), std::string(message, size));
 }
 
+void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answer& answer) {
+  request.version = CINCH_COMPILER_ABI_VERSION;
+  request.context = &answer;
+  request.give_image = take_image;
+  request.give_error = take_error;
+  entry(&request);
+}
+
 }  // namespace
 
 CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
@@ -49,7 +57,6 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
   if (!entry) return tl::unexpected<CallError>(entry.error());
   Answer answer;
   cinch_compiler_request request{};
-  request.version = CINCH_COMPILER_ABI_VERSION;
   request.program = options.program;
   request.text = options.text;
   request.text_size = options.text_size;
@@ -61,10 +68,17 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
   request.include_folders = options.include_folders;
   request.num_include_folders = options.num_include_folders;
   request.compile_commands = options.compile_commands;
-  request.context = &answer;
-  request.give_image = take_image;
-  request.give_error = take_error;
-  (*entry)(&request);
+  ask(*entry, request, answer);
+  return std::move(answer.image);
+}
+
+CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler) {
+  const auto entry = open_compiler(compiler);
+  if (!entry) return tl::unexpected<CallError>(entry.error());
+  Answer answer;
+  cinch_compiler_request request{};
+  request.lists_programs = 1;
+  ask(*entry, request, answer);
   return std::move(answer.image);
 }
 

@@ -19,4 +19,7 @@ struct CompileTarget {
 CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
                                               const CompileTarget& target);
 
+/// The standard library, as JSON. Errors: UNAVAILABLE, those of the compiler library.
+CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler);
+
 }  // namespace cinch::c_api

@@ -144,6 +144,15 @@ const char* cinch_version(void) {
   return CINCH_VERSION;
 }
 
+cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
+                                 cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    const auto list = list_programs(compiler);
+    if (!list) return tl::unexpected<CallError>(list.error());
+    return copy_out(*list, "the list", data, size);
+  });
+}
+
 cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_program** program,
                                    cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {

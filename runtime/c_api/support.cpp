@@ -61,6 +61,25 @@ CallError no_tensor(std::size_t tensor, std::size_t num_tensors) {
           "tensor " + std::to_string(tensor) + " of " + std::to_string(num_tensors)};
 }
 
+// Of this thread.
+static std::string& last_message() {
+  static thread_local std::string message;
+  return message;
+}
+
+namespace {
+
+// Without memory for it there is none.
+void keep_message(std::string_view message) noexcept {
+  try {
+    last_message() = message;
+  } catch (const std::exception&) {
+    last_message().clear();
+  }
+}
+
+}  // namespace
+
 cinch_status report(const CallError& error, cinch_error* to) {
   report(error.status, error.message, to);
   if (to == nullptr || to->struct_size < sizeof(cinch_error)) return error.status;
@@ -70,6 +89,7 @@ cinch_status report(const CallError& error, cinch_error* to) {
 }
 
 cinch_status report(cinch_status status, std::string_view message, cinch_error* to) {
+  keep_message(message);
   if (to == nullptr || to->struct_size < sizeof(cinch_error)) return status;
   to->status = status;
   to->native_code = 0;
@@ -101,3 +121,7 @@ CallStatus copy_out(std::span<const std::uint8_t> bytes, const char* name, void*
 }
 
 }  // namespace cinch::c_api
+
+const char* cinch_error_message(void) {
+  return cinch::c_api::last_message().c_str();
+}

@@ -40,7 +40,8 @@ CallStatus done(const rt::Status& status);
 /// OUT_OF_RANGE: a number of no tensor.
 CallError no_tensor(std::size_t tensor, std::size_t num_tensors);
 
-/// Tells the error in the caller's memory (may be null) and gives its status. Allocates nothing.
+/// Tells the error in the caller's memory (may be null), keeps the whole message for
+/// cinch_error_message, and gives the status.
 cinch_status report(const CallError& error, cinch_error* to);
 cinch_status report(cinch_status status, std::string_view message, cinch_error* to);
 

@@ -55,7 +55,7 @@ cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
                                       cinch_transport** transport, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
-    const auto given = read_struct(calls, sizeof *calls, "calls");
+    const auto given = read_struct(calls, offsetof(cinch_transport_calls, awaited), "calls");
     if (!given) return tl::unexpected<CallError>(given.error());
     cinch_transport_calls known = *given;
     known.struct_size = sizeof known;

@@ -123,6 +123,10 @@ Result<Policy> parse_policy(std::string_view text) {
   return policy;
 }
 
+std::string policy_value_text(double value) {
+  return fmt::format("{}", value);
+}
+
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors) {
   PolicyResult result;
   for (std::uint32_t t = 0; t < tensors.size(); ++t) {

@@ -73,6 +73,9 @@ struct PolicyResult {
   std::vector<std::uint32_t> off;  // of those given
 };
 
+/// As a binding has it: the shortest text that is the same number.
+std::string policy_value_text(double value);
+
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors);
 
 }  // namespace cinch::rt

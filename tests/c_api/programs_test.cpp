@@ -1,7 +1,9 @@
 // Programs: compiled from text, file and library, described, saved and loaded.
+#include <cinch_sync.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -133,6 +135,104 @@ TEST(CApiPrograms, MayBeCompiledAndUsedByManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& payloads : given) EXPECT_EQ(given[0], payloads);
+}
+
+TEST(CApiPrograms, AnExpressionIsAProgram) {
+  const Program program = compile("error_feedback(topk(ratio: 0.125))");
+  ASSERT_NE(program, nullptr);
+  auto info = sized<cinch_program_info>();
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_OK, cinch_program_get_info(program.get(), &info, &error)) << error.message;
+  EXPECT_STREQ(info.name, "error_feedback_topk_ratio_0_125");
+  auto options = sized<cinch_compile_options>();
+  options.program = "error_feedback(nothing)";
+  cinch_program* none = nullptr;
+  EXPECT_EQ(CINCH_PROGRAM, cinch_program_compile(&options, &none, &error));
+  EXPECT_THAT(error.message, HasSubstr("nothing"));
+}
+
+TEST(CApiPrograms, OnesWithASyncAreCompiledForRanks) {
+  const Program program = compile("terngrad_shared");
+  ASSERT_NE(program, nullptr);
+  Tensor gradient(64);
+  const auto view = gradient.view();
+  auto options = sized<cinch_session_options>();
+  cinch_session* opened = nullptr;
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_OK, cinch_session_open(program.get(), &options, &view, 1, &opened, &error))
+      << error.message;
+  const Session session(opened);
+  auto payload = sized<cinch_payload>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_encode(session.get(), 0, nullptr, 1, &view, &payload, &error));
+  EXPECT_THAT(error.message, HasSubstr("terngrad_shared has no encode"));
+}
+
+TEST(CApiPrograms, TheLibraryIsListed) {
+  std::size_t size = 0;
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_OK, cinch_programs_list(nullptr, nullptr, &size, &error)) << error.message;
+  std::string text(size, ' ');
+  ASSERT_EQ(CINCH_OK, cinch_programs_list(nullptr, text.data(), &size, &error));
+  EXPECT_THAT(text, HasSubstr("\"name\":\"dgc\""));
+  EXPECT_EQ(text.front(), '[');
+  size = 3;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_programs_list(nullptr, text.data(), &size, &error));
+}
+
+// Of a program with many faults more than a cinch_error holds.
+TEST(CApiPrograms, WholeDiagnosticsAreKept) {
+  std::string text = "compressor faulty {\n  sync(g: [f32; n]) {\n";
+  for (int i = 0; i < 60; ++i) text += "    let a" + std::to_string(i) + " = missing\n";
+  text += "    g\n  }\n}\n";
+  auto options = sized<cinch_compile_options>();
+  options.text = text.c_str();
+  options.text_size = text.size();
+  cinch_program* none = nullptr;
+  auto error = sized<cinch_error>();
+  ASSERT_EQ(CINCH_PROGRAM, cinch_program_compile(&options, &none, &error));
+  const std::string whole = cinch_error_message();
+  EXPECT_EQ(whole.size(), error.message_size);
+  EXPECT_GT(whole.size(), sizeof error.message);
+  EXPECT_TRUE(whole.starts_with(error.message));
+}
+
+TEST(CApiPolicies, SayWhichTensorIsCompressedByWhat) {
+  const std::int64_t matrix[] = {100, 100}, flat[] = {20000};
+  std::array tensors = {sized<cinch_policy_tensor>(), sized<cinch_policy_tensor>(),
+                        sized<cinch_policy_tensor>()};
+  const char* const names[] = {"fc.weight", "fc.bias", "frozen.weight"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    tensors[i].name = names[i];
+    tensors[i].shape = i == 1 ? flat : matrix;
+    tensors[i].num_dims = i == 1 ? 1 : 2;
+  }
+  const char* const rules = R"({"rules": [{"name": "frozen.*", "use": "off"},
+    {"min_dims": 2, "use": "dgc", "set": {"ratio": 0.25}, "priority": 3}]})";
+  auto error = sized<cinch_error>();
+  cinch_policy* policy = nullptr;
+  ASSERT_EQ(CINCH_OK, cinch_policy_apply(rules, tensors.data(), 3, &policy, &error))
+      << error.message;
+  ASSERT_EQ(1U, cinch_policy_num_programs(policy));
+  auto program = sized<cinch_policy_program>();
+  ASSERT_EQ(CINCH_OK, cinch_policy_get_program(policy, 0, &program, &error));
+  EXPECT_STREQ(program.program, "dgc");
+  ASSERT_EQ(1U, program.num_bindings);
+  EXPECT_STREQ(program.bindings[0], "ratio=0.25");
+  const std::int32_t wanted[] = {0, CINCH_EXACT, CINCH_OFF};
+  for (std::size_t i = 0; i < 3; ++i) {
+    auto choice = sized<cinch_policy_choice>();
+    ASSERT_EQ(CINCH_OK, cinch_policy_get_choice(policy, i, &choice, &error));
+    EXPECT_EQ(choice.program, wanted[i]) << i;
+    EXPECT_EQ(choice.priority, i == 0 ? 3 : 0);
+  }
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_policy_get_program(policy, 1, &program, &error));
+  cinch_policy_release(policy);
+  EXPECT_EQ(CINCH_CORRUPT_FILE, cinch_policy_apply(R"({"rules": [{"uses": "dgc"}]})",
+                                                   tensors.data(), 3, &policy, &error));
+  EXPECT_EQ(CINCH_OK, cinch_policy_apply(nullptr, tensors.data(), 3, &policy, &error));
+  EXPECT_EQ(1U, cinch_policy_num_programs(policy));
+  cinch_policy_release(policy);
 }
 
 }  // namespace

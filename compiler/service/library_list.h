@@ -1,0 +1,15 @@
+// What the standard library has, as data: what `cinch list --json` prints and the C API gives.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "compiler/service/front_end.h"
+
+namespace cinch::service {
+
+/// An object for each compressor: name, family, payload_bits_per_element (of a tensor of 4 MiB;
+/// null where there is no payload), aggregation, state, paper, file. Diagnostics of programs that
+/// do not check go to the front end's sink. Throws ServiceError (Unavailable) where the library is
+/// not found.
+nlohmann::json list_library(FrontEnd& front_end);
+
+}  // namespace cinch::service
