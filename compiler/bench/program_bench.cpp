@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "compiler/bench/floor_timer.h"
+#include "runtime/call/parameters.h"
 #include "runtime/core/check.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
 
 namespace cinch::bench {
 

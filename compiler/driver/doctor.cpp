@@ -12,9 +12,9 @@
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/version.h"
 #include "runtime/cache/image_cache.h"
-#include "runtime/collective/nccl/nccl_library.h"
 #include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
+#include "runtime/transports/nccl/nccl_library.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::driver {

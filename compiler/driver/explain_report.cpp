@@ -16,10 +16,10 @@
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
 #include "runtime/core/param_range.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_sum.h"
 
 namespace cinch::driver {
 

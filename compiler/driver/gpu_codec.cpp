@@ -8,9 +8,9 @@
 #include "codegen/emulator/driver.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/output_file.h"
+#include "runtime/call/state_file.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/gpu/session.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::driver {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/payload/npy.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::driver {
 

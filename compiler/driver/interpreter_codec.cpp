@@ -9,12 +9,12 @@
 #include "compiler/driver/codec.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/interp/interp.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_assembly.h"
+#include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_assembly.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::driver {
 

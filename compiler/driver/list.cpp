@@ -7,8 +7,8 @@
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/terminal.h"
+#include "runtime/call/parameters.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
 
 namespace cinch::driver {
 

@@ -18,7 +18,7 @@
 
 #include "compiler/driver/child_process.h"
 #include "compiler/driver/interrupt.h"
-#include "runtime/collective/mpi/mpi_library.h"
+#include "runtime/transports/mpi/mpi_library.h"
 
 namespace cinch::driver {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
-#include "runtime/collective/nccl_transport.h"
+#include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::driver {
 

@@ -10,8 +10,8 @@
 #include "compiler/driver/rank_threads.h"
 #include "compiler/driver/ucx_ranks.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/collective/mpi_transport.h"
 #include "runtime/planner/network_probe.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
 

@@ -9,11 +9,11 @@
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/call/state_file.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/image/fingerprint.h"
-#include "runtime/session/payload_sum.h"
 #include "runtime/session/session.h"
-#include "runtime/session/state_file.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::driver {
 

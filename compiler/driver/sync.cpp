@@ -20,10 +20,10 @@
 #include "compiler/driver/sync_tensors.h"
 #include "compiler/driver/ucx_ranks.h"
 #include "runtime/collective/loopback.h"
-#include "runtime/collective/mpi_transport.h"
 #include "runtime/plan/plan_text.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/sync/agreement.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::driver {
 
@@ -51,7 +51,7 @@ rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubjec
                              std::uint32_t world) {
   rt::PlanRequest request;
   for (const Program& program : subject.programs) {
-    request.codecs.push_back(rt::codec_facts(program, world, options.step));
+    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world, options.step));
   }
   request.plan = options.plan;
   request.world = world;

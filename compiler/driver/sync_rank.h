@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/session/tensor_view.h"
+#include "runtime/call/tensor_view.h"
 #include "runtime/sync/sync_session.h"
 
 namespace cinch::driver {

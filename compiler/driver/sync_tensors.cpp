@@ -13,8 +13,8 @@
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
+#include "runtime/call/parameters.h"
 #include "runtime/planner/policy.h"
-#include "runtime/session/parameters.h"
 #include "runtime/sync/checkpoint.h"
 
 namespace cinch::driver {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "compiler/driver/options.h"
+#include "runtime/call/tensor_view.h"
 #include "runtime/payload/npy.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::driver {
 

@@ -22,9 +22,9 @@
 
 #include "compiler/driver/child_process.h"
 #include "compiler/driver/interrupt.h"
-#include "runtime/collective/ucx/keyed_hash.h"
-#include "runtime/collective/ucx/ucx_library.h"
-#include "runtime/collective/ucx_transport.h"
+#include "runtime/transports/ucx/keyed_hash.h"
+#include "runtime/transports/ucx/ucx_library.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::driver {
 

@@ -12,11 +12,11 @@
 #include "compiler/driver/rank_group.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::driver {
 

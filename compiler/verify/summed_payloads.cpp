@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "compiler/ir/scalar_eval.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/payload_assembly.h"
 
 namespace cinch::verify {
 

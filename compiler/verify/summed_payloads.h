@@ -4,7 +4,7 @@
 
 #include "compiler/interp/array.h"
 #include "compiler/verify/trial.h"
-#include "runtime/session/parameters.h"
+#include "runtime/call/parameters.h"
 
 namespace cinch::verify {
 

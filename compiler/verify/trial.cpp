@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "runtime/session/parameters.h"
+#include "runtime/call/parameters.h"
 
 namespace cinch::verify {
 

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "runtime/autoplan/median.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/planner/planner.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
 namespace {
@@ -55,7 +55,7 @@ struct Subject {
     std::vector<CodecFacts> facts;
     facts.reserve(options.session.programs.size());
     for (const auto& program : options.session.programs) {
-      facts.push_back(codec_facts(program, world, options.step));
+      facts.push_back(codec_facts(image_of(program), world, options.step));
     }
     return facts;
   }

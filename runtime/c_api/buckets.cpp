@@ -1,6 +1,6 @@
 // Calls of the C API on buffers of many tensors: what cinch.h says of the buffers becomes
 // descriptors, and the calls on those do the rest.
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"

@@ -5,8 +5,8 @@
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/c_api/tuning.h"
+#include "runtime/call/state_file.h"
 #include "runtime/core/file_bytes.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::c_api {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "runtime/c_api/support.h"
-#include "runtime/session/tensor_view.h"
+#include "runtime/call/tensor_view.h"
 
 namespace cinch::c_api {
 

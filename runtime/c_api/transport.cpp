@@ -4,8 +4,8 @@
 
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_handles.h"
-#include "runtime/collective/callback_transport.h"
-#include "runtime/collective/mpi_transport.h"
+#include "runtime/transports/lent/callback_transport.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::c_api {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/c_api/gpu_list.h"
 #include "runtime/c_api/sync_handles.h"
-#include "runtime/collective/nccl_transport.h"
+#include "runtime/transports/nccl/nccl_transport.h"
 
 namespace cinch::c_api {
 namespace {

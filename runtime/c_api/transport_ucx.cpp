@@ -5,7 +5,7 @@
 
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_handles.h"
-#include "runtime/collective/ucx_transport.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::c_api {
 namespace {

@@ -18,9 +18,6 @@
 
 namespace cinch::rt {
 
-/// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
-using DrawWords = std::array<std::uint32_t, 8>;
-
 /// What a call moved, where ProgramImage::counts_accesses; else all zero and empty.
 struct AccessCounts {
   struct Kernel {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/exec/float_environment.h"
+#include "runtime/core/float_environment.h"
 
 namespace cinch::rt {
 namespace {

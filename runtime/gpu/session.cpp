@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/call/entries.h"
+#include "runtime/call/state_file.h"
 #include "runtime/gpu/fault.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
-#include "runtime/session/entries.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::rt {
 

@@ -145,6 +145,8 @@ class GpuSession {
   /// InvalidArgument (opened without keeps_states).
   Status keep_states(GpuStream stream);
   Status take_back_states(GpuStream stream);
+  /// Of one tensor alone.
+  Status take_back_states(GpuStream stream, std::size_t tensor);
 
  private:
   struct Impl;

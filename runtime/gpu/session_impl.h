@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/call/state_file.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/core/host_memo.h"
 #include "runtime/core/step_bounds.h"
 #include "runtime/core/use_flag.h"
@@ -13,8 +15,6 @@
 #include "runtime/gpu/session.h"
 #include "runtime/gpu/stream_order.h"
 #include "runtime/gpu/tables.h"
-#include "runtime/session/state_file.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
 
@@ -103,7 +103,10 @@ struct GpuSession::Impl {
   // ---- session_states.cpp: how large states are, and as they were before a step ----
   Status check_states(std::size_t tensor) const;
   void measure_kept_states();
-  Status copy_kept(bool takes_back, GpuStream stream) const;
+  Status check_keeps() const;
+  Status keep_states(GpuStream stream) const;
+  Status take_back_states(std::size_t first, std::size_t count, GpuStream stream) const;
+  Status copy_states(GpuAddress to, GpuAddress from, std::size_t size, GpuStream stream) const;
 
   // ---- session_calls.cpp ----
   /// Asks the driver about an address unless it was asked before, and notes it.
@@ -221,6 +224,7 @@ struct GpuSession::Impl {
   // What keep_states copies, and where to.
   struct Kept {
     GpuArena::Piece own = 0, copy = 0;
+    std::size_t first_tensor = 0, num_tensors = 0;  // equal shares of it are theirs
   };
   std::vector<Kept> kept;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table

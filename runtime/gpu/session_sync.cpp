@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/exec/float_environment.h"
+#include "runtime/core/float_environment.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
 

@@ -14,6 +14,9 @@ namespace cinch::rt {
 using BufferIndex = std::uint32_t;
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
+/// seed lo, seed hi, step lo, step hi, tensor, piece, worker, 0.
+using DrawWords = std::array<std::uint32_t, 8>;
+
 enum class BufferRole : std::uint8_t {
   Gradient,  // encode's, finish's or sync's input, f32, n elements
   Output,    // decode's, finish's or sync's output, f32, n elements

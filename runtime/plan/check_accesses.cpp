@@ -51,8 +51,9 @@ struct Access {
   std::uint64_t begin = 0, end = 0;  // bytes of the wire
 };
 
-// The user's update may be the gradient's memory, so both are one place.
-enum class Place : std::uint8_t { User, Sum };
+// The user's update may be the gradient's memory, so both are one place. Parts of a `sync` go on
+// with one call.
+enum class Place : std::uint8_t { User, Sum, Call };
 
 class AccessCheck {
  public:
@@ -122,6 +123,7 @@ class AccessCheck {
         return status ? write_value(t, group, task.to) : status;
       }
       case TaskKind::Part: {
+        touch(t, group, Place::Call, true);
         const Status status = read_value(t, group, Value::Gradient);
         return status && task.is_last_part() ? write_value(t, group, Value::Update) : status;
       }
@@ -199,15 +201,26 @@ class AccessCheck {
     }
     return Ok{};
   }
-  // One write before it has all of its bytes.
+  // Writes before it have all of its bytes: one, or several side by side.
   bool is_written(const Access& read, const Accesses& writes,
                   const std::vector<std::uint64_t>& reach) {
-    const auto later = std::ranges::upper_bound(writes, read.begin, {}, &Access::begin);
-    for (auto i = static_cast<std::size_t>(later - writes.begin()); i-- > 0;) {
-      if (reach[i] < read.end) return false;
-      if (writes[i].end >= read.end && order_.is_before(writes[i].task, read.task)) return true;
+    std::uint64_t next = read.begin;
+    while (next < read.end) {
+      const std::uint64_t end = written_from(next, read.task, writes, reach);
+      if (end == next) return false;
+      next = end;
     }
-    return false;
+    return true;
+  }
+  // How far a write before the task reaches that has the byte; that byte where none does.
+  std::uint64_t written_from(std::uint64_t byte, std::size_t task, const Accesses& writes,
+                             const std::vector<std::uint64_t>& reach) {
+    const auto later = std::ranges::upper_bound(writes, byte, {}, &Access::begin);
+    for (auto i = static_cast<std::size_t>(later - writes.begin()); i-- > 0;) {
+      if (reach[i] <= byte) break;
+      if (writes[i].end > byte && order_.is_before(writes[i].task, task)) return writes[i].end;
+    }
+    return byte;
   }
 
   Status check_pair(const Access& a, const Access& b) {

@@ -110,7 +110,7 @@ bool has_slots(const Task& task, std::uint32_t rank, std::size_t world) {
     case TaskKind::Exchange:
       return task.peer < world && has_exchange_slots(task, rank, world);
     case TaskKind::Part:
-      return groups == 1 && task.peer < world && (task.part == 0 ? reads == 0 : reads >= world);
+      return groups == 1 && task.peer < world && (task.part > 0 || reads == 0);
     case TaskKind::Clear:
     case TaskKind::Add:
     case TaskKind::Finish:

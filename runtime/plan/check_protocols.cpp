@@ -1,4 +1,4 @@
-// Parts of a `sync`: one follows the other, and what ranks tell each other lies between them.
+// Parts of a `sync`: one follows the other, and the collective of both lies between them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,13 +34,12 @@ class ProtocolCheck {
     const Task& task = own_.tasks[index];
     const auto before = last_.find(task.groups[0]);
     const bool is_first = before == last_.end();
-    const bool is_next = is_first ? task.part == 0 && !task.is_last_part()
+    const bool is_next = is_first ? task.part == 0
                                   : task.part == own_.tasks[before->second].part + 1 &&
                                         !own_.tasks[before->second].is_last_part();
     if (!is_next) return task_fault(plan_, rank_, index, "is not the next part");
-    for (const std::uint32_t slot : statuses_of(task)) {
-      if (own_.slots[slot].capacity == 1) continue;
-      return task_fault(plan_, rank_, index, "a status is one byte");
+    if (task.is_last_part() && !task.writes.empty()) {
+      return task_fault(plan_, rank_, index, "gives what no exchange takes");
     }
     if (!is_first && !meet(own_.tasks[before->second], task)) {
       return task_fault(plan_, rank_, index, "begins with what no exchange gives");
@@ -49,37 +48,24 @@ class ProtocolCheck {
     return Ok{};
   }
 
-  // Of those it reads and the one it writes.
-  Slots statuses_of(const Task& task) const {
-    Slots slots;
-    if (task.part > 0) slots.assign(task.reads.begin(), task.reads.begin() + plan_.world());
-    if (!task.writes.empty()) slots.push_back(task.writes[0]);
-    return slots;
-  }
-
-  // The status of the one part and the collective it asks for give what the other one reads.
+  // The collective that the one part asks for gives what the other one reads.
   bool meet(const Task& part, const Task& next) const {
-    const std::span<const std::uint32_t> writes(part.writes), reads(next.reads);
-    const auto statuses = reads.first(plan_.world()), results = reads.subspan(plan_.world());
-    const auto gathers = [&](const Task& task) {
-      return task.exchange == ExchangeKind::AllGather &&
-             is_between(task, writes.first(1), statuses);
-    };
     const auto does_collective = [&](const Task& task) {
-      return task.exchange == part.exchange && task.reduction == part.reduction &&
-             task.dtype == part.dtype && task.peer == part.peer && task.groups == part.groups &&
-             is_between(task, writes.subspan(1), results);
+      return task.kind == TaskKind::Exchange && !task.is_sized && task.exchange == part.exchange &&
+             task.reduction == part.reduction && task.dtype == part.dtype &&
+             task.peer == part.peer &&
+             std::ranges::find(task.groups, part.groups[0]) != task.groups.end() &&
+             lie_in(part.writes, task.reads) && lie_in(next.reads, task.writes);
     };
-    const bool is_at_end = part.exchange == ExchangeKind::Send;
-    if (is_at_end && (!results.empty() || writes.size() > 1)) return false;
-    return std::ranges::any_of(own_.tasks, gathers) &&
-           (is_at_end || std::ranges::any_of(own_.tasks, does_collective));
+    return std::ranges::any_of(own_.tasks, does_collective);
   }
 
-  static bool is_between(const Task& task, std::span<const std::uint32_t> from,
-                         std::span<const std::uint32_t> to) {
-    return task.kind == TaskKind::Exchange && !task.is_sized &&
-           std::ranges::equal(task.reads, from) && std::ranges::equal(task.writes, to);
+  // Each of the slots within that of the exchange at the same place.
+  bool lie_in(const Slots& parts, const Slots& whole) const {
+    return std::ranges::equal(parts, whole, [this](std::uint32_t a, std::uint32_t b) {
+      const Slot &part = own_.slots[a], &all = own_.slots[b];
+      return part.offset >= all.offset && part.offset + part.capacity <= all.offset + all.capacity;
+    });
   }
 
   const Plan& plan_;

@@ -73,10 +73,10 @@ enum class TaskKind : std::uint8_t {
   Synchronise,  // all of a `sync` whose meetings only show on the way: exchanges of its own
 };
 
-/// Parts of a piece are numbered from 0. Each but the last ends with how the rank's call goes, a
-/// byte that all ranks gather while they make the collective of `exchange`, `reduction`, `dtype`
-/// and `peer`, if there is one more (else Send); each but the first begins with what both gave. The
-/// last one alone writes the update and the states.
+/// Parts of a piece are numbered from 0. Each but the last ends at the collective of `exchange`,
+/// `reduction`, `dtype` and `peer`, which one exchange makes for several pieces; each but the first
+/// begins with what that gave. The last one, whose `exchange` is Send, alone writes the update and
+/// the states. How the ranks' calls went they tell each other when the step ends.
 
 /// Tasks of one lane run one at a time; lanes run at once.
 enum class Lane : std::uint8_t { Compute, Network };
@@ -101,8 +101,8 @@ struct Task {
   /// Slots. Of exchanges: Send, AllReduce, AllGather: one read; AllToAll: a read for each rank;
   /// Receive, AllReduce: one written; AllGather, AllToAll: one for each rank; Broadcast: one
   /// written, by its root read as well.
-  /// Of Part: read, all ranks' statuses and what the collective wrote; written, the own status and
-  /// what the next collective reads, which of Broadcast its root alone has.
+  /// Of Part: read, what the collective before it wrote; written, what the next one reads, which of
+  /// Broadcast its root alone has. A collective's slots lie over those of its parts, side by side.
   std::vector<std::uint32_t> reads, writes;
   std::uint32_t part = 0;
   ExchangeKind exchange = ExchangeKind::Send;
@@ -117,7 +117,7 @@ struct Task {
     const bool meets = kind == TaskKind::Exchange || kind == TaskKind::Synchronise;
     return meets ? Lane::Network : Lane::Compute;
   }
-  bool is_last_part() const { return kind == TaskKind::Part && writes.empty(); }
+  bool is_last_part() const { return kind == TaskKind::Part && exchange == ExchangeKind::Send; }
   friend bool operator==(const Task&, const Task&) = default;
 };
 

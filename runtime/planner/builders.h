@@ -30,8 +30,12 @@ void build_ring(const BundleContext& context);
 void build_ps(const BundleContext& context);
 void build_tree(const BundleContext& context);
 void build_hierarchical(const BundleContext& context);
-/// The `sync` of the group's one piece, in parts between its collectives.
-void build_protocol(const BundleContext& context, std::uint32_t group,
-                    const std::vector<SyncRound>& rounds);
+/// The `sync` of a group's one piece, and the collectives that it makes.
+struct Protocol {
+  std::uint32_t group = 0;
+  std::vector<SyncRound> rounds;
+};
+/// In parts between collectives, which those of a bundle share.
+void build_protocols(const BundleContext& context, const std::vector<Protocol>& protocols);
 
 }  // namespace cinch::rt

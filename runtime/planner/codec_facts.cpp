@@ -1,11 +1,11 @@
 // Bodies of codec_facts.h.
 #include "runtime/planner/codec_facts.h"
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/call/state_slices.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_sum.h"
-#include "runtime/session/state_slices.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::rt {
 namespace {
@@ -54,11 +54,6 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
     };
   }
   return facts;
-}
-
-CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
-                       std::uint64_t step) {
-  return codec_facts(std::shared_ptr<const ProgramImage>(program, &program->image()), world, step);
 }
 
 }  // namespace cinch::rt

@@ -5,14 +5,11 @@
 
 #include "runtime/image/image.h"
 #include "runtime/planner/planner.h"
-#include "runtime/session/loaded_program.h"
 
 namespace cinch::rt {
 
 /// Payloads are bounded with the parameters' defaults, at `step`. The facts keep the program.
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
-                       std::uint64_t step = 0);
-CodecFacts codec_facts(const std::shared_ptr<const LoadedProgram>& program, std::uint32_t world,
                        std::uint64_t step = 0);
 
 }  // namespace cinch::rt

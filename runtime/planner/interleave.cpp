@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace {
 
 // A bundle's next round comes behind so many bundles' round before it: they are on the links while
 // it is computed.
-constexpr std::uint32_t kBundlesAhead = 8;
+constexpr std::uint32_t kBundlesAhead = 8, kReadyBundlesAhead = 2;
 
 using Indices = std::vector<std::uint32_t>;
 
@@ -110,16 +111,25 @@ class Rounds {
   std::map<Name, std::uint32_t> names_, counts_;
 };
 
-void reorder(RankPlan& rank, const Indices& bundles, const Indices& rounds) {
-  const auto num_tasks = static_cast<std::uint32_t>(rank.tasks.size());
-  Indices order(num_tasks), place(num_tasks);
-  for (std::uint32_t t = 0; t < num_tasks; ++t) order[t] = t;
+Indices order_of(const Indices& bundles, const Indices& rounds, std::uint32_t ahead) {
+  Indices order(bundles.size());
+  std::iota(order.begin(), order.end(), 0U);
   std::ranges::sort(order, {}, [&](std::uint32_t t) {
-    return std::tuple(bundles[t] + kBundlesAhead * rounds[t], rounds[t], t);
+    return std::tuple(bundles[t] + ahead * rounds[t], rounds[t], t);
   });
-  for (std::uint32_t i = 0; i < num_tasks; ++i) place[order[i]] = i;
+  return order;
+}
+
+Indices places_in(const Indices& order) {
+  Indices places(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+  return places;
+}
+
+void reorder(RankPlan& rank, const Indices& bundles, const Indices& rounds) {
+  const Indices order = order_of(bundles, rounds, kBundlesAhead), place = places_in(order);
   std::vector<Task> tasks;
-  tasks.reserve(num_tasks);
+  tasks.reserve(order.size());
   for (const std::uint32_t t : order) {
     Task& task = tasks.emplace_back(std::move(rank.tasks[t]));
     for (std::uint32_t& earlier : task.after) earlier = place[earlier];
@@ -128,6 +138,28 @@ void reorder(RankPlan& rank, const Indices& bundles, const Indices& rounds) {
   rank.tasks = std::move(tasks);
 }
 
+// Groups that some task has together are of one bundle.
+class GroupSets {
+ public:
+  explicit GroupSets(const Plan& plan) : first_(plan.groups.size()) {
+    std::iota(first_.begin(), first_.end(), 0U);
+    for (const RankPlan& rank : plan.ranks) {
+      for (const Task& task : rank.tasks) {
+        for (const std::uint32_t group : task.groups) join(task.groups[0], group);
+      }
+    }
+  }
+  std::uint32_t set_of(std::uint32_t group) {
+    while (first_[group] != group) group = first_[group] = first_[first_[group]];
+    return group;
+  }
+
+ private:
+  void join(std::uint32_t a, std::uint32_t b) { first_[set_of(b)] = set_of(a); }
+
+  Indices first_;
+};
+
 }  // namespace
 
 void interleave_bundles(Plan& plan, const BundleOfTask& bundles) {
@@ -135,6 +167,31 @@ void interleave_bundles(Plan& plan, const BundleOfTask& bundles) {
   for (std::size_t rank = 0; rank < rounds.size(); ++rank) {
     reorder(plan.ranks[rank], bundles[rank], rounds[rank]);
   }
+}
+
+std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
+                                          const std::vector<std::uint32_t>& place_of_tensor) {
+  GroupSets sets(plan);
+  Indices last(plan.groups.size());  // by set of groups: the place of its last tensor
+  for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
+    for (const std::uint32_t piece : plan.groups[group].pieces) {
+      std::uint32_t& of = last[sets.set_of(group)];
+      of = std::max(of, place_of_tensor[plan.pieces[piece].tensor]);
+    }
+  }
+  // Bundles of one tensor stay as they are: by their first group.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> bundles;
+  for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
+    if (sets.set_of(group) == group) bundles.emplace_back(last[group], group);
+  }
+  std::ranges::sort(bundles);
+  Indices number(plan.groups.size());
+  for (std::uint32_t i = 0; i < bundles.size(); ++i) number[bundles[i].second] = i;
+  const auto rounds = Rounds(plan).find();
+  const auto& tasks = plan.ranks[rank].tasks;
+  Indices of_task;
+  for (const Task& task : tasks) of_task.push_back(number[sets.set_of(task.groups[0])]);
+  return places_in(order_of(of_task, rounds[rank], kReadyBundlesAhead));
 }
 
 }  // namespace cinch::rt

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 namespace cinch::rt {
 namespace {
@@ -23,9 +23,21 @@ class Layout {
   Result<std::vector<Bundle>> run() {
     plan_.tensors = request_.tensors;
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
-      const Status status = must_be_alone(t) ? add_alone(t) : add_to_open(t);
+      const Status status = has_sync(t)        ? add_protocol(t)
+                            : must_be_alone(t) ? add_alone(t)
+                                               : add_to_open(t);
       if (!status) return tl::unexpected<Error>(status.error());
     }
+    // A bundle can go when the last of its tensors is ready.
+    std::ranges::stable_sort(bundles_, {}, [this](const Bundle& bundle) {
+      std::uint32_t last = 0;
+      for (const std::uint32_t group : bundle.groups) {
+        for (const std::uint32_t piece : plan_.groups[group].pieces) {
+          last = std::max(last, plan_.pieces[piece].tensor);
+        }
+      }
+      return last;
+    });
     return std::move(bundles_);
   }
 
@@ -38,12 +50,15 @@ class Layout {
   std::uint64_t gradient_bytes(std::uint32_t index) const {
     return kElementBytes * static_cast<std::uint64_t>(tensor(index).num_elems());
   }
-  bool must_be_alone(std::uint32_t index) const {
+  bool has_sync(std::uint32_t index) const {
     const std::uint32_t codec = tensor(index).codec;
-    const bool has_sync = codec != kDense && request_.codecs[codec].has_sync;
-    const bool is_shared =
-        num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
-    return has_sync || is_shared || gradient_bytes(index) >= request_.piece_bytes;
+    return codec != kDense && request_.codecs[codec].has_sync;
+  }
+  bool is_shared(std::uint32_t index) const {
+    return num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
+  }
+  bool must_be_alone(std::uint32_t index) const {
+    return gradient_bytes(index) >= request_.piece_bytes;
   }
 
   Result<std::uint64_t> bound(std::uint32_t index, std::int64_t num_elems) const {
@@ -119,21 +134,45 @@ class Layout {
     return Ok{};
   }
 
-  // Small tensors of one codec go together until there are piece_bytes of them, whatever stands
-  // between them; each to the owner that has least.
+  // Tensors of one codec go together until there are piece_bytes of them, whatever stands between
+  // them; small ones each to the owner that has least.
   Status add_to_open(std::uint32_t index) {
-    if (priority_ != tensor(index).priority) open_.clear();
-    priority_ = tensor(index).priority;
-    Open& open = open_[tensor(index).codec];
+    Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
       open = {bundles_.size(), std::vector<std::uint64_t>(num_owners_), 0};
       bundles_.push_back(open_bundle(tensor(index).codec));
     }
+    open.bytes += gradient_bytes(index);
+    const Bundle& bundle = bundles_[open.bundle];
+    if (is_shared(index)) {
+      for (std::uint64_t& bytes : open.owner_bytes) bytes += gradient_bytes(index) / num_owners_;
+      return cut(bundle, index, 0, tensor(index).num_elems());
+    }
     const auto least = std::ranges::min_element(open.owner_bytes);
     *least += gradient_bytes(index);
-    open.bytes += gradient_bytes(index);
     const auto owner = static_cast<std::size_t>(least - open.owner_bytes.begin());
-    return add_piece(bundles_[open.bundle].groups[owner], index, 0, tensor(index).num_elems());
+    return add_piece(bundle.groups[owner], index, 0, tensor(index).num_elems());
+  }
+
+  // One group for each tensor; those whose collectives are not known are alone.
+  Status add_protocol(std::uint32_t index) {
+    const std::uint32_t codec = tensor(index).codec;
+    const auto group = static_cast<std::uint32_t>(plan_.groups.size());
+    plan_.groups.push_back({codec, {}});
+    if (!request_.codecs[codec].sync_rounds) {
+      bundles_.push_back({{group}});
+      return add_piece(group, index, 0, tensor(index).num_elems());
+    }
+    const auto rounds = rounds_of(request_.codecs[codec], tensor(index));
+    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    Open& open = open_of(index);
+    if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
+      open = {bundles_.size(), {0}, 0};
+      bundles_.push_back({});
+    }
+    for (const SyncRound& round : *rounds) open.bytes += round.sent_bytes;
+    bundles_[open.bundle].groups.push_back(group);
+    return add_piece(group, index, 0, tensor(index).num_elems());
   }
 
   // A bundle that may get more tensors.
@@ -142,6 +181,12 @@ class Layout {
     std::vector<std::uint64_t> owner_bytes;
     std::uint64_t bytes = 0;
   };
+
+  Open& open_of(std::uint32_t index) {
+    if (priority_ != tensor(index).priority) open_.clear();
+    priority_ = tensor(index).priority;
+    return open_[tensor(index).codec];
+  }
 
   const PlanRequest& request_;
   const std::uint32_t num_owners_;
@@ -153,6 +198,11 @@ class Layout {
 };
 
 }  // namespace
+
+Result<std::vector<SyncRound>> rounds_of(const CodecFacts& codec, const PlanTensor& tensor) {
+  if (tensor.num_elems() == 0) return std::vector<SyncRound>();
+  return codec.sync_rounds(tensor.rows, tensor.cols);
+}
 
 PieceShape shape_of(const PlanTensor& tensor, std::int64_t num_elems) {
   if (num_elems == tensor.num_elems()) return {tensor.rows, tensor.cols};

@@ -6,16 +6,21 @@
 
 namespace cinch::rt {
 
-/// Groups that are synchronised at once: one for each owner. A group may be empty.
+/// Groups that are synchronised at once: one for each owner, which may be empty; of programs with a
+/// `sync`, one for each tensor.
 struct Bundle {
   std::vector<std::uint32_t> groups;
 };
 
 /// Sets the plan's pieces and groups. A tensor that may be cut and is larger than a bundle makes
-/// several, small ones of one codec and priority share one and have one owner each. Bundles are in
-/// the order of the tensors they begin with.
+/// several; smaller ones of one codec and priority share one, where small ones have one owner each.
+/// Bundles of programs with a `sync` are as large by what their collectives send. Bundles are in
+/// the order of their last tensors.
 Result<std::vector<Bundle>> lay_out(const PlanRequest& request, std::uint32_t num_owners,
                                     Plan& plan);
+
+/// The collectives of a `sync` whose codec tells them; none for no elements.
+Result<std::vector<SyncRound>> rounds_of(const CodecFacts& codec, const PlanTensor& tensor);
 
 /// What a codec is asked about a piece: it is the whole tensor, or a vector.
 struct PieceShape {

@@ -62,8 +62,9 @@ class TaskCosts {
   double part_seconds(const Task& task) const {
     const auto& parts = speed_of(task).parts;
     if (parts.empty()) return 0;
-    const std::size_t most = parts.size() - (task.is_last_part() || parts.size() == 1 ? 1 : 2);
-    return add_up(task, parts[task.is_last_part() ? most : std::min<std::size_t>(task.part, most)]);
+    const std::size_t last = parts.size() - 1;
+    if (task.is_last_part()) return add_up(task, parts[last]);
+    return add_up(task, parts[std::min<std::size_t>(task.part, last == 0 ? 0 : last - 1)]);
   }
   double add_up(const Task& task, const CostCurve& curve) const {
     double seconds = 0;

@@ -133,20 +133,19 @@ class Planner {
 
   // The same under every plan.
   Status build_sync(const BundleContext& context) const {
+    std::vector<Protocol> protocols;
     for (const std::uint32_t group : context.bundle.groups) {
-      if (plan_.groups[group].pieces.empty()) continue;
       const CodecFacts& codec = request_.codecs[plan_.groups[group].codec];
       if (!codec.sync_rounds) {
         context.to.synchronise(group);
         continue;
       }
       const PlanTensor& tensor = plan_.tensors[plan_.pieces[plan_.groups[group].pieces[0]].tensor];
-      // Nothing is done for no elements.
-      const auto rounds = tensor.num_elems() == 0 ? std::vector<SyncRound>()
-                                                  : codec.sync_rounds(tensor.rows, tensor.cols);
+      auto rounds = rounds_of(codec, tensor);
       if (!rounds) return tl::unexpected<Error>(rounds.error());
-      build_protocol(context, group, *rounds);
+      protocols.push_back({group, std::move(*rounds)});
     }
+    build_protocols(context, protocols);
     return Ok{};
   }
 

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/call/summed_arrays.h"
+#include "runtime/call/sync_rounds.h"
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/planner/exchange_options.h"
-#include "runtime/session/summed_arrays.h"
-#include "runtime/session/sync_rounds.h"
 
 namespace cinch::rt {
 

@@ -2,8 +2,9 @@
 #include "runtime/planner/rank_builder.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 namespace cinch::rt {
 namespace {
@@ -28,6 +29,30 @@ std::uint32_t RankBuilder::add_sized_slot(std::uint64_t capacity) {
   const std::uint32_t length = add_slot(kLengthBytes);
   to_.slots[slot].length = length;
   return slot;
+}
+
+RankBuilder::JointSlot RankBuilder::add_joint_slot(const std::vector<std::uint64_t>& capacities) {
+  JointSlot made;
+  const std::uint64_t bytes =
+      std::accumulate(capacities.begin(), capacities.end(), std::uint64_t{0});
+  made.all = add_slot(bytes);
+  if (capacities.size() == 1) {
+    made.parts = {made.all};
+    return made;
+  }
+  std::uint64_t offset = to_.slots[made.all].offset;
+  for (const std::uint64_t capacity : capacities) {
+    made.parts.push_back(static_cast<std::uint32_t>(to_.slots.size()));
+    to_.slots.push_back({offset, capacity, kNoSlot});
+    offset += capacity;
+  }
+  joint_[made.all] = made.parts;
+  return made;
+}
+
+RankBuilder::Slots RankBuilder::parts_of(std::uint32_t slot) const {
+  const auto found = joint_.find(slot);
+  return found == joint_.end() ? Slots{slot} : found->second;
 }
 
 Task RankBuilder::make(TaskKind kind, const std::vector<std::uint32_t>& groups) const {
@@ -85,6 +110,8 @@ void RankBuilder::order_values(Task& task) {
         order_value(task, group, task.to, true);
         break;
       case TaskKind::Part:
+        // One goes on where the other has stopped.
+        order(task, calls_[group], true);
         order_value(task, group, Value::Gradient, false);
         if (task.is_last_part()) order_value(task, group, Value::Update, true);
         break;
@@ -104,11 +131,11 @@ void RankBuilder::order_slots(Task& task) {
     if (is_sized(slot)) order(task, slots_[to_.slots[slot].length], is_write);
   };
   for (const std::uint32_t slot : task.reads) {
-    order(task, slots_[slot], false);
+    for (const std::uint32_t part : parts_of(slot)) order(task, slots_[part], false);
     if (task.is_sized) order_length(slot, false);
   }
   for (const std::uint32_t slot : task.writes) {
-    order(task, slots_[slot], true);
+    for (const std::uint32_t part : parts_of(slot)) order(task, slots_[part], true);
     if (task.is_sized) order_length(slot, false);
     if (task.kind == TaskKind::Encode) order_length(slot, true);
   }

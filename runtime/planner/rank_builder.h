@@ -18,6 +18,13 @@ class RankBuilder {
   /// The same for a message, with a place for its length.
   std::uint32_t add_sized_slot(std::uint64_t capacity);
 
+  /// Bytes for several pieces side by side: a slot for each, and one over all of them.
+  struct JointSlot {
+    std::uint32_t all = 0;
+    std::vector<std::uint32_t> parts;
+  };
+  JointSlot add_joint_slot(const std::vector<std::uint64_t>& capacities);
+
   void clear(std::uint32_t group);
   void encode(Site site, Value from, const std::vector<std::uint32_t>& groups,
               const std::vector<std::uint32_t>& slots);
@@ -67,9 +74,14 @@ class RankBuilder {
   void order_value(Task& task, std::uint32_t group, Value value, bool is_write);
   void order_slots(Task& task);
 
+  /// The slots that it lies over, or itself.
+  Slots parts_of(std::uint32_t slot) const;
+
   const Plan& plan_;
   RankPlan& to_;
+  std::map<std::uint32_t, Slots> joint_;  // by slot over several: these
   std::map<std::uint32_t, Past> slots_;
+  std::map<std::uint32_t, Past> calls_;                    // by group: of a program with a `sync`
   std::map<std::pair<std::uint32_t, bool>, Past> values_;  // by group; true: its sum
 };
 

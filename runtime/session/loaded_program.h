@@ -2,6 +2,7 @@
 // sessions of one program.
 #pragma once
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/error.h"
@@ -34,5 +35,11 @@ class LoadedProgram {
   std::unique_ptr<CpuModule> module_;
   std::vector<KernelFunction> kernels_;
 };
+
+/// Its image, which keeps the program.
+inline std::shared_ptr<const ProgramImage> image_of(std::shared_ptr<const LoadedProgram> program) {
+  const ProgramImage& image = program->image();
+  return {std::move(program), &image};
+}
 
 }  // namespace cinch::rt

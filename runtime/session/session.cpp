@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/call/state_file.h"
 #include "runtime/core/file_bytes.h"
 #include "runtime/session/session_impl.h"
-#include "runtime/session/state_file.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::rt {

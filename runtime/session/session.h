@@ -16,14 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/call/tensor_facts.h"
+#include "runtime/call/tensor_view.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/memory_source.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/tensor_facts.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::rt {
 

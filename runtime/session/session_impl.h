@@ -4,14 +4,14 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/call/entries.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/state_file.h"
 #include "runtime/core/host_memo.h"
 #include "runtime/core/use_flag.h"
 #include "runtime/exec/program_buffers.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/entries.h"
-#include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::rt {
 

@@ -52,12 +52,6 @@ void narrow_run(const float* from, lang::u16* to, std::int64_t num_elems, const 
 
 }  // namespace
 
-Status check_tensor_dtype(DType dtype) {
-  if (dtype == kF32 || dtype == kF16 || dtype == kBF16) return Ok{};
-  return fail(ErrorKind::InvalidArgument,
-              "a tensor of " + dtype_name(dtype) + "; f32, f16 and bf16 are taken");
-}
-
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
                       const std::atomic<bool>* cancelled) {
   return for_chunks(from.num_elems, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
@@ -115,30 +109,61 @@ Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner
   });
 }
 
-Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
-                  TaskRunner& runner, const std::atomic<bool>* cancelled) {
+namespace {
+
+// Not a number is the canonical one.
+template <typename Function>
+Status map_f32(std::span<const float> from, std::span<float> to, TaskRunner& runner,
+               const std::atomic<bool>* cancelled, const Function& function) {
   const auto n = static_cast<std::int64_t>(to.size());
   return for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const float quotient = from[i] / divisor;
-      to[i] = quotient != quotient ? std::bit_cast<float>(0x7fc00000u) : quotient;
+      const float value = function(from[i]);
+      to[i] = value != value ? std::bit_cast<float>(0x7fc00000u) : value;
     }
   });
 }
 
-Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
-                        const std::atomic<bool>* cancelled) {
+// `infinity`: the exponent of what is not finite.
+template <typename Word>
+Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, TaskRunner& runner,
+                           const std::atomic<bool>* cancelled) {
   std::atomic<bool> finite{true};
-  const auto n = static_cast<std::int64_t>(values.size());
   const Status status = for_chunks(n, runner, cancelled, [&](std::int64_t begin, std::int64_t end) {
     bool seen = false;
-    for (std::int64_t i = begin; i < end; ++i) {
-      seen |= (std::bit_cast<std::uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u;
-    }
+    for (std::int64_t i = begin; i < end; ++i) seen |= (values[i] & infinity) == infinity;
     if (seen) finite.store(false, std::memory_order_relaxed);
   });
   if (!status) return tl::unexpected<Error>(status.error());
   return finite.load();
+}
+
+}  // namespace
+
+Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
+                  TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return map_f32(from, to, runner, cancelled, [divisor](float x) { return x / divisor; });
+}
+
+Status multiply_f32(std::span<const float> from, float factor, std::span<float> to,
+                    TaskRunner& runner, const std::atomic<bool>* cancelled) {
+  return map_f32(from, to, runner, cancelled, [factor](float x) { return x * factor; });
+}
+
+Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  return all_finite(ConstTensorView(values), runner, cancelled);
+}
+
+Result<bool> all_finite(ConstTensorView values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled) {
+  if (values.dtype == kF32) {
+    return are_all_below(static_cast<const std::uint32_t*>(values.data), values.num_elems,
+                         std::uint32_t{0x7f800000}, runner, cancelled);
+  }
+  const std::uint16_t infinity = values.dtype == kF16 ? 0x7c00 : 0x7f80;
+  return are_all_below(static_cast<const std::uint16_t*>(values.data), values.num_elems, infinity,
+                       runner, cancelled);
 }
 
 }  // namespace cinch::rt

@@ -4,14 +4,11 @@
 #include <atomic>
 #include <span>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/core/error.h"
 #include "runtime/exec/task_runner.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::rt {
-
-/// Ok where a session takes this type. Errors: InvalidArgument.
-Status check_tensor_dtype(DType dtype);
 
 /// `from` holds as many elements as `to`. Errors: Cancelled.
 Status convert_to_f32(ConstTensorView from, std::span<float> to, TaskRunner& runner,
@@ -29,8 +26,14 @@ Status add_f32(std::span<float> sums, std::span<const float> addends, TaskRunner
 Status divide_f32(std::span<const float> from, float divisor, std::span<float> to,
                   TaskRunner& runner, const std::atomic<bool>* cancelled);
 
+/// to[i] = from[i] * factor; `to` may be `from`.
+Status multiply_f32(std::span<const float> from, float factor, std::span<float> to,
+                    TaskRunner& runner, const std::atomic<bool>* cancelled);
+
 /// Is every value finite? Errors: Cancelled.
 Result<bool> all_finite(std::span<const float> values, TaskRunner& runner,
+                        const std::atomic<bool>* cancelled);
+Result<bool> all_finite(ConstTensorView values, TaskRunner& runner,
                         const std::atomic<bool>* cancelled);
 
 }  // namespace cinch::rt

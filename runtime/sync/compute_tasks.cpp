@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/session/entries.h"
+#include "runtime/call/entries.h"
+#include "runtime/session/tensor_convert.h"
 
 namespace cinch::rt {
 namespace {
@@ -146,18 +147,30 @@ Status ComputeTasks::begin_step(std::uint64_t step) {
   return Ok{};
 }
 
+void ComputeTasks::take_back_entry(List& list, std::size_t entry) {
+  Session& session = (*list.sessions)[entry];
+  if (list.keeps_copies) {
+    put_states_back(list.kept_states[entry], session);
+  } else if (list.has_changed[entry]) {
+    (void)session.take_back();  // no one else has the session
+  }
+  list.has_changed[entry] = false;
+}
+
 void ComputeTasks::take_back_step() {
   for (auto& [key, list] : lists_) {
-    for (std::size_t i = 0; i < list.pieces.size(); ++i) {
-      Session& session = (*list.sessions)[i];
-      if (list.keeps_copies) {
-        put_states_back(list.kept_states[i], session);
-      } else if (list.has_changed[i]) {
-        (void)session.take_back();  // no one else has the session
-      }
-      list.has_changed[i] = false;
-    }
+    for (std::size_t i = 0; i < list.pieces.size(); ++i) take_back_entry(list, i);
   }
+}
+
+void ComputeTasks::take_back(std::uint32_t piece) {
+  for (auto& [key, list] : lists_) {
+    if (list.entry[piece] != kNoPlace) take_back_entry(list, list.entry[piece]);
+  }
+}
+
+Status ComputeTasks::make_nan(std::uint32_t piece, PieceMemory& memory) {
+  return fill_nan(memory.update(piece), runner_, nullptr);
 }
 
 void ComputeTasks::visit_states(const SiteVisitor& visit) {

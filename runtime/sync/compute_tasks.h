@@ -34,11 +34,11 @@ class ComputeTasks : public RankTasks {
   Status begin_step(std::uint64_t step) override;
   Status run(const Task& task, PieceMemory& memory) override;
   Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
-  const std::optional<Error>& failure_elsewhere() const override {
-    return protocols_.failure_elsewhere();
-  }
+  const ProtocolParts& protocols() const override { return protocols_; }
   Status end_step() override { return Ok{}; }
   void take_back_step() override;
+  void take_back(std::uint32_t piece) override;
+  Status make_nan(std::uint32_t piece, PieceMemory& memory) override;
   void visit_states(const SiteVisitor& visit) override;
 
  private:
@@ -63,6 +63,7 @@ class ComputeTasks : public RankTasks {
 
   Status open_lists();
   Status open_list(List& list);
+  static void take_back_entry(List& list, std::size_t entry);
   void need(std::uint32_t codec, Site site, std::uint32_t group);
   List& list_of(std::uint32_t codec, Site site);
   /// Its pieces, until the next task runs.

@@ -44,6 +44,17 @@ class DeviceTasks::Body : public ProtocolBody {
     return status ? tasks_.wait() : status;
   }
 
+  Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) override {
+    if (!tasks_.wire_->has(slot)) {
+      std::ranges::fill(wire, std::uint8_t{0});
+      return Ok{};
+    }
+    const GpuDevice& device = *tasks_.device_;
+    const GpuCode code =
+        device.driver().fill(tasks_.memory_->slot(slot), 0, wire.size(), tasks_.stream_);
+    return device.status(code, "clearing a message");
+  }
+
  private:
   GpuSession& session(std::uint32_t piece) { return *tasks_.unit_of(piece, Site::Worker).session; }
   // What went wrong on the device, and the update.

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/call/summed_arrays.h"
 #include "runtime/gpu/arrays.h"
-#include "runtime/session/summed_arrays.h"
 
 namespace cinch::rt {
 

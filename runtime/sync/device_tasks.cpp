@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/session/tensor_convert.h"
+
 namespace cinch::rt {
 
 DeviceTasks::DeviceTasks(const Plan& plan, const DeviceTaskOptions& options)
@@ -256,6 +258,33 @@ void DeviceTasks::take_back_step() {
     if (unit.is_kept) (void)unit.session->take_back_states(stream_);
   }
   (void)wait();
+}
+
+void DeviceTasks::take_back(std::uint32_t piece) {
+  const std::lock_guard lock(turns());
+  for (auto& [key, unit] : units_) {
+    const auto found = std::ranges::find(unit.pieces, piece);
+    if (found == unit.pieces.end() || !unit.is_kept) continue;
+    const auto tensor = static_cast<std::size_t>(found - unit.pieces.begin());
+    (void)unit.session->take_back_states(stream_, tensor);
+  }
+  (void)wait();
+}
+
+// Rare, so it goes by the host.
+Status DeviceTasks::make_nan(std::uint32_t piece, PieceMemory& memory) {
+  const std::lock_guard lock(turns());
+  const GpuDevice::Scope scope(*device_);
+  const TensorView update = memory.update(piece);
+  const std::size_t bytes = static_cast<std::size_t>(update.num_elems * update.dtype.bits / 8);
+  std::vector<std::uint8_t> host(bytes);
+  const TensorView nan{host.data(), update.dtype, update.num_elems};
+  TaskRunner runner(1);
+  const bool is_here = !options_.device.has_tensors;
+  Status status = fill_nan(is_here ? update : nan, runner, nullptr);
+  if (!status || is_here) return status;
+  status = copy_in(reinterpret_cast<GpuAddress>(update.data), host);
+  return status ? wait() : status;
 }
 
 class DeviceTasks::UnitStates : public SiteStates {

@@ -41,11 +41,11 @@ class DeviceTasks : public RankTasks {
   Status run(const Task& task, PieceMemory& memory) override;
   Result<WirePlace> wire_of(const Task& exchange, PieceMemory& memory) override;
   Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) override;
-  const std::optional<Error>& failure_elsewhere() const override {
-    return protocols_.failure_elsewhere();
-  }
+  const ProtocolParts& protocols() const override { return protocols_; }
   Status end_step() override;
   void take_back_step() override;
+  void take_back(std::uint32_t piece) override;
+  Status make_nan(std::uint32_t piece, PieceMemory& memory) override;
   void visit_states(const SiteVisitor& visit) override;
 
  private:

@@ -1,7 +1,7 @@
 // The user's tensors of a rank on a GPU: memory of the host or of the device, f32 or narrower.
 #include <algorithm>
 
-#include "runtime/session/tensor_view.h"
+#include "runtime/call/tensor_view.h"
 #include "runtime/sync/device_tasks.h"
 
 namespace cinch::rt {

@@ -23,15 +23,6 @@ bool is_for_the_host(const Task& task, const Transport& transport) {
   return task.kind == TaskKind::Exchange && !transport.takes_device_memory(task.exchange);
 }
 
-// Of a part: how the calls of all ranks go, and the own one's.
-void mark_statuses(const Task& task, std::uint32_t world, std::vector<bool>& marked) {
-  const std::span reads(task.reads), writes(task.writes);
-  for (const std::uint32_t slot : reads.first(std::min<std::size_t>(world, reads.size()))) {
-    marked[slot] = true;
-  }
-  if (!writes.empty()) marked[writes.front()] = true;
-}
-
 // Marks all of a task's slots; false: they are.
 bool mark_slots(const Task& task, std::vector<bool>& marked) {
   bool is_new = false;
@@ -82,7 +73,6 @@ std::vector<bool> host_slots(const Plan& plan, const Transport& transport,
   for (const Task& task : own.tasks) {
     if (adds_up(task) && !adds_there[codec_of(plan, task)]) mark_slots(task, marked);
     if (is_for_the_host(task, transport)) mark_slots(task, marked);
-    if (task.kind == TaskKind::Part) mark_statuses(task, plan.world(), marked);
   }
   for (bool has_grown = true; has_grown;) {
     has_grown = mark_overlaps(own.slots, marked);

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/exec/aligned_buffer.h"
 #include "runtime/plan/plan.h"
-#include "runtime/session/tensor_view.h"
 
 namespace cinch::rt {
 

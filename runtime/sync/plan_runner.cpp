@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/exec/float_environment.h"
+#include "runtime/core/float_environment.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {
@@ -29,6 +30,29 @@ std::span<std::uint8_t> narrow(std::span<std::uint8_t> wire, std::vector<ByteRan
   return wire.subspan(begin, end - begin);
 }
 
+// Does the task work on the user's tensors?
+bool takes_tensors(const Task& task) {
+  switch (task.kind) {
+    case TaskKind::Encode:
+      return task.from == Value::Gradient || task.from == Value::Update;
+    case TaskKind::Decode:
+    case TaskKind::Finish:
+      return task.to == Value::Update;
+    case TaskKind::Add:
+    case TaskKind::Part:
+    case TaskKind::Synchronise:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool writes_update(const Task& task) {
+  const bool decodes = task.kind == TaskKind::Decode || task.kind == TaskKind::Finish;
+  return (decodes && task.to == Value::Update) || task.is_last_part() ||
+         task.kind == TaskKind::Synchronise;
+}
+
 }  // namespace
 
 PlanRunner::PlanRunner(const RunnerParts& parts)
@@ -42,8 +66,15 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
   sent_.resize(num_tasks);
   received_.resize(num_tasks);
   times_.tasks.resize(num_tasks);
+  tensors_of_.resize(num_tasks);
+  of_tensor_.resize(parts.plan.tensors.size());
+  num_writers_.resize(parts.plan.tensors.size());
+  times_.ready.resize(parts.plan.tensors.size());
+  place_.resize(num_tasks);
   for (std::uint32_t t = 0; t < num_tasks; ++t) {
+    place_[t] = t;
     for (const std::uint32_t earlier : task(t).after) next_[earlier].push_back(t);
+    if (takes_tensors(task(t))) note_tensors(t);
     if (task(t).lane() != Lane::Network) continue;
     exchanges_.push_back(t);
     sent_[t].resize(task(t).reads.size());
@@ -59,31 +90,108 @@ PlanRunner::~PlanRunner() {
     is_closing_ = true;
   }
   changed_.notify_all();
+  if (network_thread_.joinable()) {
+    // It alone may still be using the transport.
+    parts_.transport.wake();
+    network_thread_.join();
+  }
   thread_.join();
 }
 
-void PlanRunner::reset() {
+void PlanRunner::note_tensors(std::uint32_t index) {
+  PieceList pieces = pieces_of(parts_.plan, task(index));
+  std::vector<std::uint32_t>& tensors = tensors_of_[index];
+  for (const std::uint32_t piece : pieces) tensors.push_back(parts_.plan.pieces[piece].tensor);
+  std::ranges::sort(tensors);
+  tensors.erase(std::ranges::unique(tensors).begin(), tensors.end());
+  for (const std::uint32_t tensor : tensors) {
+    of_tensor_[tensor].push_back(index);
+    if (writes_update(task(index))) ++num_writers_[tensor];
+  }
+}
+
+void PlanRunner::set_order(const std::vector<std::uint32_t>& place_of_task) {
+  const std::lock_guard lock(mutex_);
+  place_ = place_of_task;
+  std::ranges::sort(exchanges_, {}, [this](std::uint32_t t) { return place_[t]; });
+}
+
+void PlanRunner::begin() {
+  const std::lock_guard lock(mutex_);
   failure_.reset();
-  failure_elsewhere_.reset();
   flights_.clear();
+  issued_.reset();
   num_left_ = own_.tasks.size();
   num_started_ = 0;
   while (!ready_.empty()) ready_.pop();
+  is_ready_.assign(of_tensor_.size(), false);
+  is_prepared_.assign(of_tensor_.size(), 0);
+  writers_left_ = num_writers_;
   for (std::uint32_t t = 0; t < own_.tasks.size(); ++t) {
-    missing_[t] = task(t).after.size();
-    if (missing_[t] == 0 && task(t).lane() == Lane::Compute) ready_.push(t);
+    missing_[t] = task(t).after.size() + tensors_of_[t].size();
+    if (missing_[t] == 0 && task(t).lane() == Lane::Compute) let_compute(t);
     times_.tasks[t] = {};
   }
+  std::ranges::fill(times_.ready, 0.0);
   times_.begin = seconds_now();
   last_move_ = Clock::now();
+}
+
+void PlanRunner::release(std::uint32_t index) {
+  if (--missing_[index] == 0 && task(index).lane() == Lane::Compute) let_compute(index);
+}
+
+void PlanRunner::make_ready(std::uint32_t tensor) {
+  bool wakes = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_ready_[tensor]) return;
+    is_ready_[tensor] = true;
+    times_.ready[tensor] = seconds_now();
+    last_move_ = Clock::now();
+    for (const std::uint32_t index : of_tensor_[tensor]) release(index);
+    wakes = is_next_ready();
+  }
+  changed_.notify_all();
+  if (wakes) parts_.transport.wake();
+}
+
+void PlanRunner::fail_step(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+    parts_.cancelled = true;
+  }
+  changed_.notify_all();
+  parts_.transport.wake();
+}
+
+std::optional<std::uint32_t> PlanRunner::find_unready() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(is_ready_, false);
+  if (found == is_ready_.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - is_ready_.begin());
+}
+
+bool PlanRunner::is_done(std::uint32_t tensor) const {
+  const std::lock_guard lock(mutex_);
+  return writers_left_[tensor] == 0;
+}
+
+bool PlanRunner::wait_for(std::uint32_t tensor) {
+  std::unique_lock lock(mutex_);
+  if (tensor >= is_ready_.size() || !is_ready_[tensor]) return false;
+  changed_.wait(lock, [&] { return writers_left_[tensor] == 0 || failure_ || issued_; });
+  return true;
 }
 
 void PlanRunner::end_task(std::uint32_t index) {
   times_.tasks[index].end = seconds_now();
   last_move_ = Clock::now();
   --num_left_;
-  for (const std::uint32_t later : next_[index]) {
-    if (--missing_[later] == 0 && task(later).lane() == Lane::Compute) ready_.push(later);
+  for (const std::uint32_t later : next_[index]) release(later);
+  if (writes_update(task(index))) {
+    for (const std::uint32_t tensor : tensors_of_[index]) --writers_left_[tensor];
   }
   changed_.notify_all();
 }
@@ -99,6 +207,26 @@ void PlanRunner::note_failure(std::uint32_t index, const Error& error) {
   changed_.notify_all();
 }
 
+// Tensors of a `sync` that is one task are no others'; all others are computed on by one thread.
+Status PlanRunner::work(std::uint32_t index, const std::function<Status()>& task_body) {
+  for (const std::uint32_t tensor : tensors_of_[index]) {
+    if (is_prepared_[tensor] != 0) continue;
+    is_prepared_[tensor] = 1;
+    if (Status status = parts_.tensors.prepare(tensor); !status) return status;
+  }
+  if (Status status = task_body(); !status || !writes_update(task(index))) return status;
+  for (const std::uint32_t tensor : tensors_of_[index]) {
+    bool is_last = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_last = writers_left_[tensor] == 1;
+    }
+    if (!is_last) continue;
+    if (Status status = parts_.tensors.deliver(tensor); !status) return status;
+  }
+  return Ok{};
+}
+
 void PlanRunner::compute_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -110,15 +238,14 @@ void PlanRunner::compute_loop() {
 }
 
 void PlanRunner::compute_one(std::unique_lock<std::mutex>& lock) {
-  const std::uint32_t index = ready_.top();
+  const std::uint32_t index = ready_.top().second;
   ready_.pop();
   is_computing_ = true;
   lock.unlock();
   times_.tasks[index].begin = seconds_now();
-  const Status status = parts_.compute.run(task(index), parts_.memory);
+  const Status status = work(index, [&] { return parts_.compute.run(task(index), parts_.memory); });
   lock.lock();
   is_computing_ = false;
-  if (!failure_elsewhere_) failure_elsewhere_ = parts_.compute.failure_elsewhere();
   if (status) {
     end_task(index);
   } else {
@@ -170,7 +297,8 @@ bool PlanRunner::start_one(std::uint32_t index) {
   if (task(index).kind == TaskKind::Synchronise) {
     ranks_.begin([this, index](const Error& error) { return named(index, error); });
     const std::uint64_t before = parts_.transport.sent_bytes();
-    status = parts_.compute.synchronise(task(index), parts_.memory, ranks_);
+    status =
+        work(index, [&] { return parts_.compute.synchronise(task(index), parts_.memory, ranks_); });
     times_.tasks[index].sent_bytes = parts_.transport.sent_bytes() - before;
     if (!status) status = tl::unexpected<Error>(ranks_.reason_of(status.error()));
     const std::lock_guard lock(mutex_);
@@ -235,10 +363,18 @@ bool PlanRunner::test_flights() {
   return has_moved;
 }
 
-std::chrono::milliseconds PlanRunner::patience() const {
-  // Transports that bring no news of it bring none later either.
-  constexpr std::chrono::milliseconds kNews{2000};
-  return failure_elsewhere_ ? std::min(parts_.timeout, kNews) : parts_.timeout;
+// A little less than others wait for what this rank sends, so that they learn of the tensor.
+void PlanRunner::check_readiness() {
+  const auto most = parts_.timeout - parts_.timeout / 8;
+  if (failure_ || is_computing_ || !ready_.empty() || Clock::now() - last_move_ <= most) return;
+  const auto unready = std::ranges::find(is_ready_, false);
+  if (unready == is_ready_.end()) return;
+  const auto tensor = static_cast<std::size_t>(unready - is_ready_.begin());
+  failure_ =
+      Error{ErrorKind::TimedOut, fmt::format("tensor {} has not become ready for {} ms",
+                                             parts_.plan.tensors[tensor].name, most.count())};
+  parts_.cancelled = true;
+  changed_.notify_all();
 }
 
 void PlanRunner::wait() {
@@ -248,45 +384,94 @@ void PlanRunner::wait() {
   constexpr std::chrono::milliseconds kSleep{2}, kRest{50};
   if (flights_.empty()) {
     std::unique_lock lock(mutex_);
-    if (num_left_ > 0 && !failure_ && !is_next_ready()) changed_.wait_for(lock, kRest);
+    if (num_left_ > 0 && !failure_ && !is_closing_ && !is_next_ready()) {
+      changed_.wait_for(lock, kRest);
+    }
+    check_readiness();
     return;
   }
   parts_.transport.pause(can_be_woken_ ? kSleep : kLook);
   const std::lock_guard lock(mutex_);
   const std::uint64_t before = std::exchange(num_moves_, parts_.transport.num_moves());
   if (num_moves_ != before) last_move_ = Clock::now();
-  const bool is_late = Clock::now() - last_move_ > patience();
+  check_readiness();
+  const bool is_late = Clock::now() - last_move_ > parts_.timeout;
   if (!is_late || is_computing_ || failure_) return;
   const auto& [index, ticket] = flights_.front();
-  note_failure(index, failure_elsewhere_ ? *failure_elsewhere_
-                                         : timed_out(parts_.transport, ticket, parts_.timeout));
+  note_failure(index, timed_out(parts_.transport, ticket, parts_.timeout));
 }
 
-Status PlanRunner::run() {
+Status PlanRunner::issue(const Prologue& prologue) {
   // Transports may join values on this thread.
   const DefaultFloatEnvironment environment;
+  if (Status status = prologue(); !status) {
+    parts_.transport.abandon(status.error());
+    const std::lock_guard lock(mutex_);
+    failure_ = status.error();
+    changed_.notify_all();
+    return status;
+  }
   {
     const std::lock_guard lock(mutex_);
-    reset();
     is_running_ = true;
+    last_move_ = Clock::now();
   }
   changed_.notify_all();
   const auto is_over = [this] {
     const std::lock_guard lock(mutex_);
-    return failure_ || num_left_ == 0;
+    return failure_ || num_left_ == 0 || is_closing_;
   };
   while (!is_over()) {
     const bool has_started = start_exchanges();
     const bool has_ended = test_flights();
     if (!has_started && !has_ended) wait();
   }
+  return end_issuing();
+}
+
+Status PlanRunner::end_issuing() {
   std::unique_lock lock(mutex_);
   is_running_ = false;
+  if (!failure_ && num_left_ > 0) failure_ = Error{ErrorKind::Cancelled, "the session is closed"};
   if (failure_) parts_.transport.abandon(*failure_);
   changed_.wait(lock, [this] { return !is_computing_; });
   times_.end = seconds_now();
   if (failure_) return tl::unexpected<Error>(*failure_);
   return Ok{};
+}
+
+Status PlanRunner::run(const Prologue& prologue) {
+  return issue(prologue);
+}
+
+void PlanRunner::start(Prologue prologue) {
+  {
+    const std::lock_guard lock(mutex_);
+    prologue_ = std::move(prologue);
+    has_work_ = true;
+  }
+  if (!network_thread_.joinable()) network_thread_ = std::thread([this] { network_loop(); });
+  changed_.notify_all();
+}
+
+Status PlanRunner::join() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return issued_.has_value(); });
+  return *issued_;
+}
+
+void PlanRunner::network_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_closing_ || has_work_; });
+    if (!has_work_) return;
+    has_work_ = false;
+    lock.unlock();
+    Status status = issue(prologue_);
+    lock.lock();
+    issued_ = std::move(status);
+    changed_.notify_all();
+  }
 }
 
 }  // namespace cinch::rt

@@ -1,20 +1,25 @@
-// Runs the tasks of one rank: a thread computes, the caller's thread issues exchanges in the plan's
-// order; both at once, as far as the tasks' dependencies allow.
+// Runs the tasks of one rank: a thread computes, another one issues exchanges in an order that all
+// ranks share; both at once, as far as the tasks' dependencies allow, and as far as the step's
+// tensors are ready. Exchanges are issued by the caller's thread, or by one of the runner's own
+// while the caller makes tensors ready.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <queue>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/step_tensors.h"
 #include "runtime/sync/task_times.h"
 #include "runtime/sync/transport_ranks.h"
 
@@ -25,6 +30,7 @@ struct RunnerParts {
   Transport& transport;
   RankTasks& compute;
   PieceMemory& memory;
+  StepTensors& tensors;
   std::atomic<bool>& cancelled;  // set when a task fails, so that computing ends, too
   std::chrono::milliseconds timeout;
 };
@@ -34,13 +40,34 @@ class PlanRunner {
   explicit PlanRunner(const RunnerParts& parts);
   ~PlanRunner();
 
-  /// All tasks once. On an error none of them runs any more, the other ranks have been told, and
-  /// no memory is in use. Errors: those of the tasks, named; TimedOut. All tasks may have run
-  /// although another rank's have not: see failure_elsewhere.
-  Status run();
-  /// How long the others are waited for: not much where one is known to have failed.
-  std::chrono::milliseconds patience() const;
-  const std::optional<Error>& failure_elsewhere() const { return failure_elsewhere_; }
+  /// Run on the thread that issues exchanges, before the first task.
+  using Prologue = std::function<Status()>;
+
+  /// A step begins: no tensor is ready. No step is under way.
+  void begin();
+  /// The tensor's gradient may be read and its update written. From any thread, once a step.
+  void make_ready(std::uint32_t tensor);
+  /// All tasks once, with exchanges issued on this thread; all tensors are ready. On an error none
+  /// of them runs any more, the other ranks have been told, and no memory is in use. Errors: those
+  /// of the prologue and of the tasks, named; TimedOut.
+  Status run(const Prologue& prologue);
+  /// The same on a thread of the runner's own, while tensors become ready; join waits for its end.
+  /// Errors: also TimedOut where no tensor has become ready for so long, which names one.
+  void start(Prologue prologue);
+  Status join();
+  /// The step fails, as if a task had: from any thread.
+  void fail_step(const Error& error);
+  /// A tensor that is not ready; none where all are.
+  std::optional<std::uint32_t> find_unready() const;
+  /// Have all tasks ended that write the tensor's update?
+  bool is_done(std::uint32_t tensor) const;
+  /// Returns true when they have, or when the step has failed; false at once for a tensor that is
+  /// not ready.
+  bool wait_for(std::uint32_t tensor);
+
+  /// Of the steps that follow: tasks that may run go by rising places, and exchanges in their
+  /// order, which is the same on all ranks.
+  void set_order(const std::vector<std::uint32_t>& place_of_task);
   const TaskTimes& times() const { return times_; }
 
  private:
@@ -51,12 +78,23 @@ class PlanRunner {
   };
 
   const Task& task(std::uint32_t index) const { return own_.tasks[index]; }
-  void reset();
+  void note_tensors(std::uint32_t index);
+  void let_compute(std::uint32_t index) { ready_.emplace(place_[index], index); }
+  /// One of what it waits for is there. Under the lock.
+  void release(std::uint32_t index);
   /// What waits for the task may run. Under the lock.
   void end_task(std::uint32_t index);
   void note_failure(std::uint32_t index, const Error& error);
   Error named(std::uint32_t index, const Error& error) const;
 
+  void network_loop();
+  Status issue(const Prologue& prologue);
+  Status end_issuing();
+  /// Where so long no tensor has become ready that is waited for. Under the lock.
+  void check_readiness();
+
+  /// What the task does, with its tensors made ready before and delivered behind.
+  Status work(std::uint32_t index, const std::function<Status()>& task);
   void compute_loop();
   void compute_one(std::unique_lock<std::mutex>& lock);
   /// May the next exchange begin? Under the lock.
@@ -74,23 +112,35 @@ class PlanRunner {
   const RankPlan& own_;
   TransportRanks ranks_;                                 // of tasks that are protocols
   std::vector<std::vector<std::uint32_t>> next_;         // by task: those that wait for it
+  std::vector<std::vector<std::uint32_t>> of_tensor_;    // by tensor: tasks that wait for it
+  std::vector<std::vector<std::uint32_t>> tensors_of_;   // by task: those that it waits for
+  std::vector<std::uint32_t> num_writers_;               // by tensor: tasks that write its update
+  std::vector<std::uint32_t> place_;                     // by task: in the order of the step
   std::vector<std::uint32_t> exchanges_;                 // network tasks in order
   std::vector<std::vector<ByteRange>> sent_, received_;  // by exchange task
 
-  std::mutex mutex_;
+  using Placed = std::pair<std::uint32_t, std::uint32_t>;  // place, task
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::size_t> missing_;  // by task: tasks before it that have not ended
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready_;
+  std::vector<std::size_t> missing_;       // by task: tasks before it and tensors that it waits for
+  std::vector<bool> is_ready_;             // by tensor
+  std::vector<std::uint8_t> is_prepared_;  // by tensor; of the lane that works on it
+  std::vector<std::uint32_t> writers_left_;  // by tensor
+  std::priority_queue<Placed, std::vector<Placed>, std::greater<>> ready_;
   std::size_t num_left_ = 0, num_started_ = 0;
   const bool can_be_woken_;  // from a pause
   bool is_computing_ = false, is_running_ = false, is_closing_ = false;
   std::optional<Error> failure_;
-  std::optional<Error> failure_elsewhere_;  // which that rank is to tell about
-  Clock::time_point last_move_;  // when a task was started or ended, or a part of an exchange moved
+  // When a tensor became ready, a task was started or ended, or a part of an exchange moved.
+  Clock::time_point last_move_;
   std::uint64_t num_moves_ = 0;  // of the transport, by then
   std::vector<Flight> flights_;
   TaskTimes times_;
-  std::thread thread_;
+  // Of steps whose exchanges a thread of the runner's own issues.
+  Prologue prologue_;
+  bool has_work_ = false;
+  std::optional<Status> issued_;
+  std::thread thread_, network_thread_;  // the second one from the first such step on
 };
 
 }  // namespace cinch::rt

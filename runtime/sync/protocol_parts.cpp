@@ -13,11 +13,6 @@ tl::unexpected<Error> another_program() {
               "the program meets the other ranks in another way than the plan says");
 }
 
-// The task's exchange, if it ends at one: none is a message.
-bool asks_for_collective(const Task& task) {
-  return task.exchange != ExchangeKind::Send;
-}
-
 bool is_asked_for(const Task& task, const CollectiveCall& call) {
   const CollectiveInfo& collective = call.collective;
   return task.exchange == exchange_kind_of(collective.kind) &&
@@ -34,63 +29,52 @@ std::uint64_t room(std::span<const std::uint32_t> slots, PieceMemory& memory) {
 }  // namespace
 
 void ProtocolParts::begin_step() {
-  points_.assign(plan_.pieces.size(), std::nullopt);
-  failure_elsewhere_.reset();
+  calls_.assign(plan_.pieces.size(), {});
 }
 
 Status ProtocolParts::run(const Task& task, PieceMemory& memory, ProtocolBody& body) {
   const std::uint32_t piece = piece_of(task);
-  Point& point = points_[piece];
-  auto next = task.part == 0 ? body.begin(piece)
-              : point        ? go_on(task, *point, memory, body)
-                             : Result<Point>(std::nullopt);
-  point = next ? *next : std::nullopt;
-  Status status = next ? Status(Ok{}) : Status(tl::unexpected<Error>(next.error()));
-  if (status) status = give(task, point, memory, body);
+  Call& call = calls_[piece];
+  Status status = Ok{};
+  if (call.outcome.status == RankStatus::Good) status = go_on(task, call, memory, body);
+  if (status) {
+    status = task.is_last_part() ? end(task, call, body) : give(task, call, memory, body);
+  }
   if (status) return status;
   return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
               status.error().native_code);
 }
 
-Result<ProtocolParts::Point> ProtocolParts::go_on(const Task& task, const RankPoint& point,
-                                                  PieceMemory& memory, ProtocolBody& body) {
-  const auto all = status_of_all(task, point.own, memory);
-  if (!all) return tl::unexpected<Error>(all.error());
-  if (*all == RankStatus::Good && point.call) {
-    const Status status = take_results(task, *point.call, memory, body);
-    if (!status) return tl::unexpected<Error>(status.error());
+Status ProtocolParts::go_on(const Task& task, Call& call, PieceMemory& memory, ProtocolBody& body) {
+  if (task.part > 0) {
+    if (!call.point || !call.point->call) return another_program();
+    const Status status = take_results(task, *call.point->call, memory, body);
+    if (!status) return status;
   }
-  const bool has_failed_elsewhere = *all == RankStatus::Failed && point.own != RankStatus::Failed;
-  auto next = body.go_on(piece_of(task), *all);
-  // Whoever failed gives up and says why.
-  return has_failed_elsewhere ? Result<Point>(std::nullopt) : next;
+  const std::uint32_t piece = piece_of(task);
+  auto next = task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good);
+  if (!next) return tl::unexpected<Error>(next.error());
+  call.point = *next;
+  if (call.point) call.outcome = {call.point->own, task.part};
+  return Ok{};
 }
 
-Result<RankStatus> ProtocolParts::status_of_all(const Task& task, RankStatus own,
-                                                PieceMemory& memory) {
-  auto worst = RankStatus::Good;
-  std::uint32_t failed = plan_.world();
-  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-    const std::uint8_t word = memory.bytes_of(task.reads[rank])[0];
-    if (word > static_cast<std::uint8_t>(RankStatus::NonFinite)) {
-      return fail(ErrorKind::Internal, fmt::format("rank {} is in no state", rank));
-    }
-    const auto status = static_cast<RankStatus>(word);
-    if (status == RankStatus::Failed) failed = std::min(failed, rank);
-    worst = std::max(worst, status);
-  }
-  const bool is_elsewhere = worst == RankStatus::Failed && own != RankStatus::Failed;
-  if (is_elsewhere && !failure_elsewhere_) {
-    const std::string name = describe_piece(plan_, piece_of(task));
-    failure_elsewhere_ =
-        Error{ErrorKind::CheckFailed, fmt::format("{}: rank {} has failed", name, failed)};
-  }
-  return worst;
+// As the call went here: what other ranks say of theirs comes later.
+Status ProtocolParts::end(const Task& task, Call& call, ProtocolBody& body) const {
+  if (!call.point) return Ok{};  // of no elements
+  const RankStatus own = call.outcome.status;
+  if (own == RankStatus::Good && call.point->call) return another_program();
+  auto next = body.go_on(piece_of(task), own);
+  call.point.reset();
+  if (next) return *next ? another_program() : Status(Ok{});
+  if (own != RankStatus::Failed) return tl::unexpected<Error>(next.error());
+  call.failure = std::move(next.error());
+  return Ok{};
 }
 
 Status ProtocolParts::take_results(const Task& task, const CollectiveCall& call,
                                    PieceMemory& memory, ProtocolBody& body) const {
-  const auto slots = std::span(task.reads).subspan(plan_.world());
+  const std::span slots(task.reads);
   if (room(slots, memory) != call.output.size()) return another_program();
   std::uint64_t at = 0;
   for (const std::uint32_t slot : slots) {
@@ -102,27 +86,44 @@ Status ProtocolParts::take_results(const Task& task, const CollectiveCall& call,
   return Ok{};
 }
 
-Status ProtocolParts::give(const Task& task, const Point& point, PieceMemory& memory,
+Status ProtocolParts::give(const Task& task, const Call& call, PieceMemory& memory,
                            ProtocolBody& body) const {
-  if (task.is_last_part()) return point ? another_program() : Status(Ok{});
-  const RankStatus own = point ? point->own : RankStatus::Good;
-  memory.bytes_of(task.writes[0])[0] = static_cast<std::uint8_t>(own);
-  if (!point || own != RankStatus::Good) return Ok{};
-  if (!point->call) return asks_for_collective(task) ? another_program() : Status(Ok{});
-  if (!is_asked_for(task, *point->call)) return another_program();
-  const auto slots = std::span(task.writes).subspan(1);
+  if (call.outcome.status != RankStatus::Good) {
+    for (const std::uint32_t slot : task.writes) {
+      if (Status status = body.clear(slot, memory.bytes_of(slot)); !status) return status;
+    }
+    return Ok{};
+  }
+  const auto& point = call.point;
+  if (!point || !point->call || !is_asked_for(task, *point->call)) return another_program();
   // Of a broadcast its root alone gives something.
-  if (slots.empty() && task.exchange == ExchangeKind::Broadcast) return Ok{};
+  if (task.writes.empty() && task.exchange == ExchangeKind::Broadcast) return Ok{};
   const auto input = point->call->input;
-  if (room(slots, memory) != input.size()) return another_program();
+  if (room(task.writes, memory) != input.size()) return another_program();
   std::uint64_t at = 0;
-  for (const std::uint32_t slot : slots) {
+  for (const std::uint32_t slot : task.writes) {
     const auto wire = memory.bytes_of(slot);
     Status status = body.copy_out(slot, wire, input.subspan(at, wire.size()));
     if (!status) return status;
     at += wire.size();
   }
   return Ok{};
+}
+
+JointOutcome join_outcomes(std::span<const PartOutcome> by_rank) {
+  JointOutcome joint;
+  std::uint32_t first_part = UINT32_MAX;
+  for (std::uint32_t rank = 0; rank < by_rank.size(); ++rank) {
+    const PartOutcome& one = by_rank[rank];
+    if (one.status == RankStatus::Good) continue;
+    const bool is_earlier = one.part < first_part;
+    const bool is_graver = one.part == first_part && joint.status == RankStatus::Failed &&
+                           one.status == RankStatus::NonFinite;
+    if (!is_earlier && !is_graver) continue;
+    joint = {one.status, rank};
+    first_part = one.part;
+  }
+  return joint;
 }
 
 }  // namespace cinch::rt

@@ -29,6 +29,14 @@ class ProtocolBody {
                           std::span<const std::uint8_t> from) = 0;
   virtual Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
                          std::span<const std::uint8_t> wire) = 0;
+  /// Zeros in the slot.
+  virtual Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) = 0;
+};
+
+/// How a rank's call went up to its end, and the part at whose end it knew.
+struct PartOutcome {
+  RankStatus status = RankStatus::Good;
+  std::uint32_t part = 0;
 };
 
 class ProtocolParts {
@@ -37,29 +45,41 @@ class ProtocolParts {
   explicit ProtocolParts(const Plan& plan) : plan_(plan) { begin_step(); }
 
   void begin_step();
-  /// A task of kind Part. Where some rank's gradient is not finite, or its call has failed, the
-  /// parts behind the exchange that told so do nothing. Errors: those of the body, with the piece's
-  /// name; InvalidArgument (the program meets in another way than the plan says), Internal (a rank
-  /// that is in no state).
+  /// A task of kind Part. A call that has failed here, or whose gradient is not finite, takes part
+  /// in what is left of its collectives with zeros, so that no rank waits for it; the others learn
+  /// of it when the step ends. Errors: those of the body, with the piece's name; InvalidArgument
+  /// (the program meets in another way than the plan says).
   Status run(const Task& task, PieceMemory& memory, ProtocolBody& body);
 
-  /// In this step another rank's call has failed, which ends the step: that rank says why.
-  const std::optional<Error>& failure_elsewhere() const { return failure_elsewhere_; }
+  /// Of a piece whose last part has run.
+  PartOutcome outcome(std::uint32_t piece) const { return calls_[piece].outcome; }
+  /// Why a call has failed here, in this step: of the piece.
+  const std::optional<Error>& failure(std::uint32_t piece) const { return calls_[piece].failure; }
 
  private:
-  using Point = std::optional<RankPoint>;
-  /// `point`: where the call waits.
-  Result<Point> go_on(const Task& task, const RankPoint& point, PieceMemory& memory,
-                      ProtocolBody& body);
-  Result<RankStatus> status_of_all(const Task& task, RankStatus own, PieceMemory& memory);
+  struct Call {
+    std::optional<RankPoint> point;  // where it waits; none: it is over
+    PartOutcome outcome;
+    std::optional<Error> failure;
+  };
   std::uint32_t piece_of(const Task& task) const { return plan_.groups[task.groups[0]].pieces[0]; }
+  Status go_on(const Task& task, Call& call, PieceMemory& memory, ProtocolBody& body);
   Status take_results(const Task& task, const CollectiveCall& call, PieceMemory& memory,
                       ProtocolBody& body) const;
-  Status give(const Task& task, const Point& point, PieceMemory& memory, ProtocolBody& body) const;
+  Status give(const Task& task, const Call& call, PieceMemory& memory, ProtocolBody& body) const;
+  Status end(const Task& task, Call& call, ProtocolBody& body) const;
 
   const Plan& plan_;
-  std::vector<Point> points_;  // by piece: where its call waits; none: it is over
-  std::optional<Error> failure_elsewhere_;
+  std::vector<Call> calls_;  // by piece
 };
+
+/// What the calls of all ranks for one piece come to: where a gradient was not finite, that; a call
+/// that failed at a later part than another one stopped has computed with that one's zeros and
+/// counts for nothing.
+struct JointOutcome {
+  RankStatus status = RankStatus::Good;
+  std::uint32_t rank = 0;  // the first one that is at fault
+};
+JointOutcome join_outcomes(std::span<const PartOutcome> by_rank);
 
 }  // namespace cinch::rt

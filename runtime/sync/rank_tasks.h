@@ -10,6 +10,7 @@
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/sync/piece_memory.h"
+#include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/site_states.h"
 
 namespace cinch::rt {
@@ -40,15 +41,18 @@ class RankTasks {
   virtual Result<WirePlace> wire_of(const Task& /*exchange*/, PieceMemory& memory) {
     return WirePlace{memory.wire()};
   }
-  /// In this step a call of another rank has failed, as ProtocolParts says.
-  virtual const std::optional<Error>& failure_elsewhere() const = 0;
+  /// Of programs with a `sync` that run in parts: how this step's calls went.
+  virtual const ProtocolParts& protocols() const = 0;
   /// The protocol of a program with a `sync` that is one task. Errors: those of Session::sync.
   virtual Status synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) = 0;
   /// After the last task, or one that failed: all that was begun has been done. Errors: Device,
   /// those of tasks that were only begun by then, named.
   virtual Status end_step() = 0;
-  /// All states become what they were before the step.
+  /// All states become what they were before the step; those of one piece, at all sites.
   virtual void take_back_step() = 0;
+  virtual void take_back(std::uint32_t piece) = 0;
+  /// NaN throughout the piece's update. Errors: Device.
+  virtual Status make_nan(std::uint32_t piece, PieceMemory& memory) = 0;
 
   /// All states that this rank keeps.
   virtual void visit_states(const SiteVisitor& visit) = 0;

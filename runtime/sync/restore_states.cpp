@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "runtime/session/state_file.h"
-#include "runtime/session/state_slices.h"
+#include "runtime/call/state_file.h"
+#include "runtime/call/state_slices.h"
 
 namespace cinch::rt {
 namespace {

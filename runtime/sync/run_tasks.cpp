@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 #include "runtime/session/tensor_convert.h"
 #include "runtime/sync/compute_tasks.h"
 
@@ -263,6 +263,10 @@ class ComputeTasks::Body : public ProtocolBody {
   Status copy_in(std::span<std::uint8_t> to, std::uint32_t /*slot*/,
                  std::span<const std::uint8_t> wire) override {
     if (!wire.empty()) std::memcpy(to.data(), wire.data(), wire.size());
+    return Ok{};
+  }
+  Status clear(std::uint32_t /*slot*/, std::span<std::uint8_t> wire) override {
+    std::ranges::fill(wire, std::uint8_t{0});
     return Ok{};
   }
 

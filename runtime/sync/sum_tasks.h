@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/session/summed_arrays.h"
+#include "runtime/call/summed_arrays.h"
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/task_facts.h"
 

@@ -4,29 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
-#include "runtime/core/use_flag.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/partial_sums.h"
 #include "runtime/plan/plan_digest.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/tensor_convert.h"
-#include "runtime/session/tensor_facts.h"
-#include "runtime/sync/agreement.h"
 #include "runtime/sync/checkpoint.h"
 #include "runtime/sync/compute_tasks.h"
 #include "runtime/sync/device_tasks.h"
-#include "runtime/sync/piece_memory.h"
-#include "runtime/sync/plan_runner.h"
+#include "runtime/sync/sync_session_impl.h"
 
 namespace cinch::rt {
 namespace {
-
-constexpr std::uint32_t kParameterRoot = 0;
 
 std::string values_text(const ProgramInfo& info, const std::vector<double>& values) {
   std::string text;
@@ -47,52 +39,6 @@ std::string program_text(const ProgramImage& image) {
 }
 
 }  // namespace
-
-struct SyncSession::Impl {
-  Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
-
-  Status start();
-  void find_images();
-  Status open_compute();
-  Status check_parts() const;
-  std::vector<CommonFact> common_facts() const;
-  Status check_tensors(std::span<const ConstTensorView> gradients,
-                       std::span<const TensorView> updates) const;
-  Status share_parameters();
-  Status apply_parameters();
-  Status agree_on_end(std::uint64_t step);
-  Status end_together(std::uint64_t step);
-  Status run_step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
-                  std::uint64_t step);
-  Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
-              std::uint64_t step);
-  Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
-  void give_up(const Error& why);
-
-  const Plan& plan() const { return *options.plan; }
-  EverySite every_site() {
-    return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
-  }
-
-  UseFlag in_use;
-  SyncOptions options;
-  Transport& transport;
-  std::atomic<bool> cancelled{false};
-  std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
-  std::unique_ptr<PieceMemory> memory;
-  std::unique_ptr<RankTasks> compute;
-  std::unique_ptr<PlanRunner> runner;
-  // By codec and parameter: asked for here, and bound.
-  std::vector<std::vector<double>> wanted, bound;
-  std::vector<double> shared;
-  std::atomic<bool> asks_to_stop{false};
-  std::atomic<bool> is_stopping{false};
-  std::vector<std::uint64_t> ends;  // of each rank: its step, and whether it asks to stop
-  std::vector<ByteRange> parts;
-  std::optional<Error> failure;  // of an earlier step
-  std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving
-  bool has_stepped = false;
-};
 
 Status SyncSession::Impl::check_parts() const {
   if (options.plan == nullptr) return fail(ErrorKind::InvalidArgument, "no plan");
@@ -180,117 +126,20 @@ Status SyncSession::Impl::start() {
     wanted.push_back(values);
   }
   bound = wanted;
-  const std::uint32_t world = transport.world(), rank = transport.rank();
+  const std::uint32_t rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
   auto made = PieceMemory::make(plan(), rank, !options.device);
   if (!made) return tl::unexpected<Error>(made.error());
   memory = std::make_unique<PieceMemory>(std::move(*made));
   if (Status status = open_compute(); !status) return status;
+  const bool are_on_device = options.device && options.device->has_tensors;
+  tensors = std::make_unique<StepTensors>(plan(), options.threads, are_on_device);
+  memory->bind(tensors->gradients(), tensors->updates());
   runner = std::make_unique<PlanRunner>(
-      RunnerParts{plan(), transport, *compute, *memory, cancelled, options.timeout});
-  ends.resize(2 * std::size_t{world});
-  for (std::uint64_t r = 0; r < world; ++r) parts.push_back({16 * r, 16});
+      RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
+  records = std::make_unique<StepRecords>(plan(), rank);
+  common_order.resize(plan().tensors.size() + 1);
   return Ok{};
-}
-
-Status SyncSession::Impl::check_tensors(std::span<const ConstTensorView> gradients,
-                                        std::span<const TensorView> updates) const {
-  const auto& tensors = plan().tensors;
-  if (gradients.size() != tensors.size() || updates.size() != tensors.size()) {
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("{} gradients and {} updates for {} tensors", gradients.size(),
-                            updates.size(), tensors.size()));
-  }
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    for (const auto& [data, dtype, elems] :
-         {std::tuple(gradients[t].data, gradients[t].dtype, gradients[t].num_elems),
-          std::tuple(static_cast<const void*>(updates[t].data), updates[t].dtype,
-                     updates[t].num_elems)}) {
-      Status status = check_tensor_dtype(dtype);
-      if (status && elems != tensors[t].num_elems()) {
-        status = fail(ErrorKind::InvalidArgument,
-                      fmt::format("{} elements, the plan has {}", elems, tensors[t].num_elems()));
-      }
-      if (status && data == nullptr && elems > 0) {
-        status = fail(ErrorKind::InvalidArgument, "a null tensor");
-      }
-      if (!status) {
-        return fail(status.error().kind, tensors[t].name + ": " + status.error().message);
-      }
-    }
-  }
-  return Ok{};
-}
-
-// Only where there are parameters at all.
-Status SyncSession::Impl::share_parameters() {
-  if (shared.empty()) return Ok{};
-  auto next = shared.begin();
-  for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
-  Exchange exchange{ExchangeKind::Broadcast, kParameterRoot};
-  exchange.output = {reinterpret_cast<std::uint8_t*>(shared.data()),
-                     shared.size() * sizeof(double)};
-  Status status = exchange_now(transport, exchange, options.timeout, "parameters of the step");
-  return status ? apply_parameters() : status;
-}
-
-Status SyncSession::Impl::apply_parameters() {
-  auto next = shared.begin();
-  for (std::uint32_t codec = 0; codec < wanted.size(); ++codec) {
-    const auto& params = images[codec]->info.params;
-    for (std::size_t i = 0; i < params.size(); ++i, ++next) {
-      wanted[codec][i] = *next;
-      if (bound[codec][i] == *next) continue;
-      if (Status status = compute->set_parameter(codec, params[i].name, *next); !status) {
-        return status;
-      }
-      bound[codec][i] = *next;
-    }
-  }
-  return Ok{};
-}
-
-Status SyncSession::Impl::agree_on_end(std::uint64_t step) {
-  const std::uint64_t own[2] = {step, asks_to_stop ? 1U : 0U};
-  Exchange exchange{ExchangeKind::AllGather};
-  exchange.input = {reinterpret_cast<const std::uint8_t*>(own), sizeof own};
-  exchange.output = {reinterpret_cast<std::uint8_t*>(ends.data()), 8 * ends.size()};
-  exchange.received = parts;
-  Status status = exchange_now(transport, exchange, runner->patience(), "end of the step");
-  if (!status) return status;
-  for (std::size_t rank = 0; rank < transport.world(); ++rank) {
-    if (ends[2 * rank + 1] != 0) is_stopping = true;
-    if (ends[2 * rank] == step) continue;
-    return fail(ErrorKind::InvalidArgument,
-                fmt::format("rank {} was at step {}, rank {} at step {}", rank, ends[2 * rank],
-                            transport.rank(), step));
-  }
-  return Ok{};
-}
-
-// A rank that has failed does not come here: it gives up, which the others are told, where the
-// transport can.
-Status SyncSession::Impl::end_together(std::uint64_t step) {
-  Status status = agree_on_end(step);
-  const auto& elsewhere = runner->failure_elsewhere();
-  if (!elsewhere) return status;
-  const bool is_late = !status && status.error().kind == ErrorKind::TimedOut;
-  return status || is_late ? Status(tl::unexpected<Error>(*elsewhere)) : status;
-}
-
-Status SyncSession::Impl::run_step(std::span<const ConstTensorView> gradients,
-                                   std::span<const TensorView> updates, std::uint64_t step) {
-  if (Status status = share_parameters(); !status) return status;
-  if (Status status = compute->begin_step(step); !status) return status;
-  memory->bind(gradients, updates);
-  Status status = runner->run();
-  // What failed here goes before what others tell of it.
-  const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
-                     status.error().kind == ErrorKind::TimedOut;
-  if (Status ended = compute->end_step(); tells && !ended) status = ended;
-  if (status) status = end_together(step);
-  if (!status) compute->take_back_step();
-  return status;
 }
 
 SyncSession::SyncSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -316,27 +165,6 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
     impl_->wanted[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
     return Ok{};
   });
-}
-
-Status SyncSession::Impl::step(std::span<const ConstTensorView> gradients,
-                               std::span<const TensorView> updates, std::uint64_t step) {
-  if (failure) {
-    return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
-  }
-  has_stepped = true;
-  Status status = check_tensors(gradients, updates);
-  if (status) status = run_step(gradients, updates, step);
-  if (status) {
-    next_step = step + 1;
-  } else {
-    give_up(status.error());
-  }
-  return status;
-}
-
-Status SyncSession::step(std::span<const ConstTensorView> gradients,
-                         std::span<const TensorView> updates, std::uint64_t step) {
-  return guarded_use(impl_->in_use, [&] { return impl_->step(gradients, updates, step); });
 }
 
 Result<std::vector<std::uint8_t>> SyncSession::save_states() {

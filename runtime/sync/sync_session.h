@@ -4,6 +4,12 @@
 //   auto session = SyncSession::open({.plan = plan, .programs = programs}, *transport);
 //   session->step(gradients, updates, step);    // on all ranks
 //
+// or, while gradients are still being computed, in parts:
+//
+//   session->begin_step(step);
+//   session->set_ready(3, gradient, update);    // in any order, on each rank its own
+//   session->finish_step();                     // when all are ready
+//
 // After a step that failed on some rank all ranks have an error, their states are those of the last
 // step that succeeded, and the session takes no more steps; a new one may be opened over a new
 // transport. One call at a time: one that another thread makes meanwhile is an error
@@ -18,10 +24,10 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/call/tensor_view.h"
 #include "runtime/collective/transport.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/tensor_view.h"
 #include "runtime/sync/restore_states.h"
 #include "runtime/sync/site_states.h"
 #include "runtime/sync/sync_device.h"
@@ -40,6 +46,19 @@ struct SyncOptions {
   /// So long nothing may move before a step, or opening, fails: no task ends, and no part of what
   /// is exchanged comes or goes.
   std::chrono::milliseconds timeout{30000};
+};
+
+struct StepOptions {
+  /// Gradients are so many times what is synchronised: a loss scale. States hold values that are
+  /// not scaled, and updates are scaled again. Of tensors in the host's memory, by f32 divisions.
+  double scale = 1;
+  bool is_sum = false;  // updates are the sums over ranks, not the means
+  /// Where some rank's gradient is not finite, all states of all ranks stay as they were.
+  bool skips_non_finite = false;
+};
+
+struct StepOutcome {
+  bool is_skipped = false;  // as StepOptions::skips_non_finite says; updates are of no use
 };
 
 class SyncSession {
@@ -64,6 +83,28 @@ class SyncSession {
   /// plan's).
   Status step(std::span<const ConstTensorView> gradients, std::span<const TensorView> updates,
               std::uint64_t step);
+  Result<StepOutcome> step(std::span<const ConstTensorView> gradients,
+                           std::span<const TensorView> updates, std::uint64_t step,
+                           const StepOptions& options);
+
+  /// A step in parts: exchanges run on a thread of the session's own until finish_step; nobody else
+  /// uses the transport meanwhile. All ranks begin with the same options. Errors: InvalidArgument
+  /// (a step is under way; see StepOptions), Cancelled (an earlier step failed).
+  Status begin_step(std::uint64_t step, const StepOptions& options = {});
+  /// The tensor's gradient is there; its update is written by the end of the step. Both stay where
+  /// they are. `is_used`: the model gave the gradient; else it is zeros, and where no rank has used
+  /// a tensor its states stay and its update is zeros. Errors: InvalidArgument (no step, no such
+  /// tensor, twice, another tensor than the plan's); the step then fails on all ranks.
+  Status set_ready(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update,
+                   bool is_used = true);
+  /// Is the tensor's update written? It may still become NaN, or zeros, by the step's end.
+  bool is_done(std::uint32_t tensor) const;
+  /// Waits for that, or for the step's failure; from any thread, as is_done. Errors:
+  /// InvalidArgument (the tensor is not ready).
+  Status wait_for(std::uint32_t tensor);
+  /// Waits for all ranks; then the step has one outcome on all of them. Errors: as of step;
+  /// InvalidArgument on all ranks where a tensor is not ready, which it names.
+  Result<StepOutcome> finish_step();
 
   /// This rank cannot take the step that the others take: they get an error, and no more steps are
   /// taken here.

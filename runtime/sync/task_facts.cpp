@@ -5,8 +5,8 @@
 
 #include <cstring>
 
+#include "runtime/call/bucket.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/bucket.h"
 
 namespace cinch::rt {
 namespace {

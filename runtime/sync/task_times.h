@@ -17,6 +17,7 @@ struct TaskTime {
 struct TaskTimes {
   double begin = 0, end = 0;    // of the step
   std::vector<TaskTime> tasks;  // by the rank's plan
+  std::vector<double> ready;    // by tensor: when it became ready
 };
 
 struct Phase {

@@ -20,8 +20,9 @@
 #include "compiler/bench/rounds.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/service_error.h"
+#include "runtime/call/bucket.h"
 #include "runtime/module/cpu_module.h"
-#include "runtime/session/bucket.h"
+#include "runtime/session/session_list.h"
 
 namespace cinch {
 namespace {

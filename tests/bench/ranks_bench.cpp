@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/collective/mpi_transport.h"
-#include "runtime/collective/ucx_transport.h"
+#include "runtime/transports/mpi/mpi_transport.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace {
 

@@ -22,7 +22,7 @@ constexpr rt::LinkShape kSlow{1e-4, 2e6};
 rt::PlanRequest make_request(const std::shared_ptr<const rt::LoadedProgram>& program) {
   rt::PlanRequest request;
   request.world = kWorld;
-  request.codecs = {rt::codec_facts(program, kWorld, 0)};
+  request.codecs = {rt::codec_facts(rt::image_of(program), kWorld, 0)};
   request.tensors = {{"fc1", 20000, 1, 0}, {"bias", 77, 1, rt::kDense}};
   return request;
 }

@@ -79,7 +79,7 @@ TEST(Plans, SynchroniseMatrices) {
     rt::PlanRequest request;
     request.plan = "two_shot";
     request.world = world;
-    request.codecs = {rt::codec_facts(matrices.programs[0], world)};
+    request.codecs = {rt::codec_facts(rt::image_of(matrices.programs[0]), world)};
     request.tensors = {{"a", 30, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
     matrices.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
     check_steps(matrices, "powersgd");
@@ -110,7 +110,7 @@ TEST(Plans, VotesAreOfAllRanks) {
   rt::PlanRequest request;
   request.world = kWorld;
   request.piece_bytes = 16384;
-  request.codecs = {rt::codec_facts(program, kWorld)};
+  request.codecs = {rt::codec_facts(rt::image_of(program), kWorld)};
   request.tensors = {{"large", 20000, 1, 0}, {"small", 40, 1, 0}};
   for (const std::string_view plan : rt::plan_names()) {
     request.plan = plan;
@@ -138,7 +138,7 @@ TEST(Plans, OfPartialSumsAreNotOpenedForAVote) {
   rt::PlanRequest request;
   request.plan = "ring";
   request.world = 1;
-  request.codecs = {rt::codec_facts(program, 1)};
+  request.codecs = {rt::codec_facts(rt::image_of(program), 1)};
   request.codecs[0].takes_partial_sums = true;
   request.tensors = {{"large", 2000, 1, 0}};
   SyncCase one_case;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/session/state_file.h"
+#include "runtime/call/state_file.h"
 #include "tests/collective/sync_ranks.h"
 
 namespace cinch::testing {

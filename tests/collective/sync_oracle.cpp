@@ -5,12 +5,12 @@
 
 #include <cstring>
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_sum.h"
-#include "runtime/session/tensor_facts.h"
 
 namespace cinch::testing {
 
@@ -231,10 +231,14 @@ Tensors SyncOracle::step(const std::vector<Tensors>& gradients, std::uint64_t st
   for (const rt::PlanTensor& tensor : plan_.tensors) {
     updates.emplace_back(static_cast<std::size_t>(tensor.num_elems()));
   }
+  std::uint32_t num_owned = 0;
   for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
-    // Bundles have a group for each owner, one behind the other; the tests' server is rank 0.
+    // Bundles have a group for each owner, one behind the other, but those of programs with a
+    // `sync`; the tests' server is rank 0.
     const bool is_owned_in_turn = plan_.name != "ps";
-    const std::uint32_t owner = is_owned_in_turn ? group % plan_.world() : 0;
+    const std::uint32_t owner = is_owned_in_turn ? num_owned % plan_.world() : 0;
+    const std::uint32_t codec = plan_.groups[group].codec;
+    if (codec == rt::kDense || !programs_[codec]->info().has_sync) ++num_owned;
     for (const std::uint32_t piece : plan_.groups[group].pieces) {
       const Values update = piece_update(piece, owner);
       const rt::Piece& of = plan_.pieces[piece];

@@ -51,7 +51,7 @@ SyncCase make_sync_case(const std::shared_ptr<const rt::LoadedProgram>& program,
   SyncCase made;
   if (program != nullptr) {
     made.programs = {program};
-    request.codecs = {rt::codec_facts(program, request.world)};
+    request.codecs = {rt::codec_facts(rt::image_of(program), request.world)};
   } else {
     for (rt::PlanTensor& tensor : request.tensors) tensor.codec = rt::kDense;
   }

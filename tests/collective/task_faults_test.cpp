@@ -38,15 +38,17 @@ class FaultyTasks : public rt::RankTasks {
     return to_.set_parameter(codec, name, value);
   }
   rt::Status begin_step(std::uint64_t step) override { return to_.begin_step(step); }
-  const std::optional<rt::Error>& failure_elsewhere() const override {
-    return to_.failure_elsewhere();
-  }
+  const rt::ProtocolParts& protocols() const override { return to_.protocols(); }
   rt::Status synchronise(const rt::Task& task, rt::PieceMemory& memory,
                          rt::RankExchange& ranks) override {
     return to_.synchronise(task, memory, ranks);
   }
   rt::Status end_step() override { return to_.end_step(); }
   void take_back_step() override { to_.take_back_step(); }
+  void take_back(std::uint32_t piece) override { to_.take_back(piece); }
+  rt::Status make_nan(std::uint32_t piece, rt::PieceMemory& memory) override {
+    return to_.make_nan(piece, memory);
+  }
   void visit_states(const rt::SiteVisitor& visit) override { to_.visit_states(visit); }
 
  private:
@@ -85,14 +87,18 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
     ASSERT_TRUE(memory) << memory.error().message;
     FaultyTasks faulty(**tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
-    rt::PlanRunner runner({*one_case.plan, own.transport, compute, *memory, cancelled, timeout});
+    rt::StepTensors tensors(*one_case.plan, 1, false);
+    rt::PlanRunner runner(
+        {*one_case.plan, own.transport, compute, *memory, tensors, cancelled, timeout});
     const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
     Tensors updates = gradients;
-    const std::vector<rt::ConstTensorView> from(gradients.begin(), gradients.end());
-    const std::vector<rt::TensorView> to(updates.begin(), updates.end());
-    ASSERT_TRUE(compute.begin_step(0));
-    memory->bind(from, to);
-    rt::Status status = runner.run();
+    memory->bind(tensors.gradients(), tensors.updates());
+    runner.begin();
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      ASSERT_TRUE(tensors.set(t, gradients[t], updates[t]));
+      runner.make_ready(t);
+    }
+    rt::Status status = runner.run([&] { return compute.begin_step(0); });
     // Every step ends with an exchange, in which those meet whose last tasks nobody waited for.
     double meeting = 0;
     if (status) status = rt::take_largest(own.transport, {&meeting, 1}, timeout);

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/call/state_slices.h"
 #include "runtime/core/hash.h"
-#include "runtime/session/state_slices.h"
 #include "runtime/sync/checkpoint.h"
 #include "tests/fuzz/target.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/call/payload_assembly.h"
 #include "runtime/core/hash.h"
-#include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
 namespace {

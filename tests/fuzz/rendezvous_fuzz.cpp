@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <span>
 
-#include "runtime/collective/ucx/frames.h"
-#include "runtime/collective/ucx/job.h"
-#include "runtime/collective/ucx/message_header.h"
-#include "runtime/collective/ucx/sockets.h"
+#include "runtime/transports/ucx/frames.h"
+#include "runtime/transports/ucx/job.h"
+#include "runtime/transports/ucx/message_header.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "tests/fuzz/target.h"
 
 namespace {

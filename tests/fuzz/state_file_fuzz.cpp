@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/call/state_file.h"
 #include "runtime/core/hash.h"
-#include "runtime/session/state_file.h"
 #include "tests/fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

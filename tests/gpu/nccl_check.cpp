@@ -7,8 +7,8 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/collective/nccl/nccl_library.h"
-#include "runtime/collective/nccl_transport.h"
+#include "runtime/transports/nccl/nccl_library.h"
+#include "runtime/transports/nccl/nccl_transport.h"
 #include "tests/collective/nccl/on_device_transport.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 

@@ -18,12 +18,12 @@
 #include <thread>
 
 #include "runtime/collective/loopback.h"
-#include "runtime/collective/mpi_transport.h"
-#include "runtime/collective/nccl_transport.h"
 #include "runtime/core/same_bits.h"
 #include "runtime/image/image_file.h"
 #include "runtime/planner/codec_facts.h"
 #include "runtime/sync/sync_session.h"
+#include "runtime/transports/mpi/mpi_transport.h"
+#include "runtime/transports/nccl/nccl_transport.h"
 #include "tests/gpu/on_device.h"
 #include "tests/programs/harness/gradients.h"
 
@@ -185,7 +185,7 @@ class RanksCheck {
     rt::PlanRequest request;
     request.plan = plan;
     request.world = world;
-    request.codecs = {rt::codec_facts(cpu_, world)};
+    request.codecs = {rt::codec_facts(rt::image_of(cpu_), world)};
     request.tensors = {
         {"large", num_elems_, 1, 0}, {"bias", 7, 1, rt::kDense}, {"small", 40, 1, 0}};
     request.piece_bytes = static_cast<std::uint64_t>(2 * num_elems_);

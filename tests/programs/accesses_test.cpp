@@ -12,7 +12,7 @@
 
 #include "codegen/kir/cost.h"
 #include "codegen/kir/structure.h"
-#include "runtime/session/parameters.h"
+#include "runtime/call/parameters.h"
 #include "runtime/session/session.h"
 #include "tests/programs/harness/compile.h"
 #include "tests/programs/harness/gradients.h"

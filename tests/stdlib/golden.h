@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_assembly.h"
 #include "tests/programs/harness/sessions.h"
 #include "tests/programs/harness/values.h"
 #include "tests/stdlib/rice.h"

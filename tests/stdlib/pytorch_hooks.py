@@ -41,7 +41,7 @@ def run_cinch(program, gradient, step, folder, state_in=None):
 
 
 def states_of(path):
-    """By name, as runtime/session/state_file.h lays them out."""
+    """By name, as runtime/call/state_file.h lays them out."""
     with open(path, "rb") as file:
         data = file.read()
     at, states = 64, {}

@@ -6,7 +6,7 @@ from . import _library
 from .arrays import Array, address_of
 from .errors import Error, FileError
 
-# runtime/session/state_file.h: bytes 48 to 56 are the size of the whole part, little endian.
+# runtime/call/state_file.h: bytes 48 to 56 are the size of the whole part, little endian.
 _PREAMBLE_BYTES, _SIZE_BEGINS, _SIZE_ENDS = 64, 48, 56
 
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "runtime/collective/mpi_transport.h"
+#include "runtime/transports/mpi/mpi_transport.h"
 
 namespace cinch::rt {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collective/nccl_transport.h"
+#include "runtime/transports/nccl/nccl_transport.h"
 #include "tests/collective/nccl/double/control.h"
 #include "tests/collective/nccl/on_device_transport.h"
 

@@ -7,8 +7,8 @@
 #include "tests/collective/nccl/double_world.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 
-#include "runtime/collective/nccl/nccl_library.h"
 #include "runtime/core/lang.h"
+#include "runtime/transports/nccl/nccl_library.h"
 
 namespace cinch::testing {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "runtime/collective/ucx_transport.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 #include "tests/environment.h"
 
 namespace cinch::testing {

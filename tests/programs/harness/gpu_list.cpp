@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
-#include "runtime/session/state_file.h"
 
 namespace cinch::testing {
 

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "codegen/jit/extern_functions.h"
-#include "runtime/session/payload_assembly.h"
+#include "runtime/call/payload_assembly.h"
 
 namespace cinch::testing {
 

@@ -6,9 +6,9 @@
 
 #include "compiler/interp/interp.h"
 #include "compiler/ir/ir.h"
+#include "runtime/call/parameters.h"
 #include "runtime/core/error.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
 #include "runtime/session/session.h"
 
 namespace cinch::testing {

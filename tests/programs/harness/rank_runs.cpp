@@ -7,9 +7,9 @@
 
 #include "codegen/jit/extern_functions.h"
 #include "compiler/interp/interp.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/core/same_bits.h"
-#include "runtime/session/payload_assembly.h"
 
 namespace cinch::testing {
 namespace {

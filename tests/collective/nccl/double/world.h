@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/collective/nccl/nccl_abi.h"
+#include "runtime/transports/nccl/nccl_abi.h"
 
 namespace cinch::nccl_double {
 

@@ -6,11 +6,11 @@
 
 #include "codegen/jit/compile_program.h"
 #include "compiler/interp/interp.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/parameters.h"
-#include "runtime/session/payload_assembly.h"
 #include "runtime/session/session.h"
 #include "tests/environment.h"
 

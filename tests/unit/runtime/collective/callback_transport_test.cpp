@@ -1,5 +1,5 @@
 // Collectives that a host lends: here a loopback world behind C functions.
-#include "runtime/collective/callback_transport.h"
+#include "runtime/transports/lent/callback_transport.h"
 
 #include <gtest/gtest.h>
 

@@ -160,15 +160,18 @@ TEST(PlanCost, PartsOfProtocolsOverlap) {
         {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, kF16, bytes, bytes}};
   };
   CostInputs inputs = slow_inputs(2);
-  inputs.codecs[0].parts = {per_element(1e-6), per_element(3e-6), per_element(0)};
-  // Latencies are a second and, of the statuses at the end, half a second.
+  request.piece_bytes = 1000;  // a bundle for each tensor
+  inputs.codecs[0].parts = {per_element(1e-6), per_element(3e-6)};
   constexpr double kBytes = 1e-5;
-  EXPECT_NEAR(cost_of(request, inputs).seconds, 1 + 2 + 1 + 3 + 0.5, kBytes);
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 1 + 2 + 1 + 3, kBytes);
   EXPECT_NEAR(cost_of(request, inputs).decode_seconds, 4, kTolerance);
   request.tensors.push_back({"other", 1000000, 1, 0});
   const double both = cost_of(request, inputs).seconds;
-  EXPECT_LT(both, 2 * (1 + 2 + 1 + 3 + 0.5) - 1);
+  EXPECT_LT(both, 2 * (1 + 2 + 1 + 3) - 1);
   EXPECT_GE(both, 2 * 4);
+  // In one bundle they meet once, for twice as long: nothing is computed meanwhile.
+  request.piece_bytes = 4 << 20;
+  EXPECT_NEAR(cost_of(request, inputs).seconds, 2 * 1 + 2 * 2 + 1 + 2 * 3, kBytes);
 }
 
 TEST(PlanCost, RefusesWhatItCannotKnow) {

@@ -54,22 +54,34 @@ const Fault kFaults[] = {
      [](Plan& plan) { find_task(plan, 1, TaskKind::Part).groups = {0}; }},
     {"PartWithAnotherCollective", "tree", "no exchange gives",
      [](Plan& plan) { find_task(plan, 2, TaskKind::Part).reduction = RankReduction::Max; }},
-    {"PartWithoutStatus", "tree", "no exchange gives",
+    {"PartGivesToNobody", "tree", "no exchange gives",
      [](Plan& plan) {
        Task& part = find_task(plan, 0, TaskKind::Part);
        part.writes[0] = static_cast<std::uint32_t>(plan.ranks[0].slots.size());
        plan.ranks[0].slots.push_back({plan.ranks[0].wire_bytes++, 1, kNoSlot});
      }},
-    {"StatusOfTwoBytes", "tree", "one byte",
+    {"PartsOutOfOrder", "tree", "is not ordered with task",
      [](Plan& plan) {
-       const Task& part = find_task(plan, 0, TaskKind::Part);
-       plan.ranks[0].slots[part.writes[0]].capacity = 2;
+       auto& tasks = plan.ranks[0].tasks;
+       for (Task& task : tasks) {
+         if (!task.is_last_part()) continue;
+         std::erase_if(task.after, [&](std::uint32_t earlier) {
+           return tasks[earlier].kind == TaskKind::Part;
+         });
+       }
+     }},
+    {"LastPartGives", "tree", "gives what no exchange takes",
+     [](Plan& plan) {
+       for (Task& task : plan.ranks[0].tasks) {
+         if (task.is_last_part()) task.writes = {0};
+       }
      }},
     {"PartMissing", "tree", "the next part",
      [](Plan& plan) {
        for (RankPlan& rank : plan.ranks) {
          for (Task& task : rank.tasks) {
-           if (!task.is_last_part()) continue;
+           // Not of a tensor of no elements, which has no other part.
+           if (!task.is_last_part() || task.part == 0) continue;
            task.kind = TaskKind::Clear;
            task.reads.clear();
            return;

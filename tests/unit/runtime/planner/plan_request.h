@@ -9,17 +9,17 @@
 namespace cinch::rt {
 
 // Codec 0 may be cut and has payloads of a known length, 1 is neither, 2 has a `sync` of which
-// nothing is known, 3 one with two collectives.
+// nothing is known, 3 one with three collectives.
 inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
   const auto half = [](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
     return 64 + 2 * static_cast<std::uint64_t>(rows * cols);
   };
-  const auto two_rounds = [world](std::int64_t rows,
-                                  std::int64_t) -> Result<std::vector<SyncRound>> {
+  const auto rounds = [world](std::int64_t rows, std::int64_t) -> Result<std::vector<SyncRound>> {
     const std::uint64_t bytes = 4 * static_cast<std::uint64_t>(rows);
     return std::vector<SyncRound>{
         {{CollectiveKind::AllReduce, RankReduction::Sum, 0}, kF32, bytes, bytes},
-        {{CollectiveKind::AllGather, RankReduction::None, 0}, kF16, 7, 7 * std::uint64_t{world}}};
+        {{CollectiveKind::AllGather, RankReduction::None, 0}, kF16, 7, 7 * std::uint64_t{world}},
+        {{CollectiveKind::Broadcast, RankReduction::None, world - 1}, kF32, bytes, bytes}};
   };
   PlanRequest request;
   request.plan = plan;
@@ -27,7 +27,7 @@ inline PlanRequest mixed_request(const std::string& plan, std::uint32_t world) {
   request.codecs = {{"cuts", true, false, true, half},
                     {"whole", false, false, false, half},
                     {"meets", false, true, true, half, {}, {}},
-                    {"meets_in_parts", false, true, true, half, {}, two_rounds}};
+                    {"meets_in_parts", false, true, true, half, {}, rounds}};
   request.tensors = {
       {"bias", 10, 1, kDense},    {"scalar", 1, 1, kDense}, {"large", 100000, 1, 0},
       {"small", 3, 1, 0},         {"empty", 0, 1, 0},       {"matrix", 300, 40, 1},

@@ -136,7 +136,8 @@ TEST(Planner, ExchangesLengthsOnlyWhereTheyAreUnknown) {
   for (const Task& task : plan.ranks[0].tasks) {
     if (task.kind != TaskKind::Exchange) continue;
     const bool is_unknown = plan.groups[task.groups[0]].codec == 1;
-    const bool is_length = plan.ranks[0].slots[task.reads[0]].capacity == 8;
+    const auto& slots = task.reads.empty() ? task.writes : task.reads;
+    const bool is_length = plan.ranks[0].slots[slots[0]].capacity == 8;
     EXPECT_EQ(task.is_sized || is_length, is_unknown);
   }
 }

@@ -1,5 +1,5 @@
 // Pieces of flat buffers: where they lie, what does not fit, payloads moved together.
-#include "runtime/session/bucket.h"
+#include "runtime/call/bucket.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

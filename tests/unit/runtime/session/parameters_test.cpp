@@ -1,5 +1,5 @@
 // Parameters of every type: values refused, the three forms.
-#include "runtime/session/parameters.h"
+#include "runtime/call/parameters.h"
 
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 #include <random>
 
 #include "hand_program.h"
+#include "runtime/call/payload_assembly.h"
 #include "runtime/image/image_file.h"
 #include "runtime/payload/payload.h"
-#include "runtime/session/payload_assembly.h"
 
 namespace cinch::rt {
 namespace {

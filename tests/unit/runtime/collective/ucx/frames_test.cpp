@@ -1,12 +1,12 @@
 // Frames of ranks that meet, and bytes of strangers in their place.
-#include "runtime/collective/ucx/frames.h"
+#include "runtime/transports/ucx/frames.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "runtime/collective/ucx/job.h"
-#include "runtime/collective/ucx/sockets.h"
+#include "runtime/transports/ucx/job.h"
+#include "runtime/transports/ucx/sockets.h"
 
 namespace cinch::rt {
 namespace {

@@ -1,5 +1,5 @@
 // Keyed hashes against published values, and headers of messages that rely on them.
-#include "runtime/collective/ucx/keyed_hash.h"
+#include "runtime/transports/ucx/keyed_hash.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collective/ucx/message_header.h"
+#include "runtime/transports/ucx/message_header.h"
 
 namespace cinch::rt {
 namespace {

@@ -11,9 +11,9 @@
 #include <array>
 #include <atomic>
 
-#include "runtime/collective/ucx/frames.h"
-#include "runtime/collective/ucx/meeting_proofs.h"
-#include "runtime/collective/ucx/sockets.h"
+#include "runtime/transports/ucx/frames.h"
+#include "runtime/transports/ucx/meeting_proofs.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"
 

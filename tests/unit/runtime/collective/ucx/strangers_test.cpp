@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "runtime/collective/ucx/sockets.h"
+#include "runtime/transports/ucx/sockets.h"
 #include "tests/unit/runtime/collective/transport_checks.h"
 #include "tests/unit/runtime/collective/ucx/ucx_threads.h"
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/collective/ucx_transport.h"
+#include "runtime/transports/ucx/ucx_transport.h"
 
 namespace cinch::rt {
 

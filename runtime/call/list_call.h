@@ -1,0 +1,42 @@
+// Calls on lists of tensors: what they take, and which tensor was at fault.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+struct ListTensor {
+  std::int64_t rows = 0, cols = 1;  // as SessionOptions has them
+  std::uint32_t tensor = 0, piece = 0;
+};
+
+inline constexpr std::size_t kNoPlace = SIZE_MAX;
+
+/// What went wrong, and with which entry of the call's arrays.
+struct ListError {
+  Error error;
+  std::size_t place = kNoPlace;
+};
+template <typename T>
+using ListResult = tl::expected<T, ListError>;
+using ListStatus = ListResult<Ok>;
+
+struct ListCall {
+  std::uint64_t step = 0;
+  /// Numbers of the call's tensors, each at most once; empty: 0 … one less than there are entries.
+  std::span<const std::size_t> which;
+};
+
+/// Where an encoded payload goes: copied into `room`, or, where that is empty, lent until the
+/// list's next call. `bytes` is set.
+struct PayloadSlot {
+  std::span<std::uint8_t> room;
+  std::span<const std::uint8_t> bytes;
+};
+
+using PayloadBytes = std::span<const std::uint8_t>;
+
+}  // namespace cinch::rt

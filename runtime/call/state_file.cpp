@@ -1,0 +1,175 @@
+// State files: written in one go, read by a cursor that never passes the end.
+#include "runtime/call/state_file.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+#include "runtime/core/file_bytes.h"
+#include "runtime/core/hash.h"
+
+namespace cinch::rt {
+namespace {
+
+constexpr char kMagic[8] = {'C', 'I', 'N', 'C', 'H', 'S', 'T', 'A'};
+
+struct Preamble {
+  char magic[8];
+  std::uint32_t version, num_states;
+  std::uint64_t fingerprint[2];
+  std::uint64_t rows, cols, file_bytes, hash;
+};
+static_assert(sizeof(Preamble) == 64);
+
+struct StateHeader {
+  std::uint32_t name_bytes, dtype_bytes;
+  std::uint64_t data_bytes;
+};
+static_assert(sizeof(StateHeader) == 16);
+
+void append(std::vector<std::uint8_t>& out, const void* data, std::size_t size_bytes) {
+  const auto* bytes = static_cast<const std::uint8_t*>(data);
+  out.insert(out.end(), bytes, bytes + size_bytes);
+}
+
+tl::unexpected<Error> corrupt(std::string what) {
+  return fail(ErrorKind::CorruptFile, "state file: " + std::move(what));
+}
+
+Result<Preamble> read_preamble(std::span<const std::uint8_t> file) {
+  Preamble preamble;
+  if (file.size() < sizeof preamble) return corrupt("shorter than its preamble");
+  std::memcpy(&preamble, file.data(), sizeof preamble);
+  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
+    return corrupt("no magic at its start");
+  if (preamble.version != kStateFormatVersion) {
+    return fail(ErrorKind::VersionMismatch,
+                fmt::format("state file: format version {}, this program reads {}",
+                            preamble.version, kStateFormatVersion));
+  }
+  if (preamble.file_bytes != file.size()) {
+    return corrupt(fmt::format("says {} bytes, has {}", preamble.file_bytes, file.size()));
+  }
+  if (preamble.hash != hash64(file.data() + sizeof preamble, file.size() - sizeof preamble)) {
+    return corrupt("checksum differs");
+  }
+  return preamble;
+}
+
+class Cursor {
+ public:
+  explicit Cursor(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  /// Nothing where fewer bytes are left.
+  std::optional<std::span<const std::uint8_t>> take(std::uint64_t size_bytes) {
+    if (size_bytes > bytes_.size()) return std::nullopt;
+    const auto taken = bytes_.first(static_cast<std::size_t>(size_bytes));
+    bytes_ = bytes_.subspan(taken.size());
+    return taken;
+  }
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+std::string text_of(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<StateView> read_state(Cursor& cursor) {
+  const auto raw = cursor.take(sizeof(StateHeader));
+  if (!raw) return corrupt("cut before a state");
+  StateHeader header;
+  std::memcpy(&header, raw->data(), sizeof header);
+  const auto name = cursor.take(header.name_bytes);
+  const auto dtype = name ? cursor.take(header.dtype_bytes) : std::nullopt;
+  const auto data = dtype ? cursor.take(header.data_bytes) : std::nullopt;
+  if (!data) return corrupt("cut within a state");
+  return StateView{text_of(*name), text_of(*dtype), *data};
+}
+
+Status check_state(const StateView& found, const StateView& expected) {
+  if (found.name == expected.name && found.dtype == expected.dtype &&
+      found.bytes.size() == expected.bytes.size()) {
+    return Ok{};
+  }
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("state file: {} of {} ({} bytes) expected, another state found",
+                          expected.name, expected.dtype, expected.bytes.size()));
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states) {
+  std::vector<std::uint8_t> out(sizeof(Preamble), 0);
+  for (const StateView& state : states) {
+    const StateHeader header{static_cast<std::uint32_t>(state.name.size()),
+                             static_cast<std::uint32_t>(state.dtype.size()), state.bytes.size()};
+    append(out, &header, sizeof header);
+    append(out, state.name.data(), state.name.size());
+    append(out, state.dtype.data(), state.dtype.size());
+    append(out, state.bytes.data(), state.bytes.size());
+  }
+  Preamble preamble{};
+  std::memcpy(preamble.magic, kMagic, sizeof kMagic);
+  preamble.version = kStateFormatVersion;
+  preamble.num_states = static_cast<std::uint32_t>(states.size());
+  preamble.fingerprint[0] = key.fingerprint[0];
+  preamble.fingerprint[1] = key.fingerprint[1];
+  preamble.rows = static_cast<std::uint64_t>(key.rows);
+  preamble.cols = static_cast<std::uint64_t>(key.cols);
+  preamble.file_bytes = out.size();
+  preamble.hash = hash64(out.data() + sizeof preamble, out.size() - sizeof preamble);
+  std::memcpy(out.data(), &preamble, sizeof preamble);
+  return out;
+}
+
+Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& path) {
+  return read_file_bytes(
+      path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)});
+}
+
+Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
+  const auto preamble = read_preamble(file);
+  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  StateFile parsed{{{preamble->fingerprint[0], preamble->fingerprint[1]},
+                    static_cast<std::int64_t>(preamble->rows),
+                    static_cast<std::int64_t>(preamble->cols)},
+                   {}};
+  Cursor cursor(file.subspan(sizeof(Preamble)));
+  for (std::uint32_t i = 0; i < preamble->num_states; ++i) {
+    auto state = read_state(cursor);
+    if (!state) return tl::unexpected<Error>(state.error());
+    parsed.states.push_back(std::move(*state));
+  }
+  if (!cursor.at_end()) return corrupt("bytes after its last state");
+  return parsed;
+}
+
+Result<std::vector<std::span<const std::uint8_t>>> read_states(
+    std::span<const std::uint8_t> file, const StateFileKey& key,
+    std::span<const StateView> expected) {
+  const auto found = parse_states(file);
+  if (!found) return tl::unexpected<Error>(found.error());
+  if (found->key.fingerprint != key.fingerprint || found->states.size() != expected.size()) {
+    return fail(ErrorKind::InvalidArgument,
+                "state file: states of another compressor or constants");
+  }
+  if (found->key != key) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("state file: for shape [{}, {}], the tensor has [{}, {}]",
+                            found->key.rows, found->key.cols, key.rows, key.cols));
+  }
+  std::vector<std::span<const std::uint8_t>> states;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (Status status = check_state(found->states[i], expected[i]); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    states.push_back(found->states[i].bytes);
+  }
+  return states;
+}
+
+}  // namespace cinch::rt

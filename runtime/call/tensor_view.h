@@ -1,0 +1,42 @@
+// What a session takes and gives as tensors: a pointer, a type and a length. f32, f16 and bf16;
+// others are refused at the call.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/core/dtype.h"
+#include "runtime/core/error.h"
+
+namespace cinch::rt {
+
+/// Ok where a session takes this type. Errors: InvalidArgument.
+Status check_tensor_dtype(DType dtype);
+
+/// num_elems elements in row-major order. The memory needs no alignment beyond that of the element.
+struct ConstTensorView {
+  const void* data = nullptr;
+  DType dtype = kF32;
+  std::int64_t num_elems = 0;
+
+  ConstTensorView() = default;
+  ConstTensorView(const void* d, DType t, std::int64_t n) : data(d), dtype(t), num_elems(n) {}
+  ConstTensorView(const std::vector<float>& values)
+      : ConstTensorView(std::span<const float>(values)) {}
+  ConstTensorView(std::span<const float> values)
+      : data(values.data()), num_elems(static_cast<std::int64_t>(values.size())) {}
+};
+
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = kF32;
+  std::int64_t num_elems = 0;
+
+  TensorView() = default;
+  TensorView(void* d, DType t, std::int64_t n) : data(d), dtype(t), num_elems(n) {}
+  TensorView(std::vector<float>& values) : TensorView(std::span<float>(values)) {}
+  TensorView(std::span<float> values)
+      : data(values.data()), num_elems(static_cast<std::int64_t>(values.size())) {}
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,118 @@
+// Bodies of step_record.h.
+#include "runtime/sync/step_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kStep = 0, kFlags = 1, kFirst = 2;
+constexpr std::uint64_t kAsksToStop = 1, kNonFinite = 2;
+constexpr std::size_t kWordBits = 64, kOutcomeBits = 32, kStatusBits = 8;
+
+std::size_t words_for(std::size_t count, std::size_t bits) {
+  return (count * bits + kWordBits - 1) / kWordBits;
+}
+
+}  // namespace
+
+StepRecords::StepRecords(const Plan& plan, std::uint32_t rank) : plan_(plan), rank_(rank) {
+  for (const Task& task : plan.ranks[rank].tasks) {
+    if (task.is_last_part()) protocols_.push_back(plan.groups[task.groups[0]].pieces[0]);
+  }
+  // Ranks have their tasks in orders of their own.
+  std::ranges::sort(protocols_);
+  first_outcome_ = kFirst;
+  first_used_ = first_outcome_ + words_for(protocols_.size(), kOutcomeBits);
+  words_ = first_used_ + words_for(plan.tensors.size(), 1);
+  own_.resize(words_);
+  all_.resize(words_ * plan.world());
+  const std::uint64_t bytes = words_ * sizeof(std::uint64_t);
+  for (std::uint64_t r = 0; r < plan.world(); ++r) parts_.push_back({r * bytes, bytes});
+}
+
+std::uint64_t& StepRecords::own_word(std::size_t index) {
+  return own_[index];
+}
+std::uint64_t StepRecords::word(std::uint32_t rank, std::size_t index) const {
+  return all_[rank * words_ + index];
+}
+
+void StepRecords::begin(std::uint64_t step) {
+  std::ranges::fill(own_, 0);
+  own_word(kStep) = step;
+}
+void StepRecords::ask_to_stop() {
+  own_word(kFlags) |= kAsksToStop;
+}
+void StepRecords::note_non_finite() {
+  own_word(kFlags) |= kNonFinite;
+}
+void StepRecords::note_used(std::uint32_t tensor) {
+  own_word(first_used_ + tensor / kWordBits) |= std::uint64_t{1} << tensor % kWordBits;
+}
+
+void StepRecords::set_outcome(std::size_t protocol, const PartOutcome& outcome) {
+  const std::uint64_t part = std::min<std::uint32_t>(outcome.part, (1U << 24) - 1);
+  const std::uint64_t said = static_cast<std::uint64_t>(outcome.status) | part << kStatusBits;
+  own_word(first_outcome_ + protocol / 2) |= said << kOutcomeBits * (protocol % 2);
+}
+
+Exchange StepRecords::exchange() {
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = {reinterpret_cast<const std::uint8_t*>(own_.data()),
+                    own_.size() * sizeof(std::uint64_t)};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(all_.data()),
+                     all_.size() * sizeof(std::uint64_t)};
+  exchange.received = parts_;
+  return exchange;
+}
+
+Status StepRecords::check_steps() const {
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    if (word(rank, kStep) == own_[kStep]) continue;
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),
+                            rank_, own_[kStep]));
+  }
+  return Ok{};
+}
+
+bool StepRecords::has_flag(std::uint64_t flag) const {
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    if ((word(rank, kFlags) & flag) != 0) return true;
+  }
+  return false;
+}
+bool StepRecords::is_any_asking_to_stop() const {
+  return has_flag(kAsksToStop);
+}
+bool StepRecords::is_any_non_finite() const {
+  return has_flag(kNonFinite);
+}
+
+bool StepRecords::is_used_anywhere(std::uint32_t tensor) const {
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    const std::uint64_t used = word(rank, first_used_ + tensor / kWordBits);
+    if ((used >> tensor % kWordBits & 1) != 0) return true;
+  }
+  return false;
+}
+
+JointOutcome StepRecords::outcome(std::size_t protocol) {
+  by_rank_.clear();
+  for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
+    const auto said = static_cast<std::uint32_t>(word(rank, first_outcome_ + protocol / 2) >>
+                                                 kOutcomeBits * (protocol % 2));
+    const std::uint32_t status = said & ((1U << kStatusBits) - 1);
+    // Of no state is none that this version knows.
+    const bool is_known = status <= static_cast<std::uint32_t>(RankStatus::NonFinite);
+    by_rank_.push_back(
+        {is_known ? static_cast<RankStatus>(status) : RankStatus::Failed, said >> kStatusBits});
+  }
+  return join_outcomes(by_rank_);
+}
+
+}  // namespace cinch::rt

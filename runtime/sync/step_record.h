@@ -1,0 +1,55 @@
+// What ranks tell each other when a step ends: a record each, which all gather in one exchange. By
+// what the records say together every rank ends the step in the same way.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/collective/transport.h"
+#include "runtime/plan/plan.h"
+#include "runtime/sync/protocol_parts.h"
+
+namespace cinch::rt {
+
+class StepRecords {
+ public:
+  /// `plan` outlives this.
+  StepRecords(const Plan& plan, std::uint32_t rank);
+
+  // ---- this rank's ----
+  void begin(std::uint64_t step);
+  void ask_to_stop();
+  void note_non_finite();
+  /// The step's gradient of the tensor is one that this rank's model gave.
+  void note_used(std::uint32_t tensor);
+  void set_outcome(std::size_t protocol, const PartOutcome& outcome);
+  /// Pieces whose programs run in parts, in the order of `protocol`.
+  const std::vector<std::uint32_t>& protocols() const { return protocols_; }
+
+  /// The exchange that gathers them; this outlives it.
+  Exchange exchange();
+
+  // ---- those of all ranks, when it has ended ----
+  /// Errors: InvalidArgument (ranks at different steps).
+  Status check_steps() const;
+  bool is_any_asking_to_stop() const;
+  bool is_any_non_finite() const;
+  bool is_used_anywhere(std::uint32_t tensor) const;
+  JointOutcome outcome(std::size_t protocol);
+
+ private:
+  std::uint64_t word(std::uint32_t rank, std::size_t index) const;
+  std::uint64_t& own_word(std::size_t index);
+  bool has_flag(std::uint64_t flag) const;
+
+  const Plan& plan_;
+  std::uint32_t rank_;
+  std::vector<std::uint32_t> protocols_;
+  // By rank: step, flags, protocols' outcomes two to a word, tensors 64 to a word.
+  std::size_t first_outcome_ = 0, first_used_ = 0, words_ = 0;
+  std::vector<std::uint64_t> own_, all_;
+  std::vector<ByteRange> parts_;
+  std::vector<PartOutcome> by_rank_;  // of the protocol that is looked at; keeps its memory
+};
+
+}  // namespace cinch::rt

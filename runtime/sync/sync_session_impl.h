@@ -1,0 +1,88 @@
+// The inside of a session that synchronises.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/core/use_flag.h"
+#include "runtime/sync/agreement.h"
+#include "runtime/sync/piece_memory.h"
+#include "runtime/sync/plan_runner.h"
+#include "runtime/sync/rank_tasks.h"
+#include "runtime/sync/step_record.h"
+#include "runtime/sync/step_tensors.h"
+#include "runtime/sync/sync_session.h"
+
+namespace cinch::rt {
+
+struct SyncSession::Impl {
+  Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
+
+  // ---- sync_session.cpp ----
+  Status start();
+  void find_images();
+  Status open_compute();
+  Status check_parts() const;
+  std::vector<CommonFact> common_facts() const;
+  Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
+  void give_up(const Error& why);
+
+  // ---- sync_step.cpp ----
+  /// `is_in_parts`: exchanges begin on a thread of the runner's own.
+  Status begin(std::uint64_t step, const StepOptions& how, bool is_in_parts);
+  Status set_ready(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update,
+                   bool is_used);
+  Result<StepOutcome> finish();
+  Result<StepOutcome> step(std::span<const ConstTensorView> gradients,
+                           std::span<const TensorView> updates, std::uint64_t step,
+                           const StepOptions& how);
+  /// Before the first task: parameters, and what sessions do.
+  Status open_step();
+  Status share_parameters();
+  Status apply_parameters();
+  Result<StepOutcome> end_step(Status status);
+  Status agree_on_end();
+  /// What the records of all ranks say of programs with a `sync`. Errors: CheckFailed.
+  Status settle_protocols();
+  Status failure_of(std::uint32_t piece, std::uint32_t rank);
+  /// Of tensors that no rank has used.
+  void settle_unused();
+  Status share_order();
+
+  const Plan& plan() const { return *options.plan; }
+  EverySite every_site() {
+    return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
+  }
+
+  UseFlag in_use;
+  SyncOptions options;
+  Transport& transport;
+  std::atomic<bool> cancelled{false};
+  std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
+  std::unique_ptr<PieceMemory> memory;
+  std::unique_ptr<StepTensors> tensors;
+  std::unique_ptr<RankTasks> compute;
+  std::unique_ptr<PlanRunner> runner;
+  std::unique_ptr<StepRecords> records;
+  // By codec and parameter: asked for here, and bound.
+  std::vector<std::vector<double>> wanted, bound;
+  std::vector<double> shared;
+  std::atomic<bool> asks_to_stop{false};
+  std::atomic<bool> is_stopping{false};
+  std::optional<Error> failure;  // of an earlier step
+  std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving
+  bool has_stepped = false;
+
+  // Of the step that is under way.
+  bool is_under_way = false, is_in_parts = false;
+  std::uint64_t step_number = 0;
+  StepOptions how;
+  std::vector<std::uint8_t> is_ready;      // by tensor
+  std::vector<std::uint32_t> ready_order;  // tensors as they became ready
+  // Rank 0's: by tensor its place, and whether there is such an order.
+  std::vector<std::uint32_t> common_order;
+  bool has_order = false;  // from the first step on
+};
+
+}  // namespace cinch::rt

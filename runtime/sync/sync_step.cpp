@@ -1,0 +1,285 @@
+// A step: its tensors become ready, its tasks run, and all ranks end it in the same way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/call/tensor_facts.h"
+#include "runtime/planner/interleave.h"
+#include "runtime/sync/sync_session_impl.h"
+#include "runtime/sync/task_facts.h"
+
+namespace cinch::rt {
+namespace {
+
+// The rank that says what holds on all.
+constexpr std::uint32_t kRoot = 0;
+
+template <typename T>
+Exchange broadcast(std::vector<T>& values) {
+  Exchange exchange{ExchangeKind::Broadcast, kRoot};
+  exchange.output = {reinterpret_cast<std::uint8_t*>(values.data()), values.size() * sizeof(T)};
+  return exchange;
+}
+
+}  // namespace
+
+Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_options,
+                                bool in_parts) {
+  if (is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+  if (failure) {
+    return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
+  }
+  has_stepped = true;
+  Status status = tensors->begin(
+      {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
+  if (!status) {
+    give_up(status.error());
+    return status;
+  }
+  how = wanted_options;
+  step_number = step;
+  is_under_way = true;
+  is_in_parts = in_parts;
+  is_ready.assign(plan().tensors.size(), 0);
+  ready_order.clear();
+  records->begin(step);
+  runner->begin();
+  if (in_parts) runner->start([this] { return open_step(); });
+  return Ok{};
+}
+
+Status SyncSession::Impl::open_step() {
+  Status status = share_parameters();
+  return status ? compute->begin_step(step_number) : status;
+}
+
+// Only where there are parameters at all.
+Status SyncSession::Impl::share_parameters() {
+  if (shared.empty()) return Ok{};
+  auto next = shared.begin();
+  for (const auto& values : wanted) next = std::ranges::copy(values, next).out;
+  const Status status =
+      exchange_now(transport, broadcast(shared), options.timeout, "parameters of the step");
+  return status ? apply_parameters() : status;
+}
+
+Status SyncSession::Impl::apply_parameters() {
+  auto next = shared.begin();
+  for (std::uint32_t codec = 0; codec < wanted.size(); ++codec) {
+    const auto& params = images[codec]->info.params;
+    for (std::size_t i = 0; i < params.size(); ++i, ++next) {
+      wanted[codec][i] = *next;
+      if (bound[codec][i] == *next) continue;
+      if (Status status = compute->set_parameter(codec, params[i].name, *next); !status) {
+        return status;
+      }
+      bound[codec][i] = *next;
+    }
+  }
+  return Ok{};
+}
+
+Status SyncSession::Impl::set_ready(std::uint32_t tensor, const ConstTensorView& gradient,
+                                    const TensorView& update, bool is_used) {
+  if (!is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+  Status status = Ok{};
+  if (tensor >= is_ready.size()) {
+    status =
+        fail(ErrorKind::InvalidArgument, fmt::format("tensor {} of {}", tensor, is_ready.size()));
+  } else if (is_ready[tensor] != 0) {
+    status = fail(ErrorKind::InvalidArgument,
+                  fmt::format("tensor {} is ready twice", plan().tensors[tensor].name));
+  } else {
+    status = tensors->set(tensor, gradient, update);
+  }
+  if (!status) {
+    runner->fail_step(status.error());
+    return status;
+  }
+  is_ready[tensor] = 1;
+  ready_order.push_back(tensor);
+  if (is_used) records->note_used(tensor);
+  runner->make_ready(tensor);
+  return Ok{};
+}
+
+Result<StepOutcome> SyncSession::Impl::finish() {
+  if (!is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+  if (const auto tensor = runner->find_unready()) {
+    runner->fail_step(
+        {ErrorKind::InvalidArgument,
+         fmt::format("tensor {} is not ready at the step's end", plan().tensors[*tensor].name)});
+  }
+  auto outcome =
+      end_step(is_in_parts ? runner->join() : runner->run([this] { return open_step(); }));
+  is_under_way = false;
+  if (outcome) {
+    next_step = step_number + 1;
+  } else {
+    give_up(outcome.error());
+  }
+  return outcome;
+}
+
+Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
+  // What failed here goes before what others tell of it.
+  const bool tells = status || status.error().kind == ErrorKind::Cancelled ||
+                     status.error().kind == ErrorKind::TimedOut;
+  if (Status ended = compute->end_step(); tells && !ended) status = ended;
+  if (status) status = agree_on_end();
+  StepOutcome outcome;
+  outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
+  if (status && !outcome.is_skipped) settle_unused();
+  if (!status || outcome.is_skipped) compute->take_back_step();
+  if (status) status = share_order();
+  if (!status) return tl::unexpected<Error>(status.error());
+  return outcome;
+}
+
+// A rank that has failed elsewhere than in a program with a `sync` does not come here: it gives up,
+// which the others are told, where the transport can.
+Status SyncSession::Impl::agree_on_end() {
+  if (asks_to_stop) records->ask_to_stop();
+  bool is_finite = !tensors->has_non_finite();
+  const auto& protocols = records->protocols();
+  for (std::size_t i = 0; i < protocols.size(); ++i) {
+    const PartOutcome outcome = compute->protocols().outcome(protocols[i]);
+    records->set_outcome(i, outcome);
+    is_finite = is_finite && outcome.status != RankStatus::NonFinite;
+  }
+  if (!is_finite) records->note_non_finite();
+  Status status = exchange_now(transport, records->exchange(), options.timeout, "end of the step");
+  if (!status) return status;
+  if (records->is_any_asking_to_stop()) is_stopping = true;
+  status = records->check_steps();
+  return status ? settle_protocols() : status;
+}
+
+Status SyncSession::Impl::settle_protocols() {
+  const auto& protocols = records->protocols();
+  for (std::size_t i = 0; i < protocols.size(); ++i) {
+    const JointOutcome joint = records->outcome(i);
+    if (joint.status == RankStatus::Good) continue;
+    const std::uint32_t piece = protocols[i];
+    if (joint.status == RankStatus::Failed) return failure_of(piece, joint.rank);
+    // The rank itself has done both already.
+    if (compute->protocols().outcome(piece).status == RankStatus::NonFinite) continue;
+    compute->take_back(piece);
+    Status status = compute->make_nan(piece, *memory);
+    if (status) status = tensors->deliver(plan().pieces[piece].tensor);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+// The rank at fault says why, where the transport brings such news; where it brings none it is not
+// waited for long.
+Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
+  constexpr std::chrono::milliseconds kNews{2000};
+  if (rank == transport.rank()) {
+    const auto& own = compute->protocols().failure(piece);
+    const std::string why = own ? own->message : "failed";
+    return fail(own ? own->kind : ErrorKind::CheckFailed,
+                describe_piece(plan(), piece) + ": " + why, own ? own->native_code : 0);
+  }
+  const Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
+                                   "end of the step");
+  if (!told && told.error().kind == ErrorKind::Cancelled) return told;
+  return fail(ErrorKind::CheckFailed,
+              fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
+}
+
+void SyncSession::Impl::settle_unused() {
+  for (std::uint32_t tensor = 0; tensor < plan().tensors.size(); ++tensor) {
+    if (records->is_used_anywhere(tensor)) continue;
+    for (std::uint32_t piece = 0; piece < plan().pieces.size(); ++piece) {
+      if (plan().pieces[piece].tensor == tensor) compute->take_back(piece);
+    }
+    tensors->clear_update(tensor);
+  }
+}
+
+// Ranks follow the order in which rank 0's tensors became ready in its first step, if that was one
+// in parts.
+Status SyncSession::Impl::share_order() {
+  if (has_order) return Ok{};
+  const std::size_t count = ready_order.size();
+  for (std::uint32_t i = 0; i < count; ++i) common_order[ready_order[i]] = i;
+  common_order[count] = is_in_parts ? 1 : 0;
+  const Status status =
+      exchange_now(transport, broadcast(common_order), options.timeout, "order of tensors");
+  if (!status) return status;
+  has_order = true;
+  if (common_order[count] == 0) return Ok{};
+  const std::vector<std::uint32_t> places(common_order.begin(), common_order.end() - 1);
+  std::vector<std::uint8_t> is_taken(count);
+  for (const std::uint32_t place : places) {
+    if (place >= count || is_taken[place]++ != 0) {
+      return fail(ErrorKind::InvalidArgument, "an order of tensors that is none");
+    }
+  }
+  runner->set_order(order_of_tasks(plan(), transport.rank(), places));
+  return Ok{};
+}
+
+Result<StepOutcome> SyncSession::Impl::step(std::span<const ConstTensorView> gradients,
+                                            std::span<const TensorView> updates, std::uint64_t step,
+                                            const StepOptions& options_of) {
+  Status status = begin(step, options_of, false);
+  if (!status) return tl::unexpected<Error>(status.error());
+  const std::size_t count = plan().tensors.size();
+  if (gradients.size() != count || updates.size() != count) {
+    status =
+        fail(ErrorKind::InvalidArgument, fmt::format("{} gradients and {} updates for {} tensors",
+                                                     gradients.size(), updates.size(), count));
+  }
+  for (std::uint32_t t = 0; t < count && status; ++t) {
+    status = set_ready(t, gradients[t], updates[t], true);
+  }
+  if (status) return finish();
+  is_under_way = false;
+  give_up(status.error());
+  return tl::unexpected<Error>(status.error());
+}
+
+// ---- the door ----
+
+Status SyncSession::begin_step(std::uint64_t step, const StepOptions& options) {
+  return guarded_use(impl_->in_use, [&] { return impl_->begin(step, options, true); });
+}
+
+Status SyncSession::set_ready(std::uint32_t tensor, const ConstTensorView& gradient,
+                              const TensorView& update, bool is_used) {
+  return guarded_use(impl_->in_use,
+                     [&] { return impl_->set_ready(tensor, gradient, update, is_used); });
+}
+
+bool SyncSession::is_done(std::uint32_t tensor) const {
+  return tensor < impl_->plan().tensors.size() && impl_->runner->is_done(tensor);
+}
+
+Status SyncSession::wait_for(std::uint32_t tensor) {
+  if (impl_->runner->wait_for(tensor)) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("tensor {} is not ready in this step", tensor));
+}
+
+Result<StepOutcome> SyncSession::finish_step() {
+  return guarded_use(impl_->in_use, [&] { return impl_->finish(); });
+}
+
+Result<StepOutcome> SyncSession::step(std::span<const ConstTensorView> gradients,
+                                      std::span<const TensorView> updates, std::uint64_t step,
+                                      const StepOptions& options) {
+  return guarded_use(impl_->in_use, [&] { return impl_->step(gradients, updates, step, options); });
+}
+
+Status SyncSession::step(std::span<const ConstTensorView> gradients,
+                         std::span<const TensorView> updates, std::uint64_t step) {
+  const auto outcome = this->step(gradients, updates, step, StepOptions{});
+  return outcome ? Status(Ok{}) : Status(tl::unexpected<Error>(outcome.error()));
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,200 @@
+// Bodies of callback_transport.h: exchanges to C and back.
+#include "runtime/transports/lent/callback_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <thread>
+#include <vector>
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kTextBytes = 256;
+
+std::int32_t kind_number(ExchangeKind kind) {
+  switch (kind) {
+    case ExchangeKind::Send:
+      return CINCH_EXCHANGE_SEND;
+    case ExchangeKind::Receive:
+      return CINCH_EXCHANGE_RECEIVE;
+    case ExchangeKind::AllReduce:
+      return CINCH_EXCHANGE_ALL_REDUCE;
+    case ExchangeKind::ReduceScatter:
+      return CINCH_EXCHANGE_REDUCE_SCATTER;
+    case ExchangeKind::AllGather:
+      return CINCH_EXCHANGE_ALL_GATHER;
+    case ExchangeKind::AllToAll:
+      return CINCH_EXCHANGE_ALL_TO_ALL;
+    case ExchangeKind::Broadcast:
+      return CINCH_EXCHANGE_BROADCAST;
+  }
+  return -1;
+}
+
+std::int32_t reduction_number(RankReduction reduction) {
+  switch (reduction) {
+    case RankReduction::None:
+      return CINCH_REDUCE_NONE;
+    case RankReduction::Sum:
+      return CINCH_REDUCE_SUM;
+    case RankReduction::Mean:
+      return CINCH_REDUCE_MEAN;
+    case RankReduction::Min:
+      return CINCH_REDUCE_MIN;
+    case RankReduction::Max:
+      return CINCH_REDUCE_MAX;
+  }
+  return -1;
+}
+
+std::int32_t element_number(DType dtype) {
+  if (dtype == kBF16) return CINCH_ELEMENT_BFLOAT;
+  if (is_float(dtype)) return CINCH_ELEMENT_FLOAT;
+  return is_signed_int(dtype) ? CINCH_ELEMENT_INT : CINCH_ELEMENT_UINT;
+}
+
+// As it is stored.
+std::int32_t stored_bits(DType dtype) {
+  std::int32_t bits = 8;
+  while (bits < dtype.bits) bits *= 2;
+  return bits;
+}
+
+// What a host needs of the ranges of one exchange, until it has ended.
+struct Parts {
+  bool is_used = false;
+  std::uint64_t ticket = 0;  // the host's
+  std::vector<std::uint64_t> sent_offsets, sent_sizes, received_offsets, received_sizes;
+};
+
+void split(std::span<const ByteRange> ranges, std::vector<std::uint64_t>& offsets,
+           std::vector<std::uint64_t>& sizes) {
+  offsets.clear();
+  sizes.clear();
+  for (const ByteRange& range : ranges) {
+    offsets.push_back(range.offset);
+    sizes.push_back(range.size);
+  }
+}
+
+const std::uint64_t* data_or_null(const std::vector<std::uint64_t>& numbers) {
+  return numbers.empty() ? nullptr : numbers.data();
+}
+
+class CallbackTransport : public Transport {
+ public:
+  explicit CallbackTransport(const cinch_transport_calls& calls) : calls_(calls) {}
+
+  std::string_view name() const override { return "callback"; }
+  std::uint32_t rank() const override { return calls_.rank; }
+  std::uint32_t world() const override { return calls_.world; }
+  bool sums_in_rank_order() const override { return calls_.sums_in_rank_order != 0; }
+  std::uint64_t sent_bytes() const override { return sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
+  // The host knows, but does not say.
+  std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
+
+  Result<Ticket> start(const Exchange& exchange) override {
+    if (Status status = check_exchange(exchange, *this); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    std::uint32_t index = 0;
+    while (index < parts_.size() && parts_[index].is_used) ++index;
+    if (index == parts_.size()) parts_.emplace_back();
+    Parts& parts = parts_[index];
+    const cinch_exchange given = to_c(exchange, parts);
+    const std::int32_t error = calls_.start(calls_.context, &given, &parts.ticket);
+    if (error != 0) return failure(error);
+    parts.is_used = true;
+    sent_bytes_ += bytes_to_send(exchange, rank(), world());
+    return Ticket{index};
+  }
+
+  Result<bool> test(Ticket ticket) override {
+    if (ticket.index >= parts_.size() || !parts_[ticket.index].is_used) {
+      return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+    }
+    Parts& parts = parts_[ticket.index];
+    std::int32_t is_over = 0;
+    const std::int32_t error = calls_.test(calls_.context, parts.ticket, &is_over);
+    if (error != 0 || is_over != 0) parts.is_used = false;
+    if (error != 0) return failure(error);
+    if (is_over != 0) ++num_moves_;
+    return is_over != 0;
+  }
+
+  void pause(std::chrono::microseconds most) override {
+    constexpr std::chrono::microseconds kLook{50};
+    if (calls_.wait != nullptr) {
+      calls_.wait(calls_.context, static_cast<std::uint64_t>(most.count()));
+    } else {
+      std::this_thread::sleep_for(std::min(most, kLook));
+    }
+  }
+
+  void abandon(const Error& why) override {
+    if (calls_.abandon != nullptr) calls_.abandon(calls_.context, why.message.c_str());
+  }
+
+ private:
+  static cinch_exchange to_c(const Exchange& exchange, Parts& parts) {
+    // Hosts are given lists of an entry for each rank, or none.
+    const bool is_all_to_all = exchange.kind == ExchangeKind::AllToAll;
+    const bool goes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::ReduceScatter;
+    const bool comes_in_parts = is_all_to_all || exchange.kind == ExchangeKind::AllGather;
+    const std::span<const ByteRange> none;
+    split(goes_in_parts ? exchange.sent : none, parts.sent_offsets, parts.sent_sizes);
+    split(comes_in_parts ? exchange.received : none, parts.received_offsets, parts.received_sizes);
+    cinch_exchange given = {};
+    given.struct_size = sizeof given;
+    given.kind = kind_number(exchange.kind);
+    given.peer = exchange.peer;
+    given.reduction = reduction_number(exchange.reduction);
+    given.element = element_number(exchange.dtype);
+    given.element_bits = stored_bits(exchange.dtype);
+    given.input = exchange.input.data();
+    given.input_bytes = exchange.input.size();
+    given.output = exchange.output.data();
+    given.output_bytes = exchange.output.size();
+    given.sent_offsets = data_or_null(parts.sent_offsets);
+    given.sent_sizes = data_or_null(parts.sent_sizes);
+    given.received_offsets = data_or_null(parts.received_offsets);
+    given.received_sizes = data_or_null(parts.received_sizes);
+    return given;
+  }
+
+  tl::unexpected<Error> failure(std::int32_t error) const {
+    std::array<char, kTextBytes> text{};
+    if (calls_.error_text != nullptr) {
+      calls_.error_text(calls_.context, error, text.data(), text.size());
+      text.back() = '\0';
+    }
+    const std::string message = text[0] == '\0' ? fmt::format("error {}", error) : text.data();
+    return fail(ErrorKind::Device, "the host's collectives: " + message, error);
+  }
+
+  cinch_transport_calls calls_;
+  std::deque<Parts> parts_;  // by ticket
+  std::uint64_t sent_bytes_ = 0, num_moves_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> make_callback_transport(const cinch_transport_calls& calls) {
+  if (calls.struct_size != sizeof calls) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("a table of calls of {} bytes, not {}",
+                                                        calls.struct_size, sizeof calls));
+  }
+  if (calls.start == nullptr || calls.test == nullptr) {
+    return fail(ErrorKind::InvalidArgument, "a table of calls without start or test");
+  }
+  if (calls.rank >= calls.world) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", calls.rank, calls.world));
+  }
+  return std::make_unique<CallbackTransport>(calls);
+}
+
+}  // namespace cinch::rt

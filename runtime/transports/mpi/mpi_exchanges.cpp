@@ -1,0 +1,379 @@
+// What each kind of exchange is made of: messages or a collective of MPI, and what is done with
+// what has come.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/collective/join_ranks.h"
+#include "runtime/transports/mpi/mpi_rank.h"
+
+namespace cinch::rt {
+namespace {
+
+using MpiBytes = std::span<const std::uint8_t>;
+using MpiRoom = std::span<std::uint8_t>;
+
+// MPI's type for elements that it joins as we do: NaNs and zeros of either sign have an order of
+// ours, floats of 16 bits are joined in f32, a mean is divided.
+std::optional<std::int32_t> mpi_type(DType dtype, RankReduction reduction) {
+  if (reduction == RankReduction::Sum && dtype == kF32) return CINCH_MPI_F32;
+  if (reduction == RankReduction::Sum && dtype == kF64) return CINCH_MPI_F64;
+  if (!is_int(dtype) || reduction == RankReduction::Mean) return std::nullopt;
+  const bool is_signed = is_signed_int(dtype);
+  switch (dtype.bits) {
+    case 8:
+      return is_signed ? CINCH_MPI_I8 : CINCH_MPI_U8;
+    case 16:
+      return is_signed ? CINCH_MPI_I16 : CINCH_MPI_U16;
+    case 32:
+      return is_signed ? CINCH_MPI_I32 : CINCH_MPI_U32;
+    case 64:
+      return is_signed ? CINCH_MPI_I64 : CINCH_MPI_U64;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::int32_t mpi_operation(RankReduction reduction) {
+  if (reduction == RankReduction::Min) return CINCH_MPI_MIN;
+  return reduction == RankReduction::Max ? CINCH_MPI_MAX : CINCH_MPI_SUM;
+}
+
+template <typename Span>
+Span part_of(Span all, const ByteRange& range) {
+  return all.subspan(range.offset, range.size);
+}
+
+void copy_bytes(MpiRoom to, MpiBytes from) {
+  if (!from.empty() && from.data() != to.data()) std::memmove(to.data(), from.data(), from.size());
+}
+
+}  // namespace
+
+// Messages are counted by way, collectives on their own: ranks start both in the same order. Equal
+// tags of different rounds do no harm, since messages of one tag do not overtake each other; every
+// MPI has this many.
+void MpiTransport::number(MpiPending& pending) {
+  constexpr std::uint64_t kRounds = 8192;
+  const Exchange& exchange = pending.exchange;
+  const bool is_message =
+      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
+  std::uint64_t& count = !is_message                           ? num_collectives_
+                         : exchange.kind == ExchangeKind::Send ? num_sent_[exchange.peer]
+                                                               : num_received_[exchange.peer];
+  pending.number = count++;
+  pending.tag = static_cast<std::int32_t>(4 * (pending.number % kRounds) + (is_message ? 0 : 1));
+}
+
+template <typename Call>
+Status MpiTransport::each_chunk(MpiPending& pending, const MpiLeg& like, MpiRoom bytes,
+                                const Call& call) {
+  do {  // an empty message is one, too
+    const MpiRoom chunk = bytes.first(std::min<std::size_t>(bytes.size(), options_.most_bytes));
+    bytes = bytes.subspan(chunk.size());
+    const std::uint64_t token = token_of(pending.index, pending.legs.size());
+    const std::int32_t code = call(chunk.data(), static_cast<std::int32_t>(chunk.size()), token);
+    if (code != 0) return library_status(code);
+    pending.legs.push_back({like.kind, like.peer, chunk.size(), false});
+    ++pending.num_left;
+  } while (!bytes.empty());
+  return Ok{};
+}
+
+Status MpiTransport::send(MpiPending& pending, std::uint32_t to, MpiRoom bytes) {
+  num_sent_bytes_ += bytes.size();
+  return each_chunk(pending, {MpiLeg::Kind::Send, to}, bytes,
+                    [&](const void* at, std::int32_t size, std::uint64_t token) {
+                      return calls_.send(mpi_, CINCH_MPI_DATA, at, size,
+                                         static_cast<std::int32_t>(to), pending.tag, token);
+                    });
+}
+
+Status MpiTransport::receive(MpiPending& pending, std::uint32_t from, MpiRoom bytes) {
+  return each_chunk(pending, {MpiLeg::Kind::Receive, from}, bytes,
+                    [&](void* at, std::int32_t size, std::uint64_t token) {
+                      return calls_.receive(mpi_, CINCH_MPI_DATA, at, size,
+                                            static_cast<std::int32_t>(from), pending.tag, token);
+                    });
+}
+
+Status MpiTransport::send_unsent(MpiPending& pending) {
+  Status status = Ok{};
+  for (const MpiUnsent& unsent : pending.unsent) {
+    if (status) status = send(pending, unsent.to, unsent.bytes);
+  }
+  pending.unsent.clear();
+  return status;
+}
+
+// Memory that only grows.
+Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
+  if (pending.device == nullptr) {
+    if (pending.bytes.size() < size) pending.bytes.resize(size);
+    pending.room = std::span(pending.bytes).first(size);
+    return Ok{};
+  }
+  const auto taken = pending.device->take(size);
+  if (!taken) return tl::unexpected<Error>(taken.error());
+  pending.staging = *taken;
+  pending.room = pending.staging->bytes().first(size);
+  return pending.device->begin_input(*pending.staging,
+                                     static_cast<GpuStream>(pending.exchange.after));
+}
+
+Status MpiTransport::copy_in(const MpiPending& pending, MpiRoom to, MpiBytes from) {
+  if (pending.device != nullptr) return pending.device->copy_in(to, from);
+  copy_bytes(to, from);
+  return Ok{};
+}
+
+Status MpiTransport::copy_out(const MpiPending& pending, MpiRoom to, MpiBytes from) {
+  if (pending.device != nullptr) return pending.device->copy_out(to, from);
+  copy_bytes(to, from);
+  return Ok{};
+}
+
+Status MpiTransport::begin_message(MpiPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  const bool sends = exchange.kind == ExchangeKind::Send;
+  Status status = make_room(pending, sends ? exchange.input.size() : exchange.output.size());
+  if (!status) return status;
+  if (!sends) return receive(pending, exchange.peer, pending.room);
+  pending.unsent.push_back({exchange.peer, pending.room});
+  return copy_in(pending, pending.room, exchange.input);
+}
+
+Status MpiTransport::begin_broadcast(MpiPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  if (world_ == 1) return Ok{};
+  const bool is_root = exchange.peer == rank_;
+  if (Status status = make_room(pending, exchange.output.size()); !status) return status;
+  if (is_root) copy_bytes(pending.room, exchange.output);
+  if (is_root) num_sent_bytes_ += (world_ - 1) * exchange.output.size();
+  return each_chunk(pending, {MpiLeg::Kind::Collective}, pending.room,
+                    [&](void* at, std::int32_t size, std::uint64_t token) {
+                      return calls_.broadcast(mpi_, at, size,
+                                              static_cast<std::int32_t>(exchange.peer), token);
+                    });
+}
+
+Status MpiTransport::begin_all_reduce(MpiPending& pending, std::int32_t type) {
+  const Exchange& exchange = pending.exchange;
+  const std::int32_t width = element_bytes(exchange.dtype);
+  const std::int32_t operation = mpi_operation(exchange.reduction);
+  const std::uint64_t size = exchange.input.size();
+  if (Status status = make_room(pending, 2 * size); !status) return status;
+  const MpiRoom output = pending.room.first(size);
+  copy_bytes(pending.room.last(size), exchange.input);
+  num_sent_bytes_ += 2 * (size / world_) * (world_ - 1);
+  return each_chunk(pending, {MpiLeg::Kind::Collective}, output,
+                    [&](std::uint8_t* at, std::int32_t bytes, std::uint64_t token) {
+                      return calls_.all_reduce(mpi_, at + size, at, bytes / width, type, operation,
+                                               token);
+                    });
+}
+
+Status MpiTransport::receive_parts(MpiPending& pending) {
+  Status status = Ok{};
+  visit_others([&](std::uint32_t other) {
+    if (status) status = receive(pending, other, part_of(pending.room, pending.received[other]));
+  });
+  return status;
+}
+
+// The own part, which goes to all, lies before what comes.
+Status MpiTransport::begin_gather(MpiPending& pending, MpiBytes own,
+                                  std::span<const ByteRange> received) {
+  pending.received.resize(world_);
+  std::uint64_t end = own.size();
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
+    end += pending.received[rank].size;
+  }
+  if (Status status = make_room(pending, end); !status) return status;
+  const MpiRoom sent = pending.room.first(own.size());
+  Status status = receive_parts(pending);
+  visit_others([&](std::uint32_t other) { pending.unsent.push_back({other, sent}); });
+  return status ? copy_in(pending, sent, own) : status;
+}
+
+// Parts of the input to each rank, which lie before what comes.
+Status MpiTransport::begin_parts(MpiPending& pending, std::span<const ByteRange> sent,
+                                 std::span<const ByteRange> received) {
+  const MpiBytes input = pending.exchange.input;
+  pending.received.resize(world_);
+  std::uint64_t end = 0;
+  visit_others([&](std::uint32_t other) { end += sent[other].size; });
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    pending.received[rank] = {end, rank == rank_ ? 0 : received[rank].size};
+    end += pending.received[rank].size;
+  }
+  Status status = make_room(pending, end);
+  if (status) status = receive_parts(pending);
+  std::uint64_t begin = 0;
+  visit_others([&](std::uint32_t other) {
+    if (!status) return;
+    const MpiRoom room = part_of(pending.room, ByteRange{begin, sent[other].size});
+    begin += room.size();
+    pending.unsent.push_back({other, room});
+    status = copy_in(pending, room, part_of(input, sent[other]));
+  });
+  return status;
+}
+
+// Every rank gets its part from all and joins them.
+Status MpiTransport::begin_join(MpiPending& pending, std::span<const ByteRange> parts) {
+  pending.expected.assign(world_, parts[rank_]);
+  return begin_parts(pending, parts, pending.expected);
+}
+
+Status MpiTransport::join(MpiPending& pending, std::span<const ByteRange> parts, MpiRoom to) const {
+  const Exchange& exchange = pending.exchange;
+  pending.inputs.clear();
+  for (std::uint32_t rank = 0; rank < world_; ++rank) {
+    pending.inputs.push_back(rank == rank_
+                                 ? part_of(exchange.input, parts[rank])
+                                 : part_of(MpiBytes(pending.room), pending.received[rank]));
+  }
+  return join_arrays(exchange.dtype, exchange.reduction, pending.inputs, to);
+}
+
+void MpiTransport::cut_into_slices(MpiPending& pending) const {
+  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
+  const std::uint64_t elements = pending.exchange.input.size() / width;
+  pending.slices.resize(world_);
+  for (std::uint64_t rank = 0; rank < world_; ++rank) {
+    const std::uint64_t begin = elements * rank / world_, end = elements * (rank + 1) / world_;
+    pending.slices[rank] = {begin * width, (end - begin) * width};
+  }
+}
+
+std::optional<std::int32_t> MpiTransport::native_type(const Exchange& exchange) const {
+  if (options_.is_exact && is_float(exchange.dtype)) return std::nullopt;
+  return mpi_type(exchange.dtype, exchange.reduction);
+}
+
+Status MpiTransport::keep_own(const MpiPending& pending, MpiBytes own) const {
+  const Exchange& exchange = pending.exchange;
+  return copy_in(pending, part_of(exchange.output, exchange.received[rank_]), own);
+}
+
+Status MpiTransport::begin(MpiPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  switch (exchange.kind) {
+    case ExchangeKind::Send:
+    case ExchangeKind::Receive:
+      return begin_message(pending);
+    case ExchangeKind::Broadcast:
+      return begin_broadcast(pending);
+    case ExchangeKind::AllGather: {
+      const Status status = begin_gather(pending, exchange.input, exchange.received);
+      return status ? keep_own(pending, exchange.input) : status;
+    }
+    case ExchangeKind::AllToAll: {
+      const Status status = begin_parts(pending, exchange.sent, exchange.received);
+      return status ? keep_own(pending, part_of(exchange.input, exchange.sent[rank_])) : status;
+    }
+    case ExchangeKind::ReduceScatter:
+      return begin_join(pending, exchange.sent);
+    case ExchangeKind::AllReduce:
+      break;
+  }
+  if (const auto type = native_type(exchange)) return begin_all_reduce(pending, *type);
+  cut_into_slices(pending);
+  pending.gathers_next = true;
+  return begin_join(pending, pending.slices);
+}
+
+Status MpiTransport::give_output(const MpiPending& pending) const {
+  const Exchange& exchange = pending.exchange;
+  const MpiBytes bytes = pending.room;
+  const auto give_all = [&] {
+    return copy_out(pending, exchange.output, bytes.first(exchange.output.size()));
+  };
+  switch (exchange.kind) {
+    case ExchangeKind::Send:
+    case ExchangeKind::ReduceScatter:
+      return Ok{};
+    case ExchangeKind::Receive:
+      return give_all();
+    case ExchangeKind::Broadcast:
+      return exchange.peer == rank_ ? Status(Ok{}) : give_all();
+    case ExchangeKind::AllReduce:
+      if (native_type(exchange)) return give_all();
+      break;
+    case ExchangeKind::AllGather:
+    case ExchangeKind::AllToAll:
+      break;
+  }
+  const std::span<const ByteRange> places = exchange.kind == ExchangeKind::AllReduce
+                                                ? std::span<const ByteRange>(pending.slices)
+                                                : exchange.received;
+  Status status = Ok{};
+  visit_others([&](std::uint32_t other) {
+    if (!status) return;
+    status = copy_out(pending, part_of(exchange.output, places[other]),
+                      part_of(bytes, pending.received[other]));
+  });
+  return status;
+}
+
+Status MpiTransport::begin_output(MpiPending& pending) {
+  if (pending.device == nullptr || pending.exchange.kind == ExchangeKind::Send) {
+    Status status = give_output(pending);
+    end(pending);
+    return status;
+  }
+  const MpiDevice& device = *pending.device;
+  const MpiDevice::Turn turn(device);
+  Status status =
+      device.begin_output(*pending.staging, static_cast<GpuStream>(pending.exchange.after));
+  if (status) status = give_output(pending);
+  if (status) status = device.end_output(*pending.staging);
+  pending.stage = MpiPending::Stage::GivesOutput;
+  return status;
+}
+
+Status MpiTransport::advance_copies(MpiPending& pending) {
+  const MpiDevice::Turn turn(*pending.device);
+  const Result<bool> is_copied = pending.device->is_copied(*pending.staging);
+  if (!is_copied) return tl::unexpected<Error>(is_copied.error());
+  if (!*is_copied) return Ok{};
+  ++num_moves_;
+  num_idle_ = 0;
+  if (pending.stage == MpiPending::Stage::GivesOutput) {
+    end(pending);
+    return Ok{};
+  }
+  pending.stage = MpiPending::Stage::Moves;
+  return send_unsent(pending);
+}
+
+void MpiTransport::end(MpiPending& pending) {
+  if (pending.staging != nullptr) pending.staging->is_used = false;
+  pending.device = nullptr;
+  pending.staging = nullptr;
+  pending.stage = MpiPending::Stage::IsOver;
+}
+
+Status MpiTransport::advance(MpiPending& pending) {
+  if (pending.stage != MpiPending::Stage::Moves) return advance_copies(pending);
+  if (pending.num_left > 0) return Ok{};
+  const Exchange& exchange = pending.exchange;
+  if (!pending.gathers_next) {
+    Status status = Ok{};
+    if (exchange.kind == ExchangeKind::ReduceScatter) {
+      status = join(pending, exchange.sent, exchange.output);
+    }
+    return status ? begin_output(pending) : status;
+  }
+  pending.gathers_next = false;
+  const MpiRoom own = part_of(exchange.output, pending.slices[rank_]);
+  Status status = join(pending, pending.slices, own);
+  ++pending.tag;
+  pending.legs.clear();
+  if (status) status = begin_gather(pending, own, pending.slices);
+  if (status) status = send_unsent(pending);
+  return status && pending.num_left == 0 ? advance(pending) : status;
+}
+
+}  // namespace cinch::rt

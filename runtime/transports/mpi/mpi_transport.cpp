@@ -1,0 +1,386 @@
+// Exchanges under way over MPI, and ranks that give up or leave.
+#include "runtime/transports/mpi/mpi_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "runtime/transports/mpi/mpi_library.h"
+#include "runtime/transports/mpi/mpi_rank.h"
+
+namespace cinch::rt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Memory that operations may still use, to the end of the process.
+void keep_forever(std::unique_ptr<MpiMemory> memory) {
+  static auto* const kKept = new std::vector<std::unique_ptr<MpiMemory>>;
+  kKept->push_back(std::move(memory));
+}
+
+}  // namespace
+
+Error mpi_error(const cinch_mpi_calls& calls, std::int32_t code) {
+  std::array<char, 512> text{};
+  calls.error_text(code, text.data(), text.size());
+  const bool is_late =
+      code == CINCH_MPI_LATE || code == CINCH_MPI_NO_START || code == CINCH_MPI_NO_END;
+  return {is_late ? ErrorKind::TimedOut : ErrorKind::Device, fmt::format("MPI: {}", text.data()),
+          code};
+}
+
+namespace {
+
+// What was waited for, and how long.
+Error late_error(const cinch_mpi_calls& calls, std::int32_t code,
+                 std::chrono::milliseconds timeout) {
+  Error error = mpi_error(calls, code);
+  if (error.kind == ErrorKind::TimedOut) {
+    error.message += fmt::format(" within {} ms", timeout.count());
+  }
+  return error;
+}
+
+}  // namespace
+
+Status MpiTransport::library_status(std::int32_t code) const {
+  return code == 0 ? Status(Ok{}) : tl::unexpected<Error>(mpi_error(calls_, code));
+}
+
+Status MpiTransport::listen() {
+  for (std::uint32_t from = 0; from < world_; ++from) {
+    if (from == rank_) continue;
+    const std::int32_t code =
+        calls_.receive(mpi_, CINCH_MPI_NOTICES, &memory_->heard[from], sizeof(MpiNotice),
+                       static_cast<std::int32_t>(from), 0, token_of(kNoticeToken, from));
+    if (code != 0) return library_status(code);
+  }
+  return Ok{};
+}
+
+MpiPending& MpiTransport::take_free() {
+  auto& all = memory_->pending;
+  auto found = std::ranges::find_if(all, [](const MpiPending& each) { return !each.is_used; });
+  if (found == all.end()) found = all.emplace(all.end());
+  found->index = static_cast<std::uint32_t>(found - all.begin());
+  found->is_used = true;
+  found->gathers_next = false;
+  found->device = nullptr;
+  found->staging = nullptr;
+  found->legs.clear();
+  found->unsent.clear();
+  found->num_left = 0;
+  return *found;
+}
+
+Result<Ticket> MpiTransport::start(const Exchange& exchange) {
+  if (Status status = check_exchange(exchange, *this); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  const Result<MpiDevice*> device = device_of(exchange);
+  if (!device) return tl::unexpected<Error>(device.error());
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  MpiPending& pending = take_free();
+  pending.exchange = exchange;
+  number(pending);
+  num_idle_ = 0;
+  const bool is_on_device = exchange.place == MemoryPlace::Device;
+  Status status = Ok{};
+  if (is_on_device) {
+    pending.device = *device;
+  } else if (*device != nullptr) {
+    const MpiDevice::Turn turn(**device);
+    status = (*device)->wait_for(static_cast<GpuStream>(exchange.after));
+  }
+  if (status) status = is_on_device ? start_on_device(pending) : start_on_host(pending);
+  if (!status) return failed(status.error());
+  return Ticket{pending.index};
+}
+
+Status MpiTransport::start_on_host(MpiPending& pending) {
+  pending.stage = MpiPending::Stage::Moves;
+  const Status status = begin(pending);
+  return status ? send_unsent(pending) : status;
+}
+
+Status MpiTransport::start_on_device(MpiPending& pending) {
+  const MpiDevice::Turn turn(*pending.device);
+  const Status status = begin(pending);
+  const bool gives = pending.exchange.kind != ExchangeKind::Receive;
+  pending.stage = gives ? MpiPending::Stage::TakesInput : MpiPending::Stage::Moves;
+  return status && gives ? pending.device->end_input(*pending.staging) : status;
+}
+
+Result<MpiDevice*> MpiTransport::device_of(const Exchange& exchange) const {
+  const bool is_on_device = exchange.place == MemoryPlace::Device;
+  MpiDevice* none = nullptr;
+  if (!is_on_device && exchange.after == nullptr) return none;
+  const auto has_it = [&](const std::unique_ptr<MpiDevice>& device) {
+    return !is_on_device ||
+           ((exchange.kind == ExchangeKind::Receive || device->has(exchange.input)) &&
+            (exchange.kind == ExchangeKind::Send || device->has(exchange.output)));
+  };
+  const auto found = std::ranges::find_if(devices_, has_it);
+  if (found != devices_.end()) return found->get();
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: memory of a device that was not lent to the transport mpi",
+                          exchange_kind_name(exchange.kind)));
+}
+
+bool MpiTransport::takes_device_memory(ExchangeKind kind) const {
+  return is_cuda_aware_ && (kind == ExchangeKind::Send || kind == ExchangeKind::Receive ||
+                            kind == ExchangeKind::AllGather || kind == ExchangeKind::AllToAll);
+}
+
+bool MpiTransport::lend(const LentMemory& memory) {
+  if (!is_cuda_aware_ || memory.bytes.empty()) return false;
+  const auto found = std::ranges::find_if(
+      devices_, [&](const auto& each) { return &each->device() == memory.device.get(); });
+  if (found != devices_.end()) {
+    (*found)->add(memory.bytes);
+    return true;
+  }
+  auto opened = MpiDevice::open(memory);
+  if (opened) devices_.push_back(std::move(*opened));
+  return opened.has_value();
+}
+
+void MpiTransport::take_back(std::span<std::uint8_t> device_memory) {
+  const auto found =
+      std::ranges::find_if(devices_, [&](const auto& each) { return each->remove(device_memory); });
+  if (found == devices_.end() || !(*found)->is_idle()) return;
+  for (MpiPending& pending : memory_->pending) {
+    if (pending.device != found->get()) continue;
+    if (!fault_) failed({ErrorKind::Internal, "a device's memory was taken from an exchange"});
+    // What MPI has not finished stays in use.
+    if (pending.num_left == 0 && pending.staging != nullptr) pending.staging->is_used = false;
+    pending.device = nullptr;
+    pending.staging = nullptr;
+  }
+  devices_.erase(found);
+}
+
+// What it had ended before ends here, too: the next test of what it had not is an error.
+void MpiTransport::hear(std::uint32_t from) {
+  MpiNotice& notice = memory_->heard[from];
+  notice.text.back() = '\0';
+  has_gone_[from] = true;
+  if (notice.kind == MpiNotice::Kind::GaveUp) is_known_ = true;
+}
+
+Status MpiTransport::end_leg(const cinch_mpi_end& end) {
+  const auto index = static_cast<std::uint32_t>(end.token >> 32);
+  const auto which = static_cast<std::uint32_t>(end.token);
+  if (index == kNoticeToken && which >= world_) {  // one that was sent
+    --num_untaken_;
+    return Ok{};
+  }
+  if (index == kNoticeToken) {
+    if (end.error == 0) hear(which);
+    return library_status(end.error);
+  }
+  MpiPending& pending = memory_->pending[index];
+  MpiLeg& leg = pending.legs[which];
+  leg.is_over = true;
+  --pending.num_left;
+  const bool is_too_long = end.error == CINCH_MPI_TOO_LONG;
+  if (end.error != 0 && !is_too_long) return library_status(end.error);
+  if (is_too_long && leg.kind == MpiLeg::Kind::Collective) {
+    return fail(
+        ErrorKind::Internal,
+        fmt::format("other ranks exchange more bytes than rank {}, which has {}", rank_, leg.size));
+  }
+  if (leg.kind != MpiLeg::Kind::Receive || (!is_too_long && end.bytes == leg.size)) return Ok{};
+  return fail(ErrorKind::Internal,
+              fmt::format("rank {} sends {} bytes where rank {} expects {}", leg.peer,
+                          is_too_long ? "more" : fmt::to_string(end.bytes), rank_, leg.size));
+}
+
+Status MpiTransport::progress() {
+  const cinch_mpi_end* ends = nullptr;
+  std::size_t num_ends = 0;
+  // MPI copies memory of the device that is the thread's own.
+  std::optional<GpuDevice::Scope> scope;
+  if (!devices_.empty()) scope.emplace(devices_.front()->device());
+  if (const std::int32_t code = calls_.progress(mpi_, &ends, &num_ends); code != 0) {
+    return library_status(code);
+  }
+  // All of them, so that none is forgotten; the first error counts.
+  Status first = Ok{};
+  for (const cinch_mpi_end& end : std::span(ends, num_ends)) {
+    const Status status = end_leg(end);
+    if (first && !status) first = status;
+  }
+  num_moves_ += num_ends;
+  if (num_ends > 0) num_idle_ = 0;
+  return first;
+}
+
+// Has a rank that is gone not done its part of an exchange? A rank that gave up ends messages
+// between others, too: they may have heard of it.
+bool MpiTransport::is_in_vain(const MpiPending& pending, std::uint32_t gone) const {
+  const MpiNotice& notice = memory_->heard[gone];
+  const Exchange& exchange = pending.exchange;
+  const bool is_send = exchange.kind == ExchangeKind::Send;
+  const bool is_message = is_send || exchange.kind == ExchangeKind::Receive;
+  if (is_message && exchange.peer != gone) return notice.kind == MpiNotice::Kind::GaveUp;
+  const std::uint64_t ended = !is_message ? notice.num_collectives
+                              : is_send   ? notice.num_received
+                                          : notice.num_sent;
+  return pending.number >= ended;
+}
+
+// Why one gave up is said first: others may have left over it.
+Status MpiTransport::check_gone(const MpiPending& pending) const {
+  for (const auto kind : {MpiNotice::Kind::GaveUp, MpiNotice::Kind::Left}) {
+    for (std::uint32_t other = 0; other < world_; ++other) {
+      const MpiNotice& notice = memory_->heard[other];
+      if (!has_gone_[other] || notice.kind != kind || !is_in_vain(pending, other)) continue;
+      return fail(ErrorKind::Cancelled,
+                  kind == MpiNotice::Kind::Left
+                      ? fmt::format("rank {} has left", other)
+                      : fmt::format("rank {} gave up: {}", other, notice.text.data()));
+    }
+  }
+  return Ok{};
+}
+
+Result<bool> MpiTransport::test(Ticket ticket) {
+  if (!is_used(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  if (Status status = progress(); !status) return failed(status.error());
+  for (MpiPending& each : memory_->pending) {
+    if (!each.is_used || each.stage == MpiPending::Stage::IsOver) continue;
+    if (Status status = advance(each); !status) return failed(status.error());
+  }
+  MpiPending& asked = memory_->pending[ticket.index];
+  if (Status status = check_gone(asked); !status) return failed(status.error());
+  if (asked.stage != MpiPending::Stage::IsOver) return false;
+  asked.is_used = false;
+  return true;
+}
+
+std::vector<std::uint32_t> MpiTransport::awaited_ranks(Ticket ticket) const {
+  std::vector<std::uint32_t> ranks;
+  if (!is_used(ticket)) return ranks;
+  for (const MpiLeg& leg : memory_->pending[ticket.index].legs) {
+    if (!leg.is_over && leg.kind != MpiLeg::Kind::Collective) ranks.push_back(leg.peer);
+  }
+  std::ranges::sort(ranks);
+  ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+  return ranks;
+}
+
+// Ranks may share cores: who has nothing to do lets the others run, and soon sleeps.
+void MpiTransport::pause(std::chrono::microseconds most) {
+  constexpr std::uint32_t kYields = 2;
+  constexpr std::chrono::microseconds kNap{50};
+  if (++num_idle_ <= kYields) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::min(most, kNap));
+}
+
+MpiNotice MpiTransport::notice_to(std::uint32_t other, MpiNotice::Kind kind) const {
+  MpiNotice notice{kind, num_collectives_, num_sent_[other], num_received_[other]};
+  for (const MpiPending& each : memory_->pending) {
+    if (!each.is_used || each.stage == MpiPending::Stage::IsOver) continue;
+    const ExchangeKind of = each.exchange.kind;
+    const bool is_message = of == ExchangeKind::Send || of == ExchangeKind::Receive;
+    if (is_message && each.exchange.peer != other) continue;
+    std::uint64_t& ended = !is_message                ? notice.num_collectives
+                           : of == ExchangeKind::Send ? notice.num_sent
+                                                      : notice.num_received;
+    ended = std::min(ended, each.number);
+  }
+  return notice;
+}
+
+void MpiTransport::tell_all(MpiNotice::Kind kind, std::string_view why,
+                            std::chrono::milliseconds patience) {
+  constexpr std::chrono::microseconds kNap{20};
+  visit_others([&](std::uint32_t other) {
+    if (has_gone_[other]) return;
+    MpiNotice& notice = memory_->told[other];
+    notice = notice_to(other, kind);
+    notice.set_text(why);
+    const std::int32_t code =
+        calls_.send(mpi_, CINCH_MPI_NOTICES, &notice, sizeof notice,
+                    static_cast<std::int32_t>(other), 0, token_of(kNoticeToken, world_ + other));
+    if (code == 0) ++num_untaken_;
+  });
+  const Clock::time_point end = Clock::now() + patience;
+  while (num_untaken_ > 0 && Clock::now() < end) {
+    // What others say does not matter any more.
+    if (Status status = progress(); !status) failed(status.error());
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+void MpiTransport::abandon(const Error& why) {
+  constexpr std::chrono::milliseconds kPatience{2000};
+  if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
+  if (!std::exchange(is_known_, true)) tell_all(MpiNotice::Kind::GaveUp, why.message, kPatience);
+  // Copies use memory of the caller's.
+  for (const auto& device : devices_) {
+    const MpiDevice::Turn turn(*device);
+    (void)device->wait();
+  }
+}
+
+bool MpiTransport::is_under_way() const {
+  return std::ranges::any_of(memory_->pending, [](const MpiPending& each) {
+    return each.num_left > 0 || !each.unsent.empty();
+  });
+}
+
+MpiTransport::~MpiTransport() {
+  constexpr std::chrono::milliseconds kPatience{20};
+  if (fault_) {
+    abandon(*fault_);
+  } else if (is_under_way()) {
+    abandon({ErrorKind::Cancelled, "it has left"});
+  } else {
+    tell_all(MpiNotice::Kind::Left, {}, kPatience);
+  }
+  calls_.close(mpi_, fault_ ? 1 : 0);
+  if (!is_under_way()) memory_->pending.clear();
+  // Notices may come after this.
+  keep_forever(std::move(memory_));
+}
+
+namespace {
+
+// The longest that the module takes is 24 days.
+std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::min<std::int64_t>(timeout.count(), kMost));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
+  const auto& calls = mpi_library();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  cinch_mpi_world* mpi = nullptr;
+  std::int32_t rank = 0, world = 0;
+  const std::int32_t code = (*calls)->open(to_whole_ms(options.timeout), &mpi, &rank, &world);
+  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
+  auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
+                                                  static_cast<std::uint32_t>(world), options);
+  if (Status status = transport->listen(); !status) return tl::unexpected<Error>(status.error());
+  return transport;
+}
+
+Status leave_mpi(std::chrono::milliseconds timeout) {
+  const auto& calls = mpi_library();
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  const std::int32_t code = (*calls)->leave(to_whole_ms(timeout));
+  if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
+  return Ok{};
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,284 @@
+// The calls that each kind of exchange is made of. All ranks choose the same ones: by sizes, which
+// they agree on, never by where parts lie.
+#include <algorithm>
+
+#include "runtime/transports/nccl/nccl_rank.h"
+
+namespace cinch::rt {
+namespace {
+
+// NCCL's type for elements that it joins as we do: NaNs and zeros of either sign have an order of
+// ours where the least or greatest is asked for, and it has no integers of 16 bits.
+std::optional<NcclType> nccl_type(const NcclCalls& calls, DType dtype, RankReduction reduction) {
+  const bool has_newer = calls.version >= nccl_version(2, 10);
+  const bool is_mean = reduction == RankReduction::Mean;
+  const bool adds = reduction == RankReduction::Sum || (is_mean && has_newer);
+  if (adds && dtype == kF16) return NcclType::Float16;
+  if (adds && dtype == kF32) return NcclType::Float32;
+  if (adds && dtype == kF64) return NcclType::Float64;
+  if (adds && dtype == kBF16 && has_newer) return NcclType::Bfloat16;
+  if (is_mean) return std::nullopt;
+  if (dtype == kI8) return NcclType::Int8;
+  if (dtype == kU8) return NcclType::Uint8;
+  if (dtype == kI32) return NcclType::Int32;
+  if (dtype == kU32) return NcclType::Uint32;
+  if (dtype == kI64) return NcclType::Int64;
+  if (dtype == kU64) return NcclType::Uint64;
+  return std::nullopt;
+}
+
+NcclOperation nccl_operation(RankReduction reduction) {
+  if (reduction == RankReduction::Min) return NcclOperation::Min;
+  if (reduction == RankReduction::Mean) return NcclOperation::Average;
+  return reduction == RankReduction::Max ? NcclOperation::Max : NcclOperation::Sum;
+}
+
+bool are_even(std::span<const ByteRange> parts) {
+  return std::ranges::all_of(
+      parts, [&](const ByteRange& part) { return part.size == parts.front().size; });
+}
+
+bool lie_in_order(std::span<const ByteRange> parts) {
+  std::uint64_t end = parts.front().offset;
+  return std::ranges::all_of(parts, [&end](const ByteRange& part) {
+    const bool follows = part.offset == end;
+    end += part.size;
+    return follows;
+  });
+}
+
+void* pointer_to(GpuAddress address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Calls between a start and an end; the first error counts.
+class NcclGroup {
+ public:
+  NcclGroup(const NcclCalls& calls, const NcclLane& lane) : calls_(calls), lane_(lane) {
+    add(calls_.group_start());
+  }
+  void add(NcclCode code) {
+    if (first_ && code != kNcclSuccess) first_ = lane_.status(code, "exchanging");
+  }
+  Status end() {
+    add(calls_.group_end());
+    return first_;
+  }
+
+ private:
+  const NcclCalls& calls_;
+  const NcclLane& lane_;
+  Status first_ = Ok{};
+};
+
+}  // namespace
+
+std::optional<NcclType> NcclTransport::native_type(const Exchange& exchange) const {
+  if (options_.is_exact && is_float(exchange.dtype)) return std::nullopt;
+  return nccl_type(calls_, exchange.dtype, exchange.reduction);
+}
+
+void NcclTransport::cut_into_slices(NcclPending& pending) const {
+  const auto width = static_cast<std::uint64_t>(element_bytes(pending.exchange.dtype));
+  const std::uint64_t elements = pending.exchange.input.size() / width;
+  pending.slices.resize(world_);
+  for (std::uint64_t rank = 0; rank < world_; ++rank) {
+    const std::uint64_t begin = elements * rank / world_, end = elements * (rank + 1) / world_;
+    pending.slices[rank] = {begin * width, (end - begin) * width};
+  }
+}
+
+std::uint64_t NcclTransport::scratch_bytes(const NcclPending& pending) const {
+  const Exchange& exchange = pending.exchange;
+  const bool gathers = exchange.kind == ExchangeKind::AllGather;
+  if (pending.is_joined_here) return pending.joined_parts()[rank_].size * world_;
+  if (!gathers && exchange.kind != ExchangeKind::ReduceScatter) return 0;
+  const std::span<const ByteRange> parts = gathers ? exchange.received : exchange.sent;
+  return are_even(parts) && !lie_in_order(parts) ? parts.front().size * world_ : 0;
+}
+
+Status NcclTransport::launch_message(NcclPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  const bool sends = exchange.kind == ExchangeKind::Send;
+  NcclGroup group(calls_, *pending.lane);
+  // Of the two ranks on a way the sender is the first.
+  group.add(sends
+                ? calls_.send(pointer_to(pending.input), exchange.input.size(), NcclType::Uint8, 1,
+                              pending.lane->comm(), pending.lane->stream())
+                : calls_.receive(pointer_to(pending.output), exchange.output.size(),
+                                 NcclType::Uint8, 0, pending.lane->comm(), pending.lane->stream()));
+  return group.end();
+}
+
+Status NcclTransport::launch_broadcast(NcclPending& pending) {
+  void* const output = pointer_to(pending.output);
+  NcclGroup group(calls_, *pending.lane);
+  group.add(calls_.broadcast(output, output, pending.exchange.output.size(), NcclType::Uint8,
+                             static_cast<int>(pending.exchange.peer), pending.lane->comm(),
+                             pending.lane->stream()));
+  return group.end();
+}
+
+// Parts to all others and from them; the own one stays on the device.
+Status NcclTransport::launch_parts(NcclPending& pending, std::span<const ByteRange> sent,
+                                   GpuAddress to, std::span<const ByteRange> received) {
+  const NcclComm comm = pending.lane->comm();
+  const GpuStream stream = pending.lane->stream();
+  NcclGroup group(calls_, *pending.lane);
+  visit_others([&](std::uint32_t other) {
+    const auto peer = static_cast<int>(other);
+    if (sent[other].size > 0) {
+      group.add(calls_.send(pointer_to(pending.input + sent[other].offset), sent[other].size,
+                            NcclType::Uint8, peer, comm, stream));
+    }
+    if (received[other].size > 0) {
+      group.add(calls_.receive(pointer_to(to + received[other].offset), received[other].size,
+                               NcclType::Uint8, peer, comm, stream));
+    }
+  });
+  return group.end();
+}
+
+Status NcclTransport::launch_all_gather(NcclPending& pending, GpuAddress own,
+                                        std::span<const ByteRange> received) {
+  const NcclComm comm = pending.lane->comm();
+  const GpuStream stream = pending.lane->stream();
+  const std::uint64_t own_bytes = received[rank_].size;
+  NcclGroup group(calls_, *pending.lane);
+  if (are_even(received)) {
+    const bool is_direct = lie_in_order(received);
+    pending.places_scattered = !is_direct;
+    const GpuAddress to = is_direct ? pending.output + received[0].offset : pending.scratch;
+    if (own_bytes > 0) {
+      group.add(calls_.all_gather(pointer_to(own), pointer_to(to), own_bytes, NcclType::Uint8, comm,
+                                  stream));
+    }
+    return group.end();
+  }
+  visit_others([&](std::uint32_t other) {
+    const auto peer = static_cast<int>(other);
+    if (own_bytes > 0) {
+      group.add(calls_.send(pointer_to(own), own_bytes, NcclType::Uint8, peer, comm, stream));
+    }
+    if (received[other].size > 0) {
+      group.add(calls_.receive(pointer_to(pending.output + received[other].offset),
+                               received[other].size, NcclType::Uint8, peer, comm, stream));
+    }
+  });
+  Status status = group.end();
+  if (status) status = on_device(pending, pending.output + received[rank_].offset, own, own_bytes);
+  return status;
+}
+
+Status NcclTransport::launch_all_reduce(NcclPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  if (pending.is_joined_here) return launch_joined_parts(pending);
+  const auto width = static_cast<std::size_t>(element_bytes(exchange.dtype));
+  NcclGroup group(calls_, *pending.lane);
+  group.add(calls_.all_reduce(pointer_to(pending.input), pointer_to(pending.output),
+                              exchange.input.size() / width, pending.type,
+                              nccl_operation(exchange.reduction), pending.lane->comm(),
+                              pending.lane->stream()));
+  return group.end();
+}
+
+// Every rank gets its part from all; `join` does the rest.
+Status NcclTransport::launch_joined_parts(NcclPending& pending) {
+  const std::span<const ByteRange> parts = pending.joined_parts();
+  const std::uint64_t own_bytes = parts[rank_].size;
+  pending.places.resize(world_);
+  for (std::uint64_t rank = 0; rank < world_; ++rank) {
+    pending.places[rank] = {rank * own_bytes, own_bytes};
+  }
+  Status status = on_device(pending, pending.scratch + rank_ * own_bytes,
+                            pending.input + parts[rank_].offset, own_bytes);
+  if (status) status = launch_parts(pending, parts, pending.scratch, pending.places);
+  return status;
+}
+
+// NCCL scatters even parts; others are reduced to their ranks one by one, in one group.
+Status NcclTransport::launch_reduce_scatter(NcclPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  if (pending.is_joined_here) return launch_joined_parts(pending);
+  const auto width = static_cast<std::size_t>(element_bytes(exchange.dtype));
+  const NcclType type = pending.type;
+  const NcclOperation operation = nccl_operation(exchange.reduction);
+  const NcclComm comm = pending.lane->comm();
+  const GpuStream stream = pending.lane->stream();
+  const std::span<const ByteRange> parts = exchange.sent;
+  Status status = Ok{};
+  GpuAddress from = pending.input + parts[0].offset;
+  if (are_even(parts) && !lie_in_order(parts)) {
+    from = pending.scratch;
+    for (std::uint32_t rank = 0; status && rank < world_; ++rank) {
+      status = on_device(pending, from + rank * parts[rank].size,
+                         pending.input + parts[rank].offset, parts[rank].size);
+    }
+  }
+  if (!status) return status;
+  NcclGroup group(calls_, *pending.lane);
+  if (are_even(parts)) {
+    if (parts[0].size > 0) {
+      group.add(calls_.reduce_scatter(pointer_to(from), pointer_to(pending.output),
+                                      parts[0].size / width, type, operation, comm, stream));
+    }
+    return group.end();
+  }
+  for (std::uint32_t root = 0; root < world_; ++root) {
+    if (parts[root].size == 0) continue;
+    group.add(calls_.reduce(pointer_to(pending.input + parts[root].offset),
+                            pointer_to(pending.output), parts[root].size / width, type, operation,
+                            static_cast<int>(root), comm, stream));
+  }
+  return group.end();
+}
+
+Status NcclTransport::launch(NcclPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  switch (exchange.kind) {
+    case ExchangeKind::Send:
+    case ExchangeKind::Receive:
+      return launch_message(pending);
+    case ExchangeKind::Broadcast:
+      return launch_broadcast(pending);
+    case ExchangeKind::AllGather:
+      return launch_all_gather(pending, pending.input, exchange.received);
+    case ExchangeKind::AllToAll: {
+      const ByteRange from = exchange.sent[rank_], to = exchange.received[rank_];
+      Status status =
+          on_device(pending, pending.output + to.offset, pending.input + from.offset, from.size);
+      if (!status) return status;
+      return launch_parts(pending, exchange.sent, pending.output, exchange.received);
+    }
+    case ExchangeKind::ReduceScatter:
+      return launch_reduce_scatter(pending);
+    case ExchangeKind::AllReduce:
+      break;
+  }
+  return launch_all_reduce(pending);
+}
+
+// Of an all-reduce that is joined here: every rank's slice to all.
+Status NcclTransport::launch_joined(NcclPending& pending) {
+  const GpuAddress own = pending.output + pending.slices[rank_].offset;
+  Status status = to_device(own, pending.joined);
+  if (status) status = end_copies_in(pending);
+  if (status) status = launch_all_gather(pending, own, pending.slices);
+  return status;
+}
+
+Status NcclTransport::after_launch(NcclPending& pending) {
+  Status status = Ok{};
+  if (std::exchange(pending.places_scattered, false)) {
+    const std::span<const ByteRange> places = pending.exchange.received;
+    for (std::uint32_t rank = 0; status && rank < world_; ++rank) {
+      status = on_device(pending, pending.output + places[rank].offset,
+                         pending.scratch + rank * places[rank].size, places[rank].size);
+    }
+  }
+  if (!status) return status;
+  return driver_status(driver().event_record(pending.has_run, pending.lane->stream()),
+                       "marking the end of an exchange");
+}
+
+}  // namespace cinch::rt

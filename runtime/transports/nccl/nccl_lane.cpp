@@ -1,0 +1,173 @@
+// Bodies of nccl_lane.h.
+#include "runtime/transports/nccl/nccl_lane.h"
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace cinch::rt {
+
+// What a thread works on that opens a communicator in a version that blocks. The lane may be gone
+// when it ends; what nobody wants any more is aborted. While the thread is inside a call with the
+// communicator nobody else has it, since an abort frees it.
+struct NcclLane::Opening {
+  std::mutex mutex;
+  std::thread thread;
+  bool is_over = false, is_unwanted = false;
+  NcclComm comm = nullptr;  // null: the thread is inside a call with it
+  Status status = Ok{};
+  GpuMemory greetings;  // a byte to all, and one from each
+
+  Status run(const NcclCalls& calls, const GpuDevice& device, const NcclUniqueId& id, int world,
+             int rank);
+  bool is_wanted();
+  /// False: nobody wants it any more.
+  bool give(const NcclCalls& calls, NcclComm made);
+  Status greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream, int world,
+                   int rank) const;
+};
+
+bool NcclLane::Opening::is_wanted() {
+  const std::lock_guard lock(mutex);
+  return !is_unwanted;
+}
+
+bool NcclLane::Opening::give(const NcclCalls& calls, NcclComm made) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!is_unwanted) comm = made;
+    if (!is_unwanted) return true;
+  }
+  calls.abort(made);
+  return false;
+}
+
+// Two ranks are connected by the first message between them, and wait in it for each other, however
+// long that takes: so it is sent here, before anybody else waits for anything.
+Status NcclLane::Opening::greet_all(const NcclCalls& calls, NcclComm made, GpuStream stream,
+                                    int world, int rank) const {
+  const auto byte = [this](int index) {
+    const GpuAddress address = greetings.address() + static_cast<GpuAddress>(index);
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  };
+  NcclCode code = calls.group_start();
+  for (int peer = 0; peer < world && code == kNcclSuccess; ++peer) {
+    if (peer == rank) continue;
+    code = calls.send(byte(world), 1, NcclType::Uint8, peer, made, stream);
+    if (code != kNcclSuccess) break;
+    code = calls.receive(byte(peer), 1, NcclType::Uint8, peer, made, stream);
+  }
+  const NcclCode ended = calls.group_end();
+  if (code == kNcclSuccess) code = ended;
+  if (code == kNcclSuccess) return Ok{};
+  return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "connecting ranks"));
+}
+
+Status NcclLane::Opening::run(const NcclCalls& calls, const GpuDevice& device,
+                              const NcclUniqueId& id, int world, int rank) {
+  const GpuDevice::Scope scope(device);
+  const GpuDriver& driver = device.driver();
+  NcclComm made = nullptr;
+  const NcclCode code = calls.init_rank(&made, world, id, rank);
+  if (code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(calls, nullptr, code, "opening a communicator"));
+  }
+  GpuStream stream = nullptr;
+  Status status = device.status(driver.stream_create(&stream, kGpuStreamNonBlocking),
+                                "making a stream for NCCL");
+  if (status && world > 1 && is_wanted()) status = greet_all(calls, made, stream, world, rank);
+  // From here on an abort of the lane stops what the stream waits for.
+  if (give(calls, made) && status) {
+    status = device.status(driver.stream_synchronize(stream), "connecting ranks");
+  }
+  if (stream != nullptr) driver.stream_destroy(stream);
+  return status;
+}
+
+Status NcclLane::make_stream() {
+  return device_->status(device_->driver().stream_create(&stream_, kGpuStreamNonBlocking),
+                         "making a stream for NCCL");
+}
+
+Status NcclLane::status(NcclCode code, const char* what) const {
+  if (code == kNcclSuccess || code == kNcclInProgress) return Ok{};
+  return tl::unexpected<Error>(nccl_error(calls_, comm_, code, what));
+}
+
+Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t rank,
+                      int most_blocks) {
+  if (Status made = make_stream(); !made) return made;
+  const auto num_ranks = static_cast<int>(world), own = static_cast<int>(rank);
+  if (calls_.init_rank_config == nullptr) return open_on_a_thread(id, num_ranks, own);
+  constexpr int kFirst = nccl_version(2, 14), kWithBlocks = nccl_version(2, 17);
+  NcclConfig config{sizeof config,  kNcclMagic,     kWithBlocks, 0,
+                    kNcclUndefined, kNcclUndefined, most_blocks, nullptr};
+  if (most_blocks == 0) config.most_blocks = kNcclUndefined;
+  if (calls_.version < kWithBlocks) {
+    config.version = kFirst;
+    config.size = offsetof(NcclConfig, cluster_size) + 4;  // to the next multiple of 8
+  }
+  return status(calls_.init_rank_config(&comm_, num_ranks, id, own, &config),
+                "opening a communicator");
+}
+
+Status NcclLane::open_on_a_thread(const NcclUniqueId& id, int world, int rank) {
+  auto greetings = GpuMemory::allocate(device_, static_cast<std::size_t>(world) + 1);
+  if (!greetings) return tl::unexpected<Error>(greetings.error());
+  opening_ = std::make_shared<Opening>();
+  opening_->greetings = std::move(*greetings);
+  opening_->thread =
+      std::thread([opening = opening_, device = device_, &calls = calls_, id, world, rank] {
+        Status status = opening->run(calls, *device, id, world, rank);
+        const std::lock_guard lock(opening->mutex);
+        opening->status = std::move(status);
+        opening->is_over = true;
+      });
+  return Ok{};
+}
+
+Status NcclLane::lend(NcclComm comm) {
+  comm_ = comm;
+  is_lent_ = true;
+  return make_stream();
+}
+
+Result<bool> NcclLane::is_idle() {
+  if (opening_ != nullptr && opening_->thread.joinable()) {
+    {
+      const std::lock_guard lock(opening_->mutex);
+      if (!opening_->is_over) return false;
+    }
+    opening_->thread.join();
+    comm_ = opening_->comm;
+    if (!opening_->status) return tl::unexpected<Error>(opening_->status.error());
+  }
+  NcclCode state = kNcclSuccess;
+  NcclCode code = calls_.async_error(comm_, &state);
+  if (code == kNcclSuccess) code = state;
+  if (code == kNcclInProgress) return false;
+  const char* const what = is_open_ ? "exchanging" : "opening a communicator";
+  if (Status found = status(code, what); !found) return tl::unexpected<Error>(found.error());
+  is_open_ = true;
+  return true;
+}
+
+void NcclLane::end(NcclEndings& endings, bool is_orderly) {
+  if (is_lent_) return;
+  if (opening_ != nullptr && opening_->thread.joinable()) {
+    const std::lock_guard lock(opening_->mutex);
+    opening_->is_unwanted = true;
+    comm_ = opening_->comm;
+    opening_->thread.detach();
+  }
+  if (comm_ == nullptr) return;
+  endings.begin({&calls_, device_, std::exchange(comm_, nullptr), std::exchange(stream_, nullptr),
+                 is_orderly, std::exchange(opening_, nullptr)});
+}
+
+NcclLane::~NcclLane() {
+  const GpuDevice::Scope scope(*device_);
+  if (stream_ != nullptr) device_->driver().stream_destroy(stream_);
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,186 @@
+// One rank over NCCL. Exchanges of all ranks share a lane, each way between two ranks has its own.
+// A lane's exchanges are given to NCCL in the order of their starts, one when the one before has
+// been taken; they run on its stream one behind the other.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/transports/nccl/nccl_lane.h"
+#include "runtime/transports/nccl/nccl_transport.h"
+
+namespace cinch::rt {
+
+/// Memory of the device that NCCL may know: with each communicator it is registered once.
+struct NcclKnown {
+  GpuAddress address = 0;
+  std::size_t size_bytes = 0;
+  std::vector<std::pair<NcclLane*, void*>> handles;  // of its registrations
+};
+
+/// Memory of the device for what is staged or joined; only grows. What it had before stays to the
+/// end, since giving memory back waits for the device, and with it for other ranks.
+struct NcclRoom {
+  struct Block {
+    GpuMemory memory;
+    NcclKnown known;
+  };
+  std::vector<Block> blocks;
+};
+
+/// An exchange under way; its vectors and memory are kept for the next one.
+struct NcclPending {
+  enum class Stage : std::uint8_t { Waits, Launches, Runs, IsOver };
+  std::uint32_t index = 0;      // of its ticket
+  std::uint64_t seen_pass = 0;  // of the moves of all, when it was asked for last
+  bool is_used = false;
+  Stage stage = Stage::Waits;
+  Exchange exchange;
+  NcclLane* lane = nullptr;  // null: there is nothing to move
+  bool is_joined_here = false, gathers_next = false, places_scattered = false;
+  NcclType type = NcclType::Uint8;  // of what NCCL joins
+  GpuEvent comes_after = nullptr, is_copied = nullptr, has_run = nullptr;
+
+  // Addresses of the device: the exchange's own, or memory that stands for the host's.
+  GpuAddress input = 0, output = 0, scratch = 0;
+  NcclRoom room;
+  std::vector<ByteRange> slices, places;
+  std::vector<std::uint8_t> bytes, joined;  // of the host, where this rank joins
+  std::vector<std::span<const std::uint8_t>> inputs;
+
+  bool is_on_host() const { return exchange.place == MemoryPlace::Host; }
+  /// The part of each rank in what is joined.
+  std::span<const ByteRange> joined_parts() const {
+    return exchange.kind == ExchangeKind::ReduceScatter ? exchange.sent : slices;
+  }
+};
+
+class NcclTransport : public Transport {
+ public:
+  NcclTransport(const NcclCalls& calls, std::uint32_t rank, std::uint32_t world,
+                const NcclOptions& options)
+      : calls_(calls), options_(options), device_(options.device), rank_(rank), world_(world) {}
+  ~NcclTransport() override;
+
+  std::string_view name() const override { return "nccl"; }
+  std::uint32_t rank() const override { return rank_; }
+  std::uint32_t world() const override { return world_; }
+  bool sums_in_rank_order() const override { return options_.is_exact; }
+  bool takes_device_memory(ExchangeKind /*kind*/) const override { return true; }
+  bool lend(const LentMemory& memory) override;
+  void take_back(std::span<std::uint8_t> device_memory) override;
+  std::uint64_t sent_bytes() const override { return num_sent_bytes_; }
+  std::uint64_t num_moves() const override { return num_moves_; }
+
+  /// What must be done before the first exchange: the lane of all, and ids for those of messages.
+  Status open(const NcclUniqueId& id);
+  Status open(NcclComm lent);
+
+  Result<Ticket> start(const Exchange& exchange) override;
+  Result<bool> test(Ticket ticket) override;
+  std::vector<std::uint32_t> awaited_ranks(Ticket ticket) const override;
+  void pause(std::chrono::microseconds most) override;
+  void abandon(const Error& why) override;
+
+ private:
+  const GpuDriver& driver() const { return device_->driver(); }
+  bool is_used(Ticket ticket) const {
+    return ticket.index < pending_.size() && pending_[ticket.index].is_used;
+  }
+  template <typename Visit>
+  void visit_others(const Visit& visit) const {
+    for (std::uint32_t i = 1; i < world_; ++i) visit((rank_ + i) % world_);
+  }
+
+  // nccl_transport.cpp
+  Status open_streams();
+  Status wait_for_lane();
+  Status exchange_ids();
+  Status check_memory(const Exchange& exchange) const;
+  Result<NcclPending*> take_free();
+  /// The lane of an exchange; opened where it is a way's first.
+  Result<NcclLane*> lane_of(const Exchange& exchange);
+  Status begin(NcclPending& pending);
+  /// Ok also where it cannot go on now.
+  Status advance(NcclPending& pending);
+  Status advance_all();
+  bool has_news(const NcclPending& asked) const;
+  Status check_lanes();
+  /// Of neighbours that have given up, a moment ago.
+  Status check_neighbours();
+  Status begin_launch(NcclPending& pending);
+  Result<bool> has_reached(GpuEvent event) const;
+  Status end_launch(NcclPending& pending);
+  Status end_run(NcclPending& pending);
+  /// Of one lane; null: of any.
+  bool is_under_way(const NcclLane* lane) const;
+  void end_lanes(bool is_orderly);
+  Status driver_status(GpuCode code, const char* what) const { return device_->status(code, what); }
+  tl::unexpected<Error> failed(const Error& error) {
+    if (!fault_) fault_ = error;
+    return tl::unexpected<Error>(*fault_);
+  }
+
+  // nccl_exchanges.cpp: the calls of one exchange.
+  std::optional<NcclType> native_type(const Exchange& exchange) const;
+  std::uint64_t scratch_bytes(const NcclPending& pending) const;
+  void cut_into_slices(NcclPending& pending) const;
+  Status launch(NcclPending& pending);
+  Status launch_message(NcclPending& pending);
+  Status launch_all_reduce(NcclPending& pending);
+  Status launch_reduce_scatter(NcclPending& pending);
+  Status launch_all_gather(NcclPending& pending, GpuAddress own,
+                           std::span<const ByteRange> received);
+  Status launch_parts(NcclPending& pending, std::span<const ByteRange> sent, GpuAddress to,
+                      std::span<const ByteRange> received);
+  Status launch_broadcast(NcclPending& pending);
+  Status launch_joined_parts(NcclPending& pending);
+  Status launch_joined(NcclPending& pending);
+  /// What the stream does when the calls have been taken.
+  Status after_launch(NcclPending& pending);
+
+  // nccl_copies.cpp: memory, and what moves between host and device.
+  Status make_room(NcclPending& pending);
+  Result<GpuAddress> room_of(NcclPending& pending, std::uint64_t size_bytes);
+  Status make_known(NcclKnown& known, NcclLane& lane) const;
+  /// What is lent and has the memory of an exchange.
+  Status make_lent_known(const NcclPending& pending);
+  void deregister(NcclKnown& known) const;
+  void deregister_all();
+  Status copy_in(NcclPending& pending);
+  Status copy_out(NcclPending& pending);
+  Status to_device(GpuAddress to, std::span<const std::uint8_t> from);
+  Status to_host(std::span<std::uint8_t> to, GpuAddress from);
+  Status on_device(const NcclPending& pending, GpuAddress to, GpuAddress from,
+                   std::uint64_t size_bytes);
+  Status end_copies_in(NcclPending& pending);
+  Status wait_for_copies();
+  /// Joins what has come, in rank order.
+  Status join(NcclPending& pending);
+
+  const NcclCalls& calls_;
+  NcclOptions options_;
+  std::shared_ptr<const GpuDevice> device_;
+  std::uint32_t rank_, world_;
+  // A host's copies wait for no exchange: those of memory that is not pinned wait for their stream.
+  GpuStream copies_ = nullptr;
+  NcclEndings endings_;
+  std::deque<NcclPending> pending_;  // by ticket; before the lanes, which use their memory
+  NcclLane all_{calls_, device_};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, NcclLane> ways_;  // by sender and receiver
+  std::vector<NcclKnown> lent_;
+  std::vector<NcclUniqueId> ids_;  // of ways: by sender, then receiver
+  std::uint64_t num_sent_bytes_ = 0, num_moves_ = 0;
+  std::uint32_t num_idle_ = 0;
+  std::uint64_t num_passes_ = 0;  // moves of all
+  std::chrono::steady_clock::time_point is_new_until_;
+  std::optional<std::chrono::steady_clock::time_point> heard_at_;
+  std::optional<Error> fault_;
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,482 @@
+// Exchanges under way over NCCL, ranks that give up or leave, and how a world is opened.
+#include "runtime/transports/nccl/nccl_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "runtime/transports/nccl/nccl_rank.h"
+
+namespace cinch::rt {
+namespace {
+
+// Messages need little of a device; kernels of many ways must find room on it at once.
+constexpr int kBlocksOfAWay = 2;
+
+// Memory that kernels of a lent communicator may use until its owner aborts it.
+void keep_forever(std::shared_ptr<void> memory) {
+  static std::mutex mutex;
+  static auto* const kKept = new std::vector<std::shared_ptr<void>>;
+  const std::lock_guard lock(mutex);
+  kKept->push_back(std::move(memory));
+}
+
+// Only what the kind of exchange takes and gives.
+Exchange trimmed(const Exchange& exchange) {
+  Exchange made = exchange;
+  if (exchange.kind == ExchangeKind::Send) made.output = {};
+  if (exchange.kind == ExchangeKind::Receive || exchange.kind == ExchangeKind::Broadcast) {
+    made.input = {};
+  }
+  return made;
+}
+
+bool is_join(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::AllReduce || exchange.kind == ExchangeKind::ReduceScatter;
+}
+
+}  // namespace
+
+void NcclNeighbours::tell(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (heard_) heard_ = tl::unexpected<Error>(Error{ErrorKind::Cancelled, error.message});
+}
+
+Status NcclNeighbours::heard() const {
+  const std::lock_guard lock(mutex_);
+  return heard_;
+}
+
+Status NcclTransport::open_streams() {
+  return driver_status(driver().stream_create(&copies_, kGpuStreamNonBlocking),
+                       "making a stream for copies");
+}
+
+Status NcclTransport::wait_for_lane() {
+  const auto end = std::chrono::steady_clock::now() + options_.timeout;
+  for (;;) {
+    const Result<bool> is_ready = all_.is_idle();
+    if (!is_ready) return tl::unexpected<Error>(is_ready.error());
+    if (*is_ready) return Ok{};
+    if (options_.neighbours != nullptr) {
+      if (Status heard = options_.neighbours->heard(); !heard) return heard;
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      return fail(ErrorKind::TimedOut, fmt::format("not all {} ranks have come within {} ms",
+                                                   world_, options_.timeout.count()));
+    }
+    pause(options_.timeout);
+  }
+}
+
+// Every sender makes the ids of its ways. The lanes themselves are opened by the first message.
+Status NcclTransport::exchange_ids() {
+  if (world_ == 1) return Ok{};
+  ids_.resize(std::size_t{world_} * world_);
+  Status status = Ok{};
+  visit_others([&](std::uint32_t other) {
+    NcclUniqueId& id = ids_[std::size_t{rank_} * world_ + other];
+    const NcclCode code = calls_.get_unique_id(&id);
+    if (status) status = all_.status(code, "making an id");
+  });
+  if (!status) return status;
+  const std::uint64_t row = world_ * sizeof(NcclUniqueId);
+  std::vector<ByteRange> parts(world_);
+  for (std::uint64_t rank = 0; rank < world_; ++rank) parts[rank] = {rank * row, row};
+  const std::span<std::uint8_t> all(reinterpret_cast<std::uint8_t*>(ids_.data()), world_ * row);
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = all.subspan(rank_ * row, row);
+  exchange.output = all;
+  exchange.received = parts;
+  status = exchange_now(*this, exchange, options_.timeout, "opening");
+  num_sent_bytes_ = 0;
+  return status;
+}
+
+Status NcclTransport::open(const NcclUniqueId& id) {
+  const GpuDevice::Scope scope(*device_);
+  Status status = open_streams();
+  if (status) status = all_.open(id, world_, rank_, 0);
+  if (status) status = wait_for_lane();
+  if (status) status = exchange_ids();
+  if (!status) failed(status.error());
+  return status;
+}
+
+Status NcclTransport::open(NcclComm lent) {
+  const GpuDevice::Scope scope(*device_);
+  Status status = open_streams();
+  if (status) status = all_.lend(lent);
+  if (status) status = exchange_ids();
+  if (!status) failed(status.error());
+  return status;
+}
+
+Status NcclTransport::check_memory(const Exchange& exchange) const {
+  if (exchange.place == MemoryPlace::Host) return Ok{};
+  const auto check = [this](std::span<const std::uint8_t> bytes) {
+    return bytes.empty() ? Status(Ok{})
+                         : device_->check_memory(reinterpret_cast<GpuAddress>(bytes.data()));
+  };
+  Status status = check(exchange.input);
+  return status ? check(exchange.output) : status;
+}
+
+Result<NcclPending*> NcclTransport::take_free() {
+  auto found =
+      std::ranges::find_if(pending_, [](const NcclPending& each) { return !each.is_used; });
+  if (found == pending_.end()) {
+    found = pending_.emplace(pending_.end());
+    found->index = static_cast<std::uint32_t>(found - pending_.begin());
+    for (GpuEvent* event : {&found->comes_after, &found->is_copied, &found->has_run}) {
+      const GpuCode code = driver().event_create(event, kGpuEventWithoutTiming);
+      if (Status status = driver_status(code, "making an event"); !status) {
+        return tl::unexpected<Error>(status.error());
+      }
+    }
+  }
+  return &*found;
+}
+
+Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
+  const bool sends = exchange.kind == ExchangeKind::Send;
+  if (!sends && exchange.kind != ExchangeKind::Receive) return &all_;
+  const auto way = sends ? std::pair{rank_, exchange.peer} : std::pair{exchange.peer, rank_};
+  const auto [found, is_new] = ways_.try_emplace(way, calls_, device_);
+  if (is_new) {
+    const NcclUniqueId& id = ids_[std::size_t{way.first} * world_ + way.second];
+    const Status status = found->second.open(id, 2, sends ? 0 : 1, kBlocksOfAWay);
+    if (!status) return tl::unexpected<Error>(status.error());
+  }
+  return &found->second;
+}
+
+Result<Ticket> NcclTransport::start(const Exchange& exchange) {
+  Status status = check_exchange(exchange, *this);
+  const GpuDevice::Scope scope(*device_);
+  const Exchange own = trimmed(exchange);
+  if (status) status = check_memory(own);
+  if (!status) return tl::unexpected<Error>(status.error());
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  const auto taken = take_free();
+  if (!taken) return failed(taken.error());
+  NcclPending& pending = **taken;
+  pending.is_used = true;
+  pending.exchange = own;
+  num_idle_ = 0;
+  if (status = begin(pending); !status) return failed(status.error());
+  num_sent_bytes_ += bytes_to_send(exchange, rank_, world_);
+  return Ticket{pending.index};
+}
+
+Status NcclTransport::begin(NcclPending& pending) {
+  const Exchange& exchange = pending.exchange;
+  const bool moves_nothing = exchange.input.empty() && exchange.output.empty();
+  pending.stage = moves_nothing ? NcclPending::Stage::IsOver : NcclPending::Stage::Waits;
+  pending.lane = nullptr;
+  pending.seen_pass = num_passes_;
+  if (moves_nothing) return Ok{};
+  const auto type = is_join(exchange) ? native_type(exchange) : NcclType::Uint8;
+  pending.is_joined_here = !type;
+  pending.type = type.value_or(NcclType::Uint8);
+  pending.gathers_next = pending.is_joined_here && exchange.kind == ExchangeKind::AllReduce;
+  pending.places_scattered = false;
+  if (pending.gathers_next) cut_into_slices(pending);
+  if (exchange.after != nullptr) {
+    const GpuCode code =
+        driver().event_record(pending.comes_after, static_cast<GpuStream>(exchange.after));
+    if (Status status = driver_status(code, "marking what comes before"); !status) return status;
+  }
+  const auto lane = lane_of(exchange);
+  if (!lane) return tl::unexpected<Error>(lane.error());
+  pending.lane = *lane;
+  pending.lane->queue.push_back(pending.index);
+  return advance(pending);
+}
+
+Result<bool> NcclTransport::has_reached(GpuEvent event) const {
+  const GpuCode code = driver().event_query(event);
+  if (code == kGpuNotReady) return false;
+  if (Status status = driver_status(code, "asking for an exchange"); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return true;
+}
+
+// Reads of the host's memory come when it is there; the device's stream waits by itself.
+Status NcclTransport::begin_launch(NcclPending& pending) {
+  if (pending.exchange.after != nullptr && pending.is_on_host()) {
+    const Result<bool> is_there = has_reached(pending.comes_after);
+    if (!is_there) return tl::unexpected<Error>(is_there.error());
+    if (!*is_there) return Ok{};
+  }
+  Status status = make_room(pending);
+  if (status && pending.exchange.after != nullptr) {
+    status =
+        driver_status(driver().stream_wait_event(pending.lane->stream(), pending.comes_after, 0),
+                      "waiting for a stream");
+  }
+  if (status) status = copy_in(pending);
+  if (status) status = launch(pending);
+  pending.stage = NcclPending::Stage::Launches;
+  return status;
+}
+
+Status NcclTransport::end_launch(NcclPending& pending) {
+  if (Status status = after_launch(pending); !status) return status;
+  pending.stage = NcclPending::Stage::Runs;
+  if (!pending.gathers_next) pending.lane->queue.pop_front();
+  return Ok{};
+}
+
+Status NcclTransport::end_run(NcclPending& pending) {
+  if (!pending.gathers_next) {
+    Status status = Ok{};
+    if (pending.is_joined_here && pending.exchange.kind == ExchangeKind::ReduceScatter) {
+      status = join(pending);
+    }
+    if (status) status = copy_out(pending);
+    pending.stage = NcclPending::Stage::IsOver;
+    return status;
+  }
+  pending.gathers_next = false;
+  Status status = join(pending);
+  if (status) status = launch_joined(pending);
+  pending.stage = NcclPending::Stage::Launches;
+  return status;
+}
+
+Status NcclTransport::advance(NcclPending& pending) {
+  using Stage = NcclPending::Stage;
+  for (Stage before = Stage::IsOver; pending.stage != before;) {
+    before = pending.stage;
+    if (before == Stage::IsOver) return Ok{};
+    if (before == Stage::Waits && pending.lane->queue.front() != pending.index) return Ok{};
+    if (before == Stage::Runs) {
+      const Result<bool> has_run = has_reached(pending.has_run);
+      if (!has_run) return tl::unexpected<Error>(has_run.error());
+      if (!*has_run) return Ok{};
+      num_idle_ = 0;
+      if (Status status = end_run(pending); !status) return status;
+      continue;
+    }
+    const Result<bool> is_idle = pending.lane->is_idle();
+    if (!is_idle) return tl::unexpected<Error>(is_idle.error());
+    if (!*is_idle) return Ok{};
+    const Status status = before == Stage::Waits ? begin_launch(pending) : end_launch(pending);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+// What NCCL has found out since, in the lanes that have something under way.
+Status NcclTransport::check_lanes() {
+  for (NcclPending& each : pending_) {
+    if (!each.is_used || each.stage != NcclPending::Stage::Runs) continue;
+    const Result<bool> is_idle = each.lane->is_idle();
+    if (!is_idle) return tl::unexpected<Error>(is_idle.error());
+  }
+  return Ok{};
+}
+
+Status NcclTransport::advance_all() {
+  constexpr std::chrono::steady_clock::duration kMoment = std::chrono::microseconds(50);
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool has_moved = true; has_moved;) {
+    has_moved = false;
+    for (NcclPending& each : pending_) {
+      if (!each.is_used || each.stage == NcclPending::Stage::IsOver) continue;
+      const NcclPending::Stage before = each.stage;
+      if (Status status = advance(each); !status) return status;
+      // Those behind it may have been looked at before.
+      if (each.stage == before) continue;
+      has_moved = true;
+      ++num_moves_;
+    }
+  }
+  const Status status = check_lanes();
+  ++num_passes_;
+  const auto end = std::chrono::steady_clock::now();
+  is_new_until_ = end + std::max(kMoment, end - begin);
+  return status;
+}
+
+// All have been moved on since it was asked for last, a moment ago: who asks for many, one after
+// the other, moves all on once.
+bool NcclTransport::has_news(const NcclPending& asked) const {
+  return asked.stage == NcclPending::Stage::IsOver ||
+         (asked.seen_pass != num_passes_ && std::chrono::steady_clock::now() < is_new_until_);
+}
+
+Result<bool> NcclTransport::test(Ticket ticket) {
+  if (!is_used(ticket)) return fail(ErrorKind::InvalidArgument, "a ticket of no exchange");
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  const GpuDevice::Scope scope(*device_);
+  NcclPending& asked = pending_[ticket.index];
+  if (!has_news(asked)) {
+    if (Status status = advance_all(); !status) return failed(status.error());
+  }
+  asked.seen_pass = num_passes_;
+  if (asked.stage == NcclPending::Stage::IsOver) {
+    asked.is_used = false;
+    return true;
+  }
+  if (Status heard = check_neighbours(); !heard) return failed(heard.error());
+  return false;
+}
+
+// What has ended for the one that gave up afterwards ends here, too, a little later maybe.
+Status NcclTransport::check_neighbours() {
+  constexpr std::chrono::milliseconds kMoment{100};
+  if (options_.neighbours == nullptr) return Ok{};
+  Status heard = options_.neighbours->heard();
+  if (heard) return heard;
+  const auto now = std::chrono::steady_clock::now();
+  if (!heard_at_) heard_at_ = now;
+  return now - *heard_at_ < kMoment ? Status(Ok{}) : heard;
+}
+
+std::vector<std::uint32_t> NcclTransport::awaited_ranks(Ticket ticket) const {
+  if (!is_used(ticket)) return {};
+  const Exchange& exchange = pending_[ticket.index].exchange;
+  const bool is_message =
+      exchange.kind == ExchangeKind::Send || exchange.kind == ExchangeKind::Receive;
+  return is_message ? std::vector{exchange.peer} : std::vector<std::uint32_t>{};
+}
+
+// Ranks may share cores: who has nothing to do lets the others run, and soon sleeps.
+void NcclTransport::pause(std::chrono::microseconds most) {
+  constexpr std::uint32_t kYields = 20;
+  constexpr std::chrono::microseconds kNap{50};
+  if (++num_idle_ <= kYields) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::min(most, kNap));
+}
+
+bool NcclTransport::is_under_way(const NcclLane* lane) const {
+  return std::ranges::any_of(pending_, [lane](const NcclPending& each) {
+    return each.is_used && each.stage != NcclPending::Stage::IsOver &&
+           (lane == nullptr || each.lane == lane);
+  });
+}
+
+void NcclTransport::end_lanes(bool is_orderly) {
+  all_.end(endings_, is_orderly);
+  for (auto& [way, lane] : ways_) lane.end(endings_, is_orderly);
+}
+
+void NcclTransport::abandon(const Error& why) {
+  const GpuDevice::Scope scope(*device_);
+  const Error given_up{why.kind, fmt::format("rank {} gave up: {}", rank_, why.message)};
+  if (!fault_) fault_ = given_up;
+  if (options_.neighbours != nullptr) options_.neighbours->tell(given_up);
+  end_lanes(false);
+  // They may still read memory of the host that is pinned.
+  if (copies_ != nullptr) driver().stream_synchronize(copies_);
+  endings_.wait();
+}
+
+NcclTransport::~NcclTransport() {
+  const GpuDevice::Scope scope(*device_);
+  const bool gives_up = fault_ || is_under_way(nullptr);
+  const bool is_lent_busy = all_.is_lent() && is_under_way(&all_);
+  if (gives_up) abandon(fault_ ? *fault_ : Error{ErrorKind::Cancelled, "it has left"});
+  if (!is_lent_busy) deregister_all();  // who gives up has none left but a lent one
+  if (!gives_up) end_lanes(true);
+  const bool have_ended = endings_.wait();
+  for (NcclPending& each : pending_) {
+    for (GpuEvent event : {each.comes_after, each.is_copied, each.has_run}) {
+      if (event != nullptr) driver().event_destroy(event);
+    }
+  }
+  if (copies_ != nullptr) driver().stream_destroy(copies_);
+  if (have_ended && !is_lent_busy) return;
+  auto used = std::make_shared<std::deque<NcclPending>>(std::move(pending_));
+  if (is_lent_busy) {
+    keep_forever(std::move(used));
+  } else {
+    endings_.keep(std::move(used));
+  }
+}
+
+namespace {
+
+Status check_options(const NcclOptions& options) {
+  if (options.device != nullptr) return Ok{};
+  return fail(ErrorKind::InvalidArgument, "NCCL without a device");
+}
+
+template <typename Handle>
+Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t rank,
+                                          std::uint32_t world, const NcclOptions& options,
+                                          Handle handle) {
+  auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
+  if (Status status = transport->open(handle); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return transport;
+}
+
+}  // namespace
+
+Result<int> nccl_library_version(const std::string& library) {
+  const auto calls = open_nccl_library(library);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  return (*calls)->version;
+}
+
+Result<NcclId> make_nccl_id(const std::string& library) {
+  const auto calls = open_nccl_library(library);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  NcclUniqueId made{};
+  if (const NcclCode code = (*calls)->get_unique_id(&made); code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(**calls, nullptr, code, "making an id"));
+  }
+  NcclId id;
+  std::memcpy(id.bytes.data(), made.bytes, id.bytes.size());
+  return id;
+}
+
+Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::uint32_t rank,
+                                                       std::uint32_t world,
+                                                       const NcclOptions& options) {
+  const auto calls = open_nccl_library(options.library);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  if (Status status = check_options(options); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (rank >= world) {
+    return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", rank, world));
+  }
+  NcclUniqueId given{};
+  std::memcpy(given.bytes, id.bytes.data(), id.bytes.size());
+  return opened(**calls, rank, world, options, given);
+}
+
+Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
+                                                       const NcclOptions& options) {
+  const auto calls = open_nccl_library(options.library);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  if (Status status = check_options(options); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  auto* const comm = static_cast<NcclComm>(communicator);
+  int rank = 0, world = 0, device = 0;
+  NcclCode code = (*calls)->user_rank(comm, &rank);
+  if (code == kNcclSuccess) code = (*calls)->count(comm, &world);
+  if (code == kNcclSuccess) code = (*calls)->device(comm, &device);
+  if (code != kNcclSuccess) {
+    return tl::unexpected<Error>(nccl_error(**calls, comm, code, "a communicator that was lent"));
+  }
+  if (device != options.device->ordinal()) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("a communicator of GPU {}, the rank's is GPU {}", device,
+                            options.device->ordinal()));
+  }
+  return opened(**calls, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(world),
+                options, comm);
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,117 @@
+// Bodies of job.h.
+#include "runtime/transports/ucx/job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace cinch::rt {
+namespace {
+
+constexpr std::size_t kMostMachineBytes = 1024;
+
+// The boot of the machine, the user, and the namespaces that processes must share.
+std::string own_machine() {
+  std::string machine;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::getline(boot, machine);
+  for (const char* name : {"pid", "ipc", "net", "user"}) {
+    std::error_code error;
+    const auto link = std::filesystem::read_symlink(fmt::format("/proc/self/ns/{}", name), error);
+    machine += "," + link.string();
+  }
+  machine += fmt::format(",{}", ::geteuid());
+  return machine.substr(0, kMostMachineBytes);
+}
+
+}  // namespace
+
+Part part_of(const Result<std::vector<std::uint8_t>>& own) {
+  if (own) {
+    Part part{0};
+    part.insert(part.end(), own->begin(), own->end());
+    return part;
+  }
+  Part part{static_cast<std::uint8_t>(1 + static_cast<int>(own.error().kind))};
+  const std::string text = own.error().message.substr(0, kMostMachineBytes);
+  part.insert(part.end(), text.begin(), text.end());
+  return part;
+}
+
+Result<std::vector<std::uint8_t>> read_part(std::span<const std::uint8_t> part) {
+  if (part.empty() || part[0] > 1 + static_cast<int>(ErrorKind::Internal)) {
+    return fail(ErrorKind::CorruptPayload, "what it says is corrupt");
+  }
+  const auto rest = part.subspan(1);
+  if (part[0] == 0) return std::vector<std::uint8_t>(rest.begin(), rest.end());
+  return fail(static_cast<ErrorKind>(part[0] - 1), std::string(rest.begin(), rest.end()));
+}
+
+Result<std::vector<std::vector<std::uint8_t>>> share(Rendezvous& rendezvous,
+                                                     const Result<std::vector<std::uint8_t>>& own) {
+  const auto parts = rendezvous.gather(part_of(own));
+  // A rank's own error tells more than that it could not tell the others.
+  if (!parts) return tl::unexpected<Error>(own ? parts.error() : own.error());
+  std::vector<std::vector<std::uint8_t>> all;
+  all.reserve(parts->size());
+  for (std::uint32_t rank = 0; rank < parts->size(); ++rank) {
+    auto said = read_part((*parts)[rank]);
+    if (!said) {
+      return fail(said.error().kind, fmt::format("rank {}: {}", rank, said.error().message));
+    }
+    all.push_back(std::move(*said));
+  }
+  return all;
+}
+
+RankCard own_card() {
+  return {kUcxMessagesVersion, random_digest(), own_machine()};
+}
+
+std::vector<std::uint8_t> bytes_of(const RankCard& card) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(4 + sizeof card.nonce + card.machine.size());
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(card.version >> (8 * i)));
+  bytes.insert(bytes.end(), card.nonce.begin(), card.nonce.end());
+  bytes.insert(bytes.end(), card.machine.begin(), card.machine.end());
+  return bytes;
+}
+
+std::optional<RankCard> read_card(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kHead = 4 + sizeof(Digest);
+  if (bytes.size() < kHead || bytes.size() > kHead + kMostMachineBytes) return std::nullopt;
+  RankCard card;
+  for (std::size_t i = 0; i < 4; ++i) card.version |= std::uint32_t{bytes[i]} << (8 * i);
+  std::ranges::copy(bytes.subspan(4, sizeof(Digest)), card.nonce.begin());
+  const auto machine = bytes.subspan(kHead);
+  card.machine.assign(machine.begin(), machine.end());
+  return card;
+}
+
+Result<Job> job_of(const std::vector<std::vector<std::uint8_t>>& cards, const std::string& secret) {
+  Job job{true, {}};
+  HashedText text("cinch: job");
+  std::string first;
+  for (std::uint32_t rank = 0; rank < cards.size(); ++rank) {
+    const auto card = read_card(cards[rank]);
+    if (!card) {
+      return fail(ErrorKind::CorruptPayload,
+                  fmt::format("what rank {} says of itself is corrupt", rank));
+    }
+    if (card->version != kUcxMessagesVersion) {
+      return fail(ErrorKind::VersionMismatch,
+                  fmt::format("rank {} sends messages of version {}, not {}", rank, card->version,
+                              kUcxMessagesVersion));
+    }
+    if (rank == 0) first = card->machine;
+    job.is_one_machine = job.is_one_machine && card->machine == first;
+    text.add(std::span<const std::uint8_t>(cards[rank]));
+  }
+  job.key = keyed_hash(secret, text);
+  return job;
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,49 @@
+// What stands before each message between two ranks. UCX takes messages from whoever connects, so
+// a rank believes only headers with a keyed hash, and each number once.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "runtime/transports/ucx/keyed_hash.h"
+
+namespace cinch::rt {
+
+enum class MessageKind : std::uint32_t {
+  Data = 1,
+  Hello,   // the connection works
+  GaveUp,  // the rank gives up; the body says why
+  Left,
+  Heard  // the answer to GaveUp and Left
+};
+
+struct MessageHeader {
+  std::uint32_t from = 0;
+  MessageKind kind = MessageKind::Data;
+  std::uint64_t number = 0;  // among the messages in this direction
+  std::uint64_t tag = 0;     // of data; of others a keyed hash of the body
+  std::uint64_t bytes = 0;   // of the body
+  std::uint64_t hash = 0;    // of all of the above
+};
+static_assert(sizeof(MessageHeader) == 40);
+
+/// The keys of one direction between two ranks.
+SipKey direction_key(const Digest& job_key, std::uint32_t from, std::uint32_t to);
+std::uint64_t hash_of(const SipKey& key, const MessageHeader& header);
+
+/// Nothing: the bytes are no header with the key of their sender. `keys`: by sender.
+std::optional<MessageHeader> read_header(std::span<const std::uint8_t> bytes,
+                                         std::span<const SipKey> keys);
+
+/// Numbers of messages that have arrived. They may overtake each other a little.
+class SeenNumbers {
+ public:
+  /// Is it the first time? Those far behind the newest one count as seen.
+  bool add(std::uint64_t number);
+
+ private:
+  std::uint64_t end_ = 0;   // one more than the newest
+  std::uint64_t seen_ = 0;  // bit i: number end_ - 1 - i
+};
+
+}  // namespace cinch::rt

@@ -1,0 +1,330 @@
+// Bodies of ucx_links.h.
+#include "runtime/transports/ucx/ucx_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+
+namespace cinch::rt {
+namespace {
+
+// Tokens of notices have this bit; those of messages are their numbers.
+constexpr std::uint64_t kNoticeToken = std::uint64_t{1} << 63;
+constexpr std::size_t kMostNoticeBytes = 512;
+
+std::span<const std::uint8_t> bytes_of_text(std::span<const char> text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UcxLinks>> UcxLinks::open(const cinch_ucx_calls& calls,
+                                                 const UcxLinkOptions& options) {
+  std::unique_ptr<UcxLinks> links(new UcxLinks(calls, options));
+  cinch_ucx_events events{};
+  events.context = links.get();
+  events.arrived = [](void* context, cinch_ucx_arrival* arrival) {
+    return static_cast<UcxLinks*>(context)->arrive(*arrival);
+  };
+  events.ended = [](void* context, std::uint64_t token, std::int32_t error) {
+    static_cast<UcxLinks*>(context)->end(token, error);
+  };
+  events.lost = [](void* context, std::uint32_t peer, std::int32_t error) {
+    static_cast<UcxLinks*>(context)->lose(peer, error);
+  };
+  cinch_ucx_options given{};
+  given.transports = options.transports.c_str();
+  given.devices = options.devices.empty() ? nullptr : options.devices.c_str();
+  given.num_peers = options.world;
+  const std::int32_t error = calls.open(&given, &events, &links->worker_);
+  if (error != 0) return fail(ErrorKind::Device, "UCX: " + links->ucx_text(error), error);
+  return links;
+}
+
+UcxLinks::~UcxLinks() {
+  if (worker_ != nullptr) calls_.close(worker_);
+}
+
+std::string UcxLinks::ucx_text(std::int32_t error) const {
+  std::array<char, 512> text{};
+  calls_.error_text(error, text.data(), text.size());
+  return text.data();
+}
+
+Result<std::vector<std::uint8_t>> UcxLinks::address() const {
+  const void* bytes = nullptr;
+  std::size_t size = 0;
+  const std::int32_t error = calls_.address(worker_, &bytes, &size);
+  if (error != 0) return fail(ErrorKind::Device, "UCX: " + ucx_text(error), error);
+  const auto* const begin = static_cast<const std::uint8_t*>(bytes);
+  return std::vector<std::uint8_t>(begin, begin + size);
+}
+
+Status UcxLinks::connect(const std::vector<std::vector<std::uint8_t>>& addresses,
+                         const Digest& job_key) {
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    keys_from_.push_back(direction_key(job_key, peer, rank_));
+    peers_[peer].key_to = direction_key(job_key, rank_, peer);
+  }
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank_) continue;
+    const std::int32_t error = calls_.connect(worker_, peer, addresses[peer].data());
+    if (error != 0) {
+      return fail(ErrorKind::Device,
+                  fmt::format("UCX does not reach rank {}: {}", peer, ucx_text(error)), error);
+    }
+  }
+  is_connected_ = true;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_) tell(peer, MessageKind::Hello, {});
+  }
+  return Ok{};
+}
+
+void UcxLinks::stop_listening() {
+  calls_.stop_listening(worker_);
+}
+
+std::vector<std::uint32_t> UcxLinks::silent_ranks() const {
+  std::vector<std::uint32_t> silent;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_ && !peers_[peer].has_said_hello) silent.push_back(peer);
+  }
+  return silent;
+}
+
+MessageHeader UcxLinks::header_to(std::uint32_t to, MessageKind kind, std::uint64_t tag,
+                                  std::uint64_t bytes) {
+  MessageHeader header{rank_, kind, peers_[to].num_sent++, tag, bytes, 0};
+  header.hash = hash_of(peers_[to].key_to, header);
+  return header;
+}
+
+std::uint32_t UcxLinks::take_free_message() {
+  if (free_messages_.empty()) {
+    free_messages_.push_back(static_cast<std::uint32_t>(messages_.size()));
+    messages_.emplace_back();
+  }
+  const std::uint32_t taken = free_messages_.back();
+  free_messages_.pop_back();
+  return taken;
+}
+
+std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
+                             std::span<const std::uint8_t> bytes) {
+  const std::uint32_t number = take_free_message();
+  messages_[number] = {Message::State::UnderWay, true, to, tag, {}, std::nullopt};
+  const MessageHeader header = header_to(to, MessageKind::Data, tag, bytes.size());
+  calls_.send(worker_, to, &header, sizeof header, bytes.data(), bytes.size(), number);
+  return number;
+}
+
+std::uint64_t UcxLinks::receive(std::uint32_t from, std::uint64_t tag,
+                                std::span<std::uint8_t> room) {
+  const std::uint32_t number = take_free_message();
+  Message& message = messages_[number];
+  message = {Message::State::UnderWay, false, from, tag, room, std::nullopt};
+  Peer& peer = peers_[from];
+  const auto early = std::ranges::find(peer.early, tag, &Early::tag);
+  if (early == peer.early.end()) {
+    peer.awaited.push_back(number);
+    return number;
+  }
+  const Early found = *early;
+  peer.early.erase(early);
+  if (may_take(message, found.bytes)) {
+    calls_.take(worker_, found.number, room.data(), number);
+  } else {
+    calls_.drop(worker_, found.number);
+  }
+  return number;
+}
+
+bool UcxLinks::may_take(Message& message, std::uint64_t bytes) const {
+  if (bytes == message.room.size()) return true;
+  message.state = Message::State::Failed;
+  message.error =
+      Error{ErrorKind::Internal, fmt::format("rank {} sends {} bytes where rank {} expects {}",
+                                             message.peer, bytes, rank_, message.room.size())};
+  return false;
+}
+
+std::int32_t UcxLinks::arrive(cinch_ucx_arrival& arrival) {
+  const std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(arrival.header),
+                                            arrival.header_bytes);
+  const auto header = read_header(bytes, keys_from_);
+  const bool is_of_job = header && header->from != rank_ && header->bytes == arrival.bytes &&
+                         peers_[header->from].seen.add(header->number);
+  if (!is_of_job) return CINCH_UCX_DROP;
+  return header->kind == MessageKind::Data ? arrive_data(*header, arrival)
+                                           : arrive_notice(*header, arrival);
+}
+
+std::int32_t UcxLinks::arrive_data(const MessageHeader& header, cinch_ucx_arrival& arrival) {
+  Peer& peer = peers_[header.from];
+  const auto awaited = std::ranges::find_if(
+      peer.awaited, [&](std::uint32_t number) { return messages_[number].tag == header.tag; });
+  if (awaited == peer.awaited.end()) {
+    peer.early.push_back({header.tag, arrival.number, arrival.bytes});
+    return CINCH_UCX_KEEP;
+  }
+  const std::uint32_t number = *awaited;
+  *awaited = peer.awaited.back();
+  peer.awaited.pop_back();
+  Message& message = messages_[number];
+  if (!may_take(message, arrival.bytes)) return CINCH_UCX_DROP;
+  arrival.room = message.room.data();
+  arrival.token = number;
+  return CINCH_UCX_TAKE;
+}
+
+std::uint32_t UcxLinks::take_free_notice() {
+  const auto found =
+      std::ranges::find_if(notices_, [](const Notice& each) { return !each.is_used; });
+  const auto index = static_cast<std::uint32_t>(found - notices_.begin());
+  if (found == notices_.end()) notices_.emplace_back();
+  notices_[index].is_used = true;
+  return index;
+}
+
+std::int32_t UcxLinks::arrive_notice(const MessageHeader& header, cinch_ucx_arrival& arrival) {
+  if (arrival.bytes > kMostNoticeBytes) return CINCH_UCX_DROP;
+  const std::uint32_t index = take_free_notice();
+  Notice& notice = notices_[index];
+  notice.is_sent = false;
+  notice.header = header;
+  notice.text.resize(arrival.bytes);
+  arrival.room = notice.text.data();
+  arrival.token = kNoticeToken | index;
+  return CINCH_UCX_TAKE;
+}
+
+void UcxLinks::tell(std::uint32_t to, MessageKind kind, std::string_view text) {
+  if (peers_[to].gone && kind != MessageKind::Heard) return;
+  const std::uint32_t index = take_free_notice();
+  Notice& notice = notices_[index];
+  text = text.substr(0, kMostNoticeBytes);
+  notice.is_sent = true;
+  notice.text.assign(text.begin(), text.end());
+  const std::uint64_t hash = sip_hash(peers_[to].key_to, bytes_of_text(notice.text));
+  notice.header = header_to(to, kind, hash, text.size());
+  calls_.send(worker_, to, &notice.header, sizeof notice.header, notice.text.data(),
+              notice.text.size(), kNoticeToken | index);
+}
+
+void UcxLinks::end(std::uint64_t token, std::int32_t error) {
+  if ((token & kNoticeToken) == 0) return end_message(messages_[token], error);
+  Notice& notice = notices_[token & ~kNoticeToken];
+  if (!notice.is_sent && error == 0) hear(notice);
+  notice.is_used = false;
+}
+
+void UcxLinks::end_message(Message& message, std::int32_t error) const {
+  message.state = error == 0 ? Message::State::Over : Message::State::Failed;
+  if (error == 0) return;
+  message.error = Error{
+      ErrorKind::Cancelled,
+      fmt::format("the connection to rank {} was lost: {}", message.peer, ucx_text(error)), error};
+}
+
+void UcxLinks::hear(const Notice& notice) {
+  const std::uint32_t from = notice.header.from;
+  if (notice.header.tag != sip_hash(keys_from_[from], bytes_of_text(notice.text))) return;
+  Peer& peer = peers_[from];
+  const std::string_view text(notice.text.data(), notice.text.size());
+  switch (notice.header.kind) {
+    case MessageKind::Hello:
+      peer.has_said_hello = true;
+      return;
+    case MessageKind::Heard:
+      peer.has_heard = true;
+      return;
+    case MessageKind::GaveUp:
+      peer.gone = Error{ErrorKind::Cancelled, fmt::format("rank {} gave up: {}", from, text)};
+      break;
+    case MessageKind::Left:
+      peer.gone = Error{ErrorKind::Cancelled, fmt::format("rank {} has left", from)};
+      break;
+    case MessageKind::Data:
+      return;
+  }
+  unanswered_.push_back(from);
+}
+
+void UcxLinks::lose(std::uint32_t peer, std::int32_t error) {
+  if (peers_[peer].gone) return;
+  peers_[peer].gone =
+      Error{ErrorKind::Cancelled,
+            fmt::format("the connection to rank {} was lost: {}", peer, ucx_text(error)), error};
+}
+
+Result<bool> UcxLinks::is_over(std::uint64_t number) {
+  Message& message = messages_[number];
+  if (message.state == Message::State::Over) {
+    message.state = Message::State::Free;
+    free_messages_.push_back(static_cast<std::uint32_t>(number));
+    return true;
+  }
+  const auto& gone = peers_[message.peer].gone;
+  if (message.state == Message::State::Failed && message.error->kind == ErrorKind::Internal) {
+    return tl::unexpected<Error>(*message.error);
+  }
+  if (gone) return tl::unexpected<Error>(*gone);
+  if (message.state == Message::State::Failed) return tl::unexpected<Error>(*message.error);
+  return false;
+}
+
+// Not from within UCX, which does not take calls then.
+void UcxLinks::answer_notices() {
+  while (!unanswered_.empty()) {
+    const std::uint32_t to = unanswered_.back();
+    unanswered_.pop_back();
+    tell(to, MessageKind::Heard, {});
+  }
+}
+
+bool UcxLinks::progress() {
+  const bool has_moved = calls_.progress(worker_) != 0;
+  answer_notices();
+  return has_moved;
+}
+
+void UcxLinks::wait(std::chrono::microseconds most) {
+  calls_.wait(worker_, static_cast<std::uint64_t>(most.count()));
+}
+
+void UcxLinks::wake() {
+  calls_.wake(worker_);
+}
+
+void UcxLinks::tell_all(MessageKind kind, std::string_view text,
+                        std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kNap{1000};
+  if (!is_connected_) return;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer != rank_) tell(peer, kind, text);
+  }
+  const auto has_heard = [&](const Peer& peer) {
+    return &peer == &peers_[rank_] || peer.gone || peer.has_heard;
+  };
+  const Clock::time_point end = Clock::now() + patience;
+  // Answers to others' notices are on their way, too.
+  const auto is_sent = [](const Notice& each) { return !each.is_used || !each.is_sent; };
+  while (Clock::now() < end &&
+         !(std::ranges::all_of(peers_, has_heard) && std::ranges::all_of(notices_, is_sent))) {
+    if (!progress()) wait(kNap);
+  }
+}
+
+void UcxLinks::disconnect() {
+  for (std::uint32_t peer = 0; peer < peers_.size() && is_connected_; ++peer) {
+    if (peer != rank_) calls_.disconnect(worker_, peer);
+  }
+  is_connected_ = false;
+}
+
+}  // namespace cinch::rt

@@ -1,0 +1,192 @@
+// The transport over UCX, and how ranks come together to open it.
+#include "runtime/transports/ucx/ucx_transport.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "runtime/collective/message_transport.h"
+#include "runtime/transports/ucx/job.h"
+#include "runtime/transports/ucx/sockets.h"
+#include "runtime/transports/ucx/ucx_links.h"
+
+namespace cinch::rt {
+namespace {
+
+class UcxTransport : public MessageTransport {
+ public:
+  /// `links` is null where the rank is alone.
+  UcxTransport(std::uint32_t rank, std::uint32_t world, std::unique_ptr<UcxLinks> links)
+      : MessageTransport(rank, world), links_(std::move(links)) {}
+  ~UcxTransport() override;
+
+  std::string_view name() const override { return "ucx"; }
+  Result<Ticket> start(const Exchange& exchange) override;
+  Result<bool> test(Ticket ticket) override;
+  void pause(std::chrono::microseconds most) override;
+  bool wake() override;
+  void abandon(const Error& why) override;
+
+ private:
+  std::uint64_t begin_send(std::uint32_t to, std::uint64_t tag, Bytes bytes) override {
+    return links_->send(to, tag, bytes);
+  }
+  std::uint64_t begin_receive(std::uint32_t from, std::uint64_t tag, Room room) override {
+    return links_->receive(from, tag, room);
+  }
+  Result<bool> is_over(const Leg& leg) override { return links_->is_over(leg.handle); }
+  /// The first error is the last one.
+  tl::unexpected<Error> failed(const Error& error) {
+    if (!fault_) fault_ = error;
+    return tl::unexpected<Error>(*fault_);
+  }
+
+  std::unique_ptr<UcxLinks> links_;
+  std::uint32_t num_idle_ = 0;
+  bool is_known_ = false;  // the others have been told that this rank gives up
+  std::optional<Error> fault_;
+};
+
+Result<Ticket> UcxTransport::start(const Exchange& exchange) {
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  num_idle_ = 0;
+  return begin_exchange(exchange);
+}
+
+Result<bool> UcxTransport::test(Ticket ticket) {
+  if (!is_under_way(ticket)) return take_end(ticket, Ok{});
+  if (fault_) return tl::unexpected<Error>(*fault_);
+  if (links_ != nullptr && links_->progress()) num_idle_ = 0;
+  const std::uint64_t before = num_moves();
+  const Status status = advance_all();
+  if (num_moves() != before) num_idle_ = 0;
+  // What has ended has, whatever becomes of other exchanges.
+  Result<bool> has_ended = take_end(ticket, status);
+  if (!has_ended) return failed(has_ended.error());
+  return has_ended;
+}
+
+// Ranks may share cores: who has nothing to do lets the others run first, then sleeps.
+void UcxTransport::pause(std::chrono::microseconds most) {
+  constexpr std::uint32_t kYields = 20;
+  if (links_ == nullptr || ++num_idle_ <= kYields) return std::this_thread::yield();
+  links_->wait(most);
+}
+
+bool UcxTransport::wake() {
+  if (links_ != nullptr) links_->wake();
+  return links_ != nullptr;
+}
+
+void UcxTransport::abandon(const Error& why) {
+  constexpr std::chrono::milliseconds kPatience{2000};
+  if (!fault_) fault_ = Error{why.kind, fmt::format("rank {} gave up: {}", rank(), why.message)};
+  if (links_ == nullptr || std::exchange(is_known_, true)) return;
+  links_->tell_all(MessageKind::GaveUp, why.message, kPatience);
+  links_->disconnect();
+}
+
+UcxTransport::~UcxTransport() {
+  constexpr std::chrono::milliseconds kPatience{20};
+  if (fault_) {
+    abandon(*fault_);
+  } else if (is_any_under_way()) {
+    abandon({ErrorKind::Cancelled, "it has left"});
+  } else if (links_ != nullptr) {
+    links_->tell_all(MessageKind::Left, {}, kPatience);
+  }
+}
+
+Status check_options(const UcxOptions& options) {
+  if (options.world == 0 || options.rank >= options.world) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("there is no rank {} of {}", options.rank, options.world));
+  }
+  if (options.world > kMostUcxRanks) {
+    return fail(
+        ErrorKind::InvalidArgument,
+        fmt::format("{} ranks: the transport ucx takes at most {}", options.world, kMostUcxRanks));
+  }
+  if (options.rendezvous.empty() && options.store == nullptr) {
+    return fail(ErrorKind::InvalidArgument, "ranks have no rendezvous: neither address nor store");
+  }
+  return Ok{};
+}
+
+// A rank that cannot use the interface meets the others all the same, to tell them.
+Result<std::unique_ptr<Rendezvous>> open_rendezvous(const UcxOptions& options,
+                                                    const Status& interface) {
+  const JobRank own{options.rank, options.world, options.secret, options.timeout};
+  if (options.rendezvous.empty()) return meet_over_store(own, options.store);
+  return meet_over_socket(own, options.rendezvous, interface ? options.interface : "");
+}
+
+Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
+  if (!status) return tl::unexpected<Error>(status.error());
+  return std::vector<std::uint8_t>();
+}
+
+std::string transports_for(const UcxOptions& options, const Job& job) {
+  if (!options.transports.empty()) return options.transports;
+  // Ranks of one machine listen on no network. Copies that one process makes from another one's
+  // memory (cma) could go on when that one has given up.
+  return job.is_one_machine ? "self,posix" : "^cma";
+}
+
+// Does every connection work in both directions?
+Status wait_for_hellos(UcxLinks& links, std::chrono::milliseconds timeout) {
+  constexpr std::chrono::microseconds kLook{1000};
+  const SocketClock::time_point end = SocketClock::now() + timeout;
+  for (;;) {
+    if (!links.progress()) links.wait(kLook);
+    const auto silent = links.silent_ranks();
+    if (silent.empty()) return Ok{};
+    if (SocketClock::now() < end) continue;
+    return fail(ErrorKind::TimedOut,
+                fmt::format("{} by UCX within {} ms", not_come(silent), timeout.count()));
+  }
+}
+
+Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezvous& rendezvous,
+                                              const Status& sound) {
+  const auto cards =
+      share(rendezvous, sound ? Result<std::vector<std::uint8_t>>(bytes_of(own_card()))
+                              : tl::unexpected<Error>(sound.error()));
+  if (!cards) return tl::unexpected<Error>(cards.error());
+  const auto job = job_of(*cards, options.secret);
+  if (!job) return tl::unexpected<Error>(job.error());
+  auto links = UcxLinks::open(**ucx_library(), {options.rank, options.world,
+                                                transports_for(options, *job), options.interface});
+  const auto addresses =
+      share(rendezvous, links ? (*links)->address() : tl::unexpected<Error>(links.error()));
+  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  Status status = (*links)->connect(*addresses, job->key);
+  // Rank 0 waits for all of them as long as that.
+  if (status) status = wait_for_hellos(**links, options.timeout / 2);
+  const auto all = share(rendezvous, empty_or(status));
+  if (!all) return tl::unexpected<Error>(all.error());
+  (*links)->stop_listening();
+  return links;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options) {
+  if (Status status = check_options(options); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (options.world == 1) return std::make_unique<UcxTransport>(0, 1, nullptr);
+  const Status interface =
+      options.interface.empty() ? Status(Ok{}) : check_interface(options.interface);
+  const auto rendezvous = open_rendezvous(options, interface);
+  if (!rendezvous) return tl::unexpected<Error>(rendezvous.error());
+  Status sound = interface;
+  if (sound && !ucx_library()) sound = tl::unexpected<Error>(ucx_library().error());
+  auto links = connect_all(options, **rendezvous, sound);
+  if (!links) return tl::unexpected<Error>(links.error());
+  return std::make_unique<UcxTransport>(options.rank, options.world, std::move(*links));
+}
+
+}  // namespace cinch::rt

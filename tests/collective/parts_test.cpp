@@ -1,0 +1,330 @@
+// Steps in parts: gradients become ready in orders drawn at random, another one on every rank, and
+// updates are those of the sequential oracle, bit for bit; what becomes ready twice or never is an
+// error on all ranks; scales, skipped steps and tensors that nobody uses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "runtime/planner/codec_facts.h"
+#include "tests/collective/plan_cases.h"
+#include "tests/collective/sync_oracle.h"
+
+namespace cinch::testing {
+namespace {
+
+SyncCase model_case(std::string_view plan, std::uint32_t world) {
+  SyncCase made;
+  made.programs = {compiled_library("powersgd(rank: 2)"), compiled_library("ef_sign"),
+                   compiled_library("topk(ratio: 0.1)")};
+  rt::PlanRequest request;
+  request.plan = plan;
+  request.world = world;
+  request.piece_bytes = 16384;
+  for (const auto& program : made.programs) {
+    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world));
+  }
+  request.tensors = {
+      {"head", 30, 20, 0},          {"head.bias", 20, 1, rt::kDense}, {"fc3", 3000, 1, 1},
+      {"fc2", 9000, 1, 2},          {"fc2.bias", 90, 1, rt::kDense},  {"none", 0, 1, 1},
+      {"fc1", 700, 1, 1},           {"embedding", 40, 60, 0},         {"small", 5, 1, 2},
+      {"last", 5000, 1, rt::kDense}};
+  made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  return made;
+}
+
+// A step in which tensors become ready in this order.
+rt::Result<rt::StepOutcome> step_in_parts(rt::SyncSession& session, const Tensors& gradients,
+                                          Tensors& updates, std::uint64_t step,
+                                          const std::vector<std::uint32_t>& order,
+                                          const rt::StepOptions& options = {}) {
+  updates = gradients;
+  if (rt::Status status = session.begin_step(step, options); !status) {
+    return tl::unexpected<rt::Error>(status.error());
+  }
+  for (const std::uint32_t tensor : order) {
+    const rt::Status status = session.set_ready(tensor, gradients[tensor], updates[tensor]);
+    if (!status) ADD_FAILURE() << status.error().message;
+    if (tensor % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return session.finish_step();
+}
+
+std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::shuffle(order, std::mt19937_64(seed));
+  return order;
+}
+
+std::vector<Tensors> all_gradients(const SyncCase& one_case, std::uint64_t step) {
+  std::vector<Tensors> gradients;
+  for (std::uint32_t rank = 0; rank < one_case.plan->world(); ++rank) {
+    gradients.push_back(gradients_of(one_case, rank, step));
+  }
+  return gradients;
+}
+
+// Every rank with a session over loopback.
+using SessionBody = std::function<void(rt::SyncSession&, const RankBody&)>;
+void run_sessions(const SyncCase& one_case, const SessionBody& body) {
+  rt::LoopbackWorld world(one_case.plan->world());
+  run_ranks(world, one_case.plan->world(), [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(sync_options(one_case, own.rank), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    body(**session, own);
+  });
+}
+
+TEST(StepInParts, GivesTheOraclesBitsInAnyOrder) {
+  constexpr std::uint64_t kSteps = 4;
+  for (const std::string_view plan : {"two_shot", "allreduce", "ring", "tree"}) {
+    for (const std::uint32_t world : {1U, 2U, 4U}) {
+      const SyncCase model = model_case(plan, world);
+      std::vector<std::vector<Tensors>> found(world, std::vector<Tensors>(kSteps));
+      run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+        for (std::uint64_t step = 0; step < kSteps; ++step) {
+          const auto order = shuffled(model.plan->tensors.size(), 100 * step + own.rank);
+          const auto outcome = step_in_parts(session, gradients_of(model, own.rank, step),
+                                             found[own.rank][step], step, order);
+          ASSERT_TRUE(outcome) << outcome.error().message;
+          EXPECT_FALSE(outcome->is_skipped);
+        }
+      });
+      SyncOracle oracle(*model.plan, model.programs, model.seed);
+      for (std::uint64_t step = 0; step < kSteps; ++step) {
+        const Tensors wanted = oracle.step(all_gradients(model, step), step);
+        for (std::uint32_t rank = 0; rank < world; ++rank) {
+          ASSERT_TRUE(are_same(found[rank][step], wanted))
+              << plan << " of " << world << ", step " << step << ", rank " << rank;
+        }
+      }
+    }
+  }
+}
+
+// In the first step exchanges follow the plan, then the order in which tensors became ready.
+TEST(StepInParts, TellsWhichUpdatesAreWritten) {
+  const SyncCase model = model_case("two_shot", 2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    std::vector<std::uint32_t> order(10);
+    std::iota(order.rbegin(), order.rend(), 0U);
+    Tensors updates;
+    ASSERT_TRUE(step_in_parts(session, gradients_of(model, own.rank, 0), updates, 0, order));
+    const Tensors gradients = gradients_of(model, own.rank, 1);
+    updates = gradients;
+    ASSERT_TRUE(session.begin_step(1));
+    EXPECT_FALSE(session.wait_for(3)) << "not ready";
+    for (std::uint32_t t = 9; t > 0; --t) {
+      ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+    }
+    ASSERT_TRUE(session.wait_for(8));
+    EXPECT_TRUE(session.is_done(8));
+    EXPECT_FALSE(session.is_done(0));
+    ASSERT_TRUE(session.set_ready(0, gradients[0], updates[0]));
+    ASSERT_TRUE(session.finish_step());
+    for (std::uint32_t t = 0; t < 10; ++t) EXPECT_TRUE(session.is_done(t)) << t;
+  });
+}
+
+// Rank 1 does something wrong: all ranks learn what.
+void expect_error(const std::string& message,
+                  const std::function<void(rt::SyncSession&, const Tensors&, Tensors&)>& wrong) {
+  SyncCase model = model_case("two_shot", 3);
+  model.timeout = std::chrono::milliseconds(2000);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    const Tensors gradients = gradients_of(model, own.rank, 0);
+    Tensors updates = gradients;
+    ASSERT_TRUE(session.begin_step(0));
+    if (own.rank == 1) {
+      wrong(session, gradients, updates);
+    } else {
+      for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+        (void)session.set_ready(t, gradients[t], updates[t]);
+      }
+    }
+    const auto outcome = session.finish_step();
+    ASSERT_FALSE(outcome);
+    EXPECT_NE(outcome.error().message.find(message), std::string::npos)
+        << own.rank << ": " << outcome.error().message;
+    if (own.rank != 1) {
+      EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos)
+          << outcome.error().message;
+    }
+    EXPECT_FALSE(session.begin_step(1)) << "no more steps are taken";
+  });
+}
+
+TEST(StepInParts, WhatIsNeverReadyIsNamedOnAllRanks) {
+  expect_error("tensor fc2 is not ready", [](auto& session, auto& gradients, auto& updates) {
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      if (t != 3) ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+    }
+  });
+}
+
+TEST(StepInParts, ARankThatHangsIsNamedWithTheTensor) {
+  expect_error("tensor head has not become ready", [](auto&, auto&, auto&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(4000));
+  });
+}
+
+TEST(StepInParts, WhatIsReadyTwiceIsNamedOnAllRanks) {
+  expect_error("tensor fc1 is ready twice", [](auto& session, auto& gradients, auto& updates) {
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+      if (t == 6) EXPECT_FALSE(session.set_ready(t, gradients[t], updates[t]));
+    }
+  });
+}
+
+TEST(StepInParts, ATensorThatIsNotThereIsNamedOnAllRanks) {
+  expect_error("tensor 10 of 10", [](auto& session, auto& gradients, auto& updates) {
+    EXPECT_FALSE(session.set_ready(10, gradients[0], updates[0]));
+  });
+  expect_error("fc3: 20 elements, the plan has 3000",
+               [](auto& session, auto& gradients, auto& updates) {
+                 EXPECT_FALSE(session.set_ready(2, gradients[1], updates[1]));
+               });
+}
+
+TEST(StepInParts, CallsOutOfTurnChangeNothing) {
+  const SyncCase model = model_case("two_shot", 2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    const Tensors gradients = gradients_of(model, own.rank, 0);
+    Tensors updates;
+    EXPECT_FALSE(session.finish_step());
+    updates = gradients;
+    EXPECT_FALSE(session.set_ready(0, gradients[0], updates[0]));
+    ASSERT_TRUE(session.begin_step(0));
+    EXPECT_FALSE(session.begin_step(0));
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+    }
+    ASSERT_TRUE(session.finish_step());
+    EXPECT_TRUE(step_on(session, gradients_of(model, own.rank, 1), updates, 1));
+  });
+}
+
+// A session that goes in the middle of a step is waited for by nobody.
+TEST(StepInParts, ASessionThatIsClosedGivesUp) {
+  const SyncCase model = model_case("two_shot", 3);
+  rt::LoopbackWorld world(3);
+  run_ranks(world, 3, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(sync_options(model, own.rank), own.transport);
+    ASSERT_TRUE(session);
+    const Tensors gradients = gradients_of(model, own.rank, 0);
+    Tensors updates = gradients;
+    ASSERT_TRUE((*session)->begin_step(0));
+    ASSERT_TRUE((*session)->set_ready(2, gradients[2], updates[2]));
+    if (own.rank == 1) return;
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      if (t != 2) (void)(*session)->set_ready(t, gradients[t], updates[t]);
+    }
+    EXPECT_FALSE((*session)->finish_step());
+  });
+}
+
+// ---- scales, skipped steps, tensors that nobody uses ----
+
+TEST(StepOptions, ScalesLeaveNoTraceInStates) {
+  const SyncCase model = model_case("two_shot", 2);
+  constexpr float kScale = 1024;
+  std::vector<Tensors> plain(2), scaled(2);
+  std::vector<States> plain_states(2), scaled_states(2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    ASSERT_TRUE(step_on(session, gradients_of(model, own.rank, 0), plain[own.rank], 0));
+    plain_states[own.rank] = states_of(session);
+  });
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    Tensors gradients = gradients_of(model, own.rank, 0);
+    for (auto& tensor : gradients) {
+      for (float& x : tensor) x *= kScale;
+    }
+    const auto order = shuffled(gradients.size(), own.rank);
+    ASSERT_TRUE(step_in_parts(session, gradients, scaled[own.rank], 0, order,
+                              {.scale = kScale, .is_sum = true}));
+    scaled_states[own.rank] = states_of(session);
+  });
+  EXPECT_EQ(plain_states, scaled_states);
+  for (auto& tensor : plain[0]) {
+    for (float& x : tensor) x *= 2 * kScale;
+  }
+  EXPECT_TRUE(are_same(plain[0], scaled[0]));
+  EXPECT_TRUE(are_same(plain[0], scaled[1]));
+}
+
+TEST(StepOptions, RefusesScalesThatAreNone) {
+  const SyncCase model = model_case("two_shot", 1);
+  for (const double scale : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    run_sessions(model, [&](rt::SyncSession& session, const RankBody&) {
+      const rt::Status status = session.begin_step(0, {.scale = scale});
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().kind, rt::ErrorKind::InvalidArgument);
+    });
+  }
+}
+
+// One value of one tensor on one rank, whatever the tensor is sent as.
+TEST(StepOptions, ANonFiniteGradientAnywhereLeavesAllStates) {
+  const SyncCase model = model_case("two_shot", 3);
+  for (const std::uint32_t tensor : {0U, 2U, 3U, 9U}) {
+    run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+      Tensors updates;
+      ASSERT_TRUE(step_on(session, gradients_of(model, own.rank, 0), updates, 0));
+      const States before = states_of(session);
+      Tensors gradients = gradients_of(model, own.rank, 1);
+      const auto order = shuffled(gradients.size(), own.rank);
+      if (own.rank == 2) gradients[tensor][7] = std::numeric_limits<float>::infinity();
+      const auto skipped =
+          step_in_parts(session, gradients, updates, 1, order, {.skips_non_finite = true});
+      ASSERT_TRUE(skipped) << skipped.error().message;
+      EXPECT_TRUE(skipped->is_skipped) << tensor;
+      EXPECT_EQ(states_of(session), before) << tensor;
+      const auto next = step_in_parts(session, gradients_of(model, own.rank, 1), updates, 1, order,
+                                      {.skips_non_finite = true});
+      ASSERT_TRUE(next) << next.error().message;
+      EXPECT_FALSE(next->is_skipped);
+      EXPECT_NE(states_of(session), before);
+    });
+  }
+}
+
+TEST(StepOptions, TensorsThatNoRankUsesKeepTheirStates) {
+  const SyncCase model = model_case("two_shot", 2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    Tensors updates;
+    ASSERT_TRUE(step_on(session, gradients_of(model, own.rank, 0), updates, 0));
+    const States before = states_of(session);
+    Tensors gradients = gradients_of(model, own.rank, 1);
+    ASSERT_TRUE(session.begin_step(1));
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      // fc1 is used by rank 1 alone, fc3 and the head by none.
+      const bool is_used = t == 6 ? own.rank == 1 : t != 2 && t != 0;
+      if (!is_used) std::ranges::fill(gradients[t], 0.0F);
+      ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t], is_used));
+    }
+    ASSERT_TRUE(session.finish_step());
+    const States after = states_of(session);
+    std::size_t num_kept = 0, num_changed = 0;
+    for (const auto& [key, bytes] : after) {
+      const std::uint32_t tensor = model.plan->pieces[key.first].tensor;
+      if (tensor == 2 || tensor == 0) {
+        EXPECT_EQ(bytes, before.at(key));
+        ++num_kept;
+      }
+      if (tensor == 6 && bytes != before.at(key)) ++num_changed;
+    }
+    EXPECT_GT(num_kept, 0U);
+    EXPECT_GT(num_changed, 0U);
+    EXPECT_TRUE(std::ranges::all_of(updates[2], [](float x) { return x == 0; }));
+    EXPECT_TRUE(std::ranges::any_of(updates[6], [](float x) { return x != 0; }));
+  });
+}
+
+}  // namespace
+}  // namespace cinch::testing
