@@ -535,9 +535,12 @@ void add_sync(Registry& registry) {
   command
       ->add_option("--input", options->inputs,
                    "a gradient, or a folder of them, for each rank, or one name in which %r is the "
-                   "rank")
-      ->required()
+                   "rank; a profile alone has numbers made up")
       ->type_name("G.npy");
+  command
+      ->add_option("--profile", options->profile,
+                   "when each tensor becomes ready in a backward pass, which exchanges hide behind")
+      ->type_name("MODEL.csv");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
   add_transport(registry, command, *options);

@@ -156,7 +156,7 @@ struct SyncCommandOptions : TransportOptions {
   std::string lengths = "auto", cuda_aware = "auto";
   std::uint64_t seed = 0, step = 0, num_steps = 5;
   std::int64_t repeat_to_bytes = 0;
-  std::string output, trace, save_plan, probe, policy;
+  std::string output, trace, save_plan, probe, policy, profile;
   std::string state_in, state_out;  // "%r" stands for the rank
   bool explain = false, json = false;
 };

@@ -146,7 +146,7 @@ class SyncCommand {
                                      world, options_.ranks, options_.ranks));
     }
     check_num_inputs(world);
-    const RankTensors gradient = read_tensors(options_, transport->rank());
+    const RankTensors gradient = read_ready(transport->rank());
     agree_on_options(*transport);
     const bool reports = transport->rank() == 0;
     prepare(
@@ -208,18 +208,28 @@ class SyncCommand {
     return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
   }
 
-  std::vector<RankTensors> read_all(std::uint32_t world) const {
+  std::vector<RankTensors> read_all(std::uint32_t world) {
     check_num_inputs(world);
     std::vector<RankTensors> gradients;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      gradients.push_back(read_tensors(options_, rank));
-      check_same_tensors(gradients.front(), gradients.back(), input_of(options_, rank));
+      gradients.push_back(read_ready(rank));
+      check_same_tensors(gradients.front(), gradients.back(), name_of(rank));
     }
     return gradients;
   }
 
+  // In the order of the profile, if there is one.
+  RankTensors read_ready(std::uint32_t rank) {
+    RankTensors tensors = read_tensors(options_, rank);
+    if (!options_.profile.empty()) ready_ = order_by_profile(options_, tensors);
+    return tensors;
+  }
+  std::string name_of(std::uint32_t rank) const {
+    return options_.inputs.empty() ? options_.profile : input_of(options_, rank);
+  }
+
   void check_num_inputs(std::uint32_t world) const {
-    if (options_.inputs.size() == 1 || options_.inputs.size() == world) return;
+    if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
     throw CommandError(ExitCode::Usage,
                        fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
   }
@@ -283,6 +293,9 @@ class SyncCommand {
     rank.num_steps = options_.num_steps;
     rank.saved_states = saved_;
     rank.saves_states = !options_.state_out.empty();
+    for (const std::uint32_t tensor : subject_.sent) {
+      if (!ready_.empty()) rank.ready_seconds.push_back(ready_[tensor]);
+    }
     return rank;
   }
 
@@ -355,6 +368,7 @@ class SyncCommand {
   std::optional<SyncDevices> devices_;
   std::shared_ptr<const rt::Plan> plan_;
   std::optional<rt::PlanChoice> choice_;          // of plan auto
+  std::vector<double> ready_;                     // by tensor of the input; empty: all at once
   std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
 };
 

@@ -3,6 +3,9 @@
 #include "compiler/driver/sync_rank.h"
 
 #include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/gradient_file.h"
@@ -44,7 +47,11 @@ class SyncRank {
   void take_step(std::uint64_t step) {
     if (*Cancellable::flag()) session_->ask_to_stop();
     const std::uint64_t before = transport_.sent_bytes();
-    value_or_throw(session_->step(gradients_, updates_, step));
+    if (options_.ready_seconds.empty()) {
+      value_or_throw(session_->step(gradients_, updates_, step));
+    } else {
+      step_behind_backward(step);
+    }
     sent_bytes_ = transport_.sent_bytes() - before;
     report_.was_stopped = session_->is_asked_to_stop();
     const rt::TaskTimes& times = session_->times();
@@ -63,6 +70,21 @@ class SyncRank {
       report_.same_bits = report_.same_bits && is_same;
     }
     report_.step_ms.push_back(longest);
+  }
+
+  // The backward pass is time that goes by.
+  void step_behind_backward(std::uint64_t step) {
+    const auto& ready = options_.ready_seconds;
+    std::vector<std::uint32_t> order(ready.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t tensor) { return ready[tensor]; });
+    const auto begin = std::chrono::steady_clock::now();
+    value_or_throw(session_->begin_step(step));
+    for (const std::uint32_t tensor : order) {
+      std::this_thread::sleep_until(begin + std::chrono::duration<double>(ready[tensor]));
+      if (!session_->set_ready(tensor, gradients_[tensor], updates_[tensor])) break;
+    }
+    value_or_throw(session_->finish_step());
   }
 
   void run_exchange(const rt::Exchange& exchange) {
@@ -96,6 +118,7 @@ class SyncRank {
     const double is_stopped = *Cancellable::flag() ? 1 : 0;
     std::vector<double> own = {times.begin, times.end, static_cast<double>(sent_bytes_),
                                is_stopped};
+    own.insert(own.end(), times.ready.begin(), times.ready.end());
     for (const rt::TaskTime& task : times.tasks) {
       own.insert(own.end(), {task.begin, task.end, static_cast<double>(task.sent_bytes)});
     }
@@ -103,7 +126,7 @@ class SyncRank {
     std::vector<std::size_t> sizes;
     sizes.reserve(plan.ranks.size());
     for (const rt::RankPlan& rank : plan.ranks) {
-      sizes.push_back(kPerStep + kPerTask * rank.tasks.size());
+      sizes.push_back(kPerStep + plan.tensors.size() + kPerTask * rank.tasks.size());
     }
     const std::vector<double> all = gather(own, sizes);
     const double* next = all.data();
@@ -114,6 +137,9 @@ class SyncRank {
       report_.sent_bytes.push_back(static_cast<std::uint64_t>(next[2]));
       report_.was_stopped = report_.was_stopped || next[3] != 0;
       next += kPerStep;
+      of.is_in_parts = !options_.ready_seconds.empty();
+      of.ready.assign(next, next + plan.tensors.size());
+      next += plan.tensors.size();
       for (std::size_t t = 0; t < rank.tasks.size(); ++t, next += kPerTask) {
         of.tasks.push_back({next[0], next[1], static_cast<std::uint64_t>(next[2])});
       }

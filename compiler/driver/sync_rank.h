@@ -16,6 +16,9 @@ struct SyncRankOptions {
   std::uint64_t first_step = 0, num_steps = 1;
   std::vector<std::vector<std::uint8_t>> saved_states;  // to start from, of all ranks; may be none
   bool saves_states = false;
+  // By tensor of the plan: when the gradient becomes ready after the step has begun. Empty: all
+  // are.
+  std::vector<double> ready_seconds;
 };
 
 // What a rank knows when all is over; besides its own update the same on all ranks.

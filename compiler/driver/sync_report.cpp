@@ -30,6 +30,15 @@ json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
   return list;
 }
 
+// Until the last tensor of the slowest rank is ready.
+double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
+  double longest = 0;
+  for (const rt::TaskTimes& times : by_rank) {
+    for (const double ready : times.ready) longest = std::max(longest, ready - times.begin);
+  }
+  return longest * 1e3;
+}
+
 // How the plan sends each tensor: its program's name, or f32.
 json tensors_json(const SyncSubject& subject, const rt::Plan& plan) {
   json list = json::array();
@@ -91,6 +100,7 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
                   {"same_bits", report.same_bits},
                   {"tensors", tensors_json(subject, plan)},
                   {"phases", phases_json(plan.ranks[0], report.times[0])}};
+  if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
   if (report.restored) written["restored"] = restored_json(*report.restored);
   return written;
 }
@@ -104,6 +114,12 @@ void print_sync_report(const json& r) {
     fmt::print("auto            {}\n", r["auto"]["reason"].get<std::string>());
   fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
              r["step_ms"].get<double>());
+  if (r.contains("backward_ms")) {
+    const double backward = r["backward_ms"].get<double>();
+    const double last = r["all_step_ms"].back().get<double>();
+    fmt::print("backward pass   {:.3f} ms; the last step ends {:.3f} ms behind it\n", backward,
+               last - backward);
+  }
   fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
   if (r["relative_error"].is_number()) {
     fmt::print("relative error  {:.4g} (to the mean, last step)\n",

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "compiler/bench/made_up_gradient.h"
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/gradient_file.h"
 #include "compiler/driver/output_file.h"
+#include "compiler/driver/ready_profile.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "runtime/call/parameters.h"
@@ -99,7 +103,64 @@ RankTensors read_folder(const SyncCommandOptions& options, const std::string& fo
   return tensors;
 }
 
+// A profile says no shapes: tensors that are not small are matrices, as nearly square as can be.
+std::vector<std::int64_t> made_up_shape(std::int64_t num_elems) {
+  if (num_elems < rt::kSmallElements) return {num_elems};
+  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(num_elems)));
+  while (num_elems % rows != 0) --rows;
+  return {rows, num_elems / rows};
+}
+
+// Without an input: other numbers on every rank.
+RankTensors make_up_tensors(const std::string& profile, std::uint32_t rank) {
+  constexpr std::size_t kShift = 104729;  // a prime
+  RankTensors tensors;
+  tensors.is_folder = true;
+  for (const ReadyTensor& tensor : read_profile(profile)) {
+    std::vector<float> values = bench::made_up_gradient(tensor.num_elems);
+    if (!values.empty()) {
+      std::ranges::rotate(
+          values, values.begin() + static_cast<std::ptrdiff_t>(rank * kShift % values.size()));
+    }
+    rt::NpyArray& array = tensors.arrays.emplace_back();
+    array.shape = made_up_shape(tensor.num_elems);
+    array.bytes.resize(4 * values.size());
+    if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    tensors.names.push_back(tensor.name);
+  }
+  return tensors;
+}
+
 }  // namespace
+
+std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTensors& tensors) {
+  RankTensors ordered;
+  ordered.is_folder = tensors.is_folder;
+  std::vector<double> ready;
+  for (const ReadyTensor& of : read_profile(options.profile)) {
+    const auto found = std::ranges::find(tensors.names, of.name);
+    if (found == tensors.names.end()) {
+      throw CommandError(ExitCode::AtFault,
+                         fmt::format("{}: the input has no tensor {}", options.profile, of.name));
+    }
+    rt::NpyArray& array = tensors.arrays[static_cast<std::size_t>(found - tensors.names.begin())];
+    if (array.num_elems() != of.num_elems) {
+      throw CommandError(ExitCode::AtFault,
+                         fmt::format("{}: {} has {} elements, the input {}", options.profile,
+                                     of.name, of.num_elems, array.num_elems()));
+    }
+    ordered.names.push_back(of.name);
+    ordered.arrays.push_back(std::move(array));
+    ready.push_back(of.ready_seconds);
+  }
+  for (const std::string& name : tensors.names) {
+    if (std::ranges::find(ordered.names, name) != ordered.names.end()) continue;
+    throw CommandError(ExitCode::AtFault,
+                       fmt::format("{}: it does not say when {} is ready", options.profile, name));
+  }
+  tensors = std::move(ordered);
+  return ready;
+}
 
 std::string of_rank(std::string name, std::uint32_t rank) {
   for (auto at = name.find("%r"); at != std::string::npos; at = name.find("%r", at)) {
@@ -113,6 +174,7 @@ std::string input_of(const SyncCommandOptions& options, std::uint32_t rank) {
 }
 
 std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
+  if (options.inputs.empty()) return 1;
   if (options.inputs.size() > 1 || !has_rank(options.inputs[0])) {
     return static_cast<std::uint32_t>(options.inputs.size());
   }
@@ -123,6 +185,10 @@ std::uint32_t num_input_ranks(const SyncCommandOptions& options) {
 }
 
 RankTensors read_tensors(const SyncCommandOptions& options, std::uint32_t rank) {
+  if (options.inputs.empty()) {
+    if (!options.profile.empty()) return make_up_tensors(options.profile, rank);
+    throw CommandError(ExitCode::Usage, "--input is required, or --profile");
+  }
   const std::string input = input_of(options, rank);
   std::error_code ignored;  // what cannot be looked at cannot be read, which is told of below
   if (std::filesystem::is_directory(input, ignored)) return read_folder(options, input);

@@ -23,6 +23,10 @@ struct RankTensors {
   bool is_folder = false;
 };
 
+// By --profile: the tensors in the order in which they become ready, and when, in seconds from the
+// beginning of the backward pass. Throws CommandError where the profile has others, or other sizes.
+std::vector<double> order_by_profile(const SyncCommandOptions& options, RankTensors& tensors);
+
 // The name with the rank in place of every "%r".
 std::string of_rank(std::string name, std::uint32_t rank);
 

@@ -135,6 +135,10 @@ typedef struct cinch_sync_tensor {
   int64_t rows, columns;
   int32_t program;  /* place in the programs, or CINCH_EXACT: sent as f32 */
   int32_t priority; /* higher ones go first; those of different ones share no message */
+  /* Of plan "reduce_scatter": where the elements end that are the part of each rank, behind those
+   * of the ranks before it; as many as there are ranks, the last one all elements. NULL: equal
+   * parts. */
+  const int64_t* part_ends;
 } cinch_sync_tensor;
 
 typedef enum cinch_lengths CINCH_OF_INT {
@@ -146,7 +150,8 @@ typedef enum cinch_lengths CINCH_OF_INT {
 typedef struct cinch_sync_options {
   size_t struct_size;
   /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose
-   * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), or "auto": what is
+   * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), "reduce_scatter": each
+   * rank gets the update of its part alone, in a tensor of that size, or "auto": what is
    * fastest on these ranks, which takes some seconds to measure and to try (docs/sync.md); NULL:
    * two_shot. */
   const char* plan;
@@ -202,6 +207,52 @@ CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const ch
 CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
                                        const cinch_tensor* gradients, const cinch_tensor* updates,
                                        size_t count, cinch_error* error);
+
+/* ---- a step in parts ---- */
+
+typedef struct cinch_step_options {
+  size_t struct_size;
+  /* Gradients are so many times what is synchronised: a loss scale. States hold values that are not
+   * scaled, updates are scaled again. Of tensors in the CPU's memory. 0 counts as 1. */
+  double scale;
+  int32_t is_sum; /* updates are sums over ranks, not means; of tensors in the CPU's memory */
+  /* Where a gradient of some rank is not finite all states of all ranks stay as they were; of
+   * tensors in the CPU's memory. */
+  int32_t skips_non_finite;
+} cinch_step_options;
+
+typedef struct cinch_step_outcome {
+  size_t struct_size;
+  int32_t is_skipped; /* as skips_non_finite says; updates are of no use then */
+} cinch_step_outcome;
+
+/* A step whose gradients are still being computed. All ranks begin with the same step and options
+ * (NULL: as if all were 0), make each tensor ready once, in any order, each rank in its own, and
+ * finish. Meanwhile a thread of `sync` exchanges what is ready, in an order that all ranks share:
+ * that of the tensors as they were opened, and after the first step that in which rank 0's became
+ * ready. Nothing else uses the transport until the step is finished. cinch_sync_step is these
+ * calls, with its exchanges on the caller's thread. Errors: INVALID_ARGUMENT (a step is under way,
+ * a scale that is not f32 above 0), CANCELLED (an earlier step failed). */
+CINCH_API cinch_status cinch_sync_begin(cinch_sync* sync, uint64_t step,
+                                        const cinch_step_options* options, cinch_error* error);
+/* The gradient of tensor `tensor` of those it was opened for is there, and its update is written by
+ * the end of the step, or before: cinch_sync_is_done. Both stay where they are; the structs need
+ * not. `is_used`: 0 where the model has not used the tensor and the gradient is zeros. The states
+ * of a tensor that no rank has used stay, and its update is zeros. Errors: INVALID_ARGUMENT (no
+ * step, no such tensor, ready twice, what cinch_sync_step says of tensors); the step has then
+ * failed on all ranks, and finishing says so there. */
+CINCH_API cinch_status cinch_sync_ready(cinch_sync* sync, size_t tensor,
+                                        const cinch_tensor* gradient, const cinch_tensor* update,
+                                        int32_t is_used, cinch_error* error);
+/* Has the tensor's update been written in this step? It may still become NaN or zeros when the step
+ * is finished. From any thread; waiting for it, too, which also ends when the step fails. Errors:
+ * INVALID_ARGUMENT (the tensor is not ready). */
+CINCH_API int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor);
+CINCH_API cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error);
+/* Waits for all ranks. `outcome` may be NULL. Errors: those of cinch_sync_step; INVALID_ARGUMENT on
+ * all ranks where a tensor is not ready, which it names. */
+CINCH_API cinch_status cinch_sync_finish(cinch_sync* sync, cinch_step_outcome* outcome,
+                                         cinch_error* error);
 
 /* Asks all ranks to end after the next step. */
 CINCH_API void cinch_sync_stop(cinch_sync* sync);

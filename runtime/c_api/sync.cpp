@@ -20,8 +20,9 @@ namespace cinch::c_api {
 namespace {
 
 CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::size_t index,
-                                       std::size_t num_programs) {
-  const auto given = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
+                                       std::size_t num_programs, std::uint32_t world) {
+  const auto given =
+      read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor");
   if (!given) return tl::unexpected<CallError>(given.error());
   if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
   const std::string name = given->name;
@@ -39,18 +40,23 @@ CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::si
                 name + ": there is no program " + std::to_string(given->program));
   }
   const std::uint32_t codec = is_exact ? rt::kDense : static_cast<std::uint32_t>(given->program);
-  return rt::PlanTensor{name, rows, columns, codec, given->priority};
+  rt::PlanTensor made{name, rows, columns, codec, given->priority};
+  if (given->part_ends != nullptr) {
+    made.part_ends.assign(given->part_ends, given->part_ends + world);
+  }
+  return made;
 }
 
 // In the order in which they are sent; `given` gets the place of each in the caller's array.
 CallResult<std::vector<rt::PlanTensor>> plan_tensors(const cinch_sync_tensor* tensors,
                                                      std::size_t count, std::size_t num_programs,
+                                                     std::uint32_t world,
                                                      std::vector<std::size_t>& given) {
   if (count > 0 && tensors == nullptr) return fail(CINCH_INVALID_ARGUMENT, "tensors is null");
   std::vector<rt::PlanTensor> all;
   std::set<std::string> names;
   for (std::size_t i = 0; i < count; ++i) {
-    auto tensor = plan_tensor(tensors, i, num_programs);
+    auto tensor = plan_tensor(tensors, i, num_programs, world);
     if (!tensor) return fail_at(i, std::move(tensor.error()));
     if (!names.insert(tensor->name).second) {
       return fail_at(i, {CINCH_INVALID_ARGUMENT, "two tensors are named " + tensor->name});
@@ -116,9 +122,12 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   if (!programs) return tl::unexpected<CallError>(programs.error());
   auto request = plan_request(with.options, over.world(), *programs);
   if (!request) return tl::unexpected<CallError>(request.error());
-  auto tensors = plan_tensors(with.tensors, with.num_tensors, with.num_programs, made->given);
+  auto tensors =
+      plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given);
   if (!tensors) return tl::unexpected<CallError>(tensors.error());
   request->tensors = std::move(*tensors);
+  made->plan_tensors.resize(made->given.size());
+  for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
   rt::SyncOptions options = session_options(with.options, *programs);
   if (request->plan == "auto") {
     auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
@@ -215,14 +224,6 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   return write_struct(told, restored, "restored");
 }
 
-template <typename Body>
-cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
-  return guarded(error, [&]() -> CallStatus {
-    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
-    return use_alone(sync->transport->in_use, [&] { return body(*sync); });
-  });
-}
-
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -243,12 +244,18 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
       if (!given) return tl::unexpected<CallError>(given.error());
       with.options = *given;
     }
-    return use_alone(transport->parts->in_use,
-                     [&] { return open_or_abandon(transport, with, sync); });
+    return use_alone(transport->parts->in_use, [&]() -> CallStatus {
+      if (transport->parts->stepping == nullptr) return open_or_abandon(transport, with, sync);
+      return fail(CINCH_INVALID_ARGUMENT, "a step is under way over this transport");
+    });
   });
 }
 
 void cinch_sync_release(cinch_sync* sync) {
+  if (sync == nullptr) return;
+  const auto transport = sync->transport;
+  sync->session.reset();
+  if (transport->stepping == sync) transport->stepping = nullptr;
   delete sync;
 }
 

@@ -18,6 +18,8 @@ struct TransportParts {
   std::unique_ptr<rt::Transport> transport;
   rt::UseFlag in_use;                        // of it, and of what synchronises over it
   std::atomic<std::uint64_t> sent_bytes{0};  // as it was when it was asked for last
+  // Whose step in parts is under way over it; null: none.
+  std::atomic<const cinch_sync*> stepping{nullptr};
 };
 
 }  // namespace cinch::c_api
@@ -36,9 +38,10 @@ struct cinch_transport {
 struct cinch_sync {
   std::shared_ptr<cinch::c_api::TransportParts> transport;  // outlives the session
   std::unique_ptr<cinch::rt::SyncSession> session;
-  cinch_device device = CINCH_CPU;  // where tensors are
-  std::vector<std::size_t> given;   // by tensor of the plan: place in the caller's arrays
-  std::string plan, choice, notes;  // that the caller has been given
+  cinch_device device = CINCH_CPU;          // where tensors are
+  std::vector<std::size_t> given;           // by tensor of the plan: place in the caller's arrays
+  std::vector<std::uint32_t> plan_tensors;  // by place there: tensor of the plan
+  std::string plan, choice, notes;          // that the caller has been given
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::ConstTensorView> gradients;
   std::vector<cinch::rt::TensorView> updates;
@@ -46,6 +49,19 @@ struct cinch_sync {
 // NOLINTEND(readability-identifier-naming)
 
 namespace cinch::c_api {
+
+/// Runs `body` for a session, if nobody else uses its transport.
+template <typename Body>
+cinch_status guarded_on(cinch_sync* sync, cinch_error* error, const Body& body) {
+  return guarded(error, [&]() -> CallStatus {
+    if (sync == nullptr) return fail(CINCH_INVALID_ARGUMENT, "sync is null");
+    return use_alone(sync->transport->in_use, [&]() -> CallStatus {
+      const cinch_sync* const stepping = sync->transport->stepping;
+      if (stepping == nullptr || stepping == sync) return body(*sync);
+      return fail(CINCH_INVALID_ARGUMENT, "another step is under way over this transport");
+    });
+  });
+}
 
 /// `world`: what the transport needs, or null.
 CallStatus give_transport(rt::Result<std::unique_ptr<rt::Transport>> made,

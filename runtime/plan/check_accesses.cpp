@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "runtime/plan/check_parts.h"
@@ -173,14 +174,43 @@ class AccessCheck {
   Status check_updates() {
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
       if (plan_.groups[group].pieces.empty()) continue;
+      const auto wanted = has_update(group);
+      if (!wanted) return tl::unexpected<Error>(wanted.error());
       const Accesses& all = values_[{group, Place::User}];
       const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
-      if (num == 1) continue;
+      if (*wanted ? num == (**wanted ? 1 : 0) : num <= 1) continue;
       return fail(
           ErrorKind::InvalidArgument,
           fmt::format("plan: rank {} writes the update of group {} {} times", rank_, group, num));
     }
     return Ok{};
+  }
+
+  // Does this rank get the update of the group's pieces? Of all or none; of no elements nobody
+  // says.
+  Result<std::optional<bool>> has_update(std::uint32_t group) const {
+    std::optional<bool> has;
+    for (const std::uint32_t index : plan_.groups[group].pieces) {
+      const Piece& piece = plan_.pieces[index];
+      const PlanTensor& tensor = plan_.tensors[piece.tensor];
+      const bool is_scattered = !tensor.part_ends.empty();
+      if (is_scattered && piece.num_elems == 0) continue;
+      const ElementRange part = updated_part(tensor, rank_);
+      const std::int64_t begin = std::max(piece.first, part.first),
+                         end = std::min(piece.first + piece.num_elems, part.first + part.num_elems);
+      const bool is_own = !is_scattered || end - begin == piece.num_elems;
+      if (!is_own && end > begin) {
+        return fail(
+            ErrorKind::InvalidArgument,
+            fmt::format("plan: a piece of group {} lies across rank {}'s part", group, rank_));
+      }
+      if (has && *has != is_own) {
+        return fail(ErrorKind::InvalidArgument,
+                    fmt::format("plan: group {} has pieces of several ranks' parts", group));
+      }
+      has = is_own;
+    }
+    return has;
   }
 
   Status check_written() {

@@ -22,6 +22,11 @@ Status check_tensors(const Plan& plan) {
     const bool is_shape = tensor.rows >= 0 && tensor.cols >= 0 &&
                           (tensor.rows == 0 || tensor.cols <= kMostElems / tensor.rows);
     if (!is_shape) return fault(tensor.name + " has too many elements, or fewer than none");
+    const auto& ends = tensor.part_ends;
+    if (ends.empty()) continue;
+    const bool are_parts = ends.size() == plan.ranks.size() && ends.front() >= 0 &&
+                           ends.back() == tensor.num_elems() && std::ranges::is_sorted(ends);
+    if (!are_parts) return fault(tensor.name + " is not covered by the parts of the ranks");
   }
   return Ok{};
 }

@@ -40,6 +40,12 @@ std::string describe_exchange(const Task& task) {
 
 }  // namespace
 
+ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank) {
+  if (tensor.part_ends.empty()) return {0, tensor.num_elems()};
+  const std::int64_t first = rank == 0 ? 0 : tensor.part_ends[rank - 1];
+  return {first, tensor.part_ends[rank] - first};
+}
+
 const char* task_kind_name(TaskKind kind) {
   switch (kind) {
     case TaskKind::Clear:

@@ -25,6 +25,9 @@ struct PlanTensor {
   std::int64_t rows = 0, cols = 1;
   std::uint32_t codec = kDense;  // index of the session's programs
   std::int32_t priority = 0;     // those of different ones share no message
+  /// By rank, where the elements end that are its part, behind those of the ranks before it: it
+  /// alone gets their update. Empty: every rank gets the whole update.
+  std::vector<std::int64_t> part_ends = {};
   std::int64_t num_elems() const { return rows * cols; }
   friend bool operator==(const PlanTensor&, const PlanTensor&) = default;
 };
@@ -138,6 +141,12 @@ struct Plan {
   std::uint32_t world() const { return static_cast<std::uint32_t>(ranks.size()); }
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+/// The elements whose update a rank gets.
+struct ElementRange {
+  std::int64_t first = 0, num_elems = 0;
+};
+ElementRange updated_part(const PlanTensor& tensor, std::uint32_t rank);
 
 const char* task_kind_name(TaskKind kind);
 const char* site_name(Site site);

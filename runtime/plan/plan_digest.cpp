@@ -30,7 +30,8 @@ class PlanHasher {
   void add(std::uint32_t index) { add_numbers(index); }
   void add(const PlanTensor& tensor) {
     hasher_.add(tensor.name);
-    add_numbers(tensor.rows, tensor.cols, tensor.codec, tensor.priority);
+    add_numbers(tensor.rows, tensor.cols, tensor.codec, tensor.priority, tensor.part_ends.size());
+    for (const std::int64_t end : tensor.part_ends) add_numbers(end);
   }
   void add(const Piece& piece) {
     add_numbers(piece.tensor, piece.number, piece.first, piece.num_elems, piece.bound_bytes);

@@ -59,11 +59,13 @@ std::vector<std::uint32_t> indices_of(const json& from, const char* key) {
 }
 
 json to_json(const PlanTensor& tensor) {
-  return {{"name", tensor.name},
-          {"rows", tensor.rows},
-          {"cols", tensor.cols},
-          {"codec", index_json(tensor.codec, kDense)},
-          {"priority", tensor.priority}};
+  json written = {{"name", tensor.name},
+                  {"rows", tensor.rows},
+                  {"cols", tensor.cols},
+                  {"codec", index_json(tensor.codec, kDense)},
+                  {"priority", tensor.priority}};
+  if (!tensor.part_ends.empty()) written["part_ends"] = tensor.part_ends;
+  return written;
 }
 
 json to_json(const Piece& piece) {
@@ -124,6 +126,10 @@ void read(const json& from, PlanTensor& to) {
   to = {from.at("name"), whole_number<std::int64_t>(from, "rows"),
         whole_number<std::int64_t>(from, "cols"), index_of(from, "codec", kDense),
         from.contains("priority") ? whole_number<std::int32_t>(from, "priority") : 0};
+  if (!from.contains("part_ends")) return;
+  for (const json& end : from.at("part_ends").get_ref<const json::array_t&>()) {
+    to.part_ends.push_back(to_whole_number<std::int64_t>(end, "part_ends"));
+  }
 }
 
 void read(const json& from, Piece& to) {

@@ -77,6 +77,18 @@ void build_two_shot(const BundleContext& c) {
   c.to.decode(Site::Owner, groups, results, Value::Update);
 }
 
+// Groups are the ranks' parts: the first half of build_two_shot.
+void build_reduce_scatter(const BundleContext& c) {
+  const auto& groups = c.bundle.groups;
+  const std::uint32_t own = groups[c.rank];
+  const Slots sent = slots_of(c, groups);
+  c.to.encode(Site::Worker, Value::Gradient, groups, sent);
+  const Slots received = slots_by_rank(c, own, sent[c.rank]);
+  c.to.all_to_all(groups, sent, received);
+  sum_up(c, own, received);
+  c.to.finish(own, Value::Update);
+}
+
 void build_ps(const BundleContext& c) {
   const auto& groups = c.bundle.groups;
   const Slots sent = slots_of(c, groups), results = slots_of(c, groups);

@@ -26,6 +26,7 @@ void build_allreduce(const BundleContext& context);
 void build_summed(const BundleContext& context);
 void build_allgather(const BundleContext& context);
 void build_two_shot(const BundleContext& context);
+void build_reduce_scatter(const BundleContext& context);
 void build_ring(const BundleContext& context);
 void build_ps(const BundleContext& context);
 void build_tree(const BundleContext& context);

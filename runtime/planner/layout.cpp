@@ -21,7 +21,6 @@ class Layout {
       : request_(request), num_owners_(num_owners), plan_(plan) {}
 
   Result<std::vector<Bundle>> run() {
-    plan_.tensors = request_.tensors;
     for (std::uint32_t t = 0; t < plan_.tensors.size(); ++t) {
       const Status status = has_sync(t)        ? add_protocol(t)
                             : must_be_alone(t) ? add_alone(t)
@@ -54,7 +53,9 @@ class Layout {
     const std::uint32_t codec = tensor(index).codec;
     return codec != kDense && request_.codecs[codec].has_sync;
   }
+  bool is_scattered(std::uint32_t index) const { return !tensor(index).part_ends.empty(); }
   bool is_shared(std::uint32_t index) const {
+    if (is_scattered(index)) return true;
     return num_owners_ > 1 && can_cut(index) && gradient_bytes(index) >= num_owners_ * kSharedBytes;
   }
   bool must_be_alone(std::uint32_t index) const {
@@ -105,8 +106,9 @@ class Layout {
     const std::int64_t num = std::max<std::int64_t>((elems + per_bundle - 1) / per_bundle, 1);
     for (std::int64_t i = 0; i < num; ++i) {
       bundles_.push_back(open_bundle(tensor(index).codec));
-      const Status status =
-          cut(bundles_.back(), index, cut_at(elems, i, num), cut_at(elems, i + 1, num));
+      const Status status = is_scattered(index) ? scatter(bundles_.back(), index, i, num)
+                                                : cut(bundles_.back(), index, cut_at(elems, i, num),
+                                                      cut_at(elems, i + 1, num));
       if (!status) return status;
     }
     return Ok{};
@@ -134,6 +136,21 @@ class Layout {
     return Ok{};
   }
 
+  // Of every rank's part the same share goes into each of so many bundles.
+  Status scatter(const Bundle& bundle, std::uint32_t index, std::int64_t share,
+                 std::int64_t num_shares) {
+    for (std::uint32_t rank = 0; rank < num_owners_; ++rank) {
+      const ElementRange part = updated_part(tensor(index), rank);
+      const std::int64_t first = cut_at(part.num_elems, share, num_shares),
+                         last = cut_at(part.num_elems, share + 1, num_shares);
+      const bool is_needed = first != last || (rank == 0 && tensor(index).num_elems() == 0);
+      if (!is_needed) continue;
+      const Status status = add_piece(bundle.groups[rank], index, part.first + first, last - first);
+      if (!status) return status;
+    }
+    return Ok{};
+  }
+
   // Tensors of one codec go together until there are piece_bytes of them, whatever stands between
   // them; small ones each to the owner that has least.
   Status add_to_open(std::uint32_t index) {
@@ -146,7 +163,8 @@ class Layout {
     const Bundle& bundle = bundles_[open.bundle];
     if (is_shared(index)) {
       for (std::uint64_t& bytes : open.owner_bytes) bytes += gradient_bytes(index) / num_owners_;
-      return cut(bundle, index, 0, tensor(index).num_elems());
+      return is_scattered(index) ? scatter(bundle, index, 0, 1)
+                                 : cut(bundle, index, 0, tensor(index).num_elems());
     }
     const auto least = std::ranges::min_element(open.owner_bytes);
     *least += gradient_bytes(index);

@@ -34,7 +34,11 @@ constexpr std::array kBuilders = {
     Builder{"hierarchical", Owners::EveryRank, build_hierarchical},
 };
 
+// What it gives is another thing on each rank, so it is no plan to choose from.
+constexpr Builder kReduceScatter{"reduce_scatter", Owners::EveryRank, build_reduce_scatter};
+
 const Builder* find_builder(std::string_view name) {
+  if (name == kReduceScatter.name) return &kReduceScatter;
   const auto* const found = std::ranges::find(kBuilders, name, &Builder::name);
   return found == kBuilders.end() ? nullptr : found;
 }
@@ -51,10 +55,33 @@ std::uint32_t num_owners(const PlanRequest& request, Owners owners) {
   return 1;
 }
 
+// Parts are tensors of their own to a program.
+Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
+  const bool is_scattered = request.plan == kReduceScatter.name;
+  if (!is_scattered && !tensor.part_ends.empty()) {
+    return fail(ErrorKind::InvalidArgument,
+                tensor.name + ": only the plan reduce_scatter gives ranks parts");
+  }
+  if (is_scattered && tensor.codec != kDense && !request.codecs[tensor.codec].can_cut) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("{}: {} does not take the plan reduce_scatter: it compresses whole "
+                            "tensors, not parts of them",
+                            tensor.name, request.codecs[tensor.codec].name));
+  }
+  const auto& ends = tensor.part_ends;
+  const bool are_parts =
+      ends.empty() || (ends.size() == request.world && ends.front() >= 0 &&
+                       ends.back() == tensor.num_elems() && std::ranges::is_sorted(ends));
+  if (are_parts) return Ok{};
+  return fail(ErrorKind::InvalidArgument,
+              fmt::format("{}: {} ends of parts that do not cover {} elements of {} ranks",
+                          tensor.name, ends.size(), tensor.num_elems(), request.world));
+}
+
 Status check_request(const PlanRequest& request, const Builder* builder) {
   if (builder == nullptr) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("there is no plan {}; there are {}", request.plan,
+                fmt::format("there is no plan {}; there are {}, reduce_scatter", request.plan,
                             fmt::join(plan_names(), ", ")));
   }
   if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan for no ranks");
@@ -74,6 +101,7 @@ Status check_request(const PlanRequest& request, const Builder* builder) {
     if (tensor.codec != kDense && tensor.codec >= request.codecs.size()) {
       return fail(ErrorKind::InvalidArgument, tensor.name + " has a codec that is not there");
     }
+    if (Status status = check_parts_of(request, tensor); !status) return status;
   }
   return Ok{};
 }
@@ -85,6 +113,8 @@ class Planner {
 
   Result<Plan> run() {
     plan_.name = request_.plan;
+    plan_.tensors = request_.tensors;
+    if (request_.plan == kReduceScatter.name) give_parts();
     auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
     if (!bundles) return tl::unexpected<Error>(bundles.error());
     plan_.ranks.resize(request_.world);
@@ -103,6 +133,17 @@ class Planner {
   }
 
  private:
+  // Equal ones where none are asked for.
+  void give_parts() {
+    for (PlanTensor& tensor : plan_.tensors) {
+      if (!tensor.part_ends.empty()) continue;
+      for (std::int64_t rank = 0; rank < request_.world; ++rank) {
+        const std::int64_t elems = tensor.num_elems(), world = request_.world;
+        tensor.part_ends.push_back(elems / world * (rank + 1) + elems % world * (rank + 1) / world);
+      }
+    }
+  }
+
   Status build(const Bundle& bundle, std::uint32_t rank, RankBuilder& to) const {
     const std::uint32_t codec = plan_.groups[bundle.groups[0]].codec;
     BundleContext context{plan_,

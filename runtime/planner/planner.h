@@ -72,13 +72,18 @@ struct PlanRequest {
 ///   tree       partial sums up a binomial tree to rank 0, the result down
 ///   hierarchical  PlanRequest::option, in messages; usually in f32 within machines and two_shot
 ///              between them
+///
+/// "reduce_scatter" is none of them, since it gives each rank the update of its part alone
+/// (PlanTensor::part_ends; equal parts where there are none): the first half of two_shot. A part is
+/// a tensor of its own to a program that cuts; others do not take it.
 std::span<const std::string_view> plan_names();
 
 /// A codec that does not take partial sums is added up from the payloads of all ranks, so that
 /// "ring", "tree", and "hierarchical" where ranks of a machine add gradients first are not for it.
 ///
-/// Errors: InvalidArgument (no such plan, no such server, no ranks; a codec that does not take the
-/// plan: the message says which ones it takes), those of CodecFacts::bound.
+/// Errors: InvalidArgument (no such plan, no such server, no ranks, parts that do not cover a
+/// tensor; a codec that does not take the plan: the message says which ones it takes), those of
+/// CodecFacts::bound.
 Result<Plan> build_plan(const PlanRequest& request);
 
 /// The same; none where a codec does not take the plan.

@@ -52,7 +52,8 @@ TensorView PieceMemory::update(std::uint32_t piece) const {
   const Piece& of = plan_->pieces[piece];
   const TensorView& tensor = updates_[of.tensor];
   auto* data = static_cast<std::uint8_t*>(tensor.data);
-  if (data != nullptr) data += of.first * bytes_per_element(tensor.dtype);
+  const std::int64_t begin = updated_part(plan_->tensors[of.tensor], rank_).first;
+  if (data != nullptr) data += (of.first - begin) * bytes_per_element(tensor.dtype);
   return {data, tensor.dtype, of.num_elems};
 }
 

@@ -22,6 +22,7 @@ class PieceMemory {
   }
 
   ConstTensorView gradient(std::uint32_t piece) const;
+  /// Of a piece whose update this rank gets.
   TensorView update(std::uint32_t piece) const;
   /// Empty where no task of this rank sums the piece up here.
   std::span<float> sum(std::uint32_t piece);
@@ -37,10 +38,12 @@ class PieceMemory {
   void set_used_bytes(std::uint32_t slot, std::uint64_t bytes);
 
  private:
-  PieceMemory(const Plan& plan, std::uint32_t rank) : plan_(&plan), own_(&plan.ranks[rank]) {}
+  PieceMemory(const Plan& plan, std::uint32_t rank)
+      : plan_(&plan), own_(&plan.ranks[rank]), rank_(rank) {}
 
   const Plan* plan_;
   const RankPlan* own_;
+  std::uint32_t rank_;
   AlignedBuffer wire_, sums_;
   std::vector<std::int64_t> sum_at_;  // by piece, in elements; -1: none
   std::span<const ConstTensorView> gradients_;

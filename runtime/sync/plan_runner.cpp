@@ -134,6 +134,7 @@ void PlanRunner::begin() {
   }
   std::ranges::fill(times_.ready, 0.0);
   times_.begin = seconds_now();
+  times_.is_in_parts = false;
   last_move_ = Clock::now();
 }
 
@@ -448,7 +449,7 @@ void PlanRunner::start(Prologue prologue) {
   {
     const std::lock_guard lock(mutex_);
     prologue_ = std::move(prologue);
-    has_work_ = true;
+    has_work_ = times_.is_in_parts = true;
   }
   if (!network_thread_.joinable()) network_thread_ = std::thread([this] { network_loop(); });
   changed_.notify_all();

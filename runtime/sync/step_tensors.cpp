@@ -11,11 +11,12 @@
 namespace cinch::rt {
 namespace {
 
-Status check_view(const PlanTensor& tensor, const void* data, DType dtype, std::int64_t elems) {
+Status check_view(const PlanTensor& tensor, std::int64_t wanted, const void* data, DType dtype,
+                  std::int64_t elems) {
   Status status = check_tensor_dtype(dtype);
-  if (status && elems != tensor.num_elems()) {
+  if (status && elems != wanted) {
     status = fail(ErrorKind::InvalidArgument,
-                  fmt::format("{} elements, the plan has {}", elems, tensor.num_elems()));
+                  fmt::format("{} elements, the plan has {}", elems, wanted));
   }
   if (status && data == nullptr && elems > 0) {
     status = fail(ErrorKind::InvalidArgument, "a null tensor");
@@ -26,8 +27,10 @@ Status check_view(const PlanTensor& tensor, const void* data, DType dtype, std::
 
 }  // namespace
 
-StepTensors::StepTensors(const Plan& plan, std::uint32_t threads, bool are_on_device)
+StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, std::uint32_t threads,
+                         bool are_on_device)
     : plan_(plan),
+      rank_(rank),
       threads_(threads),
       are_on_device_(are_on_device),
       given_(plan.tensors.size()),
@@ -57,8 +60,11 @@ Status StepTensors::begin(const TensorFactors& factors) {
 Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
                         const TensorView& update) {
   const PlanTensor& of = plan_.tensors[tensor];
-  Status status = check_view(of, gradient.data, gradient.dtype, gradient.num_elems);
-  if (status) status = check_view(of, update.data, update.dtype, update.num_elems);
+  Status status = check_view(of, of.num_elems(), gradient.data, gradient.dtype, gradient.num_elems);
+  if (status) {
+    const std::int64_t part = updated_part(of, rank_).num_elems;
+    status = check_view(of, part, update.data, update.dtype, update.num_elems);
+  }
   if (!status) return status;
   given_[tensor] = gradients_[tensor] = gradient;
   wanted_[tensor] = updates_[tensor] = update;
@@ -79,7 +85,8 @@ Status StepTensors::prepare(std::uint32_t tensor) {
     }
     if (!status) return status;
     gradient = ConstTensorView(data, kF32, elems);
-    updates_[tensor] = TensorView(data, kF32, elems);
+    const ElementRange part = updated_part(plan_.tensors[tensor], rank_);
+    updates_[tensor] = TensorView(data + part.first, kF32, part.num_elems);
   }
   if (!factors_.looks_for_non_finite) return Ok{};
   const auto finite = all_finite(gradient, *runner_, nullptr);
@@ -91,7 +98,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
 Status StepTensors::deliver(std::uint32_t tensor) {
   if (!is_scaled()) return Ok{};
   const std::lock_guard lock(mutex_);
-  const auto elems = static_cast<std::size_t>(plan_.tensors[tensor].num_elems());
+  const auto elems = static_cast<std::size_t>(updates_[tensor].num_elems);
   auto* const data = static_cast<float*>(updates_[tensor].data);
   const std::span values(data, elems);
   const double ranks = factors_.is_sum ? plan_.world() : 1;

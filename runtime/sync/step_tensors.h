@@ -28,7 +28,7 @@ class StepTensors {
  public:
   /// `plan` outlives this. Tensors are the host's memory, or a device's, which nobody looks at
   /// here.
-  StepTensors(const Plan& plan, std::uint32_t threads, bool are_on_device);
+  StepTensors(const Plan& plan, std::uint32_t rank, std::uint32_t threads, bool are_on_device);
 
   /// Errors: InvalidArgument (factors that are not finite and above 0; tensors of a device).
   Status begin(const TensorFactors& factors);
@@ -51,6 +51,7 @@ class StepTensors {
   bool is_scaled() const { return factors_.scale != 1 || factors_.is_sum; }
 
   const Plan& plan_;
+  const std::uint32_t rank_;
   const std::uint32_t threads_;
   const bool are_on_device_;
   std::optional<TaskRunner> runner_;  // from the first step on that needs it

@@ -133,7 +133,7 @@ Status SyncSession::Impl::start() {
   memory = std::make_unique<PieceMemory>(std::move(*made));
   if (Status status = open_compute(); !status) return status;
   const bool are_on_device = options.device && options.device->has_tensors;
-  tensors = std::make_unique<StepTensors>(plan(), options.threads, are_on_device);
+  tensors = std::make_unique<StepTensors>(plan(), rank, options.threads, are_on_device);
   memory->bind(tensors->gradients(), tensors->updates());
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});

@@ -102,6 +102,10 @@ class SyncSession {
   /// Waits for that, or for the step's failure; from any thread, as is_done. Errors:
   /// InvalidArgument (the tensor is not ready).
   Status wait_for(std::uint32_t tensor);
+  /// The step cannot go on: finish_step gives an error on all ranks. Errors: InvalidArgument (no
+  /// step).
+  Status fail_step(const Error& why);
+  bool is_in_step() const;
   /// Waits for all ranks; then the step has one outcome on all of them. Errors: as of step;
   /// InvalidArgument on all ranks where a tensor is not ready, which it names.
   Result<StepOutcome> finish_step();

@@ -266,6 +266,18 @@ Status SyncSession::wait_for(std::uint32_t tensor) {
               fmt::format("tensor {} is not ready in this step", tensor));
 }
 
+Status SyncSession::fail_step(const Error& why) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    if (!impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "no step is under way");
+    impl_->runner->fail_step(why);
+    return Ok{};
+  });
+}
+
+bool SyncSession::is_in_step() const {
+  return impl_->is_under_way;
+}
+
 Result<StepOutcome> SyncSession::finish_step() {
   return guarded_use(impl_->in_use, [&] { return impl_->finish(); });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace cinch::rt {
 namespace {
@@ -50,6 +51,28 @@ void add_thread(std::uint32_t rank, std::size_t thread, const std::string& name,
   events.push_back(note_event("thread_sort_index", rank, thread, {{"sort_index", thread}}));
 }
 
+// Where tensors became ready one after the other: what computed each.
+void add_backward(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
+                  std::size_t thread, json& events) {
+  if (!times.is_in_parts || times.ready.empty()) return;
+  std::vector<std::size_t> order(times.ready.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t t) { return times.ready[t]; });
+  double before = times.begin;
+  for (const std::size_t t : order) {
+    const double ready = std::max(before, times.ready[t]);
+    events.push_back({{"ph", "X"},
+                      {"pid", rank},
+                      {"tid", thread},
+                      {"name", plan.tensors[t].name},
+                      {"cat", "backward"},
+                      {"ts", (before - start) * kMicroseconds},
+                      {"dur", (ready - before) * kMicroseconds}});
+    before = ready;
+  }
+  add_thread(rank, thread, "backward", events);
+}
+
 void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, double start,
               json& events) {
   add_process(rank, events);
@@ -75,6 +98,7 @@ void add_rank(const Plan& plan, std::uint32_t rank, const TaskTimes& times, doub
                         {"what", describe_task(plan, tasks[t])},
                         {"sent_bytes", time.sent_bytes}}}});
   }
+  add_backward(plan, rank, times, start, 1 + network.size(), events);
   for (std::size_t row = 0; row < network.size(); ++row) {
     add_thread(rank, 1 + row, row == 0 ? "network" : "network " + std::to_string(row + 1), events);
   }

@@ -18,6 +18,7 @@ struct TaskTimes {
   double begin = 0, end = 0;    // of the step
   std::vector<TaskTime> tasks;  // by the rank's plan
   std::vector<double> ready;    // by tensor: when it became ready
+  bool is_in_parts = false;     // did they one after the other, while the step ran?
 };
 
 struct Phase {

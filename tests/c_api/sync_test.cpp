@@ -415,6 +415,73 @@ TEST(CApiSync, OneCallAtATime) {
   });
 }
 
+// Tensors by priority change places in the plan; the caller's numbers stay.
+TEST(CApiSync, AStepInParts) {
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    const std::array tensors = {described("a", kSmall, CINCH_EXACT, 0),
+                                described("b", kLarge, CINCH_EXACT, 1)};
+    cinch_sync* opened = nullptr;
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_open(transport, nullptr, 0, tensors.data(), 2, nullptr, &opened, nullptr));
+    const Sync sync(opened);
+    auto error = sized<cinch_error>();
+    auto options = sized<cinch_step_options>();
+    options.scale = 4;
+    options.is_sum = 1;
+    options.skips_non_finite = 1;
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      Tensor small(kSmall, static_cast<float>(rank + 1)),
+          large(kLarge, static_cast<float>(rank + 1));
+      const std::vector<float> first = small.values();
+      const std::array views = {small.view(), large.view()};
+      ASSERT_EQ(CINCH_OK, cinch_sync_begin(sync.get(), step, &options, &error)) << error.message;
+      EXPECT_EQ(0, cinch_sync_is_done(sync.get(), 0));
+      EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_wait(sync.get(), 0, &error));
+      EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_begin(sync.get(), step, nullptr, &error));
+      for (const std::size_t tensor : {(rank + step) % 2, (rank + step + 1) % 2}) {
+        ASSERT_EQ(CINCH_OK,
+                  cinch_sync_ready(sync.get(), tensor, &views[tensor], &views[tensor], 1, &error))
+            << error.message;
+      }
+      EXPECT_EQ(CINCH_OK, cinch_sync_wait(sync.get(), 1, &error)) << error.message;
+      auto outcome = sized<cinch_step_outcome>();
+      ASSERT_EQ(CINCH_OK, cinch_sync_finish(sync.get(), &outcome, &error)) << error.message;
+      EXPECT_EQ(outcome.is_skipped, 0);
+      EXPECT_EQ(1, cinch_sync_is_done(sync.get(), 0));
+      // The other rank's differ by the factor of their making.
+      const float share =
+          static_cast<float>(3 - static_cast<int>(rank) - 1) / static_cast<float>(rank + 1);
+      EXPECT_FLOAT_EQ(small.values()[3], first[3] * (1 + share));
+    }
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_finish(sync.get(), nullptr, &error));
+    EXPECT_THAT(error.message, HasSubstr("no step is under way"));
+  });
+}
+
+TEST(CApiSync, FaultsOfAStepInPartsAreNamedOnAllRanks) {
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    const auto tensor = described("weights", kSmall, CINCH_EXACT);
+    cinch_sync *opened = nullptr, *other = nullptr;
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &opened, nullptr));
+    ASSERT_EQ(CINCH_OK,
+              cinch_sync_open(transport, nullptr, 0, &tensor, 1, nullptr, &other, nullptr));
+    const Sync sync(opened), second(other);
+    Tensor gradient(kSmall);
+    const auto view = gradient.view();
+    auto error = sized<cinch_error>();
+    ASSERT_EQ(CINCH_OK, cinch_sync_begin(sync.get(), 0, nullptr, &error));
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_begin(second.get(), 0, nullptr, &error));
+    EXPECT_THAT(error.message, HasSubstr("another step is under way over this transport"));
+    const std::size_t number = rank == 1 ? 7 : 0;
+    const cinch_status status = cinch_sync_ready(sync.get(), number, &view, &view, 1, &error);
+    EXPECT_EQ(status == CINCH_OK, rank == 0) << error.message;
+    EXPECT_NE(CINCH_OK, cinch_sync_finish(sync.get(), nullptr, &error));
+    EXPECT_THAT(error.message, HasSubstr("tensor 7"));
+    EXPECT_NE(CINCH_OK, cinch_sync_begin(sync.get(), 1, nullptr, &error));
+  });
+}
+
 TEST(CApiSync, OneRankStopsAll) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("a", kSmall, CINCH_EXACT);

@@ -326,5 +326,91 @@ TEST(StepOptions, TensorsThatNoRankUsesKeepTheirStates) {
   });
 }
 
+// ---- reduce-scatter ----
+
+struct ScatterCase {
+  const char* program;
+  std::uint32_t world;
+  std::vector<std::vector<std::int64_t>> ends;  // by tensor; empty: equal parts
+};
+
+SyncCase scatter_case(const ScatterCase& of) {
+  rt::PlanRequest request;
+  request.plan = "reduce_scatter";
+  request.world = of.world;
+  request.piece_bytes = 8192;
+  request.tensors = {{"large", 9001, 1, 0},
+                     {"bias", 10, 1, rt::kDense},
+                     {"none", 0, 1, 0},
+                     {"dense", 5000, 1, rt::kDense},
+                     {"small", 3, 1, 0}};
+  for (std::size_t t = 0; t < of.ends.size(); ++t) request.tensors[t].part_ends = of.ends[t];
+  SyncCase made = make_sync_case(compiled_library(of.program), request);
+  return made;
+}
+
+// Every rank's part, put together, is what two sessions of each piece give one after the other.
+void check_scatter(const ScatterCase& of) {
+  const SyncCase one_case = scatter_case(of);
+  const rt::Plan& plan = *one_case.plan;
+  std::vector<std::vector<Tensors>> found(of.world, std::vector<Tensors>(3));
+  run_sessions(one_case, [&](rt::SyncSession& session, const RankBody& own) {
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      const Tensors gradients = gradients_of(one_case, own.rank, step);
+      Tensors& updates = found[own.rank][step];
+      std::vector<rt::ConstTensorView> from(gradients.begin(), gradients.end());
+      std::vector<rt::TensorView> to;
+      for (const rt::PlanTensor& tensor : plan.tensors) {
+        updates.emplace_back(
+            static_cast<std::size_t>(rt::updated_part(tensor, own.rank).num_elems));
+      }
+      for (auto& update : updates) to.emplace_back(update);
+      const rt::Status status = session.step(from, to, step);
+      ASSERT_TRUE(status) << status.error().message;
+    }
+  });
+  SyncOracle oracle(plan, one_case.programs, one_case.seed);
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    const Tensors wanted = oracle.step(all_gradients(one_case, step), step);
+    Tensors whole(plan.tensors.size());
+    for (std::uint32_t rank = 0; rank < of.world; ++rank) {
+      for (std::size_t t = 0; t < whole.size(); ++t) {
+        whole[t].insert(whole[t].end(), found[rank][step][t].begin(), found[rank][step][t].end());
+      }
+    }
+    ASSERT_TRUE(are_same(whole, wanted)) << of.program << ", step " << step;
+  }
+}
+
+TEST(ReduceScatter, GivesEachRankItsPart) {
+  for (const char* program : {"ef_sign", "topk(ratio: 0.1)", "qsgd"}) {
+    for (const std::uint32_t world : {1U, 2U, 3U, 4U}) check_scatter({program, world, {}});
+  }
+}
+
+TEST(ReduceScatter, TakesUnevenAndEmptyParts) {
+  check_scatter(
+      {"ef_sign", 3, {{0, 9001, 9001}, {10, 10, 10}, {0, 0, 0}, {7, 4999, 5000}, {1, 2, 3}}});
+  check_scatter({"qsgd", 4, {{9000, 9000, 9000, 9001}, {0, 0, 0, 10}, {}, {}, {0, 3, 3, 3}}});
+}
+
+TEST(ReduceScatter, RefusesPartsThatAreNone) {
+  const auto refuse = [](const char* program, std::vector<std::int64_t> ends, const char* message) {
+    rt::PlanRequest request;
+    request.plan = "reduce_scatter";
+    request.world = 3;
+    request.tensors = {{"a", 30, 20, 0, 0, std::move(ends)}};
+    request.codecs = {rt::codec_facts(rt::image_of(compiled_library(program)), 3)};
+    const auto plan = rt::build_plan(request);
+    ASSERT_FALSE(plan);
+    EXPECT_NE(plan.error().message.find(message), std::string::npos) << plan.error().message;
+  };
+  refuse("ef_sign", {200, 600}, "do not cover");
+  refuse("ef_sign", {200, 100, 600}, "do not cover");
+  refuse("ef_sign", {200, 300, 599}, "do not cover");
+  refuse("ef_sign", {-1, 300, 600}, "do not cover");
+  refuse("powersgd(rank: 2)", {}, "compresses whole tensors");
+}
+
 }  // namespace
 }  // namespace cinch::testing

@@ -216,6 +216,7 @@ SyncOracle::Values SyncOracle::piece_update(std::uint32_t piece, std::uint32_t o
     for (std::uint32_t rank = 1; rank < plan_.world(); ++rank) finish(piece, rank, sum);
     return update;
   }
+  if (plan_.name == "reduce_scatter") return finish(piece, owner, gathered(piece));
   if (plan_.name == "tree") owner = 0;
   const Values sum = plan_.name == "ring"           ? along_the_ring(piece, owner)
                      : plan_.name == "hierarchical" ? between_machines(piece, owner)

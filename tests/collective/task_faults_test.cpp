@@ -87,7 +87,7 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
     ASSERT_TRUE(memory) << memory.error().message;
     FaultyTasks faulty(**tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
-    rt::StepTensors tensors(*one_case.plan, 1, false);
+    rt::StepTensors tensors(*one_case.plan, own.rank, 1, false);
     rt::PlanRunner runner(
         {*one_case.plan, own.transport, compute, *memory, tensors, cancelled, timeout});
     const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);
