@@ -1,7 +1,9 @@
 // Strangers at the ports where UCX listens while ranks exchange messages over TCP.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -108,6 +110,54 @@ TEST(UcxStrangers, ReachNobodyWhenRanksAreConnected) {
     }
     check_everything(*transport);
   });
+}
+
+// Ends that are connected over TCP, of this process.
+std::vector<int> connected_files() {
+  std::vector<int> found;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(file.path().filename().string());
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    const bool is_connected =
+        ::getpeername(number, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+        peer.sin_family == AF_INET;
+    if (is_connected) found.push_back(number);
+  }
+  return found;
+}
+
+// Somebody, or a broken network, ends the connections in the middle of exchanges, small and large.
+TEST(UcxStrangers, ConnectionsThatAreCutAreNamed) {
+  for (const std::size_t size : {std::size_t{100}, std::size_t{5000000}}) {
+    std::atomic<int> num_exchanges{0};
+    run_ucx_threads(ucx_options(2, "tcp"), [&](auto& transport) {
+      const std::uint32_t rank = transport->rank();
+      std::vector<std::uint8_t> out(size, 1), in(size);
+      Status status = Ok{};
+      for (int i = 0; i < 1000 && status; ++i) {
+        if (i == 20 && rank == 0) {
+          const auto files = connected_files();
+          EXPECT_FALSE(files.empty());
+          for (const int file : files) ::shutdown(file, SHUT_RDWR);
+        }
+        Exchange exchange{ExchangeKind::AllToAll};
+        const std::vector<ByteRange> parts{{0, rank == 0 ? 0 : size}, {0, rank == 0 ? size : 0}};
+        exchange.input = out;
+        exchange.output = in;
+        exchange.sent = exchange.received = parts;
+        status = exchange_now(*transport, exchange, std::chrono::seconds(10), "cut");
+        ++num_exchanges;
+      }
+      ASSERT_FALSE(status);
+      EXPECT_NE(status.error().message.find(rank == 0 ? "rank 1" : "rank 0"), std::string::npos)
+          << status.error().message;
+      transport.reset();
+    });
+    EXPECT_GE(num_exchanges, 2 * 20);
+    // New ones in the same process are sound.
+    run_ucx_threads(ucx_options(2, "tcp"), [](auto& transport) { check_messages(*transport, 10); });
+  }
 }
 
 // Over shared memory nobody listens on a network.
