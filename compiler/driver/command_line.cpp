@@ -541,6 +541,8 @@ void add_sync(Registry& registry) {
       ->add_option("--profile", options->profile,
                    "when each tensor becomes ready in a backward pass, which exchanges hide behind")
       ->type_name("MODEL.csv");
+  command->add_flag("--at-once", options->is_at_once,
+                    "with --profile: its tensors are all ready when a step begins, to compare");
   command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
       ->check(CLI::IsMember({"bf16"}));
   add_transport(registry, command, *options);

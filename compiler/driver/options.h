@@ -158,6 +158,7 @@ struct SyncCommandOptions : TransportOptions {
   std::int64_t repeat_to_bytes = 0;
   std::string output, trace, save_plan, probe, policy, profile;
   std::string state_in, state_out;  // "%r" stands for the rank
+  bool is_at_once = false;
   bool explain = false, json = false;
 };
 

@@ -294,7 +294,7 @@ class SyncCommand {
     rank.saved_states = saved_;
     rank.saves_states = !options_.state_out.empty();
     for (const std::uint32_t tensor : subject_.sent) {
-      if (!ready_.empty()) rank.ready_seconds.push_back(ready_[tensor]);
+      if (!ready_.empty() && !options_.is_at_once) rank.ready_seconds.push_back(ready_[tensor]);
     }
     return rank;
   }
