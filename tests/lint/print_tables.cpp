@@ -1,5 +1,7 @@
 // print_tables: prints the rows of the language's tables as JSON, {"macro": [[column, …], …]}. The
 // generated pages of docs/ are made from them.
+#include <cstdio>
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -7,11 +9,17 @@
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Row = std::vector<std::string>;
+using Rows = std::vector<Row>;
+
+template <typename... Columns>
+Row row(const Columns&... columns) {
+  return {columns...};
+}
 
 Rows builtins() {
   return {
-#define BUILTIN(name, group, signature, meaning) {#name, #group, signature, meaning},
+#define BUILTIN(name, group, signature, meaning) row(#name, #group, signature, meaning),
 #include "dsl/sema/builtins.def"
 #undef BUILTIN
   };
@@ -20,7 +28,7 @@ Rows builtins() {
 Rows scalar_ops() {
   return {
 #define SCALAR_OP(name, arity, operands, result, cost, meaning) \
-  {#name, #arity, #operands, #result, #cost, meaning},
+  row(#name, #arity, #operands, #result, #cost, meaning),
 #include "runtime/core/scalar_op.def"
 #undef SCALAR_OP
   };
@@ -28,7 +36,7 @@ Rows scalar_ops() {
 
 Rows diagnostics() {
   return {
-#define CINCH_DIAG(name, severity, code, text, help) {#name, #severity, code, text, help},
+#define CINCH_DIAG(name, severity, code, text, help) row(#name, #severity, code, text, help),
 #include "dsl/diag/diag.def"
 #undef CINCH_DIAG
   };
@@ -36,8 +44,12 @@ Rows diagnostics() {
 
 }  // namespace
 
-int main() {
+int main() try {
   const nlohmann::json tables = {
       {"BUILTIN", builtins()}, {"SCALAR_OP", scalar_ops()}, {"CINCH_DIAG", diagnostics()}};
   std::cout << tables.dump() << '\n';
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }
