@@ -28,7 +28,7 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
                                             const std::string& arch, const ImageOptions& options) {
   if (!has_images(arch)) {
     return rt::fail(rt::ErrorKind::Unavailable,
-                    "no images are made for " + arch + ": its code is built, not run");
+                    "no images are made for " + arch + ": cinch build compiles libraries for it");
   }
   CpuCompileOptions compile_options;
   compile_options.times = options.times;

@@ -34,10 +34,11 @@ using codegen::TargetKind;
 constexpr const char* kPtxArch = "sm_80";
 
 [[noreturn]] void no_target(const std::string& text) {
-  throw CommandError(ExitCode::Usage,
-                     fmt::format("no target '{}': a library takes cpu (all levels of x86-64), {}, "
-                                 "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
-                                 text, fmt::join(codegen::cpu_archs(), ", ")));
+  throw CommandError(
+      ExitCode::Usage,
+      fmt::format("no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
+                  "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
+                  text, fmt::join(codegen::cpu_archs(), ", ")));
 }
 
 bool is_architecture(const std::string& arch) {
@@ -55,7 +56,7 @@ std::vector<LibraryTarget> parse_library_target(const std::string& text) {
   std::vector<LibraryTarget> targets;
   if (text == "cpu") {
     for (const codegen::CpuArch& arch : codegen::kCpuArchs) {
-      if (arch.has_images) targets.push_back({{TargetKind::Cpu, arch.name}});
+      if (arch.is_included) targets.push_back({{TargetKind::Cpu, arch.name}});
     }
     return targets;
   }

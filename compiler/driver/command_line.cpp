@@ -121,7 +121,8 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
       ->capture_default_str();
   command
       ->add_option("--cpu", options.cpu,
-                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), aarch64 (build only)")
+                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), x86-64-v2 and aarch64 "
+                   "(build only)")
       ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
   command
@@ -287,7 +288,7 @@ void add_build(Registry& registry) {
                              "cubin", "image"}));
   command
       ->add_option("--target", options->targets,
-                   "cpu (all levels), x86-64-v3, aarch64, cuda:sm_90, cuda:ptx …")
+                   "cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, cuda:sm_90, cuda:ptx …")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
