@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "codegen/aot/names.h"
+#include "codegen/aot/nvrtc_processes.h"
 #include "codegen/aot/schedule.h"
 #include "codegen/aot/tables.h"
 #include "codegen/emit/cpu.h"
@@ -48,6 +49,23 @@ rt::Result<Bytes> compile_text(const std::string& text, const std::string& arch)
   return compile_cpu_to_object(source, without_sanitizer());
 }
 
+bool needs_nvrtc(const LibraryTarget& to) {
+  return to.target.kind == TargetKind::Cuda && to.target.arch != kEmulatedArch;
+}
+
+std::size_t num_workers(std::size_t num_parts) {
+  return std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), num_parts);
+}
+
+// One for each worker; each uses about 200 MB. Where one is enough, none.
+std::size_t num_nvrtc_processes(std::size_t num_programs, const LibraryRequest& request) {
+  constexpr std::size_t kMaxProcesses = 16;
+  const auto num_targets =
+      static_cast<std::size_t>(std::ranges::count_if(request.targets, needs_nvrtc));
+  const std::size_t count = std::min(num_workers(num_programs * num_targets), kMaxProcesses);
+  return count > 1 ? count : 0;
+}
+
 class LibraryMaker {
  public:
   LibraryMaker(const LibraryRequest& request, LibraryPrograms& source)
@@ -55,7 +73,8 @@ class LibraryMaker {
         source_(source),
         programs_(source.count()),
         is_prepared_(source.count()),
-        schedule_(source.count()) {
+        nvrtc_(num_nvrtc_processes(source.count(), request)),
+        schedule_(source.count(), std::max<std::size_t>(1, nvrtc_.count())) {
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       for (std::size_t t = 0; t < request.targets.size(); ++t) parts_.push_back({p, t, {}, {}});
     }
@@ -78,18 +97,18 @@ class LibraryMaker {
   const LibraryProgram& program(const Part& part) const { return programs_[part.program]; }
   bool is_gpu(const Part& part) const { return target(part).target.kind == TargetKind::Cuda; }
 
-  // NVRTC's; emulated GPUs run what Clang compiles.
-  bool takes_turns(const Part& part) const {
-    return is_gpu(part) && target(part).target.arch != kEmulatedArch;
-  }
-
-  rt::Status compile(Part& part) const {
+  rt::Status compile(Part& part) {
     const LibraryTarget& to = target(part);
     const LibraryProgram& from = program(part);
     if (is_gpu(part)) {
       ImageOptions options;
       options.is_ptx = to.is_ptx;
       options.block_warps = to.block_warps;
+      if (nvrtc_.count() > 0) {
+        options.compile_cuda = [this](const KernelSource& source, bool is_ptx) {
+          return nvrtc_.compile(source, is_ptx);
+        };
+      }
       auto image = make_image(from.kernels, to.target, options);
       if (!image) return tl::unexpected<rt::Error>(image.error());
       part.bytes = rt::write_image(*image);
@@ -126,7 +145,7 @@ class LibraryMaker {
       const std::size_t num_targets = request_.targets.size();
       for (std::size_t i = taken * num_targets; i < (taken + 1) * num_targets; ++i) {
         schedule_.add_part({.index = i,
-                            .takes_turns = takes_turns(parts_[i]),
+                            .takes_turns = needs_nvrtc(target(parts_[i])),
                             .cost = programs_[taken].kernels.kernels.size()});
       }
     }
@@ -167,9 +186,8 @@ class LibraryMaker {
   rt::Status compile_all() {
     {
       std::vector<std::jthread> threads;
-      const std::size_t count =
-          std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), parts_.size());
-      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { work(); });
+      for (std::size_t i = 1; i < num_workers(parts_.size()); ++i)
+        threads.emplace_back([this] { work(); });
       work();
     }
     if (thrown_by_program_) std::rethrow_exception(thrown_by_program_);
@@ -253,6 +271,7 @@ class LibraryMaker {
   std::size_t next_to_take_ = 0, num_done_ = 0;
   rt::Status status_ = rt::Ok{};
   std::exception_ptr thrown_, thrown_by_program_;
+  NvrtcProcesses nvrtc_;  // forked before there is another thread
   Schedule schedule_;
 };
 

@@ -23,11 +23,12 @@ void Schedule::add_part(const Task& part) {
 }
 
 std::optional<Schedule::Task> Schedule::take_now() {
-  if (!is_turn_taken_ && !in_turn_.empty()) {
-    is_turn_taken_ = true;
+  const bool has_program = next_program_ < num_programs_;
+  if (!in_turn_.empty() && num_turns_taken_ < (has_program ? 1 : num_turns_)) {
+    ++num_turns_taken_;
     return take_longest(in_turn_);
   }
-  if (next_program_ < num_programs_) {
+  if (has_program) {
     ++num_running_programs_;
     return Task{.is_program = true, .index = next_program_++};
   }
@@ -38,7 +39,7 @@ std::optional<Schedule::Task> Schedule::take_now() {
 std::optional<Schedule::Task> Schedule::next() {
   std::unique_lock lock(mutex_);
   std::optional<Task> task = take_now();
-  // Only front ends make more. Who compiles the part in turn takes those that wait for theirs.
+  // Only front ends make more. Who compiles a part in turn takes those that wait for theirs.
   while (!task && num_running_programs_ > 0) {
     changed_.wait(lock);
     task = take_now();
@@ -49,7 +50,7 @@ std::optional<Schedule::Task> Schedule::next() {
 void Schedule::end(const Task& task) {
   const std::lock_guard lock(mutex_);
   if (task.is_program) --num_running_programs_;
-  if (task.takes_turns) is_turn_taken_ = false;
+  if (task.takes_turns) --num_turns_taken_;
   changed_.notify_all();
 }
 

@@ -1,6 +1,6 @@
 // What the workers that build a library do next: front ends of programs, and parts to compile of
-// those that are ready. NVRTC compiles one text at a time and takes longer than all else, so it is
-// never kept waiting; front ends come next, because they make parts.
+// those that are ready. NVRTC, which compiles few texts at a time, takes longer than all else, so
+// it is never left without one; front ends come next, because they make parts.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -16,11 +16,12 @@ class Schedule {
   struct Task {
     bool is_program = false;  // the front end of a program; else a part to compile
     std::size_t index = 0;
-    bool takes_turns = false;  // a part of which one at a time is compiled
+    bool takes_turns = false;  // a part of which only so many are compiled at a time
     std::size_t cost = 0;      // of a part, in any unit
   };
 
-  explicit Schedule(std::size_t num_programs) : num_programs_(num_programs) {}
+  Schedule(std::size_t num_programs, std::size_t num_turns)
+      : num_programs_(num_programs), num_turns_(num_turns) {}
 
   /// A part that may be compiled now. To be called before the program's front end ends.
   void add_part(const Task& part);
@@ -39,9 +40,9 @@ class Schedule {
 
   std::mutex mutex_;  // of all members
   std::condition_variable changed_;
-  std::size_t num_programs_;
-  std::size_t next_program_ = 0, num_running_programs_ = 0;
-  bool is_turn_taken_ = false, is_stopped_ = false;
+  std::size_t num_programs_, num_turns_;
+  std::size_t next_program_ = 0, num_running_programs_ = 0, num_turns_taken_ = 0;
+  bool is_stopped_ = false;
   std::vector<Task> in_turn_, others_;
 };
 

@@ -31,7 +31,7 @@ void expect_part(const std::optional<Task>& task, std::size_t index) {
 }
 
 TEST(ScheduleTest, PrefersTurnsThenProgramsThenOtherParts) {
-  Schedule schedule(2);
+  Schedule schedule(2, 1);
   const auto first = schedule.next();
   expect_program(first, 0);
   schedule.add_part(cpu_part(0, 1));
@@ -54,8 +54,21 @@ TEST(ScheduleTest, PrefersTurnsThenProgramsThenOtherParts) {
   expect_part(schedule.next(), 3);
 }
 
+TEST(ScheduleTest, TakesSeveralTurnsWhenNoFrontEndIsLeft) {
+  Schedule schedule(2, 2);
+  const auto first = schedule.next();
+  for (const std::size_t i : {0, 1, 2}) schedule.add_part(nvrtc_part(i, i));
+  schedule.end(*first);
+  const auto turn = schedule.next();
+  expect_part(turn, 2);
+  expect_program(schedule.next(), 1);
+  expect_part(schedule.next(), 1);
+  schedule.end(*turn);
+  expect_part(schedule.next(), 0);
+}
+
 TEST(ScheduleTest, WaitsForPartsOfRunningFrontEnds) {
-  Schedule schedule(1);
+  Schedule schedule(1, 1);
   const auto program = schedule.next();
   expect_program(program, 0);
   std::optional<Task> found;
@@ -68,7 +81,7 @@ TEST(ScheduleTest, WaitsForPartsOfRunningFrontEnds) {
 }
 
 TEST(ScheduleTest, StopsPartsAndGoesOnWithPrograms) {
-  Schedule schedule(2);
+  Schedule schedule(2, 1);
   const auto program = schedule.next();
   schedule.add_part(cpu_part(0, 1));
   schedule.stop_parts();
@@ -81,7 +94,7 @@ TEST(ScheduleTest, StopsPartsAndGoesOnWithPrograms) {
 }
 
 TEST(ScheduleTest, StopsAll) {
-  Schedule schedule(3);
+  Schedule schedule(3, 1);
   const auto program = schedule.next();
   schedule.add_part(cpu_part(0, 1));
   schedule.stop();
@@ -91,7 +104,7 @@ TEST(ScheduleTest, StopsAll) {
 
 TEST(ScheduleTest, GivesEachTaskOnceAndOneTurnAtATime) {
   constexpr std::size_t kPrograms = 200;
-  Schedule schedule(kPrograms);
+  Schedule schedule(kPrograms, 1);
   std::mutex mutex;
   std::set<std::size_t> programs, parts;
   std::atomic<int> num_in_turn{0};
