@@ -2,6 +2,7 @@
 // where it was looked for.
 #include "codegen/aot/nvrtc_processes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -48,9 +49,8 @@ TEST(NvrtcProcessesTest, ServesMoreThreadsThanThereAreProcesses) {
   std::vector<KernelSource> sources;
   std::vector<rt::Result<std::vector<std::uint8_t>>> results(kThreads);
   for (int i = 0; i < kThreads; ++i) {
-    const std::string number = std::to_string(i);
-    sources.push_back(cuda_source("sm_80", "extern \"C\" __global__ void f" + number +
-                                               "(int* x) { *x = " + number + "; }\n"));
+    sources.push_back(cuda_source(
+        "sm_80", fmt::format("extern \"C\" __global__ void f{0}(int* x) {{ *x = {0}; }}\n", i)));
   }
   {
     std::vector<std::jthread> threads;
