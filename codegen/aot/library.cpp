@@ -1,16 +1,19 @@
-// Parts of a library: compiled side by side, then joined. See library.h.
+// Programs of a library: prepared and compiled side by side, then joined. See library.h.
 #include "codegen/aot/library.h"
 
 #include <fmt/format.h>
 
-#include <atomic>
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "codegen/aot/names.h"
+#include "codegen/aot/nvrtc_processes.h"
+#include "codegen/aot/schedule.h"
 #include "codegen/aot/tables.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/compile_program.h"
@@ -46,15 +49,38 @@ rt::Result<Bytes> compile_text(const std::string& text, const std::string& arch)
   return compile_cpu_to_object(source, without_sanitizer());
 }
 
+bool needs_nvrtc(const LibraryTarget& to) {
+  return to.target.kind == TargetKind::Cuda && to.target.arch != kEmulatedArch;
+}
+
+std::size_t num_workers(std::size_t num_parts) {
+  return std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), num_parts);
+}
+
+// One for each worker; each uses about 200 MB. Where one is enough, none.
+std::size_t num_nvrtc_processes(std::size_t num_programs, const LibraryRequest& request) {
+  constexpr std::size_t kMaxProcesses = 16;
+  const auto num_targets =
+      static_cast<std::size_t>(std::ranges::count_if(request.targets, needs_nvrtc));
+  const std::size_t count = std::min(num_workers(num_programs * num_targets), kMaxProcesses);
+  return count > 1 ? count : 0;
+}
+
 class LibraryMaker {
  public:
-  explicit LibraryMaker(const LibraryRequest& request) : request_(request) {
-    for (std::size_t p = 0; p < request.programs.size(); ++p) {
+  LibraryMaker(const LibraryRequest& request, LibraryPrograms& source)
+      : request_(request),
+        source_(source),
+        programs_(source.count()),
+        is_prepared_(source.count()),
+        nvrtc_(num_nvrtc_processes(source.count(), request)),
+        schedule_(source.count(), std::max<std::size_t>(1, nvrtc_.count())) {
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
       for (std::size_t t = 0; t < request.targets.size(); ++t) parts_.push_back({p, t, {}, {}});
     }
   }
 
-  rt::Result<std::vector<NamedBytes>> make() {
+  rt::Result<Library> make() {
     if (rt::Status status = compile_all(); !status)
       return tl::unexpected<rt::Error>(status.error());
     std::vector<NamedBytes> files;
@@ -63,21 +89,26 @@ class LibraryMaker {
         request_.targets, [](const LibraryTarget& t) { return t.target.arch == kArm; });
     if (status && has_arm) status = join(kArm, files);
     if (!status) return tl::unexpected<rt::Error>(status.error());
-    return files;
+    return Library{std::move(programs_), std::move(files)};
   }
 
  private:
   const LibraryTarget& target(const Part& part) const { return request_.targets[part.target]; }
-  const LibraryProgram& program(const Part& part) const { return request_.programs[part.program]; }
+  const LibraryProgram& program(const Part& part) const { return programs_[part.program]; }
   bool is_gpu(const Part& part) const { return target(part).target.kind == TargetKind::Cuda; }
 
-  rt::Status compile(Part& part) const {
+  rt::Status compile(Part& part) {
     const LibraryTarget& to = target(part);
     const LibraryProgram& from = program(part);
     if (is_gpu(part)) {
       ImageOptions options;
       options.is_ptx = to.is_ptx;
       options.block_warps = to.block_warps;
+      if (nvrtc_.count() > 0) {
+        options.compile_cuda = [this](const KernelSource& source, bool is_ptx) {
+          return nvrtc_.compile(source, is_ptx);
+        };
+      }
       auto image = make_image(from.kernels, to.target, options);
       if (!image) return tl::unexpected<rt::Error>(image.error());
       part.bytes = rt::write_image(*image);
@@ -94,38 +125,72 @@ class LibraryMaker {
     return rt::Ok{};
   }
 
-  void tell_progress() {
+  void compile_part(std::size_t index) {
+    if (rt::Status status = compile(parts_[index]); !status) fail_part(status, nullptr);
     const std::lock_guard lock(mutex_);
     ++num_done_;
     if (request_.progress) request_.progress(num_done_, parts_.size());
   }
 
-  // What goes wrong first ends the others, too.
-  void work() {
-    for (std::size_t i = next_++; i < parts_.size() && !has_failed_; i = next_++) {
-      try {
-        if (rt::Status status = compile(parts_[i]); !status) fail(status, nullptr);
-      } catch (...) {
-        fail(rt::Ok{}, std::current_exception());
+  // Takes the programs whose turn it is, and lets their parts be compiled.
+  void prepare_program(std::size_t index) {
+    source_.prepare(index);
+    const std::lock_guard lock(mutex_);
+    is_prepared_[index] = true;
+    while (next_to_take_ < programs_.size() && is_prepared_[next_to_take_]) {
+      // Where one cannot be taken, those behind it are not: none may be skipped.
+      const std::size_t taken = std::exchange(next_to_take_, programs_.size());
+      programs_[taken] = source_.take(taken);
+      next_to_take_ = taken + 1;
+      const std::size_t num_targets = request_.targets.size();
+      for (std::size_t i = taken * num_targets; i < (taken + 1) * num_targets; ++i) {
+        schedule_.add_part({.index = i,
+                            .takes_turns = needs_nvrtc(target(parts_[i])),
+                            .cost = programs_[taken].kernels.kernels.size()});
       }
-      tell_progress();
     }
   }
-  void fail(rt::Status status, std::exception_ptr thrown) {
+
+  void work() {
+    while (const std::optional<Schedule::Task> task = schedule_.next()) {
+      try {
+        if (task->is_program) {
+          prepare_program(task->index);
+        } else {
+          compile_part(task->index);
+        }
+      } catch (...) {
+        if (task->is_program) {
+          fail_program(std::current_exception());
+        } else {
+          fail_part(rt::Ok{}, std::current_exception());
+        }
+      }
+      schedule_.end(*task);
+    }
+  }
+  // The first that goes wrong is told.
+  void fail_part(rt::Status status, std::exception_ptr thrown) {
+    schedule_.stop_parts();
     const std::lock_guard lock(mutex_);
-    if (has_failed_.exchange(true)) return;
+    if (!status_ || thrown_) return;
     status_ = std::move(status);
     thrown_ = std::move(thrown);
+  }
+  void fail_program(std::exception_ptr thrown) {
+    schedule_.stop();
+    const std::lock_guard lock(mutex_);
+    if (!thrown_by_program_) thrown_by_program_ = std::move(thrown);
   }
 
   rt::Status compile_all() {
     {
       std::vector<std::jthread> threads;
-      const std::size_t count =
-          std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), parts_.size());
-      for (std::size_t i = 1; i < count; ++i) threads.emplace_back([this] { work(); });
+      for (std::size_t i = 1; i < num_workers(parts_.size()); ++i)
+        threads.emplace_back([this] { work(); });
       work();
     }
+    if (thrown_by_program_) std::rethrow_exception(thrown_by_program_);
     if (thrown_) std::rethrow_exception(thrown_);
     return status_;
   }
@@ -143,7 +208,7 @@ class LibraryMaker {
 
   Joined collect(const std::string& arch) const {
     Joined joined;
-    for (const LibraryProgram& each : request_.programs) {
+    for (const LibraryProgram& each : programs_) {
       const std::string symbol = own_symbol(request_.name, "image", each.name);
       joined.data.push_back(
           {symbol, rt::write_image(image_without_code(each.kernels, "cpu:" + arch))});
@@ -169,7 +234,7 @@ class LibraryMaker {
 
   std::vector<std::string> exports() const {
     std::vector<std::string> symbols = {library_symbol(request_.name), kFindSymbol};
-    for (const LibraryProgram& each : request_.programs)
+    for (const LibraryProgram& each : programs_)
       symbols.push_back(table_symbol(request_.name, each.name));
     return symbols;
   }
@@ -198,19 +263,22 @@ class LibraryMaker {
   }
 
   const LibraryRequest& request_;
+  LibraryPrograms& source_;
+  std::vector<LibraryProgram> programs_;
   std::vector<Part> parts_;
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> has_failed_{false};
-  std::mutex mutex_;  // of what follows
-  std::size_t num_done_ = 0;
+  std::mutex mutex_;  // of what follows but the schedule
+  std::vector<bool> is_prepared_;
+  std::size_t next_to_take_ = 0, num_done_ = 0;
   rt::Status status_ = rt::Ok{};
-  std::exception_ptr thrown_;
+  std::exception_ptr thrown_, thrown_by_program_;
+  NvrtcProcesses nvrtc_;  // forked before there is another thread
+  Schedule schedule_;
 };
 
 }  // namespace
 
-rt::Result<std::vector<NamedBytes>> make_library(const LibraryRequest& request) {
-  return LibraryMaker(request).make();
+rt::Result<Library> make_library(const LibraryRequest& request, LibraryPrograms& programs) {
+  return LibraryMaker(request, programs).make();
 }
 
 }  // namespace cinch::codegen

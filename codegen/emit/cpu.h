@@ -15,11 +15,16 @@ namespace cinch::codegen {
 
 struct CpuArch {
   const char* name;
-  int lanes;        // of f32
-  bool has_images;  // else there are source, assembly and objects only
+  int lanes;         // of f32
+  bool has_images;   // else there are source, assembly, objects and libraries only
+  bool is_included;  // in a library for all processors of today
 };
-inline constexpr CpuArch kCpuArchs[] = {
-    {"x86-64", 4, true}, {"x86-64-v3", 8, true}, {"x86-64-v4", 16, true}, {"aarch64", 4, false}};
+// Levels of a processor from the lowest to the highest.
+inline constexpr CpuArch kCpuArchs[] = {{"x86-64", 4, true, false},
+                                        {"x86-64-v2", 4, false, true},
+                                        {"x86-64-v3", 8, true, true},
+                                        {"x86-64-v4", 16, true, true},
+                                        {"aarch64", 4, false, false}};
 /// Throws InternalError{Bug} for a name that is not there.
 const CpuArch& cpu_arch(std::string_view name);
 

@@ -29,6 +29,52 @@ std::string comment_lines(const std::string& text) {
   return out;
 }
 
+// The numbers of runtime/image/gpu_abi.h.
+void launch_constants(std::string& text) {
+  const auto constant = [&](const char* name, std::uint32_t value) {
+    text += fmt::format("constexpr u32 {} = {}u;\n", name, value);
+  };
+  constant("kRoundCondition", rt::kRoundCondition);
+  constant("kStatusWords", rt::kStatusWords);
+  constant("kStepFolds", static_cast<std::uint32_t>(rt::GpuFold::Folds));
+  constant("kStepIsFolded", static_cast<std::uint32_t>(rt::GpuFold::IsFolded));
+  constant("kPayloadVersion", rt::kPayloadFormatVersion);
+  constant("kPayloadFaultBit", rt::kPayloadFaultBit);
+  constant("kConditionBit", rt::kConditionBit);
+  const auto service = [&](const char* name, rt::GpuService value) {
+    constant(name, rt::kGpuServiceBase + static_cast<std::uint32_t>(value));
+  };
+  service("kServiceZero", rt::GpuService::Zero);
+  service("kServiceCopy", rt::GpuService::Copy);
+  service("kServiceSetRound", rt::GpuService::SetRound);
+  service("kServiceCheck", rt::GpuService::Check);
+  service("kServiceWiden", rt::GpuService::Widen);
+  service("kServiceNarrow", rt::GpuService::Narrow);
+  service("kServiceFindNonFinite", rt::GpuService::FindNonFinite);
+  service("kServiceFill", rt::GpuService::Fill);
+  service("kServiceAddTo", rt::GpuService::AddTo);
+  service("kServiceDivide", rt::GpuService::Divide);
+  service("kServiceSeal", rt::GpuService::Seal);
+  service("kServiceCommit", rt::GpuService::Commit);
+  service("kServiceOpen", rt::GpuService::Open);
+  const auto fault = [&](const char* name, rt::PayloadFault value) {
+    constant(name, static_cast<std::uint32_t>(value));
+  };
+  fault("kFaultMagic", rt::PayloadFault::Magic);
+  fault("kFaultVersion", rt::PayloadFault::Version);
+  fault("kFaultFlags", rt::PayloadFault::Flags);
+  fault("kFaultLength", rt::PayloadFault::Length);
+  fault("kFaultFingerprint", rt::PayloadFault::Fingerprint);
+  fault("kFaultShape", rt::PayloadFault::Shape);
+  fault("kFaultDecodeHash", rt::PayloadFault::DecodeHash);
+  fault("kFaultCount", rt::PayloadFault::Count);
+  fault("kFaultCheckWord", rt::PayloadFault::CheckWord);
+  fault("kFaultPadding", rt::PayloadFault::Padding);
+  fault("kFaultLastBits", rt::PayloadFault::LastBits);
+  fault("kFaultIndexLimit", rt::PayloadFault::IndexLimit);
+  fault("kFaultIndexOrder", rt::PayloadFault::IndexOrder);
+}
+
 // The structs of runtime/image/gpu_abi.h, with their offsets asserted by sizes: NVRTC 13.0 and
 // older have no offsetof.
 std::string launch_structs(const kir::KernelProgram& program) {
@@ -83,48 +129,7 @@ std::string launch_structs(const kir::KernelProgram& program) {
       "static_assert(sizeof(CinchLaunch) - sizeof(CinchStep) == {});\n",
       rt::kMaxGpuConditions, sizeof(rt::GpuStep), sizeof(rt::GpuLaunch),
       offsetof(rt::GpuLaunch, step));
-  const auto constant = [&](const char* name, std::uint32_t value) {
-    text += fmt::format("constexpr u32 {} = {}u;\n", name, value);
-  };
-  constant("kRoundCondition", rt::kRoundCondition);
-  constant("kStatusWords", rt::kStatusWords);
-  constant("kStepFolds", static_cast<std::uint32_t>(rt::GpuFold::Folds));
-  constant("kStepIsFolded", static_cast<std::uint32_t>(rt::GpuFold::IsFolded));
-  constant("kPayloadVersion", rt::kPayloadFormatVersion);
-  constant("kPayloadFaultBit", rt::kPayloadFaultBit);
-  constant("kConditionBit", rt::kConditionBit);
-  const auto service = [&](const char* name, rt::GpuService value) {
-    constant(name, rt::kGpuServiceBase + static_cast<std::uint32_t>(value));
-  };
-  service("kServiceZero", rt::GpuService::Zero);
-  service("kServiceCopy", rt::GpuService::Copy);
-  service("kServiceSetRound", rt::GpuService::SetRound);
-  service("kServiceCheck", rt::GpuService::Check);
-  service("kServiceWiden", rt::GpuService::Widen);
-  service("kServiceNarrow", rt::GpuService::Narrow);
-  service("kServiceFindNonFinite", rt::GpuService::FindNonFinite);
-  service("kServiceFill", rt::GpuService::Fill);
-  service("kServiceAddTo", rt::GpuService::AddTo);
-  service("kServiceDivide", rt::GpuService::Divide);
-  service("kServiceSeal", rt::GpuService::Seal);
-  service("kServiceCommit", rt::GpuService::Commit);
-  service("kServiceOpen", rt::GpuService::Open);
-  const auto fault = [&](const char* name, rt::PayloadFault value) {
-    constant(name, static_cast<std::uint32_t>(value));
-  };
-  fault("kFaultMagic", rt::PayloadFault::Magic);
-  fault("kFaultVersion", rt::PayloadFault::Version);
-  fault("kFaultFlags", rt::PayloadFault::Flags);
-  fault("kFaultLength", rt::PayloadFault::Length);
-  fault("kFaultFingerprint", rt::PayloadFault::Fingerprint);
-  fault("kFaultShape", rt::PayloadFault::Shape);
-  fault("kFaultDecodeHash", rt::PayloadFault::DecodeHash);
-  fault("kFaultCount", rt::PayloadFault::Count);
-  fault("kFaultCheckWord", rt::PayloadFault::CheckWord);
-  fault("kFaultPadding", rt::PayloadFault::Padding);
-  fault("kFaultLastBits", rt::PayloadFault::LastBits);
-  fault("kFaultIndexLimit", rt::PayloadFault::IndexLimit);
-  fault("kFaultIndexOrder", rt::PayloadFault::IndexOrder);
+  launch_constants(text);
   return text + "}  // namespace cinch\n\n";
 }
 

@@ -28,7 +28,7 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
                                             const std::string& arch, const ImageOptions& options) {
   if (!has_images(arch)) {
     return rt::fail(rt::ErrorKind::Unavailable,
-                    "no images are made for " + arch + ": its code is built, not run");
+                    "no images are made for " + arch + ": cinch build compiles libraries for it");
   }
   CpuCompileOptions compile_options;
   compile_options.times = options.times;
@@ -43,13 +43,6 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   return image;
 }
 
-rt::Result<std::vector<std::uint8_t>> make_cuda_binary(const KernelSource& source, bool is_ptx) {
-  if (source.target.arch == kEmulatedArch) return compile_emulated(source);
-  auto binary = is_ptx ? compile_cuda(source, {CudaOutput::Ptx}) : compile_cuda_to_load(source);
-  if (!binary) return tl::unexpected(binary.error());
-  return std::move(binary->bytes);
-}
-
 rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
                                              const std::string& arch, const ImageOptions& options) {
   if (options.count_accesses) {
@@ -57,7 +50,9 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   }
   const kir::KernelProgram program = with_call_sizes(given);
   const CudaOptions emit_options{arch, options.block_warps};
-  auto binary = make_cuda_binary(emit_cuda(program, emit_options), options.is_ptx);
+  const KernelSource source = emit_cuda(program, emit_options);
+  auto binary = arch == kEmulatedArch ? compile_emulated(source)
+                                      : options.compile_cuda(source, options.is_ptx);
   if (!binary) return tl::unexpected(binary.error());
   rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
@@ -71,6 +66,12 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
 }
 
 }  // namespace
+
+rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx) {
+  auto binary = is_ptx ? compile_cuda(source, {CudaOutput::Ptx}) : compile_cuda_to_load(source);
+  if (!binary) return tl::unexpected(binary.error());
+  return std::move(binary->bytes);
+}
 
 rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target) {
   rt::ProgramImage image;

@@ -1,5 +1,8 @@
 // From kernels to something that runs: emits, compiles and assembles a program image.
 #pragma once
+#include <cstdint>
+#include <functional>
+
 #include "codegen/emit/cuda.h"
 #include "codegen/emit/kernel_source.h"
 #include "codegen/jit/clang_jit.h"
@@ -9,11 +12,17 @@
 
 namespace cinch::codegen {
 
+/// Machine code of CUDA text for a GPU of the source's target (PTX where NVRTC is older than the
+/// GPU), or PTX of that architecture. Errors: those of compile_cuda.
+rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx);
+
 struct ImageOptions {
   bool count_accesses = false;    // CPUs: kernels count the bytes they read and write
   CompileTimes* times = nullptr;  // of CPUs
   std::uint32_t block_warps = CudaOptions{}.block_warps;  // CUDA
   bool is_ptx = false;  // CUDA: text for the driver's compiler, also of architectures to come
+  std::function<rt::Result<std::vector<std::uint8_t>>(const KernelSource&, bool is_ptx)>
+      compile_cuda = nvrtc_binary;
 };
 
 /// All of the image but the code.

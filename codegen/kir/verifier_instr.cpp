@@ -379,7 +379,8 @@ void InstrVerifier::status(const Instr& instr) {
        "no such message");
 }
 
-std::string InstrVerifier::check(const Instr& instr) {
+// A table of what checks each kind.
+std::string InstrVerifier::check(const Instr& instr) {  // NOLINT(cinch-function-length)
   switch (instr.kind) {
     case InstrKind::constant:
     case InstrKind::param:

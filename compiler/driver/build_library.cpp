@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -15,8 +14,8 @@
 #include "codegen/aot/names.h"
 #include "codegen/emit/cpu.h"
 #include "codegen/jit/nvrtc.h"
-#include "compiler/driver/front_end.h"
 #include "compiler/driver/interrupt.h"
+#include "compiler/driver/library_front_ends.h"
 #include "compiler/driver/library_report.h"
 #include "compiler/driver/output_file.h"
 #include "compiler/driver/target.h"
@@ -35,10 +34,11 @@ using codegen::TargetKind;
 constexpr const char* kPtxArch = "sm_80";
 
 [[noreturn]] void no_target(const std::string& text) {
-  throw CommandError(ExitCode::Usage,
-                     fmt::format("no target '{}': a library takes cpu (all levels of x86-64), {}, "
-                                 "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
-                                 text, fmt::join(codegen::cpu_archs(), ", ")));
+  throw CommandError(
+      ExitCode::Usage,
+      fmt::format("no target '{}': a library takes cpu (levels 2 to 4 of x86-64), {}, "
+                  "cuda:sm_80, cuda:sm_90 and such, cuda:ptx",
+                  text, fmt::join(codegen::cpu_archs(), ", ")));
 }
 
 bool is_architecture(const std::string& arch) {
@@ -56,7 +56,7 @@ std::vector<LibraryTarget> parse_library_target(const std::string& text) {
   std::vector<LibraryTarget> targets;
   if (text == "cpu") {
     for (const codegen::CpuArch& arch : codegen::kCpuArchs) {
-      if (arch.has_images) targets.push_back({{TargetKind::Cpu, arch.name}});
+      if (arch.is_included) targets.push_back({{TargetKind::Cpu, arch.name}});
     }
     return targets;
   }
@@ -92,48 +92,6 @@ std::vector<LibraryTarget> library_targets(std::vector<std::string> names) {
   return targets;
 }
 
-using Files = std::set<std::string>;
-
-// `read`: takes the absolute paths of what the program was read from, imports and headers too.
-codegen::LibraryProgram program_of(const ProgramOptions& options, Files& read) {
-  FrontEnd front_end;
-  ir::StepLimit steps = service::step_limit(options);
-  const ir::Program program = service::make_ir(front_end, options, true, &steps);
-  kir::KernelProgram kernels = service::make_kernels(program, {options.states, &steps});
-  for (dsl::FileId id = 0; id < front_end.sources.num_files(); ++id) {
-    std::error_code code;
-    const fs::path path = fs::absolute(front_end.sources.find(id)->name(), code);
-    if (!code && fs::is_regular_file(path, code)) read.insert(path.lexically_normal().string());
-  }
-  std::string name = kernels.info.name;
-  return {std::move(name), std::move(kernels)};
-}
-
-void require_name(const std::string& why, const std::string& what, const std::string& name) {
-  if (!why.empty())
-    throw CommandError(ExitCode::Usage, fmt::format("{} '{}': {}", what, name, why));
-}
-
-std::vector<codegen::LibraryProgram> library_programs(const BuildOptions& options, Files& read) {
-  std::vector<std::string> texts = {options.program.program};
-  texts.insert(texts.end(), options.more_files.begin(), options.more_files.end());
-  std::vector<codegen::LibraryProgram> programs;
-  std::map<std::string, std::string> taken;  // by name: what it came from
-  for (const std::string& text : texts) {
-    ProgramOptions one = options.program;
-    one.program = text;
-    programs.push_back(program_of(one, read));
-    const std::string& name = programs.back().name;
-    require_name(codegen::why_no_name(name), "compressor", name);
-    const auto [at, is_new] = taken.emplace(name, text);
-    if (is_new) continue;
-    throw CommandError(
-        ExitCode::Usage,
-        fmt::format("two compressors of the name '{}': of {} and of {}", name, at->second, text));
-  }
-  return programs;
-}
-
 // A path as rules of make have it.
 std::string in_rule(const std::string& path) {
   std::string text;
@@ -146,7 +104,8 @@ std::string in_rule(const std::string& path) {
 }
 
 // NAME.d, for make, Ninja and CMake: the libraries are made again when a file has changed.
-std::string dependencies(const std::string& name, const std::string& output, const Files& read) {
+std::string dependencies(const std::string& name, const std::string& output,
+                         const std::set<std::string>& read) {
   const fs::path folder = fs::absolute(output).lexically_normal();
   std::string text;
   for (const char* suffix : {".a", ".so"})
@@ -204,15 +163,17 @@ std::string size_text(std::size_t bytes) {
                        : fmt::format("{:.1f} kB", size / kKilo);
 }
 
-void write_library(codegen::LibraryRequest& request, const std::string& output, const Files& read) {
-  std::vector<codegen::NamedBytes> files = value_or_throw(codegen::make_library(request));
+void write_library(const codegen::LibraryRequest& request, LibraryFrontEnds& programs,
+                   const std::string& output) {
+  codegen::Library library = value_or_throw(codegen::make_library(request, programs));
+  std::vector<codegen::NamedBytes>& files = library.files;
   codegen::LibraryText text{request.name, kVersion, {}};
-  for (const codegen::LibraryProgram& each : request.programs)
+  for (const codegen::LibraryProgram& each : library.programs)
     text.compressors.push_back({each.name, &each.kernels.info});
   for (codegen::NamedBytes& file : codegen::make_headers(text)) files.push_back(std::move(file));
-  const std::string report = library_report(request).dump(2) + "\n";
+  const std::string report = library_report(request, library).dump(2) + "\n";
   files.push_back({request.name + ".json", {report.begin(), report.end()}});
-  const std::string rule = dependencies(request.name, output, read);
+  const std::string rule = dependencies(request.name, output, programs.files());
   files.push_back({request.name + ".d", {rule.begin(), rule.end()}});
   {
     const Cancellable until_all_are_there;  // a signal waits: all files or none
@@ -242,17 +203,16 @@ ExitCode build_library(const BuildOptions& options) {
   request.made_by = kVersion;
   if (!request.name.empty())
     require_name(codegen::why_no_library_name(request.name), "--name", request.name);
-  Files read;
-  request.programs = library_programs(options, read);
-  if (request.name.empty()) {
-    if (request.programs.size() > 1)
-      throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
-    request.name = request.programs[0].name;
-    require_name(codegen::why_no_library_name(request.name), "a library of the name", request.name);
-  }
   Progress progress("parts compiled", Progress::Reader::People);
   request.progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); };
-  write_library(request, options.output, read);
+  LibraryFrontEnds programs(options, [&] { progress.clear(); });
+  if (request.name.empty()) {
+    if (programs.count() > 1)
+      throw CommandError(ExitCode::Usage, "a library of several compressors needs --name LIB");
+    request.name = programs.name_of_first();
+    require_name(codegen::why_no_library_name(request.name), "a library of the name", request.name);
+  }
+  write_library(request, programs, options.output);
   return ExitCode::Done;
 }
 

@@ -121,7 +121,8 @@ void add_execution(CLI::App* command, ExecutionOptions& options) {
       ->capture_default_str();
   command
       ->add_option("--cpu", options.cpu,
-                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), aarch64 (build only)")
+                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), x86-64-v2 and aarch64 "
+                   "(build only)")
       ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
   command
@@ -287,7 +288,7 @@ void add_build(Registry& registry) {
                              "cubin", "image"}));
   command
       ->add_option("--target", options->targets,
-                   "cpu (all levels), x86-64-v3, aarch64, cuda:sm_90, cuda:ptx …")
+                   "cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, cuda:sm_90, cuda:ptx …")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -519,6 +520,19 @@ void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
       ->type_name("FILE");
 }
 
+void add_sync_files(CLI::App* command, SyncCommandOptions& options) {
+  command
+      ->add_option("--state-in", options.state_in,
+                   "states to start from, of all ranks: %r in the name is the rank")
+      ->type_name("FILE");
+  command->add_option("--state-out", options.state_out, "where each rank leaves its states")
+      ->type_name("FILE");
+  command->add_option("--output", options.output, "keeps the update of the last step")
+      ->type_name("X.npy");
+  command->add_option("--trace", options.trace, "writes a timeline of the last step for Perfetto")
+      ->type_name("FILE");
+}
+
 void add_sync(Registry& registry) {
   auto options = std::make_shared<SyncCommandOptions>();
   CLI::App* command =
@@ -570,16 +584,7 @@ void add_sync(Registry& registry) {
       ->add_option("--policy", options->policy,
                    "rules that say which tensor is compressed by which program")
       ->type_name("POLICY.json");
-  command
-      ->add_option("--state-in", options->state_in,
-                   "states to start from, of all ranks: %r in the name is the rank")
-      ->type_name("FILE");
-  command->add_option("--state-out", options->state_out, "where each rank leaves its states")
-      ->type_name("FILE");
-  command->add_option("--output", options->output, "keeps the update of the last step")
-      ->type_name("X.npy");
-  command->add_option("--trace", options->trace, "writes a timeline of the last step for Perfetto")
-      ->type_name("FILE");
+  add_sync_files(command, *options);
   add_json(command, options->json);
   command->footer(
       "Example: cinch sync dgc --input a.npy b.npy c.npy d.npy --plan two_shot --trace sync.json");

@@ -11,14 +11,16 @@
 
 namespace cinch::driver {
 
+std::string diagnostics_text(const dsl::DiagSink& sink, const dsl::SourceSet& sources) {
+  return dsl::render_text(sink.all(), sources, {colour_on_errors()});
+}
+
 void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
                        DiagnosticsFormat format) {
   switch (format) {
-    case DiagnosticsFormat::Text: {
-      const std::string text = dsl::render_text(sink.all(), sources, {colour_on_errors()});
-      std::fputs(text.c_str(), stderr);
+    case DiagnosticsFormat::Text:
+      std::fputs(diagnostics_text(sink, sources).c_str(), stderr);
       return;
-    }
     case DiagnosticsFormat::Json:
       fmt::print("{}\n", dsl::render_json(sink.all(), sources));
       return;

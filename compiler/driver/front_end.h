@@ -12,6 +12,8 @@ using service::stdlib_files;
 using service::stdlib_folder;
 using service::StdlibFile;
 
+// For standard error, with colour where that is a terminal.
+std::string diagnostics_text(const dsl::DiagSink& sink, const dsl::SourceSet& sources);
 // Text goes to standard error, with colour on a terminal; JSON and SARIF to standard output.
 void print_diagnostics(const dsl::DiagSink& sink, const dsl::SourceSet& sources,
                        DiagnosticsFormat format = DiagnosticsFormat::Text);

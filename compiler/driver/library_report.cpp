@@ -74,9 +74,9 @@ json compressor_of(const std::string& name, rt::ProgramInfo& info) {
 
 }  // namespace
 
-json library_report(codegen::LibraryRequest& request) {
+json library_report(const codegen::LibraryRequest& request, codegen::Library& library) {
   json compressors = json::array(), targets = json::array();
-  for (codegen::LibraryProgram& each : request.programs)
+  for (codegen::LibraryProgram& each : library.programs)
     compressors.push_back(compressor_of(each.name, each.kernels.info));
   for (const codegen::LibraryTarget& each : request.targets) {
     const bool is_gpu = each.target.kind == codegen::TargetKind::Cuda;

@@ -8,6 +8,6 @@ namespace cinch::driver {
 
 // Formulas are in elements `n`, rows and columns, parameters and counts; they are added to the
 // programs' pools.
-nlohmann::json library_report(codegen::LibraryRequest& request);
+nlohmann::json library_report(const codegen::LibraryRequest& request, codegen::Library& library);
 
 }  // namespace cinch::driver

@@ -226,7 +226,7 @@ void add_cpu_targets(const VerifyOptions& options, const std::shared_ptr<Machine
         make_target(main, threads, fmt::format("{} threads", threads), on_cpu(arch, threads)));
   }
   for (const std::string& other : codegen::cpu_archs()) {
-    if (other == arch || !rt::host_supports(other)) continue;
+    if (other == arch || !codegen::has_images(other) || !rt::host_supports(other)) continue;
     ExecutionOptions execution = options.execution;
     execution.cpu = other;
     subject.vector_widths.push_back(make_target(make_machine(options, execution), main_threads,

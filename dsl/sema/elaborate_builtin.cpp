@@ -15,7 +15,8 @@ struct Form {
 
 constexpr std::size_t kAny = 64;
 
-Form form_of(BuiltinId id) {
+// A table.
+Form form_of(BuiltinId id) {  // NOLINT(cinch-function-length)
   switch (id) {
     case BuiltinId::map:
       return {{}, 2, kAny};

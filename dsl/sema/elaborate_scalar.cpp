@@ -194,12 +194,39 @@ Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Va
   return error(span);
 }
 
+std::optional<DType> Elaborator::cannot_apply(const Value& value, std::string_view name) {
+  reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+  return std::nullopt;
+}
+
+std::optional<DType> Elaborator::one_operand_type(ScalarOp op, const Value& arg,
+                                                  std::string_view name) {
+  const auto own = own_dtype(arg);
+  if (op == ScalarOp::popcount || op == ScalarOp::clz) {
+    const DType type = own ? *own : materialize(arg).type.dtype;
+    if (is_bool(type)) return make_uint(1);  // bools count as u1
+    return is_float(type) ? cannot_apply(arg, name) : std::optional(type);
+  }
+  if (is_for_reals(op)) {
+    const Value real = as_float(arg, name);
+    return real.is_error() ? std::nullopt : std::optional(real.type.dtype);
+  }
+  const DType type = own ? arithmetic_type(*own) : *meet(arg, arg);
+  return is_for_integers(op) && is_float(type) ? cannot_apply(arg, name) : std::optional(type);
+}
+
+// Numbers among themselves that a device must choose from or join are i32 where they fit.
+bool Elaborator::is_small_number(const Value& value) {
+  const bool is_exact =
+      value.is_host() && !value.declared && !value.is_big && pool().is_const(value.host);
+  if (!is_exact || pool().type(value.host) != HostType::Int) return false;
+  const std::int64_t number = pool().const_value(value.host).as_int();
+  return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
+}
+
 std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Value>& args,
                                               Span span, std::string_view name) {
-  const auto refuse = [&](const Value& value) {
-    reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
-    return std::nullopt;
-  };
+  const auto refuse = [&](const Value& value) { return cannot_apply(value, name); };
   const bool is_logical = op == ScalarOp::bit_and || op == ScalarOp::bit_or ||
                           op == ScalarOp::bit_xor || op == ScalarOp::bit_not ||
                           op == ScalarOp::eq || op == ScalarOp::ne;
@@ -214,36 +241,15 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
       return cannot_combine(name, args[0], args[1], span), std::nullopt;
     return type;
   }
-  if (op == ScalarOp::popcount || op == ScalarOp::clz) {
-    const auto own = own_dtype(args[0]);
-    const DType type = own ? *own : materialize(args[0]).type.dtype;
-    if (is_bool(type)) return make_uint(1);  // bools count as u1
-    return is_float(type) ? refuse(args[0]) : std::optional(type);
-  }
-  if (args.size() == 1) {
-    if (is_for_reals(op)) {
-      const Value real = as_float(args[0], name);
-      return real.is_error() ? std::nullopt : std::optional(real.type.dtype);
-    }
-    const auto own = own_dtype(args[0]);
-    const DType type = own ? arithmetic_type(*own) : *meet(args[0], args[0]);
-    return is_for_integers(op) && is_float(type) ? refuse(args[0]) : std::optional(type);
-  }
+  if (args.size() == 1) return one_operand_type(op, args[0], name);
   const std::size_t first = op == ScalarOp::select ? 1 : 0;
   if (op == ScalarOp::select) {
     const auto a = own_dtype(args[1]), b = own_dtype(args[2]);
     if (a && b && *a == *b) return a;
   }
-  // Numbers among themselves that a device must choose from or join: i32 where they fit.
-  const auto is_small = [&](const Value& v) {
-    const bool is_exact = v.is_host() && !v.declared && !v.is_big && pool().is_const(v.host);
-    if (!is_exact || pool().type(v.host) != HostType::Int) return false;
-    const std::int64_t number = pool().const_value(v.host).as_int();
-    return number >= min_int(kI32) && number <= static_cast<std::int64_t>(max_int(kI32));
-  };
-  const bool all_small =
-      std::all_of(args.begin() + static_cast<std::ptrdiff_t>(first), args.end(), is_small);
-  if (all_small && !is_for_reals(op)) return kI32;
+  const std::span<const Value> joined = std::span(args).subspan(first);
+  const auto is_small = [&](const Value& v) { return is_small_number(v); };
+  if (!is_for_reals(op) && std::ranges::all_of(joined, is_small)) return kI32;
   // Every operand against the first that has a type of its own: exact numbers follow it.
   std::size_t base = first;
   while (base + 1 < args.size() && !own_dtype(args[base])) ++base;

@@ -203,6 +203,9 @@ class Elaborator {
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   IndexFacts facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type);
   Value typed_scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
+  std::optional<DType> cannot_apply(const Value& value, std::string_view name);
+  std::optional<DType> one_operand_type(ScalarOp op, const Value& arg, std::string_view name);
+  bool is_small_number(const Value& value);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
   std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);

@@ -22,7 +22,7 @@ extern "C" {
 typedef void (*cinch_kernel)(const void* arguments, uint64_t first_group, uint64_t end_group);
 
 typedef struct cinch_cpu_code {
-  const char* level; /* "x86-64", "x86-64-v3", "x86-64-v4" */
+  const char* level; /* "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4" */
   const cinch_kernel* kernels;
   size_t num_kernels;
 } cinch_cpu_code;

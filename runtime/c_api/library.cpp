@@ -47,7 +47,7 @@ CallResult<const cinch_cpu_code*> choose_cpu(const cinch_compressor& compressor,
   const std::string wanted = asked == nullptr ? "this machine" : "'" + std::string(asked) + "'";
   return fail(CINCH_UNAVAILABLE, std::string(compressor.name) + " has no code for " + wanted +
                                      ": it has " + levels_of(compressor) + "; this machine runs " +
-                                     std::string(rt::host_cpu_arch()));
+                                     std::string(rt::host_level()));
 }
 
 // "sm_90" is 90; 0 where it is none.

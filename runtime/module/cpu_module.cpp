@@ -1,13 +1,21 @@
 // What this machine runs, and the kernels of images for it.
 #include "runtime/module/cpu_module.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cinch::rt {
 namespace {
 
+bool has_v2() {
+  return __builtin_cpu_supports("sse3") && __builtin_cpu_supports("ssse3") &&
+         __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
+         __builtin_cpu_supports("popcnt");
+}
+
 bool has_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+  return has_v2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
          __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
          __builtin_cpu_supports("movbe");
@@ -20,19 +28,26 @@ bool has_v4() {
 }
 
 constexpr std::string_view kCpuPrefix = "cpu:";
+constexpr std::string_view kLevels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
 }  // namespace
 
+std::string_view host_level() {
+  static const std::string_view kLevel = has_v4()   ? "x86-64-v4"
+                                         : has_v3() ? "x86-64-v3"
+                                         : has_v2() ? "x86-64-v2"
+                                                    : "x86-64";
+  return kLevel;
+}
+
 std::string_view host_cpu_arch() {
-  static const std::string_view kArch = has_v4() ? "x86-64-v4" : has_v3() ? "x86-64-v3" : "x86-64";
-  return kArch;
+  return host_level() == "x86-64-v2" ? "x86-64" : host_level();
 }
 
 bool host_supports(std::string_view arch) {
-  const std::string_view host = host_cpu_arch();
-  if (arch == "x86-64") return true;
-  if (arch == "x86-64-v3") return host != "x86-64";
-  return arch == "x86-64-v4" && host == "x86-64-v4";
+  const auto* const end = std::end(kLevels);
+  const auto* const wanted = std::find(std::begin(kLevels), end, arch);
+  return wanted != end && wanted <= std::find(std::begin(kLevels), end, host_level());
 }
 
 Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {

@@ -14,9 +14,12 @@
 
 namespace cinch::rt {
 
-/// The highest of "x86-64", "x86-64-v3", "x86-64-v4" that this processor and system can run.
+/// The highest level of x86-64 that this processor and system can run: "x86-64", "x86-64-v2",
+/// "x86-64-v3" or "x86-64-v4".
+std::string_view host_level();
+/// The highest of them that images are made for, which are all but "x86-64-v2".
 std::string_view host_cpu_arch();
-/// Can this machine run code for `arch`? False for names that are not one of the three.
+/// Can this machine run code for `arch`? False for names that are no level of x86-64.
 bool host_supports(std::string_view arch);
 
 class CpuModule {

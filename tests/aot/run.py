@@ -20,7 +20,7 @@ import time
 BUILD, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CINCH = BUILD / "bin" / "cinch"
 COMPRESSORS = ("onebit", "dgc", "mine")
-LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4")
+LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 MINE = """compressor mine {
   wire { sign: [bool; n], scale: f32 }
   encode(g: [f32; n]) { wire { sign: g < 0, scale: mean(abs(g)) } }
@@ -50,7 +50,7 @@ def expect(held, what):
 
 def build(folder):
     (folder / "mine.cinch").write_text(MINE)
-    call(CINCH, "build", "onebit", "dgc", folder / "mine.cinch", "--target", "cpu,emulated", "--name", "compressors", "--output", folder / "out")
+    call(CINCH, "build", "onebit", "dgc", folder / "mine.cinch", "--target", "cpu,x86-64,emulated", "--name", "compressors", "--output", folder / "out")
     call(CINCH, "build", "onebit", "--target", "aarch64", "--output", folder / "arm")
 
 
@@ -85,7 +85,7 @@ def check_needs(folder):
 
 def host_levels():
     flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    return LEVELS[: 1 + ("avx2" in flags) + ("avx2" in flags and "avx512vl" in flags)]
+    return LEVELS[: 1 + ("sse4_2" in flags) + ("avx2" in flags) + ("avx2" in flags and "avx512vl" in flags)]
 
 
 def check_payloads(folder):
@@ -116,6 +116,15 @@ def check_description(folder):
     header = (folder / "out" / "compressors.h").read_text()
     expect("Parameter ratio" in header, "parameters stand in the header")
     expect("AArch64" in call("readelf", "-h", folder / "arm" / "libonebit-aarch64.a"), "objects for AArch64")
+
+
+def check_levels(folder):
+    """Without --target: three levels. A level that is not there is an error that names those that are."""
+    call(CINCH, "build", "onebit", "--output", folder / "default")
+    report = json.loads((folder / "default" / "onebit.json").read_text())
+    expect(report["targets"] == [f"cpu:{level}" for level in LEVELS[1:]], report["targets"])
+    text = call(folder / "static", f"find:{folder / 'default' / 'libonebit.so'}", "onebit", LEVELS[0], folder / "g.f32", folder / "p", folder / "o", ok=False)
+    expect(f"onebit has no code for '{LEVELS[0]}': it has {', '.join(LEVELS[1:])}; this machine runs {host_levels()[-1]}" in text, text)
 
 
 def check_examples(folder):
@@ -173,7 +182,7 @@ def main():
     start = time.monotonic()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cinch-aot-"))
     try:
-        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_examples, check_neighbours, check_bad_files):
+        for step in (build, compile_clients, check_needs, check_payloads, check_description, check_levels, check_examples, check_neighbours, check_bad_files):
             step(folder)
             print(f"{step.__name__}: {time.monotonic() - start:.1f} s")
     finally:

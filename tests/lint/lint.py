@@ -1,21 +1,24 @@
-"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files and functions, generated pages.
+"""Structure of the tree: who includes whom, fenced foreign headers, sizes of files, generated pages.
 
-    lint.py            fails on any violation; lists functions that are longer than they should be
-    lint.py --test     tries the checks on made-up trees
+    lint.py BUILD            fails on any violation
+    lint.py BUILD --test     tries the checks on made-up trees
 
-The layers are those of docs/architecture.md.
+BUILD is a build folder with the targets list_includes and print_tables, which read C++. The layers are those of
+docs/architecture.md. The length of functions is a check of clang-tidy's plugin (function_length.cpp).
 """
+import argparse
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
+from includes import list_includes
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SOURCE_FOLDERS = ["runtime", "dsl", "compiler", "codegen"]
 CODE_FOLDERS = SOURCE_FOLDERS + ["tests", "examples"]
 MAX_FILE_LINES = 700
-MAX_FUNCTION_LINES = 60
 
 RUNTIME = ["runtime"]
 # The rooms of the runtime in layer order, with those below that each sees beside runtime/core. CMake's include folders say the same
@@ -91,14 +94,13 @@ FENCES = {
     "boost/context": ["codegen/emulator/"],
     "clang/": ["codegen/jit/clang/", "tests/lint/"],
     "clang-c/": ["codegen/jit/clang/"],
-    "llvm/": ["codegen/jit/clang/"],
+    "clang-tidy/": ["tests/lint/"],
+    "llvm/": ["codegen/jit/clang/", "tests/lint/"],
     "lld/": ["codegen/jit/clang/"],
     "CLI/": ["compiler/driver/"],
 }
 # Headers that one file alone may name.
 SINGLE = ["nvrtc.h", "cuda.h", "nccl.h", "mpi.h"]
-
-INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
 
 
 def code_files(root):
@@ -160,26 +162,29 @@ def check_foreign(path, included, singles):
     return None
 
 
-def check_includes(root):
+def complaint_about(root, path, include, singles):
+    """A complaint about one directive, or None."""
+    if include.directive != "include" or include.is_computed:
+        return "headers are included by #include and their names"
+    included, top = include.name, path.split("/")[0]
+    is_public = path.startswith(PUBLIC_HEADERS)  # installed side by side
+    if top in SOURCE_FOLDERS and include.is_quoted and "/" not in included and not is_public:
+        return "includes are written from the root"
+    if not include.is_quoted or included.split("/")[0] not in SOURCE_FOLDERS:
+        return check_foreign(path, included, singles)
+    complaint = check_include(path, included)
+    if complaint is None and not os.path.exists(os.path.join(root, included)):
+        return "there is no such file"
+    return complaint
+
+
+def check_includes(root, build):
     complaints, singles = [], {}
-    for path in code_files(root):
-        text = read(root, path)
-        for match in INCLUDE.finditer(text):
-            included = match.group(2)
-            is_ours = match.group(1) == '"' and included.split("/")[0] in SOURCE_FOLDERS
-            is_source = path.split("/")[0] in SOURCE_FOLDERS
-            is_public = path.startswith(PUBLIC_HEADERS)  # installed side by side
-            if is_source and match.group(1) == '"' and "/" not in included and not is_public:
-                complaint = "includes are written from the root"
-            elif is_ours:
-                complaint = check_include(path, included)
-                if complaint is None and not os.path.exists(os.path.join(root, included)):
-                    complaint = "there is no such file"
-            else:
-                complaint = check_foreign(path, included, singles)
+    for path, includes in list_includes(build, list(code_files(root)), root).items():
+        for include in includes:
+            complaint = complaint_about(root, path, include, singles)
             if complaint:
-                line = text.count("\n", 0, match.start(2)) + 1
-                complaints.append(f"{path}:{line}: includes {included}: {complaint}")
+                complaints.append(f"{path}:{include.line}: includes {include.name}: {complaint}")
     return complaints
 
 
@@ -192,30 +197,9 @@ def check_lengths(root):
     return complaints
 
 
-def long_functions(root):
-    """Bodies whose brace opens at the end of a line that starts in column 0 or 2 and closes in the same column."""
-    out = []
-    opening = re.compile(r"^( {0,2})\S.*\)[^;=]*\{$")
-    for path in code_files(root):
-        if not path.endswith((".h", ".cpp")):
-            continue
-        lines = read(root, path).splitlines()
-        for start, line in enumerate(lines):
-            match = opening.match(line)
-            if not match or line.lstrip().startswith(("namespace", "if ", "for ", "while ", "switch ")):
-                continue
-            closing = match.group(1) + "}"
-            for end in range(start + 1, len(lines)):
-                if lines[end].startswith(closing) and not lines[end].startswith(closing + " "):
-                    if end - start + 1 > MAX_FUNCTION_LINES:
-                        out.append(f"{path}:{start + 1}: {end - start + 1} lines: {line.strip()}")
-                    break
-    return out
-
-
-def check_generated(root):
+def check_generated(root, build):
     script = os.path.join(root, "tests", "lint", "generate_docs.py")
-    run = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, script, build, "--check"], capture_output=True, text=True)
     return [] if run.returncode == 0 else [(run.stdout + run.stderr).strip() or "generated pages are out of date"]
 
 
@@ -226,17 +210,22 @@ def make_tree(root, files):
             file.write(text)
 
 
-def complaints_of(files):
+def complaints_of(build, files):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, files)
-        return check_includes(root) + check_lengths(root) + long_functions(root)
+        return check_includes(root, build) + check_lengths(root)
 
 
-def expect(files, *words):
-    found = complaints_of(files)
-    fine = len(found) == len(words) and all(word in line for word, line in zip(words, found))
-    if not fine:
-        raise AssertionError(f"expected {words}, found {found}")
+def test_reading(build):
+    """Directives are found wherever they are, and only they."""
+    text = '#if 0\n# include "a.h" // why\n#else\n#import <b>\n#endif\n#include NAME\n'
+    no_directives = '/*\n#include "c.h"\n*/\nconst char* const kText = R"(\n#include "d.h"\n)";\n'
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, {"runtime/a.cpp": text + no_directives + "#include \\\n<e>"})
+        found = list_includes(build, ["runtime/a.cpp"], root)["runtime/a.cpp"]
+    expected = [(2, "include", '"a.h"'), (4, "import", "<b>"), (6, "include", "NAME"), (13, "include", "<e>")]
+    if [tuple(each) for each in found] != expected:
+        raise AssertionError(f"expected {expected}, found {found}")
 
 
 def check_rooms():
@@ -249,7 +238,13 @@ def check_rooms():
     return above + [f"runtime/{room} has no rule in tests/lint/lint.py" for room in built if room not in ROOMS]
 
 
-def self_test():
+def self_test(build):
+    def expect(files, *words):
+        found = complaints_of(build, files)
+        if len(found) != len(words) or not all(word in line for word, line in zip(words, found)):
+            raise AssertionError(f"expected {words}, found {found}")
+
+    test_reading(build)
     core, kir, ir = "runtime/core/a.h", "codegen/kir/kir.h", "compiler/ir/ir.h"
     empty = {core: "", kir: "", ir: ""}
     expect({**empty, "codegen/kir/b.cpp": '#include "runtime/core/a.h"\n#include "codegen/kir/kir.h"\n'})
@@ -264,19 +259,21 @@ def self_test():
     expect({"codegen/jit/clang/b.cpp": "#include <llvm/IR/Module.h>\n"})
     expect({"runtime/a/b.cpp": "#include <cuda.h>\n", "runtime/a/c.cpp": "#include <cuda.h>\n"}, "one file may")
     expect({"runtime/core/b.cpp": "\n" * (MAX_FILE_LINES + 1)}, "at most 700")
-    body = "  x();\n" * (MAX_FUNCTION_LINES - 1)
-    expect({"runtime/core/b.cpp": "void f() {\n" + body + "}\n"}, "61 lines: void f()")
-    expect({"runtime/core/b.cpp": "void f() {\n" + body[7:] + "}\n"})
+    expect({"runtime/core/b.cpp": "#include NAME\n"}, "their names")
+    expect({"runtime/core/b.cpp": "#include_next <vector>\n"}, "by #include")
 
 
 def main():
-    if "--test" in sys.argv[1:]:
-        self_test()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--test", action="store_true")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    if options.test:
+        self_test(build)
         print("lint: the checks find what they should")
         return 0
-    complaints = check_includes(ROOT) + check_lengths(ROOT) + check_rooms() + check_generated(ROOT)
-    for line in long_functions(ROOT):
-        print("long function: " + line)
+    complaints = check_includes(ROOT, build) + check_lengths(ROOT) + check_rooms() + check_generated(ROOT, build)
     for line in complaints:
         print(line, file=sys.stderr)
     print(f"lint: {len(complaints)} complaints")

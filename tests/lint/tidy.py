@@ -5,7 +5,8 @@
     tidy.py BUILD FILE…       these files: sources, and those that include them
     tidy.py BUILD --test      tries itself on a planted finding
 
-BUILD is a configured build folder (its compile_commands.json is read) with the target own_declarations built.
+BUILD is a configured build folder (its compile_commands.json is read) with the targets own_declarations and
+list_includes built.
 Sources with the same options are checked as one translation unit, because nearly all time goes into headers of
 others; sources whose file-local names clash go into another unit. A changed header counts for every source of ours
 that includes it, directly or through other headers. What was found is kept in BUILD/tidy by a hash of all that a unit
@@ -25,16 +26,18 @@ import threading
 import time
 from pathlib import Path
 
+from includes import list_includes
+
 ROOT = Path(__file__).resolve().parents[2]
 TIDY = "clang-tidy-19"
 CONFIG = ROOT / ".clang-tidy"
 PLUGIN = "libown_declarations.so"
+PLUGIN_SOURCES = ["own_declarations.cpp", "function_length.cpp"]
 SOURCES_PER_UNIT = 16
 # In tests an empty optional is a failed test, and a vector that grows costs nothing; made-up values have names that
 # happen to be like those of parameters.
 OFF_IN_TESTS = ("-bugprone-unchecked-optional-access,-performance-inefficient-vector-operation,"
                 "-readability-suspicious-call-argument")
-INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 # Folders that includes of ours start from: the root, and where headers for users lie.
 INCLUDE_FOLDERS = [ROOT, ROOT / "runtime" / "c_api"]
 
@@ -58,21 +61,36 @@ def read_commands(build):
     return groups
 
 
-def included_by(source, seen):
-    """Adds to `seen` every file of ours that `source` includes."""
-    for name in INCLUDE.findall(source.read_text(errors="replace")):
-        for path in [folder / name for folder in [*INCLUDE_FOLDERS, source.parent]]:
-            if path.is_file() and path not in seen:
-                seen.add(path)
-                included_by(path, seen)
-    return seen
+class IncludedFiles:
+    """Which files of ours a source includes, directly or through other headers."""
+
+    def __init__(self, build, sources):
+        self.direct = {}  # by file
+        new = set(sources)
+        while new:
+            for path, includes in list_includes(build, sorted(new)).items():
+                self.direct[path] = {found for include in includes for found in self.find(path, include.name)}
+            new = set().union(*(self.direct[path] for path in new)) - self.direct.keys()
+
+    @staticmethod
+    def find(path, name):
+        places = [folder / name for folder in [*INCLUDE_FOLDERS, path.parent]]
+        return [place for place in places if place.is_file()]
+
+    def of(self, source):
+        seen, waiting = set(), [source]
+        while waiting:
+            new = self.direct[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
 
 
-def keep_touched(groups, files):
+def keep_touched(groups, files, included):
     """The groups with only those sources that are in `files` or include one of them."""
     kept = {}
     for key, sources in groups.items():
-        touched = [s for s in sources if s in files or included_by(s, set()) & files]
+        touched = [s for s in sources if s in files or included.of(s) & files]
         if touched:
             kept[key] = touched
     return kept
@@ -84,12 +102,12 @@ class Unit:
     def __init__(self, is_test, options, sources):
         self.is_test, self.options, self.sources = is_test, options, sources
 
-    def key(self, common):
+    def key(self, common, included):
         """A hash of all that the findings depend on."""
         state = hashlib.sha256(repr((common, self.is_test, self.options, self.sources)).encode())
         files = set(self.sources)
         for source in self.sources:
-            included_by(source, files)
+            files |= included.of(source)
         for path in sorted(files):
             state.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
         return state.hexdigest()
@@ -119,19 +137,20 @@ class Unit:
 class Run:
     """Checks units until none is left; what was found before is not looked for again."""
 
-    def __init__(self, build):
+    def __init__(self, build, included):
+        self.included = included
         self.folder = build / "tidy"
         self.folder.mkdir(exist_ok=True)
         self.plugin = build / "lib" / PLUGIN
         version = subprocess.run([TIDY, "--version"], capture_output=True, text=True, check=True).stdout
-        plugin_source = (Path(__file__).parent / "own_declarations.cpp").read_text()
+        plugin_source = "".join((Path(__file__).parent / name).read_text() for name in PLUGIN_SOURCES)
         self.common = version + CONFIG.read_text() + OFF_IN_TESTS + plugin_source
         self.lock = threading.Lock()
         self.shown, self.used = set(), set()
         self.num_units, self.num_kept = 0, 0
 
     def found(self, unit):
-        key = unit.key(self.common)
+        key = unit.key(self.common, self.included)
         kept = self.folder / f"{key}.txt"
         self.used.add(kept.name)
         if kept.exists():
@@ -183,26 +202,43 @@ def make_units(groups):
     return sorted(units, key=lambda unit: -len(unit.sources))
 
 
+def planted_texts():
+    """(text, what is shown of its one finding, or None), of sources that are checked one after the other."""
+    naming, length = "1:6: error: invalid case style for function 'Planted'", "[cinch-function-length"
+
+    def body(lines):
+        return "{\n" + "  ++x;\n" * (lines - 2) + "}"
+
+    return [("void Planted() {}\n", naming), ("void Planted() {}\n", naming), ("void planted() {}\n", None),
+            ("void planted(int x) " + body(60) + "\n", None),
+            ("void planted(int x) " + body(61) + "\n", length),
+            ("const auto kPlanted = [](auto x) " + body(61) + ";\n", length),
+            ("struct Planted {\n  explicit Planted(int x) " + body(61) + "\n};\n", length),
+            ("template <typename T>\nvoid planted(T x) " + body(61) + "\ntemplate void planted(int);\n", length)]
+
+
 def self_test(build):
     """A planted finding is an exit status of 1, also when it is known already; its source mended, the status is 0."""
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
         source, made = Path(folder, "tests", "planted.cpp"), Path(folder, "build")
         source.parent.mkdir()
-        (made / "lib").mkdir(parents=True)
-        (made / "lib" / PLUGIN).symlink_to(build / "lib" / PLUGIN)
+        made.mkdir()
+        for name in ("lib", "tests"):
+            (made / name).symlink_to(build / name)
         (made / "compile_commands.json").write_text(json.dumps(
             [{"directory": folder, "file": str(source), "command": f"c++ -std=c++20 -o planted.o -c {source}"}]))
-        for text, status, shown in (("void Planted() {}\n", 1, "1 findings in 1 of 1 sources, 1 units (0 known)"),
-                                    ("void Planted() {}\n", 1, "1 findings in 1 of 1 sources, 1 units (1 known)"),
-                                    ("void planted() {}\n", 0, "0 findings in 1 of 1 sources, 1 units (0 known)")):
+        before = ""
+        for text, finding in planted_texts():
             source.write_text(text)
             run = subprocess.run([sys.executable, __file__, str(made)], capture_output=True, text=True)
-            found = "planted.cpp:1:6: error:" in run.stdout and "[readability-identifier-naming" in run.stdout
-            if run.returncode != status or found != (status == 1) or shown not in run.stdout:
+            shown = (f"{1 if finding else 0} findings in 1 of 1 sources, 1 units ({1 if text == before else 0} known)",
+                     finding or "")
+            if run.returncode != (1 if finding else 0) or not all(words in run.stdout for words in shown):
                 print(f"clang-tidy: {text.rstrip()} gave status {run.returncode}\n{run.stdout}{run.stderr}")
                 return 1
-    print("clang-tidy: a planted finding is found")
+            before = text
+    print("clang-tidy: planted findings are found")
     return 0
 
 
@@ -222,9 +258,10 @@ def main():
     if total == 0:
         print(f"clang-tidy: {build}/compile_commands.json names no source of ours")
         return 1
+    included = IncludedFiles(build, [source for sources in groups.values() for source in sources])
     if options.files:
-        groups = keep_touched(groups, {f.resolve() for f in options.files})
-    run = Run(build)
+        groups = keep_touched(groups, {f.resolve() for f in options.files}, included)
+    run = Run(build, included)
     run.check_all(make_units(groups), options.jobs)
     if not options.files:
         run.forget_unused()

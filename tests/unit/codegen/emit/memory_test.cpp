@@ -153,6 +153,26 @@ TEST_P(MemoryOnArch, PacksRowsThatBeginInsideAByte) {
 
 // ---- narrow floats ----
 
+struct Narrowed {
+  std::uint32_t stored;
+  float value;
+};
+// The bits that a narrow float has in memory, and its value; f64 keeps the value.
+Narrowed narrowed(DType dtype, float x) {
+  switch (dtype.kind) {
+    case DTypeKind::F16:
+      return {lang::to_f16(x), lang::from_f16(lang::to_f16(x))};
+    case DTypeKind::BF16:
+      return {lang::to_bf16(x), lang::from_bf16(lang::to_bf16(x))};
+    case DTypeKind::F8E4M3:
+      return {lang::to_f8e4m3(x), lang::from_f8e4m3(lang::to_f8e4m3(x))};
+    case DTypeKind::F8E5M2:
+      return {lang::to_f8e5m2(x), lang::from_f8e5m2(lang::to_f8e5m2(x))};
+    default:
+      return {0, x};
+  }
+}
+
 TEST_P(MemoryOnArch, ConvertsNarrowFloatsAtLoadAndStore) {
   const std::vector<DType> dtypes = {kF16, kBF16, kF8E4M3, kF8E5M2, kF64};
   KernelProgram program;
@@ -188,24 +208,7 @@ TEST_P(MemoryOnArch, ConvertsNarrowFloatsAtLoadAndStore) {
       const auto bytes = run.get_bytes(buffers[d].first);
       for (std::size_t i = 0; i < count; ++i) {
         const float x = values[i];
-        std::uint32_t stored = 0;
-        float want = x;
-        switch (dtypes[d].kind) {
-          case DTypeKind::F16:
-            stored = lang::to_f16(x), want = lang::from_f16(lang::to_f16(x));
-            break;
-          case DTypeKind::BF16:
-            stored = lang::to_bf16(x), want = lang::from_bf16(lang::to_bf16(x));
-            break;
-          case DTypeKind::F8E4M3:
-            stored = lang::to_f8e4m3(x), want = lang::from_f8e4m3(lang::to_f8e4m3(x));
-            break;
-          case DTypeKind::F8E5M2:
-            stored = lang::to_f8e5m2(x), want = lang::from_f8e5m2(lang::to_f8e5m2(x));
-            break;
-          default:
-            break;
-        }
+        const auto [stored, want] = narrowed(dtypes[d], x);
         ASSERT_EQ(std::bit_cast<std::uint32_t>(back[i]),
                   std::bit_cast<std::uint32_t>(lang::canonical(want)))
             << dtype_name(dtypes[d]) << " of " << x;
@@ -222,19 +225,19 @@ TEST_P(MemoryOnArch, ConvertsNarrowFloatsAtLoadAndStore) {
 
 // ---- limits ----
 
-// Rows of a vector of n elements cut into rows of c: what lies beyond n reads as 0 and is not
-// written.
-TEST_P(MemoryOnArch, StopsAtLimits) {
-  KernelProgram program;
+struct RowBuffers {
+  BufferIndex in = 0, codes = 0, signs = 0, out = 0, sums = 0, code_sums = 0;
+};
+// A kernel over a vector of n elements cut into rows of c.
+RowBuffers add_rows_kernel(KernelProgram& program) {
+  RowBuffers at;
   HostExprPool& pool = program.info.exprs;
-  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
-  const BufferIndex codes = add_test_buffer(program, "codes", *make_uint(3), pool.n(), 3);
-  const BufferIndex signs = add_test_buffer(program, "signs", kBool, pool.n(), 1);
-  const BufferIndex out = add_test_buffer(program, "out", kF32, pool.n());
-  const BufferIndex sums =
-      add_test_buffer(program, "sums", kF32, pool.ceil_div(pool.n(), pool.cols()));
-  const BufferIndex code_sums =
-      add_test_buffer(program, "code_sums", kI32, pool.ceil_div(pool.n(), pool.cols()));
+  at.in = add_test_buffer(program, "in", kF32, pool.n());
+  at.codes = add_test_buffer(program, "codes", *make_uint(3), pool.n(), 3);
+  at.signs = add_test_buffer(program, "signs", kBool, pool.n(), 1);
+  at.out = add_test_buffer(program, "out", kF32, pool.n());
+  at.sums = add_test_buffer(program, "sums", kF32, pool.ceil_div(pool.n(), pool.cols()));
+  at.code_sums = add_test_buffer(program, "code_sums", kI32, pool.ceil_div(pool.n(), pool.cols()));
   KernelBuilder b(program, "rows", GroupKind::Row);
   b.set_rows(pool.ceil_div(pool.n(), pool.cols()), pool.cols());
   b.kernel().info.group_multiple = 8;
@@ -242,18 +245,25 @@ TEST_P(MemoryOnArch, StopsAtLimits) {
   b.group();
   const ValueId left = b.sub(b.host_size(pool.n()), base);
   b.elements();
-  const ValueId x = b.load_linear(in, base, left);
-  b.store_linear(out, b.add(x, b.const_f32(1)), base, left);
-  b.store_linear(signs, b.lt(x, b.const_f32(0)), base, left);
+  const ValueId x = b.load_linear(at.in, base, left);
+  b.store_linear(at.out, b.add(x, b.const_f32(1)), base, left);
+  b.store_linear(at.signs, b.lt(x, b.const_f32(0)), base, left);
   const ValueId code = b.convert(b.scalar(ScalarOp::abs, {x}), kF32, *make_uint(3));
-  b.store_linear(codes, code, base, left);
+  b.store_linear(at.codes, code, base, left);
   const auto sum = b.reduce({x}, b.combiner(ScalarOp::max));
   b.elements();
-  const auto code_sum = b.reduce({b.load_linear(codes, base, left)}, b.combiner(ScalarOp::add));
+  const auto code_sum = b.reduce({b.load_linear(at.codes, base, left)}, b.combiner(ScalarOp::add));
   b.group();
-  b.store_at(sums, b.group_index(), sum[0]);
-  b.store_at(code_sums, b.group_index(), code_sum[0]);
+  b.store_at(at.sums, b.group_index(), sum[0]);
+  b.store_at(at.code_sums, b.group_index(), code_sum[0]);
   b.finish();
+  return at;
+}
+
+// What lies beyond n reads as 0 and is not written.
+TEST_P(MemoryOnArch, StopsAtLimits) {
+  KernelProgram program;
+  const auto [in, codes, signs, out, sums, code_sums] = add_rows_kernel(program);
   const auto module = compile_for_test(program, GetParam());
   for (std::int64_t cols : {1, 7, 64, 1000, 2500}) {
     for (std::int64_t n : {0, 1, 31, 1000, 1025, 5000, 20001}) {
@@ -291,6 +301,16 @@ TEST_P(MemoryOnArch, StopsAtLimits) {
 
 // ---- places by index ----
 
+// All places in some order; every seventh is beyond the end instead.
+std::vector<std::uint32_t> places_and_strays(std::size_t count,
+                                             const std::vector<std::uint64_t>& words) {
+  std::vector<std::uint32_t> places(count);
+  std::iota(places.begin(), places.end(), 0u);
+  for (std::size_t i = count; i > 1; --i) std::swap(places[i - 1], places[words[i] % i]);
+  for (std::size_t i = 0; i < count; i += 7) places[i] |= 0x80000000u;
+  return places;
+}
+
 TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
   KernelProgram program;
   HostExprPool& pool = program.info.exprs;
@@ -318,11 +338,8 @@ TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
   const auto module = compile_for_test(program, GetParam());
   for (std::int64_t n : kLengths) {
     const auto count = static_cast<std::size_t>(n);
-    std::vector<std::uint32_t> places(count);
-    std::iota(places.begin(), places.end(), 0u);
     const auto words = test_words(count + 1, 14);
-    for (std::size_t i = count; i > 1; --i) std::swap(places[i - 1], places[words[i] % i]);
-    for (std::size_t i = 0; i < count; i += 7) places[i] |= 0x80000000u;
+    const std::vector<std::uint32_t> places = places_and_strays(count, words);
     std::vector<std::uint16_t> halves(count);
     std::vector<std::uint64_t> code_values(count), bit_values(count);
     for (std::size_t i = 0; i < count; ++i) {

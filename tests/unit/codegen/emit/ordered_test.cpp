@@ -170,50 +170,60 @@ Linear join_linear(Linear a, Linear b) {
   return {a.scale * b.scale, a.shift * b.scale + b.shift};
 }
 
-// Scan by tiles: scan each tile in place, its end to the partials; scan those; join on the left.
-TEST_P(OrderedOnArch, ScansFloatsByTiles) {
-  KernelProgram program;
+struct TiledScan {
+  BufferIndex scale = 0, shift = 0, end_scale = 0, end_shift = 0, previous = 0;
+};
+// Scans each tile in place, stores its end among the partials, and scans those.
+TiledScan add_tiled_scan(KernelProgram& program) {
+  TiledScan at;
   HostExprPool& pool = program.info.exprs;
-  const BufferIndex scale = add_test_buffer(program, "scale", kF32, pool.n());
-  const BufferIndex shift = add_test_buffer(program, "shift", kF32, pool.n());
-  const BufferIndex end_scale = add_test_buffer(program, "end_scale", kF32, num_tiles(program));
-  const BufferIndex end_shift = add_test_buffer(program, "end_shift", kF32, num_tiles(program));
-  const BufferIndex previous = add_test_buffer(program, "previous", kF32, pool.n());
+  at.scale = add_test_buffer(program, "scale", kF32, pool.n());
+  at.shift = add_test_buffer(program, "shift", kF32, pool.n());
+  at.end_scale = add_test_buffer(program, "end_scale", kF32, num_tiles(program));
+  at.end_shift = add_test_buffer(program, "end_shift", kF32, num_tiles(program));
+  at.previous = add_test_buffer(program, "previous", kF32, pool.n());
   {
     KernelBuilder b(program, "tiles", GroupKind::Tile);
     b.set_extent(pool.n());
     const ValueId base = b.group_base();
     const std::uint32_t l0 = b.add_local(ComputeType::F32), l1 = b.add_local(ComputeType::F32);
     b.elements();
-    b.local_store(l0, b.load_linear(scale, base));
-    b.local_store(l1, b.load_linear(shift, base));
+    b.local_store(l0, b.load_linear(at.scale, base));
+    b.local_store(l1, b.load_linear(at.shift, base));
     b.group();
     b.local_scan(l0, recurrence(b));
-    b.store_at(end_scale, b.group_index(), b.local_last(l0));
-    b.store_at(end_shift, b.group_index(), b.local_last(l1));
+    b.store_at(at.end_scale, b.group_index(), b.local_last(l0));
+    b.store_at(at.end_shift, b.group_index(), b.local_last(l1));
     b.elements();
-    b.store_linear(scale, b.local_load(l0), base);
-    b.store_linear(shift, b.local_load(l1), base);
-    b.store_linear(previous, b.local_previous(l1, b.const_f32(-3)), base);
+    b.store_linear(at.scale, b.local_load(l0), base);
+    b.store_linear(at.shift, b.local_load(l1), base);
+    b.store_linear(at.previous, b.local_previous(l1, b.const_f32(-3)), base);
     b.finish();
   }
   {
     KernelBuilder b(program, "ends", GroupKind::Single, rt::KernelRole::Finish);
-    b.finish_scan(b.const_i64(1), b.host_size(num_tiles(program)), {end_scale, end_shift},
+    b.finish_scan(b.const_i64(1), b.host_size(num_tiles(program)), {at.end_scale, at.end_shift},
                   recurrence(b));
     b.finish();
   }
+  return at;
+}
+
+TEST_P(OrderedOnArch, ScansFloatsByTiles) {
+  KernelProgram program;
+  const TiledScan at = add_tiled_scan(program);
   const auto module = compile_for_test(program, GetParam());
   for (std::int64_t n : {1, 31, 1023, 1024, 1025, 5000, 100003, 1100000}) {
     const auto count = static_cast<std::size_t>(n);
     auto scales = test_floats(count, 22), shifts = test_floats(count, 23);
     for (float& x : scales) x = 1 + x * 0.001f;
     KernelRun run(program, *module, {.n = n});
-    run.set(scale, scales);
-    run.set(shift, shifts);
+    run.set(at.scale, scales);
+    run.set(at.shift, shifts);
     run.run_all({3, 2});
-    const auto got_scale = run.get<float>(scale, count), got_shift = run.get<float>(shift, count);
-    const auto got_previous = run.get<float>(previous, count);
+    const auto got_scale = run.get<float>(at.scale, count),
+               got_shift = run.get<float>(at.shift, count);
+    const auto got_previous = run.get<float>(at.previous, count);
     const std::size_t num_tiles = (count + 1023) / 1024;
     std::vector<Linear> ends;
     for (std::size_t t = 0; t < num_tiles; ++t) {
@@ -230,7 +240,7 @@ TEST_P(OrderedOnArch, ScansFloatsByTiles) {
       ends.push_back(tile.back());
     }
     ordered_scan(ends, join_linear);
-    const auto got_ends = run.get<float>(end_shift, num_tiles);
+    const auto got_ends = run.get<float>(at.end_shift, num_tiles);
     for (std::size_t t = 0; t < num_tiles; ++t)
       ASSERT_EQ(got_ends[t], ends[t].shift) << n << " " << t;
     ASSERT_TRUE(run.guards_are_whole());

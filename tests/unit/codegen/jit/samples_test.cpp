@@ -52,7 +52,8 @@ TEST(Modules, LiveSideBySide) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Arches, SamplesOnArch,
-                         testing::Values("x86-64", "x86-64-v3", "x86-64-v4", "aarch64"),
+                         testing::Values("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4",
+                                         "aarch64"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -21,8 +21,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// An image that uses every member at least once.
-ProgramImage full_image() {
+// An image that uses every member at least once: a table.
+ProgramImage full_image() {  // NOLINT(cinch-function-length)
   ProgramImage image;
   ProgramInfo& info = image.info;
   HostExprPool& pool = info.exprs;

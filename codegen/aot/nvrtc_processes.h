@@ -1,0 +1,45 @@
+// NVRTC in several processes. Within one process it compiles one text at a time, on about one core.
+#pragma once
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "codegen/emit/kernel_source.h"
+#include "runtime/core/error.h"
+
+namespace cinch::codegen {
+
+/// Child processes that each open NVRTC when they are first asked. They end with this object, and
+/// with the thread that made it.
+class NvrtcProcesses {
+ public:
+  /// Forks up to `count` processes. None where this process has more than one thread, which a fork
+  /// would not copy, or where the system refuses.
+  explicit NvrtcProcesses(std::size_t count);
+  ~NvrtcProcesses();
+  NvrtcProcesses(const NvrtcProcesses&) = delete;
+  NvrtcProcesses& operator=(const NvrtcProcesses&) = delete;
+
+  std::size_t count() const { return children_.size(); }
+  /// What nvrtc_binary gives, from a process that is free; waits for one. From any thread. Errors:
+  /// those of nvrtc_binary, and Internal where the process has ended.
+  rt::Result<std::vector<std::uint8_t>> compile(const KernelSource& source, bool is_ptx);
+
+ private:
+  struct Child {
+    pid_t process = 0;
+    int socket = -1;
+  };
+  void start_child();
+
+  std::vector<Child> children_;
+  std::mutex mutex_;  // of `free_`
+  std::condition_variable is_free_;
+  std::vector<std::size_t> free_;  // indices of children
+};
+
+}  // namespace cinch::codegen
