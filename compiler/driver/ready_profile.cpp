@@ -129,7 +129,8 @@ std::vector<ReadyTensor> read_profile(const std::string& path) {
     if (row.name.empty()) refuse(row.where, "a tensor has no name");
     if (!names.insert(row.name).second) refuse(row.where, row.name + " is there twice");
     const double elems = row.num_elems.value_or(-1);
-    if (!(elems >= 0 && elems <= kMostElems && elems == std::floor(elems))) {
+    const bool is_count = elems >= 0 && elems <= kMostElems && elems == std::floor(elems);
+    if (!is_count) {
       refuse(row.where, fmt::format("{} has no number of elements (numel)", row.name));
     }
     time_us = ready_us(row, time_us);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "runtime/plan/check_parts.h"
@@ -178,7 +177,10 @@ class AccessCheck {
       if (!wanted) return tl::unexpected<Error>(wanted.error());
       const Accesses& all = values_[{group, Place::User}];
       const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
-      if (*wanted ? num == (**wanted ? 1 : 0) : num <= 1) continue;
+      const bool is_right = *wanted == Updated::Here        ? num == 1
+                            : *wanted == Updated::Elsewhere ? num == 0
+                                                            : num <= 1;
+      if (is_right) continue;
       return fail(
           ErrorKind::InvalidArgument,
           fmt::format("plan: rank {} writes the update of group {} {} times", rank_, group, num));
@@ -186,10 +188,10 @@ class AccessCheck {
     return Ok{};
   }
 
-  // Does this rank get the update of the group's pieces? Of all or none; of no elements nobody
-  // says.
-  Result<std::optional<bool>> has_update(std::uint32_t group) const {
-    std::optional<bool> has;
+  // Where the update of a group's pieces is wanted; of no elements nobody says.
+  enum class Updated : std::uint8_t { Anywhere, Here, Elsewhere };
+  Result<Updated> has_update(std::uint32_t group) const {
+    auto has = Updated::Anywhere;
     for (const std::uint32_t index : plan_.groups[group].pieces) {
       const Piece& piece = plan_.pieces[index];
       const PlanTensor& tensor = plan_.tensors[piece.tensor];
@@ -204,11 +206,12 @@ class AccessCheck {
             ErrorKind::InvalidArgument,
             fmt::format("plan: a piece of group {} lies across rank {}'s part", group, rank_));
       }
-      if (has && *has != is_own) {
+      const auto own = is_own ? Updated::Here : Updated::Elsewhere;
+      if (has != Updated::Anywhere && has != own) {
         return fail(ErrorKind::InvalidArgument,
                     fmt::format("plan: group {} has pieces of several ranks' parts", group));
       }
-      has = is_own;
+      has = own;
     }
     return has;
   }

@@ -12,10 +12,6 @@
 namespace cinch::rt {
 namespace {
 
-// A bundle's next round comes behind so many bundles' round before it: they are on the links while
-// it is computed.
-constexpr std::uint32_t kBundlesAhead = 8, kReadyBundlesAhead = 2;
-
 using Indices = std::vector<std::uint32_t>;
 
 // Tasks that happen together: those of one collective, a message's two sides, or one that computes.
@@ -111,6 +107,8 @@ class Rounds {
   std::map<Name, std::uint32_t> names_, counts_;
 };
 
+// A bundle's next round comes behind `ahead` bundles' round before it: they are on the links while
+// it is computed.
 Indices order_of(const Indices& bundles, const Indices& rounds, std::uint32_t ahead) {
   Indices order(bundles.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -170,7 +168,8 @@ void interleave_bundles(Plan& plan, const BundleOfTask& bundles) {
 }
 
 std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
-                                          const std::vector<std::uint32_t>& place_of_tensor) {
+                                          const std::vector<std::uint32_t>& place_of_tensor,
+                                          std::uint32_t ahead) {
   GroupSets sets(plan);
   Indices last(plan.groups.size());  // by set of groups: the place of its last tensor
   for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
@@ -191,7 +190,7 @@ std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
   const auto& tasks = plan.ranks[rank].tasks;
   Indices of_task;
   for (const Task& task : tasks) of_task.push_back(number[sets.set_of(task.groups[0])]);
-  return places_in(order_of(of_task, rounds[rank], kReadyBundlesAhead));
+  return places_in(order_of(of_task, rounds[rank], ahead));
 }
 
 }  // namespace cinch::rt

@@ -16,11 +16,15 @@ using BundleOfTask = std::vector<std::vector<std::uint32_t>>;
 /// of a pipeline. All ranks keep matching orders.
 void interleave_bundles(Plan& plan, const BundleOfTask& bundles);
 
+/// As many bundles are begun before the first one goes on, as interleave_bundles has it; and where
+/// the next one is long in coming.
+inline constexpr std::uint32_t kBundlesAhead = 8, kFewBundlesAhead = 2;
+
 /// The places of a rank's tasks for steps whose tensors become ready one after the other, with
-/// `place_of_tensor` among them: bundles come as the last of their tensors does, and fewer are
-/// begun before the first one goes on, since the next one may be long in coming. All ranks keep
-/// matching orders.
+/// `place_of_tensor` among them: bundles come as the last of their tensors does, `ahead` of them
+/// before the first one goes on. All ranks keep matching orders.
 std::vector<std::uint32_t> order_of_tasks(const Plan& plan, std::uint32_t rank,
-                                          const std::vector<std::uint32_t>& place_of_tensor);
+                                          const std::vector<std::uint32_t>& place_of_tensor,
+                                          std::uint32_t ahead);
 
 }  // namespace cinch::rt

@@ -186,7 +186,7 @@ class Layout {
     Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
       open = {bundles_.size(), {0}, 0};
-      bundles_.push_back({});
+      bundles_.emplace_back();
     }
     for (const SyncRound& round : *rounds) open.bytes += round.sent_bytes;
     bundles_[open.bundle].groups.push_back(group);

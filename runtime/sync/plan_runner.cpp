@@ -120,7 +120,7 @@ void PlanRunner::begin() {
   const std::lock_guard lock(mutex_);
   failure_.reset();
   flights_.clear();
-  issued_.reset();
+  has_issued_ = false;
   num_left_ = own_.tasks.size();
   num_started_ = 0;
   while (!ready_.empty()) ready_.pop();
@@ -174,6 +174,12 @@ std::optional<std::uint32_t> PlanRunner::find_unready() const {
   return static_cast<std::uint32_t>(found - is_ready_.begin());
 }
 
+bool PlanRunner::waits_for_tensors() const {
+  if (times_.ready.empty()) return false;
+  const double last = std::ranges::max(times_.ready);
+  return 2 * (last - times_.begin) > times_.end - times_.begin;
+}
+
 bool PlanRunner::is_done(std::uint32_t tensor) const {
   const std::lock_guard lock(mutex_);
   return writers_left_[tensor] == 0;
@@ -182,7 +188,7 @@ bool PlanRunner::is_done(std::uint32_t tensor) const {
 bool PlanRunner::wait_for(std::uint32_t tensor) {
   std::unique_lock lock(mutex_);
   if (tensor >= is_ready_.size() || !is_ready_[tensor]) return false;
-  changed_.wait(lock, [&] { return writers_left_[tensor] == 0 || failure_ || issued_; });
+  changed_.wait(lock, [&] { return writers_left_[tensor] == 0 || failure_ || has_issued_; });
   return true;
 }
 
@@ -457,8 +463,8 @@ void PlanRunner::start(Prologue prologue) {
 
 Status PlanRunner::join() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return issued_.has_value(); });
-  return *issued_;
+  changed_.wait(lock, [this] { return has_issued_; });
+  return issued_;
 }
 
 void PlanRunner::network_loop() {
@@ -471,6 +477,7 @@ void PlanRunner::network_loop() {
     Status status = issue(prologue_);
     lock.lock();
     issued_ = std::move(status);
+    has_issued_ = true;
     changed_.notify_all();
   }
 }

@@ -68,6 +68,8 @@ class PlanRunner {
   /// Of the steps that follow: tasks that may run go by rising places, and exchanges in their
   /// order, which is the same on all ranks.
   void set_order(const std::vector<std::uint32_t>& place_of_task);
+  /// Did the last step spend most of its time before the last tensor was ready?
+  bool waits_for_tensors() const;
   const TaskTimes& times() const { return times_; }
 
  private:
@@ -139,7 +141,8 @@ class PlanRunner {
   // Of steps whose exchanges a thread of the runner's own issues.
   Prologue prologue_;
   bool has_work_ = false;
-  std::optional<Status> issued_;
+  bool has_issued_ = false;
+  Status issued_ = Ok{};
   std::thread thread_, network_thread_;  // the second one from the first such step on
 };
 

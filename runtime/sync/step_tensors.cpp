@@ -51,7 +51,7 @@ Status StepTensors::begin(const TensorFactors& factors) {
     return fail(ErrorKind::InvalidArgument,
                 "tensors in a device's memory are neither scaled nor looked at");
   }
-  if (!is_plain && !runner_) runner_.emplace(threads_);
+  if (!is_plain && !runner_) runner_ = std::make_unique<TaskRunner>(threads_);
   factors_ = factors;
   has_non_finite_ = false;
   return Ok{};

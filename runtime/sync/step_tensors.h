@@ -3,8 +3,8 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,8 +54,8 @@ class StepTensors {
   const std::uint32_t rank_;
   const std::uint32_t threads_;
   const bool are_on_device_;
-  std::optional<TaskRunner> runner_;  // from the first step on that needs it
-  std::mutex mutex_;                  // of both lanes
+  std::unique_ptr<TaskRunner> runner_;  // from the first step on that needs it
+  std::mutex mutex_;                    // of both lanes
   TensorFactors factors_;
   std::vector<ConstTensorView> given_, gradients_;
   std::vector<TensorView> wanted_, updates_;

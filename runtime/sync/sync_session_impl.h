@@ -29,14 +29,14 @@ struct SyncSession::Impl {
   void give_up(const Error& why);
 
   // ---- sync_step.cpp ----
-  /// `is_in_parts`: exchanges begin on a thread of the runner's own.
-  Status begin(std::uint64_t step, const StepOptions& how, bool is_in_parts);
+  /// `in_parts`: exchanges begin on a thread of the runner's own.
+  Status begin(std::uint64_t step, const StepOptions& wanted_options, bool in_parts);
   Status set_ready(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update,
                    bool is_used);
   Result<StepOutcome> finish();
   Result<StepOutcome> step(std::span<const ConstTensorView> gradients,
                            std::span<const TensorView> updates, std::uint64_t step,
-                           const StepOptions& how);
+                           const StepOptions& wanted_options);
   /// Before the first task: parameters, and what sessions do.
   Status open_step();
   Status share_parameters();
@@ -47,7 +47,7 @@ struct SyncSession::Impl {
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
   /// Of tensors that no rank has used.
-  void settle_unused();
+  void settle_unused() const;
   Status share_order();
 
   const Plan& plan() const { return *options.plan; }
@@ -80,7 +80,7 @@ struct SyncSession::Impl {
   StepOptions how;
   std::vector<std::uint8_t> is_ready;      // by tensor
   std::vector<std::uint32_t> ready_order;  // tensors as they became ready
-  // Rank 0's: by tensor its place, and whether there is such an order.
+  // Rank 0's: by tensor its place, and how many bundles are begun ahead; 0: no such order.
   std::vector<std::uint32_t> common_order;
   bool has_order = false;  // from the first step on
 };

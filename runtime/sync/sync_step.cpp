@@ -184,14 +184,14 @@ Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
     return fail(own ? own->kind : ErrorKind::CheckFailed,
                 describe_piece(plan(), piece) + ": " + why, own ? own->native_code : 0);
   }
-  const Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
-                                   "end of the step");
+  Status told = exchange_now(transport, records->exchange(), std::min(options.timeout, kNews),
+                             "end of the step");
   if (!told && told.error().kind == ErrorKind::Cancelled) return told;
   return fail(ErrorKind::CheckFailed,
               fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
 }
 
-void SyncSession::Impl::settle_unused() {
+void SyncSession::Impl::settle_unused() const {
   for (std::uint32_t tensor = 0; tensor < plan().tensors.size(); ++tensor) {
     if (records->is_used_anywhere(tensor)) continue;
     for (std::uint32_t piece = 0; piece < plan().pieces.size(); ++piece) {
@@ -207,8 +207,10 @@ Status SyncSession::Impl::share_order() {
   if (has_order) return Ok{};
   const std::size_t count = ready_order.size();
   for (std::uint32_t i = 0; i < count; ++i) common_order[ready_order[i]] = i;
-  common_order[count] = is_in_parts ? 1 : 0;
-  const Status status =
+  common_order[count] = !is_in_parts                  ? 0
+                        : runner->waits_for_tensors() ? kFewBundlesAhead
+                                                      : kBundlesAhead;
+  Status status =
       exchange_now(transport, broadcast(common_order), options.timeout, "order of tensors");
   if (!status) return status;
   has_order = true;
@@ -220,14 +222,14 @@ Status SyncSession::Impl::share_order() {
       return fail(ErrorKind::InvalidArgument, "an order of tensors that is none");
     }
   }
-  runner->set_order(order_of_tasks(plan(), transport.rank(), places));
+  runner->set_order(order_of_tasks(plan(), transport.rank(), places, common_order[count]));
   return Ok{};
 }
 
 Result<StepOutcome> SyncSession::Impl::step(std::span<const ConstTensorView> gradients,
                                             std::span<const TensorView> updates, std::uint64_t step,
-                                            const StepOptions& options_of) {
-  Status status = begin(step, options_of, false);
+                                            const StepOptions& wanted_options) {
+  Status status = begin(step, wanted_options, false);
   if (!status) return tl::unexpected<Error>(status.error());
   const std::size_t count = plan().tensors.size();
   if (gradients.size() != count || updates.size() != count) {
