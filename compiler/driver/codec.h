@@ -1,5 +1,5 @@
-// One tensor of one rank, encoded and decoded step by step: by a session over compiled kernels, or
-// by the interpreter.
+// One tensor of one rank, encoded and decoded step by step: by a session over compiled kernels on a
+// device, or by the interpreter.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,6 +14,7 @@
 #include "dsl/sema/sema.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/program_info.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/gpu/program.h"
 #include "runtime/session/loaded_program.h"
 
@@ -63,11 +64,9 @@ class CodecFactory {
   std::vector<sema::Binding> bindings_;  // of an image; compiled programs hold theirs
 };
 
-// `bindings` go to the session: run-time parameters.
-std::unique_ptr<Codec> open_session_codec(std::shared_ptr<const rt::LoadedProgram> program,
-                                          const std::vector<sema::Binding>& bindings,
-                                          const RunOptions& options, Shape shape,
-                                          std::uint32_t worker, std::uint32_t world);
+// Of the device's first program.
+std::unique_ptr<Codec> open_device_codec(std::unique_ptr<rt::ComputeDevice> device,
+                                         const rt::ListOptions& options, Shape shape);
 std::unique_ptr<Codec> open_interpreter_codec(std::shared_ptr<const ir::Program> program,
                                               const RunOptions& options, Shape shape,
                                               std::uint32_t worker, std::uint32_t world);

@@ -147,18 +147,13 @@ class InterpreterCodec : public Codec {
   void load_states(const std::string&) override { refuse_states(); }
   void save_states(const std::string&) override { refuse_states(); }
   std::vector<std::uint8_t> states_as_bytes() override {
-    const std::vector<rt::StateInfo>& infos = program_->info.states;
     std::vector<std::vector<std::uint8_t>> packed;
-    packed.reserve(infos.size());
+    packed.reserve(states_.size());
     for (const interp::Array& state : states_) {
       packed.push_back(rt::pack_elements(state.dtype, state.bits));
     }
-    std::vector<rt::StateView> views;
-    views.reserve(infos.size());
-    for (std::size_t i = 0; i < infos.size(); ++i) {
-      views.push_back({infos[i].name, dtype_name(infos[i].type.dtype), packed[i]});
-    }
-    return rt::write_states({rt::fingerprint(program_->info), inputs_.rows, inputs_.cols}, views);
+    return rt::write_states({rt::fingerprint(program_->info), inputs_.rows, inputs_.cols},
+                            rt::state_views(program_->info, packed));
   }
 
  private:

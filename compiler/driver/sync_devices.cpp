@@ -3,7 +3,6 @@
 
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/front_end.h"
-#include "compiler/driver/gpu_codec.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 

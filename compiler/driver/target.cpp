@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
 #include "compiler/driver/exit_code.h"
-#include "compiler/driver/gpu_codec.h"
 #include "compiler/driver/standard_streams.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
@@ -26,6 +26,17 @@ void warn_of_tuning() {
 
 bool is_gpu(const ExecutionOptions& options) {
   return options.device != "cpu";
+}
+
+std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal) {
+  const std::string place = "device '" + options.device + "'";
+  if (options.device != "emulated") {
+    const rt::GpuDriver* driver = value_or_throw(rt::open_cuda_driver(), place);
+    return value_or_throw(rt::GpuDevice::open(*driver, ordinal), place);
+  }
+  emulator::GpuOptions gpu;
+  gpu.schedule_seed = options.schedule_seed;
+  return value_or_throw(rt::GpuDevice::open(emulator::start_driver(gpu)), place);
 }
 
 codegen::Target find_target(const ExecutionOptions& options, bool must_run) {

@@ -1,10 +1,12 @@
 // Where code is made for, as the command line says it.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "codegen/emit/kernel_source.h"
 #include "compiler/driver/options.h"
+#include "runtime/gpu/device.h"
 #include "runtime/image/image.h"
 
 namespace cinch::driver {
@@ -13,6 +15,8 @@ namespace cinch::driver {
 void warn_of_tuning();
 // Does code run on a GPU, be it an emulated one?
 bool is_gpu(const ExecutionOptions& options);
+// Opens the device that options name: "cuda" or "emulated". Throws CommandError (Unavailable).
+std::shared_ptr<rt::GpuDevice> open_gpu(const ExecutionOptions& options, int ordinal = 0);
 // Throws CommandError (Unavailable) for devices and processors that are not here.
 codegen::Target find_target(const ExecutionOptions& options, bool must_run);
 // "cpu", "cpu:x86-64-v3", "x86-64-v3", "aarch64", "cuda", "cuda:sm_90", "sm_90",

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands.h"
-#include "compiler/driver/gpu_codec.h"
 #include "compiler/driver/interrupt.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/terminal.h"

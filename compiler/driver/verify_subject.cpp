@@ -12,10 +12,8 @@
 #include "compiler/driver/rank_group.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
-#include "runtime/call/parameters.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/check.h"
-#include "runtime/image/fingerprint.h"
 #include "runtime/module/cpu_module.h"
 
 namespace cinch::driver {
@@ -37,39 +35,20 @@ auto as_result(const Call& call) -> rt::Result<decltype(call())> {
   }
 }
 
-std::vector<verify::Bytes> states_of(const rt::ProgramInfo& info,
-                                     const verify::TensorRequest& request, Codec& codec) {
+std::vector<verify::Bytes> states_of(Codec& codec) {
   const verify::Bytes file = codec.states_as_bytes();
-  const rt::ParameterValues parameters(info);
-  HostEnv env;
-  env.n = request.shape.num_elems();
-  env.rows = request.shape.rows;
-  env.cols = request.shape.cols;
-  env.world = request.world;
-  env.params = parameters.host_values();
-  std::vector<rt::StateView> expected;
-  for (const rt::StateInfo& state : info.states) {
-    std::int64_t elements = 1;
-    for (int d = 0; d < state.type.rank; ++d) {
-      elements *= value_or_throw(info.exprs.eval_int(state.type.dims[d], env));
-    }
-    // Only the length of an expected state is looked at; the file holds more than that.
-    const auto size_bytes = static_cast<std::size_t>(packed_bytes(state.type.dtype, elements));
-    expected.push_back({state.name, dtype_name(state.type.dtype), {file.data(), size_bytes}});
+  const rt::StateFile states = value_or_throw(rt::parse_states(file));
+  std::vector<verify::Bytes> bytes;
+  bytes.reserve(states.states.size());
+  for (const rt::StateView& state : states.states) {
+    bytes.emplace_back(state.bytes.begin(), state.bytes.end());
   }
-  const rt::StateFileKey key{rt::fingerprint(info), request.shape.rows, request.shape.cols};
-  std::vector<verify::Bytes> states;
-  for (const auto bytes : value_or_throw(rt::read_states(file, key, expected))) {
-    states.emplace_back(bytes.begin(), bytes.end());
-  }
-  return states;
+  return bytes;
 }
 
 class CodecTensor : public verify::Tensor {
  public:
-  CodecTensor(const rt::ProgramInfo& info, const verify::TensorRequest& request,
-              std::unique_ptr<Codec> codec)
-      : info_(info), request_(request), codec_(std::move(codec)) {}
+  explicit CodecTensor(std::unique_ptr<Codec> codec) : codec_(std::move(codec)) {}
 
   rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
     return as_result([&] { return codec_->encode(rt::ConstTensorView(gradient), step); });
@@ -90,14 +69,12 @@ class CodecTensor : public verify::Tensor {
   rt::Result<std::int64_t> payload_bound(std::uint64_t step) override {
     return as_result([&] { return codec_->payload_bound(step); });
   }
-  std::vector<verify::Bytes> states() override { return states_of(info_, request_, *codec_); }
+  std::vector<verify::Bytes> states() override { return states_of(*codec_); }
 
  protected:
   Codec& codec() { return *codec_; }
 
  private:
-  const rt::ProgramInfo& info_;
-  verify::TensorRequest request_;
   std::unique_ptr<Codec> codec_;
 };
 
@@ -126,11 +103,8 @@ class LoneTensor : public CodecTensor {
 
 class CodecRanks : public verify::Ranks {
  public:
-  CodecRanks(const rt::ProgramInfo& info, const verify::TensorRequest& request,
-             const CodecFactory& factory)
-      : info_(info),
-        request_(request),
-        group_(factory, {request.shape.rows, request.shape.cols}, request.world) {}
+  CodecRanks(const verify::TensorRequest& request, const CodecFactory& factory)
+      : group_(factory, {request.shape.rows, request.shape.cols}, request.world) {}
 
   rt::Result<std::vector<std::vector<float>>> sync(std::span<const std::vector<float>> gradients,
                                                    std::uint64_t step) override {
@@ -141,14 +115,12 @@ class CodecRanks : public verify::Ranks {
     std::vector<std::vector<verify::Bytes>> all;
     all.reserve(group_.world());
     for (std::uint32_t rank = 0; rank < group_.world(); ++rank) {
-      all.push_back(states_of(info_, request_, group_.codec(rank)));
+      all.push_back(states_of(group_.codec(rank)));
     }
     return all;
   }
 
  private:
-  const rt::ProgramInfo& info_;
-  verify::TensorRequest request_;
   RankGroup group_;
 };
 
@@ -173,9 +145,9 @@ class CodecTarget : public verify::Target {
       const CodecFactory& factory = machine_->factory;
       auto codec = factory.open(shape, request.worker, request.world);
       if (factory.info().has_sync) {
-        return std::make_unique<LoneTensor>(factory.info(), request, std::move(codec));
+        return std::make_unique<LoneTensor>(std::move(codec));
       }
-      return std::make_unique<CodecTensor>(factory.info(), request, std::move(codec));
+      return std::make_unique<CodecTensor>(std::move(codec));
     });
   }
 
@@ -184,7 +156,7 @@ class CodecTarget : public verify::Target {
     machine_->options.seed = request.seed;
     machine_->options.execution.threads = threads_;
     return as_result([&]() -> std::unique_ptr<verify::Ranks> {
-      return std::make_unique<CodecRanks>(machine_->factory.info(), request, machine_->factory);
+      return std::make_unique<CodecRanks>(request, machine_->factory);
     });
   }
 

@@ -1,11 +1,83 @@
-// Calls of the C API on many tensors: their arrays are read first, then all run at once.
-#include <vector>
+// Calls of the C API on many tensors, each described by itself.
+#include "runtime/c_api/calls.h"
 
-#include "runtime/c_api/handles.h"
-#include "runtime/c_api/support.h"
+#include <optional>
+
 #include "runtime/c_api/tensors.h"
 
 namespace cinch::c_api {
+
+CallStatus Call::check_all() const {
+  if (which == nullptr && count == session->list->size()) return rt::Ok{};
+  return fail(CINCH_INVALID_ARGUMENT,
+              "a call on a GPU is on all tensors of the session, in their order: `which` is NULL "
+              "and `count` is " +
+                  std::to_string(session->list->size()));
+}
+
+CallStatus Call::take_place(std::int32_t device_number, void* stream, bool is_first) const {
+  if (!is_on_gpu()) return rt::Ok{};
+  if (device_number != session->device_number) {
+    return fail(CINCH_INVALID_ARGUMENT, "a tensor on GPU " + std::to_string(device_number) +
+                                            ", the session is on GPU " +
+                                            std::to_string(session->device_number));
+  }
+  if (is_first) session->stream = stream;
+  if (stream == session->stream) return rt::Ok{};
+  return fail(CINCH_INVALID_ARGUMENT, "tensors of one call name different streams");
+}
+
+CallStatus Call::payload_bounds(std::size_t* bytes) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t tensor = tensor_at(i), size = session->list->size();
+    if (tensor >= size) return fail_at(i, no_tensor(tensor, size));
+    const auto bound = session->list->payload_bound(tensor, step);
+    if (!bound) return fail_at(i, fail(bound.error()).value());
+    bytes[i] = static_cast<std::size_t>(*bound);
+  }
+  return rt::Ok{};
+}
+
+CallStatus Call::take_floats(const char* what) const {
+  session->floats.clear();
+  for (const rt::TensorView& view : session->tensors) {
+    if (view.dtype != kF32) {
+      return fail_at(session->floats.size(),
+                     {CINCH_INVALID_ARGUMENT, std::string(what) + " is not f32"});
+    }
+    session->floats.emplace_back(static_cast<float*>(view.data),
+                                 static_cast<std::size_t>(view.num_elems));
+  }
+  return rt::Ok{};
+}
+
+rt::ListCall Call::on_list() const {
+  session->list->use_stream(session->stream);
+  if (which == nullptr) return {step, {}};
+  return {step, {which, count}};
+}
+
+CallStatus Call::ended(const rt::ListStatus& status) const {
+  if (status) return rt::Ok{};
+  // The flag is for one call.
+  if (status.error().error.kind == rt::ErrorKind::Cancelled) session->cancelled.store(false);
+  return fail_at(status.error().place, fail(status.error().error).value());
+}
+
+CallStatus Call::encode() const {
+  session->gradients.assign(session->tensors.begin(), session->tensors.end());
+  return ended(session->list->encode(on_list(), session->gradients, session->slots));
+}
+CallStatus Call::decode() const {
+  return ended(session->list->decode(on_list(), session->payloads, session->tensors));
+}
+CallStatus Call::decode_add() const {
+  return ended(session->list->decode_add(on_list(), session->payloads, session->floats));
+}
+CallStatus Call::finish() const {
+  return ended(session->list->finish(on_list(), session->floats, session->tensors));
+}
+
 namespace {
 
 // The entries of a call's arrays, read one by one into kept memory.
@@ -37,126 +109,82 @@ CallResult<rt::PayloadSlot> payload_slot(const cinch_payload* payloads, std::siz
   return rt::PayloadSlot{{static_cast<std::uint8_t*>(payload->data), payload->capacity}, {}};
 }
 
-CallResult<std::span<float>> f32_elements(const cinch_tensor* tensors, std::size_t i,
-                                          const char* what) {
-  const auto view = tensor_view(tensors, i);
-  if (!view) return tl::unexpected<CallError>(view.error());
-  if (view->dtype != kF32) return fail(CINCH_INVALID_ARGUMENT, std::string(what) + " is not f32");
-  return std::span(static_cast<float*>(view->data), static_cast<std::size_t>(view->num_elems));
+CallStatus read_payloads(const Call& call, const cinch_payload* from) {
+  return read_all(call.session->payloads, call.count,
+                  [&](std::size_t i) { return payload_bytes(from, i); });
 }
 
-// What all calls are given.
-struct Call {
-  cinch_session* session;
-  std::uint64_t step;
-  const std::size_t* which;
-  std::size_t count;
-
-  bool is_on_gpu() const { return session->on_gpu != nullptr; }
-  /// A call on a GPU serves all tensors. Errors: INVALID_ARGUMENT.
-  CallStatus check_all() const {
-    if (which == nullptr && count == session->num_tensors()) return rt::Ok{};
-    return fail(CINCH_INVALID_ARGUMENT,
-                "a call on a GPU is on all tensors of the session, in their order: `which` is NULL "
-                "and `count` is " +
-                    std::to_string(session->num_tensors()));
-  }
-
-  rt::ListCall of_list() const {
-    if (which == nullptr) return {step, {}};
-    return {step, {which, count}};
-  }
-
-  CallStatus read_payloads(const cinch_payload* from) const {
-    return read_all(session->payloads, count,
-                    [&](std::size_t i) { return payload_bytes(from, i); });
-  }
-  CallStatus read_tensors(const cinch_tensor* from) const {
-    return read_all(session->tensors, count, [&](std::size_t i) { return tensor_view(from, i); });
-  }
-  CallStatus read_floats(const cinch_tensor* from, const char* what) const {
-    return read_all(session->floats, count,
-                    [&](std::size_t i) { return f32_elements(from, i, what); });
-  }
-};
-
-CallStatus call_ended(cinch_session& session, const rt::ListStatus& status) {
-  if (status) return rt::Ok{};
-  // The flag is for one call.
-  if (status.error().error.kind == rt::ErrorKind::Cancelled) session.cancelled.store(false);
-  return fail_at(status.error().place, fail(status.error().error).value());
-}
-
-// Runs `body` after the call's arrays were looked at.
-template <typename Body>
-cinch_status run_call(const Call& call, std::initializer_list<const void*> arrays,
-                      cinch_error* error, const Body& body) {
-  return guarded(error, [&]() -> CallStatus {
-    const bool is_missing = std::any_of(arrays.begin(), arrays.end(),
-                                        [](const void* array) { return array == nullptr; });
-    if (call.count > 0 && is_missing)
-      return fail(CINCH_INVALID_ARGUMENT, "an array of the call is null");
-    if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-    if (call.is_on_gpu()) {
-      if (CallStatus status = call.check_all(); !status) return status;
-    }
-    return use_alone(call.session->in_use, body);
-  });
+// `is_first`: of the call's arrays of tensors.
+CallStatus read_tensors(const Call& call, const cinch_tensor* from, bool is_first) {
+  return read_all(call.session->tensors, call.count,
+                  [&](std::size_t i) -> CallResult<rt::TensorView> {
+                    const auto tensor = described_tensor(from, i, call.session->device);
+                    if (!tensor) return tl::unexpected<CallError>(tensor.error());
+                    const cinch_tensor& given = tensor->given;
+                    const CallStatus placed =
+                        call.take_place(given.device_number, given.stream, is_first && i == 0);
+                    if (!placed) return tl::unexpected<CallError>(placed.error());
+                    return view_of(*tensor);
+                  });
 }
 
 CallStatus encode(const Call& call, const cinch_tensor* gradients, cinch_payload* payloads) {
-  cinch_session& session = *call.session;
-  if (call.is_on_gpu()) return session.on_gpu->encode(call.step, gradients, payloads);
-  CallStatus read = read_all(session.gradients, call.count, [&](std::size_t i) {
-    return tensor_view(gradients, i).map([](const rt::TensorView& view) {
-      return rt::ConstTensorView(view.data, view.dtype, view.num_elems);
-    });
-  });
-  if (!read) return read;
-  read =
-      read_all(session.slots, call.count, [&](std::size_t i) { return payload_slot(payloads, i); });
-  if (!read) return read;
-  CallStatus status =
-      call_ended(session, session.list->encode(call.of_list(), session.gradients, session.slots));
+  std::vector<rt::PayloadSlot>& slots = call.session->slots;
+  CallStatus status = read_tensors(call, gradients, true);
+  if (status) {
+    status = read_all(slots, call.count, [&](std::size_t i) { return payload_slot(payloads, i); });
+  }
+  if (status) status = call.encode();
+  if (call.is_on_gpu()) return status;
   for (std::size_t i = 0; i < call.count && status; ++i) {
     cinch_payload* const to = entry(payloads, i);
     // Lent to be read; the struct serves both ways.
-    to->data = const_cast<std::uint8_t*>(session.slots[i].bytes.data());
-    to->size = session.slots[i].bytes.size();
+    to->data = const_cast<std::uint8_t*>(slots[i].bytes.data());
+    to->size = slots[i].bytes.size();
   }
   return status;
 }
 
-CallStatus check_on_gpu(const cinch_session* session) {
-  if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  if (session->on_gpu != nullptr) return rt::Ok{};
-  return fail(CINCH_INVALID_ARGUMENT,
-              "the session is on the CPU: its calls end when they are done");
-}
-
-CallResult<std::size_t> payload_bound(const cinch_session& session, std::size_t tensor,
-                                      std::uint64_t step) {
-  if (tensor >= session.num_tensors()) {
-    return tl::unexpected<CallError>(no_tensor(tensor, session.num_tensors()));
+std::optional<rt::EntryKind> entry_kind(cinch_call call) {
+  switch (call) {
+    case CINCH_CALL_ENCODE:
+      return rt::EntryKind::Encode;
+    case CINCH_CALL_DECODE:
+      return rt::EntryKind::Decode;
+    case CINCH_CALL_DECODE_ADD:
+      return rt::EntryKind::DecodeAdd;
+    case CINCH_CALL_FINISH:
+      return rt::EntryKind::Finish;
   }
-  if (session.on_gpu != nullptr) return session.on_gpu->payload_bound(tensor, step);
-  const auto bound = (*session.list)[tensor].payload_bound(step);
-  if (!bound) return fail(bound.error());
-  return static_cast<std::size_t>(*bound);
+  return std::nullopt;
 }
 
-CallStatus payload_bounds(const Call& call, std::size_t* bytes) {
-  if (call.session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  if (call.count > 0 && bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "bytes is null");
-  return use_alone(call.session->in_use, [&]() -> CallStatus {
-    for (std::size_t i = 0; i < call.count; ++i) {
-      const std::size_t tensor = call.which == nullptr ? i : call.which[i];
-      auto bound = payload_bound(*call.session, tensor, call.step);
-      if (!bound) return fail_at(i, std::move(bound.error()));
-      bytes[i] = *bound;
-    }
-    return rt::Ok{};
-  });
+CallStatus prepare(cinch_session& session, cinch_call call, std::uint64_t step, void* stream) {
+  const auto kind = entry_kind(call);
+  if (!kind) {
+    return fail(CINCH_INVALID_ARGUMENT, "call " + std::to_string(static_cast<int>(call)));
+  }
+  session.list->use_stream(stream);
+  return done(session.list->prepare(*kind, step));
+}
+
+CallStatus collect(cinch_session& session, void* stream, cinch_outcome* outcomes) {
+  session.list->use_stream(stream);
+  const auto told = session.list->collect();
+  if (!told) return fail(told.error());
+  session.messages.assign(told->size(), {});
+  for (std::size_t i = 0; i < told->size(); ++i) {
+    const rt::TensorOutcome& from = (*told)[i];
+    if (!from.status) session.messages[i] = from.status.error().message;
+    cinch_outcome value{};
+    value.status = from.status ? CINCH_OK : status_of(from.status.error().kind);
+    value.is_non_finite = from.non_finite ? 1 : 0;
+    value.payload_size = static_cast<std::size_t>(from.payload_bytes);
+    value.message = session.messages[i].c_str();
+    CallStatus status = write_struct(value, entry(outcomes, i), "outcome");
+    if (!status) return fail_at(i, status.error());
+  }
+  return rt::Ok{};
 }
 
 }  // namespace
@@ -168,7 +196,11 @@ namespace rt = cinch::rt;
 cinch_status cinch_payload_bounds(cinch_session* session, uint64_t step, const size_t* which,
                                   size_t count, size_t* bytes, cinch_error* error) {
   const Call call{session, step, which, count};
-  return guarded(error, [&] { return payload_bounds(call, bytes); });
+  return guarded(error, [&]() -> CallStatus {
+    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    if (count > 0 && bytes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "bytes is null");
+    return use_alone(session->in_use, [&] { return call.payload_bounds(bytes); });
+  });
 }
 
 cinch_status cinch_encode(cinch_session* session, uint64_t step, const size_t* which, size_t count,
@@ -183,12 +215,10 @@ cinch_status cinch_decode(cinch_session* session, uint64_t step, const size_t* w
                           const cinch_payload* payloads, const cinch_tensor* outputs,
                           cinch_error* error) {
   const Call call{session, step, which, count};
-  return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
-    if (call.is_on_gpu()) return session->on_gpu->decode(step, payloads, outputs);
-    if (CallStatus status = call.read_payloads(payloads); !status) return status;
-    if (CallStatus status = call.read_tensors(outputs); !status) return status;
-    return call_ended(*session,
-                      session->list->decode(call.of_list(), session->payloads, session->tensors));
+  return run_call(call, {payloads, outputs}, error, [&] {
+    CallStatus status = read_payloads(call, payloads);
+    if (status) status = read_tensors(call, outputs, true);
+    return status ? call.decode() : status;
   });
 }
 
@@ -196,13 +226,11 @@ cinch_status cinch_decode_add(cinch_session* session, uint64_t step, const size_
                               size_t count, const cinch_payload* payloads,
                               const cinch_tensor* outputs, cinch_error* error) {
   const Call call{session, step, which, count};
-  return run_call(call, {payloads, outputs}, error, [&]() -> CallStatus {
-    if (call.is_on_gpu()) return session->on_gpu->decode_add(step, payloads, outputs);
-    if (CallStatus status = call.read_payloads(payloads); !status) return status;
-    CallStatus read = call.read_floats(outputs, "an output of decode-and-add");
-    if (!read) return read;
-    return call_ended(
-        *session, session->list->decode_add(call.of_list(), session->payloads, session->floats));
+  return run_call(call, {payloads, outputs}, error, [&] {
+    CallStatus status = read_payloads(call, payloads);
+    if (status) status = read_tensors(call, outputs, true);
+    if (status) status = call.take_floats("an output of decode-and-add");
+    return status ? call.decode_add() : status;
   });
 }
 
@@ -210,30 +238,33 @@ cinch_status cinch_finish(cinch_session* session, uint64_t step, const size_t* w
                           const cinch_tensor* sums, const cinch_tensor* updates,
                           cinch_error* error) {
   const Call call{session, step, which, count};
-  return run_call(call, {sums, updates}, error, [&]() -> CallStatus {
-    if (call.is_on_gpu()) return session->on_gpu->finish(step, sums, updates);
-    if (CallStatus status = call.read_floats(sums, "a sum"); !status) return status;
-    if (CallStatus status = call.read_tensors(updates); !status) return status;
-    return call_ended(*session,
-                      session->list->finish(call.of_list(), session->floats, session->tensors));
+  return run_call(call, {sums, updates}, error, [&] {
+    CallStatus status = read_tensors(call, sums, true);
+    if (status) status = call.take_floats("a sum");
+    if (status) status = read_tensors(call, updates, false);
+    return status ? call.finish() : status;
   });
 }
+
+// Lists on CPUs refuse both calls.
 
 cinch_status cinch_prepare(cinch_session* session, cinch_call call, uint64_t step, void* stream,
                            cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (CallStatus status = check_on_gpu(session); !status) return status;
-    return use_alone(session->in_use, [&] { return session->on_gpu->prepare(call, step, stream); });
+    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
+    return use_alone(session->in_use, [&] { return prepare(*session, call, step, stream); });
   });
 }
 
 cinch_status cinch_collect(cinch_session* session, void* stream, cinch_outcome* outcomes,
                            size_t count, cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
-    if (CallStatus status = check_on_gpu(session); !status) return status;
-    if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
+    if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
     const Call all{session, 0, nullptr, count};
-    if (CallStatus status = all.check_all(); !status) return status;
-    return use_alone(session->in_use, [&] { return session->on_gpu->collect(stream, outcomes); });
+    if (all.is_on_gpu()) {
+      if (outcomes == nullptr) return fail(CINCH_INVALID_ARGUMENT, "outcomes is null");
+      if (CallStatus status = all.check_all(); !status) return status;
+    }
+    return use_alone(session->in_use, [&] { return collect(*session, stream, outcomes); });
   });
 }

@@ -9,24 +9,10 @@
 #include <vector>
 
 #include "runtime/c_api/cinch.h"
-#include "runtime/c_api/gpu_list.h"
+#include "runtime/call/list_session.h"
+#include "runtime/core/use_flag.h"
+#include "runtime/gpu/program.h"
 #include "runtime/session/loaded_program.h"
-#include "runtime/session/session_list.h"
-
-namespace cinch::c_api {
-
-// What calls on buckets make of them; kept, so that calls allocate nothing.
-struct FlatArrays {
-  std::vector<std::int64_t> num_elems;  // the shapes of `tensors` and `others`
-  std::vector<cinch_tensor> tensors, others;
-  std::vector<cinch_payload> payloads;
-  std::vector<rt::TensorView> views;
-  std::vector<rt::PayloadBytes> pieces;
-  std::vector<std::span<std::uint8_t>> rooms;
-  std::vector<std::size_t> bounds;
-};
-
-}  // namespace cinch::c_api
 
 // Named as the C API names them.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -46,22 +32,15 @@ struct cinch_program {
 };
 
 struct cinch_session {
-  // Of all that calls change but `flat`, which calls on buckets use around others.
-  mutable cinch::rt::UseFlag in_use;
-  cinch::rt::UseFlag flat_in_use;
+  mutable cinch::rt::UseFlag in_use;  // of all that calls change
   // As it was when it was asked for last.
   mutable std::atomic<std::size_t> workspace_bytes{0};
-  std::size_t state_bytes = 0;  // of a session on CPUs: states keep their sizes
   cinch_allocator allocator{};  // outlives the list
   std::atomic<bool> cancelled{false};
-  // One of them.
-  std::unique_ptr<cinch::rt::SessionList> list;
-  std::unique_ptr<cinch::c_api::GpuList> on_gpu;
-
-  std::size_t num_tensors() const { return list != nullptr ? list->size() : on_gpu->size(); }
-  std::int64_t num_elems(std::size_t tensor) const {
-    return list != nullptr ? (*list)[tensor].num_elems() : on_gpu->num_elems(tensor);
-  }
+  std::unique_ptr<cinch::rt::ListSession> list;
+  // Where its tensors are.
+  cinch_device device = CINCH_CPU;
+  std::int32_t device_number = 0;
 
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::TensorView> tensors;
@@ -69,6 +48,10 @@ struct cinch_session {
   std::vector<std::span<float>> floats;
   std::vector<cinch::rt::PayloadSlot> slots;
   std::vector<cinch::rt::PayloadBytes> payloads;
-  cinch::c_api::FlatArrays flat;
+  void* stream = nullptr;
+  std::vector<std::int64_t> num_elems;
+  std::vector<std::size_t> bounds;
+  std::vector<std::span<std::uint8_t>> rooms;
+  std::vector<std::string> messages;  // of the last cinch_collect
 };
 // NOLINTEND(readability-identifier-naming)

@@ -1,12 +1,15 @@
 // Sessions of the C API: opened, asked, and their parameters and states.
 #include <cstddef>
 
+#include "runtime/c_api/gpu_programs.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tensors.h"
 #include "runtime/c_api/tuning.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/file_bytes.h"
+#include "runtime/gpu/session.h"
+#include "runtime/session/session_list.h"
 
 namespace cinch::c_api {
 namespace {
@@ -46,7 +49,7 @@ CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_
                                        const cinch_tensor* tensors, std::size_t index) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (CallStatus status = check_device(*tensor, device); !status) {
+  if (CallStatus status = check_device(tensor->device, device); !status) {
     return tl::unexpected<CallError>(std::move(status.error()));
   }
   const auto shape = shape_of(*tensor);
@@ -68,8 +71,8 @@ void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
   session.payloads.reserve(num_tensors);
 }
 
-CallStatus open_list(const cinch_program& program, const cinch_session_options& options,
-                     const std::vector<rt::ListTensor>& tensors, cinch_session& to) {
+CallStatus open_on_cpu(const cinch_program& program, const cinch_session_options& options,
+                       const std::vector<rt::ListTensor>& tensors, cinch_session& to) {
   rt::SessionOptions common;
   common.threads = options.threads;
   common.world = options.world == 0 ? 1 : options.world;
@@ -78,11 +81,60 @@ CallStatus open_list(const cinch_program& program, const cinch_session_options& 
   common.cancelled = &to.cancelled;
   common.memory = source_of(to.allocator);
   auto list = rt::SessionList::open(program.loaded, common, tensors);
-  if (!list) {
-    return fail_at(list.error().place, fail(list.error().error).value());
-  }
+  if (!list) return fail_at(list.error().place, fail(list.error().error).value());
   to.list = std::make_unique<rt::SessionList>(std::move(*list));
-  reserve_arrays(to, tensors.size());
+  return rt::Ok{};
+}
+
+CallResult<rt::GpuSessionOptions> gpu_options(const cinch_session_options& options,
+                                              const std::vector<rt::ListTensor>& shapes,
+                                              DType dtype) {
+  if (options.allocator != nullptr) {
+    return fail(CINCH_INVALID_ARGUMENT, "a session on a GPU takes no allocator");
+  }
+  const bool has_arrays = options.largest_names != nullptr && options.largest_values != nullptr;
+  if (options.num_largest > 0 && !has_arrays) {
+    return fail(CINCH_INVALID_ARGUMENT, "largest_names or largest_values is null");
+  }
+  rt::GpuSessionOptions wanted;
+  wanted.tensors = shapes;
+  wanted.dtype = dtype;
+  wanted.world = options.world == 0 ? 1 : options.world;
+  wanted.worker = options.worker;
+  wanted.seed = options.seed;
+  for (std::size_t i = 0; i < options.num_largest; ++i) {
+    if (options.largest_names[i] == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, "largest_names[" + std::to_string(i) + "] is null");
+    }
+    wanted.largest_parameters.emplace_back(options.largest_names[i], options.largest_values[i]);
+  }
+  return wanted;
+}
+
+CallStatus open_on_gpu(const cinch_program& program, const cinch_session_options& options,
+                       const cinch_tensor* tensors, const std::vector<rt::ListTensor>& shapes,
+                       cinch_session& to) {
+  DType dtype = kF32;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto tensor = described_tensor(tensors, i, CINCH_CUDA);
+    if (!tensor) return fail_at(i, tensor.error());
+    const std::int32_t number = tensor->given.device_number;
+    if (i == 0) {
+      dtype = tensor->dtype;
+      to.device_number = number;
+      to.stream = tensor->given.stream;
+    }
+    if (number == to.device_number && tensor->dtype == dtype) continue;
+    return fail_at(i,
+                   {CINCH_INVALID_ARGUMENT, "tensors of a session on a GPU have one type and GPU"});
+  }
+  const auto wanted = gpu_options(options, shapes, dtype);
+  if (!wanted) return tl::unexpected<CallError>(wanted.error());
+  const auto loaded = load_on_gpu(program, to.device_number);
+  if (!loaded) return tl::unexpected<CallError>(loaded.error());
+  auto session = rt::GpuSession::open(*loaded, *wanted, static_cast<rt::GpuStream>(to.stream));
+  if (!session) return fail(session.error());
+  to.list = std::make_unique<rt::GpuSession>(std::move(*session));
   return rt::Ok{};
 }
 
@@ -107,40 +159,33 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
     return status;
   }
-  const cinch_device device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
+  made->device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
   std::vector<rt::ListTensor> list;
   for (std::size_t i = 0; i < num_tensors; ++i) {
-    auto tensor = list_tensor(device, wanted, tensors, i);
+    auto tensor = list_tensor(made->device, wanted, tensors, i);
     if (!tensor) return fail_at(i, std::move(tensor.error()));
     list.push_back(*tensor);
   }
-  if (device == CINCH_CUDA) {
-    auto on_gpu = GpuList::open(*program, wanted, tensors, list);
-    if (!on_gpu) return tl::unexpected<CallError>(std::move(on_gpu.error()));
-    made->on_gpu = std::move(*on_gpu);
-  } else if (CallStatus status = open_list(*program, wanted, list, *made); !status) {
-    return status;
-  } else {
-    for (std::size_t i = 0; i < num_tensors; ++i) {
-      made->state_bytes += static_cast<std::size_t>((*made->list)[i].state_bytes());
-    }
-  }
+  CallStatus opened = made->device == CINCH_CPU
+                          ? open_on_cpu(*program, wanted, list, *made)
+                          : open_on_gpu(*program, wanted, tensors, list, *made);
+  if (!opened) return opened;
+  reserve_arrays(*made, num_tensors);
   *session = made.release();
   return rt::Ok{};
 }
 
 CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
   if (session == nullptr) return fail(CINCH_INVALID_ARGUMENT, "session is null");
-  if (tensor < session->num_tensors()) return rt::Ok{};
-  return tl::unexpected<CallError>(no_tensor(tensor, session->num_tensors()));
+  if (tensor < session->list->size()) return rt::Ok{};
+  return tl::unexpected<CallError>(no_tensor(tensor, session->list->size()));
 }
 
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
   CallStatus status = check_tensor(session, tensor);
   if (!status) return tl::unexpected<CallError>(std::move(status.error()));
   return use_alone(session->in_use, [&]() -> CallResult<std::vector<std::uint8_t>> {
-    if (session->on_gpu != nullptr) return session->on_gpu->states(tensor);
-    auto bytes = (*session->list)[tensor].states_as_bytes();
+    auto bytes = session->list->states_as_bytes(tensor);
     if (!bytes) return fail(bytes.error());
     return std::move(*bytes);
   });
@@ -150,10 +195,7 @@ CallStatus set_states(cinch_session* session, std::size_t tensor,
                       std::span<const std::uint8_t> bytes) {
   CallStatus status = check_tensor(session, tensor);
   if (!status) return status;
-  return use_alone(session->in_use, [&]() -> CallStatus {
-    if (session->on_gpu != nullptr) return session->on_gpu->set_states(tensor, bytes);
-    return done((*session->list)[tensor].set_states(bytes));
-  });
+  return use_alone(session->in_use, [&] { return done(session->list->set_states(tensor, bytes)); });
 }
 
 CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
@@ -195,28 +237,20 @@ void cinch_session_release(cinch_session* session) {
 }
 
 size_t cinch_session_num_tensors(const cinch_session* session) {
-  return session == nullptr ? 0 : session->num_tensors();
+  return session == nullptr ? 0 : session->list->size();
 }
 
 size_t cinch_session_state_bytes(const cinch_session* session) {
-  if (session == nullptr) return 0;
-  if (session->on_gpu != nullptr) return session->on_gpu->state_bytes();
-  return session->state_bytes;
+  return session == nullptr ? 0 : session->list->state_bytes();
 }
 
 size_t cinch_session_workspace_bytes(const cinch_session* session) {
   if (session == nullptr) return 0;
-  if (session->on_gpu != nullptr) {
-    return session->on_gpu->memory_bytes() - session->on_gpu->state_bytes();
-  }
   const rt::Use use(session->in_use, rt::UseFlag::Kind::Look);
-  if (!use) return session->workspace_bytes;
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < session->list->size(); ++i) {
-    total += static_cast<std::size_t>((*session->list)[i].workspace_bytes().value_or(0));
-  }
-  session->workspace_bytes = total;
-  return total;
+  // A GPU's does not change.
+  const bool can_look = use || session->device == CINCH_CUDA;
+  if (can_look) session->workspace_bytes = session->list->workspace_bytes();
+  return session->workspace_bytes;
 }
 
 cinch_status cinch_session_set(cinch_session* session, const char* parameter, double value,
@@ -225,10 +259,8 @@ cinch_status cinch_session_set(cinch_session* session, const char* parameter, do
     if (session == nullptr || parameter == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "session or parameter is null");
     }
-    return use_alone(session->in_use, [&]() -> CallStatus {
-      if (session->on_gpu != nullptr) return session->on_gpu->set_parameter(parameter, value);
-      return done(session->list->set_parameter(parameter, value));
-    });
+    return use_alone(session->in_use,
+                     [&] { return done(session->list->set_parameter(parameter, value)); });
   });
 }
 

@@ -64,10 +64,10 @@ CallResult<Shape> shape_of(const cinch_tensor& tensor) {
   return shape;
 }
 
-CallStatus check_device(const cinch_tensor& tensor, cinch_device device) {
-  if (tensor.device == device) return rt::Ok{};
-  if (tensor.device != CINCH_CPU && tensor.device != CINCH_CUDA) {
-    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(tensor.device));
+CallStatus check_device(cinch_device given, cinch_device device) {
+  if (given == device) return rt::Ok{};
+  if (given != CINCH_CPU && given != CINCH_CUDA) {
+    return fail(CINCH_UNAVAILABLE, "device " + std::to_string(given));
   }
   return fail(CINCH_INVALID_ARGUMENT, device == CINCH_CPU
                                           ? "a tensor on a GPU, the program is for CPUs"
@@ -78,7 +78,7 @@ CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::s
                                              cinch_device device) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
   if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (CallStatus status = check_device(*tensor, device); !status) {
+  if (CallStatus status = check_device(tensor->device, device); !status) {
     return tl::unexpected<CallError>(std::move(status.error()));
   }
   const auto dtype = dtype_of(tensor->dtype);
@@ -88,14 +88,16 @@ CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::s
   return DescribedTensor{*tensor, *dtype, shape->rows * shape->cols};
 }
 
-CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index,
-                                       cinch_device device) {
-  const auto tensor = described_tensor(tensors, index, device);
-  if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (tensor->given.data == nullptr && tensor->num_elems > 0) {
+CallResult<rt::TensorView> view_of(const DescribedTensor& tensor) {
+  if (tensor.given.data == nullptr && tensor.num_elems > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "data is null");
   }
-  return rt::TensorView(tensor->given.data, tensor->dtype, tensor->num_elems);
+  return rt::TensorView(tensor.given.data, tensor.dtype, tensor.num_elems);
+}
+
+CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index,
+                                       cinch_device device) {
+  return described_tensor(tensors, index, device).and_then(view_of);
 }
 
 }  // namespace cinch::c_api

@@ -19,8 +19,9 @@ CallResult<Shape> shape_of(const cinch_tensor& tensor);
 /// Empty for a type that is none.
 std::optional<DType> dtype_of(cinch_dtype type);
 
-/// Is it on the program's device? Errors: INVALID_ARGUMENT, UNAVAILABLE (a device that is none).
-CallStatus check_device(const cinch_tensor& tensor, cinch_device device);
+/// Is what is `given` on the program's device? Errors: INVALID_ARGUMENT, UNAVAILABLE (a device that
+/// is none).
+CallStatus check_device(cinch_device given, cinch_device device);
 
 /// A tensor whose data is not looked at.
 struct DescribedTensor {
@@ -33,7 +34,10 @@ struct DescribedTensor {
 CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
                                              cinch_device device);
 
-/// One in memory of the device. Errors as above; INVALID_ARGUMENT (null where there are elements).
+/// With its data. Errors: INVALID_ARGUMENT (null where there are elements).
+CallResult<rt::TensorView> view_of(const DescribedTensor& tensor);
+
+/// Both. Errors as above.
 CallResult<rt::TensorView> tensor_view(const cinch_tensor* tensors, std::size_t index,
                                        cinch_device device = CINCH_CPU);
 

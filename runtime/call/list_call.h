@@ -3,14 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "runtime/call/tensor_facts.h"
 #include "runtime/core/error.h"
+#include "runtime/core/use_flag.h"
 
 namespace cinch::rt {
 
 struct ListTensor {
-  std::int64_t rows = 0, cols = 1;  // as SessionOptions has them
-  std::uint32_t tensor = 0, piece = 0;
+  std::int64_t rows = 0, cols = 1;      // a vector of n elements is [n, 1]
+  std::uint32_t tensor = 0, piece = 0;  // numbers: draws of different ones differ
 };
 
 inline constexpr std::size_t kNoPlace = SIZE_MAX;
@@ -38,5 +41,17 @@ struct PayloadSlot {
 };
 
 using PayloadBytes = std::span<const std::uint8_t>;
+
+/// As guarded_use(), for lists.
+template <typename Call>
+auto guarded_list(UseFlag& in_use, const Call& call) -> decltype(call()) {
+  decltype(call()) result = tl::unexpected<ListError>(ListError{});
+  Status status = guarded_use(in_use, [&]() -> Status {
+    result = call();
+    return Ok{};
+  });
+  if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
+  return result;
+}
 
 }  // namespace cinch::rt

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/core/error.h"
+#include "runtime/core/program_info.h"
 
 namespace cinch::rt {
 
@@ -29,6 +30,17 @@ struct StateView {
   std::string name, dtype;
   std::span<const std::uint8_t> bytes;
 };
+
+/// `states` are the stored bytes of each state, by index of ProgramInfo::states.
+template <typename States>
+std::vector<StateView> state_views(const ProgramInfo& info, const States& states) {
+  std::vector<StateView> views;
+  views.reserve(info.states.size());
+  for (std::size_t i = 0; i < info.states.size(); ++i) {
+    views.push_back({info.states[i].name, dtype_name(info.states[i].type.dtype), states[i]});
+  }
+  return views;
+}
 
 std::vector<std::uint8_t> write_states(const StateFileKey& key, std::span<const StateView> states);
 

@@ -37,6 +37,11 @@ struct TensorView {
   TensorView(std::vector<float>& values) : TensorView(std::span<float>(values)) {}
   TensorView(std::span<float> values)
       : data(values.data()), num_elems(static_cast<std::int64_t>(values.size())) {}
+  operator ConstTensorView() const { return {data, dtype, num_elems}; }
 };
+
+inline std::size_t byte_count(const ConstTensorView& view) {
+  return static_cast<std::size_t>(view.num_elems * view.dtype.bits / 8);
+}
 
 }  // namespace cinch::rt

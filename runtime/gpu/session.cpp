@@ -21,7 +21,7 @@ Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
   return guarded([&]() -> Result<GpuSession> {
     if (options.tensors.empty()) return fail(ErrorKind::InvalidArgument, "a session of no tensors");
     // Before anything multiplies rows by columns.
-    for (const GpuTensorShape& shape : options.tensors) {
+    for (const ListTensor& shape : options.tensors) {
       const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
       if (Status status = check_facts(given); !status) {
         return tl::unexpected<Error>(status.error());
@@ -106,83 +106,43 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
   });
 }
 
+Status GpuSession::Impl::call_with(EntryKind kind, const Arrays& arrays, std::uint64_t step,
+                                   GpuStream on) {
+  Status status = check_call(image(), kind);
+  if (status) status = check_step(step);
+  if (status) status = bind_tensors(kind, arrays.from, arrays.to);
+  if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
+  return status ? call(kind, step, on) : status;
+}
+
 Status GpuSession::encode(std::span<const GpuAddress> gradients,
                           std::span<const GpuPayload> payloads, std::uint64_t step,
                           GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    constexpr EntryKind kKind = EntryKind::Encode;
-    if (Status status = check_call(impl_->image(), kKind); !status) return status;
-    if (Status status = check_step(step); !status) return status;
-    if (Status status = impl_->bind_tensors(kKind, gradients, {}); !status) return status;
-    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
-    return impl_->call(kKind, step, stream);
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->call_with(EntryKind::Encode, {gradients, payloads, {}}, step, stream);
   });
 }
 
 Status GpuSession::decode(std::span<const GpuPayload> payloads, std::span<const GpuAddress> outputs,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    constexpr EntryKind kKind = EntryKind::Decode;
-    if (Status status = check_call(impl_->image(), kKind); !status) return status;
-    if (Status status = check_step(step); !status) return status;
-    if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
-    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
-    return impl_->call(kKind, step, stream);
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->call_with(EntryKind::Decode, {{}, payloads, outputs}, step, stream);
   });
 }
 
 Status GpuSession::decode_add(std::span<const GpuPayload> payloads,
                               std::span<const GpuAddress> outputs, std::uint64_t step,
                               GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    constexpr EntryKind kKind = EntryKind::DecodeAdd;
-    if (Status status = check_call(impl_->image(), kKind); !status) return status;
-    if (Status status = check_step(step); !status) return status;
-    if (Status status = impl_->bind_tensors(kKind, {}, outputs); !status) return status;
-    if (Status status = impl_->bind_payloads(kKind, payloads, step); !status) return status;
-    return impl_->call(kKind, step, stream);
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->call_with(EntryKind::DecodeAdd, {{}, payloads, outputs}, step, stream);
   });
 }
 
 Status GpuSession::finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                           std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    constexpr EntryKind kKind = EntryKind::Finish;
-    if (Status status = check_call(impl_->image(), kKind); !status) return status;
-    if (Status status = check_step(step); !status) return status;
-    if (Status status = impl_->bind_tensors(kKind, sums, updates); !status) return status;
-    return impl_->call(kKind, step, stream);
+  return guarded_use(impl_->in_use, [&] {
+    return impl_->call_with(EntryKind::Finish, {sums, {}, updates}, step, stream);
   });
-}
-
-Status GpuSession::sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
-                        std::uint64_t step, GpuStream stream, RankExchange& ranks) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    constexpr EntryKind kKind = EntryKind::Sync;
-    if (Status status = check_call(impl_->image(), kKind); !status) return status;
-    if (Status status = check_step(step); !status) return status;
-    if (Status status = impl_->bind_tensors(kKind, gradients, updates); !status) return status;
-    return impl_->sync(step, stream, ranks, updates);
-  });
-}
-
-Result<std::optional<RankPoint>> GpuSession::begin_sync(GpuAddress gradient, GpuAddress update,
-                                                        std::uint64_t step, GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::optional<RankPoint>> {
-    constexpr EntryKind kKind = EntryKind::Sync;
-    Status status = check_call(impl_->image(), kKind);
-    if (status && num_tensors() != 1) {
-      status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises in parts");
-    }
-    if (status) status = check_step(step);
-    if (status) status = impl_->bind_tensors(kKind, {&gradient, 1}, {&update, 1});
-    if (!status) return tl::unexpected<Error>(status.error());
-    return impl_->begin_parts(step, stream, update);
-  });
-}
-
-Result<std::optional<RankPoint>> GpuSession::continue_sync(RankStatus all) {
-  return guarded_use(impl_->in_use, [&] { return impl_->continue_parts(all); });
 }
 
 Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream) {
@@ -204,34 +164,31 @@ Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream)
   });
 }
 
-Result<std::vector<GpuTensorOutcome>> GpuSession::collect(GpuStream stream) {
-  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<GpuTensorOutcome>> {
-    if (Status status = impl_->order.enter(stream); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-    std::vector<GpuOutcome> words(num_tensors());
-    const GpuAddress at = impl_->arena.address(impl_->outcomes);
-    auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
-    const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
-    if (Status status = impl_->device().read(all, at, stream); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-    std::vector<GpuTensorOutcome> outcomes;
-    bool has_failed = false;
-    for (GpuOutcome& word : words) {
-      outcomes.push_back({gpu_fault(impl_->image(), word.failed),
-                          (word.flags & kFlagNonFinite) != 0,
-                          static_cast<std::int64_t>(word.payload_bytes)});
-      has_failed = has_failed || word.failed != 0;
-      word.failed = 0;
-    }
-    if (has_failed) {
-      if (Status status = impl_->device().write(at, all, stream); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
-    }
-    return outcomes;
-  });
+Result<std::vector<TensorOutcome>> GpuSession::Impl::collect(GpuStream from) {
+  if (Status status = order.enter(from); !status) return tl::unexpected<Error>(status.error());
+  std::vector<GpuOutcome> words(num_tensors());
+  const GpuAddress at = arena.address(outcomes);
+  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+  const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
+  if (Status status = device().read(all, at, from); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  std::vector<TensorOutcome> told;
+  bool has_failed = false;
+  for (GpuOutcome& word : words) {
+    told.push_back({gpu_fault(image(), word.failed), (word.flags & kFlagNonFinite) != 0,
+                    static_cast<std::int64_t>(word.payload_bytes)});
+    has_failed = has_failed || word.failed != 0;
+    word.failed = 0;
+  }
+  if (!has_failed) return told;
+  const Status status = device().write(at, all, from);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return told;
+}
+
+Result<std::vector<TensorOutcome>> GpuSession::collect(GpuStream stream) {
+  return guarded_use(impl_->in_use, [&] { return impl_->collect(stream); });
 }
 
 // ---- states ----
@@ -260,7 +217,7 @@ Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::siz
   if (!addresses) return tl::unexpected<Error>(addresses.error());
   std::vector<std::vector<std::uint8_t>> read;
   for (std::size_t i = 0; i < addresses->size(); ++i) {
-    const auto size = state_bytes(info(), info().states[i], env(tensor, 0));
+    const auto size = rt::state_bytes(info(), info().states[i], env(tensor, 0));
     if (!size) return tl::unexpected<Error>(size.error());
     auto& bytes = read.emplace_back(static_cast<std::size_t>(*size));
     if (Status status = device().read(bytes, (*addresses)[i], stream); !status) {
@@ -275,20 +232,6 @@ Result<std::vector<std::vector<std::uint8_t>>> GpuSession::states(std::size_t te
   return guarded_use(impl_->in_use, [&] { return impl_->states(tensor, stream); });
 }
 
-namespace {
-
-std::vector<StateView> views_of(const ProgramInfo& info,
-                                const std::vector<std::vector<std::uint8_t>>& states) {
-  std::vector<StateView> views;
-  views.reserve(states.size());
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    views.push_back({info.states[i].name, dtype_name(info.states[i].type.dtype), states[i]});
-  }
-  return views;
-}
-
-}  // namespace
-
 StateFileKey GpuSession::Impl::state_key(std::size_t tensor) const {
   return {image().fingerprint, facts[tensor].rows, facts[tensor].cols};
 }
@@ -298,7 +241,7 @@ Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
     const auto held = impl_->states(tensor, stream);
     if (!held) return tl::unexpected<Error>(held.error());
-    return write_states(impl_->state_key(tensor), views_of(info(), *held));
+    return write_states(impl_->state_key(tensor), state_views(info(), *held));
   });
 }
 
@@ -306,7 +249,7 @@ Status GpuSession::Impl::set_states(std::size_t tensor, std::span<const std::uin
                                     GpuStream stream) {
   const auto held = states(tensor, stream);
   if (!held) return tl::unexpected<Error>(held.error());
-  const auto given = read_states(bytes, state_key(tensor), views_of(info(), *held));
+  const auto given = read_states(bytes, state_key(tensor), state_views(info(), *held));
   if (!given) return tl::unexpected<Error>(given.error());
   const auto addresses = state_addresses(tensor, stream);
   if (!addresses) return tl::unexpected<Error>(addresses.error());

@@ -13,6 +13,9 @@
 // memory: captured, it enqueues kernels only, which read parameters and step from device memory, as
 // the last prepare() left them. The order of replays and other calls is the caller's.
 //
+// As a ListSession it has the same calls on views, which go on the stream that use_stream() named
+// last, at first that of opening.
+//
 // A session closes when its work is done. Where calls were captured, the whole context is waited
 // for; while the driver refuses that, because a stream captures, memory is kept (freeing.h).
 #pragma once
@@ -25,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/call/list_session.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
 #include "runtime/gpu/program.h"
@@ -33,14 +37,8 @@
 
 namespace cinch::rt {
 
-struct GpuTensorShape {
-  std::int64_t rows = 0, cols = 1;  // a vector of n elements is [n, 1]
-  std::uint32_t tensor = 0;         // its number: draws of different tensors differ
-  std::uint32_t piece = 0;
-};
-
 struct GpuSessionOptions {
-  std::vector<GpuTensorShape> tensors;
+  std::vector<ListTensor> tensors;
   DType dtype = kF32;  // of gradients and outputs: f32, f16 or bf16
   std::uint32_t world = 1, worker = 0;
   std::uint64_t seed = 0;
@@ -62,41 +60,39 @@ struct GpuPayload {
   std::int64_t size_bytes = 0;
 };
 
-/// How the calls since the last collect() went for one tensor.
-struct GpuTensorOutcome {
-  Status status = Ok{};            // of the first that failed
-  bool non_finite = false;         // the last call's gradient or payload
-  std::int64_t payload_bytes = 0;  // of the last encode
-};
-
-class GpuSession {
+class GpuSession : public ListSession {
  public:
   /// Allocates everything and enqueues the states' initial values. Errors: InvalidArgument, those
   /// of parameters, OutOfMemory (it names a size that grows without end), Unavailable (a program
   /// whose loops have no bound for a GPU), Device.
   static Result<GpuSession> open(std::shared_ptr<const GpuProgram> program,
                                  const GpuSessionOptions& options, GpuStream stream = nullptr);
-  ~GpuSession();
+  ~GpuSession() override;
   GpuSession(GpuSession&&) noexcept;
   GpuSession& operator=(GpuSession&&) noexcept;
 
-  const ProgramInfo& info() const;
+  const ProgramInfo& info() const override;
   std::size_t num_tensors() const;
-  std::int64_t num_elems(std::size_t tensor) const;
+  std::size_t size() const override { return num_tensors(); }
+  std::int64_t num_elems(std::size_t tensor) const override;
   /// Where everything is in a payload with every count at its bound, in the memory that `layout`
   /// has, and most bytes that one can have, with the parameters of now. Errors: Overflow.
-  Status lay_out_payload(std::size_t tensor, std::uint64_t step, PayloadLayout& layout) const;
-  Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const;
+  Status lay_out_payload(std::size_t tensor, std::uint64_t step,
+                         PayloadLayout& layout) const override;
+  Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step = 0) const override;
   /// What its payloads' headers say, without flags and length.
-  Result<PayloadHeader> header_for(std::size_t tensor, std::uint64_t step) const;
+  Result<PayloadHeader> header_for(std::size_t tensor, std::uint64_t step) const override;
   /// Of the device: states, workspace and tables.
   std::size_t memory_bytes() const;
+  std::size_t state_bytes() const override;
+  std::size_t workspace_bytes() const override { return memory_bytes() - state_bytes(); }
+  void use_stream(void* stream) override;
   /// Kernels that a call of the kind enqueues, however many tensors there are.
   std::size_t num_launches(EntryKind kind) const;
 
   /// For the calls that follow. Errors: as Session::set_parameter; OutOfRange where the sizes that
   /// follow from it exceed those that the session was opened for. The old value stays then.
-  Status set_parameter(std::string_view name, double value);
+  Status set_parameter(std::string_view name, double value) override;
 
   /// One address per tensor, each at a multiple of the element's size (f32 for decode_add and for
   /// sums). Errors: InvalidArgument, OutOfRange, those of host checks, Device. A tensor whose
@@ -112,26 +108,34 @@ class GpuSession {
   Status finish(std::span<const GpuAddress> sums, std::span<const GpuAddress> updates,
                 std::uint64_t step, GpuStream stream);
 
-  /// The program's `sync`, on all ranks at once: from gradients to updates, in different memory.
-  /// Waits for the stream wherever ranks meet; tensors meet one after another. Errors: those of
-  /// encode and of RankExchange, InvalidArgument (in a capture). Where another rank failed at a
-  /// tensor, that tensor's states stay and collect() says so.
-  Status sync(std::span<const GpuAddress> gradients, std::span<const GpuAddress> updates,
-              std::uint64_t step, GpuStream stream, RankExchange& ranks);
+  ListStatus encode(const ListCall& call, std::span<const ConstTensorView> gradients,
+                    std::span<PayloadSlot> payloads) override;
+  ListStatus decode(const ListCall& call, std::span<const PayloadBytes> payloads,
+                    std::span<const TensorView> outputs) override;
+  ListStatus decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
+                        std::span<const std::span<float>> outputs) override;
+  ListStatus finish(const ListCall& call, std::span<const std::span<float>> sums,
+                    std::span<const TensorView> updates) override;
 
-  /// The same for a session of one tensor, in parts, as Session::begin_sync and continue_sync; the
-  /// spans of a collective are addresses of the device, where its output is to be put. After the
-  /// end collect() says how it went. Errors: those of sync.
-  Result<std::optional<RankPoint>> begin_sync(GpuAddress gradient, GpuAddress update,
-                                              std::uint64_t step, GpuStream stream);
-  Result<std::optional<RankPoint>> continue_sync(RankStatus all);
+  /// The program's `sync` of a session of one tensor, on all ranks at once: from gradient to
+  /// update, in different memory. Waits for the stream wherever ranks meet. Errors: those of encode
+  /// and of RankExchange, InvalidArgument (in a capture), what kernels found.
+  Status sync(std::size_t tensor, ConstTensorView gradient, TensorView update, std::uint64_t step,
+              RankExchange& ranks) override;
+  /// In parts, the spans of a collective are addresses of the device, where its output is to be
+  /// put.
+  Result<std::optional<RankPoint>> begin_sync(std::size_t tensor, ConstTensorView gradient,
+                                              TensorView update, std::uint64_t step) override;
+  Result<std::optional<RankPoint>> continue_sync(std::size_t tensor, RankStatus all) override;
 
   /// Sends step and parameters of now for the next replay of a captured call of the kind; its
   /// memory stays as captured. Errors: InvalidArgument (no such call was made), Device.
   Status prepare(EntryKind kind, std::uint64_t step, GpuStream stream);
+  Status prepare(EntryKind kind, std::uint64_t step) override;
 
   /// Waits for the stream and tells how the calls went, by tensor. Errors: Device.
-  Result<std::vector<GpuTensorOutcome>> collect(GpuStream stream);
+  Result<std::vector<TensorOutcome>> collect(GpuStream stream);
+  Result<std::vector<TensorOutcome>> collect() override;
 
   /// The stored bytes of a tensor's states, by index of ProgramInfo::states. Waits for the stream.
   Result<std::vector<std::vector<std::uint8_t>>> states(std::size_t tensor, GpuStream stream) const;
@@ -139,6 +143,8 @@ class GpuSession {
   /// Errors: as Session::set_states.
   Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor, GpuStream stream) const;
   Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes, GpuStream stream);
+  Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor) const override;
+  Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes) override;
 
   /// Notes the states of all tensors, which take_back_states makes those of now again; between the
   /// two at most one call of a kind that changes states. Nothing waits. Errors: Device;
@@ -147,6 +153,9 @@ class GpuSession {
   Status take_back_states(GpuStream stream);
   /// Of one tensor alone.
   Status take_back_states(GpuStream stream, std::size_t tensor);
+  Status keep_states() override;
+  Status take_back_states() override;
+  Status take_back_tensor(std::size_t tensor) override;
 
  private:
   struct Impl;

@@ -123,16 +123,36 @@ struct GpuSession::Impl {
   Status check_loops(const HostEnv& at, std::size_t tensor) const;
   void write_step(EntryKind kind, std::size_t tensor, std::uint64_t step);
   Status check_host_conditions(EntryKind kind, std::uint64_t step) const;
+  struct Arrays {
+    std::span<const GpuAddress> from;  // gradients or sums
+    std::span<const GpuPayload> payloads;
+    std::span<const GpuAddress> to;  // outputs or updates
+  };
+  /// A whole call but `sync`, with the arrays that the kind has.
+  Status call_with(EntryKind kind, const Arrays& arrays, std::uint64_t step, GpuStream on);
+  Result<std::vector<TensorOutcome>> collect(GpuStream from);
   Status call(EntryKind kind, std::uint64_t step, GpuStream stream);
   Status capture(EntryKind kind, GpuStream stream);
   Status enqueue(EntryKind kind, GpuStream stream);
   Status launch(EntryKind kind, const GpuBatch& batch, bool begins_call, GpuStream stream);
   Result<bool> is_capturing(GpuStream stream) const;
 
-  // ---- session_sync.cpp ----
-  class Meetings;
+  // ---- session_list.cpp ----
+  template <typename Read>
+  ListStatus call_list(EntryKind kind, const ListCall& on, const Read& read);
+  template <typename View>
+  ListStatus decode_list(EntryKind kind, const ListCall& call,
+                         std::span<const PayloadBytes> payloads, std::span<const View> outputs,
+                         DType dtype);
+  /// Adds to the arrays of a call. Errors: InvalidArgument, with the place.
+  template <typename View>
+  ListStatus read_views(std::span<const View> views, DType dtype,
+                        std::vector<GpuAddress>& to) const;
+  ListStatus read_payload(PayloadBytes bytes);
+
+  // ---- session_sync.cpp: of a session of one tensor ----
   using StatusWords = std::array<std::uint32_t, kStatusWords>;
-  /// Of one that is under way in parts.
+  /// Of one that is under way.
   struct Syncing {
     bool is_under_way = false;
     std::uint64_t step = 0;
@@ -142,30 +162,27 @@ struct GpuSession::Impl {
     StatusWords words{};
     bool is_over = false;  // a status other than Good is known to all
   };
-  Status sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
-              std::span<const GpuAddress> updates);
-  Status refuse_capture(GpuStream stream) const;
-  Status begin_sync(std::uint64_t step, GpuStream stream);
-  Status run_sync(std::uint64_t step, GpuStream stream, Meetings& meetings,
-                  std::span<const GpuAddress> updates);
-  Result<std::optional<RankPoint>> begin_parts(std::uint64_t step, GpuStream stream,
-                                               GpuAddress update);
-  Result<std::optional<RankPoint>> continue_parts(RankStatus all);
+  Status sync(ConstTensorView gradient, TensorView update, std::uint64_t step, RankExchange& ranks);
+  Result<std::optional<RankPoint>> begin_sync(ConstTensorView gradient, TensorView update,
+                                              std::uint64_t step);
+  Result<std::optional<RankPoint>> continue_sync(RankStatus all);
+  Status enqueue_begin();
+  /// Over the host, for who does not bring the ranks together himself.
+  Result<RankStatus> meet(const RankPoint& point, RankExchange& ranks) const;
+  Status refuse_capture(GpuStream on) const;
   Result<std::optional<RankPoint>> run_to_point();
   /// Where ranks wait at it, if they do.
   Result<std::optional<RankPoint>> point_at(const PlannedLaunch& meeting);
   Result<CollectiveCall> call_at(const PlannedLaunch& meeting) const;
   Status launch_rest(const GpuBatch& batch);
-  GpuAddress status_address(std::size_t tensor) const;
   /// What kernels have found so far. Waits.
-  Result<StatusWords> read_status(std::size_t tensor, GpuStream stream) const;
+  Status read_status();
   /// Kernels leave out the rest of a tensor that is marked or failed.
-  Status mark_status(RankStatus all, StatusWords words, std::size_t tensor, GpuStream stream) const;
+  Status mark_status(RankStatus all) const;
   /// Where gradients were widened from, updates are narrowed to.
-  Status turn_to_updates(std::span<const GpuAddress> updates, GpuStream stream);
+  Status turn_to_update();
   /// As kernels look at them. Errors: those of formulas, Device.
-  Result<bool> hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
-                    std::uint64_t step, GpuStream stream) const;
+  Result<bool> hold(const std::vector<GpuCondition>& conditions) const;
 
   const ProgramImage& image() const { return program->image(); }
   const ProgramInfo& info() const { return program->info(); }
@@ -229,6 +246,10 @@ struct GpuSession::Impl {
   std::vector<Kept> kept;
   GpuArena::Piece first_blocks = GpuArena::kNone;  // of one tensor there is no table
   Syncing syncing;
+  GpuStream stream = nullptr;  // of calls on views
+  // Of the call on views that is made: kept, so that calls allocate nothing.
+  std::vector<GpuAddress> read_from, read_to;
+  std::vector<GpuPayload> read_payloads;
   // By shape: blocks; where those of each tensor begin, as num_tensors + 1 words; and whether no
   // tensor has more than one.
   std::vector<std::uint32_t> num_blocks, block_begins;

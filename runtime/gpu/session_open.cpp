@@ -12,7 +12,7 @@ namespace cinch::rt {
 namespace {
 
 TensorFacts facts_of(const ProgramInfo& info, const GpuSessionOptions& options,
-                     const GpuTensorShape& shape) {
+                     const ListTensor& shape) {
   return facts_for(info, {shape.rows, shape.cols, options.world, options.worker, options.seed,
                           shape.tensor, shape.piece});
 }
@@ -41,7 +41,7 @@ GpuSession::Impl::Impl(std::shared_ptr<const GpuProgram> loaded, GpuSessionOptio
       parameters(program->info()),
       largest(program->info()),
       order(program->device()) {
-  for (const GpuTensorShape& shape : options.tensors) {
+  for (const ListTensor& shape : options.tensors) {
     facts.push_back(facts_of(program->info(), options, shape));
   }
   memos.resize(facts.size());
@@ -53,6 +53,9 @@ Status GpuSession::Impl::open(GpuStream stream) {
         ErrorKind::InvalidArgument,
         fmt::format("tensors of {}: f32, f16 and bf16 are taken", dtype_name(options.dtype)));
   }
+  this->stream = stream;
+  for (auto* addresses : {&read_from, &read_to}) addresses->reserve(num_tensors());
+  read_payloads.reserve(num_tensors());
   if (Status status = set_parameters(); !status) return status;
   for (const EntryKind kind : {EntryKind::Encode, EntryKind::Decode, EntryKind::DecodeAdd,
                                EntryKind::Finish, EntryKind::Sync}) {

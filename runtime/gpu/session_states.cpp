@@ -18,7 +18,7 @@ Status GpuSession::Impl::check_states(std::size_t tensor) const {
     if (!is_state(buffer.role)) continue;
     for (const ParameterValues* values : {&parameters, &largest}) {
       const HostEnv at = host_env(facts[tensor], *values, 0);
-      const auto bytes = state_bytes(info(), info().states[buffer.role_index], at);
+      const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
       if (!bytes) return tl::unexpected<Error>(bytes.error());
       const auto held = buffer_bytes(image(), b, at);
       if (!held) return tl::unexpected<Error>(held.error());

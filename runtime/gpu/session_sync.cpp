@@ -1,10 +1,7 @@
-// A synchronisation on a GPU: launches as in any other call, and between them ranks that meet over
-// the host: of several tensors within one call, where what is sent and received goes through host
-// memory, or of one tensor in parts.
-#include <algorithm>
-#include <array>
-#include <cstring>
-
+// A synchronisation on a GPU, of one tensor: launches as in any other call, and between them ranks
+// that meet: in parts where the caller brings them together, else over the host, whose memory what
+// is sent and received goes through.
+#include "runtime/call/entries.h"
 #include "runtime/core/float_environment.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
@@ -20,119 +17,28 @@ RankStatus rank_status(const Words& words) {
 
 }  // namespace
 
-// Where each tensor stands with the other ranks.
-class GpuSession::Impl::Meetings {
- public:
-  Meetings(Impl& session, RankExchange& ranks, std::uint64_t step, GpuStream stream)
-      : session_(session),
-        ranks_(ranks),
-        step_(step),
-        stream_(stream),
-        is_over_(session.num_tensors(), false) {}
-
-  // All tensors, in order. Errors: those of RankExchange, of formulas, Device; the other ranks know
-  // that this one has stopped.
-  Status meet(const PlannedLaunch& meeting) {
-    for (std::size_t t = 0; t < session_.num_tensors(); ++t) {
-      if (is_over_[t] || session_.facts[t].num_elems() == 0) continue;
-      if (Status status = meet_at(meeting, t); !status) return status;
-    }
-    return Ok{};
-  }
-
-  // For all tensors at which other ranks still wait.
-  void give_up() {
-    for (std::size_t t = 0; t < session_.num_tensors(); ++t) {
-      if (is_over_[t] || session_.facts[t].num_elems() == 0) continue;
-      is_over_[t] = true;
-      if (!ranks_.agree(RankStatus::Failed)) break;
-    }
-    std::fill(is_over_.begin(), is_over_.end(), true);
-  }
-
- private:
-  Status meet_at(const PlannedLaunch& meeting, std::size_t tensor) {
-    const auto words = session_.read_status(tensor, stream_);
-    if (!words) return tl::unexpected<Error>(words.error());
-    const RankStatus own = rank_status(*words);
-    Result<RankStatus> all = own;
-    if (own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) {
-      all = ranks_.agree(own);
-    } else {
-      const auto is_due = session_.hold(meeting.conditions, tensor, step_, stream_);
-      if (!is_due) return tl::unexpected<Error>(is_due.error());
-      if (*is_due) all = exchange(meeting, tensor);
-    }
-    is_over_[tensor] = !all || *all != RankStatus::Good;
-    if (!all) return tl::unexpected<Error>(all.error());
-    return *all == own ? Status(Ok{}) : session_.mark_status(*all, *words, tensor, stream_);
-  }
-
-  Result<RankStatus> exchange(const PlannedLaunch& meeting, std::size_t tensor) {
-    const HostEnv env = session_.env(tensor, step_);
-    const auto sent = read_buffer(meeting.arg1, tensor, env);
-    if (!sent) return tl::unexpected<Error>(sent.error());
-    const BufferInfo& to = session_.image().buffers[meeting.arg0];
-    const auto size = buffer_bytes(session_.image(), meeting.arg0, env);
-    if (!size) return tl::unexpected<Error>(size.error());
-    std::vector<std::uint8_t> received(static_cast<std::size_t>(*size));
-    const DefaultFloatEnvironment environment;
-    auto all = ranks_.exchange({meeting.collective, to.dtype, *sent, received});
-    if (!all || *all != RankStatus::Good) return all;
-    const Status status =
-        session_.device().write(session_.own_address(tensor, meeting.arg0), received, stream_);
-    if (!status) return tl::unexpected<Error>(status.error());
-    return all;
-  }
-
-  Result<std::vector<std::uint8_t>> read_buffer(BufferIndex buffer, std::size_t tensor,
-                                                const HostEnv& env) const {
-    const auto size = buffer_bytes(session_.image(), buffer, env);
-    if (!size) return tl::unexpected<Error>(size.error());
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(*size));
-    const Status status =
-        session_.device().read(bytes, session_.own_address(tensor, buffer), stream_);
-    if (!status) return tl::unexpected<Error>(status.error());
-    return bytes;
-  }
-
-  Impl& session_;
-  RankExchange& ranks_;
-  std::uint64_t step_;
-  GpuStream stream_;
-  std::vector<bool> is_over_;  // by tensor: a status other than Good is known to all
-};
-
-GpuAddress GpuSession::Impl::status_address(std::size_t tensor) const {
-  return arena.address(call_words) + sizeof(StatusWords) * tensor;
+Status GpuSession::Impl::read_status() {
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(syncing.words.data()),
+                        sizeof syncing.words);
+  return device().read(bytes, arena.address(call_words), syncing.stream);
 }
 
-auto GpuSession::Impl::read_status(std::size_t tensor, GpuStream stream) const
-    -> Result<StatusWords> {
-  StatusWords words{};
-  const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
-  const Status status = device().read(bytes, status_address(tensor), stream);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return words;
-}
-
-Status GpuSession::Impl::mark_status(RankStatus all, StatusWords words, std::size_t tensor,
-                                     GpuStream stream) const {
+Status GpuSession::Impl::mark_status(RankStatus all) const {
+  StatusWords words = syncing.words;
   if (all == RankStatus::NonFinite) words[kStatusFlags] |= kFlagNonFinite;
   if (all == RankStatus::Failed) words[kStatusFailed] = kRankFaultBit;
   const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), sizeof words);
-  return device().write(status_address(tensor), bytes, stream);
+  return device().write(arena.address(call_words), bytes, syncing.stream);
 }
 
-Status GpuSession::Impl::turn_to_updates(std::span<const GpuAddress> updates, GpuStream stream) {
+Status GpuSession::Impl::turn_to_update() {
   GpuTable& table = call_of(EntryKind::Sync).table;
-  for (std::size_t t = 0; t < num_tensors(); ++t) table.entry(t).set_tensor(updates[t]);
-  return table.send(device(), stream);
+  table.entry(0).set_tensor(syncing.update);
+  return table.send(device(), syncing.stream);
 }
 
-Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions, std::size_t tensor,
-                                    std::uint64_t step, GpuStream stream) const {
-  const HostEnv at = env(tensor, step);
+Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions) const {
+  const HostEnv at = env(0, syncing.step);
   const auto size = [&](std::uint32_t slot) -> Result<std::int64_t> {
     if (slot == kNoIndex) return 0;
     return info().exprs.eval_int(image().size_exprs[slot], at);
@@ -146,8 +52,8 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions,
       continue;
     }
     std::uint8_t flag = 0;
-    const GpuAddress from = own_address(tensor, condition.buffer);
-    if (Status status = device().read({&flag, 1}, from, stream); !status) {
+    const GpuAddress from = own_address(0, condition.buffer);
+    if (Status status = device().read({&flag, 1}, from, syncing.stream); !status) {
       return tl::unexpected<Error>(status.error());
     }
     if ((flag != 0) != (condition.wanted != 0)) return false;
@@ -155,82 +61,65 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions,
   return true;
 }
 
-Status GpuSession::Impl::refuse_capture(GpuStream stream) const {
-  const auto capturing = is_capturing(stream);
+Status GpuSession::Impl::refuse_capture(GpuStream on) const {
+  const auto capturing = is_capturing(on);
   if (!capturing) return tl::unexpected<Error>(capturing.error());
   if (!*capturing) return Ok{};
   return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
 }
 
-Status GpuSession::Impl::begin_sync(std::uint64_t step, GpuStream stream) {
-  if (Status status = check_host_conditions(EntryKind::Sync, step); !status) return status;
-  if (Status status = write_facts(EntryKind::Sync, step); !status) return status;
-  if (Status status = call_of(EntryKind::Sync).table.send(device(), stream); !status) return status;
+Status GpuSession::Impl::enqueue_begin() {
+  if (Status status = check_host_conditions(EntryKind::Sync, syncing.step); !status) return status;
+  if (Status status = write_facts(EntryKind::Sync, syncing.step); !status) return status;
+  Status status = call_of(EntryKind::Sync).table.send(device(), syncing.stream);
+  if (!status) return status;
   const GpuCode code =
-      device().driver().fill(arena.address(call_words), 0, call_words_bytes, stream);
+      device().driver().fill(arena.address(call_words), 0, call_words_bytes, syncing.stream);
   return device().status(code, "beginning a call");
 }
 
-Status GpuSession::Impl::sync(std::uint64_t step, GpuStream stream, RankExchange& ranks,
-                              std::span<const GpuAddress> updates) {
-  const GpuDevice::Scope scope(device());
-  Meetings meetings(*this, ranks, step, stream);
-  Status status = refuse_capture(stream);
-  if (status) {
-    status = order.run(stream, [&] { return run_sync(step, stream, meetings, updates); });
-  }
-  if (!status) meetings.give_up();
-  return status;
-}
-
-Status GpuSession::Impl::run_sync(std::uint64_t step, GpuStream stream, Meetings& meetings,
-                                  std::span<const GpuAddress> updates) {
-  Status status = begin_sync(step, stream);
-  const Plan& plan = plan_of(EntryKind::Sync);
-  for (std::size_t i = 0; i < plan.batches.size() && status; ++i) {
-    const PlannedLaunch& first = plan.steps[plan.batches[i].begin];
-    if (first.meeting == PlannedMeeting::None) {
-      status = launch(EntryKind::Sync, plan.batches[i], false, stream);
-      continue;
-    }
-    status = meetings.meet(first);
-    if (first.meeting == PlannedMeeting::Agree && !is_f32() && status) {
-      status = turn_to_updates(updates, stream);
-    }
-  }
-  return status;
-}
-
-Result<std::optional<RankPoint>> GpuSession::Impl::begin_parts(std::uint64_t step, GpuStream stream,
-                                                               GpuAddress update) {
-  const GpuDevice::Scope scope(device());
+Result<std::optional<RankPoint>> GpuSession::Impl::begin_sync(ConstTensorView gradient,
+                                                              TensorView update,
+                                                              std::uint64_t step) {
   syncing = {};
-  if (Status status = refuse_capture(stream); !status) {
-    return tl::unexpected<Error>(status.error());
+  const auto from = reinterpret_cast<GpuAddress>(gradient.data);
+  const auto to = reinterpret_cast<GpuAddress>(update.data);
+  Status status = check_call(image(), EntryKind::Sync);
+  if (status && num_tensors() != 1) {
+    status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
   }
+  if (status) status = check_step(step);
+  if (status && facts[0].num_elems() == 0) return std::nullopt;
+  if (status) status = bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
+  const GpuDevice::Scope scope(device());
+  if (status) status = refuse_capture(stream);
+  if (!status) return tl::unexpected<Error>(status.error());
+  syncing = {.is_under_way = true, .step = step, .stream = stream, .update = to};
   return order.run(stream, [&]() -> Result<std::optional<RankPoint>> {
-    if (Status status = begin_sync(step, stream); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-    syncing = {.is_under_way = true, .step = step, .stream = stream, .update = update};
+    if (Status begun = enqueue_begin(); !begun) return tl::unexpected<Error>(begun.error());
     return run_to_point();
   });
 }
 
-Result<std::optional<RankPoint>> GpuSession::Impl::continue_parts(RankStatus all) {
+Result<std::optional<RankPoint>> GpuSession::Impl::continue_sync(RankStatus all) {
   if (!syncing.is_under_way)
     return fail(ErrorKind::InvalidArgument, "no synchronisation is under way");
   const GpuDevice::Scope scope(device());
   syncing.is_over = all != RankStatus::Good;
-  return order.run(syncing.stream, [&]() -> Result<std::optional<RankPoint>> {
-    Status status = Ok{};
-    if (all != rank_status(syncing.words)) {
-      status = mark_status(all, syncing.words, 0, syncing.stream);
-    }
+  const GpuStream on = syncing.stream;
+  auto point = order.run(on, [&]() -> Result<std::optional<RankPoint>> {
+    Status status = all == rank_status(syncing.words) ? Status(Ok{}) : mark_status(all);
     if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
     if (!status) return tl::unexpected<Error>(status.error());
     return run_to_point();
   });
+  if (!point || *point) return point;
+  auto outcomes = collect(on);
+  if (!outcomes) return tl::unexpected<Error>(outcomes.error());
+  if (Status& found = outcomes->front().status; !found) {
+    return tl::unexpected<Error>(std::move(found.error()));
+  }
+  return point;
 }
 
 Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {
@@ -249,12 +138,10 @@ Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {
 }
 
 Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch& meeting) {
-  const auto words = read_status(0, syncing.stream);
-  if (!words) return tl::unexpected<Error>(words.error());
-  syncing.words = *words;
-  RankPoint point{rank_status(*words), std::nullopt};
+  if (Status status = read_status(); !status) return tl::unexpected<Error>(status.error());
+  RankPoint point{rank_status(syncing.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
-  const auto is_due = hold(meeting.conditions, 0, syncing.step, syncing.stream);
+  const auto is_due = hold(meeting.conditions);
   if (!is_due) return tl::unexpected<Error>(is_due.error());
   if (!*is_due) return std::nullopt;
   const auto call = call_at(meeting);
@@ -285,7 +172,62 @@ Status GpuSession::Impl::launch_rest(const GpuBatch& batch) {
     return launch(EntryKind::Sync, batch, false, syncing.stream);
   }
   const bool narrows = first.meeting == PlannedMeeting::Agree && !is_f32();
-  return narrows ? turn_to_updates({&syncing.update, 1}, syncing.stream) : Status(Ok{});
+  return narrows ? turn_to_update() : Status(Ok{});
+}
+
+Result<RankStatus> GpuSession::Impl::meet(const RankPoint& point, RankExchange& ranks) const {
+  const DefaultFloatEnvironment environment;
+  if (!point.call) return meet_at(point, ranks);
+  const auto address_of = [](std::span<const std::uint8_t> memory) {
+    return reinterpret_cast<GpuAddress>(memory.data());
+  };
+  const auto stop = [&ranks](const Status& why) {
+    (void)ranks.agree(RankStatus::Failed);
+    return tl::unexpected<Error>(why.error());
+  };
+  CollectiveCall call = *point.call;
+  const GpuAddress from = address_of(call.input), to = address_of(call.output);
+  std::vector<std::uint8_t> sent(call.input.size()), received(call.output.size());
+  Status status = device().read(sent, from, syncing.stream);
+  if (!status) return stop(status);
+  call.input = sent;
+  call.output = received;
+  auto all = meet_at({point.own, call}, ranks);
+  if (!all || *all != RankStatus::Good) return all;
+  status = device().write(to, received, syncing.stream);
+  if (!status) return stop(status);
+  return all;
+}
+
+Status GpuSession::Impl::sync(ConstTensorView gradient, TensorView update, std::uint64_t step,
+                              RankExchange& ranks) {
+  auto point = begin_sync(gradient, update, step);
+  bool do_others_wait = true;
+  while (point && *point) {
+    const RankPoint at = point->value_or(RankPoint{});
+    const auto all = meet(at, ranks);
+    do_others_wait = all && *all == RankStatus::Good && at.call;
+    point = all ? continue_sync(*all)
+                : Result<std::optional<RankPoint>>(tl::unexpected<Error>(all.error()));
+  }
+  if (point) return Ok{};
+  if (do_others_wait) (void)ranks.agree(RankStatus::Failed);
+  return tl::unexpected<Error>(point.error());
+}
+
+Status GpuSession::sync(std::size_t /*tensor*/, ConstTensorView gradient, TensorView update,
+                        std::uint64_t step, RankExchange& ranks) {
+  return guarded_use(impl_->in_use, [&] { return impl_->sync(gradient, update, step, ranks); });
+}
+
+Result<std::optional<RankPoint>> GpuSession::begin_sync(std::size_t /*tensor*/,
+                                                        ConstTensorView gradient, TensorView update,
+                                                        std::uint64_t step) {
+  return guarded_use(impl_->in_use, [&] { return impl_->begin_sync(gradient, update, step); });
+}
+
+Result<std::optional<RankPoint>> GpuSession::continue_sync(std::size_t /*tensor*/, RankStatus all) {
+  return guarded_use(impl_->in_use, [&] { return impl_->continue_sync(all); });
 }
 
 }  // namespace cinch::rt

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -38,6 +39,7 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
       buffers(program->image(), opts.memory),
       executor(program->image(), program->kernels(), runner,
                {opts.groups_per_task, opts.cancelled, tuning_of(opts, program->image())}),
+      needs_copies(needs_copies_of_states(program->image())),
       payload(opts.memory),
       input(opts.memory),
       output(opts.memory),
@@ -134,6 +136,10 @@ Status Session::lay_out_payload(std::uint64_t step, PayloadLayout& layout) const
   return guarded_use(impl_->in_use, [&] { return impl_->lay_out_payload(step, layout); });
 }
 
+Result<PayloadHeader> Session::header_for(std::uint64_t step) const {
+  return guarded_use(impl_->in_use, [&]() -> Result<PayloadHeader> { return impl_->header(step); });
+}
+
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
     const Status status = impl_->lay_out_payload(step, impl_->bound);
@@ -203,16 +209,50 @@ Status Session::reserve(EntryKind kind, DType dtype, bool is_in_place, std::uint
   });
 }
 
+void Session::Impl::take_back() {
+  const std::optional<EntryKind> kind = std::exchange(committed, std::nullopt);
+  if (kind) buffers.take_back_states(*kind);
+}
+
 Status Session::take_back() {
   return guarded_use(impl_->in_use, [&]() -> Status {
-    const std::optional<EntryKind> kind = std::exchange(impl_->committed, std::nullopt);
-    if (kind) impl_->buffers.take_back_states(*kind);
+    impl_->take_back();
     return Ok{};
   });
 }
 
-Result<bool> Session::has_changed_states() const {
-  return guarded_use(impl_->in_use, [&]() -> Result<bool> { return impl_->committed.has_value(); });
+void Session::Impl::keep_states() {
+  committed.reset();
+  kept.clear();
+  for (std::uint32_t i = 0; needs_copies && i < info().states.size(); ++i) {
+    const auto bytes = buffers.state(i);
+    kept.insert(kept.end(), bytes.begin(), bytes.end());
+  }
+}
+
+void Session::Impl::take_back_states() {
+  if (!needs_copies) return take_back();
+  if (kept.empty()) return;
+  auto from = kept.cbegin();
+  for (std::uint32_t i = 0; i < info().states.size(); ++i) {
+    const auto bytes = buffers.state(i);
+    std::copy_n(from, bytes.size(), bytes.begin());
+    from += static_cast<std::ptrdiff_t>(bytes.size());
+  }
+}
+
+Status Session::keep_states() {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    impl_->keep_states();
+    return Ok{};
+  });
+}
+
+Status Session::take_back_states() {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    impl_->take_back_states();
+    return Ok{};
+  });
 }
 
 Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
@@ -240,13 +280,10 @@ Status Session::set_state(std::uint32_t index, std::span<const std::uint8_t> byt
 }
 
 std::vector<StateView> Session::Impl::state_views() const {
-  std::vector<StateView> views;
-  const auto& states = info().states;
-  views.reserve(states.size());
-  for (std::uint32_t i = 0; i < states.size(); ++i) {
-    views.push_back({states[i].name, dtype_name(states[i].type.dtype), buffers.state(i)});
-  }
-  return views;
+  std::vector<std::span<const std::uint8_t>> states;
+  states.reserve(info().states.size());
+  for (std::uint32_t i = 0; i < info().states.size(); ++i) states.push_back(buffers.state(i));
+  return rt::state_views(info(), states);
 }
 
 Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {

@@ -81,6 +81,8 @@ class Session {
   /// Where the fields of such a payload stand, counts at their bounds, in the memory that `layout`
   /// has. Errors: Overflow.
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
+  /// What its payloads' headers say, without flags and length.
+  Result<PayloadHeader> header_for(std::uint64_t step) const;
   /// Bytes of memory held besides states; grows with the first call of each kind.
   Result<std::int64_t> workspace_bytes() const;
   std::int64_t state_bytes() const;
@@ -133,8 +135,10 @@ class Session {
   /// states, if it succeeded; decoding in between does not matter. Once.
   Status take_back();
 
-  /// Did the last call of those change states? Not where the gradient held a non-finite value.
-  Result<bool> has_changed_states() const;
+  /// Notes the states, which take_back_states makes those of now again; between the two at most one
+  /// call of each kind that changes states.
+  Status keep_states();
+  Status take_back_states();
 
   /// The stored bytes of a state, by index of ProgramInfo::states: a view, valid until the next
   /// call.

@@ -30,6 +30,9 @@ struct Session::Impl {
 
   Status lay_out_payload(std::uint64_t step, PayloadLayout& layout) const;
   Status set_state(std::uint32_t index, std::span<const std::uint8_t> bytes);
+  void take_back();
+  void keep_states();
+  void take_back_states();
   std::vector<StateView> state_views() const;
   StateFileKey state_key() const {
     return {program->image().fingerprint, options.rows, options.cols};
@@ -107,6 +110,8 @@ struct Session::Impl {
   AccessCounts accesses;
   Syncing syncing;
   std::optional<EntryKind> committed;  // the last call's, if it changed states
+  const bool needs_copies;             // of states, to take a step back
+  std::vector<std::uint8_t> kept;      // all of them, one behind the other
   AlignedBuffer payload;               // the last encode's
   AlignedBuffer input, output;        // f32 copies of tensors of other types, scratch of decode_add
   std::vector<AlignedBuffer> fields;  // fields that cannot stand where the payload has them

@@ -64,18 +64,6 @@ class Outcomes {
   Error error_;
 };
 
-// As guarded_use(), for lists.
-template <typename Call>
-auto guarded_list(UseFlag& in_use, const Call& call) -> decltype(call()) {
-  decltype(call()) result = at(kNoPlace, Error{});
-  Status status = guarded_use(in_use, [&]() -> Status {
-    result = call();
-    return Ok{};
-  });
-  if (!status) return at(kNoPlace, std::move(status.error()));
-  return result;
-}
-
 Status give(std::span<const std::uint8_t> bytes, PayloadSlot& to) {
   to.bytes = bytes;
   if (to.room.empty()) return Ok{};
@@ -91,11 +79,10 @@ Status give(std::span<const std::uint8_t> bytes, PayloadSlot& to) {
 }  // namespace
 
 struct SessionList::Impl {
-  explicit Impl(const SessionOptions& common)
-      : runner(common.threads), cancelled(common.cancelled) {}
+  Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOptions& common)
+      : program(std::move(loaded)), runner(common.threads), cancelled(common.cancelled) {}
 
-  ListStatus open(const std::shared_ptr<const LoadedProgram>& program, SessionOptions options,
-                  std::span<const ListTensor> tensors);
+  ListStatus open(SessionOptions options, std::span<const ListTensor> tensors);
 
   /// Runs run(session, place) for the call's tensors, whose arrays have so many entries; where
   /// memory is somebody's, this thread calls reserve(session, place) for all before.
@@ -109,7 +96,12 @@ struct SessionList::Impl {
   template <typename Run>
   ListStatus run_all(Effect effect, const Run& run);
 
+  /// Calls on_session for all, as long as all goes well.
+  template <typename OnSession>
+  Status for_all(const OnSession& on_session);
+
   UseFlag in_use;
+  std::shared_ptr<const LoadedProgram> program;
   TaskRunner runner;
   const std::atomic<bool>* cancelled;
   std::vector<Session> sessions;
@@ -125,8 +117,7 @@ SessionList::~SessionList() = default;
 SessionList::SessionList(SessionList&&) noexcept = default;
 SessionList& SessionList::operator=(SessionList&&) noexcept = default;
 
-ListStatus SessionList::Impl::open(const std::shared_ptr<const LoadedProgram>& program,
-                                   SessionOptions options, std::span<const ListTensor> tensors) {
+ListStatus SessionList::Impl::open(SessionOptions options, std::span<const ListTensor> tensors) {
   options.runner = &runner;
   sessions.reserve(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -159,8 +150,8 @@ ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProg
       return refuse(kNoPlace, ErrorKind::InvalidArgument,
                     fmt::format("{} threads: at most {}", common.threads, kMaxThreads));
     }
-    auto impl = std::make_unique<Impl>(common);
-    ListStatus status = impl->open(program, common, tensors);
+    auto impl = std::make_unique<Impl>(program, common);
+    ListStatus status = impl->open(common, tensors);
     if (!status) return tl::unexpected<ListError>(std::move(status.error()));
     return SessionList(std::move(impl));
   });
@@ -179,14 +170,48 @@ std::uint64_t SessionList::num_regions() const {
   return impl_->runner.num_regions();
 }
 
-Status SessionList::set_parameter(std::string_view name, double value) {
-  return guarded_use(impl_->in_use, [&]() -> Status {
-    // All have the same parameters, so the first tells whether the value fits.
-    for (Session& session : impl_->sessions) {
-      if (Status status = session.set_parameter(name, value); !status) return status;
+const ProgramInfo& SessionList::info() const {
+  return impl_->program->info();
+}
+
+// States keep their sizes, so that this is no use of the sessions.
+std::size_t SessionList::state_bytes() const {
+  std::size_t total = 0;
+  for (const Session& session : impl_->sessions) {
+    total += static_cast<std::size_t>(session.state_bytes());
+  }
+  return total;
+}
+
+std::size_t SessionList::workspace_bytes() const {
+  std::size_t total = 0;
+  for (const Session& session : impl_->sessions) {
+    total += static_cast<std::size_t>(session.workspace_bytes().value_or(0));
+  }
+  return total;
+}
+
+template <typename OnSession>
+Status SessionList::Impl::for_all(const OnSession& on_session) {
+  return guarded_use(in_use, [&]() -> Status {
+    for (Session& session : sessions) {
+      if (Status status = on_session(session); !status) return status;
     }
     return Ok{};
   });
+}
+
+// All have the same parameters, so the first tells whether the value fits.
+Status SessionList::set_parameter(std::string_view name, double value) {
+  return impl_->for_all([&](Session& session) { return session.set_parameter(name, value); });
+}
+
+Status SessionList::keep_states() {
+  return impl_->for_all([](Session& session) { return session.keep_states(); });
+}
+
+Status SessionList::take_back_states() {
+  return impl_->for_all([](Session& session) { return session.take_back_states(); });
 }
 
 ListStatus SessionList::Impl::choose(const ListCall& call, std::array<std::size_t, 2> num_entries) {

@@ -13,30 +13,43 @@
 #include <span>
 #include <string_view>
 
-#include "runtime/call/list_call.h"
+#include "runtime/call/list_session.h"
 #include "runtime/session/session.h"
 
 namespace cinch::rt {
 
-class SessionList {
+class SessionList : public ListSession {
  public:
   /// As Session::open for each tensor, one after the other; `common` without its shape, tensor,
   /// piece and runner. Errors: those of Session::open.
   static ListResult<SessionList> open(const std::shared_ptr<const LoadedProgram>& program,
                                       const SessionOptions& common,
                                       std::span<const ListTensor> tensors);
-  ~SessionList();
+  ~SessionList() override;
   SessionList(SessionList&&) noexcept;
   SessionList& operator=(SessionList&&) noexcept;
 
-  std::size_t size() const;
+  std::size_t size() const override;
   Session& operator[](std::size_t tensor);
   const Session& operator[](std::size_t tensor) const;
-
-  /// As Session::set_parameter, for all.
-  Status set_parameter(std::string_view name, double value);
   /// How often threads were called together so far: at most once a call.
   std::uint64_t num_regions() const;
+
+  const ProgramInfo& info() const override;
+  std::int64_t num_elems(std::size_t tensor) const override { return (*this)[tensor].num_elems(); }
+  std::size_t state_bytes() const override;
+  std::size_t workspace_bytes() const override;
+  Status set_parameter(std::string_view name, double value) override;
+  Status lay_out_payload(std::size_t tensor, std::uint64_t step,
+                         PayloadLayout& layout) const override {
+    return (*this)[tensor].lay_out_payload(step, layout);
+  }
+  Result<std::int64_t> payload_bound(std::size_t tensor, std::uint64_t step) const override {
+    return (*this)[tensor].payload_bound(step);
+  }
+  Result<PayloadHeader> header_for(std::size_t tensor, std::uint64_t step) const override {
+    return (*this)[tensor].header_for(step);
+  }
 
   /// Arrays have an entry per tensor of the call, whose memory no other entry shares. All or
   /// nothing: on error every state is as before (but see CINCH_STATES_IN_PLACE in cinch.h), and
@@ -47,14 +60,38 @@ class SessionList {
   ///
   /// All memory is taken from SessionOptions::memory by the calling thread.
   ListStatus encode(const ListCall& call, std::span<const ConstTensorView> gradients,
-                    std::span<PayloadSlot> payloads);
+                    std::span<PayloadSlot> payloads) override;
   ListStatus decode(const ListCall& call, std::span<const PayloadBytes> payloads,
-                    std::span<const TensorView> outputs);
-  /// outputs += decoded payloads.
+                    std::span<const TensorView> outputs) override;
   ListStatus decode_add(const ListCall& call, std::span<const PayloadBytes> payloads,
-                        std::span<const std::span<float>> outputs);
+                        std::span<const std::span<float>> outputs) override;
   ListStatus finish(const ListCall& call, std::span<const std::span<float>> sums,
-                    std::span<const TensorView> updates);
+                    std::span<const TensorView> updates) override;
+
+  /// Different tensors may synchronise at once.
+  Status sync(std::size_t tensor, ConstTensorView gradient, TensorView update, std::uint64_t step,
+              RankExchange& ranks) override {
+    return (*this)[tensor].sync(gradient, update, step, ranks);
+  }
+  Result<std::optional<RankPoint>> begin_sync(std::size_t tensor, ConstTensorView gradient,
+                                              TensorView update, std::uint64_t step) override {
+    return (*this)[tensor].begin_sync(gradient, update, step);
+  }
+  Result<std::optional<RankPoint>> continue_sync(std::size_t tensor, RankStatus all) override {
+    return (*this)[tensor].continue_sync(all);
+  }
+
+  Result<std::vector<std::uint8_t>> states_as_bytes(std::size_t tensor) const override {
+    return (*this)[tensor].states_as_bytes();
+  }
+  Status set_states(std::size_t tensor, std::span<const std::uint8_t> bytes) override {
+    return (*this)[tensor].set_states(bytes);
+  }
+  Status keep_states() override;
+  Status take_back_states() override;
+  Status take_back_tensor(std::size_t tensor) override {
+    return (*this)[tensor].take_back_states();
+  }
 
  private:
   struct Impl;

@@ -2,64 +2,61 @@
 #include "runtime/sync/device_memory.h"
 
 namespace cinch::rt {
-namespace {
 
-constexpr std::int64_t kF32Bytes = 4, kHalfBytes = 2;
-
-}  // namespace
-
-DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank,
-                           std::shared_ptr<const GpuDevice> device, GpuStream stream)
+DeviceMemory::DeviceMemory(const Plan& plan, std::uint32_t rank, ComputeDevice& device)
     : plan_(&plan),
       own_(&plan.ranks[rank]),
-      device_(std::move(device)),
-      stream_(stream),
-      sums_(plan.pieces.size(), GpuArena::kNone),
-      apart_(plan.pieces.size(), GpuArena::kNone) {}
+      device_(&device),
+      sums_(plan.pieces.size()),
+      apart_(plan.pieces.size()),
+      values_{4, std::vector<std::uint8_t*>(plan.pieces.size()), {}},
+      halves_{2, std::vector<std::uint8_t*>(plan.pieces.size()), {}} {}
 
-Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank,
-                                        const PieceList& apart, std::uint64_t gathered_bytes,
-                                        std::shared_ptr<const GpuDevice> device, GpuStream stream) {
-  DeviceMemory memory(plan, rank, std::move(device), stream);
-  const auto f32_bytes = [&](std::uint32_t piece) {
-    return static_cast<std::size_t>(plan.pieces[piece].num_elems * kF32Bytes);
-  };
-  memory.wire_ = memory.arena_.add(memory.own_->wire_bytes);
-  memory.gathering_ = memory.arena_.add(gathered_bytes);
-  for (const std::uint32_t piece : summed_pieces(plan, rank)) {
-    memory.sums_[piece] = memory.arena_.add(f32_bytes(piece));
+Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, ComputeDevice& device,
+                                        const DeviceMemoryNeeds& needs) {
+  DeviceMemory memory(plan, rank, device);
+  const std::size_t wire_bytes = device.is_host() ? 0 : memory.own_->wire_bytes;
+  std::vector<std::size_t> sizes = {wire_bytes, needs.gathered_bytes};
+  const PieceList summed = summed_pieces(plan, rank);
+  for (const PieceList* pieces : {&summed, &needs.apart}) {
+    for (const std::uint32_t piece : *pieces) {
+      sizes.push_back(static_cast<std::size_t>(plan.pieces[piece].num_elems) * 4);
+    }
   }
-  for (const std::uint32_t piece : apart) {
-    memory.apart_[piece] = memory.arena_.add(f32_bytes(piece));
-  }
-  const GpuDevice::Scope scope(*memory.device_);
-  if (Status status = memory.arena_.allocate(memory.device_, stream); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  auto made = device.allocate(sizes);
+  if (!made) return tl::unexpected<Error>(made.error());
+  memory.memory_ = std::move(*made);
+  auto next = memory.memory_.pieces.begin();
+  memory.wire_ = device.is_host() ? needs.wire : std::span(*next, wire_bytes);
+  memory.gathering_ = *++next;
+  for (const std::uint32_t piece : summed) memory.sums_[piece] = *++next;
+  for (const std::uint32_t piece : needs.apart) memory.apart_[piece] = *++next;
   return memory;
 }
 
-Result<GpuAddress> DeviceMemory::copy_of(Copies& copies, std::int64_t element_bytes,
-                                         std::uint32_t piece) {
-  if (!copies.is_made) {
-    for (const Piece& each : plan_->pieces) {
-      copies.arena.add(static_cast<std::size_t>(each.num_elems * element_bytes));
-    }
-    const GpuDevice::Scope scope(*device_);
-    if (Status status = copies.arena.allocate(device_, stream_); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-    copies.is_made = true;
+Result<std::uint8_t*> DeviceMemory::copy_of(Copies& copies, std::uint32_t piece) {
+  const auto& all = plan_->pieces;
+  if (copies.pieces[piece] != nullptr || all[piece].num_elems == 0) return copies.pieces[piece];
+  std::vector<std::size_t> sizes(all.size());
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (device_->is_host() && p != piece) continue;
+    sizes[p] = static_cast<std::size_t>(all[p].num_elems * copies.element_bytes);
   }
-  return copies.arena.address(piece);
+  auto made = device_->allocate(sizes);
+  if (!made) return tl::unexpected<Error>(made.error());
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    if (sizes[p] > 0) copies.pieces[p] = made->pieces[p];
+  }
+  copies.memory.push_back(std::move(*made));
+  return copies.pieces[piece];
 }
 
-Result<GpuAddress> DeviceMemory::values(std::uint32_t piece) {
-  return copy_of(values_, kF32Bytes, piece);
+Result<std::uint8_t*> DeviceMemory::values(std::uint32_t piece) {
+  return copy_of(values_, piece);
 }
 
-Result<GpuAddress> DeviceMemory::halves(std::uint32_t piece) {
-  return copy_of(halves_, kHalfBytes, piece);
+Result<std::uint8_t*> DeviceMemory::halves(std::uint32_t piece) {
+  return copy_of(halves_, piece);
 }
 
 }  // namespace cinch::rt

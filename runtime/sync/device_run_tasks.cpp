@@ -1,9 +1,9 @@
-// The tasks that compute on a GPU, one function each. Messages that are the host's memory (see
-// device_wire.h) are copied there when they are encoded, and to the device before they are decoded.
+// The tasks that compute, one function each.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "runtime/call/bucket.h"
 #include "runtime/collective/rank_threads.h"
 #include "runtime/sync/device_tasks.h"
 
@@ -12,74 +12,70 @@ namespace cinch::rt {
 // Sessions that stop where ranks meet. What collectives exchange is copied to where messages lie.
 class DeviceTasks::Body : public ProtocolBody {
  public:
-  Body(DeviceTasks& tasks, PieceMemory& memory) : tasks_(tasks), memory_(memory) {}
+  Body(DeviceTasks& tasks, const Task& task, PieceMemory& memory)
+      : tasks_(tasks), task_(task), memory_(memory) {}
 
   Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
-    if (tasks_.plan_.pieces[piece].num_elems == 0) return std::nullopt;
-    const auto from = tasks_.gradient(piece, memory_);
+    const auto from = tasks_.source(piece, Value::Gradient, memory_);
     if (!from) return tl::unexpected<Error>(from.error());
-    return session(piece).begin_sync(*from, tasks_.memory_->apart(piece), tasks_.step_,
-                                     tasks_.stream_);
+    const List& list = list_of(piece);
+    return list.sessions->begin_sync(list.entry_of(piece), *from, update(piece), tasks_.step_);
   }
   Result<std::optional<RankPoint>> go_on(std::uint32_t piece, RankStatus all) override {
-    auto point = session(piece).continue_sync(all);
+    const List& list = list_of(piece);
+    auto point = list.sessions->continue_sync(list.entry_of(piece), all);
     if (!point || *point) return point;
-    const Status status = end(piece);
+    const TensorView made = update(piece);
+    const Status status = tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
     if (!status) return tl::unexpected<Error>(status.error());
     return point;
   }
   Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
                   std::span<const std::uint8_t> from) override {
-    const auto at = reinterpret_cast<GpuAddress>(from.data());
-    if (tasks_.wire_->has(slot)) return tasks_.copy(tasks_.memory_->slot(slot), at, wire.size());
-    const Status status = tasks_.copy_out(wire, at);
-    return status ? tasks_.wait() : status;
+    ComputeDevice& device = *tasks_.device_;
+    if (tasks_.stays(slot))
+      return device.copy(tasks_.memory_->slot(slot), from.data(), wire.size());
+    const Status status = device.copy_out(wire, from.data());
+    return status ? device.wait() : status;
   }
   Status copy_in(std::span<std::uint8_t> to, std::uint32_t slot,
                  std::span<const std::uint8_t> wire) override {
-    const auto at = reinterpret_cast<GpuAddress>(to.data());
-    if (tasks_.wire_->has(slot)) return tasks_.copy(at, tasks_.memory_->slot(slot), wire.size());
-    const Status status = tasks_.copy_in(at, wire);
+    ComputeDevice& device = *tasks_.device_;
+    if (tasks_.stays(slot)) return device.copy(to.data(), tasks_.memory_->slot(slot), wire.size());
+    const Status status = device.copy_in(to.data(), wire);
     // The next exchange may write there.
-    return status ? tasks_.wait() : status;
+    return status ? device.wait() : status;
   }
-
   Status clear(std::uint32_t slot, std::span<std::uint8_t> wire) override {
-    if (!tasks_.wire_->has(slot)) {
-      std::ranges::fill(wire, std::uint8_t{0});
-      return Ok{};
-    }
-    const GpuDevice& device = *tasks_.device_;
-    const GpuCode code =
-        device.driver().fill(tasks_.memory_->slot(slot), 0, wire.size(), tasks_.stream_);
-    return device.status(code, "clearing a message");
+    if (tasks_.stays(slot)) return tasks_.device_->clear(tasks_.memory_->slot(slot), wire.size());
+    std::ranges::fill(wire, std::uint8_t{0});
+    return Ok{};
+  }
+  const List& list_of(std::uint32_t piece) const {
+    return tasks_.list_of(task_, Site::Worker, piece);
+  }
+  /// Where the session writes it.
+  TensorView update(std::uint32_t piece) const {
+    if (tasks_.device_->is_host()) return memory_.update(piece);
+    return tasks_.f32_view(tasks_.memory_->apart(piece), piece);
   }
 
  private:
-  GpuSession& session(std::uint32_t piece) { return *tasks_.unit_of(piece, Site::Worker).session; }
-  // What went wrong on the device, and the update.
-  Status end(std::uint32_t piece) {
-    const GpuAddress made = tasks_.memory_->apart(piece);
-    const auto outcomes = session(piece).collect(tasks_.stream_);
-    if (!outcomes) return tl::unexpected<Error>(outcomes.error());
-    if (const Status& status = outcomes->front().status; !status) return status;
-    return tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
-  }
-
   DeviceTasks& tasks_;
+  const Task& task_;
   PieceMemory& memory_;
 };
 
 Status DeviceTasks::run(const Task& task, PieceMemory& memory) {
-  const std::lock_guard lock(turns());
-  const GpuDevice::Scope scope(*device_);
+  const auto turn = take_turn(*device_);
   Status status = run_task(task, memory);
-  if (status && wire_->is_used()) status = wire_->mark_end(task);
+  if (status && is_deferred()) status = wire_->mark_end(task);
   return status;
 }
 
 Result<WirePlace> DeviceTasks::wire_of(const Task& exchange, PieceMemory& memory) {
-  return wire_->place_of(exchange, memory);
+  return wire_ == nullptr ? RankTasks::wire_of(exchange, memory)
+                          : wire_->place_of(exchange, memory);
 }
 
 Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
@@ -87,10 +83,10 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
     case TaskKind::Clear:
       return clear(task);
     case TaskKind::Encode:
-      return encode(task, memory);
+      return is_dense(plan_, task) ? encode_dense(task, memory) : encode(task, memory);
     case TaskKind::Decode:
     case TaskKind::DecodeAdd:
-      return decode(task, memory);
+      return is_dense(plan_, task) ? decode_dense(task, memory) : decode(task, memory);
     case TaskKind::Add:
       return add_gradient(task, memory);
     case TaskKind::Finish:
@@ -100,7 +96,7 @@ Status DeviceTasks::run_task(const Task& task, PieceMemory& memory) {
     case TaskKind::Join:
       return join(task, memory);
     case TaskKind::Part: {
-      Body body(*this, memory);
+      Body body(*this, task, memory);
       return protocols_.run(task, memory, body);
     }
     case TaskKind::Exchange:
@@ -115,140 +111,172 @@ const PieceList& DeviceTasks::listed(const Task& task) {
   return pieces_;
 }
 
+Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) {
+  const auto is_on_host = [this](std::uint32_t slot) { return !stays(slot); };
+  return std::ranges::any_of(slots, is_on_host) ? device_->wait() : Ok{};
+}
+
+template <typename OnList>
+Status DeviceTasks::for_lists(const Task& task, Site site, const OnList& on_list) {
+  const std::size_t num_groups = task.groups.size(), count = device_->is_host() ? num_groups : 1;
+  std::size_t place = 0;
+  for (std::size_t begin = 0; begin < num_groups; begin += count) {
+    const PieceList& pieces =
+        device_->is_host() ? listed(task) : plan_.groups[task.groups[begin]].pieces;
+    if (pieces.empty()) continue;
+    Status status = on_list(list_of(task, site, pieces[0]), pieces, place);
+    if (!status) return status;
+    place += pieces.size();
+  }
+  return Ok{};
+}
+
+Status DeviceTasks::check_lists(const Task& task, Site site) {
+  return for_lists(task, site, [&](List& list, const PieceList& /*pieces*/, std::size_t /*place*/) {
+    return check(list, task);
+  });
+}
+
 Status DeviceTasks::clear(const Task& task) {
   for (const std::uint32_t piece : listed(task)) {
-    const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
-    if (bytes == 0) continue;
-    const GpuCode code = device_->driver().fill(memory_->sum(piece), 0, bytes, stream_);
-    if (Status status = device_->status(code, "clearing a sum"); !status) return status;
+    Status status = device_->clear(memory_->sum(piece), f32_bytes(piece));
+    if (!status) return status;
   }
   return Ok{};
 }
 
 // All groups are on the stream before the first is waited for.
 Status DeviceTasks::encode(const Task& task, PieceMemory& memory) {
-  if (is_dense(plan_, task)) return encode_dense(task, memory);
-  for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    if (Status status = encode_group(task, i, memory); !status) return status;
+  inputs_.clear();
+  payload_slots_.clear();
+  Status status = Ok{};
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = make_rooms(task, i, memory);
   }
-  for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    const Status status =
-        wire_->has(task.writes[i]) ? close_group(task, i, memory) : send_group(task, i, memory);
-    if (!status) return status;
+  if (!status) return status;
+  status = for_lists(task, task.site, [&](List& list, const PieceList& pieces, std::size_t place) {
+    return named(list.sessions->encode(call_on(list, pieces),
+                                       std::span(inputs_).subspan(place, pieces.size()),
+                                       std::span(payload_slots_).subspan(place, pieces.size())),
+                 pieces);
+  });
+  std::size_t first = 0;
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = close_message(task, i, first, memory);
+    first += plan_.groups[task.groups[i]].pieces.size();
   }
-  return wait_for_copies(task.writes);
-}
-
-Status DeviceTasks::wait_for_copies(std::span<const std::uint32_t> slots) const {
-  const auto is_on_host = [this](std::uint32_t slot) { return !wire_->has(slot); };
-  return std::ranges::any_of(slots, is_on_host) ? wait() : Ok{};
+  return status ? wait_for_copies(task.writes) : status;
 }
 
 bool DeviceTasks::is_gathered(const Task& task, std::size_t index) const {
   const Group& group = plan_.groups[task.groups[index]];
-  return wire_->has(task.writes[index]) && is_packed(task.writes[index]) &&
-         group.pieces.size() > 1 && !info_of(group.codec).wire.counts.empty();
+  return !device_->is_host() && stays(task.writes[index]) && is_packed(task.writes[index]) &&
+         group.pieces.size() > 1 && !has_known_sizes(group.codec);
 }
 
-GpuAddress DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
+std::uint8_t* DeviceTasks::encoding_room(const Task& task, std::size_t index) const {
   if (!is_gathered(task, index)) return memory_->slot(task.writes[index]);
-  GpuAddress room = memory_->gathering();
+  std::uint8_t* room = memory_->gathering();
   for (std::size_t i = 0; i < index; ++i) {
     if (is_packed(task.writes[i])) room += gathering_room(task.writes[i]);
   }
   return room;
 }
 
-Result<std::uint64_t> DeviceTasks::room_bytes(const Unit& unit, std::size_t index,
-                                              std::uint32_t slot) const {
-  if (!is_packed(slot) || !has_known_sizes(unit)) {
-    return plan_.pieces[unit.pieces[index]].bound_bytes;
-  }
-  const auto bytes = unit.session->payload_bound(index, step_);
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
-  return static_cast<std::uint64_t>(*bytes);
+std::uint64_t DeviceTasks::room_bytes(const List& list, std::uint32_t piece,
+                                      std::uint32_t slot) const {
+  const Piece& of = plan_.pieces[piece];
+  const bool is_known = is_packed(slot) && has_known_sizes(plan_.tensors[of.tensor].codec);
+  return is_known ? list.bounds[list.entry_of(piece)] : of.bound_bytes;
 }
 
-Status DeviceTasks::encode_group(const Task& task, std::size_t index, PieceMemory& memory) {
+Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory& memory) {
+  const std::uint32_t slot = task.writes[index];
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
-  if (pieces.empty()) return Ok{};
-  Unit& unit = unit_of(pieces[0], task.site);
-  inputs_.clear();
-  payload_rooms_.clear();
-  GpuAddress at = encoding_room(task, index);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto from = source(pieces[i], task.from, memory);
+  std::uint8_t* at = encoding_room(task, index);
+  for (const std::uint32_t piece : pieces) {
+    const auto from = source(piece, task.from, memory);
     if (!from) return tl::unexpected<Error>(from.error());
     inputs_.push_back(*from);
-    const auto bytes = room_bytes(unit, i, task.writes[index]);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
-    payload_rooms_.push_back({at, static_cast<std::int64_t>(*bytes)});
-    at += round_up_to_arena(*bytes);
+    const std::uint64_t bytes = room_bytes(list_of(task, task.site, pieces[0]), piece, slot);
+    payload_slots_.push_back({{at, bytes}, {}});
+    at += round_up_to_arena(bytes);
   }
-  return unit.session->encode(inputs_, payload_rooms_, step_, stream_);
+  return Ok{};
 }
 
-// How long a message is that stays on the device; that is waited for where others must know it.
-Status DeviceTasks::close_group(const Task& task, std::size_t index, PieceMemory& memory) {
+// How long a message is, with its payloads where it has them: on the host with zeros between them.
+// On a GPU that is waited for where the host or the others must know it.
+Status DeviceTasks::close_message(const Task& task, std::size_t index, std::size_t first,
+                                  PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  const auto payloads = std::span(payload_slots_).subspan(first, pieces.size());
   const std::uint32_t slot = task.writes[index];
-  if (pieces.empty()) {
-    memory.set_used_bytes(slot, 0);
+  if (device_->is_host()) {
+    close_in_place(slot, payloads, memory);
     return Ok{};
   }
-  Unit& unit = unit_of(pieces[0], task.site);
-  const bool waits = is_packed(slot) && !has_known_sizes(unit), moves = is_gathered(task, index);
-  if (Status status = waits ? collect(unit) : check(unit, task); !status) return status;
-  if (!is_packed(slot)) return Ok{};
-  GpuAddress from = encoding_room(task, index);
-  std::uint64_t used = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto room = room_bytes(unit, i, slot);
-    if (!room) return tl::unexpected<Error>(room.error());
-    const std::uint64_t begin = round_up_to_arena(used), bytes = waits ? sizes_[i] : *room;
-    Status status = moves ? copy(memory_->slot(slot) + begin, from, bytes) : Status(Ok{});
+  const bool is_sent = !stays(slot), moves = is_gathered(task, index);
+  const bool asks = is_sent || (is_packed(slot) && !has_known_sizes(codec_of(plan_, task)));
+  if (!pieces.empty()) {
+    List& list = list_of(task, task.site, pieces[0]);
+    const Status status = asks ? collect(list) : check(list, task);
     if (!status) return status;
-    from += round_up_to_arena(*room);
+  }
+  if (!is_sent && !is_packed(slot)) return Ok{};
+  const std::span<std::uint8_t> message = memory.bytes_of(slot);
+  std::uint64_t used = 0;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const std::uint8_t* const from = payloads[i].room.data();
+    const std::uint64_t bytes =
+        asks ? static_cast<std::uint64_t>(outcomes_[i].payload_bytes) : payloads[i].room.size();
+    const std::uint64_t begin = is_packed(slot)
+                                    ? round_up_to_arena(used)
+                                    : static_cast<std::uint64_t>(from - payloads[0].room.data());
+    Status status = Ok{};
+    if (is_sent) {
+      std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
+      status = device_->copy_out(message.subspan(begin, bytes), from);
+    } else if (moves) {
+      status = device_->copy(memory_->slot(slot) + begin, from, bytes);
+    }
+    if (!status) return status;
     used = begin + bytes;
   }
   memory.set_used_bytes(slot, used);
   return Ok{};
 }
 
-// Payloads of a message to the host; packed ones with zeros between them, and how long it is.
-Status DeviceTasks::send_group(const Task& task, std::size_t index, PieceMemory& memory) {
-  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
-  const std::uint32_t slot = task.writes[index];
+void DeviceTasks::close_in_place(std::uint32_t slot, std::span<const PayloadSlot> payloads,
+                                 PieceMemory& memory) {
+  if (!is_packed(slot)) return;
   const std::span<std::uint8_t> message = memory.bytes_of(slot);
-  std::uint64_t used = 0, from = 0;
-  if (!pieces.empty()) {
-    if (Status status = collect(unit_of(pieces[0], task.site)); !status) return status;
+  offsets_.clear();
+  sizes_.clear();
+  for (const PayloadSlot& payload : payloads) {
+    offsets_.push_back(static_cast<std::size_t>(payload.bytes.data() - message.data()));
+    sizes_.push_back(payload.bytes.size());
   }
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto room = room_bytes(unit_of(pieces[0], task.site), i, slot);
-    if (!room) return tl::unexpected<Error>(room.error());
-    const std::uint64_t begin = is_packed(slot) ? round_up_to_arena(used) : from;
-    std::ranges::fill(message.subspan(used, begin - used), std::uint8_t{0});
-    const Status status = copy_out(message.subspan(begin, sizes_[i]), memory_->slot(slot) + from);
-    if (!status) return status;
-    used = begin + sizes_[i];
-    from += round_up_to_arena(*room);
-  }
-  memory.set_used_bytes(slot, used);
-  return Ok{};
+  memory.set_used_bytes(slot, close_arena({message.data(), message.size(), offsets_, sizes_}));
 }
 
 Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    const bool stays = wire_->has(task.writes[i]);
     std::span<std::uint8_t> message = memory.bytes_of(task.writes[i]);
-    GpuAddress to = memory_->slot(task.writes[i]);
+    std::uint8_t* to = memory_->slot(task.writes[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
-      const auto from = source(piece, task.from, memory);
-      if (!from) return tl::unexpected<Error>(from.error());
-      const auto bytes = static_cast<std::size_t>(plan_.pieces[piece].num_elems * 4);
-      const std::size_t next = round_up_to_arena(bytes);
-      const Status status = stays ? copy(to, *from, bytes) : copy_out(message.first(bytes), *from);
+      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
+      const ConstTensorView value = value_of(piece, task.from, memory);
+      Status status = Ok{};
+      if (device_->is_host() && value.dtype != kF32) {
+        const ArrayPair pair{to, static_cast<const std::uint8_t*>(value.data), value.num_elems};
+        status = device_->widen({&pair, 1}, value.dtype);
+      } else {
+        const auto from = f32_source(piece, task.from, memory);
+        if (!from) return tl::unexpected<Error>(from.error());
+        status = stays(task.writes[i]) ? device_->copy(to, *from, bytes)
+                                       : device_->copy_out(message.first(bytes), *from);
+      }
       if (!status) return status;
       message = message.subspan(std::min(next, message.size()));
       to += next;
@@ -258,50 +286,50 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
 }
 
 Status DeviceTasks::decode(const Task& task, PieceMemory& memory) {
-  if (is_dense(plan_, task)) return decode_dense(task, memory);
-  for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    if (plan_.groups[task.groups[i]].pieces.empty()) continue;
-    if (Status status = decode_group(task, i, memory); !status) return status;
-  }
-  return wait_for_copies(task.reads);
-}
-
-Status DeviceTasks::copy_payloads_in(std::uint32_t slot, const PieceList& pieces,
-                                     std::uint64_t used, PieceMemory& memory) {
-  const auto message = memory.bytes_of(slot).first(used);
-  const bool stays = wire_->has(slot);
-  Status status = stays ? copy_out(message, memory_->slot(slot)) : Status(Ok{});
-  if (status && stays) status = wait();
+  const bool adds = task.kind == TaskKind::DecodeAdd;
+  const Site site = decoding_site(info_of(codec_of(plan_, task)), task.site);
+  Status status = find_targets(listed(task), adds ? Value::Sum : task.to, memory);
   payloads_.clear();
-  if (status) status = split_message(plan_, pieces, message, is_packed(slot), payloads_);
-  for (std::size_t i = 0; status && i < payloads_.size(); ++i) {
-    const auto at = static_cast<std::uint64_t>(payloads_[i].data() - message.data());
-    const GpuAddress room = memory_->slot(slot) + at;
-    payload_rooms_.push_back({room, static_cast<std::int64_t>(payloads_[i].size())});
-    if (!stays) status = copy_in(room, payloads_[i]);
+  for (std::size_t i = 0; status && i < task.groups.size(); ++i) {
+    status = find_payloads(task, i, site, memory);
   }
-  return status;
+  if (!status) return status;
+  status = for_lists(task, site, [&](List& list, const PieceList& pieces, std::size_t place) {
+    const ListCall call = call_on(list, pieces);
+    const auto payloads = std::span(payloads_).subspan(place, pieces.size());
+    const auto outputs = std::span(outputs_).subspan(place, pieces.size());
+    if (!adds) return named(list.sessions->decode(call, payloads, outputs), pieces);
+    floats_.clear();
+    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
+    return named(list.sessions->decode_add(call, payloads, floats_), pieces);
+  });
+  if (status) status = check_lists(task, site);
+  if (status && !adds && task.to == Value::Update) {
+    status = give_updates(listed(task), outputs_, memory);
+  }
+  return status ? wait_for_copies(task.reads) : status;
 }
 
-// Of a message on the device, where its lengths do not say where they are, the host looks.
-Status DeviceTasks::find_payloads(const Task& task, std::size_t index, const Unit& unit,
+// Of a message on a GPU, where its lengths do not say where they are, the host looks.
+Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site,
                                   PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
+  if (pieces.empty()) return Ok{};
   const std::uint32_t slot = task.reads[index];
-  payload_rooms_.clear();
   const auto used = memory.used_bytes(slot);
   if (!used) return tl::unexpected<Error>(used.error());
   const bool is_alone = pieces.size() == 1;
-  if (!wire_->has(slot) || (is_packed(slot) && !is_alone && !has_known_sizes(unit))) {
-    return copy_payloads_in(slot, pieces, *used, memory);
+  const bool is_known = is_alone || !is_packed(slot) || has_known_sizes(codec_of(plan_, task));
+  if (device_->is_host() || !stays(slot) || !is_known) {
+    return split_payloads(slot, pieces, *used, memory);
   }
-  std::uint64_t begin = 0, end = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const auto bytes = is_alone ? Result<std::uint64_t>(*used) : room_bytes(unit, i, slot);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
-    begin = round_up_to_arena(end);
-    end = begin + *bytes;
-    payload_rooms_.push_back({memory_->slot(slot) + begin, static_cast<std::int64_t>(*bytes)});
+  std::uint64_t end = 0;
+  for (const std::uint32_t piece : pieces) {
+    const std::uint64_t begin = round_up_to_arena(end);
+    const std::uint64_t bytes =
+        is_alone ? *used : room_bytes(list_of(task, site, pieces[0]), piece, slot);
+    end = begin + bytes;
+    payloads_.emplace_back(memory_->slot(slot) + begin, bytes);
   }
   if (end <= *used) return Ok{};
   return fail(ErrorKind::CorruptPayload,
@@ -309,136 +337,126 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, const Uni
                           describe_piece(plan_, pieces.back()), end, *used));
 }
 
-Status DeviceTasks::decode_group(const Task& task, std::size_t index, PieceMemory& memory) {
-  const PieceList& pieces = plan_.groups[task.groups[index]].pieces;
-  const ProgramInfo& info = info_of(codec_of(plan_, task));
-  Unit& unit = unit_of(pieces[0], decoding_site(info, task.site));
-  if (Status status = find_payloads(task, index, unit, memory); !status) return status;
-  const bool adds = task.kind == TaskKind::DecodeAdd;
-  outputs_.clear();
-  for (const std::uint32_t piece : pieces) {
-    const auto to = target(piece, adds ? Value::Sum : task.to, memory);
-    if (!to) return tl::unexpected<Error>(to.error());
-    outputs_.push_back(*to);
+Status DeviceTasks::split_payloads(std::uint32_t slot, const PieceList& pieces, std::uint64_t used,
+                                   PieceMemory& memory) {
+  const auto message = memory.bytes_of(slot).first(used);
+  const bool is_host = device_->is_host(), is_read = !is_host && stays(slot);
+  Status status = is_read ? device_->copy_out(message, memory_->slot(slot)) : Status(Ok{});
+  if (status && is_read) status = device_->wait();
+  const std::size_t first = payloads_.size();
+  if (status) status = split_message(plan_, pieces, message, is_packed(slot), payloads_);
+  for (std::size_t i = first; status && !is_host && i < payloads_.size(); ++i) {
+    const PayloadBytes there = payloads_[i];
+    std::uint8_t* const room = memory_->slot(slot) + (there.data() - message.data());
+    payloads_[i] = {room, there.size()};
+    if (!is_read) status = device_->copy_in(room, there);
   }
-  Status status = adds ? unit.session->decode_add(payload_rooms_, outputs_, step_, stream_)
-                       : unit.session->decode(payload_rooms_, outputs_, step_, stream_);
-  if (status) status = check(unit, task);
-  if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
   return status;
 }
 
 Status DeviceTasks::decode_dense(const Task& task, PieceMemory& memory) {
   const bool adds = task.kind == TaskKind::DecodeAdd;
+  const PieceList& pieces = listed(task);
+  Status status = find_targets(pieces, adds ? Value::Sum : task.to, memory);
+  if (!status) return status;
   pairs_.clear();
-  outputs_.clear();
   for (std::size_t i = 0; i < task.groups.size(); ++i) {
-    const bool stays = wire_->has(task.reads[i]);
+    const bool is_here = stays(task.reads[i]);
     std::span<const std::uint8_t> message = memory.bytes_of(task.reads[i]);
-    GpuAddress at = memory_->slot(task.reads[i]);
+    std::uint8_t* at = memory_->slot(task.reads[i]);
     for (const std::uint32_t piece : plan_.groups[task.groups[i]].pieces) {
-      const std::int64_t elems = plan_.pieces[piece].num_elems;
-      const auto bytes = static_cast<std::size_t>(elems * 4);
-      const auto to = target(piece, adds ? Value::Sum : task.to, memory);
-      if (!to) return tl::unexpected<Error>(to.error());
-      outputs_.push_back(*to);
-      pairs_.push_back({*to, at, elems});
-      Status status = Ok{};
-      if (!stays) status = copy_in(adds ? at : *to, message.first(bytes));
-      if (stays && !adds) status = copy(*to, at, bytes);
+      const std::size_t bytes = f32_bytes(piece), next = round_up_to_arena(bytes);
+      TensorView& output = outputs_[pairs_.size()];
+      // What a host's tensor is narrowed from is the message itself.
+      const bool is_narrowed = output.dtype != kF32;
+      if (is_narrowed) output = f32_view(at, piece);
+      auto* const to = static_cast<std::uint8_t*>(output.data);
+      pairs_.push_back({to, at, num_elems(piece)});
+      if (!is_here) status = device_->copy_in(adds ? at : to, message.first(bytes));
+      if (is_here && !adds && !is_narrowed) status = device_->copy(to, at, bytes);
       if (!status) return status;
-      const std::size_t next = round_up_to_arena(bytes);
       message = message.subspan(std::min(next, message.size()));
       at += next;
     }
   }
-  Status status = adds ? arrays_->add(pairs_) : Status(Ok{});
-  if (status && !adds && task.to == Value::Update) {
-    status = give_updates(listed(task), outputs_, memory);
-  }
+  if (adds) status = device_->add(pairs_);
+  if (status && !adds && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
   return status ? wait_for_copies(task.reads) : status;
 }
 
 Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
   pairs_.clear();
   for (const std::uint32_t piece : listed(task)) {
-    const auto from = gradient(piece, memory);
+    const auto from = f32_source(piece, Value::Gradient, memory);
     if (!from) return tl::unexpected<Error>(from.error());
-    pairs_.push_back({memory_->sum(piece), *from, plan_.pieces[piece].num_elems});
+    pairs_.push_back({memory_->sum(piece), *from, num_elems(piece)});
   }
-  return arrays_->add(pairs_);
+  return device_->add(pairs_);
 }
 
 Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
-  const bool has_own = codec_of(plan_, task) != kDense && info_of(codec_of(plan_, task)).has_finish;
-  if (has_own) return finish_by_program(task, memory);
+  const std::uint32_t codec = codec_of(plan_, task);
+  const bool has_own = codec != kDense && (device_->is_host() || info_of(codec).has_finish);
+  if (has_own) return finish_by_list(task, memory);
   const PieceList& pieces = listed(task);
+  Status status = find_targets(pieces, task.to, memory);
+  if (!status) return status;
   pairs_.clear();
-  outputs_.clear();
-  for (const std::uint32_t piece : pieces) {
-    const auto to = target(piece, task.to, memory);
-    if (!to) return tl::unexpected<Error>(to.error());
-    outputs_.push_back(*to);
-    pairs_.push_back({*to, memory_->sum(piece), plan_.pieces[piece].num_elems});
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::uint8_t* const sum = memory_->sum(pieces[i]);
+    if (outputs_[i].dtype != kF32) outputs_[i] = f32_view(sum, pieces[i]);
+    pairs_.push_back({static_cast<std::uint8_t*>(outputs_[i].data), sum, num_elems(pieces[i])});
   }
-  Status status = arrays_->divide(pairs_, options_.world);
+  status = device_->divide(pairs_, options_.world);
   if (!status || task.to != Value::Update) return status;
   return give_updates(pieces, outputs_, memory);
 }
 
-Status DeviceTasks::finish_by_program(const Task& task, PieceMemory& memory) {
-  for (const std::uint32_t group : task.groups) {
-    const PieceList& pieces = plan_.groups[group].pieces;
-    if (pieces.empty()) continue;
-    inputs_.clear();
-    outputs_.clear();
-    for (const std::uint32_t piece : pieces) {
-      const auto to = task.to == Value::Sum ? Result<GpuAddress>(memory_->apart(piece))
-                                            : target(piece, task.to, memory);
-      if (!to) return tl::unexpected<Error>(to.error());
-      inputs_.push_back(memory_->sum(piece));
-      outputs_.push_back(*to);
-    }
-    Unit& unit = unit_of(pieces[0], Site::Worker);
-    Status status = unit.session->finish(inputs_, outputs_, step_, stream_);
-    if (status) status = check(unit, task);
-    if (status && task.to == Value::Update) status = give_updates(pieces, outputs_, memory);
-    for (std::size_t i = 0; i < pieces.size() && status && task.to == Value::Sum; ++i) {
-      const auto bytes = static_cast<std::size_t>(plan_.pieces[pieces[i]].num_elems * 4);
-      status = copy(inputs_[i], outputs_[i], bytes);
-    }
-    if (!status) return status;
+Status DeviceTasks::finish_by_list(const Task& task, PieceMemory& memory) {
+  Status status = find_targets(listed(task), task.to, memory);
+  const bool is_apart = !device_->is_host() && task.to == Value::Sum;
+  for (std::size_t i = 0; is_apart && i < outputs_.size(); ++i) {
+    outputs_[i].data = memory_->apart(pieces_[i]);
   }
-  return Ok{};
+  if (!status) return status;
+  status = for_lists(task, Site::Worker, [&](List& list, const PieceList& pieces, std::size_t at) {
+    floats_.clear();
+    for (const std::uint32_t piece : pieces) floats_.push_back(sum_of(piece));
+    const auto updates = std::span(outputs_).subspan(at, pieces.size());
+    return named(list.sessions->finish(call_on(list, pieces), floats_, updates), pieces);
+  });
+  if (status) status = check_lists(task, Site::Worker);
+  const PieceList& pieces = listed(task);
+  if (status && task.to == Value::Update) return give_updates(pieces, outputs_, memory);
+  for (std::size_t i = 0; is_apart && status && i < pieces.size(); ++i) {
+    status = device_->copy(memory_->sum(pieces[i]), outputs_[i].data, f32_bytes(pieces[i]));
+  }
+  return status;
 }
 
-// A piece at a time, as ranks on CPUs do it.
+// On the network's lane, a piece at a time. Not the lists of the thread that computes meanwhile.
 Status DeviceTasks::synchronise(const Task& task, PieceMemory& memory, RankExchange& ranks) {
-  RankTurn turn(ranks, turns());
-  const GpuDevice::Scope scope(*device_);
-  // Not the list of the thread that computes meanwhile.
   list_pieces(plan_, task, synchronised_);
-  for (const std::uint32_t piece : synchronised_) {
-    if (plan_.pieces[piece].num_elems == 0) continue;
-    const Status status = synchronise_piece(piece, memory, turn);
-    if (!status) return status;
-  }
-  return Ok{};
+  if (device_->turns() == nullptr) return synchronise_pieces(task, memory, ranks);
+  RankTurn turn(ranks, *device_->turns());
+  return synchronise_pieces(task, memory, turn);
 }
 
-Status DeviceTasks::synchronise_piece(std::uint32_t piece, PieceMemory& memory,
-                                      RankExchange& ranks) {
-  const auto from = gradient(piece, memory);
-  if (!from) return tl::unexpected<Error>(from.error());
-  const GpuAddress to = memory_->apart(piece);
-  Unit& unit = unit_of(piece, Site::Worker);
-  Status status = unit.session->sync({&*from, 1}, {&to, 1}, step_, stream_, ranks);
-  if (!status) {
-    return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
-                status.error().native_code);
+Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, RankExchange& ranks) {
+  const Body body(*this, task, memory);
+  for (const std::uint32_t piece : synchronised_) {
+    const auto from = source(piece, Value::Gradient, memory);
+    if (!from) return tl::unexpected<Error>(from.error());
+    const TensorView made = body.update(piece);
+    const List& list = body.list_of(piece);
+    Status status = list.sessions->sync(list.entry_of(piece), *from, made, step_, ranks);
+    if (!status) {
+      return fail(status.error().kind, describe_piece(plan_, piece) + ": " + status.error().message,
+                  status.error().native_code);
+    }
+    if (status = give_updates({&piece, 1}, {&made, 1}, memory); !status) return status;
   }
-  status = collect(unit);
-  return status ? give_updates({&piece, 1}, {&to, 1}, memory) : status;
+  return Ok{};
 }
 
 }  // namespace cinch::rt

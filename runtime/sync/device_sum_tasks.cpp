@@ -1,4 +1,5 @@
-// The tasks around an all-reduce of payloads: on the device where the wire is, else on the host.
+// The tasks around an all-reduce of payloads: from these to arrays that the transport adds up, and
+// back. On a GPU where payloads stay there and can be added up there, else on the host.
 #include <algorithm>
 
 #include "runtime/sync/device_tasks.h"
@@ -7,9 +8,9 @@ namespace cinch::rt {
 
 std::vector<bool> DeviceTasks::codecs_added_here() const {
   std::vector<bool> added;
-  for (std::uint32_t codec = 0; codec < options_.device.programs.size(); ++codec) {
-    const SummedArrays* const summed = sums_of_payloads_.summed(codec);
-    added.push_back(arrays_->has_flags() && summed != nullptr && DeviceSums::can_take(*summed));
+  added.reserve(summed_.size());
+  for (const auto& summed : summed_) {
+    added.push_back(device_->gpu()->arrays->has_flags() && summed && DeviceSums::can_take(*summed));
   }
   return added;
 }
@@ -17,8 +18,8 @@ std::vector<bool> DeviceTasks::codecs_added_here() const {
 Status DeviceTasks::open_sums() {
   DeviceSumsRoom most;
   bool is_needed = false;
-  for (const Task& task : plan_.ranks[options_.rank].tasks) {
-    if (task.kind != TaskKind::Join || !wire_->has(task.reads[0])) continue;
+  for (const Task& task : own_.tasks) {
+    if (task.kind != TaskKind::Join || !stays(task.reads[0])) continue;
     const PieceList pieces = pieces_of(plan_, task);
     std::size_t bytes = 0;
     for (const std::uint32_t piece : pieces) bytes += plan_.pieces[piece].bound_bytes;
@@ -27,29 +28,28 @@ Status DeviceTasks::open_sums() {
     is_needed = true;
   }
   if (!is_needed) return Ok{};
-  auto sums = DeviceSums::make(*arrays_, device_, stream_, most);
+  const GpuQueue& gpu = *device_->gpu();
+  auto sums = DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most);
   if (!sums) return tl::unexpected<Error>(sums.error());
   sums_ = std::move(*sums);
   return Ok{};
 }
 
-Status DeviceTasks::lay_out(const Task& task, std::uint32_t piece, PayloadLayout& layout) {
-  const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
-  const auto place = std::ranges::find(pieces, piece) - pieces.begin();
-  const Unit& unit = unit_of(pieces[0], Site::Worker);
-  return unit.session->lay_out_payload(static_cast<std::size_t>(place), step_, layout);
+Result<const SummedArrays*> DeviceTasks::summed_of(const Task& task) const {
+  if (const auto& summed = summed_[codec_of(plan_, task)]) return &*summed;
+  return fail(ErrorKind::InvalidArgument, "payloads that do not add up");
 }
 
 Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
-                                std::span<const std::uint32_t> slots, DeviceSum& sum) {
-  const std::vector<SumArray> wanted = summed.arrays(sum.layout);
-  bool fits = wanted.size() == slots.size();
+                                std::span<const std::uint32_t> slots, PieceMemory& memory,
+                                DeviceSum& sum) {
+  summed.list_arrays(sum.layout, wanted_);
+  bool fits = wanted_.size() == slots.size();
   sum.arrays.resize(slots.size());
   for (std::size_t i = 0; fits && i < slots.size(); ++i) {
-    const auto bytes = static_cast<std::uint64_t>(wanted[i].size_bytes());
-    const Slot& slot = plan_.ranks[options_.rank].slots[slots[i]];
-    fits = bytes <= slot.capacity - array_ends_[i];
-    sum.arrays[i] = memory_->slot(slots[i]) + array_ends_[i];
+    const auto bytes = static_cast<std::uint64_t>(wanted_[i].size_bytes());
+    fits = bytes <= own_.slots[slots[i]].capacity - array_ends_[i];
+    sum.arrays[i] = {slot_at(slots[i], memory) + array_ends_[i], bytes};
     if (fits) array_ends_[i] += bytes;
   }
   if (fits) return Ok{};
@@ -57,60 +57,79 @@ Status DeviceTasks::find_arrays(const SummedArrays& summed, std::uint32_t piece,
               describe_piece(plan_, piece) + ": the plan has no arrays for such payloads");
 }
 
-Status DeviceTasks::find_sums(const Task& task, std::span<const std::uint32_t> slots,
-                              PieceMemory& memory) {
+Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
+                              std::span<const std::uint32_t> slots, PieceMemory& memory) {
   const PieceList& pieces = plan_.groups[task.groups[0]].pieces;
-  const SummedArrays& summed = *sums_of_payloads_.summed(codec_of(plan_, task));
   sums_found_.resize(pieces.size());
   array_ends_.assign(slots.size(), 0);
   if (pieces.empty()) return Ok{};
-  const Unit& unit = unit_of(pieces[0], Site::Worker);
-  Status status = find_payloads(task, 0, unit, memory);
+  const std::uint32_t own = task.reads[0];
+  std::uint8_t* const at = slot_at(own, memory);
+  const List& list = list_of(task, Site::Worker, pieces[0]);
+  payloads_.clear();
+  Status status = is_added_on_host(own) ? split_message(plan_, pieces, memory.bytes_of(own),
+                                                        is_packed(own), payloads_)
+                                        : find_payloads(task, 0, Site::Worker, memory);
   for (std::size_t i = 0; i < pieces.size() && status; ++i) {
     DeviceSum& sum = sums_found_[i];
-    status = unit.session->lay_out_payload(i, step_, sum.layout);
+    const std::size_t entry = list.entry_of(pieces[i]);
+    status = list.sessions->lay_out_payload(entry, step_, sum.layout);
     if (!status) return status;
-    const auto header = unit.session->header_for(i, step_);
+    const auto header = list.sessions->header_for(entry, step_);
     if (!header) return tl::unexpected<Error>(header.error());
     sum.header = *header;
-    sum.payload = payload_rooms_[i].address;
-    status = find_arrays(summed, pieces[i], slots, sum);
+    sum.payload = {at + (payloads_[i].data() - at), payloads_[i].size()};
+    status = find_arrays(summed, pieces[i], slots, memory, sum);
   }
   return status;
 }
 
 Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
-  if (!wire_->has(task.reads[0])) {
-    const auto layouts = [&](std::uint32_t piece, PayloadLayout& layout) {
-      return lay_out(task, piece, layout);
-    };
-    return sums_of_payloads_.spread(task, memory, layouts);
-  }
-  Status status = find_sums(task, task.writes, memory);
+  const auto summed = summed_of(task);
+  if (!summed) return tl::unexpected<Error>(summed.error());
+  Status status = find_sums(task, **summed, task.writes, memory);
   if (!status) return status;
-  return sums_->spread(*sums_of_payloads_.summed(codec_of(plan_, task)), sums_found_);
+  if (!is_added_on_host(task.reads[0])) return sums_->spread(**summed, sums_found_);
+  for (std::size_t i = 0; status && i < sums_found_.size(); ++i) {
+    DeviceSum& sum = sums_found_[i];
+    status = (*summed)->spread(sum.payload, sum.layout, sum.arrays);
+  }
+  return status;
 }
 
 // The result is what the own payloads are, then with other fields.
 Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const std::uint32_t own = task.reads[0], result = task.writes[0];
-  if (!wire_->has(own)) {
-    const auto layouts = [&](std::uint32_t piece, PayloadLayout& layout) {
-      return lay_out(task, piece, layout);
-    };
-    return sums_of_payloads_.join(task, memory, layouts);
-  }
-  const auto& slots = plan_.ranks[options_.rank].slots;
-  if (slots[own].capacity != slots[result].capacity) {
+  const auto summed = summed_of(task);
+  if (!summed) return tl::unexpected<Error>(summed.error());
+  const std::size_t bytes = own_.slots[own].capacity;
+  if (bytes != own_.slots[result].capacity) {
     return fail(ErrorKind::InvalidArgument, "a result of another size than the payloads");
   }
-  Status status = find_sums(task, std::span(task.reads).subspan(1), memory);
-  for (DeviceSum& sum : sums_found_) {
-    sum.payload = memory_->slot(result) + (sum.payload - memory_->slot(own));
-  }
-  if (status) status = copy(memory_->slot(result), memory_->slot(own), slots[own].capacity);
+  Status status = find_sums(task, **summed, std::span(task.reads).subspan(1), memory);
   if (!status) return status;
-  return sums_->join(*sums_of_payloads_.summed(codec_of(plan_, task)), sums_found_);
+  std::uint8_t *const from = slot_at(own, memory), *const to = slot_at(result, memory);
+  for (DeviceSum& sum : sums_found_) {
+    sum.payload = {to + (sum.payload.data() - from), sum.payload.size()};
+  }
+  if (is_added_on_host(own)) {
+    std::copy_n(from, bytes, to);
+    return join_on_host(**summed, plan_.groups[task.groups[0]].pieces);
+  }
+  status = device_->copy(to, from, bytes);
+  return status ? sums_->join(**summed, sums_found_) : status;
+}
+
+Status DeviceTasks::join_on_host(const SummedArrays& summed, const PieceList& pieces) {
+  for (std::size_t i = 0; i < sums_found_.size(); ++i) {
+    const DeviceSum& sum = sums_found_[i];
+    joined_.assign(sum.arrays.begin(), sum.arrays.end());
+    Status status = summed.join(joined_, sum.layout, sum.payload);
+    if (status) continue;
+    status.error().message = describe_piece(plan_, pieces[i]) + ": " + status.error().message;
+    return status;
+  }
+  return Ok{};
 }
 
 }  // namespace cinch::rt

@@ -29,11 +29,13 @@ std::size_t one_at(DType dtype) {
   return dtype == kBF16 ? kBF16At : kF32At;
 }
 
+GpuAddress address_of(std::span<const std::uint8_t> memory) {
+  return reinterpret_cast<GpuAddress>(memory.data());
+}
+
 GpuAddress mark_of(const SummedArrays& summed, const DeviceSum& sum) {
-  const std::vector<SumArray> arrays = summed.arrays(sum.layout);
-  const std::size_t array = summed.array_of_mark();
-  const auto bytes = static_cast<GpuAddress>(arrays[array].size_bytes());
-  return sum.arrays[array] + bytes - summed.type_of_mark().bits / 8;
+  const std::span<const std::uint8_t> array = sum.arrays[summed.array_of_mark()];
+  return address_of(array.last(summed.type_of_mark().bits / 8));
 }
 
 }  // namespace
@@ -76,13 +78,13 @@ Status DeviceSums::spread(const SummedArrays& summed, std::span<const DeviceSum>
   for (const DeviceSum& sum : sums) {
     summed.find_fields(sum.layout, fields_);
     for (const SummedField& field : fields_) {
-      moves_.push_back({sum.arrays[field.array] + field.first_byte,
-                        sum.payload + static_cast<GpuAddress>(field.place.offset),
+      moves_.push_back({address_of(sum.arrays[field.array]) + field.first_byte,
+                        address_of(sum.payload) + static_cast<GpuAddress>(field.place.offset),
                         field.place.size_bytes});
     }
     const GpuAddress mark = mark_of(summed, sum);
     moves_.push_back({mark, zero, type.bits / 8});
-    wide_.push_back({mark, one, type.bits / 8, sum.payload + kFlagAt});
+    wide_.push_back({mark, one, type.bits / 8, address_of(sum.payload) + kFlagAt});
   }
   Status status = arrays_.copy(moves_);
   return status ? arrays_.copy_where(wide_) : status;
@@ -101,8 +103,9 @@ Status DeviceSums::move_back(const SummedArrays& summed, std::span<const DeviceS
       summed.find_fields(sum.layout, fields_);
       for (const SummedField& field : fields_) {
         if (field.dtype != dtype) continue;
-        halves_.push_back({sum.payload + static_cast<GpuAddress>(field.place.offset),
-                           sum.arrays[field.array] + field.first_byte, field.place.num_elems});
+        halves_.push_back({address_of(sum.payload) + static_cast<GpuAddress>(field.place.offset),
+                           address_of(sum.arrays[field.array]) + field.first_byte,
+                           field.place.num_elems});
       }
     }
     if (Status status = move_halves(dtype); !status) return status;
@@ -110,8 +113,8 @@ Status DeviceSums::move_back(const SummedArrays& summed, std::span<const DeviceS
   for (const DeviceSum& sum : sums) {
     summed.find_fields(sum.layout, fields_);
     for (const SummedField& field : fields_) {
-      const GpuAddress to = sum.payload + static_cast<GpuAddress>(field.place.offset);
-      const GpuAddress from = sum.arrays[field.array] + field.first_byte;
+      const GpuAddress to = address_of(sum.payload) + static_cast<GpuAddress>(field.place.offset);
+      const GpuAddress from = address_of(sum.arrays[field.array]) + field.first_byte;
       if (field.dtype == kF32) floats_.push_back({to, from, field.place.num_elems});
       if (!is_float(field.dtype)) moves_.push_back({to, from, field.place.size_bytes});
     }
@@ -142,9 +145,9 @@ Status DeviceSums::take_marks(const SummedArrays& summed, std::span<const Device
   for (const DeviceSum& sum : sums) {
     // A sum of ones has an exponent: of a float that is not 0 the last byte is not.
     const GpuAddress flag = mark_of(summed, sum) + summed.type_of_mark().bits / 8 - 1;
-    moves_.push_back({sum.payload, header, kPayloadHeaderBytes, flag});
-    wide_.push_back(
-        {sum.payload + kHeaderBytes, 0, sum.layout.size_bytes - kPayloadHeaderBytes, flag});
+    moves_.push_back({address_of(sum.payload), header, kPayloadHeaderBytes, flag});
+    wide_.push_back({address_of(sum.payload) + kHeaderBytes, 0,
+                     sum.layout.size_bytes - kPayloadHeaderBytes, flag});
     header += kHeaderBytes;
   }
   Status status = arrays_.copy_where(moves_);
@@ -161,6 +164,7 @@ Status DeviceSums::send_marked_headers(std::span<const DeviceSum> sums) {
     layout.size_bytes = sums[i].layout.size_bytes;
     write_payload_frame(all.subspan(i * kHeaderBytes, kHeaderBytes), header, {}, layout);
   }
+  const GpuDevice::Scope scope(*device_);
   for (std::size_t begin = 0; begin < sums.size(); begin += kStagedHeaders) {
     const std::size_t count = std::min(kStagedHeaders, sums.size() - begin);
     const GpuCode code = device_->driver().copy_to_device(

@@ -1,7 +1,8 @@
-// The tasks around an all-reduce of payloads (sum_tasks.h) where payloads and arrays stay on a
+// The tasks around an all-reduce of payloads where payloads and arrays stay on a
 // device: elements that travel in their own type are moved, in a few launches for all pieces of a
 // task. Nothing is waited for: what follows from a mark the device finds out.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -11,12 +12,12 @@
 
 namespace cinch::rt {
 
-/// A payload on the device and the arrays of its fields.
+/// A payload and the arrays of its fields, of a device or of the host.
 struct DeviceSum {
-  GpuAddress payload = 0;
+  std::span<std::uint8_t> payload;
   PayloadLayout layout;
   PayloadHeader header;  // without flags
-  std::vector<GpuAddress> arrays;
+  std::vector<std::span<std::uint8_t>> arrays;
 };
 
 /// Of one task, at most.

@@ -1,39 +1,24 @@
-// The user's tensors of a rank on a GPU: memory of the host or of the device, f32 or narrower.
+// The user's tensors of a rank: memory of the host or of the device, f32 or narrower.
 #include <algorithm>
 
 #include "runtime/call/tensor_view.h"
 #include "runtime/sync/device_tasks.h"
 
 namespace cinch::rt {
-namespace {
 
-GpuAddress address_of(const void* data) {
-  return reinterpret_cast<GpuAddress>(data);
+std::span<float> DeviceTasks::sum_of(std::uint32_t piece) const {
+  return {reinterpret_cast<float*>(memory_->sum(piece)),
+          static_cast<std::size_t>(num_elems(piece))};
 }
 
-}  // namespace
-
-Status DeviceTasks::copy_in(GpuAddress to, std::span<const std::uint8_t> from) const {
-  if (from.empty()) return Ok{};
-  const GpuCode code = device_->driver().copy_to_device(to, from.data(), from.size(), stream_);
-  return device_->status(code, "copying to the device");
-}
-
-Status DeviceTasks::copy_out(std::span<std::uint8_t> to, GpuAddress from) const {
-  if (to.empty()) return Ok{};
-  const GpuCode code = device_->driver().copy_to_host(to.data(), from, to.size(), stream_);
-  return device_->status(code, "copying from the device");
-}
-
-Status DeviceTasks::copy(GpuAddress to, GpuAddress from, std::size_t size_bytes) const {
-  if (size_bytes == 0) return Ok{};
-  const GpuCode code = device_->driver().copy_on_device(to, from, size_bytes, stream_);
-  return device_->status(code, "copying on the device");
+ConstTensorView DeviceTasks::value_of(std::uint32_t piece, Value which, PieceMemory& memory) const {
+  if (which == Value::Gradient) return memory.gradient(piece);
+  return which == Value::Sum ? TensorView(sum_of(piece)) : memory.update(piece);
 }
 
 Status DeviceTasks::check_user(const void* data, std::size_t which) {
   if (checked_[which] == data) return Ok{};
-  Status status = device_->check_memory(address_of(data));
+  Status status = device_->check_memory(data);
   if (status) {
     checked_[which] = data;
   } else {
@@ -43,64 +28,83 @@ Status DeviceTasks::check_user(const void* data, std::size_t which) {
   return status;
 }
 
-Result<GpuAddress> DeviceTasks::gradient(std::uint32_t piece, PieceMemory& memory) {
-  const ConstTensorView view = memory.gradient(piece);
-  if (view.num_elems == 0) return GpuAddress{0};
-  if (options_.device.has_tensors) {
-    const Status status = check_user(view.data, 2 * std::size_t{piece});
+Result<ConstTensorView> DeviceTasks::source(std::uint32_t piece, Value which, PieceMemory& memory) {
+  if (device_->is_host()) return value_of(piece, which, memory);
+  const auto from = f32_source(piece, which, memory);
+  if (!from) return tl::unexpected<Error>(from.error());
+  return ConstTensorView(*from, kF32, num_elems(piece));
+}
+
+Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value which,
+                                                    PieceMemory& memory) {
+  const ConstTensorView view = value_of(piece, which, memory);
+  const auto* const data = static_cast<const std::uint8_t*>(view.data);
+  if (which == Value::Sum || view.num_elems == 0) return data;
+  const bool is_gradient = which == Value::Gradient;
+  if (options_.has_tensors) {
+    const Status status = check_user(view.data, 2 * std::size_t{piece} + (is_gradient ? 0 : 1));
     if (!status) return tl::unexpected<Error>(status.error());
-    if (view.dtype == kF32) return address_of(view.data);
+    if (view.dtype == kF32) return data;
   }
-  if (!has_gradient_[piece]) {
-    if (Status status = copy_gradient(piece, view); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
-    has_gradient_[piece] = true;
+  // Of an update that was narrowed, what it has become.
+  const bool is_there = is_gradient ? bool{has_gradient_[piece]} : view.dtype == kF32;
+  if (!is_there) {
+    const bool waits = !is_gradient && !options_.has_tensors;
+    Status status = waits ? device_->wait() : Status(Ok{});
+    if (status) status = copy_values(piece, view);
+    if (!status) return tl::unexpected<Error>(status.error());
+    if (is_gradient) has_gradient_[piece] = true;
   }
   return memory_->values(piece);
 }
 
-Status DeviceTasks::copy_gradient(std::uint32_t piece, ConstTensorView view) {
+Status DeviceTasks::copy_values(std::uint32_t piece, ConstTensorView view) {
   const auto values = memory_->values(piece);
   if (!values) return tl::unexpected<Error>(values.error());
-  const auto bytes = static_cast<std::size_t>(view.num_elems * view.dtype.bits / 8);
-  const std::span<const std::uint8_t> from(static_cast<const std::uint8_t*>(view.data), bytes);
-  if (view.dtype == kF32) return copy_in(*values, from);
-  GpuAddress halves = address_of(view.data);
-  if (!options_.device.has_tensors) {
+  const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
+  if (view.dtype == kF32) return device_->copy_in(*values, from);
+  ArrayPair pair{*values, from.data(), view.num_elems};
+  if (!options_.has_tensors) {
     const auto copied = memory_->halves(piece);
     if (!copied) return tl::unexpected<Error>(copied.error());
-    halves = *copied;
-    if (Status status = copy_in(halves, from); !status) return status;
+    if (Status status = device_->copy_in(*copied, from); !status) return status;
+    pair.from = *copied;
   }
-  const GpuArrayPair pair{*values, halves, view.num_elems};
-  return arrays_->widen({&pair, 1}, view.dtype);
+  return device_->widen({&pair, 1}, view.dtype);
 }
 
-Result<GpuAddress> DeviceTasks::target(std::uint32_t piece, Value which, PieceMemory& memory) {
-  if (which == Value::Sum) return memory_->sum(piece);
+Status DeviceTasks::find_targets(const PieceList& pieces, Value which, PieceMemory& memory) {
+  outputs_.clear();
+  for (const std::uint32_t piece : pieces) {
+    const auto found = target(piece, which, memory);
+    if (!found) return tl::unexpected<Error>(found.error());
+    outputs_.push_back(*found);
+  }
+  return Ok{};
+}
+
+Result<TensorView> DeviceTasks::target(std::uint32_t piece, Value which, PieceMemory& memory) {
+  if (which == Value::Sum) return TensorView(sum_of(piece));
   const TensorView view = memory.update(piece);
-  if (view.num_elems == 0) return GpuAddress{0};
-  if (!options_.device.has_tensors) return memory_->values(piece);
-  const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
-  if (!status) return tl::unexpected<Error>(status.error());
-  return view.dtype == kF32 ? Result<GpuAddress>(address_of(view.data)) : memory_->values(piece);
+  if (view.num_elems == 0 || device_->is_host()) return view;
+  if (options_.has_tensors) {
+    const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
+    if (!status) return tl::unexpected<Error>(status.error());
+    if (view.dtype == kF32) return view;
+  }
+  const auto values = memory_->values(piece);
+  if (!values) return tl::unexpected<Error>(values.error());
+  return f32_view(*values, piece);
 }
 
-Result<GpuAddress> DeviceTasks::source(std::uint32_t piece, Value which, PieceMemory& memory) {
-  if (which == Value::Gradient) return gradient(piece, memory);
-  auto found = target(piece, which, memory);
-  const TensorView view = memory.update(piece);
-  // Of an update that was narrowed, what it has become.
-  if (!found || which == Value::Sum || view.dtype == kF32 || view.num_elems == 0) return found;
-  Status status = options_.device.has_tensors ? Status(Ok{}) : wait();
-  if (status) status = copy_gradient(piece, {view.data, view.dtype, view.num_elems});
-  if (!status) return tl::unexpected<Error>(status.error());
-  return memory_->values(piece);
-}
-
+// Uses nothing that tasks share where the tensors have their values already.
 Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
-                                 std::span<const GpuAddress> from, PieceMemory& memory) {
+                                 std::span<const TensorView> from, PieceMemory& memory) {
+  bool are_there = true;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    are_there = are_there && from[i].data == memory.update(pieces[i]).data;
+  }
+  if (are_there) return Ok{};
   for (const DType dtype : {kF16, kBF16}) {
     const Status status = narrow_updates(pieces, from, dtype, memory);
     if (!status) return status;
@@ -108,36 +112,38 @@ Status DeviceTasks::give_updates(std::span<const std::uint32_t> pieces,
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (Status status = give_update(pieces[i], from[i], memory); !status) return status;
   }
-  return options_.device.has_tensors || wire_->is_used() ? Status(Ok{}) : wait();
+  return options_.has_tensors || is_deferred() ? Status(Ok{}) : device_->wait();
 }
 
 Status DeviceTasks::narrow_updates(std::span<const std::uint32_t> pieces,
-                                   std::span<const GpuAddress> from, DType dtype,
+                                   std::span<const TensorView> from, DType dtype,
                                    PieceMemory& memory) {
   pairs_.clear();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const TensorView view = memory.update(pieces[i]);
-    if (view.dtype != dtype || view.num_elems == 0) continue;
-    const auto to = options_.device.has_tensors ? Result<GpuAddress>(address_of(view.data))
-                                                : memory_->halves(pieces[i]);
+    const bool is_there = view.data == from[i].data || view.num_elems == 0;
+    if (is_there || view.dtype != dtype) continue;
+    auto to = Result<std::uint8_t*>(static_cast<std::uint8_t*>(view.data));
+    if (!options_.has_tensors) to = memory_->halves(pieces[i]);
     if (!to) return tl::unexpected<Error>(to.error());
-    pairs_.push_back({*to, from[i], view.num_elems});
+    pairs_.push_back({*to, static_cast<const std::uint8_t*>(from[i].data), view.num_elems});
   }
-  return arrays_->narrow(pairs_, dtype);
+  return device_->narrow(pairs_, dtype);
 }
 
-Status DeviceTasks::give_update(std::uint32_t piece, GpuAddress from, PieceMemory& memory) {
+Status DeviceTasks::give_update(std::uint32_t piece, const TensorView& from, PieceMemory& memory) {
   const TensorView view = memory.update(piece);
   const bool is_f32 = view.dtype == kF32;
-  const auto bytes = static_cast<std::size_t>(view.num_elems * view.dtype.bits / 8);
-  if (options_.device.has_tensors) {
-    const bool is_there = !is_f32 || from == address_of(view.data);
-    return is_there ? Status(Ok{}) : copy(address_of(view.data), from, bytes);
-  }
+  const std::size_t bytes = byte_count(view);
   if (bytes == 0) return Ok{};
-  const auto copied = is_f32 ? Result<GpuAddress>(from) : memory_->halves(piece);
+  if (options_.has_tensors) {
+    const bool is_there = !is_f32 || from.data == view.data;
+    return is_there ? Status(Ok{}) : device_->copy(view.data, from.data, bytes);
+  }
+  auto copied = Result<std::uint8_t*>(static_cast<std::uint8_t*>(from.data));
+  if (!is_f32) copied = memory_->halves(piece);
   if (!copied) return tl::unexpected<Error>(copied.error());
-  return copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
+  return device_->copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
 }
 
 }  // namespace cinch::rt

@@ -139,6 +139,7 @@ bool DeviceWire::has_slots_of(const Task& exchange) const {
 Status DeviceWire::mark_end(const Task& task) {
   GpuEvent end = ends_[index_of(task)];
   if (end == nullptr) return Ok{};
+  const GpuDevice::Scope scope(*device_);
   return device_->status(device_->driver().event_record(end, stream_), "marking a task's end");
 }
 

@@ -5,12 +5,8 @@
 
 #include <cstring>
 
-#include "runtime/sync/task_facts.h"
-
 namespace cinch::rt {
 namespace {
-
-constexpr std::int64_t kNoSum = -1;
 
 std::int64_t bytes_per_element(DType dtype) {
   return dtype.bits / 8;
@@ -18,21 +14,10 @@ std::int64_t bytes_per_element(DType dtype) {
 
 }  // namespace
 
-Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank, bool has_sums) {
+Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);
-  memory.sum_at_.assign(plan.pieces.size(), kNoSum);
-  std::int64_t elements = 0;
-  if (has_sums) {
-    for (const std::uint32_t piece : summed_pieces(plan, rank)) {
-      memory.sum_at_[piece] = elements;
-      elements += plan.pieces[piece].num_elems;
-    }
-  }
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
   if (Status status = memory.wire_.resize(wire_bytes); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
-  if (Status status = memory.sums_.resize(elements * 4); !status) {
     return tl::unexpected<Error>(status.error());
   }
   // What pads a message is sent, too: never what was in memory before.
@@ -55,16 +40,6 @@ TensorView PieceMemory::update(std::uint32_t piece) const {
   const std::int64_t begin = updated_part(plan_->tensors[of.tensor], rank_).first;
   if (data != nullptr) data += (of.first - begin) * bytes_per_element(tensor.dtype);
   return {data, tensor.dtype, of.num_elems};
-}
-
-std::span<float> PieceMemory::sum(std::uint32_t piece) {
-  if (sum_at_[piece] == kNoSum) return {};
-  auto* const sums = reinterpret_cast<float*>(sums_.data());
-  return {sums + sum_at_[piece], static_cast<std::size_t>(plan_->pieces[piece].num_elems)};
-}
-
-TensorView PieceMemory::value(std::uint32_t piece, Value which) {
-  return which == Value::Sum ? TensorView(sum(piece)) : update(piece);
 }
 
 std::span<std::uint8_t> PieceMemory::bytes_of(std::uint32_t slot) {

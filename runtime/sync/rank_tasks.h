@@ -1,5 +1,4 @@
-// The tasks of one rank that compute, wherever it does: on CPUs (compute_tasks.h) or on a GPU
-// (device_tasks.h).
+// The tasks of one rank that compute, as who runs plans sees them (device_tasks.h does them).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -7,6 +7,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/program_info.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
 
 namespace cinch::rt {
@@ -18,15 +19,25 @@ struct SiteKey {
 
 class SiteStates {
  public:
-  SiteStates() = default;
-  SiteStates(const SiteStates&) = delete;
-  SiteStates& operator=(const SiteStates&) = delete;
-  virtual ~SiteStates() = default;
+  /// Of one tensor of the list, which is open on the device. All outlive this.
+  SiteStates(ListSession& list, std::size_t tensor, const ComputeDevice& device)
+      : list_(list), tensor_(tensor), device_(device) {}
 
-  virtual const ProgramInfo& info() const = 0;
+  const ProgramInfo& info() const { return list_.info(); }
   /// As a state file (state_file.h), and back. Errors: as Session::set_states; Device.
-  virtual Result<std::vector<std::uint8_t>> as_bytes() const = 0;
-  virtual Status set(std::span<const std::uint8_t> bytes) = 0;
+  Result<std::vector<std::uint8_t>> as_bytes() const {
+    const auto turn = take_turn(device_);
+    return list_.states_as_bytes(tensor_);
+  }
+  Status set(std::span<const std::uint8_t> bytes) {
+    const auto turn = take_turn(device_);
+    return list_.set_states(tensor_, bytes);
+  }
+
+ private:
+  ListSession& list_;
+  std::size_t tensor_;
+  const ComputeDevice& device_;
 };
 
 using SiteVisitor = std::function<void(const SiteKey& key, SiteStates& states)>;

@@ -8,12 +8,12 @@
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
 #include "runtime/core/hash.h"
+#include "runtime/device/cpu_device.h"
 #include "runtime/payload/payload.h"
 #include "runtime/plan/check_plan.h"
 #include "runtime/plan/partial_sums.h"
 #include "runtime/plan/plan_digest.h"
 #include "runtime/sync/checkpoint.h"
-#include "runtime/sync/compute_tasks.h"
 #include "runtime/sync/device_tasks.h"
 #include "runtime/sync/sync_session_impl.h"
 
@@ -102,14 +102,18 @@ void SyncSession::Impl::find_images() {
   }
 }
 
+Result<std::unique_ptr<ComputeDevice>> SyncSession::Impl::open_device() {
+  if (options.device) return open_gpu_queue(*options.device);
+  return open_cpu_device({options.programs, options.threads, &cancelled});
+}
+
 Status SyncSession::Impl::open_compute() {
-  const std::uint32_t world = transport.world(), rank = transport.rank();
-  auto tasks =
-      options.device
-          ? DeviceTasks::open(
-                plan(), {*options.device, world, rank, options.seed, &transport, memory->wire()})
-          : ComputeTasks::open(
-                plan(), {options.programs, options.threads, world, rank, options.seed, &cancelled});
+  auto device = open_device();
+  if (!device) return tl::unexpected<Error>(device.error());
+  const bool has_tensors = !options.device || options.device->has_tensors;
+  auto tasks = DeviceTasks::open(
+      plan(), std::move(*device),
+      {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
   if (!tasks) return tl::unexpected<Error>(tasks.error());
   compute = std::move(*tasks);
   return Ok{};
@@ -128,7 +132,7 @@ Status SyncSession::Impl::start() {
   bound = wanted;
   const std::uint32_t rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
-  auto made = PieceMemory::make(plan(), rank, !options.device);
+  auto made = PieceMemory::make(plan(), rank);
   if (!made) return tl::unexpected<Error>(made.error());
   memory = std::make_unique<PieceMemory>(std::move(*made));
   if (Status status = open_compute(); !status) return status;

@@ -22,6 +22,7 @@ struct SyncSession::Impl {
   // ---- sync_session.cpp ----
   Status start();
   void find_images();
+  Result<std::unique_ptr<ComputeDevice>> open_device();
   Status open_compute();
   Status check_parts() const;
   std::vector<CommonFact> common_facts() const;

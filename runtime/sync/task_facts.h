@@ -1,4 +1,4 @@
-// What both kinds of RankTasks must know of tasks, in the same way.
+// What must be known of tasks before they run.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "runtime/sync/compute_tasks.h"
+#include "runtime/device/cpu_device.h"
+#include "runtime/sync/device_tasks.h"
 #include "runtime/sync/plan_runner.h"
 #include "tests/collective/sync_ranks.h"
 
@@ -80,11 +81,16 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
   rt::LoopbackWorld world(kWorld);
   run_ranks(world, kWorld, [&](const RankBody& own) {
     std::atomic<bool> cancelled{false};
-    auto tasks = rt::ComputeTasks::open(*one_case.plan,
-                                        {one_case.programs, 1, kWorld, own.rank, 17, &cancelled});
-    ASSERT_TRUE(tasks) << tasks.error().message;
     auto memory = rt::PieceMemory::make(*one_case.plan, own.rank);
     ASSERT_TRUE(memory) << memory.error().message;
+    auto device = rt::open_cpu_device({one_case.programs, 1, &cancelled});
+    auto tasks = rt::DeviceTasks::open(*one_case.plan, std::move(device),
+                                       {.world = kWorld,
+                                        .rank = own.rank,
+                                        .seed = 17,
+                                        .transport = &own.transport,
+                                        .host_wire = memory->wire()});
+    ASSERT_TRUE(tasks) << tasks.error().message;
     FaultyTasks faulty(**tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
     rt::StepTensors tensors(*one_case.plan, own.rank, 1, false);

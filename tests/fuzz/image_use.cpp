@@ -174,7 +174,11 @@ void call_gpu_session(const std::shared_ptr<const rt::GpuDevice>& device, rt::Gp
   (void)session.decode_add(places.payloads, places.outputs, kStep, nullptr);
   (void)session.finish(places.gradients, places.outputs, kStep, nullptr);
   rt::LoneRank alone;
-  (void)session.sync(places.gradients, places.outputs, kStep, nullptr, alone);
+  const auto view = [&](rt::GpuAddress address) {
+    auto* const data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    return rt::TensorView(data, kF32, session.num_elems(0));
+  };
+  (void)session.sync(0, view(places.gradients[0]), view(places.outputs[0]), kStep, alone);
   (void)session.keep_states(nullptr);
   (void)session.take_back_states(nullptr);
   for (std::size_t t = 0; t < session.num_tensors(); ++t) {

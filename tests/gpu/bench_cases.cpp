@@ -103,7 +103,7 @@ class Calls {
   /// Were all calls as they should be? Gives the payload of the first tensor.
   std::int64_t check() {
     const auto outcomes = value_or_throw(session_.collect(stream_.get()), "the calls");
-    for (const rt::GpuTensorOutcome& outcome : outcomes) {
+    for (const rt::TensorOutcome& outcome : outcomes) {
       ok_or_throw(outcome.status, "a call");
       if (outcome.non_finite) throw std::runtime_error("a call found a value that is not finite");
     }

@@ -228,7 +228,7 @@ class RanksCheck {
     rt::SyncOptions options{.plan = plan_, .programs = {cpu_}, .threads = 1, .seed = 7};
     if (on_device) {
       const auto& program = gpu_[transport.rank() % gpu_.size()];
-      options.device = rt::SyncDevice{.programs = {program}, .plain = program};
+      options.device = rt::SyncDevice{{.programs = {program}, .plain = program}};
       if (devices_[0]->driver().allocates_apart) options.device->turns = &turns_;
     }
     auto session = rt::SyncSession::open(options, transport);

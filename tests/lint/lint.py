@@ -37,11 +37,12 @@ ROOMS = {
     "exec": "image tuning collective",
     "gpu": "image payload tuning collective call",
     "session": "image payload tuning module collective call exec",
+    "device": "image payload collective call exec gpu session",
     "transports/lent": "collective c_api/cinch_transport.h",
     "transports/mpi": "module collective gpu",
     "transports/nccl": "module collective gpu",
     "transports/ucx": "module collective",
-    "sync": "image payload collective plan call planner exec gpu session",
+    "sync": "image payload collective plan call planner exec gpu session device",
     "autoplan": "collective plan planner call session sync",
     "c_api": "image payload tuning module collective plan call planner exec gpu session transports sync autoplan",
 }

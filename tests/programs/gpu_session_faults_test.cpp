@@ -169,8 +169,8 @@ TEST_F(GpuSessionTest, survives_every_failing_call_of_the_driver) {
 }
 
 TEST_F(GpuSessionTest, refuses_shapes_that_cannot_be) {
-  for (const rt::GpuTensorShape shape :
-       {rt::GpuTensorShape{-1, 1}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 32, 1}}) {
+  for (const rt::ListTensor shape :
+       {rt::ListTensor{-1, 1}, {INT64_MAX, INT64_MAX}, {std::int64_t{1} << 32, 1}}) {
     rt::GpuSessionOptions options;
     options.tensors = {shape};
     const auto session = rt::GpuSession::open(load("onebit"), options);

@@ -112,10 +112,10 @@ class GpuSessionTest : public ::testing::Test {
     return words;
   }
   // Of the last call of the one tensor.
-  rt::GpuTensorOutcome collect(rt::GpuSession& session) {
+  rt::TensorOutcome collect(rt::GpuSession& session) {
     auto outcomes = session.collect(nullptr);
     EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message);
-    return outcomes ? outcomes->at(0) : rt::GpuTensorOutcome{};
+    return outcomes ? outcomes->at(0) : rt::TensorOutcome{};
   }
 
   std::shared_ptr<const rt::GpuDevice> device;

@@ -122,9 +122,13 @@ class GpuRank {
     RankResult result;
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(gradient.data());
     device_->write(gradient_.address(), {bytes, gradient.size() * 4}, nullptr).value();
-    const rt::GpuAddress from = gradient_.address(), to = update_.address();
-    auto status = session_.sync({&from, 1}, {&to, 1}, step, nullptr, ranks);
-    if (status) status = session_.collect(nullptr).value().at(0).status;
+    const auto elems = static_cast<std::int64_t>(gradient.size());
+    const auto pointer = [](rt::GpuAddress address) {
+      return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    };
+    const rt::GpuAddress to = update_.address();
+    const auto status = session_.sync(0, {pointer(gradient_.address()), kF32, elems},
+                                      {pointer(to), kF32, elems}, step, ranks);
     if (status) {
       result.update.resize(gradient.size());
       auto* out = reinterpret_cast<std::uint8_t*>(result.update.data());

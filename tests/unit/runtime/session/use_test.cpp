@@ -79,7 +79,8 @@ TEST(Use, EveryCallOfASessionIsRefusedWhileAnotherRuns) {
     EXPECT_TRUE(is_refused(session->workspace_bytes()));
     EXPECT_TRUE(is_refused(session->last_accesses()));
     EXPECT_TRUE(is_refused(session->take_back()));
-    EXPECT_TRUE(is_refused(session->has_changed_states()));
+    EXPECT_TRUE(is_refused(session->keep_states()));
+    EXPECT_TRUE(is_refused(session->take_back_states()));
     EXPECT_TRUE(is_refused(session->state(0)));
     EXPECT_TRUE(is_refused(session->set_state(0, bytes)));
     EXPECT_TRUE(is_refused(session->states_as_bytes()));

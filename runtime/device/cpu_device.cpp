@@ -1,0 +1,134 @@
+// Bodies of cpu_device.h.
+#include "runtime/device/cpu_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "runtime/exec/aligned_buffer.h"
+#include "runtime/exec/task_runner.h"
+#include "runtime/session/session_list.h"
+#include "runtime/session/tensor_convert.h"
+
+namespace cinch::rt {
+namespace {
+
+std::span<float> floats_to(const ArrayPair& pair) {
+  return {reinterpret_cast<float*>(pair.to), static_cast<std::size_t>(pair.num_elems)};
+}
+
+std::span<const float> floats_from(const ArrayPair& pair) {
+  return {reinterpret_cast<const float*>(pair.from), static_cast<std::size_t>(pair.num_elems)};
+}
+
+class CpuDevice : public ComputeDevice {
+ public:
+  explicit CpuDevice(CpuDeviceOptions options) : options_(std::move(options)) {}
+
+  bool is_host() const override { return true; }
+  std::uint32_t num_programs() const override {
+    return static_cast<std::uint32_t>(options_.programs.size());
+  }
+  const ProgramInfo& info(std::uint32_t program) const override {
+    return options_.programs[program]->info();
+  }
+  ListResult<std::unique_ptr<ListSession>> open(std::uint32_t program, const ListOptions& options,
+                                                std::span<const ListTensor> tensors) override;
+  Result<MemoryPieces> allocate(std::span<const std::size_t> sizes) override;
+  Status check_memory(const void* /*data*/) const override { return Ok{}; }
+  Status wait() override { return Ok{}; }
+
+  Status clear(void* to, std::size_t size) override {
+    if (size > 0) std::memset(to, 0, size);
+    return Ok{};
+  }
+  Status add(std::span<const ArrayPair> pairs) override {
+    return for_pairs(pairs, [this](const ArrayPair& pair) {
+      return add_f32(floats_to(pair), floats_from(pair), runner(), options_.cancelled);
+    });
+  }
+  Status divide(std::span<const ArrayPair> pairs, std::uint32_t divisor) override {
+    return for_pairs(pairs, [&](const ArrayPair& pair) {
+      return divide_f32(floats_from(pair), static_cast<float>(divisor), floats_to(pair), runner(),
+                        options_.cancelled);
+    });
+  }
+  Status widen(std::span<const ArrayPair> pairs, DType from) override {
+    return for_pairs(pairs, [&](const ArrayPair& pair) {
+      return convert_to_f32({pair.from, from, pair.num_elems}, floats_to(pair), runner(),
+                            options_.cancelled);
+    });
+  }
+  Status narrow(std::span<const ArrayPair> pairs, DType to) override {
+    return for_pairs(pairs, [&](const ArrayPair& pair) {
+      return convert_from_f32(floats_from(pair), {pair.to, to, pair.num_elems}, runner(),
+                              options_.cancelled);
+    });
+  }
+
+ private:
+  Status move(Way way, void* to, const void* from, std::size_t size) override;
+  TaskRunner& runner() { return runner_ ? *runner_ : runner_.emplace(options_.threads); }
+  // One after the other, as long as all goes well.
+  template <typename OnPair>
+  static Status for_pairs(std::span<const ArrayPair> pairs, const OnPair& on_pair) {
+    for (const ArrayPair& pair : pairs) {
+      if (Status status = on_pair(pair); !status) return status;
+    }
+    return Ok{};
+  }
+
+  CpuDeviceOptions options_;
+  std::optional<TaskRunner> runner_;  // of what no program does
+};
+
+ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,
+                                                         const ListOptions& options,
+                                                         std::span<const ListTensor> tensors) {
+  SessionOptions common;
+  common.threads = options_.threads;
+  common.world = options.world;
+  common.worker = options.worker;
+  common.seed = options.seed;
+  common.cancelled = options_.cancelled;
+  auto opened = SessionList::open(options_.programs[program], common, tensors);
+  if (!opened) return tl::unexpected<ListError>(std::move(opened.error()));
+  auto list = std::make_unique<SessionList>(std::move(*opened));
+  for (const auto& [name, value] : options.parameters) {
+    Status status = list->set_parameter(name, value);
+    if (!status) return tl::unexpected<ListError>(ListError{std::move(status.error())});
+  }
+  return list;
+}
+
+Result<MemoryPieces> CpuDevice::allocate(std::span<const std::size_t> sizes) {
+  MemoryPieces memory;
+  auto buffers = std::make_shared<std::vector<AlignedBuffer>>(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    AlignedBuffer& buffer = (*buffers)[i];
+    if (Status status = buffer.resize(static_cast<std::int64_t>(sizes[i])); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    memory.pieces.push_back(buffer.data());
+  }
+  memory.owner = std::move(buffers);
+  return memory;
+}
+
+Status CpuDevice::move(Way /*way*/, void* to, const void* from, std::size_t size) {
+  constexpr std::size_t kChunk = std::size_t{256} << 10;
+  const std::size_t num_chunks = (size + kChunk - 1) / kChunk;
+  return runner().run(num_chunks, options_.cancelled, [&](std::uint64_t chunk) {
+    const std::size_t begin = chunk * kChunk;
+    std::memcpy(static_cast<std::uint8_t*>(to) + begin,
+                static_cast<const std::uint8_t*>(from) + begin, std::min(kChunk, size - begin));
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<ComputeDevice> open_cpu_device(CpuDeviceOptions options) {
+  return std::make_unique<CpuDevice>(std::move(options));
+}
+
+}  // namespace cinch::rt
