@@ -303,6 +303,15 @@ CINCH_API const char* cinch_sync_plan(const cinch_sync* sync);
 /* Why auto chose its plan, on rank 0; else empty. */
 CINCH_API const char* cinch_sync_choice(const cinch_sync* sync);
 
+/* What the last step took on this rank, as JSON: times by phase, bytes by phase and tensor, when
+ * tensors became ready, memory; and as a timeline that opens in Perfetto. `size` takes the bytes at
+ * `data` and gives those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too
+ * small, a step is under way). */
+CINCH_API cinch_status cinch_sync_report(cinch_sync* sync, void* data, size_t* size,
+                                         cinch_error* error);
+CINCH_API cinch_status cinch_sync_trace(cinch_sync* sync, void* data, size_t* size,
+                                        cinch_error* error);
+
 /* This rank's states after the last step, as bytes. `size` takes the bytes at `data` and gives
  * those needed; with `data` NULL it only gives. Errors: INVALID_ARGUMENT (too small). */
 CINCH_API cinch_status cinch_sync_states_save(cinch_sync* sync, void* data, size_t* size,
@@ -324,6 +333,42 @@ typedef struct cinch_sync_restored {
 CINCH_API cinch_status cinch_sync_states_load(cinch_sync* sync, const void* const* data,
                                               const size_t* sizes, size_t num_ranks,
                                               cinch_sync_restored* restored, cinch_error* error);
+
+/* The same for this rank by itself, from what the same rank of as many saved under the same plan.
+ * Errors: INVALID_ARGUMENT (also: of another rank, plan or number of ranks, which
+ * cinch_sync_states_load takes over), CORRUPT_FILE, VERSION_MISMATCH; states are then as before. */
+CINCH_API cinch_status cinch_sync_states_load_own(cinch_sync* sync, const void* data, size_t size,
+                                                  cinch_error* error);
+/* The states of one tensor become what they were before the first step. All ranks call it between
+ * the same steps. Errors: INVALID_ARGUMENT. */
+CINCH_API cinch_status cinch_sync_states_reset(cinch_sync* sync, size_t tensor, cinch_error* error);
+
+/* Where a state belongs: what encodes there. */
+typedef enum cinch_site CINCH_OF_INT {
+  CINCH_SITE_WORKER = 0, /* a rank's own gradient */
+  CINCH_SITE_HOP = 1,    /* a partial sum on its way */
+  CINCH_SITE_OWNER = 2,  /* the result */
+  CINCH_SITE_RETURN = 3  /* the result once more, for a second network */
+} cinch_site;
+
+/* A state of this rank, of some elements of one tensor. */
+typedef struct cinch_sync_state {
+  size_t struct_size;
+  size_t tensor; /* of those it was opened for */
+  cinch_site site;
+  int64_t first, num_elements; /* of the tensor */
+  const char* name;            /* texts live until the next call on `sync` */
+  const char* dtype;           /* "f32" */
+  size_t size;                 /* bytes */
+} cinch_sync_state;
+/* Between steps. The list keeps its order as long as `sync` lives. Errors: INVALID_ARGUMENT,
+ * OUT_OF_RANGE (no such place). */
+CINCH_API cinch_status cinch_sync_states_count(cinch_sync* sync, size_t* count, cinch_error* error);
+CINCH_API cinch_status cinch_sync_states_get(cinch_sync* sync, size_t place,
+                                             cinch_sync_state* state, void* data, size_t* size,
+                                             cinch_error* error);
+CINCH_API cinch_status cinch_sync_states_set(cinch_sync* sync, size_t place, const void* data,
+                                             size_t size, cinch_error* error);
 
 /* NOLINTEND(modernize-*,readability-identifier-naming,performance-enum-size) */
 

@@ -42,6 +42,7 @@ struct cinch_sync {
   std::vector<std::size_t> given;           // by tensor of the plan: place in the caller's arrays
   std::vector<std::uint32_t> plan_tensors;  // by place there: tensor of the plan
   std::string plan, choice, notes;          // that the caller has been given
+  cinch::rt::StateArray shown_state;        // whose texts the caller has been given
   // Of the call that runs: kept, so that calls allocate nothing.
   std::vector<cinch::rt::ConstTensorView> gradients;
   std::vector<cinch::rt::TensorView> updates;

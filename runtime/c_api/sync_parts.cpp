@@ -1,4 +1,4 @@
-// Steps in parts, of the C API.
+// Steps in parts, of the C API, and what steps took.
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_handles.h"
 #include "runtime/c_api/tensors.h"
@@ -51,6 +51,13 @@ CallStatus finish_step(cinch_sync& sync, cinch_step_outcome* outcome) {
   return write_struct(told, outcome, "outcome");
 }
 
+CallStatus give_text(const rt::Result<std::string>& text, const char* name, void* data,
+                     std::size_t* size) {
+  if (!text) return fail(text.error());
+  return copy_out({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()}, name, data,
+                  size);
+}
+
 }  // namespace
 }  // namespace cinch::c_api
 
@@ -85,4 +92,16 @@ cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error
 
 cinch_status cinch_sync_finish(cinch_sync* sync, cinch_step_outcome* outcome, cinch_error* error) {
   return guarded_on(sync, error, [&](cinch_sync& of) { return finish_step(of, outcome); });
+}
+
+cinch_status cinch_sync_report(cinch_sync* sync, void* data, size_t* size, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return give_text(of.session->report(), "the report", data, size);
+  });
+}
+
+cinch_status cinch_sync_trace(cinch_sync* sync, void* data, size_t* size, cinch_error* error) {
+  return guarded_on(sync, error, [&](cinch_sync& of) {
+    return give_text(of.session->trace(), "the timeline", data, size);
+  });
 }

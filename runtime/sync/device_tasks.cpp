@@ -262,6 +262,36 @@ Status DeviceTasks::make_nan(std::uint32_t piece, PieceMemory& memory) {
   return status ? device_->wait() : status;
 }
 
+// Those of a session that has just been opened.
+Status DeviceTasks::reset_states(std::uint32_t piece) {
+  const auto turn = take_turn(*device_);
+  for (auto& [key, list] : lists_) {
+    const auto& [codec, site, first] = key;
+    if (!list.has(piece) || info_of(codec).states.empty()) continue;
+    List fresh;
+    fresh.pieces = {piece};
+    if (Status status = open_list(codec, site, fresh); !status) return status;
+    const auto states = fresh.sessions->states_as_bytes(0);
+    if (!states) return tl::unexpected<Error>(states.error());
+    Status status = list.sessions->set_states(list.entry_of(piece), *states);
+    if (!status) return status;
+  }
+  return Ok{};
+}
+
+SyncMemory DeviceTasks::memory_use() const {
+  const auto turn = take_turn(*device_);
+  SyncMemory use;
+  for (const auto& [key, list] : lists_) {
+    use.states += list.sessions->state_bytes();
+    use.workspace += list.sessions->workspace_bytes();
+  }
+  use.messages = own_.wire_bytes;
+  for (const std::uint32_t piece : summed_pieces(plan_, options_.rank))
+    use.sums += f32_bytes(piece);
+  return use;
+}
+
 void DeviceTasks::visit_states(const SiteVisitor& visit) {
   for (auto& [key, list] : lists_) {
     if (info_of(std::get<0>(key)).states.empty()) continue;

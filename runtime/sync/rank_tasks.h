@@ -11,6 +11,7 @@
 #include "runtime/sync/piece_memory.h"
 #include "runtime/sync/protocol_parts.h"
 #include "runtime/sync/site_states.h"
+#include "runtime/sync/step_report.h"
 
 namespace cinch::rt {
 
@@ -53,6 +54,10 @@ class RankTasks {
   /// NaN throughout the piece's update. Errors: Device.
   virtual Status make_nan(std::uint32_t piece, PieceMemory& memory) = 0;
 
+  /// The piece's states, at all sites, become what they were before the first step. Errors: those
+  /// of opening a session.
+  virtual Status reset_states(std::uint32_t piece) = 0;
+  virtual SyncMemory memory_use() const = 0;
   /// All states that this rank keeps.
   virtual void visit_states(const SiteVisitor& visit) = 0;
 };

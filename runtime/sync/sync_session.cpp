@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/call/parameters.h"
 #include "runtime/call/tensor_facts.h"
@@ -211,6 +212,76 @@ Result<RestoreReport> SyncSession::restore_states(
   return guarded_use(impl_->in_use, [&] { return impl_->restore_states(saved); });
 }
 
+namespace {
+
+// Of the same elements at the same sites.
+bool has_same_sites(const std::vector<SavedSite>& a, const std::vector<SavedSite>& b) {
+  return std::ranges::equal(a, b, [](const SavedSite& x, const SavedSite& y) {
+    return std::tie(x.tensor, x.rows, x.cols, x.site, x.first, x.num_elems) ==
+           std::tie(y.tensor, y.rows, y.cols, y.site, y.first, y.num_elems);
+  });
+}
+
+}  // namespace
+
+Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_t> saved) {
+  if (has_stepped || failure) {
+    return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
+  }
+  const auto checkpoint = read_checkpoint(saved);
+  if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
+  std::vector<SavedSite> own;
+  if (Status status = collect_states(plan(), every_site(), own); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  const bool is_own = checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
+                      checkpoint->rank == transport.rank() &&
+                      has_same_sites(checkpoint->sites, own);
+  if (!is_own) {
+    return fail(
+        ErrorKind::InvalidArgument,
+        fmt::format("saved by rank {} of {} under the plan {}, by other pieces or not: this "
+                    "rank needs the states of all ranks",
+                    checkpoint->rank, checkpoint->world, checkpoint->plan));
+  }
+  auto report =
+      cinch::rt::restore_states(plan(), transport.rank(), every_site(), {&*checkpoint, 1});
+  if (report) next_step = report->next_step;
+  return report;
+}
+
+Result<RestoreReport> SyncSession::restore_own_states(std::span<const std::uint8_t> saved) {
+  return guarded_use(impl_->in_use, [&] { return impl_->restore_own(saved); });
+}
+
+Status SyncSession::reset_states(std::uint32_t tensor) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    if (tensor >= impl_->plan().tensors.size()) {
+      return fail(ErrorKind::InvalidArgument, fmt::format("there is no tensor {}", tensor));
+    }
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    for (std::uint32_t piece = 0; piece < impl_->plan().pieces.size(); ++piece) {
+      if (impl_->plan().pieces[piece].tensor != tensor) continue;
+      if (Status status = impl_->compute->reset_states(piece); !status) return status;
+    }
+    return Ok{};
+  });
+}
+
+Result<std::vector<StateArray>> SyncSession::state_arrays() {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<StateArray>> {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    return list_state_arrays(impl_->plan(), impl_->every_site());
+  });
+}
+
+Status SyncSession::set_state_array(std::size_t place, std::span<const std::uint8_t> bytes) {
+  return guarded_use(impl_->in_use, [&]() -> Status {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    return cinch::rt::set_state_array(impl_->plan(), impl_->every_site(), place, bytes);
+  });
+}
+
 void SyncSession::Impl::give_up(const Error& why) {
   if (failure) return;
   failure = why;
@@ -234,6 +305,23 @@ bool SyncSession::is_asked_to_stop() const {
 
 const TaskTimes& SyncSession::times() const {
   return impl_->runner->times();
+}
+
+Result<std::string> SyncSession::report() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::string> {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    return step_report_json(impl_->plan(), impl_->transport.rank(), impl_->runner->times(),
+                            impl_->compute->memory_use());
+  });
+}
+
+Result<std::string> SyncSession::trace() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::string> {
+    if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
+    std::vector<TaskTimes> by_rank(impl_->transport.world());
+    by_rank[impl_->transport.rank()] = impl_->runner->times();
+    return trace_json(impl_->plan(), by_rank);
+  });
 }
 
 Status SyncSession::visit_states(const SiteVisitor& visit) {

@@ -30,6 +30,7 @@
 #include "runtime/session/loaded_program.h"
 #include "runtime/sync/restore_states.h"
 #include "runtime/sync/site_states.h"
+#include "runtime/sync/state_arrays.h"
 #include "runtime/sync/sync_device.h"
 #include "runtime/sync/task_times.h"
 
@@ -122,6 +123,10 @@ class SyncSession {
 
   /// Of the last step: when each task ran, and what it moved; to be read between steps.
   const TaskTimes& times() const;
+  /// The same as JSON, with bytes by tensor and memory (step_report.h); and as a timeline that
+  /// opens in Perfetto (task_times.h), of this rank. Errors: InvalidArgument (a step is under way).
+  Result<std::string> report() const;
+  Result<std::string> trace() const;
   /// This rank's states after the last step that succeeded, as bytes (checkpoint.h). Errors: those
   /// of SiteStates.
   Result<std::vector<std::uint8_t>> save_states();
@@ -131,6 +136,16 @@ class SyncSession {
   /// different steps), CorruptFile, VersionMismatch, those of the transport; states are then as
   /// before.
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
+  /// The same for this rank by itself, from what the same rank of as many saved under the same
+  /// plan. Errors: InvalidArgument (also: of another rank, plan or number of ranks, whose states
+  /// restore_states takes over), CorruptFile, VersionMismatch; states are then as before.
+  Result<RestoreReport> restore_own_states(std::span<const std::uint8_t> saved);
+  /// The tensor's states become what they were before the first step. All ranks do it between the
+  /// same steps. Errors: InvalidArgument (no such tensor, a step is under way), those of opening.
+  Status reset_states(std::uint32_t tensor);
+  /// Every state by itself, between steps (state_arrays.h).
+  Result<std::vector<StateArray>> state_arrays();
+  Status set_state_array(std::size_t place, std::span<const std::uint8_t> bytes);
   /// All states that this rank keeps, between steps.
   Status visit_states(const SiteVisitor& visit);
 

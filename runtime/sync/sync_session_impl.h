@@ -27,6 +27,7 @@ struct SyncSession::Impl {
   Status check_parts() const;
   std::vector<CommonFact> common_facts() const;
   Result<RestoreReport> restore_states(std::span<const std::vector<std::uint8_t>> saved);
+  Result<RestoreReport> restore_own(std::span<const std::uint8_t> saved);
   void give_up(const Error& why);
 
   // ---- sync_step.cpp ----

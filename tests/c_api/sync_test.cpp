@@ -482,6 +482,51 @@ TEST(CApiSync, FaultsOfAStepInPartsAreNamedOnAllRanks) {
   });
 }
 
+TEST(CApiSync, StatesOneByOne) {
+  const Program program = compile("ef_sign");
+  on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
+    auto options = sized<cinch_sync_options>();
+    options.threads = 1;
+    const auto [sync, failure] = open_pair(program, options, transport);
+    ASSERT_NE(sync, nullptr) << failure;
+    auto error = sized<cinch_error>();
+    const std::string first = states_of(sync.get());
+    Tensor large(kLarge, static_cast<float>(1 + rank)), small(kSmall);
+    const std::array views = {large.view(), small.view()};
+    ASSERT_EQ(CINCH_OK, cinch_sync_step(sync.get(), 0, views.data(), views.data(), 2, &error));
+    std::size_t length = 0;
+    ASSERT_EQ(CINCH_OK, cinch_sync_report(sync.get(), nullptr, &length, &error)) << error.message;
+    std::string report(length, ' ');
+    ASSERT_EQ(CINCH_OK, cinch_sync_report(sync.get(), report.data(), &length, &error));
+    EXPECT_THAT(report, HasSubstr("\"phase\":\"all_to_all\""));
+    EXPECT_THAT(report, HasSubstr("\"memory_bytes\""));
+    EXPECT_EQ(CINCH_OK, cinch_sync_trace(sync.get(), nullptr, &length, &error));
+    std::size_t count = 0;
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_count(sync.get(), &count, &error)) << error.message;
+    ASSERT_GT(count, 0U);
+    auto state = sized<cinch_sync_state>();
+    std::size_t size = 0;
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_get(sync.get(), 0, &state, nullptr, &size, &error));
+    EXPECT_STREQ(state.dtype, "f32");
+    EXPECT_EQ(state.size, size);
+    EXPECT_EQ(state.site, CINCH_SITE_WORKER);
+    std::vector<std::uint8_t> bytes(size);
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_get(sync.get(), 0, &state, bytes.data(), &size, &error));
+    EXPECT_THAT(bytes, ::testing::Contains(::testing::Ne(0)));
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_set(sync.get(), 0, bytes.data(), size, &error));
+    EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+              cinch_sync_states_set(sync.get(), 0, bytes.data(), size - 1, &error));
+    EXPECT_EQ(CINCH_OUT_OF_RANGE,
+              cinch_sync_states_get(sync.get(), count, &state, nullptr, &size, &error));
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_reset(sync.get(), 0, &error)) << error.message;
+    ASSERT_EQ(CINCH_OK, cinch_sync_states_get(sync.get(), 0, &state, bytes.data(), &size, &error));
+    EXPECT_THAT(bytes, ::testing::Each(0));
+    EXPECT_NE(CINCH_OK, cinch_sync_states_load_own(sync.get(), first.data(), first.size(), &error))
+        << "after a step";
+    EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_sync_states_reset(sync.get(), 2, &error));
+  });
+}
+
 TEST(CApiSync, OneRankStopsAll) {
   on_ranks(2, [&](std::uint32_t rank, cinch_transport* transport) {
     const auto tensor = described("a", kSmall, CINCH_EXACT);

@@ -269,5 +269,92 @@ TEST(States, AreRestoredBeforeTheFirstStep) {
   EXPECT_EQ(report.error().message, "states are restored before the first step");
 }
 
+// ---- by a rank alone ----
+
+SyncCase plain_case() {
+  rt::PlanRequest request;
+  request.plan = "two_shot";
+  request.world = 2;
+  request.tensors = {{"fc1", 5000, 1, 0}, {"bias", 11, 1, rt::kDense}, {"fc2", 300, 1, 0}};
+  return make_sync_case(compiled_library("ef_sign"), request);
+}
+
+// Every rank with a session.
+void with_sessions(const SyncCase& one_case,
+                   const std::function<void(rt::SyncSession&, std::uint32_t rank)>& body) {
+  rt::LoopbackWorld world(one_case.plan->world());
+  run_ranks(world, one_case.plan->world(), [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(sync_options(one_case, own.rank), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    body(**session, own.rank);
+  });
+}
+
+TEST(OwnStates, GoOnByARankAlone) {
+  const SyncCase one_case = plain_case();
+  std::vector<std::vector<std::uint8_t>> saved(2);
+  std::vector<Tensors> wanted(2), found(2);
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    Tensors updates;
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), updates, 0));
+    saved[rank] = *session.save_states();
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), wanted[rank], 1));
+  });
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    const auto other = session.restore_own_states(saved[1 - rank]);
+    ASSERT_FALSE(other) << "of another rank";
+    EXPECT_NE(other.error().message.find("needs the states of all ranks"), std::string::npos);
+    const auto report = session.restore_own_states(saved[rank]);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->next_step, 1U);
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 1), found[rank], 1));
+  });
+  EXPECT_TRUE(are_same(found[0], wanted[0]) && are_same(found[1], wanted[1]));
+}
+
+TEST(OwnStates, OneTensorBeginsAnew) {
+  const SyncCase one_case = plain_case();
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    const States first = states_of(session);
+    Tensors updates;
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), updates, 0));
+    const States before = states_of(session);
+    ASSERT_TRUE(session.reset_states(2));
+    EXPECT_FALSE(session.reset_states(3));
+    for (const auto& [key, bytes] : states_of(session)) {
+      const bool is_reset = one_case.plan->pieces[key.first].tensor == 2;
+      EXPECT_EQ(bytes, is_reset ? first.at(key) : before.at(key));
+    }
+    EXPECT_NE(before, states_of(session));
+  });
+}
+
+TEST(OwnStates, AreArraysByTensorAndSite) {
+  const SyncCase one_case = plain_case();
+  with_sessions(one_case, [&](rt::SyncSession& session, std::uint32_t rank) {
+    Tensors updates;
+    ASSERT_TRUE(step_on(session, gradients_of(one_case, rank, 0), updates, 0));
+    const auto arrays = session.state_arrays();
+    ASSERT_TRUE(arrays);
+    std::int64_t worker_elems = 0;
+    for (std::size_t i = 0; i < arrays->size(); ++i) {
+      const rt::StateArray& array = (*arrays)[i];
+      EXPECT_NE(array.tensor, 1U) << "exact tensors have none";
+      EXPECT_EQ(array.dtype, "f32");
+      EXPECT_EQ(array.bytes.size(), static_cast<std::size_t>(4 * array.num_elems));
+      if (array.site == rt::Site::Worker) worker_elems += array.num_elems;
+      ASSERT_TRUE(session.set_state_array(i, std::vector<std::uint8_t>(array.bytes.size(), 0)));
+    }
+    EXPECT_EQ(worker_elems, 5300);
+    const auto zeroed = session.state_arrays();
+    ASSERT_TRUE(zeroed);
+    for (const rt::StateArray& array : *zeroed) {
+      EXPECT_TRUE(std::ranges::all_of(array.bytes, [](std::uint8_t byte) { return byte == 0; }));
+    }
+    EXPECT_FALSE(session.set_state_array(arrays->size(), {}));
+    EXPECT_FALSE(session.set_state_array(0, std::vector<std::uint8_t>(3)));
+  });
+}
+
 }  // namespace
 }  // namespace cinch::testing

@@ -50,6 +50,8 @@ class FaultyTasks : public rt::RankTasks {
   rt::Status make_nan(std::uint32_t piece, rt::PieceMemory& memory) override {
     return to_.make_nan(piece, memory);
   }
+  rt::Status reset_states(std::uint32_t piece) override { return to_.reset_states(piece); }
+  rt::SyncMemory memory_use() const override { return to_.memory_use(); }
   void visit_states(const rt::SiteVisitor& visit) override { to_.visit_states(visit); }
 
  private:
