@@ -57,15 +57,6 @@ TEST_F(CApiErrors, ProgramsThatAreNotThere) {
   EXPECT_EQ(CINCH_IO, cinch_program_load("/nonexistent/image", &none, &error));
 }
 
-TEST_F(CApiErrors, ProgramsThatOnlySynchronise) {
-  EXPECT_FALSE(compile("mean.cinch",
-                       "compressor mean_of_ranks {\n"
-                       "  sync(g: [f32; n]) { allreduce(g, mean) }\n}\n",
-                       {}, &error));
-  EXPECT_EQ(CINCH_UNAVAILABLE, error.status);
-  EXPECT_THAT(error.message, HasSubstr("`sync` body, which the C API does not run"));
-}
-
 TEST_F(CApiErrors, ACompilerThatIsNotThereOrOfAnotherKind) {
   auto options = sized<cinch_compile_options>();
   options.program = "onebit";
