@@ -2,6 +2,7 @@
 #include "runtime/sync/step_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace cinch::rt {
@@ -62,7 +63,7 @@ std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTim
     tensors.push_back({{"name", plan.tensors[t].name},
                        {"elements", plan.tensors[t].num_elems()},
                        {"compressed", plan.tensors[t].codec != kDense},
-                       {"sent_bytes", static_cast<std::uint64_t>(sent[t] + 0.5)},
+                       {"sent_bytes", std::llround(sent[t])},
                        {"ready_ms", std::max(0.0, ready - times.begin) * 1e3}});
   }
   const json report = {{"step_ms", (times.end - times.begin) * 1e3},

@@ -57,10 +57,8 @@ struct SyncSession::Impl {
     return [this](const SiteVisitor& visit) { compute->visit_states(visit); };
   }
 
-  UseFlag in_use;
   SyncOptions options;
   Transport& transport;
-  std::atomic<bool> cancelled{false};
   std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
   std::unique_ptr<PieceMemory> memory;
   std::unique_ptr<StepTensors> tensors;
@@ -70,21 +68,23 @@ struct SyncSession::Impl {
   // By codec and parameter: asked for here, and bound.
   std::vector<std::vector<double>> wanted, bound;
   std::vector<double> shared;
-  std::atomic<bool> asks_to_stop{false};
-  std::atomic<bool> is_stopping{false};
   std::optional<Error> failure;  // of an earlier step
   std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving
-  bool has_stepped = false;
-
   // Of the step that is under way.
-  bool is_under_way = false, is_in_parts = false;
   std::uint64_t step_number = 0;
   StepOptions how;
   std::vector<std::uint8_t> is_ready;      // by tensor
   std::vector<std::uint32_t> ready_order;  // tensors as they became ready
   // Rank 0's: by tensor its place, and how many bundles are begun ahead; 0: no such order.
   std::vector<std::uint32_t> common_order;
+
+  UseFlag in_use;
+  std::atomic<bool> cancelled{false};
+  std::atomic<bool> asks_to_stop{false};
+  std::atomic<bool> is_stopping{false};
+  bool has_stepped = false;
   bool has_order = false;  // from the first step on
+  bool is_under_way = false, is_in_parts = false;
 };
 
 }  // namespace cinch::rt
