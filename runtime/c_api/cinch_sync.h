@@ -284,7 +284,8 @@ CINCH_API cinch_status cinch_sync_ready(cinch_sync* sync, size_t tensor,
                                         const cinch_tensor* gradient, const cinch_tensor* update,
                                         int32_t is_used, cinch_error* error);
 /* Has the tensor's update been written in this step? It may still become NaN or zeros when the step
- * is finished. From any thread; waiting for it, too, which also ends when the step fails. Errors:
+ * is finished. From any thread; waiting for it, too, which also ends when the step fails. Exchanges
+ * have an order: a tensor's may come behind those of tensors that are not ready yet. Errors:
  * INVALID_ARGUMENT (the tensor is not ready). */
 CINCH_API int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor);
 CINCH_API cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error);

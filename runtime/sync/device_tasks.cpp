@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/session/tensor_convert.h"
 
@@ -249,14 +250,20 @@ void DeviceTasks::take_back(std::uint32_t piece) {
 }
 
 // Rare, so it goes by the host.
-Status DeviceTasks::make_nan(std::uint32_t piece, PieceMemory& memory) {
+Status DeviceTasks::fill_update(std::uint32_t piece, Fill with, PieceMemory& memory) {
   const auto turn = take_turn(*device_);
   const TensorView update = memory.update(piece);
   const bool is_here = device_->is_host() || !options_.has_tensors;
   std::vector<std::uint8_t> host(is_here ? 0 : byte_count(update));
-  const TensorView nan{host.data(), update.dtype, update.num_elems};
+  const TensorView filled =
+      is_here ? update : TensorView{host.data(), update.dtype, update.num_elems};
   TaskRunner runner(1);
-  Status status = fill_nan(is_here ? update : nan, runner, nullptr);
+  Status status = Ok{};
+  if (with == Fill::NaN) {
+    status = fill_nan(filled, runner, nullptr);
+  } else if (filled.num_elems > 0) {
+    std::memset(filled.data, 0, byte_count(filled));
+  }
   if (!status || is_here) return status;
   status = device_->copy_in(update.data, host);
   return status ? device_->wait() : status;

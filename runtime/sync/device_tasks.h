@@ -47,7 +47,7 @@ class DeviceTasks : public RankTasks {
   Status end_step() override;
   void take_back_step() override;
   void take_back(std::uint32_t piece) override;
-  Status make_nan(std::uint32_t piece, PieceMemory& memory) override;
+  Status fill_update(std::uint32_t piece, Fill with, PieceMemory& memory) override;
   Status reset_states(std::uint32_t piece) override;
   SyncMemory memory_use() const override;
   void visit_states(const SiteVisitor& visit) override;

@@ -51,8 +51,9 @@ class RankTasks {
   /// All states become what they were before the step; those of one piece, at all sites.
   virtual void take_back_step() = 0;
   virtual void take_back(std::uint32_t piece) = 0;
-  /// NaN throughout the piece's update. Errors: Device.
-  virtual Status make_nan(std::uint32_t piece, PieceMemory& memory) = 0;
+  /// The same value throughout the piece's update, which this rank gets. Errors: Device.
+  enum class Fill : std::uint8_t { Zero, NaN };
+  virtual Status fill_update(std::uint32_t piece, Fill with, PieceMemory& memory) = 0;
 
   /// The piece's states, at all sites, become what they were before the first step. Errors: those
   /// of opening a session.

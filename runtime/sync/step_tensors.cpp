@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "runtime/session/tensor_convert.h"
 
@@ -105,12 +104,6 @@ Status StepTensors::deliver(std::uint32_t tensor) {
   const auto factor = static_cast<float>(factors_.scale * ranks);
   const Status status = multiply_f32(values, factor, values, *runner_, nullptr);
   return status ? convert_from_f32(values, wanted_[tensor], *runner_, nullptr) : status;
-}
-
-void StepTensors::clear_update(std::uint32_t tensor) {
-  const TensorView& update = wanted_[tensor];
-  const auto bytes = static_cast<std::size_t>(update.num_elems * update.dtype.bits / 8);
-  if (bytes > 0 && !are_on_device_) std::memset(update.data, 0, bytes);
 }
 
 }  // namespace cinch::rt

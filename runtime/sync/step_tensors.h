@@ -43,8 +43,6 @@ class StepTensors {
   /// those of different tensors may run at once. Errors: OutOfMemory.
   Status prepare(std::uint32_t tensor);
   Status deliver(std::uint32_t tensor);
-  /// Zeros throughout a tensor's update, as the user sees it.
-  void clear_update(std::uint32_t tensor);
   bool has_non_finite() const { return has_non_finite_; }
 
  private:

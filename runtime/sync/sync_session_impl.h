@@ -49,7 +49,7 @@ struct SyncSession::Impl {
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
   /// Of tensors that no rank has used.
-  void settle_unused() const;
+  Status settle_unused() const;
   Status share_order();
 
   const Plan& plan() const { return *options.plan; }

@@ -131,7 +131,7 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   if (status) status = agree_on_end();
   StepOutcome outcome;
   outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
-  if (status && !outcome.is_skipped) settle_unused();
+  if (status && !outcome.is_skipped) status = settle_unused();
   if (!status || outcome.is_skipped) compute->take_back_step();
   if (status) status = share_order();
   if (!status) return tl::unexpected<Error>(status.error());
@@ -167,7 +167,7 @@ Status SyncSession::Impl::settle_protocols() {
     // The rank itself has done both already.
     if (compute->protocols().outcome(piece).status == RankStatus::NonFinite) continue;
     compute->take_back(piece);
-    Status status = compute->make_nan(piece, *memory);
+    Status status = compute->fill_update(piece, RankTasks::Fill::NaN, *memory);
     if (status) status = tensors->deliver(plan().pieces[piece].tensor);
     if (!status) return status;
   }
@@ -191,14 +191,22 @@ Status SyncSession::Impl::failure_of(std::uint32_t piece, std::uint32_t rank) {
               fmt::format("{}: rank {} has failed", describe_piece(plan(), piece), rank));
 }
 
-void SyncSession::Impl::settle_unused() const {
+Status SyncSession::Impl::settle_unused() const {
   for (std::uint32_t tensor = 0; tensor < plan().tensors.size(); ++tensor) {
     if (records->is_used_anywhere(tensor)) continue;
-    for (std::uint32_t piece = 0; piece < plan().pieces.size(); ++piece) {
-      if (plan().pieces[piece].tensor == tensor) compute->take_back(piece);
+    const ElementRange part = updated_part(plan().tensors[tensor], transport.rank());
+    Status status = Ok{};
+    for (std::uint32_t piece = 0; piece < plan().pieces.size() && status; ++piece) {
+      const Piece& of = plan().pieces[piece];
+      if (of.tensor != tensor) continue;
+      compute->take_back(piece);
+      const bool is_own = of.first >= part.first && of.first < part.first + part.num_elems;
+      if (is_own) status = compute->fill_update(piece, RankTasks::Fill::Zero, *memory);
     }
-    tensors->clear_update(tensor);
+    if (status) status = tensors->deliver(tensor);
+    if (!status) return status;
   }
+  return Ok{};
 }
 
 // Ranks follow the order in which rank 0's tensors became ready in its first step, if that was one

@@ -113,8 +113,15 @@ TEST(StepInParts, TellsWhichUpdatesAreWritten) {
   run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
     std::vector<std::uint32_t> order(10);
     std::iota(order.rbegin(), order.rend(), 0U);
-    Tensors updates;
-    ASSERT_TRUE(step_in_parts(session, gradients_of(model, own.rank, 0), updates, 0, order));
+    // The first step spends its time on waiting for tensors.
+    const Tensors first = gradients_of(model, own.rank, 0);
+    Tensors updates = first;
+    ASSERT_TRUE(session.begin_step(0));
+    for (const std::uint32_t tensor : order) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(tensor == 0 ? 300 : 1));
+      ASSERT_TRUE(session.set_ready(tensor, first[tensor], updates[tensor]));
+    }
+    ASSERT_TRUE(session.finish_step());
     const Tensors gradients = gradients_of(model, own.rank, 1);
     updates = gradients;
     ASSERT_TRUE(session.begin_step(1));

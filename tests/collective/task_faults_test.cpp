@@ -47,8 +47,8 @@ class FaultyTasks : public rt::RankTasks {
   rt::Status end_step() override { return to_.end_step(); }
   void take_back_step() override { to_.take_back_step(); }
   void take_back(std::uint32_t piece) override { to_.take_back(piece); }
-  rt::Status make_nan(std::uint32_t piece, rt::PieceMemory& memory) override {
-    return to_.make_nan(piece, memory);
+  rt::Status fill_update(std::uint32_t piece, Fill with, rt::PieceMemory& memory) override {
+    return to_.fill_update(piece, with, memory);
   }
   rt::Status reset_states(std::uint32_t piece) override { return to_.reset_states(piece); }
   rt::SyncMemory memory_use() const override { return to_.memory_use(); }

@@ -103,7 +103,9 @@ class Programs(TestCase):
         self.fails(cinch.InvalidArgumentError, "zero byte", cinch.compile, "dgc\0")
         self.fails(cinch.ProgramError, "ratio", cinch.compile, "dgc", ratio=2)
         self.fails(cinch.ProgramError, "nesterov", cinch.compile, "dgc", bindings={"nesterovv": True})
-        self.fails(cinch.UnavailableError, "sync", cinch.compile, "powersgd")
+        powersgd = cinch.compile("powersgd(rank: 2)")
+        with powersgd.session((30, 20)) as session:
+            self.fails(cinch.InvalidArgumentError, "has no encode", session.encode, 0, np.zeros((30, 20), np.float32))
 
     def test_constants_are_bound(self):
         text = """compressor total(const cube: bool = false) {

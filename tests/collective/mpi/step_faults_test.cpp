@@ -32,9 +32,10 @@ SyncCase case_of(const StepFault& fault, std::uint32_t world, DType summed) {
   return one_case;
 }
 
-// MPI does not say whom its own collectives wait for.
+// MPI does not say whom its own collectives wait for. Of the program that scatters, one follows.
 bool names_rank(const StepFault& fault, DType summed) {
   const bool is_of_mpi = fault.exchange == rt::ExchangeKind::Broadcast ||
+                         fault.exchange == rt::ExchangeKind::ReduceScatter ||
                          (fault.exchange == rt::ExchangeKind::AllReduce && summed == kF32);
   return !is_of_mpi || !is_silent(fault.kind);
 }
