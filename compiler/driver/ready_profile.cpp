@@ -20,7 +20,8 @@ namespace cinch::driver {
 namespace {
 
 using nlohmann::json;
-constexpr double kMicroseconds = 1e-6;
+constexpr double kMicroseconds = 1e-6, kMostMicroseconds = 3600e6;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // What a plan's tensors have at most.
 constexpr double kMostElems = 4294967295.0;
 
@@ -111,13 +112,17 @@ double ready_us(const Row& row, double before) {
     refuse(row.where,
            fmt::format("{} is ready before the tensor ahead of it: times do not fall", row.name));
   }
+  if (ready > kMostMicroseconds) {
+    refuse(row.where, fmt::format("{} is ready after more than an hour", row.name));
+  }
   return ready;
 }
 
 }  // namespace
 
 std::vector<ReadyTensor> read_profile(const std::string& path) {
-  const std::string text = read_text_file(path);
+  std::string text = read_text_file(path);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool is_json = first < text.size() && (text[first] == '[' || text[first] == '{');
   const std::vector<Row> rows = is_json ? rows_of_json(path, text) : rows_of_csv(path, text);

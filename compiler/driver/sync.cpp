@@ -375,6 +375,9 @@ class SyncCommand {
 }  // namespace
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
+  if (options.is_at_once && options.profile.empty()) {
+    throw CommandError(ExitCode::Usage, "--at-once is of a --profile");
+  }
   require_distinct_files({{"--output", options.output},
                           {"--trace", options.trace},
                           {"--save-plan", options.save_plan},

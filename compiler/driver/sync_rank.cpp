@@ -44,6 +44,8 @@ class SyncRank {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void take_step(std::uint64_t step) {
     if (*Cancellable::flag()) session_->ask_to_stop();
     const std::uint64_t before = transport_.sent_bytes();
@@ -72,18 +74,29 @@ class SyncRank {
     report_.step_ms.push_back(longest);
   }
 
+  // Less where the step has failed, or somebody wants the command to end.
+  void compute_until(Clock::time_point time) const {
+    constexpr std::chrono::milliseconds kLook{20};
+    for (auto now = Clock::now(); now < time; now = Clock::now()) {
+      if (*Cancellable::flag() || session_->has_step_failed()) return;
+      std::this_thread::sleep_until(std::min(time, now + kLook));
+    }
+  }
+
   // The backward pass is time that goes by.
   void step_behind_backward(std::uint64_t step) {
     const auto& ready = options_.ready_seconds;
     std::vector<std::uint32_t> order(ready.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::stable_sort(order, {}, [&](std::uint32_t tensor) { return ready[tensor]; });
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     value_or_throw(session_->begin_step(step));
     for (const std::uint32_t tensor : order) {
-      std::this_thread::sleep_until(begin + std::chrono::duration<double>(ready[tensor]));
+      compute_until(begin + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(ready[tensor])));
       if (!session_->set_ready(tensor, gradients_[tensor], updates_[tensor])) break;
     }
+    if (*Cancellable::flag()) session_->ask_to_stop();
     value_or_throw(session_->finish_step());
   }
 

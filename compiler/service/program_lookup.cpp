@@ -101,6 +101,25 @@ bool is_expression(const std::string& program) {
   return program.find('(') != std::string::npos && !is_path(program);
 }
 
+// name(arguments), and nothing behind it: what follows would be other text of a program.
+void check_expression(const std::string& expression) {
+  int depth = 0;
+  bool is_whole = expression.back() == ')';
+  for (std::size_t i = 0; i < expression.size() && is_whole; ++i) {
+    const char c = expression[i];
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    const bool is_over = depth == 0 && c == ')' && i + 1 < expression.size();
+    const bool is_text = static_cast<unsigned char>(c) >= ' ' &&
+                         std::string_view(";{}/\"").find(c) == std::string_view::npos;
+    is_whole = is_text && depth >= 0 && !is_over;
+  }
+  if (is_whole && depth == 0 && expression.front() != '(') return;
+  throw ServiceError(Fault::Request, "'" + expression +
+                                         "' is neither a file nor an expression over the standard "
+                                         "library: name(arguments)");
+}
+
 // Names the compressor after its expression: topk_ratio_0_01.
 std::string name_of(const std::string& expression) {
   std::string name;
@@ -119,6 +138,7 @@ std::string name_of(const std::string& expression) {
 
 // All of the standard library is in reach.
 ProgramText text_of(const std::string& expression, const rt::HeaderSearch& headers) {
+  check_expression(expression);
   std::vector<std::string> families;
   for (const StdlibFile& file : stdlib_files()) {
     if (families.empty() || families.back() != file.family) families.push_back(file.family);

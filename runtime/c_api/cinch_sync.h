@@ -284,13 +284,15 @@ CINCH_API cinch_status cinch_sync_ready(cinch_sync* sync, size_t tensor,
                                         const cinch_tensor* gradient, const cinch_tensor* update,
                                         int32_t is_used, cinch_error* error);
 /* Has the tensor's update been written in this step? It may still become NaN or zeros when the step
- * is finished. From any thread; waiting for it, too, which also ends when the step fails. Exchanges
+ * is finished. From any thread; waiting for it, too, which also ends, with OK, when the
+ * step fails: finishing says so. Exchanges
  * have an order: a tensor's may come behind those of tensors that are not ready yet. Errors:
  * INVALID_ARGUMENT (the tensor is not ready). */
 CINCH_API int32_t cinch_sync_is_done(const cinch_sync* sync, size_t tensor);
 CINCH_API cinch_status cinch_sync_wait(cinch_sync* sync, size_t tensor, cinch_error* error);
-/* Waits for all ranks. `outcome` may be NULL. Errors: those of cinch_sync_step; INVALID_ARGUMENT on
- * all ranks where a tensor is not ready, which it names. */
+/* Waits for all ranks. `outcome` may be NULL. Errors: those of cinch_sync_step; INVALID_ARGUMENT
+ * where a tensor is not ready, which it names, and CANCELLED, with the same text, on the other
+ * ranks; where ranks have begun with different options INVALID_ARGUMENT on all. */
 CINCH_API cinch_status cinch_sync_finish(cinch_sync* sync, cinch_step_outcome* outcome,
                                          cinch_error* error);
 

@@ -34,6 +34,14 @@ CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, s
   if (given->num_dims < 0 || given->num_dims > kMostDims || !has_shape) {
     return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": no shape");
   }
+  std::int64_t elems = 1;
+  for (std::int32_t d = 0; d < given->num_dims; ++d) {
+    if (given->shape[d] < 0 || __builtin_mul_overflow(elems, given->shape[d], &elems)) {
+      return fail(CINCH_INVALID_ARGUMENT, std::string(given->name) + ": dimension " +
+                                              std::to_string(d) + " is " +
+                                              std::to_string(given->shape[d]));
+    }
+  }
   return rt::PolicyTensor{given->name, {given->shape, given->shape + given->num_dims}};
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/c_api/compiler_door.h"
 #include "runtime/c_api/give_program.h"
+#include "runtime/c_api/gpu_programs.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tuning.h"
@@ -149,7 +150,7 @@ cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
   return guarded(error, [&]() -> CallStatus {
     const auto list = list_programs(compiler);
     if (!list) return tl::unexpected<CallError>(list.error());
-    return copy_out(*list, "the list", data, size);
+    return copy_out(*list, "names of programs", data, size);
   });
 }
 

@@ -80,6 +80,7 @@ PlanRunner::PlanRunner(const RunnerParts& parts)
     sent_[t].resize(task(t).reads.size());
     received_[t].resize(task(t).writes.size());
   }
+  writers_left_ = num_writers_;
   flights_.reserve(exchanges_.size());
   thread_ = std::thread([this] { compute_loop(); });
 }
@@ -178,6 +179,11 @@ bool PlanRunner::waits_for_tensors() const {
   if (times_.ready.empty()) return false;
   const double last = std::ranges::max(times_.ready);
   return 2 * (last - times_.begin) > times_.end - times_.begin;
+}
+
+bool PlanRunner::has_failed() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.has_value();
 }
 
 bool PlanRunner::is_done(std::uint32_t tensor) const {

@@ -57,6 +57,7 @@ class PlanRunner {
   Status join();
   /// The step fails, as if a task had: from any thread.
   void fail_step(const Error& error);
+  bool has_failed() const;
   /// A tensor that is not ready; none where all are.
   std::optional<std::uint32_t> find_unready() const;
   /// Have all tasks ended that write the tensor's update?

@@ -8,7 +8,7 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::size_t kStep = 0, kFlags = 1, kFirst = 2;
+constexpr std::size_t kStep = 0, kOptions = 1, kFlags = 2, kFirst = 3;
 constexpr std::uint64_t kAsksToStop = 1, kNonFinite = 2;
 constexpr std::size_t kWordBits = 64, kOutcomeBits = 32, kStatusBits = 8;
 
@@ -40,9 +40,10 @@ std::uint64_t StepRecords::word(std::uint32_t rank, std::size_t index) const {
   return all_[rank * words_ + index];
 }
 
-void StepRecords::begin(std::uint64_t step) {
+void StepRecords::begin(std::uint64_t step, std::uint64_t options) {
   std::ranges::fill(own_, 0);
   own_word(kStep) = step;
+  own_word(kOptions) = options;
 }
 void StepRecords::ask_to_stop() {
   own_word(kFlags) |= kAsksToStop;
@@ -72,7 +73,14 @@ Exchange StepRecords::exchange() {
 
 Status StepRecords::check_steps() const {
   for (std::uint32_t rank = 0; rank < plan_.world(); ++rank) {
-    if (word(rank, kStep) == own_[kStep]) continue;
+    if (word(rank, kStep) == own_[kStep] && word(rank, kOptions) == own_[kOptions]) continue;
+    if (word(rank, kStep) == own_[kStep]) {
+      return fail(
+          ErrorKind::InvalidArgument,
+          fmt::format("rank {} takes step {} with other options (scale, sum, skipping) than "
+                      "rank {}",
+                      rank, own_[kStep], rank_));
+    }
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),
                             rank_, own_[kStep]));

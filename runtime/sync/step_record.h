@@ -17,7 +17,8 @@ class StepRecords {
   StepRecords(const Plan& plan, std::uint32_t rank);
 
   // ---- this rank's ----
-  void begin(std::uint64_t step);
+  /// `options`: a digest of how the step is taken.
+  void begin(std::uint64_t step, std::uint64_t options);
   void ask_to_stop();
   void note_non_finite();
   /// The step's gradient of the tensor is one that this rank's model gave.
@@ -30,7 +31,7 @@ class StepRecords {
   Exchange exchange();
 
   // ---- those of all ranks, when it has ended ----
-  /// Errors: InvalidArgument (ranks at different steps).
+  /// Errors: InvalidArgument (ranks at different steps, or with different options).
   Status check_steps() const;
   bool is_any_asking_to_stop() const;
   bool is_any_non_finite() const;

@@ -107,6 +107,8 @@ class SyncSession {
   /// step).
   Status fail_step(const Error& why);
   bool is_in_step() const;
+  /// Has the step failed already, so that finish_step waits for nothing more? From any thread.
+  bool has_step_failed() const;
   /// Waits for all ranks; then the step has one outcome on all of them. Errors: as of step;
   /// InvalidArgument on all ranks where a tensor is not ready, which it names.
   Result<StepOutcome> finish_step();

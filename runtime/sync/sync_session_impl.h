@@ -18,6 +18,10 @@ namespace cinch::rt {
 
 struct SyncSession::Impl {
   Impl(SyncOptions opts, Transport& to) : options(std::move(opts)), transport(to) {}
+  /// A step may be under way: its threads go before what they use.
+  ~Impl() { runner.reset(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // ---- sync_session.cpp ----
   Status start();

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
 #include "runtime/call/tensor_facts.h"
+#include "runtime/core/hash.h"
 #include "runtime/planner/interleave.h"
 #include "runtime/sync/sync_session_impl.h"
 #include "runtime/sync/task_facts.h"
@@ -15,6 +17,12 @@ namespace {
 
 // The rank that says what holds on all.
 constexpr std::uint32_t kRoot = 0;
+
+std::uint64_t digest_of(const StepOptions& options) {
+  const std::uint64_t words[] = {std::bit_cast<std::uint64_t>(options.scale),
+                                 options.is_sum ? 1U : 0U, options.skips_non_finite ? 1U : 0U};
+  return hash64(words, sizeof words, 0);
+}
 
 template <typename T>
 Exchange broadcast(std::vector<T>& values) {
@@ -31,20 +39,17 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   if (failure) {
     return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
-  has_stepped = true;
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
-  if (!status) {
-    give_up(status.error());
-    return status;
-  }
+  if (!status) return status;  // nothing has begun: another scale may follow
+  has_stepped = true;
   how = wanted_options;
   step_number = step;
   is_under_way = true;
   is_in_parts = in_parts;
   is_ready.assign(plan().tensors.size(), 0);
   ready_order.clear();
-  records->begin(step);
+  records->begin(step, digest_of(how));
   runner->begin();
   if (in_parts) runner->start([this] { return open_step(); });
   return Ok{};
@@ -282,6 +287,10 @@ Status SyncSession::fail_step(const Error& why) {
     impl_->runner->fail_step(why);
     return Ok{};
   });
+}
+
+bool SyncSession::has_step_failed() const {
+  return impl_->runner->has_failed();
 }
 
 bool SyncSession::is_in_step() const {

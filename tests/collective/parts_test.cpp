@@ -265,6 +265,33 @@ TEST(StepOptions, ScalesLeaveNoTraceInStates) {
   EXPECT_TRUE(are_same(plain[0], scaled[1]));
 }
 
+TEST(StepOptions, ThatDifferAreAnErrorOnAllRanks) {
+  const SyncCase model = model_case("two_shot", 2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    Tensors updates;
+    const auto order = shuffled(model.plan->tensors.size(), own.rank);
+    const auto outcome = step_in_parts(session, gradients_of(model, own.rank, 0), updates, 0, order,
+                                       {.skips_non_finite = own.rank == 0});
+    ASSERT_FALSE(outcome);
+    EXPECT_NE(outcome.error().message.find("with other options"), std::string::npos)
+        << outcome.error().message;
+  });
+}
+
+// Whatever the step's threads are at.
+TEST(StepInParts, ASessionMayBeClosedRightAfterItsBegin) {
+  const SyncCase model = model_case("two_shot", 1);
+  for (int turn = 0; turn < 50; ++turn) {
+    rt::LoopbackWorld world(1);
+    run_ranks(world, 1, [&](const RankBody& own) {
+      auto session = rt::SyncSession::open(sync_options(model, own.rank), own.transport);
+      ASSERT_TRUE(session);
+      EXPECT_FALSE((*session)->is_done(0));
+      ASSERT_TRUE((*session)->begin_step(0));
+    });
+  }
+}
+
 TEST(StepOptions, RefusesScalesThatAreNone) {
   const SyncCase model = model_case("two_shot", 1);
   for (const double scale : {0.0, -1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
@@ -272,6 +299,8 @@ TEST(StepOptions, RefusesScalesThatAreNone) {
       const rt::Status status = session.begin_step(0, {.scale = scale});
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().kind, rt::ErrorKind::InvalidArgument);
+      Tensors updates;
+      EXPECT_TRUE(step_on(session, gradients_of(model, 0, 0), updates, 0)) << "nothing had begun";
     });
   }
 }

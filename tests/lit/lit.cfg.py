@@ -43,6 +43,8 @@ if shutil.which("mpirun") and glob.glob(os.path.join(build, "lib", "libcinch_mpi
                                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "ASAN_OPTIONS": "detect_leaks=0"})
 if glob.glob(os.path.join(build, "lib", "libcinch_ucx.*")):
     config.available_features.add("ucx")
+    if "UCX_MEM_EVENTS" in os.environ:
+        config.environment["UCX_MEM_EVENTS"] = os.environ["UCX_MEM_EVENTS"]
 # A driver and NCCL that are doubles (tests/collective/nccl/double).
 if os.path.exists(os.path.join(build, "tests", "double_gpus", "libnccl.so.2")):
     config.available_features.add("double-gpus")
