@@ -133,6 +133,8 @@ std::string name_of(const std::string& expression) {
     }
   }
   while (!name.empty() && name.back() == '_') name.pop_back();
+  // Without arguments the name would be that of the compressor that it calls.
+  if (expression.starts_with(name + '(')) name += "_with_defaults";
   return name.empty() ? "composed" : name;
 }
 

@@ -62,7 +62,8 @@ void build_allgather(const BundleContext& c) {
   c.to.finish(group, Value::Update);
 }
 
-void build_two_shot(const BundleContext& c) {
+// Groups are the ranks' parts: each rank gets the sum of its own part.
+void sum_own_part(const BundleContext& c) {
   const auto& groups = c.bundle.groups;
   const std::uint32_t own = groups[c.rank];
   const Slots sent = slots_of(c, groups);
@@ -70,6 +71,12 @@ void build_two_shot(const BundleContext& c) {
   const Slots received = slots_by_rank(c, own, sent[c.rank]);
   c.to.all_to_all(groups, sent, received);
   sum_up(c, own, received);
+}
+
+void build_two_shot(const BundleContext& c) {
+  const auto& groups = c.bundle.groups;
+  const std::uint32_t own = groups[c.rank];
+  sum_own_part(c);
   c.to.finish(own, Value::Sum);
   const Slots results = slots_of(c, groups);
   c.to.encode(Site::Owner, Value::Sum, {own}, {results[c.rank]});
@@ -77,16 +84,9 @@ void build_two_shot(const BundleContext& c) {
   c.to.decode(Site::Owner, groups, results, Value::Update);
 }
 
-// Groups are the ranks' parts: the first half of build_two_shot.
 void build_reduce_scatter(const BundleContext& c) {
-  const auto& groups = c.bundle.groups;
-  const std::uint32_t own = groups[c.rank];
-  const Slots sent = slots_of(c, groups);
-  c.to.encode(Site::Worker, Value::Gradient, groups, sent);
-  const Slots received = slots_by_rank(c, own, sent[c.rank]);
-  c.to.all_to_all(groups, sent, received);
-  sum_up(c, own, received);
-  c.to.finish(own, Value::Update);
+  sum_own_part(c);
+  c.to.finish(c.bundle.groups[c.rank], Value::Update);
 }
 
 void build_ps(const BundleContext& c) {

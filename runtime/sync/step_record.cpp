@@ -115,7 +115,7 @@ JointOutcome StepRecords::outcome(std::size_t protocol) {
     const auto said = static_cast<std::uint32_t>(word(rank, first_outcome_ + protocol / 2) >>
                                                  kOutcomeBits * (protocol % 2));
     const std::uint32_t status = said & ((1U << kStatusBits) - 1);
-    // Of no state is none that this version knows.
+    // A status that this version does not know counts as a failure.
     const bool is_known = status <= static_cast<std::uint32_t>(RankStatus::NonFinite);
     by_rank_.push_back(
         {is_known ? static_cast<RankStatus>(status) : RankStatus::Failed, said >> kStatusBits});
