@@ -117,6 +117,7 @@ Status ProgramBuffers::allocate_states(std::span<const std::int64_t> size_bytes)
     AlignedBuffer& memory = states_[i];
     if (Status status = memory.resize(size_bytes[i]); !status) return status;
     std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size_bytes()));
+    state_bytes_ += memory.size_bytes();
   }
   return Ok{};
 }
@@ -168,12 +169,6 @@ std::int64_t ProgramBuffers::workspace_bytes() const {
   std::int64_t total = 0;
   for (const AlignedBuffer& buffer : own_) total += buffer.size_bytes();
   for (const AlignedBuffer& buffer : states_next_) total += buffer.size_bytes();
-  return total;
-}
-
-std::int64_t ProgramBuffers::state_bytes() const {
-  std::int64_t total = 0;
-  for (const AlignedBuffer& buffer : states_) total += buffer.size_bytes();
   return total;
 }
 

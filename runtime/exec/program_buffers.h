@@ -46,7 +46,9 @@ class ProgramBuffers {
 
   /// Bytes of all own memory but states.
   std::int64_t workspace_bytes() const;
-  std::int64_t state_bytes() const;
+  /// Bytes of all states. They stay as they are once allocated, so another thread may ask during a
+  /// call, which swaps the buffers themselves.
+  std::int64_t state_bytes() const { return state_bytes_; }
 
  private:
   Status prepare_one(const Entry& entry, BufferIndex index, const HostEnv& env, bool poison);
@@ -58,6 +60,7 @@ class ProgramBuffers {
   std::vector<std::int64_t> bytes_;
   std::vector<AlignedBuffer> own_;  // by BufferIndex
   std::vector<AlignedBuffer> states_, states_next_;
+  std::int64_t state_bytes_ = 0;
 };
 
 }  // namespace cinch::rt
