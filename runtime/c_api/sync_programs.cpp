@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "runtime/c_api/gpu_programs.h"
 #include "runtime/c_api/handles.h"
 
 namespace cinch::c_api {
