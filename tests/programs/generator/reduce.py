@@ -2,7 +2,8 @@
 """Makes a program that fails small: statements, fields and operands go while the failure stays.
 
     reduce.py PROGRAM_SEARCH FILE… [-- OPTIONS]     writes each with .small.cinch behind its name
-    reduce.py PROGRAM_SEARCH [-- OPTIONS]           searches, and prints what failed, made small
+    reduce.py PROGRAM_SEARCH [-- OPTIONS]           searches, and prints what failed, made small;
+                                                    where CINCH_SAMPLE is set, a quarter of --count
 
 The failure stays when its kind is the same (program_search --try prints it) and, where the compiler
 found it, its message but for numbers and names.
@@ -175,7 +176,15 @@ def reduce_file(search, path, options):
     return to
 
 
+def sample_of(options):
+    if not os.environ.get("CINCH_SAMPLE") or "--count" not in options:
+        return options
+    at = options.index("--count") + 1
+    return [*options[:at], str(max(1, int(options[at]) // 4)), *options[at + 1:]]
+
+
 def search_and_reduce(search, options):
+    options = sample_of(options)
     with tempfile.TemporaryDirectory() as folder:
         status = subprocess.run([search, *options, "--keep", folder], check=False).returncode
         for path in sorted(glob.glob(os.path.join(folder, "*.cinch"))):
