@@ -266,6 +266,9 @@ typedef struct cinch_session_options {
   const char* const* largest_names;
   const double* largest_values;
   size_t num_largest;
+  /* Not 0: the session holds no states. Encoding, states, and a finish that has any are
+   * INVALID_ARGUMENT. */
+  int32_t only_decodes;
 } cinch_session_options;
 
 /* Opens a session for tensors of these shapes (pointers are not looked at, on the CPU types

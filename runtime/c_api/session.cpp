@@ -79,6 +79,7 @@ CallStatus open_on_cpu(const cinch_program& program, const cinch_session_options
   common.worker = options.worker;
   common.seed = options.seed;
   common.cancelled = &to.cancelled;
+  common.only_decodes = options.only_decodes != 0;
   common.memory = source_of(to.allocator);
   auto list = rt::SessionList::open(program.loaded, common, tensors);
   if (!list) return fail_at(list.error().place, fail(list.error().error).value());
@@ -102,6 +103,7 @@ CallResult<rt::GpuSessionOptions> gpu_options(const cinch_session_options& optio
   wanted.world = options.world == 0 ? 1 : options.world;
   wanted.worker = options.worker;
   wanted.seed = options.seed;
+  wanted.only_decodes = options.only_decodes != 0;
   for (std::size_t i = 0; i < options.num_largest; ++i) {
     if (options.largest_names[i] == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "largest_names[" + std::to_string(i) + "] is null");

@@ -7,8 +7,12 @@
 namespace cinch::rt {
 
 /// May a session be called so? What decodes can be added to the output and has a finish, if it be
-/// sum / world. Error: InvalidArgument.
-Status check_call(const ProgramImage& image, EntryKind kind);
+/// sum / world. A session that only decodes has neither encode nor sync, nor what uses states.
+/// Error: InvalidArgument.
+Status check_call(const ProgramImage& image, EntryKind kind, bool only_decodes);
+
+/// May its states be read and written? Error: InvalidArgument.
+Status check_holds_states(bool only_decodes);
 
 /// Does a step leave nothing that its states could be taken back to? So where they change in place,
 /// or in more calls of a step than one.

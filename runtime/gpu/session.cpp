@@ -108,7 +108,7 @@ Status GpuSession::set_parameter(std::string_view name, double value) {
 
 Status GpuSession::Impl::call_with(EntryKind kind, const Arrays& arrays, std::uint64_t step,
                                    GpuStream on) {
-  Status status = check_call(image(), kind);
+  Status status = check_call(image(), kind, options.only_decodes);
   if (status) status = check_step(step);
   if (status) status = bind_tensors(kind, arrays.from, arrays.to);
   if (status && kind != EntryKind::Finish) status = bind_payloads(kind, arrays.payloads, step);
@@ -213,6 +213,9 @@ Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t te
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::size_t tensor,
                                                                         GpuStream stream) {
+  if (Status status = check_holds_states(options.only_decodes); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
   const auto addresses = state_addresses(tensor, stream);
   if (!addresses) return tl::unexpected<Error>(addresses.error());
   std::vector<std::vector<std::uint8_t>> read;

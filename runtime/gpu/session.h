@@ -47,6 +47,8 @@ struct GpuSessionOptions {
   /// Values that parameters will have at most: memory is made for both these and the first, at the
   /// largest sizes of all steps.
   std::vector<std::pair<std::string, double>> largest_parameters;
+  /// As of SessionOptions.
+  bool only_decodes = false;
   /// Is there memory for keep_states?
   bool keeps_states = false;
   /// For tests and tuning; results never depend on it. None: that of the device in the tables.

@@ -112,6 +112,7 @@ void GpuSession::use_stream(void* stream) {
   impl_->stream = static_cast<GpuStream>(stream);
 }
 std::size_t GpuSession::state_bytes() const {
+  if (impl_->options.only_decodes) return 0;
   const ParameterValues parameters(info());
   std::int64_t total = 0;
   for (const TensorFacts& facts : impl_->facts) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/call/entries.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
 #include "runtime/tuning/tuning.h"
@@ -129,7 +130,7 @@ Status GpuSession::Impl::plan(EntryKind kind) {
   const bool is_possible = kind == EntryKind::DecodeAdd ? has(EntryKind::Decode)
                            : kind == EntryKind::Finish  ? has(EntryKind::Decode)
                                                         : has(kind);
-  if (!is_possible) return Ok{};
+  if (!is_possible || !check_call(image(), kind, options.only_decodes)) return Ok{};
   auto& made = calls[static_cast<std::size_t>(kind)];
   made = std::make_unique<Call>(layout, num_tensors());
   switch (kind) {
@@ -267,7 +268,8 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
     const bool is_staged =
         buffers[b].role == BufferRole::Field && !(has_fixed_offset(info(), buffers[b].role_index) &&
                                                   has_fixed_size(info(), buffers[b].role_index));
-    if (is_staged || !is_callers(buffers[b].role)) {
+    const bool is_left_out = options.only_decodes && is_state(buffers[b].role);
+    if (is_staged || !(is_callers(buffers[b].role) || is_left_out)) {
       pieces[tensor][b] = arena.add(static_cast<std::size_t>(capacities[tensor][b]));
     }
   }
@@ -326,7 +328,7 @@ Status GpuSession::Impl::send_constants(GpuStream stream) {
     if (!status) return status;
   }
   const auto clear = [&](GpuArena::Piece piece) -> Status {
-    if (arena.size_bytes(piece) == 0) return Ok{};
+    if (arena.address(piece) == 0) return Ok{};
     return device().status(
         device().driver().fill(arena.address(piece), 0, arena.size_bytes(piece), stream),
         "clearing memory");

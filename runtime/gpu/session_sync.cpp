@@ -84,7 +84,7 @@ Result<std::optional<RankPoint>> GpuSession::Impl::begin_sync(ConstTensorView gr
   syncing = {};
   const auto from = reinterpret_cast<GpuAddress>(gradient.data);
   const auto to = reinterpret_cast<GpuAddress>(update.data);
-  Status status = check_call(image(), EntryKind::Sync);
+  Status status = check_call(image(), EntryKind::Sync, options.only_decodes);
   if (status && num_tensors() != 1) {
     status = fail(ErrorKind::InvalidArgument, "only a tensor by itself synchronises");
   }

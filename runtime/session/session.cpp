@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/call/entries.h"
 #include "runtime/call/state_file.h"
 #include "runtime/core/file_bytes.h"
 #include "runtime/session/session_impl.h"
@@ -50,6 +51,7 @@ Session::Impl::Impl(std::shared_ptr<const LoadedProgram> loaded, const SessionOp
 }
 
 Status Session::Impl::start() {
+  if (options.only_decodes) return Ok{};
   std::vector<std::int64_t> sizes;
   for (const StateInfo& state : info().states) {
     const auto size_bytes = rt::state_bytes(info(), state, env(0));
@@ -257,11 +259,14 @@ Status Session::take_back_states() {
 
 Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
+    const Status status = check_holds_states(impl_->options.only_decodes);
+    if (!status) return tl::unexpected<Error>(status.error());
     return std::as_const(impl_->buffers).state(index);
   });
 }
 
 Status Session::Impl::set_state(std::uint32_t index, std::span<const std::uint8_t> bytes) {
+  if (Status status = check_holds_states(options.only_decodes); !status) return status;
   if (index >= info().states.size()) {
     return fail(ErrorKind::InvalidArgument, fmt::format("no state {}", index));
   }
@@ -288,6 +293,8 @@ std::vector<StateView> Session::Impl::state_views() const {
 
 Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
+    const Status status = check_holds_states(impl_->options.only_decodes);
+    if (!status) return tl::unexpected<Error>(status.error());
     return write_states(impl_->state_key(), impl_->state_views());
   });
 }
@@ -306,6 +313,7 @@ Status Session::load_states(const std::filesystem::path& path) {
 
 Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return guarded_use(impl_->in_use, [&]() -> Status {
+    if (Status status = check_holds_states(impl_->options.only_decodes); !status) return status;
     const auto states = read_states(bytes, impl_->state_key(), impl_->state_views());
     if (!states) return tl::unexpected<Error>(states.error());
     for (std::uint32_t i = 0; i < states->size(); ++i) {

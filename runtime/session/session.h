@@ -38,6 +38,9 @@ struct SessionOptions {
   std::uint64_t seed = 0;
   std::uint32_t tensor = 0;  // number of the tensor: draws of different tensors differ
   std::uint32_t piece = 0;   // number of the piece of the tensor
+  /// No states are held: encode, sync, what reads or sets states, and a finish that has any are
+  /// InvalidArgument.
+  bool only_decodes = false;
   /// Threads shared with other sessions instead of `threads` of its own; outlives the session. May
   /// be null.
   TaskRunner* runner = nullptr;

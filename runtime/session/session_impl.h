@@ -39,7 +39,9 @@ struct Session::Impl {
   }
 
   const ProgramInfo& info() const { return program->info(); }
-  Status check_call(EntryKind kind) const { return rt::check_call(program->image(), kind); }
+  Status check_call(EntryKind kind) const {
+    return rt::check_call(program->image(), kind, options.only_decodes);
+  }
   bool has(EntryKind kind) const {
     return program->image().entries[static_cast<std::size_t>(kind)].present;
   }

@@ -207,6 +207,38 @@ TEST_F(CApiGpu, FaultsOfOneTensorAreItsOutcome) {
   EXPECT_NE(of_infinite, of_infinite);
 }
 
+TEST_F(CApiGpu, SessionsThatOnlyDecodeHoldNoStates) {
+  Tensor tensor(5000, 3), out(5000), wanted(5000);
+  const std::vector<cinch_tensor> gradients = {on_gpu(tensor)};
+  const Program& program = keeping();
+  const Session whole = open(program, gradients);
+  auto options = sized<cinch_session_options>();
+  options.only_decodes = 1;
+  const Session session = open(program, gradients, &options);
+  EXPECT_EQ(cinch_session_state_bytes(session.get()), 0U);
+  EXPECT_LT(cinch_session_workspace_bytes(session.get()) + 5000 * sizeof(float),
+            cinch_session_workspace_bytes(whole.get()) + cinch_session_state_bytes(whole.get()));
+  auto payloads = rooms(whole);
+  ASSERT_EQ(CINCH_OK, encode_on_gpu(whole, 0, gradients, payloads));
+  const cinch_tensor to = on_gpu(out), expected = on_gpu(wanted);
+  ASSERT_EQ(CINCH_OK,
+            cinch_decode(whole.get(), 0, nullptr, 1, payloads.data(), &expected, nullptr));
+  EXPECT_EQ(CINCH_OK, collect(whole)[0].status);
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 0, nullptr, 1, payloads.data(), &to, nullptr));
+  EXPECT_EQ(CINCH_OK, collect(session)[0].status);
+  EXPECT_EQ(values_of(expected), values_of(to));
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_on_gpu(session, 1, gradients, payloads, &error));
+  EXPECT_THAT(error.message, HasSubstr("opened to decode only"));
+  std::size_t size = 0;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_states_save(session.get(), 0, nullptr, &size, &error));
+  EXPECT_THAT(error.message, HasSubstr("it holds no states"));
+  ASSERT_EQ(CINCH_OK,
+            cinch_decode_add(session.get(), 1, nullptr, 1, payloads.data(), &to, nullptr));
+  EXPECT_EQ(CINCH_OK, collect(session)[0].status);
+  EXPECT_EQ(2 * values_of(expected)[7], values_of(to)[7]);
+}
+
 TEST_F(CApiGpu, StatesMoveBetweenDevices) {
   const Program on_cpu = compile("keeping.cinch", kKeeping);
   Tensor tensor(777, 3);

@@ -374,6 +374,65 @@ TEST(CApiSessions, OneCallAtATime) {
   });
 }
 
+TEST(CApiSessions, ThoseThatOnlyDecodeHoldNoStates) {
+  const Program program = compile("keeping.cinch", kKeeping);
+  Tensor gradient(3000), expected(3000), out(3000);
+  const Session whole = open(program, {gradient.view()});
+  auto options = sized<cinch_session_options>();
+  options.only_decodes = 1;
+  const Session session = open(program, {gradient.view()}, &options);
+  EXPECT_GT(cinch_session_state_bytes(whole.get()), 0U);
+  EXPECT_EQ(cinch_session_state_bytes(session.get()), 0U);
+  const cinch_tensor given = gradient.view(), to = out.view(), wanted = expected.view();
+  auto bytes = encode(whole, 0, {given});
+  const cinch_payload payload = payload_of(bytes[0]);
+  ASSERT_EQ(CINCH_OK, cinch_decode(whole.get(), 0, nullptr, 1, &payload, &wanted, nullptr));
+  ASSERT_EQ(CINCH_OK, cinch_decode(session.get(), 0, nullptr, 1, &payload, &to, nullptr));
+  EXPECT_EQ(expected.values(), out.values());
+  ASSERT_EQ(CINCH_OK, cinch_finish(session.get(), 0, nullptr, 1, &to, &to, nullptr));
+  auto error = sized<cinch_error>();
+  auto refused = sized<cinch_payload>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_encode(session.get(), 1, nullptr, 1, &given, &refused, &error));
+  EXPECT_THAT(error.message, HasSubstr("encode: the session was opened to decode only"));
+  const std::string states = states_of(whole, 0);
+  std::size_t size = 0;
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_states_save(session.get(), 0, nullptr, &size, &error));
+  EXPECT_THAT(error.message, HasSubstr("it holds no states"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_states_load(session.get(), 0, states.data(), states.size(), &error));
+  ASSERT_EQ(CINCH_OK, cinch_decode_add(session.get(), 1, nullptr, 1, &payload, &to, nullptr));
+  EXPECT_EQ(2 * expected.values()[7], out.values()[7]);
+}
+
+// A finish that has states, which the sums of all ranks go through, is not of those that decode.
+TEST(CApiSessions, ThoseThatOnlyDecodeHaveNoFinishWithStates) {
+  const char* const text = R"(
+compressor last {
+  state last: [f32; n] = 0
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: g } }
+  decode(w) { w.value }
+  finish(sum) {
+    let mean = (sum + last) / 2
+    last = sum
+    mean
+  }
+}
+)";
+  const Program program = compile("last.cinch", text);
+  ASSERT_TRUE(program);
+  Tensor sum(100);
+  const cinch_tensor view = sum.view();
+  auto options = sized<cinch_session_options>();
+  options.only_decodes = 1;
+  const Session session = open(program, {view}, &options);
+  auto error = sized<cinch_error>();
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_finish(session.get(), 0, nullptr, 1, &view, &view, &error));
+  EXPECT_THAT(error.message, HasSubstr("finish: the session was opened to decode only"));
+}
+
 // Who watches a session makes no call of it fail.
 TEST(CApiSessions, QueriesHoldNoCallUp) {
   const Program program = compile("keeping.cinch", kKeeping);

@@ -94,6 +94,7 @@ class SessionOptions(ctypes.Structure):
         ("largest_names", POINTER(c_char_p)),
         ("largest_values", POINTER(c_double)),
         ("num_largest", c_size_t),
+        ("only_decodes", c_int32),
     ]
 
 

@@ -66,6 +66,9 @@ class Session:
     A session runs one call at a time: one made while another runs, like one made after `close`, is an
     InvalidArgumentError. Different sessions run at once. Use it as a context manager, or `close` it.
 
+    With `only_decodes` it holds no states: encode, states_save and states_load are InvalidArgumentErrors, as is a finish
+    that has states.
+
     Errors of opening: InvalidArgumentError, OutOfRangeError, OutOfMemoryError, CheckError (the program allows no such shape).
     Errors of all calls: InvalidArgumentError, CheckError, CancelledError, OutOfMemoryError, SizeOverflowError.
     """
@@ -89,6 +92,7 @@ class Session:
         worker: int = 0,
         seed: int = 0,
         tensor_numbers: Optional[Sequence[int]] = None,
+        only_decodes: bool = False,
     ) -> None:
         self.program = program
         self.shapes: Tuple[Shape, ...] = tuple(shapes_of(tensors))
@@ -99,6 +103,7 @@ class Session:
             world=unsigned(world, 32, "world"),
             worker=unsigned(worker, 32, "worker"),
             seed=unsigned(seed, 64, "seed"),
+            only_decodes=int(bool(only_decodes)),
         )
         if tensor_numbers is not None:
             self._check_count(len(tensor_numbers), len(self.shapes), "tensor numbers")
