@@ -230,6 +230,8 @@ TEST_F(CApiGpu, SessionsThatOnlyDecodeHoldNoStates) {
   auto error = sized<cinch_error>();
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, encode_on_gpu(session, 1, gradients, payloads, &error));
   EXPECT_THAT(error.message, HasSubstr("opened to decode only"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_prepare(session.get(), CINCH_CALL_ENCODE, 1, nullptr, nullptr));
   std::size_t size = 0;
   EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_states_save(session.get(), 0, nullptr, &size, &error));
   EXPECT_THAT(error.message, HasSubstr("it holds no states"));
