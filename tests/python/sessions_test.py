@@ -158,6 +158,15 @@ class Calls(TestCase):
             self.assertSameBits(session.finish(0, sums, out=sums), made)
             self.assertSameBits(sums, made)
 
+    def test_those_that_only_decode_hold_no_states(self):
+        gradient = normal(500)
+        with self.ef_sign.session(500) as session, self.ef_sign.session(500, only_decodes=True) as decoder:
+            payload = session.encode(0, gradient)
+            self.assertSameBits(decoder.decode(0, payload), session.decode(0, payload))
+            self.fails(cinch.InvalidArgumentError, "to decode only", decoder.encode, 1, gradient)
+            self.fails(cinch.InvalidArgumentError, "holds no states", decoder.states_save)
+            self.fails(cinch.InvalidArgumentError, "holds no states", decoder.states_load, session.states_save())
+
     def test_states_are_carried_over(self):
         gradients = [[normal(500, seed=i), normal(20, 30, seed=i + 10)] for i in range(3)]
         with self.ef_sign.session(gradients[0]) as session, self.ef_sign.session([500, (20, 30)]) as restored:

@@ -95,11 +95,14 @@ class Program:
         worker: int = 0,
         seed: int = 0,
         tensor_numbers: Optional[Sequence[int]] = None,
+        only_decodes: bool = False,
     ) -> "Session":
         """Opens a `cinch.Session`, which has the description of the arguments and errors. Needs NumPy."""
         from .session import Session
 
-        return Session(self, tensors, threads=threads, world=world, worker=worker, seed=seed, tensor_numbers=tensor_numbers)
+        return Session(
+            self, tensors, threads=threads, world=world, worker=worker, seed=seed, tensor_numbers=tensor_numbers, only_decodes=only_decodes
+        )
 
     def save(self, path: StrPath) -> None:
         """Writes an image file for `cinch.load`, which then needs no compiler. Errors: IoError, UnavailableError (a library's)."""
