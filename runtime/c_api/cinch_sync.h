@@ -258,6 +258,10 @@ typedef struct cinch_step_options {
   /* Where a gradient of some rank is not finite all states of all ranks stay as they were; of
    * tensors in the CPU's memory. */
   int32_t skips_non_finite;
+  /* The report says of each tensor how far its update is from what it stands for, the mean of the
+   * gradients (or the sum): |update - mean| / |mean|. That takes an all-reduce of f32 at the step's
+   * end, and memory for all gradients. Of tensors in the CPU's memory. */
+  int32_t measures_errors;
 } cinch_step_options;
 
 typedef struct cinch_step_outcome {

@@ -1,4 +1,6 @@
 // Steps in parts, of the C API, and what steps took.
+#include <cstddef>
+
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/sync_handles.h"
 #include "runtime/c_api/tensors.h"
@@ -9,11 +11,13 @@ namespace {
 CallStatus begin_step(cinch_sync& sync, std::uint64_t step, const cinch_step_options* options) {
   rt::StepOptions how;
   if (options != nullptr) {
-    const auto given = read_struct(options, sizeof *options, "options");
+    const auto given =
+        read_struct(options, offsetof(cinch_step_options, measures_errors), "options");
     if (!given) return tl::unexpected<CallError>(given.error());
     how.scale = given->scale == 0 ? 1 : given->scale;
     how.is_sum = given->is_sum != 0;
     how.skips_non_finite = given->skips_non_finite != 0;
+    how.measures_errors = given->measures_errors != 0;
   }
   CallStatus status = done(sync.session->begin_step(step, how));
   if (status) sync.transport->stepping = &sync;

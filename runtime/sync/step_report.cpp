@@ -53,7 +53,7 @@ std::vector<double> sent_bytes_by_tensor(const Plan& plan, std::uint32_t rank,
 }
 
 std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTimes& times,
-                             const SyncMemory& memory) {
+                             const SyncMemory& memory, std::span<const double> errors) {
   const std::vector<double> sent = sent_bytes_by_tensor(plan, rank, times);
   json tensors = json::array();
   std::uint64_t all = 0;
@@ -65,6 +65,7 @@ std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTim
                        {"compressed", plan.tensors[t].codec != kDense},
                        {"sent_bytes", std::llround(sent[t])},
                        {"ready_ms", std::max(0.0, ready - times.begin) * 1e3}});
+    if (t < errors.size()) tensors.back()["error"] = errors[t];
   }
   const json report = {{"step_ms", (times.end - times.begin) * 1e3},
                        {"sent_bytes", all},
@@ -74,7 +75,8 @@ std::string step_report_json(const Plan& plan, std::uint32_t rank, const TaskTim
                         {{"states", memory.states},
                          {"workspace", memory.workspace},
                          {"messages", memory.messages},
-                         {"sums", memory.sums}}}};
+                         {"sums", memory.sums},
+                         {"gradients", memory.gradients}}}};
   return report.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

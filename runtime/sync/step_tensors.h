@@ -38,6 +38,8 @@ class StepTensors {
   /// What tasks work on, by tensor; the same memory in every step.
   std::span<const ConstTensorView> gradients() const { return gradients_; }
   std::span<const TensorView> updates() const { return updates_; }
+  /// The user's own, which have what he gets when the step has ended.
+  std::span<const TensorView> given_updates() const { return wanted_; }
 
   /// Before the first task that takes the tensor, and behind the last one that writes its update;
   /// those of different tensors may run at once. Errors: OutOfMemory.

@@ -143,6 +143,7 @@ Status SyncSession::Impl::start() {
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
   records = std::make_unique<StepRecords>(plan(), rank);
+  errors = std::make_unique<UpdateErrors>(plan(), rank, options.threads);
   common_order.resize(plan().tensors.size() + 1);
   return Ok{};
 }
@@ -310,8 +311,10 @@ const TaskTimes& SyncSession::times() const {
 Result<std::string> SyncSession::report() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::string> {
     if (impl_->is_under_way) return fail(ErrorKind::InvalidArgument, "a step is under way");
-    return step_report_json(impl_->plan(), impl_->transport.rank(), impl_->runner->times(),
-                            impl_->compute->memory_use());
+    SyncMemory memory = impl_->compute->memory_use();
+    memory.gradients = impl_->errors->memory_bytes();
+    return step_report_json(impl_->plan(), impl_->transport.rank(), impl_->runner->times(), memory,
+                            impl_->errors->values());
   });
 }
 

@@ -56,6 +56,9 @@ struct StepOptions {
   bool is_sum = false;  // updates are the sums over ranks, not the means
   /// Where some rank's gradient is not finite, all states of all ranks stay as they were.
   bool skips_non_finite = false;
+  /// The report says how far updates are from the mean, for an all-reduce of f32 more
+  /// (update_errors.h). Of tensors in the host's memory.
+  bool measures_errors = false;
 };
 
 struct StepOutcome {

@@ -13,6 +13,7 @@
 #include "runtime/sync/step_record.h"
 #include "runtime/sync/step_tensors.h"
 #include "runtime/sync/sync_session.h"
+#include "runtime/sync/update_errors.h"
 
 namespace cinch::rt {
 
@@ -52,6 +53,7 @@ struct SyncSession::Impl {
   /// What the records of all ranks say of programs with a `sync`. Errors: CheckFailed.
   Status settle_protocols();
   Status failure_of(std::uint32_t piece, std::uint32_t rank);
+  Status measure_errors();
   /// Of tensors that no rank has used.
   Status settle_unused() const;
   Status share_order();
@@ -69,6 +71,7 @@ struct SyncSession::Impl {
   std::unique_ptr<RankTasks> compute;
   std::unique_ptr<PlanRunner> runner;
   std::unique_ptr<StepRecords> records;
+  std::unique_ptr<UpdateErrors> errors;
   // By codec and parameter: asked for here, and bound.
   std::vector<std::vector<double>> wanted, bound;
   std::vector<double> shared;

@@ -20,7 +20,8 @@ constexpr std::uint32_t kRoot = 0;
 
 std::uint64_t digest_of(const StepOptions& options) {
   const std::uint64_t words[] = {std::bit_cast<std::uint64_t>(options.scale),
-                                 options.is_sum ? 1U : 0U, options.skips_non_finite ? 1U : 0U};
+                                 options.is_sum ? 1U : 0U, options.skips_non_finite ? 1U : 0U,
+                                 options.measures_errors ? 1U : 0U};
   return hash64(words, sizeof words, 0);
 }
 
@@ -39,6 +40,10 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   if (failure) {
     return fail(ErrorKind::Cancelled, "an earlier step has failed: " + failure->message);
   }
+  if (wanted_options.measures_errors && options.device && options.device->has_tensors) {
+    return fail(ErrorKind::InvalidArgument,
+                "errors of tensors in a device's memory are not measured");
+  }
   Status status = tensors->begin(
       {wanted_options.scale, wanted_options.is_sum, wanted_options.skips_non_finite});
   if (!status) return status;  // nothing has begun: another scale may follow
@@ -49,6 +54,7 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   is_in_parts = in_parts;
   is_ready.assign(plan().tensors.size(), 0);
   ready_order.clear();
+  errors->begin();
   records->begin(step, digest_of(how));
   runner->begin();
   if (in_parts) runner->start([this] { return open_step(); });
@@ -98,6 +104,7 @@ Status SyncSession::Impl::set_ready(std::uint32_t tensor, const ConstTensorView&
                   fmt::format("tensor {} is ready twice", plan().tensors[tensor].name));
   } else {
     status = tensors->set(tensor, gradient, update);
+    if (status && how.measures_errors) status = errors->keep(tensor, gradient);
   }
   if (!status) {
     runner->fail_step(status.error());
@@ -137,6 +144,7 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   StepOutcome outcome;
   outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
   if (status && !outcome.is_skipped) status = settle_unused();
+  if (status && !outcome.is_skipped && how.measures_errors) status = measure_errors();
   if (!status || outcome.is_skipped) compute->take_back_step();
   if (status) status = share_order();
   if (!status) return tl::unexpected<Error>(status.error());
@@ -212,6 +220,10 @@ Status SyncSession::Impl::settle_unused() const {
     if (!status) return status;
   }
   return Ok{};
+}
+
+Status SyncSession::Impl::measure_errors() {
+  return errors->measure(tensors->given_updates(), how.is_sum, transport, options.timeout);
 }
 
 // Ranks follow the order in which rank 0's tensors became ready in its first step, if that was one

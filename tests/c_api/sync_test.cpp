@@ -429,7 +429,10 @@ TEST(CApiSync, AStepInParts) {
     options.scale = 4;
     options.is_sum = 1;
     options.skips_non_finite = 1;
+    options.measures_errors = 1;
     for (std::uint64_t step = 0; step < 3; ++step) {
+      // As a caller of the version before has it.
+      if (step == 2) options.struct_size = offsetof(cinch_step_options, measures_errors);
       Tensor small(kSmall, static_cast<float>(rank + 1)),
           large(kLarge, static_cast<float>(rank + 1));
       const std::vector<float> first = small.values();
@@ -452,6 +455,10 @@ TEST(CApiSync, AStepInParts) {
       const float share =
           static_cast<float>(3 - static_cast<int>(rank) - 1) / static_cast<float>(rank + 1);
       EXPECT_FLOAT_EQ(small.values()[3], first[3] * (1 + share));
+      std::size_t length = 4096;
+      std::string report(length, ' ');
+      ASSERT_EQ(CINCH_OK, cinch_sync_report(sync.get(), report.data(), &length, &error));
+      EXPECT_EQ(report.find("\"error\":") != std::string::npos, step < 2) << report;
     }
     EXPECT_EQ(CINCH_INVALID_ARGUMENT, cinch_sync_finish(sync.get(), nullptr, &error));
     EXPECT_THAT(error.message, HasSubstr("no step is under way"));
