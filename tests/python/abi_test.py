@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from cinch import _abi, errors
+from cinch import _abi, _sync_abi, errors
 
 HEADERS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "runtime", "c_api"))
 STRUCTS = {
@@ -23,6 +23,17 @@ STRUCTS = {
     "cinch_compressor": _abi.Compressor,
     "cinch_library": _abi.Library,
     "cinch_open_options": _abi.OpenOptions,
+    "cinch_store_calls": _sync_abi.StoreCalls,
+    "cinch_ucx_options": _sync_abi.UcxOptions,
+    "cinch_nccl_options": _sync_abi.NcclOptions,
+    "cinch_policy_tensor": _sync_abi.PolicyTensor,
+    "cinch_policy_choice": _sync_abi.PolicyChoice,
+    "cinch_policy_program": _sync_abi.PolicyProgram,
+    "cinch_sync_tensor": _sync_abi.SyncTensor,
+    "cinch_sync_options": _sync_abi.SyncOptions,
+    "cinch_step_options": _sync_abi.StepOptions,
+    "cinch_step_outcome": _sync_abi.StepOutcome,
+    "cinch_sync_restored": _sync_abi.SyncRestored,
 }
 NUMBERS = {
     "CINCH_ABI_VERSION": _abi.ABI_VERSION,
@@ -35,6 +46,10 @@ NUMBERS = {
     "CINCH_GATHER": _abi.AGGREGATIONS.index("gather"),
     "CINCH_SUM_TO_TEST": _abi.AGGREGATIONS.index("sum_to_test"),
     "CINCH_SUM_PROVED": _abi.AGGREGATIONS.index("sum_proved"),
+    "CINCH_EXACT": _sync_abi.EXACT,
+    "CINCH_OFF": _sync_abi.OFF,
+    "CINCH_NCCL_ID_BYTES": _sync_abi.NCCL_ID_BYTES,
+    "CINCH_STORE_NOTHING": _sync_abi.STORE_NOTHING,
 }
 
 
@@ -43,7 +58,7 @@ def expected_lines():
     for name, struct in STRUCTS.items():
         lines.append(f"{name} {ctypes.sizeof(struct)}")
         lines += [f"{name}.{field[0]} {getattr(struct, field[0]).offset} {getattr(struct, field[0]).size}" for field in struct._fields_]
-    return lines + [f"{name} {value}" for name, value in NUMBERS.items()]
+    return lines + [f"{name} {ctypes.c_int64(value).value}" for name, value in NUMBERS.items()]
 
 
 def c_program():
@@ -53,8 +68,14 @@ def c_program():
         for field in struct._fields_:
             place = f"offsetof({name}, {field[0]}), sizeof((({name}*)0)->{field[0]})"
             prints.append(f'printf("{name}.{field[0]} %zu %zu\\n", {place});')
-    prints += [f'printf("{name} %zu\\n", (size_t){name});' for name in NUMBERS]
-    return '#include "cinch_library.h"\n#include <stdio.h>\nint main(void) {\n' + "\n".join(prints) + "\nreturn 0; }\n"
+    prints += [f'printf("{name} %lld\\n", (long long){name});' for name in NUMBERS]
+    return '#include "cinch_library.h"\n#include "cinch_sync.h"\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n' + "\n".join(prints) + "\nreturn 0; }\n"
+
+
+def fields_of(body):
+    """Names in the declarations of a struct: `a;`, `a[3];`, `a, b;`, and of pointers to functions."""
+    body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)
+    return re.findall(r"(\w+)(?:\[\d+\])?\s*[;,]", body)
 
 
 def header(name):
@@ -74,11 +95,11 @@ class Abi(unittest.TestCase):
         self.assertEqual(printed.splitlines(), expected_lines())
 
     def test_no_field_of_the_headers_is_missing(self):
-        text = header("cinch.h") + header("cinch_library.h")
+        text = "".join(map(header, ("cinch.h", "cinch_library.h", "cinch_sync.h", "cinch_transport.h")))
         for name, struct in STRUCTS.items():
             body = re.search(r"typedef struct %s \{(.*?)\} %s;" % (name, name), text, re.S).group(1)
             body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-            declared = re.findall(r"(\w+)(?:\[\d+\])?\s*;", body)
+            declared = fields_of(body)
             self.assertEqual(declared, [field[0] for field in struct._fields_], name)
 
     def test_every_status_has_a_class(self):
@@ -89,8 +110,8 @@ class Abi(unittest.TestCase):
         self.assertNotIn(errors.Error, classes)
 
     def test_every_call_has_as_many_arguments_as_in_the_headers(self):
-        text = header("cinch.h") + header("cinch_library.h")
-        for name, arguments in _abi.STATUS_FUNCTIONS.items():
+        text = "".join(map(header, ("cinch.h", "cinch_library.h", "cinch_sync.h", "cinch_transport.h")))
+        for name, arguments in {**_abi.STATUS_FUNCTIONS, **_sync_abi.STATUS_FUNCTIONS}.items():
             declared = re.search(r"CINCH_API cinch_status %s\((.*?)\);" % name, text, re.S).group(1)
             self.assertEqual(declared.count(",") + 1, len(arguments) + 1, name)
 

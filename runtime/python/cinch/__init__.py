@@ -10,6 +10,7 @@
 
 docs/python.md is a tour.
 """
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _library
@@ -36,6 +37,8 @@ from .program import Library, Parameter, Program, State, compile, library, load,
 
 if TYPE_CHECKING:
     from .session import Session
+    from .synchronizer import Restored, Synchronizer, SyncTensor
+    from .transport import Store, Transport
 
     __version__: str
 
@@ -56,10 +59,15 @@ __all__ = [
     "PayloadError",
     "Program",
     "ProgramError",
+    "Restored",
     "Session",
     "SizeOverflowError",
     "State",
+    "Store",
+    "SyncTensor",
+    "Synchronizer",
     "TimedOutError",
+    "Transport",
     "UnavailableError",
     "VersionError",
     "compile",
@@ -69,12 +77,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Sessions alone need NumPy: the command starts without it.
-    if name == "Session":
-        from .session import Session
+_WITH_NUMPY = {
+    "Session": "session",
+    "Synchronizer": "synchronizer",
+    "SyncTensor": "synchronizer",
+    "Restored": "synchronizer",
+    "Store": "transport",
+    "Transport": "transport",
+}
 
-        return Session
+
+def __getattr__(name: str) -> Any:
+    # These need NumPy: the command starts without it.
+    if name in _WITH_NUMPY:
+        return getattr(importlib.import_module(f".{_WITH_NUMPY[name]}", __name__), name)
     if name == "__version__":
         return _library.text_of(_library.loaded().cinch_version())
     raise AttributeError(f"module 'cinch' has no attribute {name!r}")

@@ -165,11 +165,16 @@ def sized(struct: Type[Struct], **fields: Any) -> Struct:
     return struct(struct_size=ctypes.sizeof(struct), **fields)
 
 
-def declare(library: ctypes.CDLL) -> None:
-    """Gives every function of `library` that the package calls its prototype."""
-    for name, arguments in STATUS_FUNCTIONS.items():
+def declare_status(library: ctypes.CDLL, functions: Dict[str, List[Any]]) -> None:
+    """Gives functions that return a status their prototypes."""
+    for name, arguments in functions.items():
         function = getattr(library, name)
         function.argtypes, function.restype = [*arguments, POINTER(Error)], c_int32
+
+
+def declare(library: ctypes.CDLL) -> None:
+    """Gives every function of `cinch.h` and `cinch_library.h` that the package calls its prototype."""
+    declare_status(library, STATUS_FUNCTIONS)
     library.cinch_version.argtypes, library.cinch_version.restype = [], c_char_p
     for name in ("cinch_program_release", "cinch_session_release", "cinch_session_cancel"):
         getattr(library, name).argtypes, getattr(library, name).restype = [c_void_p], None

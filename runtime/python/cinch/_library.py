@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from . import _abi
+from . import _abi, _sync_abi
 from .errors import Error, InvalidArgumentError, UnavailableError, VersionError, error_of
 
 PACKAGE = Path(__file__).resolve().parent
@@ -39,6 +39,7 @@ def loaded() -> ctypes.CDLL:
         if version != _abi.ABI_VERSION:
             raise VersionError(f"{name} has ABI version {version}, this package calls version {_abi.ABI_VERSION}")
         _abi.declare(library)
+        _sync_abi.declare(library)
     except AttributeError as error:
         raise VersionError(f"{name} is no libcinch that this package can call: {error}") from error
     return library

@@ -1,0 +1,131 @@
+"""Synchronizers against means and sums that NumPy computes."""
+import threading
+import unittest
+
+import numpy as np
+from support import TestCase, normal
+
+import cinch
+
+
+def on_ranks(world, body, transports=None):
+    """Runs body(rank, transport) on a thread for each rank; raises the first exception, by rank."""
+    transports = transports or cinch.Transport.loopback(world)
+    failures = [None] * world
+
+    def run(rank):
+        try:
+            body(rank, transports[rank])
+        except BaseException as failure:
+            failures[rank] = failure
+            transports[rank].close()
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(world)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+class Synchronizing(TestCase):
+    def test_exact_tensors_become_means(self):
+        shapes = [(3, 5), (700,), (0,), ()]
+
+        def body(rank, transport):
+            gradients = [normal(*shape, seed=10 * rank + i) for i, shape in enumerate(shapes)]
+            gradients = [np.asarray(each, np.float32).reshape(shape) for each, shape in zip(gradients, shapes)]
+            tensors = [cinch.SyncTensor(f"t{i}", shape) for i, shape in enumerate(shapes)]
+            sync = cinch.Synchronizer(transport, tensors, threads=1)
+            sync.step(0, gradients)
+            for i, shape in enumerate(shapes):
+                wanted = sum(np.asarray(normal(*shape, seed=10 * r + i), np.float32).reshape(shape) for r in range(3)) / np.float32(3)
+                self.assertSameBits(gradients[i], wanted.astype(np.float32))
+
+        on_ranks(3, body)
+
+    def test_a_step_in_parts_sums_what_was_chosen(self):
+        program = cinch.compile("topk", ratio=0.5)
+        shape = (5000,)
+
+        def largest_half(gradient):
+            order = np.argsort(-np.abs(gradient), kind="stable")
+            return np.where(np.isin(np.arange(gradient.size), order[: gradient.size // 2]), gradient, np.float32(0))
+
+        def body(rank, transport):
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("a", shape, program), cinch.SyncTensor("b", (9,))], plan="allgather")
+            for step in range(3):
+                gradient, bias = normal(*shape, seed=rank + 2 * step), np.full(9, rank + 1, np.float32)
+                sync.begin(step, scale=2.0, is_sum=True, measures_errors=True)
+                for tensor in ([0, 1], [1, 0])[rank]:
+                    sync.ready(tensor, (gradient, bias)[tensor])
+                sync.wait(1)
+                self.assertFalse(sync.finish())
+                self.assertTrue(sync.is_done(0))
+                np.testing.assert_array_equal(bias, np.full(9, 3, np.float32))
+                exact = [normal(*shape, seed=each + 2 * step) for each in range(2)]
+                self.assertSameBits(gradient, largest_half(exact[0]) + largest_half(exact[1]))
+                error = np.linalg.norm((gradient - sum(exact)).astype(float)) / np.linalg.norm(sum(exact).astype(float))
+                report = sync.report()
+                self.assertAlmostEqual(report["tensors"][0]["error"], error, places=6)
+                self.assertEqual(report["tensors"][1]["error"], 0)
+            self.assertIn("traceEvents", sync.trace())
+            self.assertGreater(transport.sent_bytes, 0)
+
+        on_ranks(2, body)
+
+    def test_states_go_on_where_they_were(self):
+        program = cinch.compile("topk", ratio=0.1)
+        feedback = cinch.compile("error_feedback(topk(ratio: 0.1))")
+        shape = (1000,)
+        results = {}
+
+        def run(name, steps, saved=None):
+            def body(rank, transport):
+                sync = cinch.Synchronizer(transport, [cinch.SyncTensor("w", shape, feedback), cinch.SyncTensor("v", shape, program)])
+                if saved:
+                    sync.states_load(saved[rank])
+                for step in steps:
+                    tensors = [normal(*shape, seed=100 * step + rank), normal(*shape, seed=7 + step)]
+                    sync.step(step, tensors)
+                results[name, rank] = tensors, sync.states_save()
+
+            on_ranks(2, body)
+            return [results[name, rank][1] for rank in range(2)]
+
+        run("whole", range(4))
+        run("rest", range(2, 4), run("first", range(2)))
+        for rank in range(2):
+            self.assertEqual(results["whole", rank][1], results["rest", rank][1])
+            for a, b in zip(results["whole", rank][0], results["rest", rank][0]):
+                self.assertSameBits(a, b)
+
+    def test_mistakes_are_told_on_all_ranks(self):
+        def body(rank, transport):
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("w", (4,)), cinch.SyncTensor("v", (2,))], timeout=5)
+            sync.begin(0)
+            with self.assertRaises(cinch.InvalidArgumentError):
+                sync.begin(0)
+            sync.ready(0, np.ones(4, np.float32))
+            if rank == 0:
+                sync.ready(1, np.ones(2, np.float32))
+            with self.assertRaisesRegex(cinch.Error, "tensor v is not ready"):
+                sync.finish()
+            sync.close()
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, "closed"):
+                sync.begin(1)
+
+        on_ranks(2, body)
+
+    def test_ranks_that_differ_all_get_an_error(self):
+        def body(rank, transport):
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, "rank"):
+                cinch.Synchronizer(transport, [cinch.SyncTensor("w", (4 + rank,))], timeout=5)
+
+        on_ranks(2, body)
+
+
+if __name__ == "__main__":
+    unittest.main()
