@@ -87,6 +87,11 @@ class TimedOutError(Error):
     """Other ranks made no progress for the time that was allowed."""
 
 
+class SyncError(Error):
+    """A step of training failed on all ranks: `str(error)` names rank, tensor and phase. No more steps are taken; training
+    goes on from a checkpoint. `__cause__` is the error of the library."""
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One message of the compiler about a program.

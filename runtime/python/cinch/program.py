@@ -118,6 +118,7 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     bindings: Optional[Mapping[str, float]] = None,
     include_folders: Sequence[StrPath] = (),
     compile_commands: Optional[StrPath] = None,
+    device: Optional[int] = None,
     **parameters: float,
 ) -> Program:
     """Compiles a compressor, or takes it from the cache of compiled programs.
@@ -131,6 +132,7 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         cpu: "x86-64", "x86-64-v3" or "x86-64-v4"; by default what this processor is.
         include_folders: where the C++ headers of `extern fn` are looked for, behind the folder of the program's file.
         compile_commands: a compile_commands.json, whose include paths are looked at, too.
+        device: the number of a GPU, for which code is then made; None: for CPUs.
         bindings: parameters whose names are also arguments of this function.
         **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`.
 
@@ -153,6 +155,8 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         compile_commands=None if compile_commands is None else _library.c_text(compile_commands),
         cpu=None if cpu is None else _library.c_text(cpu),
         states=_abi.STATES[states],
+        device=0 if device is None else 1,
+        device_number=device or 0,
     )
     if text is not None:
         options.text = encoded = text.encode()

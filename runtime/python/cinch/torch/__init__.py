@@ -1,0 +1,13 @@
+"""Compressed data-parallel training with PyTorch.
+
+    import cinch.torch
+    cinch.torch.compress(ddp_model, "dgc", ratio=0.001)
+
+docs/pytorch.md is a tour.
+"""
+from ..errors import SyncError
+from ._averager import Averager
+from ._ddp import Compression, compress, take_momentum
+from ._hook import Hook, run_hook
+
+__all__ = ["Averager", "Compression", "Hook", "SyncError", "compress", "run_hook", "take_momentum"]

@@ -1,0 +1,48 @@
+"""Averaging without DistributedDataParallel."""
+from typing import Any, Iterable, Optional, Tuple, Union
+
+import torch
+
+from ..program import Program
+from ._ddp import Compression
+from ._hook import Hook
+
+
+class Averager(Compression):
+    """Averages gradients over ranks between `backward` and the optimizer's step. All ranks make it alike.
+
+        averager = cinch.torch.Averager(model.named_parameters(), "qsgd")
+        loss.backward()
+        averager.average()
+        optimizer.step()
+
+    Arguments and errors are those of `compress`; `group` is a process group, by default that of all ranks.
+    """
+
+    def __init__(self, named_parameters: Iterable[Tuple[str, "torch.Tensor"]], program: Union[str, Program], *, group: Optional[Any] = None, **settings: Any) -> None:
+        super().__init__(Hook(program, group=group, **settings))
+        self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
+        self.hook.bind(self._parameters)
+
+    def average(self) -> bool:
+        """Every gradient becomes the mean over ranks, in place; one that is None counts as zeros, and stays None where it is
+        None on this rank and no rank has one. Returns whether the step was skipped, as skips_non_finite says; gradients are then NaN.
+        Errors: SyncError."""
+        engine = self.engine
+        engine.begin()
+        taken = []
+        for place, (_, parameter) in enumerate(self._parameters):
+            is_used = parameter.grad is not None
+            gradient = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
+            dense = gradient.detach().contiguous()
+            taken.append((parameter, gradient, dense))
+            engine.ready(place, dense, is_used=is_used)
+        is_skipped = engine.finish()
+        for parameter, gradient, dense in taken:
+            if is_skipped:
+                dense.fill_(float("nan"))
+            if parameter.grad is None:
+                parameter.grad = dense
+            elif dense.data_ptr() != gradient.data_ptr():
+                gradient.detach().copy_(dense)
+        return is_skipped

@@ -1,0 +1,129 @@
+"""`compress`: two lines in a training script over DistributedDataParallel."""
+import warnings
+from typing import Any, Optional, Union
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from ..errors import InvalidArgumentError
+from ..program import Program
+from ._engine import Engine
+from ._hook import Hook, run_hook
+
+
+class Compression:
+    """What `compress` returns: states, reports, and the end of it."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+
+    @property
+    def engine(self) -> Engine:
+        return self.hook.opened()
+
+    def report(self) -> Any:
+        """Of the last step on this rank: bytes by tensor before and after, times by phase, exposed time in milliseconds,
+        memory, and errors where they are measured (docs/pytorch.md)."""
+        return self.engine.report()
+
+    def trace(self) -> str:
+        """The last step as a timeline that opens in Perfetto."""
+        return self.engine.sync.trace()
+
+    @property
+    def choice(self) -> str:
+        """Why plan="auto" chose its plan, on rank 0; else empty."""
+        return self.engine.compressed.choice
+
+    def state_dict(self) -> Any:
+        """This rank's states. Keys carry the rank, so that torch.distributed.checkpoint keeps those of all ranks."""
+        return self.engine.state_dict()
+
+    def load_state_dict(self, saved: Any) -> str:
+        """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over."""
+        return self.engine.load_state_dict(saved)
+
+    def close(self) -> None:
+        """Gives up: other ranks that wait for this one get an error."""
+        self.engine.close()
+
+
+def compress(
+    model: DistributedDataParallel,
+    program: Union[str, Program],
+    *,
+    optimizer: Optional["torch.optim.Optimizer"] = None,
+    **settings: Any,
+) -> Compression:
+    """Has the gradients of `model` averaged by Cinch. All ranks call it alike, before the first step.
+
+    Args:
+        model: in DistributedDataParallel, without a communication hook.
+        program: a name of the library ("dgc"), a file ("mine.cinch"), an expression ("error_feedback(onebit)"), or what
+            `cinch.compile` gave.
+        optimizer: looked at for momentum that the program has, too; `take_momentum` takes it out.
+        rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
+            elements are exact. JSON or a list, as docs/sync.md has it under Policies; a function of name and shape in
+            the list returns "exact", a program, {"use": …, "set": {…}}, or None.
+        plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first.
+        dense_steps: the first so many steps are exact.
+        schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
+        scale: a function that gives the loss scale, such as `scaler.get_scale`: states then hold unscaled values.
+        skips_non_finite: where a gradient of some rank is not finite no state changes, and all gradients become NaN,
+            which GradScaler skips.
+        measures_errors: `report` has errors by tensor, for an all-reduce more in each step.
+        report_every: rank 0 logs a line every so many steps (logger "cinch").
+        first_step, seed, piece_bytes: of `cinch.Synchronizer`.
+        threads: of this rank; by default torch.get_num_threads().
+        timeout: seconds in which something must move.
+        interface, secret: of `cinch.Transport.ucx`.
+        **settings: all others are parameters of the program: ratio=0.001.
+
+    Errors, on all ranks: InvalidArgumentError (no DDP model, a hook is there, gradients that are sparse, complex or
+    integers, ranks that differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks
+    that have not come). Later, from `backward`: SyncError, which names rank, tensor and phase.
+    """
+    _check_model(model)
+    hook = Hook(program, group=model.process_group, **settings)
+    named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
+    ignored = getattr(model, "parameters_to_ignore", set())
+    hook.bind(
+        [(name, parameter) for name, parameter in named if name not in ignored],
+        watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
+    )
+    _warn_of_momentum(hook.opened(), optimizer)
+    model.register_comm_hook(hook, run_hook)
+    return Compression(hook)
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, DistributedDataParallel):
+        raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
+    if getattr(model, "_comm_hooks", None):
+        raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
+    for name, module in model.module.named_modules():
+        if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
+            raise InvalidArgumentError(f"{name}: gradients of an embedding with sparse=True are not taken; dense ones are")
+    dynamo = getattr(torch, "_dynamo", None)
+    if dynamo is not None and getattr(dynamo.config, "optimize_ddp", None) == "python_reducer":
+        raise InvalidArgumentError('torch._dynamo.config.optimize_ddp is "python_reducer", which runs no communication hooks of Python\'s own: set it to True')
+
+
+def _warn_of_momentum(engine: Engine, optimizer: Optional["torch.optim.Optimizer"]) -> None:
+    carries = [program.name for program in engine.compressed.programs if "momentum" in program.states or "momentum" in program.parameters]
+    if carries and optimizer is not None and any(group.get("momentum", 0) for group in optimizer.param_groups):
+        warnings.warn(f"{carries[0]} has momentum of its own, and the optimizer, too: cinch.torch.take_momentum takes it out of the optimizer", stacklevel=3)
+
+
+def take_momentum(optimizer: "torch.optim.Optimizer") -> float:
+    """Takes momentum out of an SGD optimizer, for a program that has it, and returns it: compress(model, "dgc",
+    momentum=take_momentum(optimizer)). Errors: InvalidArgumentError (groups differ, Nesterov, dampening)."""
+    found = {group.get("momentum", 0.0) for group in optimizer.param_groups}
+    if len(found) != 1:
+        raise InvalidArgumentError(f"the optimizer's groups have different momentum: {sorted(found)}")
+    for group in optimizer.param_groups:
+        if group.get("nesterov") or group.get("dampening"):
+            raise InvalidArgumentError("momentum with Nesterov's step or dampening is not what programs have")
+    for group in optimizer.param_groups:
+        group["momentum"] = 0.0
+    return float(found.pop())

@@ -1,0 +1,255 @@
+"""What averages the gradients of one model: tensors with their programs, a transport, and synchronizers over it."""
+import logging
+import time
+import warnings
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from ..errors import CancelledError, Error, InvalidArgumentError, SyncError
+from ..program import Program
+from ..synchronizer import Synchronizer, SyncTensor
+from . import _tensors
+from ._group import group_of, open_transport
+from ._policy import Named, Rules, choose
+
+log = logging.getLogger("cinch")
+Schedule = Mapping[str, Callable[[int], float]]
+_STEPS_TO_COMPARE = 5
+
+
+@dataclass
+class Settings:
+    """How gradients are averaged; `cinch.torch.compress` describes the fields."""
+
+    program: Union[str, Program] = "none"
+    bindings: Dict[str, float] = field(default_factory=dict)
+    rules: Rules = None
+    plan: str = "two_shot"
+    dense_steps: int = 0
+    schedule: Schedule = field(default_factory=dict)
+    scale: Optional[Callable[[], float]] = None
+    skips_non_finite: bool = False
+    measures_errors: bool = False
+    report_every: int = 0
+    first_step: int = 0
+    piece_bytes: int = 0
+    seed: int = 0
+    threads: Optional[int] = None
+    timeout: float = 30.0
+    interface: Optional[str] = None
+    secret: bytes = b""
+
+
+@dataclass
+class StepTimes:
+    """Milliseconds that steps took behind the backward pass, by kind of step."""
+
+    dense: List[float] = field(default_factory=list)
+    compressed: List[float] = field(default_factory=list)
+
+
+class Engine:
+    """Errors of opening, the same on all ranks: those of `choose`, `open_transport` and `Synchronizer`."""
+
+    def __init__(self, named: Sequence[Tuple[str, "torch.Tensor"]], settings: Settings, group: Any) -> None:
+        self.settings, self.group = settings, group_of(group)
+        if not named:
+            raise InvalidArgumentError("no parameter has a gradient")
+        for name, tensor in named:
+            _tensors.check_gradient(name, tensor)
+        self.device = named[0][1].device
+        for name, tensor in named:
+            if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
+                raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
+        tensors = self._agreed(lambda: choose([Named(name, tuple(t.shape)) for name, t in named], settings.program, settings.bindings, settings.rules, self._gpu))
+        self.transport = open_transport(self.group, self.device, timeout=settings.timeout, secret=settings.secret, interface=settings.interface)
+        self.compressed = self._opened(tensors)
+        self._dense: Optional[Synchronizer] = None
+        if settings.dense_steps > 0:
+            self._dense = self._opened([SyncTensor(each.name, each.shape, None, each.priority) for each in tensors])
+        self.step = settings.first_step
+        self.failure: Optional[SyncError] = None
+        self._is_under_way = False
+        self.times, self._has_warned = StepTimes(), False
+        self._bytes = {name: t.numel() * t.element_size() for name, t in named}
+
+    @property
+    def _gpu(self) -> Optional[int]:
+        return (self.device.index or 0) if self.device.type == "cuda" else None
+
+    def _agreed(self, act: Callable[[], Any]) -> Any:
+        """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come."""
+        made, failure = None, None
+        try:
+            made = act()
+        except Exception as error:
+            failure = error
+        said: List[Optional[str]] = [None] * dist.get_world_size(self.group)
+        dist.all_gather_object(said, None if failure is None else f"{type(failure).__name__}: {failure}", group=self.group)
+        if failure is not None:
+            raise failure
+        for rank, text in enumerate(said):
+            if text is not None:
+                raise CancelledError(f"rank {rank} has failed: {text}")
+        return made
+
+    def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
+        threads = self.settings.threads
+        return Synchronizer(
+            self.transport,
+            tensors,
+            plan=self.settings.plan,
+            piece_bytes=self.settings.piece_bytes,
+            first_step=self.settings.first_step,
+            seed=self.settings.seed,
+            threads=torch.get_num_threads() if threads is None else threads,
+            timeout=self.settings.timeout,
+            device=self._gpu,
+            stream=torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else 0,
+        )
+
+    # ---- a step ----
+
+    @property
+    def is_dense_step(self) -> bool:
+        return self._dense is not None and self.step < self.settings.first_step + self.settings.dense_steps
+
+    @property
+    def sync(self) -> Synchronizer:
+        """What takes the step that is next, or under way."""
+        return self._dense if self._dense is not None and self.is_dense_step else self.compressed
+
+    def begin(self) -> None:
+        """Errors: SyncError (this step, or an earlier one, cannot be taken)."""
+        if self.failure is not None:
+            raise self.failure
+        with self._failing():
+            self._follow_schedule()
+            scale = 1.0 if self.settings.scale is None else float(self.settings.scale())
+            self.sync.begin(self.step, scale=scale, skips_non_finite=self.settings.skips_non_finite, measures_errors=self.settings.measures_errors)
+        self._is_under_way = True
+
+    def _follow_schedule(self) -> None:
+        for parameter, value_at in self.settings.schedule.items():
+            programs = [program for program in self.compressed.programs if parameter in program.parameters]
+            if not programs:
+                raise InvalidArgumentError(f"schedule: no program has a run-time parameter {parameter}")
+            for program in programs:
+                self.compressed.set(program, parameter, value_at(self.step))
+
+    def ready(self, tensor: int, gradient: "torch.Tensor", *, is_used: bool = True) -> None:
+        """The gradient, which is dense and becomes the mean over ranks, in place. Errors: SyncError, by `finish`, too."""
+        with self._failing():
+            sync = self.sync
+            described = sync.descriptor(tensor, gradient.data_ptr(), _tensors.dtype_of(gradient))
+            if gradient.device.type == "cuda":
+                described.device, described.device_number = 1, gradient.device.index or 0
+                described.stream = torch.cuda.current_stream(gradient.device).cuda_stream
+            sync.ready_at(tensor, described, described, is_used=is_used)
+
+    def finish(self) -> bool:
+        """Waits for all ranks. Returns whether the step was skipped, as `skips_non_finite` says. Errors: SyncError."""
+        if self.failure is not None and not self._is_under_way:
+            raise self.failure
+        self._is_under_way = False
+        begun = time.perf_counter()
+        with self._failing():
+            is_skipped = self.sync.finish()
+        self._note_time((time.perf_counter() - begun) * 1e3)
+        self.step += 1
+        every = self.settings.report_every
+        if every > 0 and self.step % every == 0 and self.transport.rank == 0:
+            log.warning(self.line())
+        return is_skipped
+
+    def _failing(self) -> "_Failing":
+        return _Failing(self)
+
+    # ---- told ----
+
+    def _note_time(self, milliseconds: float) -> None:
+        kept = self.times.dense if self.is_dense_step else self.times.compressed
+        kept.append(milliseconds)
+        del kept[:-100]
+        enough = min(len(self.times.dense), len(self.times.compressed)) >= _STEPS_TO_COMPARE
+        if self._has_warned or not enough or self.transport.rank != 0:
+            return
+        dense, compressed = median(self.times.dense[1:]), median(self.times.compressed[1:])
+        if compressed > dense:
+            self._has_warned = True
+            warnings.warn(f"compression costs more than it saves: steps wait {compressed:.1f} ms for the exchange, dense ones waited {dense:.1f} ms", stacklevel=2)
+
+    def report(self) -> Dict[str, Any]:
+        """Of the last step on this rank: what `Synchronizer.report` says, with bytes before compression and exposed times."""
+        was_dense = self.step <= self.settings.first_step + self.settings.dense_steps and self._dense is not None
+        found = (self._dense if was_dense and self._dense is not None else self.compressed).report()
+        for tensor in found["tensors"]:
+            tensor["gradient_bytes"] = self._bytes[tensor["name"]]
+        found["gradient_bytes"] = sum(self._bytes.values())
+        found["is_dense"] = was_dense
+        found["exposed_ms"] = (self.times.dense if was_dense else self.times.compressed or [0.0])[-1]
+        return found
+
+    def line(self) -> str:
+        """A step in one line."""
+        told = self.report()
+        sent, before = told["sent_bytes"], told["gradient_bytes"]
+        phases = ", ".join(f"{phase['phase']} {phase['ms']:.1f}" for phase in told["phases"])
+        memory = sum(told["memory_bytes"].values())
+        return (
+            f"cinch step {self.step - 1}: gradients {before / 1e6:.3f} MB, sent {sent / 1e6:.3f} MB ({sent / max(1, before):.2%}), "
+            f"exposed {told['exposed_ms']:.1f} ms, ms by phase: {phases}; memory {memory / 1e6:.1f} MB"
+        )
+
+    # ---- states ----
+
+    def state_dict(self) -> Dict[str, Any]:
+        """This rank's states, under keys that no other rank has."""
+        rank = self.transport.rank
+        states = torch.frombuffer(bytearray(self.compressed.states_save()), dtype=torch.uint8)
+        return {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step)}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> str:
+        """Takes over states of a run with as many ranks, or, where `saved` has the keys of all ranks of another run, of that
+        one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
+        InvalidArgumentError, FileError, VersionError."""
+        rank, world = self.transport.rank, self.transport.world
+        ranks = sorted(int(key[len("rank") : -len(".states")]) for key in saved if key.endswith(".states"))
+        if not ranks:
+            raise InvalidArgumentError("there are no states of Cinch in it")
+        states = {each: bytes(saved[f"rank{each}.states"].to(torch.uint8).cpu().numpy().tobytes()) for each in ranks}
+        notes = ""
+        if ranks == list(range(world)) or (rank in ranks and len(ranks) < 2):
+            self.compressed.states_load(states[rank])
+        else:
+            restored = self.compressed.states_load([states[each] for each in ranks])
+            notes = restored.notes if restored is not None else ""
+        self.step = int(saved[f"rank{ranks[0]}.step"])
+        return notes
+
+    def close(self) -> None:
+        """Gives up: ranks that wait for this one get an error."""
+        for sync in (self._dense, self.compressed):
+            if sync is not None:
+                sync.close()
+        self.transport.close()
+
+
+class _Failing:
+    """An error of the library within becomes the engine's failure, and a SyncError."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
+        if not isinstance(error, Error) or isinstance(error, SyncError):
+            return
+        self._engine.failure = SyncError(error.message)
+        raise self._engine.failure from error

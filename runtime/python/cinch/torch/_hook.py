@@ -1,0 +1,156 @@
+"""The communication hook of DistributedDataParallel."""
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+import torch
+import torch.distributed as dist
+
+from ..errors import InvalidArgumentError, SyncError
+from ._engine import Engine, Settings
+
+
+class _Step:
+    """Buckets of the step that is under way, and the futures that DDP waits for."""
+
+    def __init__(self) -> None:
+        self.pending: List[Tuple[Any, "torch.Tensor"]] = []
+        self.failure: Optional[SyncError] = None
+
+
+class Hook:
+    """What `run_hook` keeps: `model.register_comm_hook(hook, cinch.torch.run_hook)`, which `compress` does, or whatever
+    takes a state and a hook, as Lightning's DDPStrategy. It pickles: settings do, the connection is opened anew.
+
+    Without `bind` it learns the parameters from the first step's buckets, and names them by their place there.
+    """
+
+    def __init__(self, program: Any = "none", *, group: Optional[Any] = None, **settings: Any) -> None:
+        known = {name: settings.pop(name) for name in list(settings) if name in Settings.__dataclass_fields__}
+        bindings = {**known.pop("bindings", {}), **settings}
+        self.settings = Settings(program=program, bindings=bindings, **known)
+        self.engine: Optional[Engine] = None
+        self._group = group
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places: Dict[int, int] = {}  # by the parameter's identity
+        self._parameters: List["torch.Tensor"] = []
+        self._step: Optional[_Step] = None
+        self._seen: List[Tuple["torch.Tensor", "torch.Tensor"]] = []  # of a first step that opens the engine
+        self._used: Optional[Set[int]] = None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        if self._group is not None:
+            raise TypeError("a hook over a process group of its own is not pickled: groups are not")
+        return {"settings": self.settings}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.settings, self.engine, self._group = state["settings"], None, None
+        self._forget()
+
+    def bind(self, named: Sequence[Tuple[str, "torch.Tensor"]], *, watches_use: bool = False) -> None:
+        """Opens it for these parameters. All ranks call it. `watches_use`: some may be left out by the model; a parameter
+        that no rank has used keeps its states. Errors: those of `compress`."""
+        self.engine = Engine(named, self.settings, self._group)
+        self._parameters = [parameter for _, parameter in named]
+        self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
+        if watches_use:
+            self._used = used = set()
+            for place, parameter in enumerate(self._parameters):
+                parameter.register_hook(lambda gradient, place=place: used.add(place))
+
+    def opened(self) -> Engine:
+        """Errors: InvalidArgumentError (nothing has opened it yet)."""
+        if self.engine is None:
+            raise InvalidArgumentError("the hook has taken no step yet")
+        return self.engine
+
+    # ---- buckets ----
+
+    def take(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
+        """Hands the bucket's gradients over. The future has a value when the backward pass ends. Errors: SyncError where
+        no backward pass runs (`Join`), else by the backward pass."""
+        if self._step is None:
+            self._step = _Step()
+            if self.engine is not None:
+                self._try(self.engine.begin)
+        buffer = bucket.buffer()
+        future: "torch.futures.Future[torch.Tensor]" = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else None)
+        self._step.pending.append((future, buffer))
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            self._take(parameter, gradient)
+        # DDP queues its own callback, which waits for the futures, behind the last bucket's hook.
+        if bucket.is_last() and not _at_end_of_backward(self._end):
+            self._raise(self._finish())
+        return future
+
+    def _take(self, parameter: "torch.Tensor", gradient: "torch.Tensor") -> None:
+        if self.engine is None:
+            self._seen.append((parameter, gradient))
+            return
+        engine, place = self.engine, self._places.get(id(parameter))
+        if place is None:
+            raise InvalidArgumentError("a bucket has a parameter that the hook was not opened for: call compress after requires_grad is set")
+        is_used = self._used is None or place in self._used
+        self._try(lambda: engine.ready(place, gradient, is_used=is_used))
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Where a step has failed, what follows of it is left out: DDP's own book-keeping goes on."""
+        step = self._step
+        if step is None or step.failure is not None:
+            return
+        try:
+            act()
+        except SyncError as failure:
+            step.failure = failure
+
+    def _end(self) -> None:
+        failure = self._finish()
+        if failure is not None:
+            # DDP's callback comes first, and leaves DDP as after any step.
+            _at_end_of_backward(lambda: self._raise(failure))
+
+    def _finish(self) -> Optional[SyncError]:
+        if self.engine is None:
+            self._open_from_buckets()
+        step, self._step = self._step, None
+        assert step is not None and self.engine is not None
+        is_skipped = False
+        try:
+            is_skipped = self.engine.finish()
+        except SyncError as failure:
+            step.failure = step.failure or failure
+        for future, buffer in step.pending:
+            if is_skipped:
+                buffer.fill_(float("nan"))  # what GradScaler looks for
+            future.set_result(buffer)
+        if self._used is not None:
+            self._used.clear()
+        return step.failure
+
+    def _open_from_buckets(self) -> None:
+        seen, self._seen = self._seen, []
+        self.bind([(f"parameter{place}", parameter) for place, (parameter, _) in enumerate(seen)])
+        self._try(self.opened().begin)
+        for parameter, gradient in seen:
+            self._take(parameter, gradient)
+
+    @staticmethod
+    def _raise(failure: Optional[SyncError]) -> None:
+        if failure is not None:
+            raise failure
+
+
+# DDP compares the annotations, which are no text therefore.
+def run_hook(state: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """The hook of `register_comm_hook`; its state is a `Hook`."""
+    return state.take(bucket)
+
+
+def _at_end_of_backward(act: Callable[[], None]) -> bool:
+    """Has the autograd engine call `act` when the running backward pass ends; False: none runs."""
+    engine: Any = torch.autograd.Variable._execution_engine
+    try:
+        engine.queue_callback(act)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,112 @@
+"""Which parameter is compressed by which program."""
+import ctypes
+import fnmatch
+import json
+import re
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from .. import _abi, _library
+from .. import _sync_abi as sync_abi
+from ..arrays import Shape, described
+from ..errors import InvalidArgumentError
+from ..program import Program, compile
+from ..synchronizer import SyncTensor
+
+Use = Union[str, Mapping[str, Any], None]
+Rule = Union[Mapping[str, Any], Callable[[str, Shape], Use]]
+Rules = Union[str, Sequence[Rule], None]
+
+NONE = "none"  # the program that compresses nothing
+
+
+class Named(NamedTuple):
+    name: str
+    shape: Shape
+
+
+def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Mapping[str, float], rules: Rules, device: Optional[int]) -> List[SyncTensor]:
+    """The tensors with their programs, compiled.
+
+    `rules`: None, where tensors of one dimension or under 4096 elements are exact and others compressed; JSON, or a list
+    of rules as docs/sync.md has them under Policies; a function of name and shape among them gives the rest of a rule, such as
+    "exact", "dgc" or {"use": "dgc", "set": {"ratio": 0.001}}, or None where it has nothing to say.
+
+    Errors: FileError (names rule and entry), InvalidArgumentError, those of `cinch.compile`.
+    """
+    policy = _apply(tensors, _as_json(tensors, rules))
+    try:
+        programs = [_compiled(spec, program, bindings, device) for spec in _programs(policy)]
+        return [_chosen(policy, i, tensor, programs) for i, tensor in enumerate(tensors)]
+    finally:
+        _library.loaded().cinch_policy_release(policy)
+
+
+def _as_json(tensors: Sequence[Named], rules: Rules) -> Optional[str]:
+    if rules is None or isinstance(rules, str):
+        return rules
+    listed: List[Mapping[str, Any]] = []
+    for rule in rules:
+        if not callable(rule):
+            listed.append(rule)
+            continue
+        for tensor in tensors:
+            said = rule(tensor.name, tensor.shape)
+            if said is not None:
+                rest = {"use": said} if isinstance(said, str) else dict(said)
+                listed.append({"name": _exactly(tensor.name), **rest})
+    return json.dumps({"rules": listed})
+
+
+def _exactly(name: str) -> str:
+    """A shell's pattern that fits the name alone."""
+    pattern = re.sub(r"([\[*?])", r"[\1]", name)
+    assert fnmatch.fnmatchcase(name, pattern)
+    return pattern
+
+
+def _apply(tensors: Sequence[Named], rules: Optional[str]) -> ctypes.c_void_p:
+    shapes = [described(tensor.shape) for tensor in tensors]
+    listed = (sync_abi.PolicyTensor * len(tensors))(
+        *(
+            _abi.sized(sync_abi.PolicyTensor, name=_library.c_text(tensor.name), shape=shape.pointer, num_dims=len(tensor.shape))
+            for tensor, shape in zip(tensors, shapes)
+        )
+    )
+    handle = ctypes.c_void_p()
+    _library.call("cinch_policy_apply", None if rules is None else rules.encode(), listed, len(listed), ctypes.byref(handle))
+    return handle
+
+
+def _programs(policy: ctypes.c_void_p) -> List[Tuple[str, Dict[str, float]]]:
+    found = []
+    for i in range(_library.loaded().cinch_policy_num_programs(policy)):
+        spec = _abi.sized(sync_abi.PolicyProgram)
+        _library.call("cinch_policy_get_program", policy, i, ctypes.byref(spec))
+        words = [_library.text_of(spec.bindings[k]).split("=", 1) for k in range(spec.num_bindings)]
+        found.append((_library.text_of(spec.program), {name: _number(value) for name, value in words}))
+    return found
+
+
+def _number(text: str) -> float:
+    return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def _compiled(spec: Tuple[str, Dict[str, float]], program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int]) -> Optional[Program]:
+    name, own = spec
+    if (name or program) == NONE:
+        return None
+    if name:
+        return compile(name, bindings=own, device=device)
+    if isinstance(program, Program):
+        if own or bindings:
+            raise InvalidArgumentError("parameters of a compiled program are bound when it is compiled: pass its name, or cinch.compile(..., name=value)")
+        return program
+    return compile(program, bindings={**bindings, **own}, device=device)
+
+
+def _chosen(policy: ctypes.c_void_p, i: int, tensor: Named, programs: Sequence[Optional[Program]]) -> SyncTensor:
+    choice = _abi.sized(sync_abi.PolicyChoice)
+    _library.call("cinch_policy_get_choice", policy, i, ctypes.byref(choice))
+    if choice.program == sync_abi.OFF:
+        raise InvalidArgumentError(f"{tensor.name}: a rule says \"off\", and ranks would drift apart; freeze the parameter (requires_grad=False) instead")
+    return SyncTensor(tensor.name, tensor.shape, None if choice.program < 0 else programs[choice.program], choice.priority)

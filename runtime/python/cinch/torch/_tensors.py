@@ -1,0 +1,22 @@
+"""Tensors of PyTorch as the C API takes them."""
+from typing import Any, Dict
+
+import torch
+
+from .. import _abi
+from ..errors import InvalidArgumentError
+
+_DTYPES: Dict[Any, int] = {torch.float32: _abi.F32, torch.float16: _abi.F16, torch.bfloat16: _abi.BF16}
+
+
+def check_gradient(name: str, tensor: "torch.Tensor") -> None:
+    """Errors: InvalidArgumentError (a parameter whose gradients are sparse, complex, integers, or of an element type that
+    is not taken)."""
+    if tensor.layout != torch.strided:
+        raise InvalidArgumentError(f"{name}: gradients of layout {tensor.layout} are not taken, dense ones are")
+    if tensor.dtype not in _DTYPES:
+        raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are")
+
+
+def dtype_of(tensor: "torch.Tensor") -> int:
+    return _DTYPES[tensor.dtype]
