@@ -1,6 +1,6 @@
 """`compress`: two lines in a training script over DistributedDataParallel."""
 import warnings
-from typing import Any, Optional, Union
+from typing import Any, Collection, Optional, Union
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -86,7 +86,7 @@ def compress(
     _check_model(model)
     hook = Hook(program, group=model.process_group, **settings)
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
-    ignored = getattr(model, "parameters_to_ignore", set())
+    ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
     hook.bind(
         [(name, parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),

@@ -49,7 +49,7 @@ def open_transport(group: Any, device: "torch.device", *, timeout: float, secret
     if world == 1 and device.type == "cpu":
         return Transport.loopback(1)[0]
     name = getattr(group, "group_name", "default")
-    store = TorchStore(dist.PrefixStore(f"cinch/{name}/{next(_opened[name])}", _store_of(group)))
+    store = TorchStore(_prefixed(f"cinch/{name}/{next(_opened[name])}"))
     if device.type == "cpu":
         return Transport.ucx(rank, world, store=store, timeout=timeout, secret=secret, interface=interface)
     if rank == 0:
@@ -60,8 +60,8 @@ def open_transport(group: Any, device: "torch.device", *, timeout: float, secret
     return Transport.nccl(identity, rank, world, device=device.index or 0, timeout=timeout)
 
 
-def _store_of(group: Any) -> Any:
+def _prefixed(prefix: str) -> Any:
     # There is no public way to the store that ranks have met at; every version of torch that has DDP has this one.
     from torch.distributed import distributed_c10d
 
-    return distributed_c10d._get_default_store()
+    return distributed_c10d.PrefixStore(prefix, distributed_c10d._get_default_store())

@@ -54,9 +54,9 @@ class Hook:
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if watches_use:
-            self._used = used = set()
+            self._used = set()
             for place, parameter in enumerate(self._parameters):
-                parameter.register_hook(lambda gradient, place=place: used.add(place))
+                _note_use(parameter, place, self._used)
 
     def opened(self) -> Engine:
         """Errors: InvalidArgumentError (nothing has opened it yet)."""
@@ -140,8 +140,12 @@ class Hook:
             raise failure
 
 
+def _note_use(parameter: Any, place: int, used: Set[int]) -> None:
+    parameter.register_hook(lambda gradient: used.add(place))
+
+
 # DDP compares the annotations, which are no text therefore.
-def run_hook(state: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def run_hook(state: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore[name-defined]
     """The hook of `register_comm_hook`; its state is a `Hook`."""
     return state.take(bucket)
 
