@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Trains on a slow network: ranks in network namespaces, a table of times, bytes and losses, and a picture of loss against time.
+
+    train.py --task text --compressor dense qsgd dgc --bandwidth 100 [--ranks 4] [--steps 100] [--seeds 1] [--output FOLDER]
+
+--bandwidth is of each rank's link, in Mbit/s; 0: no limit, and no namespaces. Namespaces need root and iproute2. Each compressor trains by itself,
+one behind the other, in as many turns as there are seeds. README.md says what the table means."""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "slow_network"))
+from chart import svg  # noqa: E402
+from slow_network import Network  # noqa: E402
+
+CANNOT_RUN = 77
+
+
+class Local:
+    """Ranks of this machine, as they are."""
+
+    def __init__(self, ranks):
+        self.ranks = ranks
+
+    def prefix(self, rank):
+        return []
+
+    def environment(self):
+        return {"MASTER_ADDR": "127.0.0.1"}
+
+
+class Namespaces(Local):
+    def __init__(self, network):
+        super().__init__(network.ranks)
+        self.network = network
+
+    def prefix(self, rank):
+        return ["ip", "netns", "exec", self.network.space(rank)]
+
+    def environment(self):
+        # Shared memory would reach across namespaces.
+        return {"MASTER_ADDR": self.network.host(0), "GLOO_SOCKET_IFNAME": "eth0", "CINCH_EXAMPLE_INTERFACE": "eth0", "UCX_TLS": "tcp"}
+
+
+def run(place, options, compressor, seed, port):
+    """What rank 0 printed."""
+    given = {**os.environ, **place.environment(), "MASTER_PORT": str(port), "WORLD_SIZE": str(place.ranks)}
+    command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(options.steps), str(seed), str(options.every)]
+    ranks = [subprocess.Popen([*place.prefix(rank), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**given, "RANK": str(rank)})
+             for rank in range(place.ranks)]
+    outputs = [rank.communicate() for rank in ranks]
+    if any(rank.returncode for rank in ranks):
+        sys.exit(f"training with {compressor} failed:\n" + "\n".join(error for _, error in outputs))
+    result = json.loads(next(line for line in outputs[0][0].splitlines() if line.startswith("{")))
+    return {**result, "seed": seed}
+
+
+def table(runs, options):
+    """Rows by compressor: medians over seeds."""
+    unit = runs[0]["unit"]
+    lines = [f"| compressor | ms a step | exposed ms | MB a step | {unit} | spread |", "| --- | --- | --- | --- | --- | --- |"]
+    by_name = {name: [r for r in runs if r["compressor"] == name] for name in options.compressor}
+    base = statistics.median(r["step_ms"] for r in by_name["no_exchange"]) if by_name.get("no_exchange") else None
+    for name, rows in by_name.items():
+        step = statistics.median(r["step_ms"] for r in rows)
+        last = [r["curve"][-1][2] for r in rows]
+        exposed = "-" if base is None else f"{max(0.0, step - base):.0f}"
+        sent = "-" if rows[0]["mb_step"] == 0 else f"{statistics.median(r['mb_step'] for r in rows):.2f}"
+        lines.append(f"| {name} | {step:.0f} | {exposed} | {sent} | {statistics.median(last):.3f} | {max(last) - min(last):.3f} |")
+    return "\n".join(lines)
+
+
+def train_all(place, options):
+    runs, port = [], 29600
+    for seed in range(options.seeds):
+        for compressor in options.compressor:
+            port += 1
+            runs.append({**run(place, options, compressor, seed, port), "unit": UNITS[options.task]})
+            print(f"{compressor}, seed {seed}: {runs[-1]['step_ms']:.0f} ms a step, {runs[-1]['curve'][-1][2]:.3f} {UNITS[options.task]}", file=sys.stderr, flush=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    text = table(runs, options)
+    (options.output / "table.md").write_text(text + "\n")
+    (options.output / "runs.json").write_text(json.dumps(runs))
+    (options.output / "loss.svg").write_text(svg(runs, UNITS[options.task]))
+    print(text)
+    print(f"\n{options.output}/table.md, runs.json, loss.svg")
+
+
+UNITS = {"text": "bits per byte", "packages": "% wrong"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", choices=sorted(UNITS), default="text")
+    parser.add_argument("--compressor", nargs="+", default=["no_exchange", "dense", "qsgd", "dgc"])
+    parser.add_argument("--bandwidth", type=int, default=100)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=Path("build/training"))
+    options = parser.parse_args()
+    if options.bandwidth == 0:
+        train_all(Local(options.ranks), options)
+        return 0
+    if os.geteuid() != 0:
+        print("namespaces need root; --bandwidth 0 does without", file=sys.stderr)
+        return CANNOT_RUN
+    network = Network(options.ranks)
+    network.clean_leftovers()
+    try:
+        network.build()
+        network.shape(options.bandwidth)
+        train_all(Namespaces(network), options)
+    finally:
+        network.clean()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
