@@ -44,6 +44,8 @@ def metadata(licenses):
     lines = ["Metadata-Version: 2.4", f"Name: {about['name']}", f"Version: {version()}", f"Summary: {about['description']}",
              f"License-Expression: {about['license']}", f"Requires-Python: {about['requires-python']}"]
     lines += [f"Requires-Dist: {needed}" for needed in about["dependencies"]]
+    for extra, needs in about["optional-dependencies"].items():
+        lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {needed}; extra == "{extra}"' for needed in needs)]
     lines += [f"License-File: {name}" for name in licenses]
     lines += ["Description-Content-Type: text/markdown", "", readme]
     return "\n".join(lines)
@@ -92,7 +94,7 @@ class Wheel:
 
 def write_wheel(tree, folder, level=9):
     """The wheel of an installed tree, written into `folder`; its path."""
-    name = f"cinch-{version()}"
+    name = f"{project()['name'].replace('-', '_')}-{version()}"
     info = f"{name}.dist-info"
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, f"{name}-{TAG}.whl")

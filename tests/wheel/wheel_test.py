@@ -75,8 +75,8 @@ class Wheel(unittest.TestCase):
 
     def test_is_named_as_its_files_need(self):
         version = self.run_here(os.path.join(self.environment, "bin", "cinch"), "--version").split()[-1]
-        self.assertEqual(os.path.basename(self.wheel), f"cinch-{version}-py3-none-manylinux_2_34_x86_64.whl")
-        told = self.run_here(self.python, "-c", "import cinch, importlib.metadata as m; print(cinch.__version__, m.version('cinch'))")
+        self.assertEqual(os.path.basename(self.wheel), f"cinch_compiler-{version}-py3-none-manylinux_2_34_x86_64.whl")
+        told = self.run_here(self.python, "-c", "import cinch, importlib.metadata as m; print(cinch.__version__, m.version('cinch-compiler'))")
         self.assertEqual(told.split(), [version, version])
 
     def test_runs_the_command_without_numpy(self):
