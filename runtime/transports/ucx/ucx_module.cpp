@@ -196,9 +196,10 @@ void configure(ucp_config_t* config, const cinch_ucx_options& options) {
        // Shared memory, too, tells when the other process ends.
        {"MM_ERROR_HANDLING", "y"},
        {"KEEPALIVE_INTERVAL", "1s"},
-       // Large messages in few calls of the operating system.
-       {"TCP_TX_SEG_SIZE", "1m"},
-       {"TCP_RX_SEG_SIZE", "1m"},
+       // Few calls of the operating system for a large message, by parts that the processor's cache
+       // holds between two copies (docs/benchmarks/sync.md).
+       {"TCP_TX_SEG_SIZE", "128k"},
+       {"TCP_RX_SEG_SIZE", "128k"},
        // UCX 1.13 ends the process where a connection fails whose socket reads messages' memory.
        {"ZCOPY_THRESH", "inf"},
        {"TCP_PUT_ENABLE", "n"},
