@@ -243,8 +243,22 @@ typedef enum cinch_memory_use CINCH_OF_INT {
   CINCH_MEMORY_WORKSPACE = 1
 } cinch_memory_use;
 
-/* Where a session's memory comes from, if not from the C library. Both are given or none. Called
- * only from within calls of the session, by the thread that makes them. */
+/* Where a session's memory comes from, if not from the C library or, on a GPU, from its driver. Both
+ * are given or none. Called only from within calls of the session, by the thread that makes them.
+ *
+ * A session on a GPU asks for memory of that GPU (managed memory will do), at a multiple of 256 and
+ * only while it is opened: once for its states and once for the rest. Errors of opening:
+ * OUT_OF_MEMORY where NULL is given, INVALID_ARGUMENT where it is no such memory, which `release`
+ * then has back at once. The memory is used by the stream of opening, in its order, and by those of
+ * later calls. It goes back when the GPU has done all work with it: releasing the session waits for
+ * that. Its context is current in both functions.
+ *
+ * Where calls of the session were captured into a graph, no event tells when that is, and the
+ * driver refuses to wait for the whole GPU while any stream captures. `release` is then called
+ * later, maybe by another thread: from within cinch_session_open or cinch_session_release of the same
+ * program on that GPU, at the latest when the last such session is released. If a stream captures
+ * then, too, or after a fault of the GPU, which ends its context, it is not called. What `context`
+ * points to is there until all memory is back. */
 typedef struct cinch_allocator {
   size_t struct_size;
   void* context;
@@ -273,10 +287,9 @@ typedef struct cinch_session_options {
 
 /* Opens a session for tensors of these shapes (pointers are not looked at, on the CPU types
  * neither) and gives states their first values. All are on the program's device; on a GPU, on one
- * and of one type. `options` may be NULL; a session on a GPU has no use for threads, and takes no
- * allocator. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CHECK_FAILED, those of cinch_check_tuning; on
- * a GPU also UNAVAILABLE (no driver, no such GPU, a program for another architecture) and DEVICE.
- */
+ * and of one type. `options` may be NULL; a session on a GPU has no use for threads. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, CHECK_FAILED, those of cinch_check_tuning; on a GPU also
+ * UNAVAILABLE (no driver, no such GPU, a program for another architecture) and DEVICE. */
 CINCH_API cinch_status cinch_session_open(const cinch_program* program,
                                           const cinch_session_options* options,
                                           const cinch_tensor* tensors, size_t num_tensors,

@@ -35,7 +35,6 @@ struct cinch_session {
   mutable cinch::rt::UseFlag in_use;  // of all that calls change
   // As it was when it was asked for last.
   mutable std::atomic<std::size_t> workspace_bytes{0};
-  cinch_allocator allocator{};  // outlives the list
   std::atomic<bool> cancelled{false};
   std::unique_ptr<cinch::rt::ListSession> list;
   // Where its tensors are.

@@ -19,10 +19,9 @@ cinch_memory_use use_of(rt::MemoryUse use) {
 }
 
 // The caller's functions behind the runtime's.
-rt::MemorySource source_of(cinch_allocator& allocator) {
+rt::MemorySource source_of(const cinch_allocator& allocator) {
   rt::MemorySource source;
-  if (allocator.allocate == nullptr) return source;
-  source.context = &allocator;
+  source.context = std::make_shared<cinch_allocator>(allocator);
   source.allocate = [](void* context, std::size_t size, std::size_t alignment, rt::MemoryUse use) {
     const auto& caller = *static_cast<cinch_allocator*>(context);
     return caller.allocate(caller.context, size, alignment, use_of(use));
@@ -34,15 +33,14 @@ rt::MemorySource source_of(cinch_allocator& allocator) {
   return source;
 }
 
-CallStatus take_allocator(const cinch_allocator* given, cinch_allocator& to) {
-  if (given == nullptr) return rt::Ok{};
+CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
+  if (given == nullptr) return rt::MemorySource{};
   const auto allocator = read_struct(given, sizeof *given, "allocator");
   if (!allocator) return tl::unexpected<CallError>(allocator.error());
   if ((allocator->allocate == nullptr) != (allocator->release == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "an allocator has both allocate and release");
   }
-  to = *allocator;
-  return rt::Ok{};
+  return allocator->allocate == nullptr ? rt::MemorySource{} : source_of(*allocator);
 }
 
 CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_options& options,
@@ -71,8 +69,17 @@ void reserve_arrays(cinch_session& session, std::size_t num_tensors) {
   session.payloads.reserve(num_tensors);
 }
 
-CallStatus open_on_cpu(const cinch_program& program, const cinch_session_options& options,
-                       const std::vector<rt::ListTensor>& tensors, cinch_session& to) {
+// What a session is opened with.
+struct Opening {
+  const cinch_program& program;
+  const cinch_session_options& options;
+  rt::MemorySource memory;
+  const cinch_tensor* tensors;
+  std::vector<rt::ListTensor> shapes;
+};
+
+CallStatus open_on_cpu(const Opening& opening, cinch_session& to) {
+  const cinch_session_options& options = opening.options;
   rt::SessionOptions common;
   common.threads = options.threads;
   common.world = options.world == 0 ? 1 : options.world;
@@ -80,30 +87,27 @@ CallStatus open_on_cpu(const cinch_program& program, const cinch_session_options
   common.seed = options.seed;
   common.cancelled = &to.cancelled;
   common.only_decodes = options.only_decodes != 0;
-  common.memory = source_of(to.allocator);
-  auto list = rt::SessionList::open(program.loaded, common, tensors);
+  common.memory = opening.memory;
+  auto list = rt::SessionList::open(opening.program.loaded, common, opening.shapes);
   if (!list) return fail_at(list.error().place, fail(list.error().error).value());
   to.list = std::make_unique<rt::SessionList>(std::move(*list));
   return rt::Ok{};
 }
 
-CallResult<rt::GpuSessionOptions> gpu_options(const cinch_session_options& options,
-                                              const std::vector<rt::ListTensor>& shapes,
-                                              DType dtype) {
-  if (options.allocator != nullptr) {
-    return fail(CINCH_INVALID_ARGUMENT, "a session on a GPU takes no allocator");
-  }
+CallResult<rt::GpuSessionOptions> gpu_options(const Opening& opening, DType dtype) {
+  const cinch_session_options& options = opening.options;
   const bool has_arrays = options.largest_names != nullptr && options.largest_values != nullptr;
   if (options.num_largest > 0 && !has_arrays) {
     return fail(CINCH_INVALID_ARGUMENT, "largest_names or largest_values is null");
   }
   rt::GpuSessionOptions wanted;
-  wanted.tensors = shapes;
+  wanted.tensors = opening.shapes;
   wanted.dtype = dtype;
   wanted.world = options.world == 0 ? 1 : options.world;
   wanted.worker = options.worker;
   wanted.seed = options.seed;
   wanted.only_decodes = options.only_decodes != 0;
+  wanted.memory = opening.memory;
   for (std::size_t i = 0; i < options.num_largest; ++i) {
     if (options.largest_names[i] == nullptr) {
       return fail(CINCH_INVALID_ARGUMENT, "largest_names[" + std::to_string(i) + "] is null");
@@ -113,12 +117,10 @@ CallResult<rt::GpuSessionOptions> gpu_options(const cinch_session_options& optio
   return wanted;
 }
 
-CallStatus open_on_gpu(const cinch_program& program, const cinch_session_options& options,
-                       const cinch_tensor* tensors, const std::vector<rt::ListTensor>& shapes,
-                       cinch_session& to) {
+CallStatus open_on_gpu(const Opening& opening, cinch_session& to) {
   DType dtype = kF32;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const auto tensor = described_tensor(tensors, i, CINCH_CUDA);
+  for (std::size_t i = 0; i < opening.shapes.size(); ++i) {
+    const auto tensor = described_tensor(opening.tensors, i, CINCH_CUDA);
     if (!tensor) return fail_at(i, tensor.error());
     const std::int32_t number = tensor->given.device_number;
     if (i == 0) {
@@ -130,9 +132,9 @@ CallStatus open_on_gpu(const cinch_program& program, const cinch_session_options
     return fail_at(i,
                    {CINCH_INVALID_ARGUMENT, "tensors of a session on a GPU have one type and GPU"});
   }
-  const auto wanted = gpu_options(options, shapes, dtype);
+  const auto wanted = gpu_options(opening, dtype);
   if (!wanted) return tl::unexpected<CallError>(wanted.error());
-  const auto loaded = load_on_gpu(program, to.device_number);
+  const auto loaded = load_on_gpu(opening.program, to.device_number);
   if (!loaded) return tl::unexpected<CallError>(loaded.error());
   auto session = rt::GpuSession::open(*loaded, *wanted, static_cast<rt::GpuStream>(to.stream));
   if (!session) return fail(session.error());
@@ -158,19 +160,17 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   }
   if (CallStatus status = check_named_tuning(); !status) return status;
   auto made = std::make_unique<cinch_session>();
-  if (CallStatus status = take_allocator(wanted.allocator, made->allocator); !status) {
-    return status;
-  }
+  const auto memory = take_allocator(wanted.allocator);
+  if (!memory) return tl::unexpected<CallError>(memory.error());
   made->device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
-  std::vector<rt::ListTensor> list;
+  Opening opening{*program, wanted, *memory, tensors, {}};
   for (std::size_t i = 0; i < num_tensors; ++i) {
     auto tensor = list_tensor(made->device, wanted, tensors, i);
     if (!tensor) return fail_at(i, std::move(tensor.error()));
-    list.push_back(*tensor);
+    opening.shapes.push_back(*tensor);
   }
-  CallStatus opened = made->device == CINCH_CPU
-                          ? open_on_cpu(*program, wanted, list, *made)
-                          : open_on_gpu(*program, wanted, tensors, list, *made);
+  CallStatus opened =
+      made->device == CINCH_CPU ? open_on_cpu(opening, *made) : open_on_gpu(opening, *made);
   if (!opened) return opened;
   reserve_arrays(*made, num_tensors);
   *session = made.release();

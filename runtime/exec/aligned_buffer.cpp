@@ -33,8 +33,8 @@ Status AlignedBuffer::resize(std::int64_t size_bytes) {
 void* AlignedBuffer::allocate(std::size_t size_bytes) const {
   if (source_.allocate != nullptr) {
     // Nothing asked for may be answered with null, which means that there is no memory.
-    return source_.allocate(source_.context, std::max(size_bytes, std::size_t{1}), kBufferAlignment,
-                            use_);
+    return source_.allocate(source_.context.get(), std::max(size_bytes, std::size_t{1}),
+                            kBufferAlignment, use_);
   }
   const bool is_large = size_bytes >= 2 * kHugePageBytes;
   const std::size_t alignment = is_large ? kHugePageBytes : kBufferAlignment;
@@ -47,7 +47,7 @@ void* AlignedBuffer::allocate(std::size_t size_bytes) const {
 void AlignedBuffer::release() {
   if (data_ != nullptr && source_.release != nullptr) {
     const auto size_bytes = static_cast<std::size_t>(std::max(size_, std::int64_t{1}));
-    source_.release(source_.context, data_, size_bytes, use_);
+    source_.release(source_.context.get(), data_, size_bytes, use_);
   } else {
     std::free(data_);
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/core/error.h"
-#include "runtime/exec/memory_source.h"
+#include "runtime/core/memory_source.h"
 
 namespace cinch::rt {
 
@@ -16,11 +16,11 @@ inline constexpr std::size_t kBufferAlignment = 64;
 
 class AlignedBuffer {
  public:
-  explicit AlignedBuffer(const MemorySource& source = {}, MemoryUse use = MemoryUse::Workspace)
-      : source_(source), use_(use) {}
+  explicit AlignedBuffer(MemorySource source = {}, MemoryUse use = MemoryUse::Workspace)
+      : source_(std::move(source)), use_(use) {}
   ~AlignedBuffer() { release(); }
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : source_(other.source_),
+      : source_(std::exchange(other.source_, {})),
         use_(other.use_),
         data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}

@@ -116,6 +116,22 @@ Status GpuDevice::check_memory(GpuAddress address) const {
 
 namespace {
 
+void* pointer_to(GpuAddress address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Of what a source gave.
+Status check_lent(const GpuDevice& device, GpuAddress address) {
+  if (address % kPieceAlignment != 0) {
+    return fail(ErrorKind::InvalidArgument,
+                fmt::format("the allocator gave address {:#x}, which is no multiple of {}", address,
+                            kPieceAlignment));
+  }
+  Status status = device.check_memory(address);
+  if (!status) status.error().message = "the allocator's memory: " + status.error().message;
+  return status;
+}
+
 std::string allocating(std::size_t size_bytes) {
   return fmt::format("allocating {} bytes on the device", size_bytes);
 }
@@ -165,12 +181,42 @@ Result<GpuMemory> GpuMemory::allocate_on(std::shared_ptr<const GpuDevice> device
   return memory;
 }
 
+Result<GpuMemory> GpuMemory::allocate_from(const MemorySource& source, MemoryUse use,
+                                           std::shared_ptr<const GpuDevice> device,
+                                           std::size_t size_bytes) {
+  GpuMemory memory;
+  if (size_bytes == 0) return memory;
+  const GpuDevice::Scope scope(*device);
+  void* given = nullptr;
+  const GpuCode code = with_kept_memory(*device, [&] {
+    given = source.allocate(source.context.get(), size_bytes, kPieceAlignment, use);
+    return given != nullptr ? kGpuSuccess : kGpuOutOfMemory;
+  });
+  if (code != kGpuSuccess) {
+    return fail(ErrorKind::OutOfMemory,
+                fmt::format("the allocator has no memory for {} bytes on the device", size_bytes));
+  }
+  const auto address = reinterpret_cast<GpuAddress>(given);
+  if (Status status = check_lent(*device, address); !status) {
+    source.release(source.context.get(), given, size_bytes, use);
+    return tl::unexpected<Error>(status.error());
+  }
+  memory.address_ = address;
+  memory.size_bytes_ = size_bytes;
+  memory.source_ = source;
+  memory.use_ = use;
+  memory.device_ = std::move(device);
+  return memory;
+}
+
 GpuMemory::GpuMemory(GpuMemory&& other) noexcept
     : device_(std::move(other.device_)),
       address_(std::exchange(other.address_, 0)),
       size_bytes_(std::exchange(other.size_bytes_, 0)),
       is_pooled_(std::exchange(other.is_pooled_, false)),
-      end_(std::exchange(other.end_, nullptr)) {}
+      end_(std::exchange(other.end_, nullptr)),
+      source_(std::exchange(other.source_, {})),
+      use_(other.use_) {}
 
 GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   if (this == &other) return *this;
@@ -180,13 +226,17 @@ GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   size_bytes_ = std::exchange(other.size_bytes_, 0);
   is_pooled_ = std::exchange(other.is_pooled_, false);
   end_ = std::exchange(other.end_, nullptr);
+  source_ = std::exchange(other.source_, {});
+  use_ = other.use_;
   return *this;
 }
 
 void GpuMemory::release() {
   if (address_ == 0) return;
   const GpuDevice::Scope scope(*device_);
-  device_->freeing().free(std::exchange(address_, 0), is_pooled_, end_);
+  const GpuAddress address = std::exchange(address_, 0);
+  if (source_.release == nullptr) return device_->freeing().free(address, is_pooled_, end_);
+  device_->freeing().give_back({source_, pointer_to(address), size_bytes_, use_}, end_);
 }
 
 PinnedMemory::PinnedMemory(std::shared_ptr<const GpuDevice> device, std::span<std::uint8_t> memory)
@@ -219,33 +269,54 @@ void GpuArena::used_until(GpuEvent end) {
   for (GpuMemory& block : blocks_) block.used_until(end);
 }
 
-GpuArena::Piece GpuArena::add(std::size_t size_bytes) {
+GpuArena::Piece GpuArena::add(std::size_t size_bytes, MemoryUse use) {
   sizes_.push_back(size_bytes);
+  uses_.push_back(use);
   return sizes_.size() - 1;
 }
 
-Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream) {
+std::vector<std::vector<GpuArena::Piece>> GpuArena::pieces_by_block(bool is_apart,
+                                                                    bool is_lent) const {
+  std::vector<std::vector<Piece>> blocks(is_apart ? sizes_.size() : is_lent ? 2 : 1);
+  for (Piece piece = 0; piece < sizes_.size(); ++piece) {
+    const std::size_t use = is_lent ? static_cast<std::size_t>(uses_[piece]) : 0;
+    blocks[is_apart ? piece : use].push_back(piece);
+  }
+  return blocks;
+}
+
+// One piece takes no more than its bytes, so that an emulator sees each that is touched outside.
+std::size_t GpuArena::block_bytes(const std::vector<Piece>& pieces) const {
+  if (pieces.size() == 1) return sizes_[pieces[0]];
+  std::size_t total = 0;
+  for (const Piece piece : pieces) total += aligned(sizes_[piece]);
+  return total;
+}
+
+void GpuArena::place(const GpuMemory& block, const std::vector<Piece>& pieces) {
+  GpuAddress at = block.address();
+  for (const Piece piece : pieces) {
+    if (sizes_[piece] > 0) addresses_[piece] = at;
+    at += aligned(sizes_[piece]);
+  }
+}
+
+Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream,
+                          const MemorySource& source) {
   addresses_.assign(sizes_.size(), 0);
   for (const std::size_t size : sizes_) {
     if (__builtin_add_overflow(total_bytes_, aligned(size), &total_bytes_)) {
       return fail(ErrorKind::OutOfMemory, "pieces of memory that no device has");
     }
   }
-  if (!device->driver().allocates_apart) {
-    auto block = GpuMemory::allocate_on(device, total_bytes_, stream);
+  const bool is_lent = source.allocate != nullptr;
+  for (const auto& pieces : pieces_by_block(device->driver().allocates_apart, is_lent)) {
+    if (pieces.empty()) continue;
+    const std::size_t size = block_bytes(pieces);
+    auto block = is_lent ? GpuMemory::allocate_from(source, uses_[pieces[0]], device, size)
+                         : GpuMemory::allocate_on(device, size, stream);
     if (!block) return tl::unexpected<Error>(block.error());
-    GpuAddress at = block->address();
-    for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      if (sizes_[i] > 0) addresses_[i] = at;
-      at += aligned(sizes_[i]);
-    }
-    blocks_.push_back(std::move(*block));
-    return Ok{};
-  }
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    auto block = GpuMemory::allocate_on(device, sizes_[i], stream);
-    if (!block) return tl::unexpected<Error>(block.error());
-    addresses_[i] = block->address();
+    place(*block, pieces);
     blocks_.push_back(std::move(*block));
   }
   return Ok{};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/memory_source.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/gpu/freeing.h"
 
@@ -73,6 +74,12 @@ class GpuMemory {
   /// work of other streams comes after what the stream has now.
   static Result<GpuMemory> allocate_on(std::shared_ptr<const GpuDevice> device,
                                        std::size_t size_bytes, GpuStream stream);
+  /// Memory of a source, at a multiple of 256, which takes it back when nothing uses it any more.
+  /// Errors: OutOfMemory; InvalidArgument (no memory of the device, or not at such a multiple),
+  /// whereupon the source has it back.
+  static Result<GpuMemory> allocate_from(const MemorySource& source, MemoryUse use,
+                                         std::shared_ptr<const GpuDevice> device,
+                                         std::size_t size_bytes);
   GpuMemory() = default;
   ~GpuMemory() { release(); }
   GpuMemory(GpuMemory&& other) noexcept;
@@ -91,6 +98,8 @@ class GpuMemory {
   std::size_t size_bytes_ = 0;
   bool is_pooled_ = false;
   GpuEvent end_ = nullptr;
+  MemorySource source_;  // of memory that is lent
+  MemoryUse use_ = MemoryUse::Workspace;
 };
 
 /// Memory of the host that is pinned while this lives, if the driver can: nothing depends on it but
@@ -109,16 +118,17 @@ class PinnedMemory {
   std::uint8_t* memory_ = nullptr;
 };
 
-/// Many pieces of memory that are asked for first and allocated together: in one block, or apart
-/// where the driver says so.
+/// Many pieces of memory that are asked for first and allocated together: in one block, or one for
+/// each use where a source gives them, or apart where the driver says so.
 class GpuArena {
  public:
   using Piece = std::size_t;
   static constexpr Piece kNone = SIZE_MAX;
   /// A piece of memory, at a multiple of 256.
-  Piece add(std::size_t size_bytes);
-  /// Once, in the order of the stream. Errors as of GpuMemory::allocate.
-  Status allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream);
+  Piece add(std::size_t size_bytes, MemoryUse use = MemoryUse::Workspace);
+  /// Once, in the order of the stream, or from the source if it is one. Errors as of GpuMemory.
+  Status allocate(const std::shared_ptr<const GpuDevice>& device, GpuStream stream,
+                  const MemorySource& source = {});
   /// 0 for kNone and for a piece of no bytes.
   GpuAddress address(Piece piece) const { return piece == kNone ? 0 : addresses_[piece]; }
   std::size_t size_bytes(Piece piece) const { return sizes_[piece]; }
@@ -127,7 +137,12 @@ class GpuArena {
   std::size_t total_bytes() const { return total_bytes_; }
 
  private:
+  std::vector<std::vector<Piece>> pieces_by_block(bool is_apart, bool is_lent) const;
+  std::size_t block_bytes(const std::vector<Piece>& pieces) const;
+  void place(const GpuMemory& block, const std::vector<Piece>& pieces);
+
   std::vector<std::size_t> sizes_;
+  std::vector<MemoryUse> uses_;
   std::vector<GpuAddress> addresses_;
   std::vector<GpuMemory> blocks_;
   std::size_t total_bytes_ = 0;

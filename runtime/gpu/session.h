@@ -31,6 +31,7 @@
 #include "runtime/call/list_session.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
+#include "runtime/core/memory_source.h"
 #include "runtime/gpu/program.h"
 #include "runtime/payload/payload.h"
 #include "runtime/tuning/numbers.h"
@@ -49,6 +50,8 @@ struct GpuSessionOptions {
   std::vector<std::pair<std::string, double>> largest_parameters;
   /// As of SessionOptions.
   bool only_decodes = false;
+  /// Of all that the session holds on the device, from when the stream of opening comes there.
+  MemorySource memory;
   /// Is there memory for keep_states?
   bool keeps_states = false;
   /// For tests and tuning; results never depend on it. None: that of the device in the tables.

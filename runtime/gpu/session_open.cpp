@@ -270,7 +270,9 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
                                                   has_fixed_size(info(), buffers[b].role_index));
     const bool is_left_out = options.only_decodes && is_state(buffers[b].role);
     if (is_staged || !(is_callers(buffers[b].role) || is_left_out)) {
-      pieces[tensor][b] = arena.add(static_cast<std::size_t>(capacities[tensor][b]));
+      const bool holds_state = is_state(buffers[b].role);
+      pieces[tensor][b] = arena.add(static_cast<std::size_t>(capacities[tensor][b]),
+                                    holds_state ? MemoryUse::State : MemoryUse::Workspace);
     }
   }
   const auto f32_bytes = static_cast<std::size_t>(facts[tensor].num_elems()) * 4;
@@ -310,7 +312,7 @@ std::string GpuSession::Impl::largest_that_follows_step() const {
 }
 
 Status GpuSession::Impl::place_memory(GpuStream stream) {
-  if (Status status = arena.allocate(program->device(), stream); !status) {
+  if (Status status = arena.allocate(program->device(), stream, options.memory); !status) {
     if (status.error().kind == ErrorKind::OutOfMemory) {
       status.error().message += largest_that_follows_step();
     }

@@ -20,8 +20,8 @@
 #include "runtime/call/tensor_view.h"
 #include "runtime/collective/rank_exchange.h"
 #include "runtime/core/error.h"
+#include "runtime/core/memory_source.h"
 #include "runtime/exec/executor.h"
-#include "runtime/exec/memory_source.h"
 #include "runtime/payload/payload.h"
 #include "runtime/session/loaded_program.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "codegen/emulator/driver.h"
@@ -158,6 +159,94 @@ TEST_F(GpuMemoryTest, IsKeptWhileNobodyCanWaitForItsUsers) {
   EXPECT_TRUE(GpuMemory::allocate(device, kMuch + kBytes));
   EXPECT_EQ(driver.context_synchronize(), kGpuSuccess);
   EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+}
+
+// Gives memory of the driver, and says when it has it back.
+struct Lender {
+  MemorySource source() {
+    return {{std::shared_ptr<void>(), this},
+            [](void* context, std::size_t size, std::size_t alignment, MemoryUse use) {
+              const auto& self = *static_cast<Lender*>(context);
+              EXPECT_EQ(alignment, 256u);
+              EXPECT_EQ(use, MemoryUse::State);
+              GpuAddress address = 0;
+              if (self.is_empty) return static_cast<void*>(nullptr);
+              EXPECT_EQ(self.driver.memory_alloc(&address, size + self.shift), kGpuSuccess);
+              address += self.shift;
+              return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+            },
+            [](void* context, void* memory, std::size_t size, MemoryUse) {
+              auto& self = *static_cast<Lender*>(context);
+              EXPECT_EQ(size, kBytes);
+              ++self.num_back;
+              const auto address = reinterpret_cast<GpuAddress>(memory) - self.shift;
+              EXPECT_EQ(self.driver.memory_free(address), kGpuSuccess);
+            }};
+  }
+
+  const GpuDriver& driver;
+  bool is_empty = false;
+  std::size_t shift = 0;
+  int num_back = 0;
+};
+
+TEST_F(GpuMemoryTest, OfASourceGoesBackThere) {
+  Lender lender{driver};
+  {
+    auto memory = GpuMemory::allocate_from(lender.source(), MemoryUse::State, device, kBytes);
+    ASSERT_TRUE(memory) << memory.error().message;
+    EXPECT_EQ(fill_on(stream, memory->address()), kGpuSuccess);
+    const GpuMemory moved = std::move(*memory);
+    EXPECT_EQ(lender.num_back, 0);
+  }
+  EXPECT_EQ(lender.num_back, 1);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+  const auto none = GpuMemory::allocate_from(lender.source(), MemoryUse::State, device, 0);
+  EXPECT_TRUE(none);
+}
+
+TEST_F(GpuMemoryTest, OfASourceThatGivesNoneOrTheWrongOneIsAnError) {
+  Lender lender{driver};
+  const auto error_of = [&](const MemorySource& source) {
+    const auto memory = GpuMemory::allocate_from(source, MemoryUse::State, device, kBytes);
+    EXPECT_FALSE(memory);
+    return memory ? Error{} : memory.error();
+  };
+  lender.shift = 16;
+  const Error shifted = error_of(lender.source());
+  EXPECT_EQ(shifted.kind, ErrorKind::InvalidArgument);
+  EXPECT_NE(shifted.message.find("no multiple of 256"), std::string::npos) << shifted.message;
+  EXPECT_EQ(lender.num_back, 1);
+  lender.is_empty = true;
+  EXPECT_EQ(error_of(lender.source()).kind, ErrorKind::OutOfMemory);
+
+  alignas(256) static std::uint8_t host[kBytes];
+  static int num_back;
+  num_back = 0;
+  const Error of_host =
+      error_of({nullptr, [](void*, std::size_t, std::size_t, MemoryUse) -> void* { return host; },
+                [](void*, void* memory, std::size_t, MemoryUse) {
+                  EXPECT_EQ(memory, host);
+                  ++num_back;
+                }});
+  EXPECT_EQ(of_host.kind, ErrorKind::InvalidArgument);
+  EXPECT_NE(of_host.message.find("it is the host's"), std::string::npos) << of_host.message;
+  EXPECT_EQ(num_back, 1);
+  EXPECT_EQ(emulator::driver_gpu().allocated_bytes(), 0u);
+}
+
+TEST_F(GpuMemoryTest, OfASourceIsKeptWhileNobodyCanWaitForItsUsers) {
+  Lender lender{driver};
+  auto memory = GpuMemory::allocate_from(lender.source(), MemoryUse::State, device, kBytes);
+  ASSERT_TRUE(memory);
+  ASSERT_EQ(driver.capture_begin(stream, kGpuCaptureGlobal), kGpuSuccess);
+  *memory = GpuMemory();
+  EXPECT_EQ(lender.num_back, 0);
+  GpuGraph graph = nullptr;
+  EXPECT_EQ(driver.capture_end(stream, &graph), kGpuCaptureInvalidated);
+  EXPECT_TRUE(device->freeing().retry());
+  EXPECT_EQ(lender.num_back, 1);
+  EXPECT_FALSE(device->freeing().retry());
 }
 
 // A copy takes what is there when its stream comes to it: no byte is kept in between.

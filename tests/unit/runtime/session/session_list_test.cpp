@@ -339,7 +339,7 @@ TEST(SessionList, MemoryOfSomebodyIsAskedForByTheCallersThread) {
   for (const HandOptions hand : {kAll, HandOptions{}}) {
     Asked asked;
     SessionOptions options = common(5);
-    options.memory = {&asked, Asked::allocate, Asked::release};
+    options.memory = {{std::shared_ptr<void>(), &asked}, Asked::allocate, Asked::release};
     SessionList list = open_list(sizes, options, hand);
     Arrays arrays(sizes);
     std::vector<std::vector<std::uint16_t>> halves;

@@ -40,7 +40,7 @@ struct Interruption {
   std::function<void()> meanwhile;
 
   MemorySource source() {
-    return {this,
+    return {{std::shared_ptr<void>(), this},
             [](void* context, std::size_t size, std::size_t alignment, MemoryUse) {
               auto& self = *static_cast<Interruption*>(context);
               if (const auto call = std::exchange(self.meanwhile, nullptr)) {
