@@ -83,22 +83,22 @@ def compress(
     integers, ranks that differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks
     that have not come). Later, from `backward`: SyncError, which names rank, tensor and phase.
     """
-    _check_model(model)
+    if not isinstance(model, DistributedDataParallel):
+        raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
     hook = Hook(program, group=model.process_group, **settings)
     named = [(name, parameter) for name, parameter in model.module.named_parameters() if parameter.requires_grad]
     ignored: Collection[str] = getattr(model, "parameters_to_ignore", ())
     hook.bind(
         [(name, parameter) for name, parameter in named if name not in ignored],
         watches_use=bool(getattr(model, "find_unused_parameters", False) or getattr(model, "static_graph", False)),
+        check=lambda: _check_model(model),
     )
     _warn_of_momentum(hook.opened(), optimizer)
     model.register_comm_hook(hook, run_hook)
     return Compression(hook)
 
 
-def _check_model(model: Any) -> None:
-    if not isinstance(model, DistributedDataParallel):
-        raise InvalidArgumentError(f"compress takes a DistributedDataParallel model, not a {type(model).__name__}; cinch.torch.Averager does without")
+def _check_model(model: DistributedDataParallel) -> None:
     if getattr(model, "_comm_hooks", None):
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
     for name, module in model.module.named_modules():

@@ -7,13 +7,12 @@ from statistics import median
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
-import torch.distributed as dist
 
-from ..errors import CancelledError, Error, InvalidArgumentError, SyncError
+from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program
 from ..synchronizer import Synchronizer, SyncTensor
 from . import _tensors
-from ._group import group_of, open_transport
+from ._group import Meeting, group_of, open_transport
 from ._policy import Named, Rules, choose
 
 log = logging.getLogger("cinch")
@@ -53,20 +52,13 @@ class StepTimes:
 
 
 class Engine:
-    """Errors of opening, the same on all ranks: those of `choose`, `open_transport` and `Synchronizer`."""
+    """Errors of opening, on all ranks where one has them: those of `check`, `choose`, `open_transport` and `Synchronizer`."""
 
-    def __init__(self, named: Sequence[Tuple[str, "torch.Tensor"]], settings: Settings, group: Any) -> None:
+    def __init__(self, named: Sequence[Tuple[str, "torch.Tensor"]], settings: Settings, group: Any, check: Callable[[], None] = lambda: None) -> None:
         self.settings, self.group = settings, group_of(group)
-        if not named:
-            raise InvalidArgumentError("no parameter has a gradient")
-        for name, tensor in named:
-            _tensors.check_gradient(name, tensor)
-        self.device = named[0][1].device
-        for name, tensor in named:
-            if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
-                raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
-        tensors = self._agreed(lambda: choose([Named(name, tuple(t.shape)) for name, t in named], settings.program, settings.bindings, settings.rules, self._gpu))
-        self.transport = open_transport(self.group, self.device, timeout=settings.timeout, secret=settings.secret, interface=settings.interface)
+        meeting = Meeting(self.group, settings.timeout)
+        tensors = meeting.agree(lambda: self._checked(named, check))
+        self.transport = open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._dense: Optional[Synchronizer] = None
         if settings.dense_steps > 0:
@@ -81,21 +73,18 @@ class Engine:
     def _gpu(self) -> Optional[int]:
         return (self.device.index or 0) if self.device.type == "cuda" else None
 
-    def _agreed(self, act: Callable[[], Any]) -> Any:
-        """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come."""
-        made, failure = None, None
-        try:
-            made = act()
-        except Exception as error:
-            failure = error
-        said: List[Optional[str]] = [None] * dist.get_world_size(self.group)
-        dist.all_gather_object(said, None if failure is None else f"{type(failure).__name__}: {failure}", group=self.group)
-        if failure is not None:
-            raise failure
-        for rank, text in enumerate(said):
-            if text is not None:
-                raise CancelledError(f"rank {rank} has failed: {text}")
-        return made
+    def _checked(self, named: Sequence[Tuple[str, "torch.Tensor"]], check: Callable[[], None]) -> List[SyncTensor]:
+        check()
+        if not named:
+            raise InvalidArgumentError("no parameter has a gradient")
+        for name, tensor in named:
+            _tensors.check_gradient(name, tensor)
+        self.device = named[0][1].device
+        for name, tensor in named:
+            if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
+                raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
+        settings = self.settings
+        return choose([Named(name, tuple(t.shape)) for name, t in named], settings.program, settings.bindings, settings.rules, self._gpu)
 
     def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
         threads = self.settings.threads

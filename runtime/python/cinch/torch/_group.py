@@ -1,16 +1,19 @@
 """Ranks of a process group of PyTorch, and a transport of Cinch among them."""
 import datetime
 import itertools
-from collections import defaultdict
-from typing import Any, DefaultDict, Iterator, Optional
+import time
+from typing import Any, Callable, Iterator, List, MutableMapping, Optional, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
 
-from ..errors import InvalidArgumentError, UnavailableError
+from ..errors import CancelledError, InvalidArgumentError, TimedOutError, UnavailableError
 from ..transport import Transport, nccl_identity
 
-_opened: DefaultDict[str, Iterator[int]] = defaultdict(itertools.count)
+# By group: a process may have been in earlier ones without the ranks of this one.
+_opened: MutableMapping[Any, Iterator[int]] = WeakKeyDictionary()
+Made = TypeVar("Made")
 
 
 class TorchStore:
@@ -42,14 +45,42 @@ def group_of(group: Optional[Any]) -> Any:
     return found
 
 
-def open_transport(group: Any, device: "torch.device", *, timeout: float, secret: bytes, interface: Optional[str]) -> Transport:
-    """Over UCX between CPUs and NCCL between GPUs, in a communicator of its own. All ranks of the group call it, as often
-    as the others. Errors: those of `Transport.ucx` and `Transport.nccl`."""
-    rank, world = dist.get_rank(group), dist.get_world_size(group)
+class Meeting:
+    """What the ranks of a group tell each other before they are connected. All of them make it, as often as the others."""
+
+    def __init__(self, group: Any, timeout: float) -> None:
+        self.rank, self.world, self.timeout = dist.get_rank(group), dist.get_world_size(group), timeout
+        count = next(_opened.setdefault(group, itertools.count()))
+        self.store = TorchStore(_prefixed(f"cinch/{getattr(group, 'group_name', 'default')}/{count}"))
+
+    def agree(self, act: Callable[[], Made]) -> Made:
+        """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come. Errors:
+        those of `act`, CancelledError, TimedOutError (names ranks that have not come)."""
+        try:
+            made = act()
+        except Exception as failure:
+            self.store.set(f"failure{self.rank}", f"{type(failure).__name__}: {failure}".encode())
+            raise
+        self.store.set(f"failure{self.rank}", b"")
+        absent: List[str] = []
+        ends = time.monotonic() + self.timeout
+        for rank in range(self.world):
+            said = self.store.get(f"failure{rank}", max(0.01, ends - time.monotonic()))
+            if said:
+                raise CancelledError(f"rank {rank} has failed: {said.decode(errors='replace')}")
+            if said is None:
+                absent.append(str(rank))
+        if absent:
+            raise TimedOutError(f"{'rank' if len(absent) == 1 else 'ranks'} {', '.join(absent)} had not come within {self.timeout} s")
+        return made
+
+
+def open_transport(meeting: Meeting, device: "torch.device", *, secret: bytes, interface: Optional[str]) -> Transport:
+    """Over UCX between CPUs and NCCL between GPUs, in a communicator of its own. All ranks of the group call it. Errors:
+    those of `Transport.ucx` and `Transport.nccl`."""
+    rank, world, store, timeout = meeting.rank, meeting.world, meeting.store, meeting.timeout
     if world == 1 and device.type == "cpu":
         return Transport.loopback(1)[0]
-    name = getattr(group, "group_name", "default")
-    store = TorchStore(_prefixed(f"cinch/{name}/{next(_opened[name])}"))
     if device.type == "cpu":
         return Transport.ucx(rank, world, store=store, timeout=timeout, secret=secret, interface=interface)
     if rank == 0:

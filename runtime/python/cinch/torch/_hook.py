@@ -47,10 +47,11 @@ class Hook:
         self.settings, self.engine, self._group = state["settings"], None, None
         self._forget()
 
-    def bind(self, named: Sequence[Tuple[str, "torch.Tensor"]], *, watches_use: bool = False) -> None:
+    def bind(self, named: Sequence[Tuple[str, "torch.Tensor"]], *, watches_use: bool = False, check: Callable[[], None] = lambda: None) -> None:
         """Opens it for these parameters. All ranks call it. `watches_use`: some may be left out by the model; a parameter
-        that no rank has used keeps its states. Errors: those of `compress`."""
-        self.engine = Engine(named, self.settings, self._group)
+        that no rank has used keeps its states. What `check` raises on one rank is an error on all. Errors: those of
+        `compress`."""
+        self.engine = Engine(named, self.settings, self._group, check)
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
         if watches_use:
