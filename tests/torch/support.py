@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-SECONDS = 60.0  # that a case may take
+SECONDS = 20.0  # that a case may take
 TIMEOUT = 4.0  # seconds in which something must move, where a case is about ranks that do not come
 
 

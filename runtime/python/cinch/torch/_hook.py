@@ -80,7 +80,8 @@ class Hook:
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             self._take(parameter, gradient)
         # DDP queues its own callback, which waits for the futures, behind the last bucket's hook.
-        if bucket.is_last() and not _at_end_of_backward(self._end):
+        # In the first step of a static graph it calls hooks when that pass has ended, and waits at once.
+        if bucket.is_last() and not (_is_in_backward() and _at_end_of_backward(self._end)):
             self._raise(self._finish())
         return future
 
@@ -149,6 +150,12 @@ def _note_use(parameter: Any, place: int, used: Set[int]) -> None:
 def run_hook(state: Hook, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:  # type: ignore[name-defined]
     """The hook of `register_comm_hook`; its state is a `Hook`."""
     return state.take(bucket)
+
+
+def _is_in_backward() -> bool:
+    """Is autograd evaluating a node? It is not while it calls what was queued for the end."""
+    node = getattr(torch._C, "_current_autograd_node", None)
+    return node is None or node() is not None
 
 
 def _at_end_of_backward(act: Callable[[], None]) -> bool:
