@@ -68,6 +68,7 @@ def compress(
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first.
         dense_steps: the first so many steps are exact.
         schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
+            Payloads have room for the value that the call binds (ratio=0.2), else for the schedule's first.
         scale: a function that gives the loss scale, such as `scaler.get_scale`: states then hold unscaled values.
         skips_non_finite: where a gradient of some rank is not finite no state changes, and all gradients become NaN,
             which GradScaler skips.

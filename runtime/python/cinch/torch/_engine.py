@@ -84,7 +84,10 @@ class Engine:
             if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
                 raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
         settings = self.settings
-        return choose([Named(name, tuple(t.shape)) for name, t in named], settings.program, settings.bindings, settings.rules, self._gpu)
+        first = settings.first_step + settings.dense_steps
+        starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
+        shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
+        return choose(shapes, settings.program, settings.bindings, settings.rules, self._gpu, starts)
 
     def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
         threads = self.settings.threads
@@ -180,7 +183,8 @@ class Engine:
             tensor["gradient_bytes"] = self._bytes[tensor["name"]]
         found["gradient_bytes"] = sum(self._bytes.values())
         found["is_dense"] = was_dense
-        found["exposed_ms"] = (self.times.dense if was_dense else self.times.compressed or [0.0])[-1]
+        times = self.times.dense if was_dense else self.times.compressed
+        found["exposed_ms"] = times[-1] if times else 0.0
         return found
 
     def line(self) -> str:

@@ -5,6 +5,7 @@ import torch
 import torch.distributed as dist
 
 from ..errors import InvalidArgumentError, SyncError
+from ..program import Program
 from ._engine import Engine, Settings
 
 
@@ -41,6 +42,8 @@ class Hook:
     def __getstate__(self) -> Dict[str, Any]:
         if self._group is not None:
             raise TypeError("a hook over a process group of its own is not pickled: groups are not")
+        if isinstance(self.settings.program, Program):
+            raise TypeError("a hook with a compiled program is not pickled: give the program's name or file")
         return {"settings": self.settings}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:

@@ -24,8 +24,10 @@ class Named(NamedTuple):
     shape: Shape
 
 
-def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Mapping[str, float], rules: Rules, device: Optional[int]) -> List[SyncTensor]:
+def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Mapping[str, float], rules: Rules, device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
     """The tensors with their programs, compiled.
+
+    `starts`: what run-time parameters begin with that neither `bindings` nor a rule binds. Payloads are given room for that.
 
     `rules`: None, where tensors of one dimension or under 4096 elements are exact and others compressed; JSON, or a list
     of rules as docs/sync.md has them under Policies; a function of name and shape among them gives the rest of a rule, such as
@@ -35,7 +37,7 @@ def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Map
     """
     policy = _apply(tensors, _as_json(tensors, rules))
     try:
-        programs = [_compiled(spec, program, bindings, device) for spec in _programs(policy)]
+        programs = [_compiled(spec, program, bindings, device, starts) for spec in _programs(policy)]
         return [_chosen(policy, i, tensor, programs) for i, tensor in enumerate(tensors)]
     finally:
         _library.loaded().cinch_policy_release(policy)
@@ -91,17 +93,20 @@ def _number(text: str) -> float:
     return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
-def _compiled(spec: Tuple[str, Dict[str, float]], program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int]) -> Optional[Program]:
+def _compiled(
+    spec: Tuple[str, Dict[str, float]], program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]
+) -> Optional[Program]:
     name, own = spec
     if (name or program) == NONE:
         return None
-    if name:
-        return compile(name, bindings=own, device=device)
-    if isinstance(program, Program):
+    if not name and isinstance(program, Program):
         if own or bindings:
             raise InvalidArgumentError("parameters of a compiled program are bound when it is compiled: pass its name, or cinch.compile(..., name=value)")
         return program
-    return compile(program, bindings={**bindings, **own}, device=device)
+    bound = own if name else {**bindings, **own}
+    compiled = compile(name or program, bindings=bound, device=device)
+    begins = {parameter: value for parameter, value in starts.items() if parameter in compiled.parameters and parameter not in bound}
+    return compile(name or program, bindings={**bound, **begins}, device=device) if begins else compiled
 
 
 def _chosen(policy: ctypes.c_void_p, i: int, tensor: Named, programs: Sequence[Optional[Program]]) -> SyncTensor:
