@@ -25,15 +25,16 @@ class Averager(Compression):
         self.hook.bind(self._parameters)
 
     def average(self) -> bool:
-        """Every gradient becomes the mean over ranks, in place; one that is None counts as zeros, and stays None where it is
-        None on this rank and no rank has one. Returns whether the step was skipped, as skips_non_finite says; gradients are then NaN.
-        Errors: SyncError."""
+        """Every gradient becomes the mean over ranks, in place; one that is None counts as zeros, and becomes zeros
+        where no rank has one, whose states stay. Returns whether the step was skipped, as skips_non_finite says; gradients are then NaN.
+        Errors: SyncError (also where a gradient is sparse)."""
         engine = self.engine
         engine.begin()
         taken = []
-        for place, (_, parameter) in enumerate(self._parameters):
+        for place, (name, parameter) in enumerate(self._parameters):
             is_used = parameter.grad is not None
             gradient = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
+            engine.check(name, gradient)
             dense = gradient.detach().contiguous()
             taken.append((parameter, gradient, dense))
             engine.ready(place, dense, is_used=is_used)

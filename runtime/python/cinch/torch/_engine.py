@@ -57,7 +57,9 @@ class Engine:
     def __init__(self, named: Sequence[Tuple[str, "torch.Tensor"]], settings: Settings, group: Any, check: Callable[[], None] = lambda: None) -> None:
         self.settings, self.group = settings, group_of(group)
         meeting = Meeting(self.group, settings.timeout)
-        tensors = meeting.agree(lambda: self._checked(named, check))
+        # The others of these settings may differ, or are compared when synchronizers open.
+        alike = {name: getattr(settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors")}
+        tensors = meeting.agree(lambda: self._checked(named, check), alike)
         self.transport = open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._dense: Optional[Synchronizer] = None
@@ -87,7 +89,11 @@ class Engine:
         first = settings.first_step + settings.dense_steps
         starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
-        return choose(shapes, settings.program, settings.bindings, settings.rules, self._gpu, starts)
+        tensors = choose(shapes, settings.program, settings.bindings, settings.rules, self._gpu, starts)
+        for parameter in starts:
+            if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
+                raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
+        return tensors
 
     def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
         threads = self.settings.threads
@@ -120,18 +126,30 @@ class Engine:
         if self.failure is not None:
             raise self.failure
         with self._failing():
-            self._follow_schedule()
-            scale = 1.0 if self.settings.scale is None else float(self.settings.scale())
+            try:
+                self._follow_schedule()
+                scale = 1.0 if self.settings.scale is None else float(self.settings.scale())
+            except Exception:
+                self.close()  # the others need not wait
+                raise
             self.sync.begin(self.step, scale=scale, skips_non_finite=self.settings.skips_non_finite, measures_errors=self.settings.measures_errors)
         self._is_under_way = True
 
     def _follow_schedule(self) -> None:
         for parameter, value_at in self.settings.schedule.items():
-            programs = [program for program in self.compressed.programs if parameter in program.parameters]
-            if not programs:
-                raise InvalidArgumentError(f"schedule: no program has a run-time parameter {parameter}")
-            for program in programs:
-                self.compressed.set(program, parameter, value_at(self.step))
+            value = value_at(self.step)
+            for program in self.compressed.programs:
+                if parameter in program.parameters:
+                    self.compressed.set(program, parameter, value)
+
+    def check(self, name: str, gradient: "torch.Tensor") -> None:
+        """Errors: SyncError, on all ranks (what `ready` does not take)."""
+        with self._failing():
+            try:
+                _tensors.check_gradient(name, gradient)
+            except InvalidArgumentError:
+                self.close()  # the others need not wait
+                raise
 
     def ready(self, tensor: int, gradient: "torch.Tensor", *, is_used: bool = True) -> None:
         """The gradient, which is dense and becomes the mean over ranks, in place. Errors: SyncError, by `finish`, too."""
@@ -233,7 +251,7 @@ class Engine:
 
 
 class _Failing:
-    """An error of the library within becomes the engine's failure, and a SyncError."""
+    """An exception within becomes the engine's failure, and a SyncError."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -242,7 +260,7 @@ class _Failing:
         return None
 
     def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
-        if not isinstance(error, Error) or isinstance(error, SyncError):
+        if not isinstance(error, Exception) or isinstance(error, SyncError):
             return
-        self._engine.failure = SyncError(error.message)
+        self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
         raise self._engine.failure from error

@@ -1,8 +1,9 @@
 """Ranks of a process group of PyTorch, and a transport of Cinch among them."""
 import datetime
 import itertools
+import json
 import time
-from typing import Any, Callable, Iterator, List, MutableMapping, Optional, TypeVar
+from typing import Any, Callable, Iterator, List, Mapping, MutableMapping, Optional, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -53,25 +54,32 @@ class Meeting:
         count = next(_opened.setdefault(group, itertools.count()))
         self.store = TorchStore(_prefixed(f"cinch/{getattr(group, 'group_name', 'default')}/{count}"))
 
-    def agree(self, act: Callable[[], Made]) -> Made:
+    def agree(self, act: Callable[[], Made], alike: Mapping[str, Any]) -> Made:
         """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come. Errors:
-        those of `act`, CancelledError, TimedOutError (names ranks that have not come)."""
+        those of `act`, CancelledError, TimedOutError (names ranks that have not come), InvalidArgumentError (`alike` differs)."""
         try:
             made = act()
         except Exception as failure:
-            self.store.set(f"failure{self.rank}", f"{type(failure).__name__}: {failure}".encode())
+            self.store.set(f"rank{self.rank}", json.dumps({"failure": f"{type(failure).__name__}: {failure}"}).encode())
             raise
-        self.store.set(f"failure{self.rank}", b"")
+        self.store.set(f"rank{self.rank}", json.dumps({"alike": dict(alike)}).encode())
+        told: List[Mapping[str, Any]] = []
         absent: List[str] = []
         ends = time.monotonic() + self.timeout
         for rank in range(self.world):
-            said = self.store.get(f"failure{rank}", max(0.01, ends - time.monotonic()))
-            if said:
-                raise CancelledError(f"rank {rank} has failed: {said.decode(errors='replace')}")
+            said = self.store.get(f"rank{rank}", max(0.01, ends - time.monotonic()))
             if said is None:
                 absent.append(str(rank))
+                continue
+            told.append(json.loads(said))
+            if "failure" in told[-1]:
+                raise CancelledError(f"rank {rank} has failed: {told[-1]['failure']}")
         if absent:
             raise TimedOutError(f"{'rank' if len(absent) == 1 else 'ranks'} {', '.join(absent)} had not come within {self.timeout} s")
+        for rank, each in enumerate(told):
+            for name, value in told[0]["alike"].items():
+                if each["alike"][name] != value:
+                    raise InvalidArgumentError(f"{name} is {value} on rank 0 and {each['alike'][name]} on rank {rank}")
         return made
 
 
