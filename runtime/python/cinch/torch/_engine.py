@@ -11,7 +11,7 @@ import torch
 from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program
 from ..synchronizer import Synchronizer, SyncTensor
-from . import _tensors
+from . import _states, _tensors
 from ._group import Meeting, group_of, open_transport
 from ._policy import Named, Rules, choose
 
@@ -220,25 +220,27 @@ class Engine:
 
     def state_dict(self) -> Dict[str, Any]:
         """This rank's states, under keys that no other rank has."""
-        rank = self.transport.rank
-        states = torch.frombuffer(bytearray(self.compressed.states_save()), dtype=torch.uint8)
-        return {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step)}
+        rank, world = self.transport.rank, self.transport.world
+        states = _states.to_tensor(self.compressed.states_save())
+        return {f"rank{rank}.states": states, f"rank{rank}.step": torch.tensor(self.step), f"rank{rank}.world": torch.tensor(world)}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
-        """Takes over states of a run with as many ranks, or, where `saved` has the keys of all ranks of another run, of that
+        """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
         one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
-        InvalidArgumentError, FileError, VersionError."""
+        InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError."""
         rank, world = self.transport.rank, self.transport.world
         ranks = sorted(int(key[len("rank") : -len(".states")]) for key in saved if key.endswith(".states"))
         if not ranks:
             raise InvalidArgumentError("there are no states of Cinch in it")
-        states = {each: bytes(saved[f"rank{each}.states"].to(torch.uint8).cpu().numpy().tobytes()) for each in ranks}
+        of = int(saved[f"rank{ranks[0]}.world"])
         notes = ""
-        if ranks == list(range(world)) or (rank in ranks and len(ranks) < 2):
-            self.compressed.states_load(states[rank])
-        else:
-            restored = self.compressed.states_load([states[each] for each in ranks])
+        if ranks == [rank] and of == world:
+            self.compressed.states_load(_states.to_bytes(saved[f"rank{rank}.states"]))
+        elif ranks == list(range(of)):
+            restored = self.compressed.states_load([_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks])
             notes = restored.notes if restored is not None else ""
+        else:
+            raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
         self.step = int(saved[f"rank{ranks[0]}.step"])
         return notes
 
