@@ -97,16 +97,17 @@ def _compiled(
     spec: Tuple[str, Dict[str, float]], program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]
 ) -> Optional[Program]:
     name, own = spec
-    if (name or program) == NONE:
+    text = name or program
+    if text == NONE:
         return None
-    if not name and isinstance(program, Program):
+    if isinstance(text, Program):
         if own or bindings:
             raise InvalidArgumentError("parameters of a compiled program are bound when it is compiled: pass its name, or cinch.compile(..., name=value)")
-        return program
+        return text
     bound = own if name else {**bindings, **own}
-    compiled = compile(name or program, bindings=bound, device=device)
+    compiled = compile(text, bindings=bound, device=device)
     begins = {parameter: value for parameter, value in starts.items() if parameter in compiled.parameters and parameter not in bound}
-    return compile(name or program, bindings={**bound, **begins}, device=device) if begins else compiled
+    return compile(text, bindings={**bound, **begins}, device=device) if begins else compiled
 
 
 def _chosen(policy: ctypes.c_void_p, i: int, tensor: Named, programs: Sequence[Optional[Program]]) -> SyncTensor:
