@@ -86,7 +86,8 @@ Status DeviceTasks::find_targets(const PieceList& pieces, Value which, PieceMemo
 Result<TensorView> DeviceTasks::target(std::uint32_t piece, Value which, PieceMemory& memory) {
   if (which == Value::Sum) return TensorView(sum_of(piece));
   const TensorView view = memory.update(piece);
-  if (view.num_elems == 0 || device_->is_host()) return view;
+  if (device_->is_host()) return view;
+  if (view.num_elems == 0) return f32_view(static_cast<std::uint8_t*>(view.data), piece);
   if (options_.has_tensors) {
     const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
     if (!status) return tl::unexpected<Error>(status.error());
