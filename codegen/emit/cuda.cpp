@@ -54,6 +54,7 @@ void launch_constants(std::string& text) {
   service("kServiceFill", rt::GpuService::Fill);
   service("kServiceAddTo", rt::GpuService::AddTo);
   service("kServiceDivide", rt::GpuService::Divide);
+  service("kServiceMultiply", rt::GpuService::Multiply);
   service("kServiceSeal", rt::GpuService::Seal);
   service("kServiceCommit", rt::GpuService::Commit);
   service("kServiceOpen", rt::GpuService::Open);

@@ -252,11 +252,10 @@ CINCH_API cinch_status cinch_sync_step(cinch_sync* sync, uint64_t step,
 typedef struct cinch_step_options {
   size_t struct_size;
   /* Gradients are so many times what is synchronised: a loss scale. States hold values that are not
-   * scaled, updates are scaled again. Of tensors in the CPU's memory. 0 counts as 1. */
+   * scaled, updates are scaled again. 0 counts as 1. */
   double scale;
-  int32_t is_sum; /* updates are sums over ranks, not means; of tensors in the CPU's memory */
-  /* Where a gradient of some rank is not finite all states of all ranks stay as they were; of
-   * tensors in the CPU's memory. */
+  int32_t is_sum; /* updates are sums over ranks, not means */
+  /* Where a gradient of some rank is not finite all states of all ranks stay as they were. */
   int32_t skips_non_finite;
   /* The report says of each tensor how far its update is from what it stands for, the mean of the
    * gradients (or the sum): |update - mean| / |mean|. That takes an all-reduce of f32 at the step's

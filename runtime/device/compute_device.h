@@ -85,11 +85,17 @@ class ComputeDevice {
 
   /// to[i] += from[i], f32.
   virtual Status add(std::span<const ArrayPair> pairs) = 0;
-  /// to[i] = from[i] / divisor, f32; NaNs in their canonical form.
-  virtual Status divide(std::span<const ArrayPair> pairs, std::uint32_t divisor) = 0;
+  /// to[i] = from[i] / divisor, f32; NaNs in their canonical form. And to[i] = from[i] * factor.
+  virtual Status divide(std::span<const ArrayPair> pairs, float divisor) = 0;
+  virtual Status multiply(std::span<const ArrayPair> pairs, float factor) = 0;
   /// f16 or bf16 to f32, and back.
   virtual Status widen(std::span<const ArrayPair> pairs, DType from) = 0;
   virtual Status narrow(std::span<const ArrayPair> pairs, DType to) = 0;
+  /// Notes whether the array holds an infinite value or a NaN: f32, on a host of any type that
+  /// sessions take.
+  virtual Status look_for_non_finite(const ConstTensorView& array) = 0;
+  /// Was that so since the last call of this? Waits.
+  virtual Result<bool> take_non_finite() = 0;
 
   /// Until all that was put on the stream has been done.
   virtual Status wait() = 0;

@@ -47,10 +47,14 @@ class CpuDevice : public ComputeDevice {
       return add_f32(floats_to(pair), floats_from(pair), runner(), options_.cancelled);
     });
   }
-  Status divide(std::span<const ArrayPair> pairs, std::uint32_t divisor) override {
+  Status divide(std::span<const ArrayPair> pairs, float divisor) override {
     return for_pairs(pairs, [&](const ArrayPair& pair) {
-      return divide_f32(floats_from(pair), static_cast<float>(divisor), floats_to(pair), runner(),
-                        options_.cancelled);
+      return divide_f32(floats_from(pair), divisor, floats_to(pair), runner(), options_.cancelled);
+    });
+  }
+  Status multiply(std::span<const ArrayPair> pairs, float factor) override {
+    return for_pairs(pairs, [&](const ArrayPair& pair) {
+      return multiply_f32(floats_from(pair), factor, floats_to(pair), runner(), options_.cancelled);
     });
   }
   Status widen(std::span<const ArrayPair> pairs, DType from) override {
@@ -65,6 +69,13 @@ class CpuDevice : public ComputeDevice {
                               options_.cancelled);
     });
   }
+  Status look_for_non_finite(const ConstTensorView& array) override {
+    const auto is_finite = all_finite(array, runner(), options_.cancelled);
+    if (!is_finite) return tl::unexpected<Error>(is_finite.error());
+    has_non_finite_ = has_non_finite_ || !*is_finite;
+    return Ok{};
+  }
+  Result<bool> take_non_finite() override { return std::exchange(has_non_finite_, false); }
 
  private:
   Status move(Way way, void* to, const void* from, std::size_t size) override;
@@ -80,6 +91,7 @@ class CpuDevice : public ComputeDevice {
 
   CpuDeviceOptions options_;
   std::optional<TaskRunner> runner_;  // of what no program does
+  bool has_non_finite_ = false;
 };
 
 ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,

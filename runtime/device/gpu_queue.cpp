@@ -37,8 +37,11 @@ class GpuQueueDevice : public ComputeDevice {
   }
   Status clear(void* to, std::size_t size) override;
   Status add(std::span<const ArrayPair> pairs) override { return arrays_->add(found(pairs)); }
-  Status divide(std::span<const ArrayPair> pairs, std::uint32_t divisor) override {
+  Status divide(std::span<const ArrayPair> pairs, float divisor) override {
     return arrays_->divide(found(pairs), divisor);
+  }
+  Status multiply(std::span<const ArrayPair> pairs, float factor) override {
+    return arrays_->multiply(found(pairs), factor);
   }
   Status widen(std::span<const ArrayPair> pairs, DType from) override {
     return arrays_->widen(found(pairs), from);
@@ -46,6 +49,11 @@ class GpuQueueDevice : public ComputeDevice {
   Status narrow(std::span<const ArrayPair> pairs, DType to) override {
     return arrays_->narrow(found(pairs), to);
   }
+  Status look_for_non_finite(const ConstTensorView& array) override {
+    const GpuArrayPair pair{0, address_of(array.data), array.num_elems};
+    return arrays_->look_for_non_finite({&pair, 1});
+  }
+  Result<bool> take_non_finite() override { return arrays_->take_non_finite(); }
   Status wait() override;
 
  private:

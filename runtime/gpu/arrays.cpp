@@ -13,6 +13,9 @@ namespace {
 // What the driver stages before a copy returns (tables.cpp).
 constexpr std::size_t kStagedTableBytes = std::size_t{64} * 1024;
 constexpr std::size_t kMostPairs = 256;
+// Throughout the status words of a call that has failed and is not marked: FindNonFinite looks at
+// no others.
+constexpr unsigned char kFailedByte = 2;
 
 BufferIndex buffer_with(const ProgramImage& image, BufferRole role) {
   const auto found = std::ranges::find(image.buffers, role, &BufferInfo::role);
@@ -69,11 +72,18 @@ Status GpuArrays::place_memory() {
   const std::size_t words = std::max<std::size_t>(kStatusWords, program_->info().states.size());
   table_ = arena_.add(table_bytes(most_pairs_));
   zeros_ = arena_.add(4 * words * most_pairs_);
+  looks_ = arena_.add(std::size_t{4} * kStatusWords * most_pairs_);
+  const GpuDevice::Scope scope(*program_->device());
+  if (Status status = arena_.allocate(program_->device(), stream_); !status) return status;
+  Status status = clear(zeros_, 0);
+  return status ? clear(looks_, kFailedByte) : status;
+}
+
+Status GpuArrays::clear(GpuArena::Piece piece, unsigned char byte) {
   const GpuDevice& device = *program_->device();
   const GpuDevice::Scope scope(device);
-  if (Status status = arena_.allocate(program_->device(), stream_); !status) return status;
   return device.status(
-      device.driver().fill(arena_.address(zeros_), 0, arena_.size_bytes(zeros_), stream_),
+      device.driver().fill(arena_.address(piece), byte, arena_.size_bytes(piece), stream_),
       "clearing memory");
 }
 
@@ -100,10 +110,34 @@ Status GpuArrays::run_where(GpuStep step, std::span<const GpuArrayPair> pairs) {
   return run(step, Operands::Buffers, pairs);
 }
 
-Status GpuArrays::divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor) {
+Status GpuArrays::divide(std::span<const GpuArrayPair> pairs, float divisor) {
   GpuStep step = service_step(GpuService::Divide, to_, from_);
-  step.value = divisor;
+  step.value = gpu_factor(divisor);
   return run(step, Operands::Buffers, pairs);
+}
+
+Status GpuArrays::multiply(std::span<const GpuArrayPair> pairs, float factor) {
+  GpuStep step = service_step(GpuService::Multiply, to_, from_);
+  step.value = gpu_factor(factor);
+  return run(step, Operands::Buffers, pairs);
+}
+
+Status GpuArrays::look_for_non_finite(std::span<const GpuArrayPair> pairs) {
+  return run(service_step(GpuService::FindNonFinite, from_, kNoIndex), Operands::Buffers, pairs,
+             looks_);
+}
+
+Result<bool> GpuArrays::take_non_finite() {
+  std::vector<std::uint32_t> words(arena_.size_bytes(looks_) / 4);
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(words.data()), 4 * words.size());
+  Status status = program_->device()->read(bytes, arena_.address(looks_), stream_);
+  bool is_found = false;
+  for (std::size_t i = 0; i < words.size(); i += kStatusWords) {
+    is_found = is_found || (words[i + kStatusFlags] & kFlagNonFinite) != 0;
+  }
+  if (status && is_found) status = clear(looks_, kFailedByte);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return is_found;
 }
 
 Status GpuArrays::widen(std::span<const GpuArrayPair> pairs, DType from) {
@@ -114,7 +148,8 @@ Status GpuArrays::narrow(std::span<const GpuArrayPair> pairs, DType to) {
   return run(service_step(GpuService::Narrow, from_, half_type(to)), Operands::ToIsTensor, pairs);
 }
 
-Status GpuArrays::run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs) {
+Status GpuArrays::run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs,
+                      GpuArena::Piece words) {
   with_elems_.clear();
   for (const GpuArrayPair& pair : pairs) {
     if (pair.num_elems > 0) with_elems_.push_back(pair);
@@ -122,7 +157,8 @@ Status GpuArrays::run(const GpuStep& step, Operands operands, std::span<const Gp
   const std::span<const GpuArrayPair> all(with_elems_);
   for (std::size_t begin = 0; begin < all.size(); begin += most_pairs_) {
     const std::size_t count = std::min(most_pairs_, all.size() - begin);
-    if (Status status = launch(step, operands, all.subspan(begin, count)); !status) return status;
+    Status status = launch(step, operands, all.subspan(begin, count), words);
+    if (!status) return status;
   }
   return Ok{};
 }
@@ -159,7 +195,7 @@ std::uint32_t GpuArrays::write_table(Operands operands, std::span<const GpuArray
 }
 
 Status GpuArrays::launch(const GpuStep& step, Operands operands,
-                         std::span<const GpuArrayPair> pairs) {
+                         std::span<const GpuArrayPair> pairs, GpuArena::Piece words) {
   const GpuDevice& device = *program_->device();
   const GpuDevice::Scope scope(device);
   const std::uint32_t num_blocks = write_table(operands, pairs);
@@ -168,7 +204,8 @@ Status GpuArrays::launch(const GpuStep& step, Operands operands,
   if (Status status = device.status(sent, "sending arguments"); !status) return status;
   GpuLaunch args;
   args.tensors = table;
-  args.swapped = args.status = arena_.address(zeros_);
+  args.swapped = arena_.address(zeros_);
+  args.status = arena_.address(words);
   args.first_block = table + pairs.size() * layout_.size_bytes;
   args.num_tensors = static_cast<std::uint32_t>(pairs.size());
   args.num_states = static_cast<std::uint32_t>(program_->info().states.size());

@@ -35,11 +35,16 @@ class GpuArrays {
   Status zero_where(std::span<const GpuArrayPair> pairs);
   /// Has the program a buffer more than add takes, so that flags can be asked for?
   bool has_flags() const { return flag_ != kNoIndex; }
-  /// to = from / divisor, f32; may be the same memory.
-  Status divide(std::span<const GpuArrayPair> pairs, std::int64_t divisor);
+  /// to = from / divisor, f32; may be the same memory. And to = from * factor.
+  Status divide(std::span<const GpuArrayPair> pairs, float divisor);
+  Status multiply(std::span<const GpuArrayPair> pairs, float factor);
   /// f32 from f16 or bf16, and back.
   Status widen(std::span<const GpuArrayPair> pairs, DType from);
   Status narrow(std::span<const GpuArrayPair> pairs, DType to);
+  /// Notes whether some `from`, f32, holds an infinite value or a NaN.
+  Status look_for_non_finite(std::span<const GpuArrayPair> pairs);
+  /// Was that so since the last call of this? Waits.
+  Result<bool> take_non_finite();
 
  private:
   // Which of a service's operands is its tensor, and which are buffers.
@@ -48,8 +53,15 @@ class GpuArrays {
   GpuArrays(std::shared_ptr<const GpuProgram> program, GpuStream stream);
   Status place_memory();
   Status run_where(GpuStep step, std::span<const GpuArrayPair> pairs);
-  Status run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
-  Status launch(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs);
+  Status clear(GpuArena::Piece piece, unsigned char byte);
+  /// `words`: status words of the pairs of a launch.
+  Status run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs,
+             GpuArena::Piece words);
+  Status run(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs) {
+    return run(step, operands, pairs, zeros_);
+  }
+  Status launch(const GpuStep& step, Operands operands, std::span<const GpuArrayPair> pairs,
+                GpuArena::Piece words);
   std::uint32_t write_table(Operands operands, std::span<const GpuArrayPair> pairs);
   std::size_t table_bytes(std::size_t num_pairs) const;
 
@@ -61,7 +73,7 @@ class GpuArrays {
   BufferIndex flag_ = kNoIndex;                  // and that flags do
   std::size_t most_pairs_ = 1;                   // of a launch
   GpuArena arena_;
-  GpuArena::Piece table_ = 0, zeros_ = 0;
+  GpuArena::Piece table_ = 0, zeros_ = 0, looks_ = 0;
   std::vector<std::uint8_t> bytes_;       // the table: entries, then where blocks begin
   std::vector<GpuArrayPair> with_elems_;  // of a call
 };

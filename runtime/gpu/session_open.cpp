@@ -222,7 +222,7 @@ Status GpuSession::Impl::plan_finish(Plan& plan) {
         service(GpuService::Commit, output, static_cast<std::uint32_t>(EntryKind::Finish)));
   } else {
     PlannedLaunch divide = service(GpuService::Divide, output, sum);
-    divide.value = options.world;
+    divide.value = gpu_factor(static_cast<float>(options.world));
     plan.steps.push_back(divide);
   }
   if (!is_f32()) {

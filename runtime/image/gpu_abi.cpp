@@ -64,6 +64,8 @@ const char* gpu_service_name(GpuService service) {
       return "add_to";
     case GpuService::Divide:
       return "divide";
+    case GpuService::Multiply:
+      return "multiply";
   }
   return "";
 }

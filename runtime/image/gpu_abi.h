@@ -2,6 +2,7 @@
 // table in device memory with one entry per tensor. The emitted text declares the same structs and
 // asserts these offsets, so that a kernel never depends on how many tensors a launch is for.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -98,20 +99,25 @@ enum class GpuService : std::uint8_t {
   FindNonFinite,  // where a check has failed: marks the tensor if buffer arg0 holds a non-finite
                   // value
   Seal,           // ends encode: closes fields up, header, counts; states take their new values
-  Commit,  // ends init and finish: states take their new values; arg0: buffer that is all NaN
-           // where the tensor is marked, or kNoIndex
-  Open,    // begins decode: checks the payload, places its fields; arg0: output buffer
-  Fill,    // ends decode: NaN to buffer arg0 where the payload is marked
-  AddTo,   // buffer arg0 += buffer arg1, f32
-  Divide,  // buffer arg0 = buffer arg1 / float(value), f32
+  Commit,    // ends init and finish: states take their new values; arg0: buffer that is all NaN
+             // where the tensor is marked, or kNoIndex
+  Open,      // begins decode: checks the payload, places its fields; arg0: output buffer
+  Fill,      // ends decode: NaN to buffer arg0 where the payload is marked
+  AddTo,     // buffer arg0 += buffer arg1, f32
+  Divide,    // buffer arg0 = buffer arg1 / the f32 whose bits are value
+  Multiply,  // buffer arg0 = buffer arg1 * the f32 whose bits are value
 };
-inline constexpr std::size_t kNumGpuServices = 13;
+inline constexpr std::size_t kNumGpuServices = 14;
 /// Those that know nothing of the program have a kernel of their own too, so that moves of much
 /// memory run at its speed: kGpuServeSymbol, in blocks of kGpuServiceThreads.
 inline constexpr const char* kGpuServeSymbol = "cinch_serve";
 inline constexpr std::uint32_t kGpuServiceThreads = 256;
 bool is_plain_service(GpuService service);
 const char* gpu_service_name(GpuService service);
+/// The value of a step that divides or multiplies.
+inline std::int64_t gpu_factor(float factor) {
+  return std::bit_cast<std::uint32_t>(factor);
+}
 
 /// On a GPU status[kStatusFailed] also says what is wrong with a payload: kPayloadFaultBit, the
 /// number of the field (or count) from bit 8 on, and one of these.

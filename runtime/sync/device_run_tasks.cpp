@@ -407,7 +407,7 @@ Status DeviceTasks::finish(const Task& task, PieceMemory& memory) {
     if (outputs_[i].dtype != kF32) outputs_[i] = f32_view(sum, pieces[i]);
     pairs_.push_back({static_cast<std::uint8_t*>(outputs_[i].data), sum, num_elems(pieces[i])});
   }
-  status = device_->divide(pairs_, options_.world);
+  status = device_->divide(pairs_, static_cast<float>(options_.world));
   if (!status || task.to != Value::Update) return status;
   return give_updates(pieces, outputs_, memory);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "runtime/session/tensor_convert.h"
 
@@ -26,17 +27,21 @@ Status check_view(const PlanTensor& tensor, std::int64_t wanted, const void* dat
 
 }  // namespace
 
-StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, std::uint32_t threads,
-                         bool are_on_device)
+StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device)
     : plan_(plan),
       rank_(rank),
-      threads_(threads),
-      are_on_device_(are_on_device),
+      device_(device),
       given_(plan.tensors.size()),
       gradients_(plan.tensors.size()),
       wanted_(plan.tensors.size()),
-      updates_(plan.tensors.size()),
-      scaled_(plan.tensors.size()) {}
+      updates_(plan.tensors.size()) {}
+
+StepTensors::~StepTensors() {
+  const auto turn = take_turn(device_);
+  // After a failed step something may still be under way in memory that goes now.
+  (void)device_.wait();
+  values_ = {};
+}
 
 Status StepTensors::begin(const TensorFactors& factors) {
   if (!std::isfinite(factors.scale) || factors.scale <= 0 ||
@@ -45,14 +50,7 @@ Status StepTensors::begin(const TensorFactors& factors) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("a scale of {}: f32 above 0 is taken", factors.scale));
   }
-  const bool is_plain = factors.scale == 1 && !factors.is_sum && !factors.looks_for_non_finite;
-  if (are_on_device_ && !is_plain) {
-    return fail(ErrorKind::InvalidArgument,
-                "tensors in a device's memory are neither scaled nor looked at");
-  }
-  if (!is_plain && !runner_) runner_ = std::make_unique<TaskRunner>(threads_);
   factors_ = factors;
-  has_non_finite_ = false;
   return Ok{};
 }
 
@@ -70,40 +68,91 @@ Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
   return Ok{};
 }
 
-Status StepTensors::prepare(std::uint32_t tensor) {
-  const std::lock_guard lock(mutex_);
-  ConstTensorView& gradient = gradients_[tensor];
-  if (is_scaled()) {
-    const std::int64_t elems = plan_.tensors[tensor].num_elems();
-    if (Status status = scaled_[tensor].resize(elems * 4); !status) return status;
-    auto* const data = reinterpret_cast<float*>(scaled_[tensor].data());
-    const std::span values(data, static_cast<std::size_t>(elems));
-    Status status = convert_to_f32(given_[tensor], values, *runner_, nullptr);
-    if (status) {
-      status = divide_f32(values, static_cast<float>(factors_.scale), values, *runner_, nullptr);
-    }
-    if (!status) return status;
-    gradient = ConstTensorView(data, kF32, elems);
-    const ElementRange part = updated_part(plan_.tensors[tensor], rank_);
-    updates_[tensor] = TensorView(data + part.first, kF32, part.num_elems);
+Status StepTensors::check_memory(std::uint32_t tensor) const {
+  for (const ConstTensorView& view : {given_[tensor], ConstTensorView(wanted_[tensor])}) {
+    if (view.num_elems == 0) continue;
+    const Status status = device_.check_memory(view.data);
+    if (status) continue;
+    return fail(status.error().kind, plan_.tensors[tensor].name + ": " + status.error().message);
   }
-  if (!factors_.looks_for_non_finite) return Ok{};
-  const auto finite = all_finite(gradient, *runner_, nullptr);
-  if (!finite) return tl::unexpected<Error>(finite.error());
-  if (!*finite) has_non_finite_ = true;
   return Ok{};
+}
+
+Result<std::uint8_t*> StepTensors::values(std::uint32_t tensor) {
+  if (values_.pieces.empty()) {
+    std::vector<std::size_t> sizes;
+    sizes.reserve(plan_.tensors.size());
+    for (const PlanTensor& of : plan_.tensors) {
+      sizes.push_back(static_cast<std::size_t>(of.num_elems()) * 4);
+    }
+    auto made = device_.allocate(sizes);
+    if (!made) return tl::unexpected<Error>(made.error());
+    values_ = std::move(*made);
+  }
+  return values_.pieces[tensor];
+}
+
+Result<ConstTensorView> StepTensors::scale(std::uint32_t tensor) {
+  const auto to = values(tensor);
+  if (!to) return tl::unexpected<Error>(to.error());
+  const ConstTensorView& given = given_[tensor];
+  ArrayPair pair{*to, static_cast<const std::uint8_t*>(given.data), given.num_elems};
+  Status status = Ok{};
+  if (given.dtype != kF32) {
+    status = device_.widen({&pair, 1}, given.dtype);
+    pair.from = *to;
+  }
+  if (status) status = device_.divide({&pair, 1}, static_cast<float>(factors_.scale));
+  if (!status) return tl::unexpected<Error>(status.error());
+  return ConstTensorView(*to, kF32, given.num_elems);
+}
+
+Status StepTensors::prepare(std::uint32_t tensor) {
+  if (!is_scaled() && !factors_.looks_for_non_finite) return Ok{};
+  const std::lock_guard lock(mutex_);
+  const auto turn = take_turn(device_);
+  if (Status status = check_memory(tensor); !status) return status;
+  ConstTensorView gradient = given_[tensor];
+  // A GPU looks at f32 alone.
+  if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {
+    const auto scaled = scale(tensor);
+    if (!scaled) return tl::unexpected<Error>(scaled.error());
+    gradient = *scaled;
+  }
+  if (is_scaled()) {
+    gradients_[tensor] = gradient;
+    const ElementRange part = updated_part(plan_.tensors[tensor], rank_);
+    auto* const data = values_.pieces[tensor] + 4 * part.first;
+    updates_[tensor] = TensorView(data, kF32, part.num_elems);
+  }
+  return factors_.looks_for_non_finite ? device_.look_for_non_finite(gradient) : Ok{};
 }
 
 Status StepTensors::deliver(std::uint32_t tensor) {
   if (!is_scaled()) return Ok{};
   const std::lock_guard lock(mutex_);
-  const auto elems = static_cast<std::size_t>(updates_[tensor].num_elems);
-  auto* const data = static_cast<float*>(updates_[tensor].data);
-  const std::span values(data, elems);
+  const auto turn = take_turn(device_);
   const double ranks = factors_.is_sum ? plan_.world() : 1;
   const auto factor = static_cast<float>(factors_.scale * ranks);
-  const Status status = multiply_f32(values, factor, values, *runner_, nullptr);
-  return status ? convert_from_f32(values, wanted_[tensor], *runner_, nullptr) : status;
+  auto* const update = static_cast<std::uint8_t*>(updates_[tensor].data);
+  const TensorView& wanted = wanted_[tensor];
+  ArrayPair pair{static_cast<std::uint8_t*>(wanted.data), update, wanted.num_elems};
+  if (wanted.dtype == kF32) return device_.multiply({&pair, 1}, factor);
+  const ArrayPair in_place{update, update, wanted.num_elems};
+  const Status status = device_.multiply({&in_place, 1}, factor);
+  return status ? device_.narrow({&pair, 1}, wanted.dtype) : status;
+}
+
+Result<bool> StepTensors::take_non_finite() {
+  if (!factors_.looks_for_non_finite) return false;
+  const auto turn = take_turn(device_);
+  return device_.take_non_finite();
+}
+
+Status StepTensors::end() {
+  if (!is_scaled()) return Ok{};
+  const auto turn = take_turn(device_);
+  return device_.wait();
 }
 
 }  // namespace cinch::rt

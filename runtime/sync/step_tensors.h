@@ -1,16 +1,13 @@
 // The user's tensors of one step: what tasks read and write in their place where they are scaled,
 // and whether gradients are finite, where the user wants to know.
 #pragma once
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "runtime/call/tensor_view.h"
-#include "runtime/exec/aligned_buffer.h"
-#include "runtime/exec/task_runner.h"
+#include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
 
 namespace cinch::rt {
@@ -26,11 +23,14 @@ struct TensorFactors {
 
 class StepTensors {
  public:
-  /// `plan` outlives this. Tensors are the host's memory, or a device's, which nobody looks at
-  /// here.
-  StepTensors(const Plan& plan, std::uint32_t rank, std::uint32_t threads, bool are_on_device);
+  /// Tensors are the memory of `device`, which outlives this, as `plan` does. Of a host nobody else
+  /// uses it.
+  StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& device);
+  ~StepTensors();
+  StepTensors(const StepTensors&) = delete;
+  StepTensors& operator=(const StepTensors&) = delete;
 
-  /// Errors: InvalidArgument (factors that are not finite and above 0; tensors of a device).
+  /// Errors: InvalidArgument (factors that are not finite and above 0).
   Status begin(const TensorFactors& factors);
   /// Errors: InvalidArgument (another number of elements, a type that is not taken, null).
   Status set(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update);
@@ -42,25 +42,31 @@ class StepTensors {
   std::span<const TensorView> given_updates() const { return wanted_; }
 
   /// Before the first task that takes the tensor, and behind the last one that writes its update;
-  /// those of different tensors may run at once. Errors: OutOfMemory.
+  /// those of different tensors may run at once. Errors: OutOfMemory, Device, InvalidArgument (not
+  /// the device's memory).
   Status prepare(std::uint32_t tensor);
   Status deliver(std::uint32_t tensor);
-  bool has_non_finite() const { return has_non_finite_; }
+  /// Has a gradient of this step what was looked for? Waits for the device. Errors: Device.
+  Result<bool> take_non_finite();
+  /// Waits for what was delivered. Errors: Device.
+  Status end();
 
  private:
   bool is_scaled() const { return factors_.scale != 1 || factors_.is_sum; }
+  Status check_memory(std::uint32_t tensor) const;
+  /// f32 of the gradient, later of the update. Errors: OutOfMemory, Device.
+  Result<std::uint8_t*> values(std::uint32_t tensor);
+  /// The given gradient there, divided by the scale.
+  Result<ConstTensorView> scale(std::uint32_t tensor);
 
   const Plan& plan_;
   const std::uint32_t rank_;
-  const std::uint32_t threads_;
-  const bool are_on_device_;
-  std::unique_ptr<TaskRunner> runner_;  // from the first step on that needs it
-  std::mutex mutex_;                    // of both lanes
+  ComputeDevice& device_;
+  std::mutex mutex_;  // of both lanes
   TensorFactors factors_;
   std::vector<ConstTensorView> given_, gradients_;
   std::vector<TensorView> wanted_, updates_;
-  std::vector<AlignedBuffer> scaled_;  // by tensor: f32 of its gradient, later of its update
-  std::atomic<bool> has_non_finite_{false};
+  MemoryPieces values_;  // by tensor; none before they are asked for
 };
 
 }  // namespace cinch::rt

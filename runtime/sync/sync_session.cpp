@@ -112,11 +112,19 @@ Status SyncSession::Impl::open_compute() {
   auto device = open_device();
   if (!device) return tl::unexpected<Error>(device.error());
   const bool has_tensors = !options.device || options.device->has_tensors;
+  ComputeDevice* tensor_device = device->get();
+  // Both lanes of a host compute at once, so that what tensors need is no task's.
+  if (!options.device || !has_tensors) {
+    host = open_cpu_device({.threads = options.threads});
+    tensor_device = host.get();
+  }
   auto tasks = DeviceTasks::open(
       plan(), std::move(*device),
       {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
   if (!tasks) return tl::unexpected<Error>(tasks.error());
   compute = std::move(*tasks);
+  tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device);
+  memory->bind(tensors->gradients(), tensors->updates());
   return Ok{};
 }
 
@@ -137,9 +145,6 @@ Status SyncSession::Impl::start() {
   if (!made) return tl::unexpected<Error>(made.error());
   memory = std::make_unique<PieceMemory>(std::move(*made));
   if (Status status = open_compute(); !status) return status;
-  const bool are_on_device = options.device && options.device->has_tensors;
-  tensors = std::make_unique<StepTensors>(plan(), rank, options.threads, are_on_device);
-  memory->bind(tensors->gradients(), tensors->updates());
   runner = std::make_unique<PlanRunner>(
       RunnerParts{plan(), transport, *compute, *memory, *tensors, cancelled, options.timeout});
   records = std::make_unique<StepRecords>(plan(), rank);

@@ -51,7 +51,7 @@ struct SyncOptions {
 
 struct StepOptions {
   /// Gradients are so many times what is synchronised: a loss scale. States hold values that are
-  /// not scaled, and updates are scaled again. Of tensors in the host's memory, by f32 divisions.
+  /// not scaled, and updates are scaled again; both as f32.
   double scale = 1;
   bool is_sum = false;  // updates are the sums over ranks, not the means
   /// Where some rank's gradient is not finite, all states of all ranks stay as they were.

@@ -67,8 +67,9 @@ struct SyncSession::Impl {
   Transport& transport;
   std::vector<const ProgramImage*> images;  // of the programs, for CPUs or a device; may be null
   std::unique_ptr<PieceMemory> memory;
-  std::unique_ptr<StepTensors> tensors;
   std::unique_ptr<RankTasks> compute;
+  std::unique_ptr<ComputeDevice> host;   // of the tensors, where they are the host's memory
+  std::unique_ptr<StepTensors> tensors;  // goes before the device that it works on
   std::unique_ptr<PlanRunner> runner;
   std::unique_ptr<StepRecords> records;
   std::unique_ptr<UpdateErrors> errors;

@@ -144,6 +144,7 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   StepOutcome outcome;
   outcome.is_skipped = status && how.skips_non_finite && records->is_any_non_finite();
   if (status && !outcome.is_skipped) status = settle_unused();
+  if (status) status = tensors->end();
   if (status && !outcome.is_skipped && how.measures_errors) status = measure_errors();
   if (!status || outcome.is_skipped) compute->take_back_step();
   if (status) status = share_order();
@@ -155,7 +156,9 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
 // which the others are told, where the transport can.
 Status SyncSession::Impl::agree_on_end() {
   if (asks_to_stop) records->ask_to_stop();
-  bool is_finite = !tensors->has_non_finite();
+  const auto has_non_finite = tensors->take_non_finite();
+  if (!has_non_finite) return tl::unexpected<Error>(has_non_finite.error());
+  bool is_finite = !*has_non_finite;
   const auto& protocols = records->protocols();
   for (std::size_t i = 0; i < protocols.size(); ++i) {
     const PartOutcome outcome = compute->protocols().outcome(protocols[i]);

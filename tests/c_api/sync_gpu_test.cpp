@@ -47,6 +47,21 @@ TEST(CApiSyncGpu, WithoutAProgramAnyServes) {
   EXPECT_THAT(run_on_loopback(on_gpus).errors, Each(HasSubstr("needs some program")));
 }
 
+TEST(CApiSyncGpu, ScaledStepsGiveWhatThoseOnCpusGive) {
+  const Program cpu = compile_for(CINCH_CPU), gpu = compile_for(CINCH_CUDA);
+  auto how = sized<cinch_step_options>();
+  how.scale = 1000;
+  how.is_sum = 1;
+  how.skips_non_finite = 1;
+  const RanksRun wanted = run_on_loopback({.programs = {cpu.get(), cpu.get()}, .how = &how});
+  const RanksRun found = run_on_loopback(
+      {.devices = {CINCH_CPU, CINCH_CUDA}, .programs = {cpu.get(), gpu.get()}, .how = &how});
+  EXPECT_THAT(wanted.errors, Each(""));
+  EXPECT_THAT(found.errors, Each(""));
+  EXPECT_EQ(found.updates, wanted.updates);
+  EXPECT_NE(found.updates, run_on_loopback({.programs = {cpu.get(), cpu.get()}}).updates);
+}
+
 TEST(CApiSyncGpu, ProgramsAreForTheDevice) {
   const Program cpu = compile_for(CINCH_CPU), gpu = compile_for(CINCH_CUDA);
   const RanksRun run =

@@ -63,7 +63,8 @@ class Rank {
   }
 
   void run(const OpenTransport& open, cinch_sync_options options,
-           const std::vector<const cinch_program*>& programs, std::uint64_t num_steps) {
+           const std::vector<const cinch_program*>& programs, std::uint64_t num_steps,
+           const cinch_step_options* how) {
     auto error = sized<cinch_error>();
     cinch_transport* transport = nullptr;
     cinch_sync* sync = nullptr;
@@ -74,7 +75,9 @@ class Rank {
                                tensors.size(), &options, &sync, &error);
     }
     for (std::uint64_t step = 0; step < num_steps && status == CINCH_OK; ++step) {
-      status = cinch_sync_step(sync, step, views_.data(), views_.data(), views_.size(), &error);
+      status = how == nullptr ? cinch_sync_step(sync, step, views_.data(), views_.data(),
+                                                views_.size(), &error)
+                              : step_with(sync, step, *how, error);
     }
     if (status != CINCH_OK) this->error = error.message;
     cinch_sync_release(sync);
@@ -95,6 +98,17 @@ class Rank {
   std::string error;
 
  private:
+  cinch_status step_with(cinch_sync* sync, std::uint64_t step, const cinch_step_options& how,
+                         cinch_error& error) {
+    cinch_status status = cinch_sync_begin(sync, step, &how, &error);
+    for (std::size_t i = 0; i < views_.size() && status == CINCH_OK; ++i) {
+      status = cinch_sync_ready(sync, i, &views_[i], &views_[i], 1, &error);
+    }
+    auto outcome = sized<cinch_step_outcome>();
+    if (status == CINCH_OK) status = cinch_sync_finish(sync, &outcome, &error);
+    EXPECT_EQ(0, outcome.is_skipped);
+    return status;
+  }
   void move_to_gpu(Tensor& tensor, cinch_tensor& view) {
     if (gpu_ == nullptr) gpu_ = *rt::GpuDevice::open(**c_api::gpu_driver(), device_number_);
     const std::size_t bytes = 4 * tensor.values().size();
@@ -131,6 +145,7 @@ struct RanksCase {
   bool has_own_gpus = false;
   Sizes sizes = {1501, 17};
   std::uint64_t num_steps = 2;
+  const cinch_step_options* how = nullptr;  // of steps in parts
 };
 
 inline RanksRun run_ranks(const RanksCase& wanted, const OpenTransport& open) {
@@ -152,7 +167,7 @@ inline RanksRun run_ranks(const RanksCase& wanted, const OpenTransport& open) {
       options.plain = wanted.plain;
       std::vector<const cinch_program*> own;
       if (wanted.programs[r] != nullptr) own.push_back(wanted.programs[r]);
-      ranks[r]->run(open, options, own, wanted.num_steps);
+      ranks[r]->run(open, options, own, wanted.num_steps, wanted.how);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -95,7 +95,8 @@ std::vector<rt::Error> errors_of(const FaultCase& of, TaskFault fault) {
     ASSERT_TRUE(tasks) << tasks.error().message;
     FaultyTasks faulty(**tasks, of.kind, fault);
     rt::RankTasks& compute = own.rank == kFaulty ? faulty : **tasks;
-    rt::StepTensors tensors(*one_case.plan, own.rank, 1, false);
+    const auto host = rt::open_cpu_device({.threads = 1});
+    rt::StepTensors tensors(*one_case.plan, own.rank, *host);
     rt::PlanRunner runner(
         {*one_case.plan, own.transport, compute, *memory, tensors, cancelled, timeout});
     const Tensors gradients = make_gradients(*one_case.plan, own.rank, 0);

@@ -102,6 +102,13 @@ CINCH_FN void divide(Threads threads, u8* to, const u8* from, u64 count, f32 div
   }
 }
 
+CINCH_FN void multiply(Threads threads, u8* to, const u8* from, u64 count, f32 factor) {
+#pragma unroll 1
+  for (u64 i = threads.rank; i < count; i += threads.count) {
+    store_one<StoredF32>(to, i64(i), lang::mul(load_one<StoredF32>(from, i64(i)), factor));
+  }
+}
+
 // NaN in every element.
 CINCH_FN void fill_nan(Threads threads, u8* to, u64 count) {
 #pragma unroll 1
@@ -153,7 +160,9 @@ CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const Cinc
       if (status[1] == 0u) add_to(threads, outside, to, count);
       return;
     case kServiceDivide:
-      return divide(threads, to, from, count, f32(step.value));
+      return divide(threads, to, from, count, f32_bits(u32(step.value)));
+    case kServiceMultiply:
+      return multiply(threads, to, from, count, f32_bits(u32(step.value)));
   }
 }
 
