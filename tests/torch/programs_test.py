@@ -6,6 +6,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from support import assert_all_same, assert_same, flat, gradients_of, loss_of, small_model, train, wrapped
 
 import cinch
@@ -23,6 +24,9 @@ def library():
 
 
 def train_with(rank, world, programs):
+    for program in programs[rank::world]:
+        cinch.compile(program)  # into the cache that ranks share
+    dist.barrier()
     told = {}
     for program in programs:
         model = small_model()

@@ -16,7 +16,8 @@ if not torch.distributed.is_available():
     sys.exit(77)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# All ranks compile the same programs: once, and not from the user's cache.
-cache = tempfile.TemporaryDirectory()
-os.environ["CINCH_CACHE_DIR"] = cache.name
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--durations=10", *sys.argv[1:], HERE]))
+if __name__ == "__main__":  # ranks are processes that load this file, too
+    # All ranks compile the same programs: once, and not from the user's cache.
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["CINCH_CACHE_DIR"] = cache
+        sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--durations=10", *sys.argv[1:], HERE]))

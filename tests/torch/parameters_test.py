@@ -1,0 +1,83 @@
+"""Parameters of other types and layouts, and those that take no gradient."""
+import pytest
+import torch
+from support import assert_same, data_of, flat, gradients_of, small_model, train, wrapped
+
+import cinch
+import cinch.torch
+
+
+def in_type(rank, world, dtype):
+    model = small_model().to(dtype)
+    ddp = wrapped(model)
+    cinch.torch.compress(ddp, "error_feedback(onebit)")
+    inputs, wanted = data_of(rank)
+    for _ in range(2):
+        ddp.zero_grad()
+        ((ddp(inputs.to(dtype)) - wanted.to(dtype)) ** 2).mean().backward()
+    return gradients_of(model)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_small_types(ranks, dtype):
+    told = ranks.run(2, in_type, dtype)
+    for a, b in zip(*told):
+        assert a.dtype == dtype and torch.isfinite(a).all() and a.any()
+        assert_same(a, b)
+
+
+class OfTwoTypes(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.small, self.wide = torch.nn.Linear(64, 72, dtype=torch.bfloat16), torch.nn.Linear(72, 64)
+
+    def forward(self, inputs):
+        return self.wide(self.small(inputs.bfloat16()).float())
+
+
+def of_two_types(rank, world):
+    model = OfTwoTypes()
+    ddp = wrapped(model, bucket_cap_mb=25)
+    cinch.torch.compress(ddp, "qsgd")
+    ddp(data_of(rank)[0]).square().mean().backward()
+    return gradients_of(model)
+
+
+def test_two_types_in_one_model(ranks):
+    for a, b in zip(*ranks.run(2, of_two_types)):
+        assert_same(a, b)
+
+
+def frozen_later(rank, world):
+    model = small_model()
+    model[2].weight.requires_grad_(False)
+    ddp = wrapped(model)
+    compression = cinch.torch.compress(ddp, "qsgd")
+    train(ddp, torch.optim.SGD(model.parameters(), lr=0.05), rank, 2)
+    return [tensor["name"] for tensor in compression.report()["tensors"]], flat(model)
+
+
+def test_frozen_parameters_are_left_out(ranks):
+    told = ranks.run(2, frozen_later)
+    assert told[0][0] == ["0.weight", "0.bias", "2.bias"]
+    assert_same(told[0][1], told[1][1])
+
+
+def channels_last(rank, world):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 16, 3), torch.nn.Flatten(), torch.nn.LazyLinear(2))
+    model(torch.zeros(1, 4, 5, 5))
+    model = model.to(memory_format=torch.channels_last)
+    ddp = wrapped(model)
+    cinch.torch.compress(ddp, "error_feedback(onebit)", rules=[{"min_dims": 4}])
+    random = torch.Generator().manual_seed(rank)
+    for _ in range(2):
+        ddp.zero_grad()
+        ddp(torch.randn(3, 4, 5, 5, generator=random)).square().mean().backward()
+    return gradients_of(model)
+
+
+def test_channels_last(ranks):
+    for a, b in zip(*ranks.run(2, channels_last)):
+        assert_same(a, b)
