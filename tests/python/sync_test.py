@@ -76,6 +76,45 @@ class Synchronizing(TestCase):
 
         on_ranks(2, body)
 
+    def test_reduce_scatter_gives_each_rank_its_part(self):
+        feedback = cinch.compile("error_feedback(topk(ratio: 0.1))")
+        shape, ends = (10, 7), (20, 20, 70)
+        parts = [(0, 20), (20, 20), (20, 70)]
+
+        def body(rank, transport):
+            exact = [cinch.SyncTensor("cut", shape, None, 0, ends), cinch.SyncTensor("equal", (8,))]
+            sync = cinch.Synchronizer(transport, exact, plan="reduce_scatter", threads=1)
+            gradients = [[normal(*shape, seed=each), np.full(8, each, np.float32)] for each in range(3)]
+            mean = sum(each[0] for each in gradients) / np.float32(3)
+            begin, end = parts[rank]
+            updates = [np.empty(end - begin, np.float32), np.empty((2, 3, 3)[rank], np.float32)]
+            sync.step(0, gradients[rank], updates)
+            self.assertSameBits(updates[0], mean.reshape(-1)[begin:end])
+            self.assertTrue((updates[1] == 1).all())
+            sync.begin(1)
+            sync.ready(0, gradients[rank][0], updates[0])
+            self.fails(cinch.InvalidArgumentError, "pass updates", sync.ready, 1, gradients[rank][1])
+            self.fails(cinch.InvalidArgumentError, "has shape", sync.ready, 1, gradients[rank][1], gradients[rank][1])
+            sync.ready(1, gradients[rank][1], updates[1])
+            sync.finish()
+            self.fails(cinch.InvalidArgumentError, "pass updates", sync.step, 2, gradients[rank])
+
+            # Error feedback makes up for what is left out: updates of the same gradient add up to it.
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("cut", shape, feedback, 0, ends)], plan="reduce_scatter", threads=1)
+            sums = np.zeros(end - begin)
+            for step in range(400):
+                sync.step(step, gradients[rank][:1], updates[:1])
+                sums += updates[0]
+            np.testing.assert_allclose(sums / 400, mean.reshape(-1)[begin:end], atol=0.1)
+
+        on_ranks(3, body)
+
+    def test_parts_that_do_not_fit_are_errors(self):
+        transport = cinch.Transport.loopback(1)[0]
+        for ends, plan, words in (((4,), "two_shot", "does not take"), ((3,), "reduce_scatter", "do not cut 4"), ((2, 4), "reduce_scatter", "parts of 1 ranks")):
+            tensors = [cinch.SyncTensor("w", (4,), part_ends=ends)]
+            self.fails(cinch.InvalidArgumentError, words, cinch.Synchronizer, transport, tensors, plan=plan)
+
     def test_states_go_on_where_they_were(self):
         program = cinch.compile("topk", ratio=0.1)
         feedback = cinch.compile("error_feedback(topk(ratio: 0.1))")

@@ -1,6 +1,7 @@
 """Synchronizers: gradients of all ranks become the averaged update on every rank."""
 import ctypes
 import json
+import math
 import weakref
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
@@ -22,12 +23,16 @@ class SyncTensor:
         shape: a program for matrices takes the first dimension as rows, the others as columns.
         program: what compresses it; None: it is sent as float32.
         priority: higher ones go first.
+        part_ends: for plan "reduce_scatter". Rank r gets elements [part_ends[r - 1], part_ends[r]) of the tensor, counted in
+            row-major order; rank 0 begins at 0. There is an entry for each rank, and the last one is the number of elements.
+            Parts may be uneven, or empty. None: parts are as equal as they can be.
     """
 
     name: str
     shape: Shape
     program: Optional[Program] = None
     priority: int = 0
+    part_ends: Optional[Tuple[int, ...]] = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class Synchronizer:
     Args:
         transport: not used by anything else during a step.
         tensors: the same list on all ranks.
-        plan: "two_shot", "allreduce", "allgather", "ring", "tree", "ps", "hierarchical", or "auto", which measures first.
+        plan: "two_shot", "allreduce", "allgather", "ring", "tree", "ps", "hierarchical", "reduce_scatter", or "auto", which measures first.
+            Under "reduce_scatter" each rank gets the update of its part of each tensor alone: see SyncTensor.part_ends.
         piece_bytes: of the gradient, encoded and sent at a time; 0: a default.
         first_step: payloads are given room as of this step.
         seed: of the programs' random draws.
@@ -80,6 +86,10 @@ class Synchronizer:
         self.tensors = tuple(tensors)
         self.programs = _distinct(tensors)
         self._described = [described(tensor.shape) for tensor in tensors]
+        self._part_ends = [self._ends(tensor, plan) for tensor in tensors]
+        # The shapes of updates: those of tensors, or parts of them.
+        self._updates = self._described if plan != "reduce_scatter" else [described((self._part(tensor),)) for tensor in tensors]
+        self._has_parts = plan == "reduce_scatter"
         options = _abi.sized(
             sync_abi.SyncOptions,
             plan=_library.c_text(plan),
@@ -94,7 +104,7 @@ class Synchronizer:
             plain=None if plain is None else plain._handle,
         )
         handles = (ctypes.c_void_p * len(self.programs))(*(program._handle for program in self.programs))
-        listed = (sync_abi.SyncTensor * len(tensors))(*(self._listed(tensor) for tensor in tensors))
+        listed = (sync_abi.SyncTensor * len(tensors))(*(self._listed(tensor, ends) for tensor, ends in zip(tensors, self._part_ends)))
         handle = ctypes.c_void_p()
         _library.call(
             "cinch_sync_open", transport._handle, handles, len(handles), listed, len(listed), ctypes.byref(options), ctypes.byref(handle)
@@ -103,11 +113,28 @@ class Synchronizer:
         self._release = weakref.finalize(self, _library.loaded().cinch_sync_release, handle)
         self._release.atexit = False
 
-    def _listed(self, tensor: SyncTensor) -> sync_abi.SyncTensor:
+    def _ends(self, tensor: SyncTensor, plan: str) -> Any:
+        """The tensor's `part_ends` as the C API reads them, or None."""
+        ends, world = tensor.part_ends, self.transport.world
+        if ends is None:
+            return None
+        if plan != "reduce_scatter":
+            raise InvalidArgumentError(f'{tensor.name} has part_ends, which plan "{plan}" does not take; "reduce_scatter" does')
+        if len(ends) != world or list(ends) != sorted(ends) or ends[0] < 0 or ends[-1] != math.prod(tensor.shape):
+            raise InvalidArgumentError(f"{tensor.name}: part_ends {tuple(ends)} do not cut {math.prod(tensor.shape)} elements into parts of {world} ranks")
+        return (ctypes.c_int64 * world)(*ends)
+
+    def _part(self, tensor: SyncTensor) -> int:
+        """The number of elements of this rank's part."""
+        rank, world, count = self.transport.rank, self.transport.world, math.prod(tensor.shape)
+        ends = tensor.part_ends or [count // world * (each + 1) + count % world * (each + 1) // world for each in range(world)]
+        return ends[rank] - (ends[rank - 1] if rank > 0 else 0)
+
+    def _listed(self, tensor: SyncTensor, ends: Any) -> sync_abi.SyncTensor:
         rows, columns = rows_and_columns(tensor.shape, tensor.program)
         place = sync_abi.EXACT if tensor.program is None else self.programs.index(tensor.program)
         return _abi.sized(
-            sync_abi.SyncTensor, name=_library.c_text(tensor.name), rows=rows, columns=columns, program=place, priority=tensor.priority
+            sync_abi.SyncTensor, name=_library.c_text(tensor.name), rows=rows, columns=columns, program=place, priority=tensor.priority, part_ends=ends
         )
 
     def __reduce__(self) -> str:
@@ -152,11 +179,15 @@ class Synchronizer:
     def ready(self, tensor: int, gradient: Any, update: Any = None, *, is_used: bool = True) -> None:
         """The gradient of tensor `tensor` is there; its update is in `update`, or in its place, when `finish` returns.
 
-        Both are float32, float16 or bfloat16 arrays, and stay where they are. `is_used=False`: the gradient is zeros, since
+        Both are float32, float16 or bfloat16 arrays, and stay where they are. Under plan "reduce_scatter" there must be an
+        `update`: a vector with as many elements as this rank's part. `is_used=False`: the gradient is zeros, since
         the model has not used the tensor. Errors: InvalidArgumentError; the step has then failed on all ranks.
         """
         shape = [self._described[tensor]] if 0 <= tensor < len(self.tensors) else [described(gradient.shape)]
         read = tensor_arrays([gradient], shape, "gradient", is_written=update is None)
+        if update is None:
+            self._check_in_place()
+        shape = [self._updates[tensor]] if 0 <= tensor < len(self.tensors) else shape
         written = read if update is None else tensor_arrays([update], shape, "update", is_written=True)
         self.ready_at(tensor, read.descriptors[0], written.descriptors[0], is_used=is_used)
 
@@ -164,9 +195,13 @@ class Synchronizer:
         """`ready`, for memory that the caller has described."""
         _library.call("cinch_sync_ready", self._alive(), tensor, ctypes.byref(gradient), ctypes.byref(update), int(is_used))
 
-    def descriptor(self, tensor: int, data: int, dtype: int) -> _abi.Tensor:
-        """Of the tensor's elements, dense at address `data`; of type `_abi.F32`, `F16` or `BF16`."""
-        shape = self._described[tensor]
+    def _check_in_place(self) -> None:
+        if self._has_parts:
+            raise InvalidArgumentError('plan "reduce_scatter" writes parts of tensors, which do not take the gradients\' place: pass updates')
+
+    def descriptor(self, tensor: int, data: int, dtype: int, *, is_update: bool = False) -> _abi.Tensor:
+        """Describes the tensor's gradient or update, dense at address `data`; `dtype` is `_abi.F32`, `F16` or `BF16`."""
+        shape = (self._updates if is_update else self._described)[tensor]
         return _abi.sized(_abi.Tensor, data=data, dtype=dtype, num_dims=len(shape.sizes), shape=shape.pointer)
 
     def is_done(self, tensor: int) -> bool:
@@ -186,9 +221,11 @@ class Synchronizer:
 
     def step(self, step: int, gradients: Sequence[Any], updates: Optional[Sequence[Any]] = None) -> None:
         """One synchronisation of all tensors, in their order. Updates take the gradients' place where `updates` is None.
-        Errors: those of `begin`, `ready` and `finish`."""
+        Under plan "reduce_scatter" `updates` are vectors, as `ready` describes them. Errors: those of `begin`, `ready` and `finish`."""
+        if updates is None:
+            self._check_in_place()
         read = tensor_arrays(gradients, self._described, "gradient", is_written=updates is None)
-        written = read if updates is None else tensor_arrays(updates, self._described, "update", is_written=True)
+        written = read if updates is None else tensor_arrays(updates, self._updates, "update", is_written=True)
         if len(gradients) != len(self.tensors) or (updates is not None and len(updates) != len(self.tensors)):
             raise InvalidArgumentError(f"{len(gradients)} gradients for {len(self.tensors)} tensors")
         _library.call("cinch_sync_step", self._alive(), unsigned(step, 64, "step"), read.descriptors, written.descriptors, len(gradients))
