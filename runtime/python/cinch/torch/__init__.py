@@ -8,6 +8,18 @@ docs/pytorch.md is a tour.
 from ..errors import SyncError
 from ._averager import Averager
 from ._ddp import Compression, compress, take_momentum
+from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
 
-__all__ = ["Averager", "Compression", "Hook", "SyncError", "compress", "run_hook", "take_momentum"]
+__all__ = [
+    "Averager",
+    "Compression",
+    "Hook",
+    "ReduceScatter",
+    "ShardedCompression",
+    "SyncError",
+    "compress",
+    "compress_fsdp",
+    "run_hook",
+    "take_momentum",
+]

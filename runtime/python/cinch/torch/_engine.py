@@ -2,7 +2,7 @@
 import logging
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -11,6 +11,7 @@ import torch
 from ..errors import Error, InvalidArgumentError, SyncError
 from ..program import Program
 from ..synchronizer import Synchronizer, SyncTensor
+from ..transport import Transport
 from . import _states, _tensors
 from ._group import Meeting, group_of, open_transport
 from ._policy import Named, Rules, choose
@@ -54,17 +55,30 @@ class StepTimes:
 class Engine:
     """Errors of opening, on all ranks where one has them: those of `check`, `choose`, `open_transport` and `Synchronizer`."""
 
-    def __init__(self, named: Sequence[Tuple[str, "torch.Tensor"]], settings: Settings, group: Any, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        named: Sequence[Tuple[str, "torch.Tensor"]],
+        settings: Settings,
+        group: Any,
+        check: Callable[[], None] = lambda: None,
+        *,
+        transport: Optional[Transport] = None,
+        part_ends: Optional[Sequence[Tuple[int, ...]]] = None,
+    ) -> None:
+        """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
+        a new one. `part_ends`: of each tensor, for plan "reduce_scatter"."""
         self.settings, self.group = settings, group_of(group)
         meeting = Meeting(self.group, settings.timeout)
         # The others of these settings may differ, or are compared when synchronizers open.
         alike = {name: getattr(settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors")}
         tensors = meeting.agree(lambda: self._checked(named, check), alike)
-        self.transport = open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
+        if part_ends is not None:
+            tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
+        self.transport = transport or open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._dense: Optional[Synchronizer] = None
         if settings.dense_steps > 0:
-            self._dense = self._opened([SyncTensor(each.name, each.shape, None, each.priority) for each in tensors])
+            self._dense = self._opened([replace(each, program=None) for each in tensors])
         self.step = settings.first_step
         self.failure: Optional[SyncError] = None
         self._is_under_way = False
@@ -151,15 +165,20 @@ class Engine:
                 self.close()  # the others need not wait
                 raise
 
-    def ready(self, tensor: int, gradient: "torch.Tensor", *, is_used: bool = True) -> None:
-        """The gradient, which is dense and becomes the mean over ranks, in place. Errors: SyncError, by `finish`, too."""
+    def ready(self, tensor: int, gradient: "torch.Tensor", update: Optional["torch.Tensor"] = None, *, is_used: bool = True) -> None:
+        """The gradient is there, dense. Its mean over ranks is in `update`, or in its place, when `finish` returns. Errors:
+        SyncError, by `finish`, too."""
         with self._failing():
-            sync = self.sync
-            described = sync.descriptor(tensor, gradient.data_ptr(), _tensors.dtype_of(gradient))
-            if gradient.device.type == "cuda":
-                described.device, described.device_number = 1, gradient.device.index or 0
-                described.stream = torch.cuda.current_stream(gradient.device).cuda_stream
-            sync.ready_at(tensor, described, described, is_used=is_used)
+            read = self._described(tensor, gradient)
+            written = read if update is None else self._described(tensor, update, is_update=True)
+            self.sync.ready_at(tensor, read, written, is_used=is_used)
+
+    def _described(self, tensor: int, memory: "torch.Tensor", *, is_update: bool = False) -> Any:
+        described = self.sync.descriptor(tensor, memory.data_ptr(), _tensors.dtype_of(memory), is_update=is_update)
+        if memory.device.type == "cuda":
+            described.device, described.device_number = 1, memory.device.index or 0
+            described.stream = torch.cuda.current_stream(memory.device).cuda_stream
+        return described
 
     def finish(self) -> bool:
         """Waits for all ranks. Returns whether the step was skipped, as `skips_non_finite` says. Errors: SyncError."""
