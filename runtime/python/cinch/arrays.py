@@ -1,17 +1,26 @@
-"""Describes NumPy arrays and buffers for the C API without copying them, and checks them first."""
+"""Describes arrays and buffers for the C API without copying them, and checks them first."""
 import bisect
 import ctypes
 import operator
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _abi
+from . import _abi, _dlpack
 from .errors import InvalidArgumentError, OutOfRangeError
 
+
+class SpeaksDlpack(Protocol):
+    """An array of NumPy, or of another framework: a torch.Tensor."""
+
+    def __dlpack__(self, *arguments: Any, **named: Any) -> Any: ...
+    def __dlpack_device__(self) -> Any: ...
+
+
 Array = npt.NDArray[Any]
-Buffer = Union[bytes, bytearray, memoryview, Array]
+Buffer = Union[bytes, bytearray, memoryview, SpeaksDlpack]
+BUFFERS = (bytes, bytearray, memoryview)
 Shape = Tuple[int, ...]
 _TENSOR_BYTES, _PAYLOAD_BYTES = ctypes.sizeof(_abi.Tensor), ctypes.sizeof(_abi.Payload)
 
@@ -36,6 +45,7 @@ class TensorArrays(NamedTuple):
 
     descriptors: Any  # (Tensor * n)
     pieces: List[Piece]
+    held: List[Any]  # what keeps memory of other frameworks
 
 
 class PayloadBuffers(NamedTuple):
@@ -54,9 +64,14 @@ def unsigned(value: Any, bits: int, what: str) -> int:
     return number
 
 
+def is_array(value: Any) -> bool:
+    """Is it an array of NumPy, or of a framework that speaks DLPack?"""
+    return isinstance(value, np.ndarray) or _dlpack.has_dlpack(value)
+
+
 def shapes_of(tensors: Any) -> List[Shape]:
     """The shapes of one tensor, or of a list of tensors. A tensor is an array, a tuple of integers, or one integer."""
-    if isinstance(tensors, np.ndarray) or _is_shape(tensors):
+    if is_array(tensors) or _is_shape(tensors):
         return [_shape_of(tensors)]
     return [_shape_of(each) for each in tensors]
 
@@ -70,8 +85,8 @@ def _is_shape(value: Any) -> bool:
 
 
 def _shape_of(tensor: Any) -> Shape:
-    if isinstance(tensor, np.ndarray):
-        return tuple(tensor.shape)
+    if is_array(tensor):
+        return tuple(int(size) for size in tensor.shape)
     if not _is_shape(tensor):
         raise TypeError(f"a tensor is described by an array, a tuple of integers or an integer, not by {type(tensor).__name__}")
     shape = (tensor,) if _is_integer(tensor) else tensor
@@ -112,17 +127,43 @@ def tensor_arrays(
 ) -> TensorArrays:
     """Descriptors of `arrays`, whose shapes must be `shapes`.
 
-    Errors, with the entry as `tensor`: TypeError (no array), InvalidArgumentError (element type, shape, layout, read-only).
+    Errors, with the entry as `tensor`: TypeError (no array), InvalidArgumentError (element type, shape, layout, read-only,
+    not in the CPU's memory).
     """
-    made = TensorArrays((_abi.Tensor * len(arrays))(), [])
+    made = TensorArrays((_abi.Tensor * len(arrays))(), [], [])
     for i, (array, shape) in enumerate(zip(arrays, shapes)):
+        if not isinstance(array, np.ndarray) and _dlpack.has_dlpack(array):
+            memory = _dlpack.read(array, _name(what, i, arrays), i)
+            _check_memory(memory, shape.sizes, _name(what, i, arrays), i, only_f32, is_written)
+            assert memory.dtype is not None
+            made.descriptors[i] = _tensor(memory.address, memory.dtype, shape)
+            made.pieces.append(Piece(memory.address, memory.address + memory.nbytes, i))
+            made.held.append(memory.capsule)
+            continue
         dtype = _usable_dtype(array, shape.sizes, only_f32, is_written)
         if dtype is None:
-            raise _mistake(array, shape.sizes, f"{what} {i}" if len(arrays) > 1 else what, i, only_f32)
+            raise _mistake(array, shape.sizes, _name(what, i, arrays), i, only_f32)
         begin = address_of(array)
         made.descriptors[i] = _tensor(begin, dtype, shape)
         made.pieces.append(Piece(begin, begin + array.nbytes, i))
     return made
+
+
+def _name(what: str, i: int, arrays: Sequence[Any]) -> str:
+    return f"{what} {i}" if len(arrays) > 1 else what
+
+
+def _check_memory(memory: _dlpack.Memory, shape: Shape, name: str, i: int, only_f32: bool, is_written: bool) -> None:
+    """As `_usable_dtype` and `_mistake`, for memory of another framework."""
+    if memory.dtype is None or (only_f32 and memory.dtype != _abi.F32):
+        taken = "float32" if only_f32 else "float32, float16 or bfloat16"
+        raise InvalidArgumentError(f"{name} has elements of type {memory.type_name}, not {taken}", tensor=i)
+    if memory.shape != shape:
+        raise InvalidArgumentError(f"{name} has shape {memory.shape}, the session's tensor has {shape}", tensor=i)
+    if not memory.is_dense or memory.address % (4 if memory.dtype == _abi.F32 else 2):
+        raise InvalidArgumentError(f"{name} is not dense in row-major order; a contiguous copy is", tensor=i)
+    if memory.is_read_only and is_written:
+        raise InvalidArgumentError(f"{name} is read-only", tensor=i)
 
 
 def _usable_dtype(array: Any, shape: Shape, only_f32: bool, is_written: bool) -> Optional[int]:
@@ -137,7 +178,7 @@ def _usable_dtype(array: Any, shape: Shape, only_f32: bool, is_written: bool) ->
 def _mistake(array: Any, shape: Shape, name: str, i: int, only_f32: bool) -> Exception:
     """The exception for an array that a call cannot take."""
     if not isinstance(array, np.ndarray):
-        return TypeError(f"{name} is a {type(array).__name__}, not a numpy.ndarray")
+        return TypeError(f"{name} is a {type(array).__name__}, not a numpy.ndarray, and does not speak DLPack")
     dtype = _dtype_of(array)
     if dtype is None or (only_f32 and dtype != _abi.F32):
         taken = "float32" if only_f32 else "float32, float16, bfloat16, or uint16 with the bits of bfloat16"
@@ -151,6 +192,8 @@ def _mistake(array: Any, shape: Shape, name: str, i: int, only_f32: bool) -> Exc
 
 def bytes_view(buffer: Any, name: str, i: int, *, is_written: bool = False) -> Array:
     """The bytes of a buffer, as an array over the same memory. Errors: TypeError (no buffer), InvalidArgumentError (gaps, read-only)."""
+    if not isinstance(buffer, (*BUFFERS, np.ndarray)) and _dlpack.has_dlpack(buffer):
+        return _dlpack_bytes(buffer, name, i, is_written)
     try:
         view = np.frombuffer(buffer, dtype=np.uint8)
     except TypeError as error:
@@ -160,6 +203,19 @@ def bytes_view(buffer: Any, name: str, i: int, *, is_written: bool = False) -> A
     if is_written and not view.flags.writeable:
         raise InvalidArgumentError(f"{name} is read-only", tensor=i)
     return view
+
+
+def _dlpack_bytes(buffer: Any, name: str, i: int, is_written: bool) -> Array:
+    memory = _dlpack.read(buffer, name, i)
+    if not memory.is_dense:
+        raise InvalidArgumentError(f"{name} is not dense", tensor=i)
+    if is_written and memory.is_read_only:
+        raise InvalidArgumentError(f"{name} is read-only", tensor=i)
+    if memory.nbytes == 0:
+        return np.empty(0, np.uint8)
+    lent: Any = (ctypes.c_uint8 * memory.nbytes).from_address(memory.address)
+    lent.capsule = memory.capsule  # it lives as long as views of the memory
+    return np.frombuffer(lent, dtype=np.uint8)
 
 
 def payload_buffers(views: Sequence[Array], *, is_written: bool = False) -> PayloadBuffers:

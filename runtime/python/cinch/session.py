@@ -1,22 +1,25 @@
-"""Sessions: a program compresses the NumPy arrays of one worker step by step."""
+"""Sessions: a program compresses the arrays of one worker step by step."""
 import contextlib
 import ctypes
 import threading
 import weakref
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
 from . import _abi, _library, states
 from .arrays import (
+    BUFFERS,
     Array,
     Buffer,
     PayloadBuffers,
     Shape,
+    SpeaksDlpack,
     TensorArrays,
     bytes_view,
     check_apart,
     described,
+    is_array,
     lent_payloads,
     payload_buffers,
     shape_descriptors,
@@ -27,7 +30,8 @@ from .arrays import (
 from .errors import InvalidArgumentError, OutOfRangeError
 from .program import Program
 
-Tensors = Union[Array, Shape, int, Sequence[Union[Array, Shape, int]]]
+Tensors = Union[SpeaksDlpack, Shape, int, Sequence[Union[SpeaksDlpack, Shape, int]]]
+Given = TypeVar("Given", bound=SpeaksDlpack)
 Which = Union[int, Sequence[int], None]
 
 
@@ -60,8 +64,9 @@ class Session:
     list. A call on a list is one parallel run, and all or nothing: where one tensor fails, no state has changed and
     `error.tensor` is its place in the list.
 
-    Arrays are float32, float16, or bfloat16 (of ml_dtypes, or as the bits in uint16), of the tensor's shape, dense and in
-    row-major order. They are never copied. The interpreter's lock is released while a call runs.
+    Arrays are NumPy's, or of a framework that speaks DLPack, such as PyTorch, in the CPU's memory. They are float32,
+    float16 or bfloat16, of the tensor's shape, dense and in row-major order. NumPy has bfloat16 from ml_dtypes, or as bits in
+    uint16. Arrays are never copied. New arrays are NumPy's. Payloads may be arrays of bytes of such frameworks, too. The interpreter's lock is released while a call runs.
 
     A session runs one call at a time: one made while another runs, like one made after `close`, is an
     InvalidArgumentError. Different sessions run at once. Use it as a context manager, or `close` it.
@@ -158,8 +163,8 @@ class Session:
             raise InvalidArgumentError(f"{count} {what} for {expected} tensors")
 
     def _call_on(self, step: int, which: Which, things: Any, kind: Any) -> Tuple[_Call, List[Any]]:
-        """Checks the arguments that all calls share. Returns them, and `things` as a list; a single thing is a `kind`."""
-        is_single = isinstance(things, kind)
+        """Checks the arguments that all calls share. Returns them, and `things` as a list; a single thing is an array or a `kind`."""
+        is_single = self._is_one(things, kind)
         listed = self._listed(things, kind)
         if which is None:
             if is_single and len(self) != 1:
@@ -184,8 +189,12 @@ class Session:
         return self._given(call, out, np.ndarray)
 
     @staticmethod
+    def _is_one(things: Any, kind: Any) -> bool:
+        return isinstance(things, kind) or is_array(things)
+
+    @staticmethod
     def _listed(things: Any, kind: Any) -> List[Any]:
-        if isinstance(things, kind):
+        if Session._is_one(things, kind):
             return [things]
         if not isinstance(things, Sequence):
             expected = "an array" if kind is np.ndarray else "bytes"
@@ -205,13 +214,13 @@ class Session:
         return list(bounds)
 
     @overload
-    def encode(self, step: int, gradients: Array, *, which: Optional[int] = None) -> bytes: ...
+    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None) -> bytes: ...
     @overload
-    def encode(self, step: int, gradients: Sequence[Array], *, which: Optional[Sequence[int]] = None) -> List[bytes]: ...
+    def encode(self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None) -> List[bytes]: ...
     @overload
-    def encode(self, step: int, gradients: Array, *, which: Optional[int] = None, out: Buffer) -> memoryview: ...
+    def encode(self, step: int, gradients: SpeaksDlpack, *, which: Optional[int] = None, out: Buffer) -> memoryview: ...
     @overload
-    def encode(self, step: int, gradients: Sequence[Array], *, which: Optional[Sequence[int]] = None, out: Sequence[Buffer]) -> List[memoryview]: ...
+    def encode(self, step: int, gradients: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Buffer]) -> List[memoryview]: ...
     def encode(self, step: int, gradients: Any, *, which: Which = None, out: Any = None) -> Any:
         """Compresses gradients and updates the states.
 
@@ -231,7 +240,7 @@ class Session:
         return made[0] if call.is_single else made
 
     def _rooms(self, call: _Call, out: Any) -> PayloadBuffers:
-        rooms = [bytes_view(each, "output", i, is_written=True) for i, each in enumerate(self._given(call, out, (bytearray, memoryview, np.ndarray)))]
+        rooms = [bytes_view(each, "output", i, is_written=True) for i, each in enumerate(self._given(call, out, (bytearray, memoryview)))]
         for i, room in enumerate(rooms):
             if room.size == 0:
                 raise InvalidArgumentError("an output has no bytes", tensor=i)
@@ -244,9 +253,13 @@ class Session:
         return [room.data[: payload.size] for room, payload in zip(rooms.views, payloads)]
 
     @overload
-    def decode(self, step: int, payloads: Buffer, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
+    def decode(self, step: int, payloads: Buffer, *, which: Optional[int] = None, out: None = None) -> Array: ...
     @overload
-    def decode(self, step: int, payloads: Sequence[Buffer], *, which: Optional[Sequence[int]] = None, out: Optional[Sequence[Array]] = None) -> List[Array]: ...
+    def decode(self, step: int, payloads: Sequence[Buffer], *, which: Optional[Sequence[int]] = None, out: None = None) -> List[Array]: ...
+    @overload
+    def decode(self, step: int, payloads: Buffer, *, which: Optional[int] = None, out: Given) -> Given: ...
+    @overload
+    def decode(self, step: int, payloads: Sequence[Buffer], *, which: Optional[Sequence[int]] = None, out: Sequence[Given]) -> List[Given]: ...
     def decode(self, step: int, payloads: Any, *, which: Which = None, out: Any = None) -> Any:
         """Decompresses payloads into `out`, or into new float32 arrays, and returns them.
 
@@ -261,13 +274,13 @@ class Session:
         return outputs[0] if call.is_single else outputs
 
     def _payloads(self, step: int, which: Which, payloads: Any) -> Tuple[_Call, PayloadBuffers]:
-        call, listed = self._call_on(step, which, payloads, (bytes, bytearray, memoryview, np.ndarray))
+        call, listed = self._call_on(step, which, payloads, BUFFERS)
         return call, payload_buffers([bytes_view(each, "payload", i) for i, each in enumerate(listed)])
 
     @overload
-    def decode_add(self, step: int, payloads: Buffer, sums: Array, *, which: Optional[int] = None) -> None: ...
+    def decode_add(self, step: int, payloads: Buffer, sums: SpeaksDlpack, *, which: Optional[int] = None) -> None: ...
     @overload
-    def decode_add(self, step: int, payloads: Sequence[Buffer], sums: Sequence[Array], *, which: Optional[Sequence[int]] = None) -> None: ...
+    def decode_add(self, step: int, payloads: Sequence[Buffer], sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None) -> None: ...
     def decode_add(self, step: int, payloads: Any, sums: Any, *, which: Which = None) -> None:
         """Adds what payloads decode to to `sums`, which are float32. Errors also: PayloadError (names the field), VersionError."""
         call, received = self._payloads(step, which, payloads)
@@ -277,9 +290,13 @@ class Session:
             _library.call("cinch_decode_add", *call.head(handle), received.descriptors, tensors.descriptors)
 
     @overload
-    def finish(self, step: int, sums: Array, *, which: Optional[int] = None, out: Optional[Array] = None) -> Array: ...
+    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: None = None) -> Array: ...
     @overload
-    def finish(self, step: int, sums: Sequence[Array], *, which: Optional[Sequence[int]] = None, out: Optional[Sequence[Array]] = None) -> List[Array]: ...
+    def finish(self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: None = None) -> List[Array]: ...
+    @overload
+    def finish(self, step: int, sums: SpeaksDlpack, *, which: Optional[int] = None, out: Given) -> Given: ...
+    @overload
+    def finish(self, step: int, sums: Sequence[SpeaksDlpack], *, which: Optional[Sequence[int]] = None, out: Sequence[Given]) -> List[Given]: ...
     def finish(self, step: int, sums: Any, *, which: Which = None, out: Any = None) -> Any:
         """Turns sums over ranks of decoded payloads (float32) into updates, in `out` or in new float32 arrays, and returns
         them. An output may be its own sum."""
