@@ -6,6 +6,7 @@
 docs/pytorch.md is a tour.
 """
 from ..errors import SyncError
+from . import _ops
 from ._averager import Averager
 from ._ddp import Compression, compress, take_momentum
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
@@ -23,3 +24,5 @@ __all__ = [
     "run_hook",
     "take_momentum",
 ]
+
+_ops.register()
