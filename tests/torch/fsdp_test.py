@@ -315,7 +315,7 @@ def mistaken(rank, world, which):
     "which, words",
     [
         ("no module", "call torch.distributed.fsdp.fully_shard"),
-        ("two dimensions", "In place of HSDP"),
+        ("two dimensions", "own HSDP is not"),
         ("plan", 'takes "reduce_scatter" alone'),
         ("whole", "compresses whole tensors"),
         ("settings", "skips_non_finite is False on rank 0 and True on rank 1"),

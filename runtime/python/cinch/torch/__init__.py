@@ -11,16 +11,19 @@ from ._averager import Averager
 from ._ddp import Compression, compress, take_momentum
 from ._fsdp import ReduceScatter, ShardedCompression, compress_fsdp
 from ._hook import Hook, run_hook
+from ._replicas import ReplicaAverage, compress_replicas
 
 __all__ = [
     "Averager",
     "Compression",
     "Hook",
     "ReduceScatter",
+    "ReplicaAverage",
     "ShardedCompression",
     "SyncError",
     "compress",
     "compress_fsdp",
+    "compress_replicas",
     "run_hook",
     "take_momentum",
 ]

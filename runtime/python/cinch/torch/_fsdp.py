@@ -10,7 +10,7 @@ from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
 from ._engine import Engine, Settings
-from ._shards import Unit, units_of
+from ._shards import Unit, trainable, units_of
 
 log = logging.getLogger("cinch")
 
@@ -213,7 +213,10 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
     differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks that have not come).
     Later, from `backward`: SyncError, which names rank, tensor and phase.
     """
-    units = _trainable(model)
+    units = trainable(model)
+    for unit in units:
+        if isinstance(getattr(unit.group, "_reduce_scatter_comm", None), ReduceScatter):
+            raise InvalidArgumentError(f"{unit.name or 'the model'} is compressed already")
     settings = {**settings, "plan": _plan_of(settings)}
     report_every = settings.pop("report_every", 0)
     made: List[Tuple[Unit, ReduceScatter]] = []
@@ -229,16 +232,6 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
         comm.after_step = compression.note_step
         _install(unit.module, comm)
     return compression
-
-
-def _trainable(model: "torch.nn.Module") -> List[Unit]:
-    units = units_of(model)
-    if not units:
-        raise InvalidArgumentError("no parameter has a gradient")
-    for unit in units:
-        if isinstance(getattr(unit.group, "_reduce_scatter_comm", None), ReduceScatter):
-            raise InvalidArgumentError(f"{unit.name or 'the model'} is compressed already")
-    return units
 
 
 def _install(module: Any, comm: ReduceScatter) -> None:

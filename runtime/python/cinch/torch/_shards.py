@@ -101,6 +101,14 @@ def units_of(model: "torch.nn.Module", names: Optional[Dict[int, str]] = None) -
     return found
 
 
+def trainable(model: "torch.nn.Module") -> List[Unit]:
+    """`units_of`, of which there must be one. Errors also: InvalidArgumentError (no parameter has a gradient)."""
+    units = units_of(model)
+    if not units:
+        raise InvalidArgumentError("no parameter has a gradient")
+    return units
+
+
 def _named(names: Dict[int, str], module: Any) -> str:
     return names.get(id(module), "") or type(module).__name__
 
@@ -132,8 +140,9 @@ def _shards_of(group: Any, names: Dict[int, str]) -> List[Shard]:
         mesh, placements = parameter.device_mesh, parameter.placements
         if mesh.ndim != 1 or not placements[0].is_shard():
             raise InvalidArgumentError(
-                f"{name} is on a mesh of {mesh.ndim} dimensions, {placements}: FSDP over a mesh of one dimension is taken. In place of HSDP, "
-                "shard over the ranks of a machine, and give cinch.torch.compress_replicas the group of ranks that have the same shard"
+                f"{name} is on a mesh of {mesh.ndim} dimensions, {placements}; FSDP over a mesh of one dimension is taken. PyTorch's own HSDP is not, "
+                "since its all-reduce leaves nothing to compress: call fully_shard with the mesh of a machine's ranks, and cinch.torch.compress_replicas "
+                "with the group of the ranks that have the same shard"
             )
         shard = _shard(name, tuple(parameter.shape), placements[0].dim, mesh.size(), begin)
         begin += shard.chunk
