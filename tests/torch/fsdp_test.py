@@ -281,6 +281,23 @@ def test_the_layout_is_fsdps_own(ranks, world):
     ranks.run(world, order_of_parameters)
 
 
+def wrapped_names(rank, world):
+    from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
+
+    model = Model()
+    model.first = checkpoint_wrapper(model.first)
+    model.rest = torch.compile(model.rest, backend="eager")
+    compression = cinch.torch.compress_fsdp(sharded(model), "none")
+    train(model, rank, 2)
+    return sorted(compression.report()), [tensor["name"] for each in compression.report().values() for tensor in each["tensors"]]
+
+
+def test_wrappers_do_not_rename_states(ranks):
+    for names, tensors in ranks.run(2, wrapped_names):
+        assert names == ["", "first", "rest"]
+        assert sorted(tensors) == sorted(name for name, _ in Model().named_parameters())
+
+
 def skipping(rank, world):
     model = sharded()
     compression = cinch.torch.compress_fsdp(model, "none", skips_non_finite=True, dense_steps=1, report_every=1)
@@ -341,3 +358,44 @@ def leaving(rank, world):
 
 def test_a_rank_that_leaves_is_named(ranks):
     ranks.run(2, leaving)
+
+
+def accumulated(rank, world, is_compressed):
+    model = sharded()
+    if is_compressed:
+        cinch.torch.compress_fsdp(model, "none")
+    for step in range(3):
+        model.set_requires_gradient_sync(step != 0)  # the first is added to the second without an exchange, the third behind it
+        loss_of(model, rank, step).backward()
+    return whole(model, lambda parameter: parameter.grad)
+
+
+def test_gradients_add_up_over_backward_passes(ranks):
+    assert_all_same(ranks.run(2, accumulated, True) + ranks.run(2, accumulated, False))
+
+
+def called_alone(rank, world):
+    model = sharded()
+    comm = cinch.torch.ReduceScatter(model.first, "none", divide_factor=8)
+    rows = torch.arange(float(comm.unit.row * world)).view(world, -1) * (rank + 1)
+    given = comm.allocate((rows.numel(),), dtype=torch.float16, device=torch.device("cpu"))
+    given.copy_(rows.flatten() / 1024)
+    made = comm.allocate((comm.unit.row,), dtype=torch.float16, device=torch.device("cpu")).fill_(float("nan"))
+    assert comm(made, given, dist.group.WORLD, dist.ReduceOp.SUM) is None
+    averaged = torch.empty_like(made)
+    assert comm(averaged, given, dist.group.WORLD, dist.ReduceOp.AVG, async_op=True).wait()
+    with pytest.raises(cinch.InvalidArgumentError, match="takes divide_factor"):
+        comm(made, given, dist.group.WORLD, dist.ReduceOp.MAX)
+    with pytest.raises(cinch.InvalidArgumentError, match="is no FSDP2 module"):
+        cinch.torch.ReduceScatter(torch.nn.Sequential(model.first), "none")
+    # 73 rows: 37 on rank 0, and 36 with a row of padding, which becomes zeros, on rank 1; the bias alike.
+    sums = (rows[rank] / (rank + 1) * 3 / 1024).half()
+    if rank == 1:
+        sums[36 * 64 : 37 * 64] = 0
+        sums[-1] = 0
+    torch.testing.assert_close(made, sums / 8, rtol=2e-3, atol=0)
+    torch.testing.assert_close(averaged, sums / 2, rtol=2e-3, atol=0)
+
+
+def test_a_reduce_scatter_may_be_used_alone(ranks):
+    ranks.run(2, called_alone)

@@ -23,7 +23,8 @@ class ReduceScatter:
     gradient divide factor to 1 and force sums, as `compress_fsdp` does.
 
     Args:
-        module: an FSDP module, or a `Unit` of `units_of`. It has one parameter group over a mesh of one dimension.
+        module: an FSDP module. It has one parameter group over a mesh of one dimension. States are kept under the names of
+            its parameters within it.
         program: as of `compress_fsdp`.
         transport: one between the ranks of the mesh that is open already; None: a new one. Modules that share it take
             steps one after the other, as FSDP calls them.
@@ -43,7 +44,7 @@ class ReduceScatter:
         divide_factor: Optional[float] = None,
         **settings: Any,
     ) -> None:
-        self.unit = module if isinstance(module, Unit) else _only_unit(module)
+        self.unit = module if isinstance(module, Unit) else _only_unit(module)  # compress_fsdp gives units
         self.engine = Engine(
             self.unit.stand_ins(),
             settings_of(program, {**settings, "plan": _plan_of(settings)}),

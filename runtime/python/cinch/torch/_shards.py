@@ -1,6 +1,6 @@
 """How FSDP2 lays gradients out in the buffers of its collectives."""
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 
@@ -75,17 +75,16 @@ class Unit:
         return [(shard.name, torch.empty(1, device=self.device).expand(shard.shape)) for shard in self.shards]
 
 
-def units_of(model: "torch.nn.Module", names: Optional[Dict[int, str]] = None) -> List[Unit]:
-    """The FSDP modules in `model`, in its order; without those that have no parameters of their own to train.
-
-    `names`: of modules, by identity; by default their names in `model`.
+def units_of(model: "torch.nn.Module") -> List[Unit]:
+    """The FSDP modules in `model`, in its order; without those that have no parameters of their own to train. Names are those
+    in `model`.
 
     Errors: InvalidArgumentError (no FSDP2 module, a mesh that has several dimensions, several parameter groups in one
     module, a version of PyTorch whose FSDP2 is unknown).
     """
     found: List[Unit] = []
     seen = set()
-    names = names if names is not None else {id(module): name for name, module in model.named_modules()}
+    names = {id(module): _plain(name) for name, module in model.named_modules()}
     modules = [module for module in model.modules() if hasattr(module, "_get_fsdp_state")]
     if not modules:
         raise InvalidArgumentError("the model has no FSDP2 module: call torch.distributed.fsdp.fully_shard first")
@@ -97,7 +96,7 @@ def units_of(model: "torch.nn.Module", names: Optional[Dict[int, str]] = None) -
             seen.add(id(groups[0]))
             shards = _shards_of(groups[0], names)
             if shards:
-                found.append(Unit(_plain(names.get(id(module), "")), module, groups[0], _mesh_of(groups[0]), groups[0].device, shards))
+                found.append(Unit(names[id(module)], module, groups[0], _mesh_of(groups[0]), groups[0].device, shards))
     return found
 
 
@@ -136,7 +135,8 @@ def _shards_of(group: Any, names: Dict[int, str]) -> List[Shard]:
     begin = 0
     for each in _trained(group):
         parameter, owner = each.sharded_param, each._module_info
-        name = _plain(f"{_named(names, owner.module)}.{owner.param_name}" if names.get(id(owner.module)) else owner.param_name)
+        of = names.get(id(owner.module), "")
+        name = f"{of}.{owner.param_name}" if of else owner.param_name
         mesh, placements = parameter.device_mesh, parameter.placements
         if mesh.ndim != 1 or not placements[0].is_shard():
             raise InvalidArgumentError(
@@ -163,6 +163,4 @@ def _shard(name: str, shape: Shape, dim: int, world: int, begin: int) -> Shard:
 
 def _plain(name: str) -> str:
     """Without what wrappers put into names, so that states are found again without the wrapper."""
-    for wrapper in ("_checkpoint_wrapped_module.", "_orig_mod."):
-        name = name.replace(wrapper, "")
-    return name
+    return ".".join(part for part in name.split(".") if part not in ("_checkpoint_wrapped_module", "_orig_mod"))
