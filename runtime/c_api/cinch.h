@@ -243,8 +243,9 @@ typedef enum cinch_memory_use CINCH_OF_INT {
   CINCH_MEMORY_WORKSPACE = 1
 } cinch_memory_use;
 
-/* Where a session's memory comes from, if not from the C library or, on a GPU, from its driver. Both
- * are given or none. Called only from within calls of the session, by the thread that makes them.
+/* Where a session's memory comes from, if not from the C library or, on a GPU, from its driver.
+ * Both are given or none. Called only from within calls of the session, by the thread that makes
+ * them.
  *
  * A session on a GPU asks for memory of that GPU (managed memory will do), at a multiple of 256 and
  * only while it is opened: once for its states and once for the rest. Errors of opening:
@@ -255,10 +256,10 @@ typedef enum cinch_memory_use CINCH_OF_INT {
  *
  * Where calls of the session were captured into a graph, no event tells when that is, and the
  * driver refuses to wait for the whole GPU while any stream captures. `release` is then called
- * later, maybe by another thread: from within cinch_session_open or cinch_session_release of the same
- * program on that GPU, at the latest when the last such session is released. If a stream captures
- * then, too, or after a fault of the GPU, which ends its context, it is not called. What `context`
- * points to is there until all memory is back. */
+ * later, maybe by another thread: from within cinch_session_open or cinch_session_release of the
+ * same program on that GPU, at the latest when the last such session is released. If a stream
+ * captures then, too, or after a fault of the GPU, which ends its context, it is not called. What
+ * `context` points to is there until all memory is back. */
 typedef struct cinch_allocator {
   size_t struct_size;
   void* context;
