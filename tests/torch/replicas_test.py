@@ -6,7 +6,7 @@ import torch
 from fsdp_test import Branches, Model, loss_of, sharded, train, whole
 from support import assert_all_same, assert_same
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import fully_shard  # fsdp_test skips where there is none
 
 import cinch
 import cinch.torch

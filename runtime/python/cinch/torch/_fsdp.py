@@ -218,6 +218,8 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
     for unit in units:
         if isinstance(getattr(unit.group, "_reduce_scatter_comm", None), ReduceScatter):
             raise InvalidArgumentError(f"{unit.name or 'the model'} is compressed already")
+        if not hasattr(unit.module, "set_custom_reduce_scatter"):
+            raise InvalidArgumentError(f"FSDPModule of PyTorch {torch.__version__} has no set_custom_reduce_scatter, which newer versions have")
     settings = {**settings, "plan": _plan_of(settings)}
     report_every = settings.pop("report_every", 0)
     made: List[Tuple[Unit, ReduceScatter]] = []
@@ -236,8 +238,6 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
 
 
 def _install(module: Any, comm: ReduceScatter) -> None:
-    if not hasattr(module, "set_custom_reduce_scatter"):
-        raise InvalidArgumentError(f"FSDPModule of PyTorch {torch.__version__} has no set_custom_reduce_scatter: 2.8 or newer has")
     module.set_custom_reduce_scatter(comm)
     if hasattr(module, "set_force_sum_reduction_for_comms"):
         module.set_force_sum_reduction_for_comms(True)

@@ -75,7 +75,7 @@ def compress_replicas(model: "torch.nn.Module", program: Union[str, Program], gr
     units, group = trainable(model), group_of(group)
     for unit in units:
         if not hasattr(unit.module, "set_all_reduce_hook"):
-            raise InvalidArgumentError(f"FSDPModule of PyTorch {torch.__version__} has no set_all_reduce_hook: 2.7 or newer has")
+            raise InvalidArgumentError(f"FSDPModule of PyTorch {torch.__version__} has no set_all_reduce_hook, which newer versions have")
         if getattr(unit.group, "_all_reduce_hook", None) is not None:
             raise InvalidArgumentError(f"{unit.name or 'the model'} has an all-reduce hook already")
     report_every = settings.pop("report_every", 0)
