@@ -100,7 +100,7 @@ class Wheel(unittest.TestCase):
     def test_holds_types_and_licenses(self):
         package = os.path.join(self.site, "cinch")
         self.assertTrue(os.path.exists(os.path.join(package, "py.typed")))
-        self.assertEqual(sorted(re.sub("-.*", "", name) for name in os.listdir(self.site) if "cinch" in name), ["cinch", "cinch"])
+        self.assertEqual(sorted(re.sub("-.*", "", name) for name in os.listdir(self.site) if "cinch" in name), ["cinch", "cinch_compiler"])
         with zipfile.ZipFile(self.wheel) as wheel:
             told = [line[14:] for line in wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode().splitlines() if line.startswith("License-File: ")]
             held = [name.split("/licenses/")[1] for name in wheel.namelist() if "/licenses/" in name]
@@ -112,7 +112,7 @@ class Wheel(unittest.TestCase):
         run([sys.executable, "-m", "venv", "--without-pip", other])
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", os.path.join(other, "bin", "python")]
         run([*pip, "install", "--no-index", "--no-deps", "--no-compile", self.wheel])
-        run([*pip, "uninstall", "--yes", "cinch"])
+        run([*pip, "uninstall", "--yes", "cinch-compiler"])
         rest = [name for _, _, names in os.walk(other) for name in names if "cinch" in name]
         self.assertEqual(rest, [])
 
