@@ -77,9 +77,10 @@ Status StepRecords::check_steps() const {
     if (word(rank, kStep) == own_[kStep]) {
       return fail(
           ErrorKind::InvalidArgument,
-          fmt::format("rank {} takes step {} with other options (scale, sum, skipping) than "
-                      "rank {}",
-                      rank, own_[kStep], rank_));
+          fmt::format(
+              "rank {} takes step {} with other options (scale, sum, skipping, errors) than "
+              "rank {}",
+              rank, own_[kStep], rank_));
     }
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("rank {} was at step {}, rank {} at step {}", rank, word(rank, kStep),

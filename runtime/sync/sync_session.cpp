@@ -138,7 +138,7 @@ Status SyncSession::Impl::start() {
     shared.resize(shared.size() + values.size());
     wanted.push_back(values);
   }
-  bound = wanted;
+  asked = bound = wanted;
   const std::uint32_t rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
   auto made = PieceMemory::make(plan(), rank);
@@ -173,7 +173,7 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
     ParameterValues values(info);
     if (Status status = values.set(name, value); !status) return status;
     const auto found = std::ranges::find(info.params, name, &ParamInfo::name);
-    impl_->wanted[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
+    impl_->asked[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
     return Ok{};
   });
 }

@@ -73,8 +73,8 @@ struct SyncSession::Impl {
   std::unique_ptr<PlanRunner> runner;
   std::unique_ptr<StepRecords> records;
   std::unique_ptr<UpdateErrors> errors;
-  // By codec and parameter: asked for here, and bound.
-  std::vector<std::vector<double>> wanted, bound;
+  // By codec and parameter: asked for here, as the step that is under way began with, and bound.
+  std::vector<std::vector<double>> asked, wanted, bound;
   std::vector<double> shared;
   std::optional<Error> failure;  // of an earlier step
   std::uint64_t next_step = 0;   // one more than the last that succeeded, here or before saving

@@ -49,6 +49,7 @@ Status SyncSession::Impl::begin(std::uint64_t step, const StepOptions& wanted_op
   if (!status) return status;  // nothing has begun: another scale may follow
   has_stepped = true;
   how = wanted_options;
+  wanted = asked;
   step_number = step;
   is_under_way = true;
   is_in_parts = in_parts;

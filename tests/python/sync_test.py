@@ -91,13 +91,13 @@ class Synchronizing(TestCase):
             sync.step(0, gradients[rank], updates)
             self.assertSameBits(updates[0], mean.reshape(-1)[begin:end])
             self.assertTrue((updates[1] == 1).all())
+            self.fails(cinch.InvalidArgumentError, "pass updates", sync.step, 1, gradients[rank])
             sync.begin(1)
             sync.ready(0, gradients[rank][0], updates[0])
-            self.fails(cinch.InvalidArgumentError, "pass updates", sync.ready, 1, gradients[rank][1])
             self.fails(cinch.InvalidArgumentError, "has shape", sync.ready, 1, gradients[rank][1], gradients[rank][1])
-            sync.ready(1, gradients[rank][1], updates[1])
-            sync.finish()
-            self.fails(cinch.InvalidArgumentError, "pass updates", sync.step, 2, gradients[rank])
+            self.fails(cinch.InvalidArgumentError, "pass updates", sync.ready, 1, gradients[rank][1])
+            with self.assertRaises(cinch.Error):
+                sync.finish()
 
             # Error feedback makes up for what is left out: updates of the same gradient add up to it.
             sync = cinch.Synchronizer(transport, [cinch.SyncTensor("cut", shape, feedback, 0, ends)], plan="reduce_scatter", threads=1)
@@ -155,6 +155,53 @@ class Synchronizing(TestCase):
             sync.close()
             with self.assertRaisesRegex(cinch.InvalidArgumentError, "closed"):
                 sync.begin(1)
+
+        on_ranks(2, body)
+
+    def test_arrays_are_held_until_the_step_ends(self):
+        def body(rank, transport):
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor(f"t{i}", (1000,)) for i in range(20)])
+            updates = [np.zeros(1000, np.float32) for _ in range(20)]
+            sync.begin(0)
+            for i in range(20):
+                sync.ready(i, np.full(1000, i + rank, np.float32), updates[i])
+            sync.finish()
+            for i in range(20):
+                self.assertSameBits(updates[i], np.full(1000, i + 0.5, np.float32))
+
+        on_ranks(2, body)
+
+    def test_what_is_set_during_a_step_holds_from_the_next_on(self):
+        program = cinch.compile("topk", ratio=0.5)
+
+        def body(rank, transport):
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("a", (1000,), program)], plan="allgather")
+            counts = []
+            for step in range(4):
+                gradient = normal(1000, seed=3)
+                sync.begin(step)
+                if step == 1:
+                    sync.set(program, "ratio", 0.1)
+                sync.ready(0, gradient)
+                sync.finish()
+                counts.append(np.count_nonzero(gradient))
+            self.assertEqual(counts, [500, 500, 100, 100])
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, "not a program"):
+                sync.set(cinch.compile("onebit"), "ratio", 1)
+
+        on_ranks(2, body)
+
+    def test_a_tensor_that_is_refused_fails_the_step_at_once(self):
+        def body(rank, transport):
+            sync = cinch.Synchronizer(transport, [cinch.SyncTensor("a", (100,))], timeout=60)
+            sync.begin(0)
+            if rank == 0:
+                with self.assertRaisesRegex(cinch.InvalidArgumentError, "not dense"):
+                    sync.ready(0, np.zeros(200, np.float32)[::2])
+            else:
+                sync.ready(0, np.zeros(100, np.float32))
+            with self.assertRaises(cinch.Error):
+                sync.finish()
 
         on_ranks(2, body)
 

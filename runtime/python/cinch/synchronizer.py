@@ -1,4 +1,5 @@
 """Synchronizers: gradients of all ranks become the averaged update on every rank."""
+import contextlib
 import ctypes
 import json
 import math
@@ -9,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from . import _abi, _library
 from . import _sync_abi as sync_abi
 from .arrays import Shape, described, tensor_arrays, unsigned
-from .errors import InvalidArgumentError
+from .errors import Error, InvalidArgumentError
 from .program import Program
 from .transport import Transport, milliseconds
 
@@ -110,6 +111,7 @@ class Synchronizer:
             "cinch_sync_open", transport._handle, handles, len(handles), listed, len(listed), ctypes.byref(options), ctypes.byref(handle)
         )
         self._handle = handle
+        self._held: List[Tuple[Any, Any]] = []  # of the step that is under way
         self._release = weakref.finalize(self, _library.loaded().cinch_sync_release, handle)
         self._release.atexit = False
 
@@ -152,6 +154,8 @@ class Synchronizer:
     def set(self, program: Program, parameter: str, value: float) -> None:
         """Binds a run-time parameter. What rank 0 has bound holds on all ranks from the next step on. Errors:
         InvalidArgumentError (no such name), OutOfRangeError."""
+        if not any(program is each for each in self.programs):
+            raise InvalidArgumentError(f"{program!r} is not a program of this synchronizer")
         _library.call("cinch_sync_set", self._alive(), self.programs.index(program), _library.c_text(parameter), float(value))
 
     def begin(
@@ -179,17 +183,29 @@ class Synchronizer:
     def ready(self, tensor: int, gradient: Any, update: Any = None, *, is_used: bool = True) -> None:
         """The gradient of tensor `tensor` is there; its update is in `update`, or in its place, when `finish` returns.
 
-        Both are float32, float16 or bfloat16 arrays, and stay where they are. Under plan "reduce_scatter" there must be an
+        Both are float32, float16 or bfloat16 arrays, stay where they are, and are held until the step ends; nothing else writes
+        them, and updates overlap nothing. Under plan "reduce_scatter" there must be an
         `update`: a vector with as many elements as this rank's part. `is_used=False`: the gradient is zeros, since
         the model has not used the tensor. Errors: InvalidArgumentError; the step has then failed on all ranks.
         """
-        shape = [self._described[tensor]] if 0 <= tensor < len(self.tensors) else [described(gradient.shape)]
-        read = tensor_arrays([gradient], shape, "gradient", is_written=update is None)
-        if update is None:
-            self._check_in_place()
-        shape = [self._updates[tensor]] if 0 <= tensor < len(self.tensors) else shape
-        written = read if update is None else tensor_arrays([update], shape, "update", is_written=True)
+        try:
+            shape = [self._described[tensor]] if 0 <= tensor < len(self.tensors) else [described(gradient.shape)]
+            read = tensor_arrays([gradient], shape, "gradient", is_written=update is None)
+            if update is None:
+                self._check_in_place()
+            shape = [self._updates[tensor]] if 0 <= tensor < len(self.tensors) else shape
+            written = read if update is None else tensor_arrays([update], shape, "update", is_written=True)
+        except Exception:
+            self._fail_step()
+            raise
+        self._held.append((gradient, update))
         self.ready_at(tensor, read.descriptors[0], written.descriptors[0], is_used=is_used)
+
+    def _fail_step(self) -> None:
+        """The other ranks need not wait for what this one cannot give: no tensor has this number."""
+        nothing = _abi.sized(_abi.Tensor)
+        with contextlib.suppress(Error):
+            self.ready_at(len(self.tensors), nothing, nothing)
 
     def ready_at(self, tensor: int, gradient: _abi.Tensor, update: _abi.Tensor, *, is_used: bool = True) -> None:
         """`ready`, for memory that the caller has described."""
@@ -216,7 +232,10 @@ class Synchronizer:
         """Waits for all ranks. Returns whether the step was skipped. Errors name rank, tensor and phase: CancelledError,
         TimedOutError, InvalidArgumentError (a tensor is not ready), PayloadError, CheckError, DeviceError."""
         outcome = _abi.sized(sync_abi.StepOutcome)
-        _library.call("cinch_sync_finish", self._alive(), ctypes.byref(outcome))
+        try:
+            _library.call("cinch_sync_finish", self._alive(), ctypes.byref(outcome))
+        finally:
+            self._held.clear()
         return bool(outcome.is_skipped)
 
     def step(self, step: int, gradients: Sequence[Any], updates: Optional[Sequence[Any]] = None) -> None:
