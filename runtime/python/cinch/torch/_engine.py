@@ -44,6 +44,13 @@ class Settings:
     secret: bytes = b""
 
 
+def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
+    """Settings from keyword arguments, of which those that are no settings are parameters of the program."""
+    known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
+    bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
+    return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)
+
+
 @dataclass
 class StepTimes:
     """Milliseconds that steps took behind the backward pass, by kind of step."""

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
-from ._engine import Engine, Settings
+from ._engine import Engine, settings_of
 from ._shards import Unit, trainable, units_of
 
 log = logging.getLogger("cinch")
@@ -79,11 +79,7 @@ class ReduceScatter:
             return True
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(
-                f"{self.unit.name or 'the model'}: FSDP reduces {given.numel()} elements where its parameters have {row * world}, and reduces them "
-                "exactly. Parameters without a gradient are left out unless set_reduce_scatter_unused_params(True) was called",
-                stacklevel=3,
-            )
+            warn_of_misfit(self.unit, given.numel(), row * world)
         return False
 
     def _reduce_exactly(self, output: "torch.Tensor", given: "torch.Tensor", group: Any) -> None:
@@ -105,6 +101,15 @@ class ReduceScatter:
         self.after_step()
 
 
+def warn_of_misfit(unit: Unit, found: int, expected: int) -> None:
+    """Of a buffer of FSDP's that has `found` elements."""
+    warnings.warn(
+        f"{unit.name or 'the model'}: FSDP has {found} elements where the module's parameters have {expected}, and they are averaged exactly. "
+        "Parameters without a gradient are left out unless set_reduce_scatter_unused_params(True) was called",
+        stacklevel=4,
+    )
+
+
 class _Done:
     """The work of a call that has ended."""
 
@@ -113,13 +118,6 @@ class _Done:
 
     def is_completed(self) -> bool:
         return True
-
-
-def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
-    """Settings from keyword arguments, of which those that are no settings are parameters of the program."""
-    known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
-    bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
-    return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)
 
 
 def _plan_of(settings: Mapping[str, Any]) -> str:

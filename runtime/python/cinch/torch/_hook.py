@@ -6,7 +6,7 @@ import torch.distributed as dist
 
 from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
-from ._engine import Engine, Settings
+from ._engine import Engine, settings_of
 
 
 class _Step:
@@ -25,9 +25,7 @@ class Hook:
     """
 
     def __init__(self, program: Any = "none", *, group: Optional[Any] = None, **settings: Any) -> None:
-        known = {name: settings.pop(name) for name in list(settings) if name in Settings.__dataclass_fields__}
-        bindings = {**known.pop("bindings", {}), **settings}
-        self.settings = Settings(program=program, bindings=bindings, **known)
+        self.settings = settings_of(program, settings)
         self.engine: Optional[Engine] = None
         self._group = group
         self._forget()

@@ -1,5 +1,4 @@
 """Compressed averaging between machines, for FSDP2 whose shards lie within a machine."""
-import warnings
 from typing import Any, Callable, Dict, List, Optional, Union
 
 import torch
@@ -8,8 +7,8 @@ import torch.distributed as dist
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
-from ._engine import Engine
-from ._fsdp import ShardedCompression, settings_of
+from ._engine import Engine, settings_of
+from ._fsdp import ShardedCompression, warn_of_misfit
 from ._group import Meeting, group_of
 from ._shards import Shard, Unit, trainable
 
@@ -40,11 +39,7 @@ class ReplicaAverage:
     def _average_exactly(self, reduce_output: "torch.Tensor") -> None:
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(
-                f"{self.unit.name or 'the model'}: FSDP has {reduce_output.numel()} elements where the module's shards have {self.unit.row}, and averages them "
-                "exactly. Parameters without a gradient are left out unless set_reduce_scatter_unused_params(True) was called",
-                stacklevel=3,
-            )
+            warn_of_misfit(self.unit, reduce_output.numel(), self.unit.row)
         dist.all_reduce(reduce_output, group=self._group)
         reduce_output.div_(dist.get_world_size(self._group))
 
