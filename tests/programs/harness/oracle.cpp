@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <utility>
 
 #include "codegen/jit/extern_functions.h"
 #include "runtime/call/payload_assembly.h"
@@ -103,8 +104,8 @@ std::string compare_errors(const std::string& what, const std::optional<rt::Erro
 }  // namespace
 
 Oracle::Oracle(const ir::Program& program, const rt::ProgramImage& image,
-               const rt::SessionOptions& options)
-    : program_(program), image_(image), options_(options) {}
+               rt::SessionOptions options)
+    : program_(program), image_(image), options_(std::move(options)) {}
 
 interp::Inputs Oracle::inputs(std::uint64_t step) const {
   interp::Inputs inputs = inputs_of(options_, step);

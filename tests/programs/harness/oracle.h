@@ -24,8 +24,7 @@ struct StepResult {
 /// One tensor's steps through the interpreter. `info` and `fingerprint` are the image's.
 class Oracle {
  public:
-  Oracle(const ir::Program& program, const rt::ProgramImage& image,
-         const rt::SessionOptions& options);
+  Oracle(const ir::Program& program, const rt::ProgramImage& image, rt::SessionOptions options);
 
   StepResult step(const std::vector<float>& gradient, std::uint64_t step);
 
