@@ -31,6 +31,11 @@ Status check_saved(std::span<const RankCheckpoint> saved) {
   return Ok{};
 }
 
+// Do its states stay on the rank whose gradients they come from?
+bool is_of_rank(Site site) {
+  return site == Site::Worker || site == Site::Hop;
+}
+
 class Restorer {
  public:
   using Found = Result<std::optional<std::vector<std::uint8_t>>>;
@@ -65,6 +70,9 @@ class Restorer {
       report.notes.push_back(fmt::format("rank {}: its states are left out: there are {} ranks",
                                          one.rank, plan_.world()));
     }
+    for (const auto& [what, why] : left_over()) {
+      report.notes.push_back(fmt::format("{} is left over: {}", what, why));
+    }
   }
 
   RestoreReport report;
@@ -77,12 +85,29 @@ class Restorer {
     return std::nullopt;
   }
 
+  // What was saved, and why nothing takes it. Of sites that move between ranks with the plan only
+  // those of tensors that are no more: another rank may have taken the others.
+  std::map<std::string, std::string> left_over() const {
+    std::map<std::string, std::string> found;
+    for (const RankCheckpoint& one : saved_) {
+      for (const SavedSite& of : one.sites) {
+        const std::string what = fmt::format("{}@{}", of.tensor, site_name(of.site));
+        if (std::ranges::find(plan_.tensors, of.tensor, &PlanTensor::name) == plan_.tensors.end()) {
+          found[what] = "there is no such tensor";
+        } else if (one.rank == rank_ && is_of_rank(of.site) && !asked_.contains(what)) {
+          found[what] = "the tensor keeps no states there";
+        }
+      }
+    }
+    return found;
+  }
+
   // All states of the tensor that may go to the site on this rank, or why there are none.
   void collect(const PlanTensor& tensor, Site site) {
+    asked_.insert(fmt::format("{}@{}", tensor.name, site_name(site)));
     found_.clear();
     reason_ = "nothing was saved";
     if (saved_.empty()) return;
-    const bool is_of_rank = site == Site::Worker || site == Site::Hop;
     if (site == Site::Hop && (saved_[0].plan != plan_.name || saved_[0].world != plan_.world())) {
       reason_ = fmt::format("partial sums of {} on {} ranks were others", saved_[0].plan,
                             saved_[0].world);
@@ -90,7 +115,7 @@ class Restorer {
     }
     bool has_other_shape = false;
     for (const RankCheckpoint& one : saved_) {
-      if (is_of_rank && one.rank != rank_) continue;
+      if (is_of_rank(site) && one.rank != rank_) continue;
       for (const SavedSite& of : one.sites) {
         if (of.tensor != tensor.name || of.site != site) continue;
         const bool is_same = of.rows == tensor.rows && of.cols == tensor.cols;
@@ -137,6 +162,7 @@ class Restorer {
   std::vector<const SavedSite*> found_;  // of the site looked at
   std::string reason_;                   // why there are none
   std::map<std::string, int> resets_;    // pieces by what is said of them
+  std::set<std::string> asked_;          // tensors and sites that states were looked for
 };
 
 }  // namespace

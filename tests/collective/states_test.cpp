@@ -171,6 +171,19 @@ TEST(States, WhatCannotGoOnIsTold) {
   const Outcome longer = run(make_case({.elements = 50001}), 2, 1, before.saved);
   EXPECT_TRUE(has_note(longer.reports[0], "@worker begins anew: the tensor had another shape"));
   EXPECT_FALSE(has_note(longer.reports[0], "fc2"));
+  // A tensor that is no more, one whose program keeps nothing.
+  Setting setting;
+  SyncCase renamed = make_case(setting);
+  rt::Plan plan = *renamed.plan;
+  plan.tensors[0].name = "fc0";
+  renamed.plan = std::make_shared<rt::Plan>(std::move(plan));
+  const Outcome gone = run(renamed, 2, 1, before.saved);
+  EXPECT_TRUE(has_note(gone.reports[1], "fc1@worker is left over: there is no such tensor"));
+  EXPECT_TRUE(has_note(gone.reports[1], "fc0@worker begins anew: nothing was saved"));
+  EXPECT_FALSE(has_note(gone.reports[1], "fc2"));
+  const Outcome stateless = run(make_case({.program = "onebit"}), 2, 1, before.saved);
+  EXPECT_TRUE(
+      has_note(stateless.reports[2], "fc2@worker is left over: the tensor keeps no states"));
 }
 
 TEST(States, SavedAgainBeforeAStepAreOfTheSameStep) {
