@@ -14,6 +14,7 @@
 #include "compiler/driver/exit_code.h"
 #include "compiler/driver/output_file.h"
 #include "runtime/core/parse_number.h"
+#include "runtime/planner/user_json.h"
 
 namespace cinch::driver {
 
@@ -66,7 +67,10 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
     const std::vector<std::string> cells = cells_of(line);
     if (cells.size() == 1 && cells[0].empty()) continue;
     if (columns.empty()) {
-      for (std::size_t i = 0; i < cells.size(); ++i) columns[cells[i]] = i;
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (columns.emplace(cells[i], i).second) continue;
+        refuse(where, fmt::format("there are two columns {}", cells[i]));
+      }
       continue;
     }
     const auto cell = [&](const char* column) -> std::optional<std::string> {
@@ -85,8 +89,16 @@ std::vector<Row> rows_of_csv(const std::string& path, std::string_view text) {
   return rows;
 }
 
+json list_of_json(const std::string& path, const std::string& text) {
+  try {
+    return rt::parse_user_json(text);
+  } catch (const std::exception& error) {
+    refuse(path, error.what());
+  }
+}
+
 std::vector<Row> rows_of_json(const std::string& path, const std::string& text) {
-  const json list = json::parse(text, nullptr, false);
+  const json list = list_of_json(path, text);
   if (!list.is_array()) refuse(path, "no JSON array of tensors");
   std::vector<Row> rows;
   for (std::size_t i = 0; i < list.size(); ++i) {

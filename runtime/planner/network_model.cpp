@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/planner/user_json.h"
+
 namespace cinch::rt {
 namespace {
 
@@ -155,7 +157,7 @@ std::string network_to_json(const NetworkModel& model) {
 
 Result<NetworkModel> network_from_json(std::string_view text) {
   try {
-    const json from = json::parse(text);
+    const json from = parse_user_json(text);
     const Part file{from, ""};
     if (file.at("file").text() != kFile) file.at("file").refuse("is not \"cinch network\"");
     if (file.at("format").count() != kNetworkFormat) {

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "runtime/plan/plan.h"
+#include "runtime/planner/user_json.h"
 
 namespace cinch::rt {
 namespace {
@@ -108,8 +109,8 @@ Result<Policy> parse_policy(std::string_view text) {
   Policy policy;
   json from;
   try {
-    from = json::parse(text);
-  } catch (const json::exception& error) {
+    from = parse_user_json(text);
+  } catch (const std::exception& error) {
     return fail(ErrorKind::CorruptFile, std::string("policy: ") + error.what());
   }
   const bool is_list =

@@ -31,6 +31,7 @@ StepTensors::StepTensors(const Plan& plan, std::uint32_t rank, ComputeDevice& de
     : plan_(plan),
       rank_(rank),
       device_(device),
+      memory_(plan, rank),
       given_(plan.tensors.size()),
       gradients_(plan.tensors.size()),
       wanted_(plan.tensors.size()),
@@ -51,6 +52,7 @@ Status StepTensors::begin(const TensorFactors& factors) {
                 fmt::format("a scale of {}: f32 above 0 is taken", factors.scale));
   }
   factors_ = factors;
+  memory_.clear();
   return Ok{};
 }
 
@@ -62,6 +64,7 @@ Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
     const std::int64_t part = updated_part(of, rank_).num_elems;
     status = check_view(of, part, update.data, update.dtype, update.num_elems);
   }
+  if (status) status = memory_.add(tensor, gradient, update);
   if (!status) return status;
   given_[tensor] = gradients_[tensor] = gradient;
   wanted_[tensor] = updates_[tensor] = update;

@@ -9,6 +9,7 @@
 #include "runtime/call/tensor_view.h"
 #include "runtime/device/compute_device.h"
 #include "runtime/plan/plan.h"
+#include "runtime/sync/step_memory.h"
 
 namespace cinch::rt {
 
@@ -32,7 +33,8 @@ class StepTensors {
 
   /// Errors: InvalidArgument (factors that are not finite and above 0).
   Status begin(const TensorFactors& factors);
-  /// Errors: InvalidArgument (another number of elements, a type that is not taken, null).
+  /// Errors: InvalidArgument (another number of elements, a type that is not taken, null, memory
+  /// of another tensor of the step).
   Status set(std::uint32_t tensor, const ConstTensorView& gradient, const TensorView& update);
 
   /// What tasks work on, by tensor; the same memory in every step.
@@ -62,6 +64,7 @@ class StepTensors {
   const Plan& plan_;
   const std::uint32_t rank_;
   ComputeDevice& device_;
+  StepMemory memory_;
   std::mutex mutex_;  // of both lanes
   TensorFactors factors_;
   std::vector<ConstTensorView> given_, gradients_;

@@ -17,6 +17,7 @@
 #include "runtime/sync/checkpoint.h"
 #include "runtime/sync/device_tasks.h"
 #include "runtime/sync/sync_session_impl.h"
+#include "runtime/sync/task_facts.h"
 
 namespace cinch::rt {
 namespace {
@@ -170,10 +171,18 @@ Status SyncSession::set_parameter(std::uint32_t codec, std::string_view name, do
   return guarded_use(impl_->in_use, [&]() -> Status {
     if (codec >= impl_->wanted.size()) return fail(ErrorKind::InvalidArgument, "no such program");
     const ProgramInfo& info = impl_->images[codec]->info;
+    std::vector<double>& asked = impl_->asked[codec];
     ParameterValues values(info);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (Status status = values.set(info.params[i].name, asked[i]); !status) return status;
+    }
     if (Status status = values.set(name, value); !status) return status;
-    const auto found = std::ranges::find(info.params, name, &ParamInfo::name);
-    impl_->asked[codec][static_cast<std::size_t>(found - info.params.begin())] = value;
+    const Status status = check_room(impl_->plan(), codec, info, values, impl_->next_step);
+    if (!status) {
+      return fail(status.error().kind,
+                  fmt::format("{} = {}: {}", name, value, status.error().message));
+    }
+    for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = values.value(i);
     return Ok{};
   });
 }

@@ -76,7 +76,8 @@ class SyncSession {
   ~SyncSession();
 
   /// Binds a run-time parameter of one program. What rank 0 has bound holds on all ranks from the
-  /// next step on. Errors: those of Session::set_parameter.
+  /// next step on. Errors: those of Session::set_parameter; OutOfRange where a payload may then be
+  /// longer than the plan has room for.
   Status set_parameter(std::uint32_t codec, std::string_view name, double value);
 
   /// One synchronisation; all ranks call it with the same step. `gradients` and `updates` by the

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/call/bucket.h"
+#include "runtime/call/tensor_facts.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::rt {
@@ -86,6 +87,29 @@ Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std
               fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for {}: "
                           "it was made for other parameters or an earlier step",
                           describe_piece(plan, piece), step, bound, room));
+}
+
+Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
+                  const ParameterValues& parameters, std::uint64_t step) {
+  if (info.has_sync) return Ok{};
+  for (std::uint32_t piece = 0; piece < plan.pieces.size(); ++piece) {
+    const Piece& of = plan.pieces[piece];
+    const PlanTensor& tensor = plan.tensors[of.tensor];
+    if (tensor.codec != codec) continue;
+    const TensorFacts facts{info.is_matrix ? tensor.rows : of.num_elems,
+                            info.is_matrix ? tensor.cols : 1, plan.world()};
+    const auto layout =
+        payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step));
+    if (!layout) return tl::unexpected<Error>(layout.error());
+    const auto bytes = static_cast<std::uint64_t>(layout->size_bytes);
+    if (bytes <= of.bound_bytes) continue;
+    return fail(
+        ErrorKind::OutOfRange,
+        fmt::format("{}: a payload may then have {} bytes, the plan has room for {}, which is "
+                    "what the parameters' defaults need",
+                    describe_piece(plan, piece), bytes, of.bound_bytes));
+  }
+  return Ok{};
 }
 
 std::size_t round_up_to_arena(std::size_t bytes) {

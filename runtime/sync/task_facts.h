@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/call/parameters.h"
 #include "runtime/core/error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/session/session_list.h"
@@ -34,6 +35,9 @@ std::vector<Site> sites_of(const Task& task, const ProgramInfo& info);
 /// Does a payload of at most `bound` bytes fit into what the plan has for it? Errors:
 /// InvalidArgument.
 Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std::uint64_t step);
+/// Do all payloads of a codec fit with these parameters? Errors: OutOfRange.
+Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info,
+                  const ParameterValues& parameters, std::uint64_t step);
 
 /// A multiple of kArenaAlignment: where the next payload of a message begins.
 std::size_t round_up_to_arena(std::size_t bytes);

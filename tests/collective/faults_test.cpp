@@ -155,6 +155,28 @@ TEST(Agreement, ParametersAreThoseOfRankZero) {
   EXPECT_NE(others[0], updates[0]);
 }
 
+TEST(Agreement, ParametersThatThePlanHasNoRoomForAreRefused) {
+  const SyncCase common = make_case("error_feedback(topk)", "two_shot", 2);
+  const rt::ProgramInfo& info = common.programs[0]->info();
+  ASSERT_FALSE(info.params.empty());
+  const rt::ParamInfo& ratio = info.params.back();
+  rt::LoopbackWorld world(2);
+  run_ranks(world, 2, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(options_of(common), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    const rt::Status more = (*session)->set_parameter(0, ratio.name, ratio.default_value * 2);
+    ASSERT_FALSE(more);
+    EXPECT_EQ(more.error().kind, rt::ErrorKind::OutOfRange);
+    EXPECT_NE(more.error().message.find("the plan has room for"), std::string::npos)
+        << more.error().message;
+    // Nothing has changed: less fits, and steps go on.
+    EXPECT_TRUE((*session)->set_parameter(0, ratio.name, ratio.default_value / 2));
+    EXPECT_TRUE((*session)->set_parameter(0, ratio.name, ratio.default_value));
+    Tensors updates;
+    EXPECT_TRUE(step_on(**session, make_gradients(*common.plan, own.rank, 0), updates, 0));
+  });
+}
+
 // ---- faults in a step ----
 
 struct FaultRun {

@@ -72,6 +72,8 @@ TEST(Policy, WhatIsWrongIsNamed) {
     const auto policy = parse_policy(text);
     return policy ? std::string() : policy.error().message;
   };
+  EXPECT_EQ(error_of(R"({"rules": [{"use": "off", "min_elements": 1, "use": "exact"}]})"),
+            R"(policy: "use" is there twice in one object)");
   EXPECT_EQ(error_of("[]"), R"(policy: {"rules": […]} expected)");
   EXPECT_EQ(error_of(R"({"rules": [], "more": 1})"), R"(policy: {"rules": […]} expected)");
   EXPECT_EQ(error_of(R"({"rules": [3]})"), "policy: rule 1: not an object");
