@@ -47,6 +47,14 @@ class Dlpack(TestCase):
                 update = session.decode(0, Wrapped(np.frombuffer(payload, np.uint8).copy(), old))
                 self.assertSameBits(update, session.decode(0, payload))
 
+    @unittest.skipIf(torch is None, "PyTorch is not installed")
+    def test_negative_views_of_pytorch_are_refused(self):
+        negative = torch._neg_view(torch.ones(4))
+        with cinch.compile("fp16").session((4,)) as session:
+            with self.assertRaisesRegex(cinch.InvalidArgumentError, r"is a negative view: give .*\.resolve_neg\(\)"):
+                session.encode(0, negative)
+            self.assertEqual(session.encode(0, negative.resolve_neg()), session.encode(0, -np.ones(4, np.float32)))
+
     def test_mistakes_are_told(self):
         program = cinch.compile("topk", ratio=0.1)
         gradient = normal(30, 20)

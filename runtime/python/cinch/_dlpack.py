@@ -73,6 +73,9 @@ def read(array: Any, name: str, entry: int) -> Memory:
         device = int(array.__dlpack_device__()[0])
         if device != _CPU:
             raise InvalidArgumentError(f"{name} is not in the CPU's memory: its DLPack device type is {device}", tensor=entry)
+        # A view that stands for its memory's negative (a part of a conjugate) says so only outside DLPack.
+        if getattr(array, "is_neg", bool)():
+            raise InvalidArgumentError(f"{name} is a negative view: give {name}.resolve_neg()", tensor=entry)
         capsule = _capsule(array)
     except (BufferError, RuntimeError, ValueError, TypeError, NotImplementedError) as error:
         raise InvalidArgumentError(f"{name} gives no DLPack capsule: {error}", tensor=entry) from error

@@ -159,7 +159,7 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         device_number=device or 0,
     )
     if text is not None:
-        options.text = encoded = text.encode()
+        options.text = encoded = text.encode(errors="surrogatepass")
         options.text_size = len(encoded)
     handle = ctypes.c_void_p()
     _library.call("cinch_program_compile", ctypes.byref(options), ctypes.byref(handle))
