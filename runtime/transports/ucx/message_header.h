@@ -20,12 +20,14 @@ enum class MessageKind : std::uint32_t {
 struct MessageHeader {
   std::uint32_t from = 0;
   MessageKind kind = MessageKind::Data;
-  std::uint64_t number = 0;  // among the messages in this direction
+  std::uint64_t number = 0;  // among the parts of messages in this direction
   std::uint64_t tag = 0;     // of data; of others a keyed hash of the body
   std::uint64_t bytes = 0;   // of the body
+  std::uint64_t first = 0;   // where the body lies in the message that it is a part of
+  std::uint64_t all = 0;     // bytes of that message
   std::uint64_t hash = 0;    // of all of the above
 };
-static_assert(sizeof(MessageHeader) == 40);
+static_assert(sizeof(MessageHeader) == 56);
 
 /// The keys of one direction between two ranks.
 SipKey direction_key(const Digest& job_key, std::uint32_t from, std::uint32_t to);

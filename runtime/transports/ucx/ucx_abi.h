@@ -16,7 +16,7 @@ extern "C" {
  * NOLINTBEGIN(modernize-*,readability-identifier-naming,performance-enum-size,cppcoreguidelines-*)
  */
 
-#define CINCH_UCX_ABI_VERSION 1
+#define CINCH_UCX_ABI_VERSION 2
 #define CINCH_UCX_MODULE "libcinch_ucx.so"
 #define CINCH_UCX_ENTRY "cinch_ucx_calls_of"
 
@@ -56,6 +56,9 @@ typedef struct cinch_ucx_options {
   const char* transports; /* as UCX_TLS, which wins where the environment has it */
   const char* devices;    /* as UCX_NET_DEVICES, which wins where the environment has it */
   uint32_t num_peers;
+  /* A message is sent at once, as a whole, not after the receiver has asked for it: on a slow
+   * network that saves a way there and back, behind all that is on its way already. */
+  int32_t sends_at_once;
 } cinch_ucx_options;
 
 typedef struct cinch_ucx_calls {

@@ -14,12 +14,21 @@ namespace {
 // Tokens of notices have this bit; those of messages are their numbers.
 constexpr std::uint64_t kNoticeToken = std::uint64_t{1} << 63;
 constexpr std::size_t kMostNoticeBytes = 512;
+// Over a network a message goes in parts that UCX's buffers hold (TCP_TX_SEG_SIZE), so that they
+// are copied once, from such a buffer to their place.
+constexpr std::uint64_t kPartBytes = 64 << 10;
 
 std::span<const std::uint8_t> bytes_of_text(std::span<const char> text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
+
+UcxLinks::UcxLinks(const cinch_ucx_calls& calls, const UcxLinkOptions& options)
+    : calls_(calls),
+      rank_(options.rank),
+      most_part_bytes_(options.is_one_machine ? ~std::uint64_t{0} : kPartBytes),
+      peers_(options.world) {}
 
 Result<std::unique_ptr<UcxLinks>> UcxLinks::open(const cinch_ucx_calls& calls,
                                                  const UcxLinkOptions& options) {
@@ -39,6 +48,7 @@ Result<std::unique_ptr<UcxLinks>> UcxLinks::open(const cinch_ucx_calls& calls,
   given.transports = options.transports.c_str();
   given.devices = options.devices.empty() ? nullptr : options.devices.c_str();
   given.num_peers = options.world;
+  given.sends_at_once = options.is_one_machine ? 0 : 1;
   const std::int32_t error = calls.open(&given, &events, &links->worker_);
   if (error != 0) return fail(ErrorKind::Device, "UCX: " + links->ucx_text(error), error);
   return links;
@@ -96,9 +106,9 @@ std::vector<std::uint32_t> UcxLinks::silent_ranks() const {
   return silent;
 }
 
-MessageHeader UcxLinks::header_to(std::uint32_t to, MessageKind kind, std::uint64_t tag,
-                                  std::uint64_t bytes) {
-  MessageHeader header{rank_, kind, peers_[to].num_sent++, tag, bytes, 0};
+MessageHeader UcxLinks::header_to(std::uint32_t to, MessageHeader header) {
+  header.from = rank_;
+  header.number = peers_[to].num_sent++;
   header.hash = hash_of(peers_[to].key_to, header);
   return header;
 }
@@ -116,9 +126,19 @@ std::uint32_t UcxLinks::take_free_message() {
 std::uint64_t UcxLinks::send(std::uint32_t to, std::uint64_t tag,
                              std::span<const std::uint8_t> bytes) {
   const std::uint32_t number = take_free_message();
-  messages_[number] = {Message::State::UnderWay, true, to, tag, {}, std::nullopt};
-  const MessageHeader header = header_to(to, MessageKind::Data, tag, bytes.size());
-  calls_.send(worker_, to, &header, sizeof header, bytes.data(), bytes.size(), number);
+  Message& message = messages_[number];
+  message = {Message::State::UnderWay, true, to, tag, {}, std::nullopt, bytes.size(), 0};
+  MessageHeader part;
+  part.tag = tag;
+  part.all = bytes.size();
+  do {
+    part.bytes = std::min(message.bytes_left, most_part_bytes_);
+    message.bytes_left -= part.bytes;
+    ++message.parts_under_way;
+    const MessageHeader header = header_to(to, part);
+    calls_.send(worker_, to, &header, sizeof header, bytes.data() + part.first, part.bytes, number);
+    part.first += part.bytes;
+  } while (message.bytes_left > 0);
   return number;
 }
 
@@ -126,29 +146,36 @@ std::uint64_t UcxLinks::receive(std::uint32_t from, std::uint64_t tag,
                                 std::span<std::uint8_t> room) {
   const std::uint32_t number = take_free_message();
   Message& message = messages_[number];
-  message = {Message::State::UnderWay, false, from, tag, room, std::nullopt};
+  message = {Message::State::UnderWay, false, from, tag, room, std::nullopt, room.size(), 0};
   Peer& peer = peers_[from];
-  const auto early = std::ranges::find(peer.early, tag, &Early::tag);
-  if (early == peer.early.end()) {
-    peer.awaited.push_back(number);
-    return number;
-  }
-  const Early found = *early;
-  peer.early.erase(early);
-  if (may_take(message, found.bytes)) {
-    calls_.take(worker_, found.number, room.data(), number);
-  } else {
-    calls_.drop(worker_, found.number);
-  }
+  bool has_come = false;
+  std::erase_if(peer.early, [&](const Early& early) {
+    if (early.header.tag != tag) return false;
+    if (may_take(message, early.header)) {
+      calls_.take(worker_, early.number, room.data() + early.header.first, number);
+    } else {
+      calls_.drop(worker_, early.number);
+    }
+    has_come = true;
+    return true;
+  });
+  if (message.bytes_left > 0 || !has_come) peer.awaited.push_back(number);
   return number;
 }
 
-bool UcxLinks::may_take(Message& message, std::uint64_t bytes) const {
-  if (bytes == message.room.size()) return true;
+bool UcxLinks::may_take(Message& message, const MessageHeader& part) const {
+  const std::uint64_t room = message.room.size();
+  const bool fits = part.all == room && part.bytes <= message.bytes_left && part.first <= room &&
+                    part.bytes <= room - part.first;
+  if (fits) {
+    message.bytes_left -= part.bytes;
+    ++message.parts_under_way;
+    return true;
+  }
   message.state = Message::State::Failed;
   message.error =
       Error{ErrorKind::Internal, fmt::format("rank {} sends {} bytes where rank {} expects {}",
-                                             message.peer, bytes, rank_, message.room.size())};
+                                             message.peer, part.all, rank_, room)};
   return false;
 }
 
@@ -168,15 +195,18 @@ std::int32_t UcxLinks::arrive_data(const MessageHeader& header, cinch_ucx_arriva
   const auto awaited = std::ranges::find_if(
       peer.awaited, [&](std::uint32_t number) { return messages_[number].tag == header.tag; });
   if (awaited == peer.awaited.end()) {
-    peer.early.push_back({header.tag, arrival.number, arrival.bytes});
+    peer.early.push_back({header, arrival.number});
     return CINCH_UCX_KEEP;
   }
   const std::uint32_t number = *awaited;
-  *awaited = peer.awaited.back();
-  peer.awaited.pop_back();
   Message& message = messages_[number];
-  if (!may_take(message, arrival.bytes)) return CINCH_UCX_DROP;
-  arrival.room = message.room.data();
+  const bool fits = may_take(message, header);
+  if (!fits || message.bytes_left == 0) {
+    *awaited = peer.awaited.back();
+    peer.awaited.pop_back();
+  }
+  if (!fits) return CINCH_UCX_DROP;
+  arrival.room = message.room.data() + header.first;
   arrival.token = number;
   return CINCH_UCX_TAKE;
 }
@@ -210,7 +240,7 @@ void UcxLinks::tell(std::uint32_t to, MessageKind kind, std::string_view text) {
   notice.is_sent = true;
   notice.text.assign(text.begin(), text.end());
   const std::uint64_t hash = sip_hash(peers_[to].key_to, bytes_of_text(notice.text));
-  notice.header = header_to(to, kind, hash, text.size());
+  notice.header = header_to(to, {0, kind, 0, hash, text.size(), 0, text.size(), 0});
   calls_.send(worker_, to, &notice.header, sizeof notice.header, notice.text.data(),
               notice.text.size(), kNoticeToken | index);
 }
@@ -223,8 +253,13 @@ void UcxLinks::end(std::uint64_t token, std::int32_t error) {
 }
 
 void UcxLinks::end_message(Message& message, std::int32_t error) const {
-  message.state = error == 0 ? Message::State::Over : Message::State::Failed;
-  if (error == 0) return;
+  --message.parts_under_way;
+  if (error == 0) {
+    const bool is_over = message.bytes_left == 0 && message.parts_under_way == 0;
+    if (is_over && message.state == Message::State::UnderWay) message.state = Message::State::Over;
+    return;
+  }
+  message.state = Message::State::Failed;
   message.error = Error{
       ErrorKind::Cancelled,
       fmt::format("the connection to rank {} was lost: {}", message.peer, ucx_text(error)), error};

@@ -21,6 +21,7 @@ struct UcxLinkOptions {
   std::uint32_t rank = 0, world = 1;
   std::string transports;  // as UCX_TLS
   std::string devices;     // as UCX_NET_DEVICES; empty: all
+  bool is_one_machine = false;
 };
 
 class UcxLinks {
@@ -70,10 +71,13 @@ class UcxLinks {
     std::uint64_t tag = 0;
     std::span<std::uint8_t> room;
     std::optional<Error> error;
+    std::uint64_t bytes_left = 0;       // that are still to be sent, or to arrive
+    std::uint32_t parts_under_way = 0;  // whose end UCX has not reported
   };
-  // A message that has arrived before its receive was begun.
+  // A part of a message that has arrived before its receive was begun.
   struct Early {
-    std::uint64_t tag = 0, number = 0, bytes = 0;
+    MessageHeader header;
+    std::uint64_t number = 0;
   };
   struct Peer {
     SipKey key_to{};
@@ -91,8 +95,7 @@ class UcxLinks {
     std::vector<char> text;
   };
 
-  UcxLinks(const cinch_ucx_calls& calls, const UcxLinkOptions& options)
-      : calls_(calls), rank_(options.rank), peers_(options.world) {}
+  UcxLinks(const cinch_ucx_calls& calls, const UcxLinkOptions& options);
 
   std::int32_t arrive(cinch_ucx_arrival& arrival);
   std::int32_t arrive_data(const MessageHeader& header, cinch_ucx_arrival& arrival);
@@ -104,16 +107,18 @@ class UcxLinks {
 
   std::uint32_t take_free_message();
   std::uint32_t take_free_notice();
-  MessageHeader header_to(std::uint32_t to, MessageKind kind, std::uint64_t tag,
-                          std::uint64_t bytes);
+  /// With its number and hash.
+  MessageHeader header_to(std::uint32_t to, MessageHeader header);
   void tell(std::uint32_t to, MessageKind kind, std::string_view text);
   void answer_notices();
-  bool may_take(Message& message, std::uint64_t bytes) const;
+  /// Has the part a place in the message, which then waits for less?
+  bool may_take(Message& message, const MessageHeader& part) const;
   std::string ucx_text(std::int32_t error) const;
 
   const cinch_ucx_calls& calls_;
   cinch_ucx_worker* worker_ = nullptr;
   std::uint32_t rank_;
+  const std::uint64_t most_part_bytes_;
   std::vector<Peer> peers_;
   std::vector<SipKey> keys_from_;  // by rank
   std::deque<Message> messages_;

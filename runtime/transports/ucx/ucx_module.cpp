@@ -190,8 +190,9 @@ void on_lost(void* argument, ucp_ep_h /*endpoint*/, ucs_status_t status) {
 // The environment's settings are the user's, and win. Those that this UCX does not have are left
 // out.
 void configure(ucp_config_t* config, const cinch_ucx_options& options) {
-  const std::array<std::pair<const char*, const char*>, 9> settings = {
+  const std::array<std::pair<const char*, const char*>, 10> settings = {
       {{"TLS", options.transports},
+       {"RNDV_THRESH", options.sends_at_once != 0 ? "inf" : nullptr},
        {"NET_DEVICES", options.devices},
        // Shared memory, too, tells when the other process ends.
        {"MM_ERROR_HANDLING", "y"},

@@ -157,8 +157,9 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   if (!cards) return tl::unexpected<Error>(cards.error());
   const auto job = job_of(*cards, options.secret);
   if (!job) return tl::unexpected<Error>(job.error());
-  auto links = UcxLinks::open(**ucx_library(), {options.rank, options.world,
-                                                transports_for(options, *job), options.interface});
+  auto links = UcxLinks::open(
+      **ucx_library(), {options.rank, options.world, transports_for(options, *job),
+                        options.interface, job->is_one_machine && options.transports.empty()});
   const auto addresses =
       share(rendezvous, links ? (*links)->address() : tl::unexpected<Error>(links.error()));
   if (!addresses) return tl::unexpected<Error>(addresses.error());
