@@ -83,6 +83,8 @@ class Network:
             run("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{rank}", "netns", self.switch)
             run("ip", "-n", space, "address", "add", self.host(rank) + "/24", "dev", "eth0")
             run("ip", "-n", space, "link", "set", "eth0", "up")
+            # As kernels come, whatever this machine has chosen: what several flows to one rank make of its link depends on it.
+            run("ip", "-n", space, "route", "replace", "10.77.0.0/24", "dev", "eth0", "src", self.host(rank), "congctl", "cubic")
             run("ip", "-n", self.switch, "link", "set", f"port{rank}", "master", "bridge", "up")
 
     def shape(self, mbit):
