@@ -4,7 +4,7 @@ from typing import Any, List, Sequence
 
 from . import _library
 from .arrays import Array, address_of
-from .errors import Error, FileError
+from .errors import Error, FileError, InvalidArgumentError
 
 # runtime/call/state_file.h: bytes 48 to 56 are the size of the whole part, little endian.
 _PREAMBLE_BYTES, _SIZE_BEGINS, _SIZE_ENDS = 64, 48, 56
@@ -17,6 +17,14 @@ def save(handle: Any, tensor: int) -> bytes:
     saved = ctypes.create_string_buffer(size.value)
     _library.call("cinch_states_save", handle, tensor, saved, ctypes.byref(size))
     return saved.raw
+
+
+def save_into(handle: Any, tensor: int, address: int, size: int) -> None:
+    """The states of one tensor, written to memory that has exactly their size. Errors: InvalidArgumentError (it has not)."""
+    used = ctypes.c_size_t(size)
+    _library.call("cinch_states_save", handle, tensor, address, ctypes.byref(used))
+    if used.value != size:
+        raise InvalidArgumentError(f"the states take {used.value} bytes, not {size}")
 
 
 def load_all(handle: Any, tensors: Sequence[int], saved: Array) -> None:
