@@ -75,7 +75,7 @@ class Compressor:
         self.shape: Shape = shapes[0]
         self.world = max(unsigned(world, 32, "world"), 1)
         self.seed = unsigned(seed, 64, "seed")
-        self._core = _cores.kept(_cores.Core(self.program, self.shape, self.world, unsigned(tensor, 32, "tensor"), threads))
+        self._core = _cores.kept(self.program, _cores.Setting(self.shape, self.world, unsigned(tensor, 32, "tensor"), unsigned(threads, 32, "threads")))
         self.payload_bytes = self._core.payload_bytes if payload_bytes is None else operator.index(payload_bytes)
         self.state_bytes = self._core.state_bytes
         if not 0 < self.payload_bytes <= _MOST_PAYLOAD_BYTES:
@@ -86,6 +86,7 @@ class Compressor:
 
     def init(self, *, worker: Number = 0, seed: Optional[Number] = None) -> jax.Array:
         """The first states of a worker: uint8 of `state_bytes`."""
+        states: jax.Array
         (states,) = self._call("init", [self._bytes(self.state_bytes)], _number(worker, "worker"), self._seed(seed))
         return states
 
@@ -101,7 +102,8 @@ class Compressor:
     def _encode(self, gradient: Any, states: Any, step: Number, worker: Number, seed: Optional[Number], *, aliases: Any) -> Encoded:
         results = [self._bytes(self.payload_bytes), ((), jnp.uint32), self._bytes(self.state_bytes)]
         numbers = (_number(step, "step"), _number(worker, "worker"), self._seed(seed))
-        return self._call("encode", results, self._gradient(gradient), self._states(states), *numbers, aliases=aliases)
+        made: Encoded = self._call("encode", results, self._gradient(gradient), self._states(states), *numbers, aliases=aliases)
+        return made
 
     def decode(self, payload: Any, length: Any, step: Number, *, seed: Optional[Number] = None, dtype: Any = jnp.float32) -> jax.Array:
         """The update that a payload decodes to, with elements of `dtype`: float32, float16 or bfloat16.
@@ -109,6 +111,7 @@ class Compressor:
         Errors at run time: a payload that is cut, changed or of another compressor.
         """
         arguments = (self._payload(payload), _length(length, ()), _number(step, "step"), self._seed(seed))
+        update: jax.Array
         (update,) = self._call("decode", [(self.shape, _float(dtype))], *arguments)
         return update
 
@@ -119,7 +122,8 @@ class Compressor:
         total = self._shaped(total, self.shape, ("float32",), "the sum")
         numbers = (_number(step, "step"), _number(worker, "worker"), self._seed(seed))
         results = [(self.shape, _float(dtype)), self._bytes(self.state_bytes)]
-        return self._call("finish", results, total, self._states(states), *numbers, aliases={1: 1}, same_as=total)
+        made: Updated = self._call("finish", results, total, self._states(states), *numbers, aliases={1: 1}, same_as=total)
+        return made
 
     def all_reduce(
         self,
@@ -145,7 +149,8 @@ class Compressor:
             raise InvalidArgumentError(f"axis {axis_name!r} has {math.prod(lengths.shape)} ranks, the compressor is for world={self.world}")
         results = [(self.shape, _float(dtype)), self._bytes(self.state_bytes)]
         arguments = (payloads, lengths, self._states(states), after, _number(step, "step"), _number(worker, "worker"), self._seed(seed))
-        return self._call("average", results, *arguments, aliases={3: 1}, same_as=payloads)
+        made: Updated = self._call("average", results, *arguments, aliases={3: 1}, same_as=payloads)
+        return made
 
     def _call(self, target: str, results: Any, *arguments: Any, aliases: Any = None, same_as: Any = None) -> Any:
         """Calls a target. The first result varies over the axes that `same_as` varies over, others over those of all arguments."""

@@ -6,10 +6,10 @@ which XLA keeps in a file finds the same compressor in another process, or none.
 import contextlib
 import threading
 from collections import OrderedDict
-from typing import Dict, Iterator, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ..arrays import Shape
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, PayloadError
 from ..program import Program
 from ..session import Session
 
@@ -21,6 +21,19 @@ class Use(NamedTuple):
     seed: int
 
 
+class Setting(NamedTuple):
+    """What sessions of a core are opened with."""
+
+    shape: Shape
+    world: int
+    tensor: int  # its number
+    threads: int
+
+    def __str__(self) -> str:
+        dimensions = "x".join(map(str, self.shape)) or "a scalar"
+        return f"{dimensions}, world {self.world}, tensor {self.tensor}, threads {self.threads}"
+
+
 class Core:
     """A program for one shape, and its idle sessions. Handlers of any threads use it at once.
 
@@ -28,26 +41,26 @@ class Core:
         key: the text by which executables name it.
         payload_bytes: room for a payload: what it takes at most at the first step and at late ones.
         state_bytes: of `Session.states_save`; 0 where the program has no states.
+
+    Errors: InvalidArgumentError (the program has a `sync` body), those of `Program.session`.
     """
 
-    def __init__(self, program: Program, shape: Shape, world: int, tensor: int, threads: int) -> None:
-        self.program, self.shape, self.world = program, shape, world
-        self._tensor, self._threads = tensor, threads
-        bound = ", ".join(f"{each.name}: {each.default!r}" for each in program.parameters.values())
-        dimensions = "x".join(map(str, shape)) or "scalar"
-        self.key = f"{program.name}({bound}) on {dimensions}, world {world}, tensor {tensor}, threads {threads}, {program.fingerprint}"
-        self._idle: "OrderedDict[Use, list[Session]]" = OrderedDict()
+    def __init__(self, key: str, program: Program, setting: Setting) -> None:
+        self.key, self.program, self._setting = key, program, setting
+        self._idle: "OrderedDict[Use, List[Session]]" = OrderedDict()
         self._guard = threading.Lock()
-        self._most_idle = min(world, 32) + 4
+        self._most_idle = min(setting.world, 32) + 4
+        with self.session(Use(None, 0)) as session:
+            _check_decodes(session)
         with self.session(Use(0, 0)) as session:
-            # A schedule of the program may change the bound; a ratio that falls or rises has its largest value at an end.
+            # A program's own schedule may change the bound. A ratio that only falls, or only rises, is largest at an end.
             self.payload_bytes = max(session.payload_bounds(step)[0] for step in (0, 1 << 40))
             self.state_bytes = len(session.states_save()) if program.states else 0
 
     @contextlib.contextmanager
     def session(self, use: Use) -> Iterator[Session]:
         """A session that nobody else uses meanwhile. Its states are left by another call."""
-        session = self._taken(use) or self._opened(use)
+        session = self._taken(use) or self.opened(use)
         yield session
         # After an error the session is dropped: it is rare, and a fresh session is known to be whole.
         self._give_back(use, session)
@@ -62,16 +75,11 @@ class Core:
                 self._idle[use] = kept
             return session
 
-    def _opened(self, use: Use) -> Session:
-        return self.program.session(
-            [self.shape],
-            threads=self._threads,
-            world=self.world,
-            worker=use.worker or 0,
-            seed=use.seed,
-            tensor_numbers=[self._tensor],
-            only_decodes=use.worker is None,
-        )
+    def opened(self, use: Use) -> Session:
+        """A new session, whose states have their first values."""
+        shape, world, tensor, threads = self._setting
+        options = {"threads": threads, "world": world, "worker": use.worker or 0, "seed": use.seed}
+        return self.program.session([shape], tensor_numbers=[tensor], only_decodes=use.worker is None, **options)
 
     def _give_back(self, use: Use, session: Session) -> None:
         dropped = []
@@ -87,21 +95,34 @@ class Core:
             each.close()
 
 
+def _check_decodes(session: Session) -> None:
+    try:
+        session.decode(0, [b""])
+    except PayloadError:
+        pass  # it would decode
+    except InvalidArgumentError as error:
+        name = session.program.name
+        raise InvalidArgumentError(f"{name} has a `sync` body, so it neither encodes nor decodes: use cinch.Synchronizer") from error
+
+
 _cores: Dict[str, Core] = {}
 _guard = threading.Lock()
 
 
-def kept(core: Core) -> Core:
-    """The first core with the same key. It stays in the process, as executables that name it may."""
+def kept(program: Program, setting: Setting) -> Core:
+    """The core of such a program and setting. It stays in the process, as executables that name it may."""
+    bound = ", ".join(f"{each.name}: {each.default!r}" for each in program.parameters.values())
+    key = f"{program.name}({bound}) on {setting}, {program.fingerprint}"
     with _guard:
-        return _cores.setdefault(core.key, core)
+        found = _cores.get(key)
+    made = found or Core(key, program, setting)
+    with _guard:
+        return _cores.setdefault(key, made)
 
 
 def named(key: str) -> Core:
     """Errors: InvalidArgumentError (this process made no such compressor)."""
     found = _cores.get(key)
     if found is None:
-        raise InvalidArgumentError(
-            f"this process has made no cinch.jax.Compressor for {key}: an executable from a file needs it before it runs"
-        )
+        raise InvalidArgumentError("this process has made no such cinch.jax.Compressor, which an executable from a file needs")
     return found

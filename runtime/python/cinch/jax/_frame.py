@@ -146,7 +146,9 @@ def _array(buffer: Any, kind: int) -> Array:
         count *= size
     if count == 0:
         return np.empty(shape, dtype)
-    return np.frombuffer((ctypes.c_uint8 * (count * dtype.itemsize)).from_address(buffer.data), dtype).reshape(shape)
+    memory: Any = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(buffer.data)
+    array: Array = np.frombuffer(memory, dtype)
+    return array.reshape(shape)
 
 
 def _attribute(attributes: Any, name: bytes) -> str:

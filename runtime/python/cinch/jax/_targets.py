@@ -54,7 +54,7 @@ def _number(array: Array, name: str) -> int:
 
 def _load(session: Session, states: Array) -> None:
     if states.size:
-        session.states_load(memoryview(states))
+        session.states_load(states.data)
 
 
 def _save(session: Session, states: Array) -> None:
@@ -67,14 +67,14 @@ def _payload(payload: Array, length: Array, what: str) -> memoryview:
     """The payload without the zeros behind it. Errors: PayloadError."""
     if not 0 <= int(length) <= payload.size:
         raise PayloadError(f"{what} has a length of {int(length)} bytes, in an array of {payload.size}")
-    return memoryview(payload)[: int(length)]
+    return payload.data[: int(length)]
 
 
 def init(core: Core, arguments: List[Array], results: List[Array]) -> None:
     """() -> states."""
     worker, seed = arguments
     # A session from the pool has the states of earlier calls.
-    with core._opened(Use(_number(worker, "worker"), _number(seed, "seed"))) as session:
+    with core.opened(Use(_number(worker, "worker"), _number(seed, "seed"))) as session:
         _save(session, results[0])
 
 
@@ -84,7 +84,7 @@ def encode(core: Core, arguments: List[Array], results: List[Array]) -> None:
     payload, length, after = results
     with core.session(Use(_number(worker, "worker"), _number(seed, "seed"))) as session:
         _load(session, before)
-        used = len(session.encode(_number(step, "step"), [gradient], out=[memoryview(payload)])[0])
+        used = len(session.encode(_number(step, "step"), [gradient], out=[payload.data])[0])
         _save(session, after)
     payload[used:] = 0
     length[()] = used
@@ -185,7 +185,8 @@ def register() -> None:
     for name, body in _TARGETS.items():
         handler = _handler(name, body)
         _handlers.append(handler)
+        capsule: Any = jax.ffi.pycapsule
         try:
-            jax.ffi.register_ffi_target(name_of(name), jax.ffi.pycapsule(ctypes.cast(handler, ctypes.c_void_p).value), platform="cpu")
+            jax.ffi.register_ffi_target(name_of(name), capsule(ctypes.cast(handler, ctypes.c_void_p).value), platform="cpu")
         except Exception as error:
             raise UnavailableError(f"jaxlib does not take the handlers of cinch.jax: {error}") from error

