@@ -1,4 +1,4 @@
-"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor, adding_a_target and python.
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, adding_a_compressor, adding_a_target, python and jax.
 
 In a document, a block with file=NAME (```cinch file=NAME) is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
 folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines)."""
@@ -83,10 +83,11 @@ def run_document(path, build):
 
 def default_documents(build):
     names = ["tutorial", "adding_a_compressor", "adding_a_target"]
-    if subprocess.run(["python3", "-c", "import numpy"], env=environment(build), stderr=subprocess.DEVNULL).returncode == 0:
-        names.append("python")
-    else:
-        print("NumPy is not installed: docs/python.md is left out")
+    for name, module in (("python", "numpy"), ("jax", "jax")):
+        if subprocess.run(["python3", "-c", f"import {module}"], env=environment(build), stderr=subprocess.DEVNULL).returncode == 0:
+            names.append(name)
+        else:
+            print(f"{module} is not installed: docs/{name}.md is left out")
     return [os.path.join(ROOT, "docs", name + ".md") for name in names]
 
 
