@@ -75,6 +75,23 @@ def test_a_schedule_of_the_program_has_room():
             assert payload_of(encoded) == session.encode(step, normal(1000))
 
 
+SCALED = """compressor mine {
+  wire { x: [f32; n] }
+  encode(g: [f32; n]) { wire { x: g * FACTOR } }
+  decode(w) { w.x }
+}
+"""
+
+
+def test_programs_that_differ_in_code_alone_are_told_apart():
+    programs = [cinch.compile("mine", text=SCALED.replace("FACTOR", factor)) for factor in "23"]
+    assert programs[0].fingerprint == programs[1].fingerprint
+    for factor, program in zip((2, 3), programs):
+        compressor = made(program, 10)
+        payload, length, _ = jax.jit(compressor.encode)(normal(10), compressor.init(), 0)
+        assert_same(compressor.decode(payload, length, 0), normal(10) * np.float32(factor))
+
+
 def test_topk_against_numpy():
     gradient = normal(1000)
     compressor = made("topk", 1000, ratio=0.05)

@@ -75,7 +75,8 @@ class Compressor:
         self.shape: Shape = shapes[0]
         self.world = max(unsigned(world, 32, "world"), 1)
         self.seed = unsigned(seed, 64, "seed")
-        self._core = _cores.kept(self.program, _cores.Setting(self.shape, self.world, unsigned(tensor, 32, "tensor"), unsigned(threads, 32, "threads")))
+        setting = _cores.Setting(self.shape, self.world, unsigned(tensor, 32, "tensor"), unsigned(threads, 32, "threads"))
+        self._core = _cores.kept(self.program, setting)
         self.payload_bytes = self._core.payload_bytes if payload_bytes is None else operator.index(payload_bytes)
         self.state_bytes = self._core.state_bytes
         if not 0 < self.payload_bytes <= _MOST_PAYLOAD_BYTES:
@@ -118,7 +119,10 @@ class Compressor:
     def finish(
         self, total: Any, states: Any, step: Number, *, worker: Number = 0, seed: Optional[Number] = None, dtype: Any = jnp.float32
     ) -> Updated:
-        """Turns a sum over ranks of decoded payloads (float32) into an update and states. The update is the mean, or what the program's `finish` makes of it."""
+        """Turns a sum over ranks of decoded payloads (float32) into an update and states.
+
+        The update is the mean, or what the program's `finish` makes of the sum.
+        """
         total = self._shaped(total, self.shape, ("float32",), "the sum")
         numbers = (_number(step, "step"), _number(worker, "worker"), self._seed(seed))
         results = [(self.shape, _float(dtype)), self._bytes(self.state_bytes)]

@@ -4,12 +4,16 @@ An executable of XLA names its compressor by a text. The text says all that deci
 which XLA keeps in a file finds the same compressor in another process, or none.
 """
 import contextlib
+import hashlib
+import tempfile
 import threading
+import uuid
 from collections import OrderedDict
+from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 from ..arrays import Shape
-from ..errors import InvalidArgumentError, PayloadError
+from ..errors import InvalidArgumentError, PayloadError, UnavailableError
 from ..program import Program
 from ..session import Session
 
@@ -105,6 +109,17 @@ def _check_decodes(session: Session) -> None:
         raise InvalidArgumentError(f"{name} has a `sync` body, so it neither encodes nor decodes: use cinch.Synchronizer") from error
 
 
+def _identity(program: Program) -> str:
+    """A text that programs share only if they compute the same. A fingerprint will not do: it leaves the code out."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "image"
+        try:
+            program.save(path)
+        except UnavailableError:  # a program of a library has no image to save; it is itself alone, in this process
+            return uuid.uuid4().hex
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
 _cores: Dict[str, Core] = {}
 _guard = threading.Lock()
 
@@ -112,7 +127,7 @@ _guard = threading.Lock()
 def kept(program: Program, setting: Setting) -> Core:
     """The core of such a program and setting. It stays in the process, as executables that name it may."""
     bound = ", ".join(f"{each.name}: {each.default!r}" for each in program.parameters.values())
-    key = f"{program.name}({bound}) on {setting}, {program.fingerprint}"
+    key = f"{program.name}({bound}) on {setting}, {_identity(program)}"
     with _guard:
         found = _cores.get(key)
     made = found or Core(key, program, setting)
