@@ -7,11 +7,12 @@ import pytest
 from support import assert_same, assert_states_are, library, made, normal, payload_of, session_of
 
 import cinch
+import cinch.jax
 
 
 @pytest.mark.parametrize("name", library())
 def test_every_program_of_the_library(name):
-    compressor = made(cinch.compile(name), (30, 20), world=3, seed=7)
+    compressor = made(name, (30, 20), world=3, seed=7)
     encode = jax.jit(lambda gradient, states, step, worker: compressor.encode(gradient, states, step, worker=worker))
     states = compressor.init(worker=1)
     with session_of(compressor, worker=1, seed=7) as session:
@@ -94,7 +95,7 @@ def test_programs_that_differ_in_code_alone_are_told_apart():
 
 def test_topk_against_numpy():
     gradient = normal(1000)
-    compressor = made("topk", 1000, ratio=0.05)
+    compressor = cinch.jax.Compressor("topk", 1000, ratio=0.05)
     payload, length, _ = compressor.encode(gradient, compressor.init(), 0)
     wanted = np.zeros_like(gradient)
     kept = np.argsort(-np.abs(gradient), kind="stable")[:50]

@@ -8,7 +8,7 @@ import pytest
 from support import made, normal, payload_of
 
 import cinch
-from cinch.jax import _cores, _frame, _targets
+from cinch.jax import Compressor, _cores, _frame, _targets
 
 
 def fails(match, function, *arguments):
@@ -18,17 +18,17 @@ def fails(match, function, *arguments):
 
 def test_programs():
     with pytest.raises(cinch.InvalidArgumentError, match="no program 'nowhere'"):
-        made("nowhere", 8)
+        Compressor("nowhere", 8)
     with pytest.raises(cinch.InvalidArgumentError, match="`sync` body"):
-        made("powersgd", (8, 8))
+        Compressor("powersgd", (8, 8))
     with pytest.raises(cinch.ProgramError):
-        made("topk", 8, ratio=5.0)
+        Compressor("topk", 8, ratio=5.0)
     with pytest.raises(cinch.InvalidArgumentError, match="bound by cinch.compile"):
-        made(cinch.compile("topk"), 8, ratio=0.5)
+        Compressor(cinch.compile("topk"), 8, ratio=0.5)
     with pytest.raises(cinch.InvalidArgumentError, match="one shape"):
-        made("topk", [(8,), (9,)])
+        Compressor("topk", [(8,), (9,)])
     with pytest.raises(cinch.InvalidArgumentError, match="uint32"):
-        made("topk", 8, payload_bytes=0)
+        Compressor("topk", 8, payload_bytes=0)
 
 
 @pytest.mark.parametrize("is_traced", [False, True])

@@ -1,10 +1,12 @@
 """What the tests of cinch.jax share."""
+import functools
 import os
 import subprocess
 
 import jax
 import numpy as np
 
+import cinch
 import cinch.jax
 
 
@@ -16,7 +18,15 @@ def library():
     return [f"{row[0]}({inner.get(row[0], 'onebit')})" if row[1] == "wrap" else row[0] for row in rows if row[3] != "sync"]
 
 
+OPTIONS = {"world", "seed", "tensor", "payload_bytes"}
+compiled = functools.lru_cache(maxsize=None)(cinch.compile)
+
+
 def made(program, shape, **options):
+    """A compressor. Tests compile a program once, while `cinch.jax.Compressor("topk", …)` compiles it for states in place."""
+    parameters = {name: options.pop(name) for name in set(options) - OPTIONS}
+    if isinstance(program, str):
+        program = compiled(program, **parameters)
     return cinch.jax.Compressor(program, shape, threads=1, **options)
 
 

@@ -163,7 +163,9 @@ class Compressor:
         axes = _varying.axes_of(operands[0])
         first = axes if same_as is None else _varying.axes_of(same_as)
         types = [_varying.result(shape, dtype, axes if i else first) for i, (shape, dtype) in enumerate(results)]
-        made = jax.ffi.ffi_call(_targets.name_of(target), types, vmap_method="sequential", has_side_effect=True, input_output_aliases=aliases)
+        # JAX waits for calls with a side effect before the process ends. A handler that needed the interpreter later would hang.
+        options: Any = {"vmap_method": "sequential", "has_side_effect": True, "input_output_aliases": aliases}
+        made = jax.ffi.ffi_call(_targets.name_of(target), types, **options)
         return tuple(made(*operands, key=self._core.key))
 
     @staticmethod
