@@ -64,6 +64,32 @@ def test_frozen_parameters_are_left_out(ranks):
     assert_same(told[0][1], told[1][1])
 
 
+def of_rank_one(rank, world, is_transposed, is_averager):
+    """What powersgd of rank 1 makes of a gradient of rank 1: the same, but for rounding. A matrix read in another order would not be one of rank 1."""
+    weight = torch.nn.Parameter((torch.zeros(100, 70).t() if is_transposed else torch.zeros(70, 100)))
+    outer = torch.outer(torch.linspace(-1, 1, 70), torch.linspace(1, 3, 100) ** 2)
+    holder = torch.nn.Module()
+    holder.weight = weight
+    holder.forward = lambda: (holder.weight * outer).sum()
+    if is_averager:
+        averager = cinch.torch.Averager(holder.named_parameters(), "powersgd(rank: 1)")
+        holder().backward()
+        averager.average()
+    else:
+        ddp = wrapped(holder)
+        cinch.torch.compress(ddp, "powersgd(rank: 1)")
+        ddp().backward()
+    assert weight.grad.stride() == weight.stride()
+    return (weight.grad - outer).norm() / outer.norm()
+
+
+@pytest.mark.parametrize("is_averager", [False, True])
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_matrices_are_taken_as_they_lie(ranks, is_transposed, is_averager):
+    for error in ranks.run(2, of_rank_one, is_transposed, is_averager):
+        assert error < 1e-5
+
+
 def channels_last(rank, world):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Conv2d(4, 16, 3), torch.nn.Flatten(), torch.nn.LazyLinear(2))

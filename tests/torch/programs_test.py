@@ -2,6 +2,8 @@
 import os
 import subprocess
 import threading
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from support import assert_all_same, assert_same, flat, gradients_of, loss_of, s
 
 import cinch
 import cinch.torch
+from cinch.torch._engine import Engine
 
 ALL = [{"min_dims": 2}]  # rules by which small matrices are compressed, too
 
@@ -163,13 +166,28 @@ def test_bits_are_those_of_a_synchronizer(ranks, program, settings):
 def two_plans(rank, world, plan):
     model = small_model()
     ddp = wrapped(model)
-    compression = cinch.torch.compress(ddp, "qsgd", plan=plan)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compression = cinch.torch.compress(ddp, "qsgd", plan=plan)
+    said = [str(each.message) for each in caught if "do not compress" in str(each.message)]
     train(ddp, torch.optim.SGD(model.parameters(), lr=0.05), rank, 2)
-    return flat(model), compression.choice
+    return flat(model), compression.choice, said
 
 
 @pytest.mark.parametrize("plan", ["allreduce", "allgather", "ring", "tree", "auto"])
 def test_plans(ranks, plan):
     told = ranks.run(3, two_plans, plan)
-    assert_all_same([parameters for parameters, _ in told])
-    assert bool(told[0][1]) == (plan == "auto")
+    assert_all_same([parameters for parameters, _, _ in told])
+    _, choice, said = told[0]
+    assert bool(choice) == (plan == "auto")
+    assert [f"{choice}. Gradients are sent as they are"] * choice.startswith("do not compress") == said
+    assert told[1][2] == told[2][2] == []
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_auto_warns_where_it_does_not_compress(rank):
+    engine = SimpleNamespace(transport=SimpleNamespace(rank=rank), compressed=SimpleNamespace(choice="do not compress: it would cost 2.00 ms more (a; b)"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Engine._tell_choice(engine)
+    assert [str(each.message) for each in caught] == ["do not compress: it would cost 2.00 ms more (a; b). Gradients are sent as they are"] * (rank == 0)

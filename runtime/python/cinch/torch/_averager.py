@@ -4,6 +4,7 @@ from typing import Any, Iterable, Optional, Tuple, Union
 import torch
 
 from ..program import Program
+from . import _tensors
 from ._ddp import Compression
 from ._hook import Hook
 
@@ -35,15 +36,16 @@ class Averager(Compression):
             is_used = parameter.grad is not None
             gradient = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
             engine.check(name, gradient)
-            dense = gradient.detach().contiguous()
-            taken.append((parameter, gradient, dense))
+            lies = gradient.detach().permute(_tensors.memory_order(parameter))
+            dense = lies.contiguous()
+            taken.append((parameter, gradient, lies, dense))
             engine.ready(place, dense, is_used=is_used)
         is_skipped = engine.finish()
-        for parameter, gradient, dense in taken:
+        for parameter, gradient, lies, dense in taken:
             if is_skipped:
                 dense.fill_(float("nan"))
+            if dense.data_ptr() != lies.data_ptr():
+                lies.copy_(dense)
             if parameter.grad is None:
-                parameter.grad = dense
-            elif dense.data_ptr() != gradient.data_ptr():
-                gradient.detach().copy_(dense)
+                parameter.grad = gradient
         return is_skipped

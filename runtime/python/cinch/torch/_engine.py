@@ -83,6 +83,7 @@ class Engine:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
         self.transport = transport or open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
+        self._tell_choice()
         self._dense: Optional[Synchronizer] = None
         if settings.dense_steps > 0:
             self._dense = self._opened([replace(each, program=None) for each in tensors])
@@ -111,6 +112,8 @@ class Engine:
         starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
         tensors = choose(shapes, settings.program, settings.bindings, settings.rules, self._gpu, starts)
+        # A program on matrices gets them as they lie, which is what it is given.
+        tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
         for parameter in starts:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
                 raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
@@ -206,6 +209,16 @@ class Engine:
         return _Failing(self)
 
     # ---- told ----
+
+    def _tell_choice(self) -> None:
+        """Why plan "auto" chose its plan, on rank 0; a warning where it is not to compress."""
+        choice = self.compressed.choice
+        if self.transport.rank != 0 or not choice:
+            return
+        if choice.startswith("do not compress"):
+            warnings.warn(f"{choice}. Gradients are sent as they are", stacklevel=5)
+        else:
+            log.info("cinch: %s", choice)
 
     def _note_time(self, milliseconds: float) -> None:
         kept = self.times.dense if self.is_dense_step else self.times.compressed

@@ -1,5 +1,5 @@
 """Tensors of PyTorch as the C API takes them."""
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 import torch
 
@@ -16,6 +16,13 @@ def check_gradient(name: str, tensor: "torch.Tensor") -> None:
         raise InvalidArgumentError(f"{name}: gradients of layout {tensor.layout} are not taken, dense ones are")
     if tensor.dtype not in _DTYPES:
         raise InvalidArgumentError(f"{name}: gradients of {tensor.dtype} are not taken; float32, float16 and bfloat16 are")
+
+
+def memory_order(tensor: "torch.Tensor") -> Tuple[int, ...]:
+    """Its dimensions as they lie in memory, the outermost first: DistributedDataParallel keeps a gradient as its parameter
+    lies. As they are where the elements do not lie side by side."""
+    order = tuple(sorted(range(tensor.dim()), key=lambda i: (-tensor.stride()[i], i)))
+    return order if tensor.permute(order).is_contiguous() else tuple(range(tensor.dim()))
 
 
 def dtype_of(tensor: "torch.Tensor") -> int:
