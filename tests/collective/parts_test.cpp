@@ -201,15 +201,17 @@ TEST(StepInParts, ATensorThatIsNotThereIsNamedOnAllRanks) {
 
 TEST(StepInParts, MemoryThatOverlapsIsNamedOnAllRanks) {
   // Another tensor's gradient, another one's update, and its own gradient further back.
-  expect_error("fc1: its memory overlaps that of fc3", [](auto& session, auto& gradients, auto& to) {
-    const std::span<float> inside = std::span(to[2]).subspan(2990 - 700, 700);
-    ASSERT_TRUE(session.set_ready(2, to[2], to[2]));
-    EXPECT_FALSE(session.set_ready(6, gradients[6], inside));
-  });
-  expect_error("small: its memory overlaps that of fc1", [](auto& session, auto& gradients, auto& to) {
-    ASSERT_TRUE(session.set_ready(6, gradients[6], to[6]));
-    EXPECT_FALSE(session.set_ready(8, std::span<const float>(to[6]).first(5), to[8]));
-  });
+  expect_error("fc1: its memory overlaps that of fc3",
+               [](auto& session, auto& gradients, auto& to) {
+                 const std::span<float> inside = std::span(to[2]).subspan(2990 - 700, 700);
+                 ASSERT_TRUE(session.set_ready(2, to[2], to[2]));
+                 EXPECT_FALSE(session.set_ready(6, gradients[6], inside));
+               });
+  expect_error("small: its memory overlaps that of fc1",
+               [](auto& session, auto& gradients, auto& to) {
+                 ASSERT_TRUE(session.set_ready(6, gradients[6], to[6]));
+                 EXPECT_FALSE(session.set_ready(8, std::span<const float>(to[6]).first(5), to[8]));
+               });
   expect_error("fc1: the update overlaps its gradient", [](auto& session, auto&, auto&) {
     std::vector<float> both(701);
     const std::span<float> all = both;
