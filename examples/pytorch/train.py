@@ -49,8 +49,9 @@ class Namespaces(Local):
 
 def run(place, options, compressor, seed, port):
     """What rank 0 printed."""
+    steps = options.steps if compressor in ("dense", "no_exchange") else round(options.steps * (1 + options.extra))
     given = {**os.environ, **place.environment(), "MASTER_PORT": str(port), "WORLD_SIZE": str(place.ranks)}
-    command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(options.steps), str(seed), str(options.every)]
+    command = [sys.executable, str(HERE / "worker.py"), options.task, compressor, str(steps), str(seed), str(options.every)]
     ranks = [subprocess.Popen([*place.prefix(rank), *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**given, "RANK": str(rank)})
              for rank in range(place.ranks)]
     outputs = [rank.communicate() for rank in ranks]
@@ -60,18 +61,42 @@ def run(place, options, compressor, seed, port):
     return {**result, "seed": seed}
 
 
+def score_at(curve, step):
+    return next(score for at, _, score in curve if at >= step)
+
+
+def seconds_to(curve, wanted):
+    """When the curve first came down to that score, between its points in a straight line; None: it has not."""
+    for (_, earlier, above), (_, later, score) in zip(curve, curve[1:]):
+        if score <= wanted:
+            return later if above <= score else earlier + (later - earlier) * min(1.0, (above - wanted) / (above - score))
+    return None
+
+
+def time_to_dense(rows, dense):
+    """Seconds to the score that dense training of the same seed ends with, as a part of what that took: the median over seeds; "-" where some seed has not come to it."""
+    parts = []
+    for row in rows:
+        end = next((each["curve"][-1] for each in dense if each["seed"] == row["seed"]), None)
+        seconds = end and seconds_to(row["curve"], end[2])
+        if not seconds:
+            return "-"
+        parts.append(seconds / end[1])
+    return f"{statistics.median(parts):.2f}"
+
+
 def table(runs, options):
     """Rows by compressor: medians over seeds."""
     unit = runs[0]["unit"]
-    lines = [f"| compressor | ms a step | exposed ms | MB a step | {unit} | spread |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [f"| compressor | ms a step | exposed ms | MB a step | {unit} | spread | time to dense's |", "| --- | --- | --- | --- | --- | --- | --- |"]
     by_name = {name: [r for r in runs if r["compressor"] == name] for name in options.compressor}
     base = statistics.median(r["step_ms"] for r in by_name["no_exchange"]) if by_name.get("no_exchange") else None
     for name, rows in by_name.items():
         step = statistics.median(r["step_ms"] for r in rows)
-        last = [r["curve"][-1][2] for r in rows]
+        last = [score_at(r["curve"], options.steps) for r in rows]
         exposed = "-" if base is None else f"{max(0.0, step - base):.0f}"
         sent = "-" if rows[0]["mb_step"] == 0 else f"{statistics.median(r['mb_step'] for r in rows):.2f}"
-        lines.append(f"| {name} | {step:.0f} | {exposed} | {sent} | {statistics.median(last):.3f} | {max(last) - min(last):.3f} |")
+        lines.append(f"| {name} | {step:.0f} | {exposed} | {sent} | {statistics.median(last):.3f} | {max(last) - min(last):.3f} | {time_to_dense(rows, by_name.get('dense', []))} |")
     return "\n".join(lines)
 
 
@@ -81,7 +106,7 @@ def train_all(place, options):
         for compressor in options.compressor:
             port += 1
             runs.append({**run(place, options, compressor, seed, port), "unit": UNITS[options.task]})
-            print(f"{compressor}, seed {seed}: {runs[-1]['step_ms']:.0f} ms a step, {runs[-1]['curve'][-1][2]:.3f} {UNITS[options.task]}", file=sys.stderr, flush=True)
+            print(f"{compressor}, seed {seed}: {runs[-1]['step_ms']:.0f} ms a step, {score_at(runs[-1]['curve'], options.steps):.3f} {UNITS[options.task]}", file=sys.stderr, flush=True)
     options.output.mkdir(parents=True, exist_ok=True)
     text = table(runs, options)
     (options.output / "table.md").write_text(text + "\n")
@@ -101,6 +126,7 @@ def main():
     parser.add_argument("--bandwidth", type=int, default=100)
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--extra", type=float, default=0.0, help="compressors train so many times more steps than dense, to come to its loss")
     parser.add_argument("--every", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("build/training"))
