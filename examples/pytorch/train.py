@@ -124,6 +124,7 @@ def main():
     parser.add_argument("--task", choices=sorted(UNITS), default="text")
     parser.add_argument("--compressor", nargs="+", default=["no_exchange", "dense", "qsgd", "dgc"])
     parser.add_argument("--bandwidth", type=int, default=100)
+    parser.add_argument("--congestion", default="cubic", help="TCP's congestion control, whatever this machine's own is")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--extra", type=float, default=0.0, help="compressors train so many times more steps than dense, to come to its loss")
@@ -137,7 +138,7 @@ def main():
     if os.geteuid() != 0:
         print("namespaces need root; --bandwidth 0 does without", file=sys.stderr)
         return CANNOT_RUN
-    network = Network(options.ranks)
+    network = Network(options.ranks, options.congestion)
     network.clean_leftovers()
     try:
         network.build()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks in network namespaces with slow links between them: how long dense, fp16 and compressed averaging take over MPI, over UCX, or both.
 
-usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy] [--transport mpi ucx]
+usage: slow_network.py [CINCH] [--ranks 4] [--mbit 100 1000] [--bytes 67108864] [--steps 3] [--input GRADIENT.npy] [--transport mpi ucx] [--congestion cubic]
                        [--methods dense onebit dgc]
 
 Needs root, iproute2 (ip, tc), a cinch, and for MPI Open MPI (mpirun) where that was built. Exit status 77: something of that is missing.
@@ -61,8 +61,9 @@ def what_is_missing(cinch, transports):
 class Network:
     """A switch and a host for each rank, each in a namespace of its own: nothing outside of them changes, and they take all with them."""
 
-    def __init__(self, ranks):
+    def __init__(self, ranks, congestion):
         self.ranks = ranks
+        self.congestion = congestion
         self.name = f"{PREFIX}{os.getpid()}-"
         self.switch = self.name + "switch"
 
@@ -83,8 +84,8 @@ class Network:
             run("ip", "-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{rank}", "netns", self.switch)
             run("ip", "-n", space, "address", "add", self.host(rank) + "/24", "dev", "eth0")
             run("ip", "-n", space, "link", "set", "eth0", "up")
-            # As kernels come, whatever this machine has chosen: what several flows to one rank make of its link depends on it.
-            run("ip", "-n", space, "route", "replace", "10.77.0.0/24", "dev", "eth0", "src", self.host(rank), "congctl", "cubic")
+            # What several flows to one rank make of its link depends on it.
+            run("ip", "-n", space, "route", "replace", "10.77.0.0/24", "dev", "eth0", "src", self.host(rank), "congctl", self.congestion)
             run("ip", "-n", self.switch, "link", "set", f"port{rank}", "master", "bridge", "up")
 
     def shape(self, mbit):
@@ -240,6 +241,7 @@ def parse_arguments():
     parser.add_argument("--mbit", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--bytes", type=int, default=64 << 20)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--congestion", default="cubic", help="TCP's congestion control, whatever this machine's own is")
     parser.add_argument("--input", default=os.path.join(ROOT, "examples", "data", "resnet-step40.npy"))
     parser.add_argument("--transport", nargs="+", choices=["mpi", "ucx"], default=["mpi"])
     names = [name.split(",")[0].split()[0] for name, *_ in METHODS]
@@ -257,7 +259,7 @@ def main():
         return CANNOT_RUN
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
-    network = Network(arguments.ranks)
+    network = Network(arguments.ranks, arguments.congestion)
     network.clean_leftovers()
     with tempfile.TemporaryDirectory() as folder:
         try:
