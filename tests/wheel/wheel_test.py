@@ -1,8 +1,11 @@
 """wheel_test.py BUILD_FOLDER: makes the wheel, installs it into a fresh environment without a network, and uses it there."""
 import base64
 import csv
+import glob
 import hashlib
+import importlib.util
 import io
+import json
 import os
 import re
 import shutil
@@ -22,6 +25,11 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1))
 GRADIENT = os.path.join(ROOT, "examples/data/resnet-step40.npy")
 IMAGE = "images/x86-64/topk.image"
+# Opened where UCX or an MPI is, by whoever asks for it; the libraries that they need are that one's.
+MODULES = ("libcinch_ucx.so", "libcinch_mpi.so")
+PLATFORM = "manylinux_2_34_x86_64"
+# Covers folders with empty ones before it becomes the command behind "--"; in a namespace of its own, so that no one else misses them.
+COVER = 'while [ "$1" != -- ]; do mount -t tmpfs none "$1" || exit 99; shift; done; shift; exec "$@"'
 
 
 def run(command, **options):
@@ -63,6 +71,25 @@ class Wheel(unittest.TestCase):
             if os.path.exists(os.path.join(packages, name)) and not os.path.lexists(link):
                 os.symlink(os.path.join(packages, name), link)
 
+    def with_torch(self):
+        """PyTorch and all that it needs, behind the packages of the fresh environment; for this test alone."""
+        found = importlib.util.find_spec("torch")
+        if found is None:
+            self.skipTest("PyTorch is not installed")
+        line = os.path.join(self.site, "behind.pth")
+        with open(line, "w", encoding="utf-8") as file:
+            file.write(os.path.dirname(os.path.dirname(found.origin)) + "\n")
+        self.addCleanup(os.remove, line)
+
+    def without_the_build(self):
+        """What goes before a command so that it sees neither the build folder nor Debian's LLVM. Nothing where the kernel gives no namespaces to
+        users: the files that processes have mapped tell the most of it there, too."""
+        prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", COVER, "cover", BUILD, *glob.glob("/usr/lib/llvm-*"), "--"]
+        can_hide = shutil.which("unshare") is not None and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+        if not can_hide:
+            print("the build folder is not hidden: there are no namespaces for users here")
+        return prefix if can_hide else []
+
     def test_records_every_file(self):
         with zipfile.ZipFile(self.wheel) as wheel:
             info = next(name for name in wheel.namelist() if name.endswith("/RECORD"))
@@ -75,7 +102,7 @@ class Wheel(unittest.TestCase):
 
     def test_is_named_as_its_files_need(self):
         version = self.run_here(os.path.join(self.environment, "bin", "cinch"), "--version").split()[-1]
-        self.assertEqual(os.path.basename(self.wheel), f"cinch_compiler-{version}-py3-none-manylinux_2_34_x86_64.whl")
+        self.assertEqual(os.path.basename(self.wheel), f"cinch_compiler-{version}-py3-none-{PLATFORM}.whl")
         told = self.run_here(self.python, "-c", "import cinch, importlib.metadata as m; print(cinch.__version__, m.version('cinch-compiler'))")
         self.assertEqual(told.split(), [version, version])
 
@@ -96,6 +123,33 @@ class Wheel(unittest.TestCase):
         self.with_numpy()
         out = self.run_here(self.python, os.path.join(ROOT, "examples/python/compress.py"), "dgc")
         self.assertRegex(out, r"step 2: 240000 B in \d+ B and 1200 B in \d+ B, 61 elements change\n\d+ B of states restored\nmine, line 3, column 35: .*meen")
+
+    def test_trains_with_pytorch(self):
+        self.with_torch()
+        folder = tempfile.mkdtemp(dir=self.folder)
+        told = json.loads(self.run_here(*self.without_the_build(), self.python, os.path.join(ROOT, "tests/wheel/train.py"), folder).splitlines()[-1])
+        self.assertEqual(len(set(rank["parameters"] for rank in told["ranks"])), 1)
+        self.assertEqual(told["jax"], importlib.util.find_spec("jax") is not None)
+        for rank in told["ranks"]:
+            self.assertEqual(os.path.dirname(rank["cinch"]), os.path.join(self.site, "cinch"))
+            sent, before = rank["bytes"]
+            self.assertLess(sent, before)
+            inside = [path for path in rank["mapped"] if path.startswith(self.environment)]
+            self.assertIn(os.path.join(self.site, "cinch/lib/cinch/libcinch_clang.so"), inside)
+            foreign = [path for path in rank["mapped"] if path not in inside and (path.startswith(BUILD) or re.search(r"/(libLLVM|libclang|liblld|libcinch)", path))]
+            self.assertEqual(foreign, [])
+
+    def test_auditwheel_agrees_with_the_name(self):
+        if importlib.util.find_spec("auditwheel") is None:
+            self.skipTest("auditwheel is not installed")
+        folder = tempfile.mkdtemp(dir=self.folder)
+        copy = os.path.join(folder, os.path.basename(self.wheel))
+        with zipfile.ZipFile(self.wheel) as wheel, zipfile.ZipFile(copy, "w") as written:
+            for name in wheel.namelist():
+                written.writestr(name, b"" if os.path.basename(name) in MODULES else wheel.read(name))
+        told = json.loads(run([sys.executable, "-m", "auditwheel", "show", "--json", copy]))
+        self.assertEqual(told["overall_tag"], PLATFORM)
+        self.assertEqual(told["external_libs"], {})
 
     def test_holds_types_and_licenses(self):
         package = os.path.join(self.site, "cinch")
