@@ -19,10 +19,11 @@ PROGRAMS = ["gpu_check", "gpu_bench", "gpu_ranks", "nccl_check", "gpu_compile_pl
 SIZES = "65536,1048576,16777216,134217728"
 # As they are in the tree.
 TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_peers.py", "tests/gpu/cub_peers.cu", "tests/gpu/report.py",
-         "tests/gpu/torch_sessions.py", "tests/gpu/plain_loops.cu", "tests/bench/cinch_abi.py", "tests/bench/peer.py", "tests/bench/programs.py",
+         "tests/gpu/torch_sessions.py", "tests/gpu/torch_training.py", "tests/gpu/plain_loops.cu", "tests/bench/cinch_abi.py", "tests/bench/peer.py", "tests/bench/programs.py",
          *(f"tests/bench/torch_{part}.py" for part in ("bits", "peers", "quantize", "select", "transform"))]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
+OF_PYTHON = re.compile(r"^lib(stdc\+\+|gcc_s)\.so")  # a process of Python's has loaded its own
 
 
 def names(cinch):
@@ -69,6 +70,20 @@ def take_benchmarks(build, cinch, options, wanted):
                         options.folder / "cub_peers", HERE / "cub_peers.cu"], check=True)
 
 
+def take_python(build, folder):
+    """The Python package, and in a folder of its own what libcinch.so and its module of UCX need."""
+    shutil.copytree(ROOT / "runtime" / "python" / "cinch", folder / "python" / "cinch", ignore=shutil.ignore_patterns("__pycache__"))
+    libraries_folder = folder / "python" / "lib"
+    libraries_folder.mkdir()
+    modules = list((build / "lib").glob("libcinch_ucx.so"))
+    for source in [build / "lib" / "libcinch.so", *modules]:
+        for library, path in libraries(source).items():
+            if not OF_PYTHON.match(library):
+                shutil.copy2(path, libraries_folder / library)
+    for module in modules:
+        shutil.copy2(module, libraries_folder / module.name)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build")
@@ -98,8 +113,9 @@ def main():
     # Opened where the machine has an MPI of its own.
     for module in (build / "lib").glob("libcinch_mpi.so"):
         shutil.copy2(module, options.folder / module.name)
+    take_python(build, options.folder)
     take_benchmarks(build, cinch, options, wanted)
-    size = sum(file.stat().st_size for file in options.folder.iterdir())
+    size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
     print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")
     # What is made for an emulated GPU stays here; with sanitizers it is larger.
     if options.arch != "emulated" and size > MOST_BYTES:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """report.py RESULTS: what tests/gpu/run measured, as the tables of docs/benchmarks/gpu.md; goals stand beside figures that miss them.
 
-Reads bench-all.jsonl or else bench.jsonl, and torch-*.jsonl and cub.jsonl where they are. Ratios are a peer's time over Cinch's: above 1, Cinch is faster.
+Reads bench-all.jsonl or else bench.jsonl, and torch.jsonl, torch-*.jsonl and cub.jsonl where they are. Ratios are a peer's time over Cinch's: above 1, Cinch is faster.
 Goals are for an H200 and for 2^27 elements, but for those of calls at 2^16 and of lists.
 """
 import json
@@ -20,7 +20,7 @@ CALLS = ["encode", "decode"]
 def read(results):
     lines = []
     own = results / "bench-all.jsonl"
-    for path in [own if own.exists() else results / "bench.jsonl", *sorted(results.glob("torch-*.jsonl")), results / "cub.jsonl"]:
+    for path in [own if own.exists() else results / "bench.jsonl", *sorted(results.glob("torch*.jsonl")), results / "cub.jsonl"]:
         if path.exists():
             # A run that was cut off may have left half a line.
             whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
@@ -107,6 +107,14 @@ def list_section(lines):
     return ["## The tensors of BERT-large", "", *text, ""] if text else []
 
 
+def training_section(lines):
+    training = of_kind(lines, "training")
+    rows = [f"| {line['contender']} | {line['transport']} | {line['ms']:.2f} | {line['ratio']:.2f} |" for line in training if "contender" in line]
+    same = [f"{line['program']} ({line['check']}, {line['transport']})" for line in training if "check" in line]
+    heads = ["| what | over | ms a step | DDP / it |", "| --- | --- | --- | --- |"]
+    return ["## Training with PyTorch", "", f"The same bits: {', '.join(same) or 'none'}.", "", *heads, *rows, ""] if training else []
+
+
 def main():
     results = Path(sys.argv[1])
     lines = read(results)
@@ -115,7 +123,7 @@ def main():
     text.append("")
     for elements in sorted({line["elements"] for line in of_kind(lines, "call")}, reverse=True):
         text += size_section(lines, peers, elements)
-    text += list_section(lines)
+    text += list_section(lines) + training_section(lines)
     for what in ("skipped", "failed"):
         text += [f"- {what}: {line['program']} of {line['elements']} elements: {line['why']}" for line in of_kind(lines, what)]
     print("\n".join(text))

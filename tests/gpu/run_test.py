@@ -76,7 +76,7 @@ def check_calls(folder, results, doubles):
     check_ended(results, [*benches, *sanitizers, "ranks"], ["cub", "nccl", "nccl-shared", "ranks-mpi"], ["cub-build"])
     expect("status of a call with a failed step", code, 1)
     subprocess.run(command(folder, results, "--call", "3"), check=True, env=environment(doubles))
-    check_ended(results, ["again", "bench-all"], ["huge"], ["cub-build"])
+    check_ended(results, ["again", "bench-all"], ["huge", "torch"], ["cub-build"])
     expect("calls leave", {"bench.jsonl", "sanitizer-memcheck.txt", "bench-all.jsonl"} - names_in(results), set())
 
 

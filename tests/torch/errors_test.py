@@ -41,6 +41,8 @@ def many_wrong(rank, world):
         ("off", small_model, "qsgd", {"rules": [{"use": "off"}]}),
         ("plan", small_model, "qsgd", {"plan": "nosuch"}),
         ("schedule", small_model, "qsgd", {"schedule": {"nosuch": lambda step: 0.1}}),
+        ("transport", small_model, "qsgd", {"transport": "tcp"}),
+        ("nccl", small_model, "qsgd", {"transport": "nccl"}),
     ]
     told = {}
     for name, make, program, settings in cases:
@@ -86,6 +88,8 @@ def test_what_is_wrong_on_all_ranks(ranks):
         "off": "0.weight",
         "plan": "nosuch",
         "schedule": "nosuch",
+        "transport": "transport is 'tcp'",
+        "nccl": "on the CPU",
         "bare": "not a Sequential",
         "twice": "hook already",
         "python_reducer": "python_reducer",

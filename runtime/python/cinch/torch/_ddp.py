@@ -77,6 +77,8 @@ def compress(
         first_step, seed, piece_bytes: of `cinch.Synchronizer`.
         threads: of this rank; by default torch.get_num_threads().
         timeout: seconds in which something must move.
+        transport: "ucx" or "nccl"; by default UCX between CPUs and NCCL between GPUs. Over UCX messages of GPUs go through
+            the host's memory, and ranks may share a GPU.
         interface, secret: of `cinch.Transport.ucx`.
         **settings: all others are parameters of the program: ratio=0.001.
 

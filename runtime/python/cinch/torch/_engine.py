@@ -9,11 +9,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import torch
 
 from ..errors import Error, InvalidArgumentError, SyncError
-from ..program import Program
+from ..program import Program, compile
 from ..synchronizer import Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _states, _tensors
-from ._group import Meeting, group_of, open_transport
+from ._group import Meeting, check_transport, group_of, open_transport
 from ._policy import Named, Rules, choose
 
 log = logging.getLogger("cinch")
@@ -40,6 +40,7 @@ class Settings:
     seed: int = 0
     threads: Optional[int] = None
     timeout: float = 30.0
+    transport: Optional[str] = None
     interface: Optional[str] = None
     secret: bytes = b""
 
@@ -77,11 +78,13 @@ class Engine:
         self.settings, self.group = settings, group_of(group)
         meeting = Meeting(self.group, settings.timeout)
         # The others of these settings may differ, or are compared when synchronizers open.
-        alike = {name: getattr(settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors")}
+        alike = {name: getattr(settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors", "transport")}
         tensors = meeting.agree(lambda: self._checked(named, check), alike)
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
-        self.transport = transport or open_transport(meeting, self.device, secret=settings.secret, interface=settings.interface)
+        # All work of Cinch on the GPU is in its order. The handle of PyTorch's default stream is NULL, by which the C API means no stream.
+        self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
         self._tell_choice()
         self._dense: Optional[Synchronizer] = None
@@ -108,6 +111,7 @@ class Engine:
             if tensor.device != self.device or self.device.type not in ("cpu", "cuda"):
                 raise InvalidArgumentError(f"{name} is on {tensor.device}, {named[0][0]} on {self.device}: all are on one CPU or GPU")
         settings = self.settings
+        check_transport(settings.transport, self.device)
         first = settings.first_step + settings.dense_steps
         starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
@@ -117,7 +121,16 @@ class Engine:
         for parameter in starts:
             if not any(each.program is not None and parameter in each.program.parameters for each in tensors):
                 raise InvalidArgumentError(f"schedule: no program that a tensor has takes a run-time parameter {parameter}")
+        self._plain = self._plain_of(tensors)
         return tensors
+
+    def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
+        """A program for the GPU: it has the code that adds exact tensors there, which steps need that compress nothing."""
+        if self._gpu is None:
+            return None
+        given = self.settings.program
+        programs = [each.program for each in tensors if each.program is not None]
+        return programs[0] if programs else given if isinstance(given, Program) else compile("fp16", device=self._gpu)
 
     def _opened(self, tensors: Sequence[SyncTensor]) -> Synchronizer:
         threads = self.settings.threads
@@ -131,7 +144,8 @@ class Engine:
             threads=torch.get_num_threads() if threads is None else threads,
             timeout=self.settings.timeout,
             device=self._gpu,
-            stream=torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else 0,
+            stream=0 if self._stream is None else self._stream.cuda_stream,
+            plain=self._plain,
         )
 
     # ---- a step ----
@@ -179,15 +193,17 @@ class Engine:
         """The gradient is there, dense. Its mean over ranks is in `update`, or in its place, when `finish` returns. Errors:
         SyncError, by `finish`, too."""
         with self._failing():
+            if self._stream is not None:
+                self._stream.wait_stream(torch.cuda.current_stream(self.device))
             read = self._described(tensor, gradient)
             written = read if update is None else self._described(tensor, update, is_update=True)
             self.sync.ready_at(tensor, read, written, is_used=is_used)
 
     def _described(self, tensor: int, memory: "torch.Tensor", *, is_update: bool = False) -> Any:
         described = self.sync.descriptor(tensor, memory.data_ptr(), _tensors.dtype_of(memory), is_update=is_update)
-        if memory.device.type == "cuda":
+        if self._stream is not None and memory.device.type == "cuda":
+            described.stream = self._stream.cuda_stream
             described.device, described.device_number = 1, memory.device.index or 0
-            described.stream = torch.cuda.current_stream(memory.device).cuda_stream
         return described
 
     def finish(self) -> bool:

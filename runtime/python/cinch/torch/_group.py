@@ -83,13 +83,21 @@ class Meeting:
         return made
 
 
-def open_transport(meeting: Meeting, device: "torch.device", *, secret: bytes, interface: Optional[str]) -> Transport:
-    """Over UCX between CPUs and NCCL between GPUs, in a communicator of its own. All ranks of the group call it. Errors:
-    those of `Transport.ucx` and `Transport.nccl`."""
+def check_transport(name: Optional[str], device: "torch.device") -> None:
+    """Errors: InvalidArgumentError (there is no such transport between these devices)."""
+    if name not in (None, "ucx", "nccl"):
+        raise InvalidArgumentError(f'transport is {name!r}; "ucx" and "nccl" are there, and None chooses')
+    if name == "nccl" and device.type == "cpu":
+        raise InvalidArgumentError('transport "nccl" connects GPUs, and the parameters are on the CPU')
+
+
+def open_transport(meeting: Meeting, device: "torch.device", name: Optional[str] = None, *, secret: bytes, interface: Optional[str]) -> Transport:
+    """Over UCX between CPUs and NCCL between GPUs unless `name` says which, in a communicator of its own. All ranks of the
+    group call it. Errors: those of `Transport.ucx` and `Transport.nccl`."""
     rank, world, store, timeout = meeting.rank, meeting.world, meeting.store, meeting.timeout
-    if world == 1 and device.type == "cpu":
-        return Transport.loopback(1)[0]
-    if device.type == "cpu":
+    if name == "ucx" or (name is None and device.type == "cpu"):
+        if world == 1:
+            return Transport.loopback(1)[0]
         return Transport.ucx(rank, world, store=store, timeout=timeout, secret=secret, interface=interface)
     if rank == 0:
         store.set("nccl", nccl_identity())
