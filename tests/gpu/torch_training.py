@@ -174,7 +174,7 @@ def synchronize(rank):
 
 
 def averaged(rank, averager, parameters, gradients, stream):
-    """The updates. On a GPU gradients come late: whoever does not wait for their stream sees zeros."""
+    """The updates. On a GPU the stream writes the gradients late, so that Cinch reads zeros if it does not wait for that stream."""
     there = [gradient.to(parameter.device) for gradient, parameter in zip(gradients, parameters)]
     for parameter in parameters:
         parameter.grad = rank.torch.zeros_like(parameter)
@@ -189,7 +189,7 @@ def averaged(rank, averager, parameters, gradients, stream):
 
 
 def check_updates(rank, name):
-    """Those of the device have the bits of those of the CPU."""
+    """The device's updates have the same bits as the CPU's."""
     torch = rank.torch
     shapes, random = [(192, 100), (70, 130), (33,)], torch.Generator().manual_seed(rank.rank)
     sides = []
@@ -264,14 +264,14 @@ def seconds_of_step(rank, model, step):
 
 
 def time_steps(rank):
-    """Medians over turns; a ratio above 1 says that plain DDP takes as much longer."""
+    """Prints medians over turns. A ratio is plain DDP's time over the contender's."""
     rank.torch.use_deterministic_algorithms(False)
     models, kept = {}, []
     for name, prepare in contenders(rank).items():
         models[name] = rank.torch.nn.parallel.DistributedDataParallel(rank.model(rank.options.width, 4))
         kept.append(prepare(models[name]))
     times = {name: [] for name in models}
-    for turn in range(-3, rank.options.rounds):  # in the first steps everything is made
+    for turn in range(-3, rank.options.rounds):  # the first three steps warm up
         for name, model in models.items():
             seconds = seconds_of_step(rank, model, turn + 3)
             if turn >= 0:

@@ -1,5 +1,6 @@
 """restarts.py FOLDER LOST_STEP: training as torchrun restarts it. In the first attempt rank 1 ends without a word in step LOST_STEP. The next
-attempt goes on from the last checkpoint, and rank 0 writes the parameters to FOLDER/trained.pt. Other ranks of a test run `train_on` without torchrun."""
+attempt goes on from the last checkpoint. It then trains once more from the beginning, in another folder, without an interruption. Each rank
+writes what came of both to FOLDER/trained.RANK.pt."""
 import os
 import sys
 from pathlib import Path
@@ -54,9 +55,10 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-    first, parameters = train_on(dist.get_rank(), folder, lost_step if attempt == 0 else None)
-    if dist.get_rank() == 0:
-        torch.save({"attempt": attempt, "first": first, "parameters": parameters}, folder / "trained.pt")
+    rank = dist.get_rank()
+    first, parameters = train_on(rank, folder / "restarted", lost_step if attempt == 0 else None)
+    _, whole = train_on(rank, folder / "whole")
+    torch.save({"attempt": attempt, "first": first, "parameters": parameters, "whole": whole}, folder / f"trained.{rank}.pt")
     dist.destroy_process_group()
 
 

@@ -25,10 +25,10 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1))
 GRADIENT = os.path.join(ROOT, "examples/data/resnet-step40.npy")
 IMAGE = "images/x86-64/topk.image"
-# Opened where UCX or an MPI is, by whoever asks for it; the libraries that they need are that one's.
+# The library opens these when someone asks for UCX or MPI. They need the machine's libraries of that name, which no platform tag allows.
 MODULES = ("libcinch_ucx.so", "libcinch_mpi.so")
 PLATFORM = "manylinux_2_34_x86_64"
-# Covers folders with empty ones before it becomes the command behind "--"; in a namespace of its own, so that no one else misses them.
+# Mounts empty folders over the given ones, and becomes the command behind "--". It runs in a mount namespace of its own: no other process sees it.
 COVER = 'while [ "$1" != -- ]; do mount -t tmpfs none "$1" || exit 99; shift; done; shift; exec "$@"'
 
 
@@ -82,12 +82,12 @@ class Wheel(unittest.TestCase):
         self.addCleanup(os.remove, line)
 
     def without_the_build(self):
-        """What goes before a command so that it sees neither the build folder nor Debian's LLVM. Nothing where the kernel gives no namespaces to
-        users: the files that processes have mapped tell the most of it there, too."""
+        """The words before a command that hide the build folder and Debian's LLVM from it. A namespace of users needs no privilege, but some
+        kernels forbid it. There are no such words then, and the test relies on the list of libraries that the processes have mapped."""
         prefix = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", COVER, "cover", BUILD, *glob.glob("/usr/lib/llvm-*"), "--"]
         can_hide = shutil.which("unshare") is not None and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
         if not can_hide:
-            print("the build folder is not hidden: there are no namespaces for users here")
+            print("the build folder is not hidden: the kernel gives no namespaces to users")
         return prefix if can_hide else []
 
     def test_records_every_file(self):

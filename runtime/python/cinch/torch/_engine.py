@@ -82,7 +82,8 @@ class Engine:
         tensors = meeting.agree(lambda: self._checked(named, check), alike)
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
-        # All work of Cinch on the GPU is in its order. The handle of PyTorch's default stream is NULL, by which the C API means no stream.
+        # Cinch puts its work for the GPU on this stream. PyTorch's default stream will not do: its handle is NULL, which the C
+        # API takes for no stream.
         self._stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
         self.transport = transport or open_transport(meeting, self.device, settings.transport, secret=settings.secret, interface=settings.interface)
         self.compressed = self._opened(tensors)
@@ -125,7 +126,8 @@ class Engine:
         return tensors
 
     def _plain_of(self, tensors: Sequence[SyncTensor]) -> Optional[Program]:
-        """A program for the GPU: it has the code that adds exact tensors there, which steps need that compress nothing."""
+        """Any program for the GPU. Its image also has the code that adds exact tensors there, so that steps which compress
+        nothing need one, too."""
         if self._gpu is None:
             return None
         given = self.settings.program
