@@ -107,6 +107,8 @@ def train_all(place, options):
             port += 1
             runs.append({**run(place, options, compressor, seed, port), "unit": UNITS[options.task]})
             print(f"{compressor}, seed {seed}: {runs[-1]['step_ms']:.0f} ms a step, {score_at(runs[-1]['curve'], options.steps):.3f} {UNITS[options.task]}", file=sys.stderr, flush=True)
+            if runs[-1]["choice"]:
+                print(f"plan auto: {runs[-1]['choice']}", file=sys.stderr, flush=True)
     options.output.mkdir(parents=True, exist_ok=True)
     text = table(runs, options)
     (options.output / "table.md").write_text(text + "\n")

@@ -23,6 +23,8 @@ CINCH = {
     "dgc": ("dgc", {"ratio": 0.001}),
     "dgc_1": ("dgc", {"ratio": 0.01}),
     "powersgd": ("powersgd(rank: 4)", {}),
+    "qsgd_auto": ("qsgd", {"bits": 4, "plan": "auto"}),
+    "dgc_auto": ("dgc", {"ratio": 0.001, "plan": "auto"}),
 }
 
 
@@ -101,7 +103,7 @@ def main():
         warm = times[min(5, len(times) - 1):]
         report = compression.report() if compression else None
         print(json.dumps({"compressor": compressor, "step_ms": 1e3 * median(warm), "curve": curve, "mb_step": sent / steps / 1e6, "world": world,
-                          "parameters": sum(p.numel() for p in net.parameters()), "report": report}))
+                          "parameters": sum(p.numel() for p in net.parameters()), "report": report, "choice": compression.choice if compression else ""}))
     dist.barrier()
     dist.destroy_process_group()
 
