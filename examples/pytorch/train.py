@@ -74,15 +74,16 @@ def seconds_to(curve, wanted):
 
 
 def time_to_dense(rows, dense):
-    """Seconds to the score that dense training of the same seed ends with, as a part of what that took: the median over seeds; "-" where some seed has not come to it."""
+    """Seconds to the score that dense training of the same seed ends with, as a part of what that took: the median over seeds that came to it; "-": none has."""
     parts = []
     for row in rows:
         end = next((each["curve"][-1] for each in dense if each["seed"] == row["seed"]), None)
         seconds = end and seconds_to(row["curve"], end[2])
-        if not seconds:
-            return "-"
-        parts.append(seconds / end[1])
-    return f"{statistics.median(parts):.2f}"
+        if seconds:
+            parts.append(seconds / end[1])
+    if not parts:
+        return "-"
+    return f"{statistics.median(parts):.2f}" + (f" ({len(parts)} of {len(rows)} seeds)" if len(parts) < len(rows) else "")
 
 
 def table(runs, options):

@@ -234,7 +234,7 @@ CINCH_API void cinch_sync_release(cinch_sync* sync);
 
 /* Binds a run-time parameter. What rank 0 has bound holds on all ranks from the next step on.
  * Errors: INVALID_ARGUMENT (no such program or name), OUT_OF_RANGE (also where
- * payloads may then be longer than those of the parameters' defaults, which the plan has room for).
+ * payloads may then be longer than the plan has room for, which is made for the values at opening).
  */
 CINCH_API cinch_status cinch_sync_set(cinch_sync* sync, size_t program, const char* parameter,
                                       double value, cinch_error* error);

@@ -63,10 +63,15 @@ std::string reason_of(const PlanChoice& choice) {
   const PlanCandidate* const other = cheapest(choice, !choice.chosen.is_dense);
   const bool are_alike = other == nullptr || other->is_tried() == choice.chosen.is_tried();
   const auto named = [are_alike](const PlanCandidate& candidate) {
-    return fmt::format("{}: {:.2f} ms{}", describe_candidate(candidate), 1e3 * candidate.seconds(),
-                       candidate.is_tried() ? " when tried"
-                       : are_alike          ? ""
-                                            : " predicted, not tried");
+    const std::string name = describe_candidate(candidate);
+    const double predicted = 1e3 * candidate.cost.seconds, tried = 1e3 * candidate.tried_seconds;
+    // What was only predicted is compared with a prediction.
+    if (!are_alike && candidate.is_tried()) {
+      return fmt::format("{}: {:.2f} ms predicted, {:.2f} when tried", name, predicted, tried);
+    }
+    if (!are_alike) return fmt::format("{}: {:.2f} ms predicted, not tried", name, predicted);
+    return fmt::format("{}: {:.2f} ms{}", name, 1e3 * candidate.seconds(),
+                       candidate.is_tried() ? " when tried" : "");
   };
   if (other == nullptr) return named(choice.chosen) + ": chosen";
   if (!choice.chosen.is_dense) return named(*other) + "; " + named(choice.chosen) + ": chosen";
@@ -192,19 +197,32 @@ Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inp
 
 std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) {
   std::vector<std::size_t> places;
-  const auto is_chosen = [&](const PlanCandidate& c) {
-    return describe_candidate(c) == describe_candidate(choice.chosen);
+  double taken = 0;
+  // False: there is no time for it.
+  const auto add = [&](std::size_t place) {
+    if (std::ranges::find(places, place) != places.end()) return true;
+    taken += kStepsTried * choice.candidates[place].cost.seconds;
+    if (taken <= seconds || places.empty()) places.push_back(place);
+    return taken <= seconds;
   };
-  const auto chosen = std::ranges::find_if(choice.candidates, is_chosen);
-  double taken = kStepsTried * choice.chosen.cost.seconds;
-  places.push_back(static_cast<std::size_t>(chosen - choice.candidates.begin()));
+  const auto first = [&](const auto& is_wanted) {
+    const auto found = std::ranges::find_if(choice.candidates, is_wanted);
+    return static_cast<std::size_t>(found - choice.candidates.begin());
+  };
+  add(first([&](const PlanCandidate& c) {
+    return describe_candidate(c) == describe_candidate(choice.chosen);
+  }));
   const double least = choice.candidates.front().cost.seconds;
   const double most = least + std::max(kUncertainShare * least, kUncertainSeconds);
-  for (std::size_t i = 0; i < choice.candidates.size() && places.size() < kMostTried; ++i) {
-    const double predicted = choice.candidates[i].cost.seconds;
-    taken += kStepsTried * predicted;
-    if (predicted > most || taken > seconds) break;
-    if (i != places.front()) places.push_back(i);
+  const auto is_near = [&](std::size_t place) {
+    return place < choice.candidates.size() && choice.candidates[place].cost.seconds <= most;
+  };
+  // Whether to compress is worth more than how.
+  const std::size_t other =
+      first([&](const PlanCandidate& c) { return c.is_dense != choice.chosen.is_dense; });
+  if (is_near(other)) add(other);
+  for (std::size_t i = 0; is_near(i) && places.size() < kMostTried; ++i) {
+    if (!add(i)) break;
   }
   return places.size() > 1 ? places : std::vector<std::size_t>();
 }

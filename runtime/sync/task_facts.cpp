@@ -105,8 +105,8 @@ Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info
     if (bytes <= of.bound_bytes) continue;
     return fail(
         ErrorKind::OutOfRange,
-        fmt::format("{}: a payload may then have {} bytes, the plan has room for {}, which is "
-                    "what the parameters' defaults need",
+        fmt::format("{}: a payload may then have {} bytes, the plan has room for {}: it was "
+                    "made for the values that the session was opened with",
                     describe_piece(plan, piece), bytes, of.bound_bytes));
   }
   return Ok{};

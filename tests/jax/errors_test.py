@@ -1,5 +1,7 @@
 """What is wrong is told by name: when a call is traced, or by XLA where only the values tell."""
+import copy
 import ctypes
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +31,14 @@ def test_programs():
         Compressor("topk", [(8,), (9,)])
     with pytest.raises(cinch.InvalidArgumentError, match="uint32"):
         Compressor("topk", 8, payload_bytes=0)
+    with pytest.raises(cinch.InvalidArgumentError, match="world is 0"):
+        Compressor("topk", 8, world=0)
+    with pytest.raises(cinch.InvalidArgumentError, match="shape is 3.5"):
+        Compressor("topk", 3.5)
+    for copies in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="make another one"):
+            copies(made("topk", (8,)))
+    fails("has a length of 4294967295 bytes", made("topk", (8,)).decode, jnp.zeros(made("topk", (8,)).payload_bytes, jnp.uint8), (1 << 32) - 1, 0)
 
 
 @pytest.mark.parametrize("is_traced", [False, True])

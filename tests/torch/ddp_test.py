@@ -144,6 +144,40 @@ def test_settings_of_ddp_change_no_bits(ranks):
     assert_all_same(told)
 
 
+class Mixed(torch.nn.Module):
+    """Parameters of two types, which DDP puts into two buckets."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide, self.narrow = torch.nn.Linear(64, 72), torch.nn.Linear(72, 70).bfloat16()
+
+    def forward(self, inputs):
+        return self.narrow(self.wide(inputs).bfloat16()).float()
+
+
+def with_two_types(rank, world, settings, is_bare_hook):
+    torch.manual_seed(5)
+    model = Mixed()
+    ddp = wrapped(model, **settings)
+    if is_bare_hook:
+        ddp.register_comm_hook(cinch.torch.Hook("topk", timeout=5), cinch.torch.run_hook)
+    else:
+        cinch.torch.compress(ddp, "topk", timeout=5)
+    for step in range(3):
+        ddp.zero_grad()
+        (ddp(data_of(rank, step)[0]) ** 2).mean().backward()
+    return gradients_of(model)
+
+
+@pytest.mark.parametrize("is_bare_hook", [False, True])
+def test_several_buckets_in_a_static_graph(ranks, is_bare_hook):
+    """In its first step DDP says of no bucket that it is the last."""
+    plain = ranks.run(2, with_two_types, {}, is_bare_hook)
+    for settings in ({"static_graph": True}, {"static_graph": True, "bucket_cap_mb": 0.001}):
+        for a, b in zip(plain, ranks.run(2, with_two_types, settings, is_bare_hook)):
+            assert_all_same([torch.cat([each.float().flatten() for each in side]) for side in (a, b)])
+
+
 def unused_in_a_static_graph(rank, world):
     model = Branches()
     ddp = wrapped(model, static_graph=True)

@@ -1,4 +1,6 @@
 """What is wrong is an exception on every rank, and says what."""
+import warnings
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -12,7 +14,7 @@ def compresses(rank, world, make, program, settings, only_on=None):
     """On the ranks beside `only_on` nothing is wrong."""
     is_fine = only_on is not None and rank != only_on
     model = small_model() if is_fine else make()
-    cinch.torch.compress(wrapped(model), "qsgd" if is_fine else program, timeout=10, **({} if is_fine else settings))
+    cinch.torch.compress(wrapped(model), "qsgd" if is_fine else program, **{"timeout": 10, **({} if is_fine else settings)})
 
 
 def embedding():
@@ -43,6 +45,19 @@ def many_wrong(rank, world):
         ("schedule", small_model, "qsgd", {"schedule": {"nosuch": lambda step: 0.1}}),
         ("transport", small_model, "qsgd", {"transport": "tcp"}),
         ("nccl", small_model, "qsgd", {"transport": "nccl"}),
+        ("no program", small_model, None, {}),
+        ("of exact tensors", tiny_model, "topkk", {}),
+        ("parameter of exact tensors", tiny_model, "topk", {"ratio": 3}),
+        ("parameter of none", tiny_model, "none", {"ratio": 3}),
+        ("timeout", small_model, "qsgd", {"timeout": float("nan")}),
+        ("dense_steps", small_model, "qsgd", {"dense_steps": 1.5}),
+        ("first_step", small_model, "qsgd", {"first_step": 1 << 60}),
+        ("scale", small_model, "qsgd", {"scale": 5}),
+        ("secret", small_model, "qsgd", {"secret": "x"}),
+        ("parts", small_model, "qsgd", {"plan": "reduce_scatter"}),
+        ("rules of a number", small_model, "qsgd", {"rules": 7}),
+        ("rule of a number", small_model, "qsgd", {"rules": [{"use": "exact", "name": "x"}, 7]}),
+        ("said", small_model, "qsgd", {"rules": [lambda name, shape: 5]}),
     ]
     told = {}
     for name, make, program, settings in cases:
@@ -58,6 +73,11 @@ def many_wrong(rank, world):
         except cinch.InvalidArgumentError as failure:
             told[name] = str(failure)
     return told
+
+
+def tiny_model():
+    """All of its tensors are exact."""
+    return torch.nn.Linear(8, 2)
 
 
 def not_ddp(rank):
@@ -90,6 +110,19 @@ def test_what_is_wrong_on_all_ranks(ranks):
         "schedule": "nosuch",
         "transport": "transport is 'tcp'",
         "nccl": "on the CPU",
+        "no program": "program is None",
+        "of exact tensors": "topkk",
+        "parameter of exact tensors": "ratio",
+        "parameter of none": '"none" has no parameter ratio',
+        "timeout": "timeout is nan",
+        "dense_steps": "dense_steps is 1.5",
+        "first_step": "first_step is",
+        "scale": "scale is 5, which is no function",
+        "secret": "secret is of type str",
+        "parts": "plan is 'reduce_scatter'",
+        "rules of a number": "rules are of type int",
+        "rule of a number": "rule 2 is 7",
+        "said": "rule 1 says 5 of 0.weight",
         "bare": "not a Sequential",
         "twice": "hook already",
         "python_reducer": "python_reducer",
@@ -97,6 +130,54 @@ def test_what_is_wrong_on_all_ranks(ranks):
     for told in ranks.run(2, many_wrong):
         for name, word in words.items():
             assert told[name] is not None and word in told[name], f"{name}: {told[name]}"
+
+
+def warned_of_tiny_model(rank, world):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cinch.torch.compress(wrapped(tiny_model()), "topk", timeout=10)
+    return [str(each.message) for each in caught if "no parameter is compressed" in str(each.message)]
+
+
+def test_that_nothing_is_compressed_is_warned_of(ranks):
+    told = ranks.run(2, warned_of_tiny_model)
+    assert len(told[0]) == 1 and told[1] == []
+
+
+def differ_in_tiny_model(rank, world):
+    cinch.torch.compress(wrapped(tiny_model()), ["topk", "dgc"][rank], timeout=10)
+
+
+def test_programs_of_exact_tensors_are_compared(ranks):
+    for failure in ranks.fail(2, differ_in_tiny_model):
+        assert "program is topk" in failure.text and "dgc" in failure.text, failure
+
+
+def one_hook_for_two(rank, world):
+    hook = cinch.torch.Hook("qsgd")
+    first, second = wrapped(small_model()), wrapped(torch.nn.Linear(64, 65))
+    first.register_comm_hook(hook, cinch.torch.run_hook)
+    second.register_comm_hook(hook, cinch.torch.run_hook)
+    loss_of(first, rank, 0).backward()
+    for _ in range(2):
+        with pytest.raises(cinch.SyncError, match="a hook of its own"):
+            second(torch.ones(3, 64)).sum().backward()
+
+
+def test_one_hook_for_two_models(ranks):
+    ranks.run(2, one_hook_for_two)
+
+
+def the_same_twice(rank, world):
+    weight = torch.nn.Parameter(torch.zeros(72, 64))
+    with pytest.raises(cinch.InvalidArgumentError, match="b is the parameter a, too"):
+        cinch.torch.Averager([("a", weight), ("b", weight)], "qsgd")
+    with pytest.raises(cinch.InvalidArgumentError, match="Adam has no momentum"):
+        cinch.torch.take_momentum(torch.optim.Adam([weight]))
+
+
+def test_a_parameter_given_twice(ranks):
+    ranks.run(2, the_same_twice)
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,16 @@ class Compressor:
     ) -> None:
         _targets.register()
         self.program = _compiled(program, parameters)
-        shapes = shapes_of(shape)
+        try:
+            shapes = shapes_of(shape)
+        except TypeError as error:
+            raise InvalidArgumentError(f"shape is {shape!r}: a tuple of integers, an integer or an array is taken") from error
         if len(shapes) != 1:
             raise InvalidArgumentError(f"a cinch.jax.Compressor is for one shape, not for {len(shapes)}")
         self.shape: Shape = shapes[0]
-        self.world = max(unsigned(world, 32, "world"), 1)
+        self.world = unsigned(world, 32, "world")
+        if self.world == 0:
+            raise InvalidArgumentError("world is 0: a number of ranks is taken")
         self.seed = unsigned(seed, 64, "seed")
         setting = _cores.Setting(self.shape, self.world, unsigned(tensor, 32, "tensor"), unsigned(threads, 32, "threads"))
         self._core = _cores.kept(self.program, setting)
@@ -84,6 +89,9 @@ class Compressor:
 
     def __repr__(self) -> str:
         return f"<cinch.jax.Compressor {self.program.name} of {self.shape}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a cinch.jax.Compressor is neither pickled nor copied: make another one of the same program and shape")
 
     def init(self, *, worker: Number = 0, seed: Optional[Number] = None) -> jax.Array:
         """The first states of a worker: uint8 of `state_bytes`."""
@@ -217,7 +225,7 @@ def _number(value: Number, name: str) -> Any:
 
 
 def _length(value: Any, shape: Shape) -> Any:
-    array = jnp.asarray(value)
+    array = jnp.asarray(np.uint32(unsigned(value, 32, "a payload's length")) if isinstance(value, int) else value)
     if array.shape != shape or not jnp.issubdtype(array.dtype, jnp.integer):
         raise InvalidArgumentError(f"a payload's length is an array of {array.dtype} with shape {array.shape}, not one integer")
     return array

@@ -1,8 +1,9 @@
 """Averaging without DistributedDataParallel."""
-from typing import Any, Iterable, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Optional, Tuple, Union
 
 import torch
 
+from ..errors import InvalidArgumentError
 from ..program import Program
 from . import _tensors
 from ._ddp import Compression
@@ -23,7 +24,14 @@ class Averager(Compression):
     def __init__(self, named_parameters: Iterable[Tuple[str, "torch.Tensor"]], program: Union[str, Program], *, group: Optional[Any] = None, **settings: Any) -> None:
         super().__init__(Hook(program, group=group, **settings))
         self._parameters = [(name, parameter) for name, parameter in named_parameters if parameter.requires_grad]
-        self.hook.bind(self._parameters)
+        self.hook.bind(self._parameters, check=self._check)
+
+    def _check(self) -> None:
+        names: Dict[int, str] = {}
+        for name, parameter in self._parameters:
+            if id(parameter) in names:
+                raise InvalidArgumentError(f"{name} is the parameter {names[id(parameter)]}, too: give it once")
+            names[id(parameter)] = name
 
     def average(self) -> bool:
         """Every gradient becomes the mean over ranks, in place; one that is None counts as zeros, and becomes zeros

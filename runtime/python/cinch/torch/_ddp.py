@@ -65,7 +65,8 @@ def compress(
         rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
             elements are exact. JSON or a list, as docs/sync.md has it under Policies; a function of name and shape in
             the list returns "exact", a program, {"use": …, "set": {…}}, or None.
-        plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first.
+        plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first. Under two_shot the rank
+            that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent.
         dense_steps: the first so many steps are exact.
         schedule: by run-time parameter a function of the step: {"ratio": lambda step: 0.1 if step < 500 else 0.001}.
             Payloads have room for the value that the call binds (ratio=0.2), else for the schedule's first.
@@ -76,7 +77,7 @@ def compress(
         report_every: rank 0 logs a line every so many steps (logger "cinch").
         first_step, seed, piece_bytes: of `cinch.Synchronizer`.
         threads: of this rank; by default torch.get_num_threads().
-        timeout: seconds in which something must move.
+        timeout: seconds in which something must move; 2 more, and ranks give up.
         transport: "ucx" or "nccl"; by default UCX between CPUs and NCCL between GPUs. Over UCX messages of GPUs go through
             the host's memory, and ranks may share a GPU.
         interface, secret: of `cinch.Transport.ucx`.
@@ -106,7 +107,7 @@ def _check_model(model: DistributedDataParallel) -> None:
         raise InvalidArgumentError("the model has a communication hook already: DDP takes one")
     for name, module in model.module.named_modules():
         if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
-            raise InvalidArgumentError(f"{name}: gradients of an embedding with sparse=True are not taken; dense ones are")
+            raise InvalidArgumentError(f"{name or 'the model'}: gradients of an embedding with sparse=True are not taken; dense ones are")
     dynamo = getattr(torch, "_dynamo", None)
     if dynamo is not None and getattr(dynamo.config, "optimize_ddp", None) == "python_reducer":
         raise InvalidArgumentError('torch._dynamo.config.optimize_ddp is "python_reducer", which runs no communication hooks of Python\'s own: set it to True')
@@ -120,7 +121,10 @@ def _warn_of_momentum(engine: Engine, optimizer: Optional["torch.optim.Optimizer
 
 def take_momentum(optimizer: "torch.optim.Optimizer") -> float:
     """Takes momentum out of an SGD optimizer, for a program that has it, and returns it: compress(model, "dgc",
-    momentum=take_momentum(optimizer)). Errors: InvalidArgumentError (groups differ, Nesterov, dampening)."""
+    momentum=take_momentum(optimizer)). Errors: InvalidArgumentError (it has no momentum as SGD has it, groups differ, Nesterov,
+    dampening)."""
+    if not all("momentum" in group for group in optimizer.param_groups):
+        raise InvalidArgumentError(f"{type(optimizer).__name__} has no momentum that could be taken out of it; SGD has")
     found = {group.get("momentum", 0.0) for group in optimizer.param_groups}
     if len(found) != 1:
         raise InvalidArgumentError(f"the optimizer's groups have different momentum: {sorted(found)}")

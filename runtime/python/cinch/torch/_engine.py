@@ -14,42 +14,11 @@ from ..synchronizer import Synchronizer, SyncTensor
 from ..transport import Transport
 from . import _states, _tensors
 from ._group import Meeting, check_transport, group_of, open_transport
-from ._policy import Named, Rules, choose
+from ._policy import Named, choose, default_of
+from ._settings import Settings
 
 log = logging.getLogger("cinch")
-Schedule = Mapping[str, Callable[[int], float]]
 _STEPS_TO_COMPARE = 5
-
-
-@dataclass
-class Settings:
-    """How gradients are averaged; `cinch.torch.compress` describes the fields."""
-
-    program: Union[str, Program] = "none"
-    bindings: Dict[str, float] = field(default_factory=dict)
-    rules: Rules = None
-    plan: str = "two_shot"
-    dense_steps: int = 0
-    schedule: Schedule = field(default_factory=dict)
-    scale: Optional[Callable[[], float]] = None
-    skips_non_finite: bool = False
-    measures_errors: bool = False
-    report_every: int = 0
-    first_step: int = 0
-    piece_bytes: int = 0
-    seed: int = 0
-    threads: Optional[int] = None
-    timeout: float = 30.0
-    transport: Optional[str] = None
-    interface: Optional[str] = None
-    secret: bytes = b""
-
-
-def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
-    """Settings from keyword arguments, of which those that are no settings are parameters of the program."""
-    known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
-    bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
-    return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)
 
 
 @dataclass
@@ -76,10 +45,9 @@ class Engine:
         """`transport`: one of the group's that is open already and that other engines use between steps of this one; None:
         a new one. `part_ends`: of each tensor, for plan "reduce_scatter"."""
         self.settings, self.group = settings, group_of(group)
-        meeting = Meeting(self.group, settings.timeout)
-        # The others of these settings may differ, or are compared when synchronizers open.
-        alike = {name: getattr(settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors", "transport")}
-        tensors = meeting.agree(lambda: self._checked(named, check), alike)
+        meeting = Meeting(self.group, settings.time_to_meet)
+        self._is_reduced = part_ends is not None
+        tensors = meeting.agree(lambda: self._checked(named, check), lambda tensors: self._alike(tensors))
         if part_ends is not None:
             tensors = [replace(tensor, part_ends=ends) for tensor, ends in zip(tensors, part_ends)]
         # Cinch puts its work for the GPU on this stream. PyTorch's default stream will not do: its handle is NULL, which the C
@@ -101,7 +69,16 @@ class Engine:
     def _gpu(self) -> Optional[int]:
         return (self.device.index or 0) if self.device.type == "cuda" else None
 
+    def _alike(self, tensors: Sequence[SyncTensor]) -> Dict[str, Any]:
+        """What ranks compare before they are connected. The other settings may differ, or are compared when synchronizers open."""
+        alike = {name: getattr(self.settings, name) for name in ("dense_steps", "first_step", "skips_non_finite", "measures_errors", "transport")}
+        if all(tensor.program is None for tensor in tensors):
+            default = self._default.program
+            alike["program"] = "none" if default is None else f"{default.name} {default.fingerprint}"
+        return alike
+
     def _checked(self, named: Sequence[Tuple[str, "torch.Tensor"]], check: Callable[[], None]) -> List[SyncTensor]:
+        self.settings.check(is_reduced=self._is_reduced)
         check()
         if not named:
             raise InvalidArgumentError("no parameter has a gradient")
@@ -116,7 +93,9 @@ class Engine:
         first = settings.first_step + settings.dense_steps
         starts = {parameter: float(value_at(first)) for parameter, value_at in settings.schedule.items()}
         shapes = [Named(name, tuple(tensor.shape)) for name, tensor in named]
-        tensors = choose(shapes, settings.program, settings.bindings, settings.rules, self._gpu, starts)
+        # Where no tensor takes it, too: its name may be wrong.
+        self._default = default_of(settings.program, settings.bindings, self._gpu, starts)
+        tensors = choose(shapes, self._default, settings.rules, self._gpu, starts)
         # A program on matrices gets them as they lie, which is what it is given.
         tensors = [replace(each, shape=tuple(tensor.shape[i] for i in _tensors.memory_order(tensor))) for each, (_, tensor) in zip(tensors, named)]
         for parameter in starts:
@@ -187,9 +166,14 @@ class Engine:
         with self._failing():
             try:
                 _tensors.check_gradient(name, gradient)
-            except InvalidArgumentError:
-                self.close()  # the others need not wait
-                raise
+            except InvalidArgumentError as error:
+                self.refuse(error)
+
+    def refuse(self, why: InvalidArgumentError) -> None:
+        """Takes no more steps, on any rank. Errors: SyncError."""
+        with self._failing():
+            self.close()  # the others need not wait
+            raise why
 
     def ready(self, tensor: int, gradient: "torch.Tensor", update: Optional["torch.Tensor"] = None, *, is_used: bool = True) -> None:
         """The gradient is there, dense. Its mean over ranks is in `update`, or in its place, when `finish` returns. Errors:
@@ -284,22 +268,30 @@ class Engine:
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """Takes over states of this rank in a run of as many, or, where `saved` has the keys of all ranks of a run, of that
         one. All ranks call it before the first step. Returns what could not be taken over, a line each. Errors:
-        InvalidArgumentError, FileError, VersionError, CancelledError, TimedOutError."""
+        InvalidArgumentError, FileError, VersionError, on the rank whose states are at fault; CancelledError on the others,
+        TimedOutError."""
+        meeting = Meeting(self.group, self.settings.time_to_meet)
+        step, states = meeting.agree(lambda: self._states_in(saved), lambda made: {"the step of the states": made[0]})
+        restored = self.compressed.states_load(states) if states else None
+        self.step = step
+        return restored.notes if restored is not None else ""
+
+    def _states_in(self, saved: Mapping[str, Any]) -> Tuple[int, List[bytes]]:
+        """The step of the states, and those of all ranks; none where this rank has taken its own already."""
         rank, world = self.transport.rank, self.transport.world
+        if not isinstance(saved, Mapping):
+            raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
         ranks = sorted(int(key[len("rank") : -len(".states")]) for key in saved if key.endswith(".states"))
         if not ranks:
             raise InvalidArgumentError("there are no states of Cinch in it")
         of = int(saved[f"rank{ranks[0]}.world"])
-        notes = ""
+        states = [_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks]
         if ranks == [rank] and of == world:
-            self.compressed.states_load(_states.to_bytes(saved[f"rank{rank}.states"]))
-        elif ranks == list(range(of)):
-            restored = self.compressed.states_load([_states.to_bytes(saved[f"rank{each}.states"]) for each in ranks])
-            notes = restored.notes if restored is not None else ""
-        else:
+            self.compressed.states_load(states[0])
+            states = []
+        elif ranks != list(range(of)):
             raise InvalidArgumentError(f"states of ranks {ranks} of {of}: rank {rank} of {world} takes its own of as many ranks, or those of all ranks")
-        self.step = int(saved[f"rank{ranks[0]}.step"])
-        return notes
+        return int(saved[f"rank{ranks[0]}.step"]), states
 
     def close(self) -> None:
         """Gives up: ranks that wait for this one get an error."""
@@ -321,5 +313,7 @@ class _Failing:
     def __exit__(self, _: Any, error: Optional[BaseException], __: Any) -> None:
         if not isinstance(error, Exception) or isinstance(error, SyncError):
             return
-        self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
+        # What comes behind the first failure follows from it.
+        if self._engine.failure is None:
+            self._engine.failure = SyncError(error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}")
         raise self._engine.failure from error

@@ -9,7 +9,8 @@ import torch.distributed as dist
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
-from ._engine import Engine, settings_of
+from ._engine import Engine
+from ._settings import settings_of
 from ._shards import Unit, trainable, units_of
 
 log = logging.getLogger("cinch")
@@ -173,6 +174,8 @@ class ShardedCompression:
     def load_state_dict(self, saved: Mapping[str, Any]) -> str:
         """All ranks call it before the first step: docs/pytorch.md, Checkpoints. Returns what could not be taken over, a
         line each. Errors: InvalidArgumentError (a module has no states in `saved`), FileError, VersionError."""
+        if not isinstance(saved, Mapping):
+            raise InvalidArgumentError(f"states are a mapping, as state_dict gives, and not of type {type(saved).__name__}")
         notes = []
         for name, engine in self.engines.items():
             of = {key.rpartition("/")[2]: value for key, value in saved.items() if key.rpartition("/")[0] == name}
@@ -212,6 +215,8 @@ def compress_fsdp(model: "torch.nn.Module", program: Union[str, Program], *, div
     differ), ProgramError, FileError (rules), UnavailableError (no UCX), TimedOutError (names ranks that have not come).
     Later, from `backward`: SyncError, which names rank, tensor and phase.
     """
+    if divide_factor is not None and not divide_factor > 0:
+        raise InvalidArgumentError(f"divide_factor is {divide_factor}: numbers above 0 are taken")
     units = trainable(model)
     for unit in units:
         if isinstance(getattr(unit.group, "_reduce_scatter_comm", None), ReduceScatter):

@@ -54,15 +54,17 @@ class Meeting:
         count = next(_opened.setdefault(group, itertools.count()))
         self.store = TorchStore(_prefixed(f"cinch/{getattr(group, 'group_name', 'default')}/{count}"))
 
-    def agree(self, act: Callable[[], Made], alike: Mapping[str, Any]) -> Made:
+    def agree(self, act: Callable[[], Made], alike: Callable[[Made], Mapping[str, Any]]) -> Made:
         """The value of `act`; where it fails on some rank, all ranks raise: none waits for one that does not come. Errors:
-        those of `act`, CancelledError, TimedOutError (names ranks that have not come), InvalidArgumentError (`alike` differs)."""
+        those of `act`, CancelledError, TimedOutError (names ranks that have not come), InvalidArgumentError (what `alike`
+        gives differs)."""
         try:
             made = act()
+            own = alike(made)
         except Exception as failure:
             self.store.set(f"rank{self.rank}", json.dumps({"failure": f"{type(failure).__name__}: {failure}"}).encode())
             raise
-        self.store.set(f"rank{self.rank}", json.dumps({"alike": dict(alike)}).encode())
+        self.store.set(f"rank{self.rank}", json.dumps({"alike": dict(own)}).encode())
         told: List[Mapping[str, Any]] = []
         absent: List[str] = []
         ends = time.monotonic() + self.timeout
@@ -78,7 +80,7 @@ class Meeting:
             raise TimedOutError(f"{'rank' if len(absent) == 1 else 'ranks'} {', '.join(absent)} had not come within {self.timeout} s")
         for rank, each in enumerate(told):
             for name, value in told[0]["alike"].items():
-                if each["alike"][name] != value:
+                if name in each["alike"] and each["alike"][name] != value:
                     raise InvalidArgumentError(f"{name} is {value} on rank 0 and {each['alike'][name]} on rank {rank}")
         return made
 

@@ -1,12 +1,16 @@
 """The communication hook of DistributedDataParallel."""
+import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 from ..errors import InvalidArgumentError, SyncError
 from ..program import Program
-from ._engine import Engine, settings_of
+from ._engine import Engine
+from ._group import group_of
+from ._settings import settings_of
 
 
 class _Step:
@@ -14,6 +18,7 @@ class _Step:
 
     def __init__(self) -> None:
         self.pending: List[Tuple[Any, "torch.Tensor"]] = []
+        self.num_taken = 0  # parameters
         self.failure: Optional[SyncError] = None
 
 
@@ -21,7 +26,8 @@ class Hook:
     """What `run_hook` keeps: `model.register_comm_hook(hook, cinch.torch.run_hook)`, which `compress` does, or whatever
     takes a state and a hook, as Lightning's DDPStrategy. It pickles: settings do, the connection is opened anew.
 
-    Without `bind` it learns the parameters from the first step's buckets, and names them by their place there.
+    Without `bind` it learns the parameters from the first step's buckets, and names them by their place there. Of a static graph
+    of several buckets that is the second step; the first one is exact.
     """
 
     def __init__(self, program: Any = "none", *, group: Optional[Any] = None, **settings: Any) -> None:
@@ -55,6 +61,8 @@ class Hook:
         self.engine = Engine(named, self.settings, self._group, check)
         self._parameters = [parameter for _, parameter in named]
         self._places = {id(parameter): place for place, parameter in enumerate(self._parameters)}
+        if all(tensor.program is None for tensor in self.engine.compressed.tensors) and self.engine.settings.program != "none" and self.engine.transport.rank == 0:
+            warnings.warn("no parameter is compressed: all are exact, as those of one dimension or under 4096 elements are without other rules", stacklevel=4)
         if watches_use:
             self._used = set()
             for place, parameter in enumerate(self._parameters):
@@ -71,6 +79,8 @@ class Hook:
     def take(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
         """Hands the bucket's gradients over. The future has a value when the backward pass ends. Errors: SyncError where
         no backward pass runs (`Join`), else by the backward pass."""
+        if self.engine is None and not bucket.is_last() and not _is_in_backward():
+            return allreduce_hook(group_of(self._group), bucket)
         if self._step is None:
             self._step = _Step()
             if self.engine is not None:
@@ -80,9 +90,11 @@ class Hook:
         self._step.pending.append((future, buffer))
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             self._take(parameter, gradient)
-        # DDP queues its own callback, which waits for the futures, behind the last bucket's hook.
-        # In the first step of a static graph it calls hooks when that pass has ended, and waits at once.
-        if bucket.is_last() and not (_is_in_backward() and _at_end_of_backward(self._end)):
+            self._step.num_taken += 1
+        # In the first step of a static graph DDP calls hooks when the pass has ended, says of no bucket that it is the last of
+        # several, and waits at once. Else it queues its own callback, which waits for the futures, behind the last bucket's hook.
+        is_last = bucket.is_last() or (self.engine is not None and self._step.num_taken == len(self._parameters))
+        if is_last and not (_is_in_backward() and _at_end_of_backward(self._end)):
             self._raise(self._finish())
         return future
 
@@ -92,7 +104,8 @@ class Hook:
             return
         engine, place = self.engine, self._places.get(id(parameter))
         if place is None:
-            raise InvalidArgumentError("a bucket has a parameter that the hook was not opened for: call compress after requires_grad is set")
+            why = "a bucket has a parameter that the hook was not opened for: each model takes a hook of its own, made when requires_grad is set"
+            return self._try(lambda: engine.refuse(InvalidArgumentError(why)))
         is_used = self._used is None or place in self._used
         self._try(lambda: engine.ready(place, gradient, is_used=is_used))
 

@@ -65,6 +65,8 @@ def encode(tensor: torch.Tensor, program: str, step: int, world: int = 1, worker
 def decode(payload: torch.Tensor, shape: List[int], program: str, step: int, world: int = 1, seed: int = 0) -> torch.Tensor:
     """What `payload`, a vector of uint8, stands for: a float32 tensor of `shape`. The other arguments are those of
     `encode`. Errors: PayloadError, InvalidArgumentError (a program with states), those of `cinch.compile`."""
+    if payload.dtype != torch.uint8 or payload.dim() != 1:
+        raise InvalidArgumentError(f"a payload is a vector of uint8, not a tensor of {payload.dtype} with {payload.dim()} dimensions")
     update = torch.empty(shape, dtype=torch.float32)
     _session(program, tuple(shape), world, 0, seed).decode(step, [payload.detach().contiguous()], out=[update])
     return update

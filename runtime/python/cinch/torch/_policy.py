@@ -3,7 +3,7 @@ import ctypes
 import fnmatch
 import json
 import re
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .. import _abi, _library
 from .. import _sync_abi as sync_abi
@@ -14,9 +14,10 @@ from ..synchronizer import SyncTensor
 
 Use = Union[str, Mapping[str, Any], None]
 Rule = Union[Mapping[str, Any], Callable[[str, Shape], Use]]
-Rules = Union[str, Sequence[Rule], None]
+Rules = Union[str, Sequence[Rule], Mapping[str, Sequence[Rule]], None]
 
 NONE = "none"  # the program that compresses nothing
+_BOUND = "parameters of a compiled program are bound when it is compiled: pass its name, or cinch.compile(..., name=value)"
 
 
 class Named(NamedTuple):
@@ -24,10 +25,28 @@ class Named(NamedTuple):
     shape: Shape
 
 
-def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Mapping[str, float], rules: Rules, device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
-    """The tensors with their programs, compiled.
+class Default(NamedTuple):
+    """What rules take that name no program: as it was given, and compiled; None: nothing is compressed."""
 
-    `starts`: what run-time parameters begin with that neither `bindings` nor a rule binds. Payloads are given room for that.
+    given: Union[str, Program]
+    bindings: Mapping[str, float]
+    program: Optional[Program]
+
+
+def default_of(program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]) -> Default:
+    """`starts`: what run-time parameters begin with that neither `bindings` nor a rule binds. Payloads are given room for that.
+    Errors: InvalidArgumentError, those of `cinch.compile`."""
+    if isinstance(program, Program):
+        if bindings:
+            raise InvalidArgumentError(_BOUND)
+        return Default(program, bindings, program)
+    if program == NONE and bindings:
+        raise InvalidArgumentError(f'program "none" has no parameter {next(iter(bindings))}, and there is no setting of this name')
+    return Default(program, bindings, None if program == NONE else _started(program, bindings, device, starts))
+
+
+def choose(tensors: Sequence[Named], default: Default, rules: Rules, device: Optional[int], starts: Mapping[str, float]) -> List[SyncTensor]:
+    """The tensors with their programs, compiled.
 
     `rules`: None, where tensors of one dimension or under 4096 elements are exact and others compressed; JSON, or a list
     of rules as docs/sync.md has them under Policies; a function of name and shape among them gives the rest of a rule, such as
@@ -37,7 +56,7 @@ def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Map
     """
     policy = _apply(tensors, _as_json(tensors, rules))
     try:
-        programs = [_compiled(spec, program, bindings, device, starts) for spec in _programs(policy)]
+        programs = [_compiled(spec, default, device, starts) for spec in _programs(policy)]
         return [_chosen(policy, i, tensor, programs) for i, tensor in enumerate(tensors)]
     finally:
         _library.loaded().cinch_policy_release(policy)
@@ -46,17 +65,30 @@ def choose(tensors: Sequence[Named], program: Union[str, Program], bindings: Map
 def _as_json(tensors: Sequence[Named], rules: Rules) -> Optional[str]:
     if rules is None or isinstance(rules, str):
         return rules
+    # JSON's object, too, as a dictionary.
+    given = rules["rules"] if isinstance(rules, Mapping) and list(rules) == ["rules"] else rules
+    if isinstance(given, Mapping) or not isinstance(given, Sequence):
+        raise InvalidArgumentError(f"rules are of type {type(given).__name__}: JSON, or a list of rules and functions, is taken")
     listed: List[Mapping[str, Any]] = []
-    for rule in rules:
-        if not callable(rule):
+    for number, rule in enumerate(given, 1):
+        if isinstance(rule, Mapping):
             listed.append(rule)
-            continue
-        for tensor in tensors:
-            said = rule(tensor.name, tensor.shape)
-            if said is not None:
-                rest = {"use": said} if isinstance(said, str) else dict(said)
-                listed.append({"name": _exactly(tensor.name), **rest})
+        elif callable(rule):
+            listed.extend(_said(number, rule, tensors))
+        else:
+            raise InvalidArgumentError(f"rule {number} is {rule!r}: a dictionary or a function is taken")
     return json.dumps({"rules": listed})
+
+
+def _said(number: int, rule: Callable[[str, Shape], Use], tensors: Sequence[Named]) -> Iterator[Mapping[str, Any]]:
+    """What a function says of each tensor, as rules."""
+    for tensor in tensors:
+        said = rule(tensor.name, tensor.shape)
+        if said is None:
+            continue
+        if not isinstance(said, (str, Mapping)):
+            raise InvalidArgumentError(f"rule {number} says {said!r} of {tensor.name}: a name, a dictionary or None is taken")
+        yield {"name": _exactly(tensor.name), **({"use": said} if isinstance(said, str) else said)}
 
 
 def _exactly(name: str) -> str:
@@ -93,18 +125,20 @@ def _number(text: str) -> float:
     return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
-def _compiled(
-    spec: Tuple[str, Dict[str, float]], program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]
-) -> Optional[Program]:
+def _compiled(spec: Tuple[str, Dict[str, float]], default: Default, device: Optional[int], starts: Mapping[str, float]) -> Optional[Program]:
     name, own = spec
-    text = name or program
+    if not name and not own:
+        return default.program
+    text = name or default.given
     if text == NONE:
         return None
     if isinstance(text, Program):
-        if own or bindings:
-            raise InvalidArgumentError("parameters of a compiled program are bound when it is compiled: pass its name, or cinch.compile(..., name=value)")
-        return text
-    bound = own if name else {**bindings, **own}
+        raise InvalidArgumentError(_BOUND)
+    return _started(text, own if name else {**default.bindings, **own}, device, starts)
+
+
+def _started(text: str, bound: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]) -> Program:
+    """With room for what run-time parameters begin with."""
     compiled = compile(text, bindings=bound, device=device)
     begins = {parameter: value for parameter, value in starts.items() if parameter in compiled.parameters and parameter not in bound}
     return compile(text, bindings={**bound, **begins}, device=device) if begins else compiled

@@ -7,9 +7,10 @@ import torch.distributed as dist
 from ..errors import InvalidArgumentError
 from ..program import Program
 from ..transport import Transport
-from ._engine import Engine, settings_of
+from ._engine import Engine
 from ._fsdp import ShardedCompression, warn_of_misfit
 from ._group import Meeting, group_of
+from ._settings import settings_of
 from ._shards import Shard, Unit, trainable
 
 
@@ -75,7 +76,7 @@ def compress_replicas(model: "torch.nn.Module", program: Union[str, Program], gr
             raise InvalidArgumentError(f"{unit.name or 'the model'} has an all-reduce hook already")
     report_every = settings.pop("report_every", 0)
     chosen = settings_of(program, settings)
-    Meeting(group, chosen.timeout).agree(lambda: None, {"the shard's number": units[0].mesh.get_local_rank()})
+    Meeting(group, chosen.time_to_meet).agree(lambda: None, lambda _: {"the shard's number": units[0].mesh.get_local_rank()})
     hooks: Dict[str, ReplicaAverage] = {}
     transport: Optional[Transport] = None
     for unit in units:

@@ -1,0 +1,86 @@
+"""How gradients are averaged: what `compress` and its like take as keyword arguments."""
+import math
+import operator
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Mapping, Optional, Union
+
+from ..errors import InvalidArgumentError
+from ..program import Program
+from ._policy import Rules
+
+Schedule = Mapping[str, Callable[[int], float]]
+PLANS = ("two_shot", "allreduce", "allgather", "ring", "tree", "auto")
+_USUAL_TIMEOUT = 30.0
+_MOST_SECONDS = 1e6
+_MOST_STEP = (1 << 56) - 1  # that a draw's number has room for
+
+
+@dataclass
+class Settings:
+    """`cinch.torch.compress` describes the fields."""
+
+    program: Union[str, Program] = "none"
+    bindings: Dict[str, float] = field(default_factory=dict)
+    rules: Rules = None
+    plan: str = "two_shot"
+    dense_steps: int = 0
+    schedule: Schedule = field(default_factory=dict)
+    scale: Optional[Callable[[], float]] = None
+    skips_non_finite: bool = False
+    measures_errors: bool = False
+    report_every: int = 0
+    first_step: int = 0
+    piece_bytes: int = 0
+    seed: int = 0
+    threads: Optional[int] = None
+    timeout: float = _USUAL_TIMEOUT
+    transport: Optional[str] = None
+    interface: Optional[str] = None
+    secret: bytes = b""
+
+    @property
+    def time_to_meet(self) -> float:
+        """Seconds: ranks meet to tell each other that the time-out is none, too."""
+        return self.timeout if _is_time(self.timeout) else _USUAL_TIMEOUT
+
+    def check(self, *, is_reduced: bool) -> None:
+        """`is_reduced`: each rank gets its part alone. Errors: InvalidArgumentError, which names the setting."""
+        if not isinstance(self.program, (str, os.PathLike, Program)):
+            raise InvalidArgumentError(f'program is {self.program!r}: a name, a file, an expression or a cinch.Program is taken, and "none" averages exactly')
+        if not _is_time(self.timeout):
+            raise InvalidArgumentError(f"timeout is {self.timeout!r}: seconds above 0 are taken, at most {_MOST_SECONDS:g}")
+        for name in ("dense_steps", "first_step", "report_every", "piece_bytes", "seed", "threads"):
+            _check_count(name, getattr(self, name), may_be_none=name == "threads")
+        if self.first_step > _MOST_STEP:
+            raise InvalidArgumentError(f"first_step is {self.first_step}: at most {_MOST_STEP} is taken")
+        plans = ("reduce_scatter",) if is_reduced else PLANS
+        if self.plan not in plans:
+            raise InvalidArgumentError(f"plan is {self.plan!r}; there {'is' if is_reduced else 'are'} {', '.join(plans)}")
+        for name, act in [("scale", self.scale), *((f"schedule of {name}", act) for name, act in self.schedule.items())]:
+            if act is not None and not callable(act):
+                raise InvalidArgumentError(f"{name} is {act!r}, which is no function")
+        if not isinstance(self.secret, (bytes, bytearray)):
+            raise InvalidArgumentError(f"secret is of type {type(self.secret).__name__}; bytes are taken")
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value) and 0 < value <= _MOST_SECONDS
+
+
+def _check_count(name: str, value: Any, *, may_be_none: bool) -> None:
+    if value is None and may_be_none:
+        return
+    try:
+        is_count = operator.index(value) >= 0
+    except TypeError:
+        is_count = False
+    if not is_count:
+        raise InvalidArgumentError(f"{name} is {value!r}: integers from 0 on are taken")
+
+
+def settings_of(program: Union[str, Program], given: Mapping[str, Any]) -> Settings:
+    """Settings from keyword arguments, of which those that are no settings are parameters of the program."""
+    known = {name: value for name, value in given.items() if name in Settings.__dataclass_fields__ and name != "bindings"}
+    bindings = {name: value for name, value in given.items() if name not in Settings.__dataclass_fields__}
+    return Settings(program=program, bindings={**given.get("bindings", {}), **bindings}, **known)
