@@ -201,9 +201,11 @@ std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds) 
   // False: there is no time for it.
   const auto add = [&](std::size_t place) {
     if (std::ranges::find(places, place) != places.end()) return true;
-    taken += kStepsTried * choice.candidates[place].cost.seconds;
-    if (taken <= seconds || places.empty()) places.push_back(place);
-    return taken <= seconds;
+    const double with = taken + kStepsTried * choice.candidates[place].cost.seconds;
+    if (with > seconds && !places.empty()) return false;
+    taken = with;
+    places.push_back(place);
+    return true;
   };
   const auto first = [&](const auto& is_wanted) {
     const auto found = std::ranges::find_if(choice.candidates, is_wanted);

@@ -41,8 +41,9 @@ struct PlanChoice {
 Result<PlanChoice> choose_plan(const PlanRequest& request, const CostInputs& inputs,
                                const ChoiceSpace& space = {});
 
-/// Places of the candidates that predictions cannot tell apart, the chosen one first: few, and such
-/// that some steps of each take less than `seconds`. None where there is nothing to tell apart.
+/// Places of the candidates that predictions cannot tell apart, the chosen one first, then the best
+/// that compresses where that one does not, or does not where it does: few, and such that some
+/// steps of each take less than `seconds`. None where there is nothing to tell apart.
 std::vector<std::size_t> worth_trying(const PlanChoice& choice, double seconds);
 /// Chooses the fastest of those that were tried, if any was.
 void choose_tried(PlanChoice& choice);

@@ -1,6 +1,7 @@
 // The memory of a step's gradients and updates, which must not overlap: an update is written while
 // other gradients, and other updates, may still be read.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +25,10 @@ class StepMemory {
  private:
   struct Range {
     std::uintptr_t begin = 0, end = 0;
-    bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+    /// Nothing overlaps an empty range, wherever it lies.
+    bool overlaps(const Range& other) const {
+      return std::max(begin, other.begin) < std::min(end, other.end);
+    }
   };
   struct Added {
     std::uint32_t tensor = 0;

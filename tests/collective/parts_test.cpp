@@ -219,6 +219,22 @@ TEST(StepInParts, MemoryThatOverlapsIsNamedOnAllRanks) {
   });
 }
 
+TEST(StepInParts, EmptyTensorsLieAnywhere) {
+  const SyncCase model = model_case("two_shot", 2);
+  run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {
+    const Tensors gradients = gradients_of(model, own.rank, 0);
+    Tensors updates = gradients;
+    ASSERT_TRUE(session.begin_step(0));
+    for (std::uint32_t t = 0; t < gradients.size(); ++t) {
+      if (t != 5) ASSERT_TRUE(session.set_ready(t, gradients[t], updates[t]));
+    }
+    const std::span<float> nothing = std::span(updates[2]).subspan(100, 0);
+    const rt::Status status = session.set_ready(5, std::span<const float>(nothing), nothing);
+    EXPECT_TRUE(status) << status.error().message;
+    EXPECT_TRUE(session.finish_step());
+  });
+}
+
 TEST(StepInParts, CallsOutOfTurnChangeNothing) {
   const SyncCase model = model_case("two_shot", 2);
   run_sessions(model, [&](rt::SyncSession& session, const RankBody& own) {

@@ -218,6 +218,9 @@ TEST(ChoosePlan, TriesBothKindsWherePredictionsDoNotTellThemApart) {
   }
   choice.chosen = choice.candidates[0];
   EXPECT_EQ(worth_trying(choice, 1000), (std::vector<std::size_t>{0, 12, 1, 2, 3, 4, 5, 6}));
+  // Time for one more, which the other kind would not fit into.
+  choice.candidates[12].cost.seconds = 1.4;
+  EXPECT_EQ(worth_trying(choice, 10.2), (std::vector<std::size_t>{0, 1}));
   // Predicted to be much slower: not tried.
   choice.candidates[12].cost.seconds = 2;
   EXPECT_EQ(worth_trying(choice, 1000), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7}));

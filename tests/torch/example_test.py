@@ -1,0 +1,34 @@
+"""What examples/pytorch/train.py makes of runs."""
+import os
+import sys
+from types import SimpleNamespace
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "examples", "pytorch"))
+import train  # noqa: E402
+
+DENSE = [(0, 0.0, 5.0), (10, 40.0, 4.0)]
+
+
+def run(name, seed, curve):
+    return {"compressor": name, "seed": seed, "curve": curve, "step_ms": 100.0 * len(name), "mb_step": 1.5, "unit": "bits"}
+
+
+def test_seconds_to_a_score():
+    curve = [(0, 0.0, 5.0), (10, 10.0, 4.0), (20, 20.0, 2.0)]
+    assert train.seconds_to(curve, 3.0) == 15.0
+    assert train.seconds_to(curve, 4.0) == 10.0
+    assert train.seconds_to(curve, 1.0) is None
+    assert train.score_at(curve, 10) == 4.0
+
+
+def test_table():
+    # The second seed of "fast" does not come to what dense training ends with.
+    runs = [run("dense", seed, DENSE) for seed in (0, 1)]
+    runs += [run("fast", 0, [(0, 0.0, 5.0), (10, 10.0, 3.0)]), run("fast", 1, [(0, 0.0, 5.0), (10, 10.0, 4.5)])]
+    runs += [run("never", seed, [(0, 0.0, 5.0), (10, 10.0, 4.5)]) for seed in (0, 1)]
+    rows = train.table(runs, SimpleNamespace(steps=10, compressor=["dense", "fast", "never"])).splitlines()[2:]
+    assert rows == [
+        "| dense | 500 | - | 1.50 | 4.000 | 0.000 | 1.00 |",
+        "| fast | 400 | - | 1.50 | 3.750 | 1.500 | 0.12 (1 of 2 seeds) |",
+        "| never | 500 | - | 1.50 | 4.500 | 0.000 | - |",
+    ]
