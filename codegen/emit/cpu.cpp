@@ -9,6 +9,8 @@
 
 #include "codegen/emit/cpu_kernel.h"
 #include "codegen/emit/cpu_prelude.h"
+#include "codegen/emit/cpu_reuse.h"
+#include "codegen/emit/cpu_units.h"
 #include "codegen/emit/extern_text.h"
 #include "codegen/kir/text.h"
 #include "runtime/core/check.h"
@@ -42,26 +44,35 @@ void add_layout_checks(std::string& text) {
   check("counters", offsetof(rt::KernelArgs, counters));
 }
 
-// Below so much text of kernels, a part costs more by its prelude than it saves.
+// Below so much text of kernels, a part costs more by its prelude than it saves. More than two
+// parts wait for processors that few machines lack, and each compiles what it uses of the prelude's
+// templates anew.
 constexpr std::size_t kLeastPartBytes = 2000;
+constexpr std::size_t kLeastManyPartsBytes = 12000;
 
-// Which kernels go together, by index: parts of about the same length, the same on every machine.
-std::vector<std::vector<std::size_t>> split(const std::vector<std::string>& texts,
+std::size_t count_parts(std::size_t text_bytes, std::size_t max_parts) {
+  const std::size_t parts = std::max(std::min<std::size_t>(text_bytes / kLeastPartBytes, 2),
+                                     text_bytes / kLeastManyPartsBytes);
+  return std::clamp<std::size_t>(parts, 1, max_parts);
+}
+
+// Which units go together, by index: parts of about the same length, the same on every machine.
+std::vector<std::vector<std::size_t>> split(const std::vector<CpuUnit>& units,
                                             std::size_t max_parts) {
   std::size_t total = 0;
-  for (const std::string& text : texts) total += text.size();
-  const std::size_t num_parts = std::clamp<std::size_t>(total / kLeastPartBytes, 1, max_parts);
-  std::vector<std::size_t> order(texts.size());
+  for (const CpuUnit& unit : units) total += unit.text.size();
+  const std::size_t num_parts = count_parts(total, max_parts);
+  std::vector<std::size_t> order(units.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(texts[b].size(), a) < std::pair(texts[a].size(), b);
+    return std::pair(units[b].text.size(), a) < std::pair(units[a].text.size(), b);
   });
   std::vector<std::vector<std::size_t>> parts(num_parts);
   std::vector<std::size_t> lengths(num_parts);
-  for (std::size_t kernel : order) {
+  for (std::size_t unit : order) {
     const auto shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
-    parts[shortest].push_back(kernel);
-    lengths[shortest] += texts[kernel].size();
+    parts[shortest].push_back(unit);
+    lengths[shortest] += units[unit].text.size();
   }
   std::erase_if(parts, [&](const auto& part) { return part.empty() && num_parts > 1; });
   for (auto& part : parts) std::sort(part.begin(), part.end());
@@ -69,23 +80,23 @@ std::vector<std::vector<std::size_t>> split(const std::vector<std::string>& text
 }
 
 KernelSource join(const kir::KernelProgram& program, const CpuOptions& options,
-                  const std::vector<std::string>& texts, const std::vector<std::size_t>& part) {
+                  const std::vector<CpuUnit>& units, const std::vector<std::size_t>& part) {
   KernelSource source;
   source.target = {TargetKind::Cpu, options.arch};
   source.links_helpers = options.links_helpers;
   std::vector<const kir::Kernel*> kernels;
-  kernels.reserve(part.size());
-  for (std::size_t i : part) kernels.push_back(&program.kernels[i]);
+  for (std::size_t unit : part) {
+    for (std::size_t i : units[unit].kernels) kernels.push_back(&program.kernels[i]);
+  }
   if (options.max_parts == 1) add_comment(source.text, kir::print(program));
   if (!options.links_helpers) source.text += cpu_prelude(program, kernels);
   source.text += "\nnamespace cinch {\n";
   source.text += extern_definitions(program.info, called_externs(kernels));
   add_layout_checks(source.text);
-  for (std::size_t i : part) {
-    source.text += '\n';
-    source.text += texts[i];
-    source.symbols.push_back(program.kernels[i].info.symbol);
-  }
+  for (std::size_t unit : part) source.text += '\n' + units[unit].text;
+  // Of one part, by kernel index.
+  std::ranges::sort(kernels);
+  for (const kir::Kernel* kernel : kernels) source.symbols.push_back(kernel->info.symbol);
   source.text += "\n}  // namespace cinch\n";
   return source;
 }
@@ -100,14 +111,19 @@ const CpuArch& cpu_arch(std::string_view name) {
 
 std::vector<KernelSource> emit_cpu_parts(const kir::KernelProgram& program,
                                          const CpuOptions& options) {
-  std::vector<std::string> texts;
-  texts.reserve(program.kernels.size());
-  for (const kir::Kernel& kernel : program.kernels) {
-    texts.push_back(CpuKernelEmitter(program, kernel, options).emit());
+  kir::KernelProgram kept = program;
+  if (!options.count_accesses) {
+    for (kir::Kernel& kernel : kept.kernels) keep_in_tiles(kernel);
   }
+  std::vector<std::string> texts;
+  texts.reserve(kept.kernels.size());
+  for (const kir::Kernel& kernel : kept.kernels) {
+    texts.push_back(CpuKernelEmitter(kept, kernel, options).emit());
+  }
+  const std::vector<CpuUnit> units = share_kernels(kept, texts);
   std::vector<KernelSource> sources;
-  for (const std::vector<std::size_t>& part : split(texts, options.max_parts)) {
-    sources.push_back(join(program, options, texts, part));
+  for (const std::vector<std::size_t>& part : split(units, options.max_parts)) {
+    sources.push_back(join(kept, options, units, part));
   }
   return sources;
 }

@@ -40,4 +40,27 @@ void CpuKernelEmitter::begin_row(const std::vector<Instr>& instrs) {
   level_ = Level::Group;
 }
 
+// A vector begins at a multiple of its lanes, in its tile and where tiles make up the domain: the
+// places without their low bits are one.
+bool CpuKernelEmitter::is_alike_in_vectors(ValueId value) const {
+  constexpr std::uint64_t kMostLaneBits = 4;
+  if (!is_element(value) || is_constant(value)) return true;
+  const Instr* made = definitions_[value.index()];
+  if (made == nullptr || !kir::is_integer(type(value))) return false;
+  if (made->kind == kir::InstrKind::convert) {
+    return kir::is_integer(type(made->operands[0])) && is_alike_in_vectors(made->operands[0]);
+  }
+  if (made->kind != kir::InstrKind::scalar) return false;
+  if (made->scalar_op == ScalarOp::shr && is_constant(made->operands[1])) {
+    const Instr* place = definitions_[made->operands[0].index()];
+    const bool is_place =
+        place != nullptr &&
+        (place->kind == kir::InstrKind::column ||
+         (place->kind == kir::InstrKind::element && kernel_.group_kind == kir::GroupKind::Tile));
+    const std::uint64_t bits = definitions_[made->operands[1].index()]->bits;
+    if (is_place && bits >= kMostLaneBits && bits < 32) return true;
+  }
+  return std::ranges::all_of(made->operands, [&](ValueId v) { return is_alike_in_vectors(v); });
+}
+
 }  // namespace cinch::codegen

@@ -1,6 +1,6 @@
 // CpuKernelEmitter: min, max and clamp of float elements by bounds that are the same for all of
-// them. In general a NaN and the zeros' signs cost several instructions; against a known bound one
-// or two are enough.
+// them, or known to be neither NaN nor a zero. In general a NaN and the zeros' signs cost several
+// instructions; against such a bound one or two are enough.
 #include <fmt/format.h>
 
 #include <bit>
@@ -28,9 +28,13 @@ bool CpuKernelEmitter::is_constant(ValueId value) const {
   return definition && definition->kind == kir::InstrKind::constant;
 }
 
+bool CpuKernelEmitter::is_plain_bound(ValueId element) {
+  const NumberRange range = ranges_.of(element);
+  return !range.may_be_nan && (range.low > 0 || range.high < 0);
+}
+
 // The smaller (`is_least`) or larger of x, a text, and the bound.
-std::string CpuKernelEmitter::bounded_text(const std::string& x, ValueId bound,
-                                           bool is_least) const {
+std::string CpuKernelEmitter::bounded_text(const std::string& x, ValueId bound, bool is_least) {
   const char* name = is_least ? "min" : "max";
   if (is_constant(bound)) {
     const double value = constant_of(*definitions_[bound.index()], type(bound));
@@ -39,6 +43,8 @@ std::string CpuKernelEmitter::bounded_text(const std::string& x, ValueId bound,
     if (is_plain) return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
   } else if (!is_element(bound)) {
     return fmt::format("bounded_{}(whole, {}, {})", name, x, uniform(bound));
+  } else if (is_plain_bound(bound)) {
+    return fmt::format("lang::float_{}_with({}, {})", name, x, lanes(bound));
   }
   return fmt::format("lang::{}({}, {})", name, x, lanes(bound));
 }
@@ -50,7 +56,10 @@ bool CpuKernelEmitter::emit_bounded(const Instr& instr) {
   switch (instr.scalar_op) {
     case ScalarOp::min:
     case ScalarOp::max: {
-      const std::size_t bound = is_element(x[1]) && !is_constant(x[1]) ? 0 : 1;
+      const auto is_element_of_many = [&](ValueId v) { return is_element(v) && !is_constant(v); };
+      const bool are_elements = is_element_of_many(x[0]) && is_element_of_many(x[1]);
+      const std::size_t bound =
+          are_elements ? (is_plain_bound(x[0]) ? 0 : 1) : (is_element_of_many(x[1]) ? 0 : 1);
       define(instr.results[0],
              bounded_text(lanes(x[1 - bound]), x[bound], instr.scalar_op == ScalarOp::min));
       return true;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/emit/cpu_kernel.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
@@ -13,29 +14,6 @@
 namespace cinch::codegen {
 
 using kir::InstrKind;
-
-bool CpuKernelEmitter::is_draw(const Instr& instr) const {
-  switch (instr.kind) {
-    case InstrKind::random:
-    case InstrKind::random_bits:
-    case InstrKind::normal:
-    case InstrKind::random_index:
-    case InstrKind::stochastic_round:
-      return true;
-    default:
-      return false;
-  }
-}
-
-namespace {
-// Operands: [x,] index[, size][, iteration].
-std::size_t index_operand(const kir::Instr& instr) {
-  return instr.kind == InstrKind::stochastic_round ? 1 : 0;
-}
-std::size_t iteration_operand(const kir::Instr& instr) {
-  return instr.kind == InstrKind::random_index || instr.kind == InstrKind::stochastic_round ? 2 : 1;
-}
-}  // namespace
 
 std::string CpuKernelEmitter::stream_name(const Instr& instr) const {
   const ValueId iteration = optional_operand(instr, iteration_operand(instr));
@@ -62,29 +40,17 @@ void CpuKernelEmitter::need_stream(const Instr& instr) {
 
 // For a value that is first + tile + i + lane with a uniform first: that first, as text.
 std::optional<std::string> CpuKernelEmitter::first_of_run(ValueId value) const {
-  const Instr* definition = definitions_[value.index()];
-  if (!is_element(value) || !definition) return std::nullopt;
-  if (definition->kind == InstrKind::column) return "0u";
-  if (definition->kind == InstrKind::element) {
-    return fmt::format("u32(group * {})",
-                       kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len");
-  }
-  const bool is_sum = definition->kind == InstrKind::scalar &&
-                      definition->scalar_op == ScalarOp::add &&
-                      type(value) == kir::ComputeType::U32;
-  if (!is_sum) return std::nullopt;
-  for (int side = 0; side < 2; ++side) {
-    const ValueId run = definition->operands[side], start = definition->operands[1 - side];
-    if (!is_element(run) || is_element(start)) continue;
-    if (const auto first = first_of_run(run)) {
-      return fmt::format("({} + {})", *first, uniform(start));
-    }
-  }
-  return std::nullopt;
+  const auto run = find_run(kernel_, definitions_, value_levels_, value);
+  if (!run) return std::nullopt;
+  const char* group = kernel_.group_kind == kir::GroupKind::Tile ? "kTile" : "len";
+  std::string first = run->is_of_tensor ? fmt::format("u32(group * {})", group) : "0u";
+  for (const ValueId addend : run->addends)
+    first = fmt::format("({} + {})", first, uniform(addend));
+  return first;
 }
 
 std::optional<std::string> CpuKernelEmitter::first_of_staged_draw(const Instr& instr) const {
-  if (!is_draw(instr) || instr.kind == InstrKind::random_index) return std::nullopt;
+  if (!is_draw(instr.kind) || instr.kind == InstrKind::random_index) return std::nullopt;
   return first_of_run(instr.operands[index_operand(instr)]);
 }
 
@@ -108,45 +74,16 @@ bool CpuKernelEmitter::is_staged_int(const Instr& instr) const {
   return kir::rounds_to_int(instr) && first_of_staged_draw(instr).has_value();
 }
 
-// What the first look computes for a rare lane is a wrong integer: whatever that may reach must be
-// overwritten by the second. A failed check would stay, as would a flag of what is computed from
-// it.
-bool CpuKernelEmitter::is_done_again(const Instr& instr) const {
-  switch (instr.kind) {
-    case InstrKind::load_linear:
-    case InstrKind::load_at:
-    case InstrKind::store_linear:
-    case InstrKind::local_load:
-    case InstrKind::local_previous:
-      return true;
-    case InstrKind::flag_nonfinite:
-      return definitions_[instr.operands[0].index()]->kind == InstrKind::load_linear;
-    default:
-      return kir::is_computed(instr.kind) || is_draw(instr);
-  }
-}
-
 bool CpuKernelEmitter::rounds_again(const std::vector<Instr>& instrs) const {
-  std::set<rt::BufferIndex> loaded, stored;
-  for (const Instr& instr : instrs) {
-    const bool is_load = instr.kind == InstrKind::load_linear || instr.kind == InstrKind::load_at;
-    if (is_load) loaded.insert(instr.buffers[0]);
-    if (instr.kind == InstrKind::store_linear) stored.insert(instr.buffers[0]);
-  }
-  return !options_.count_accesses &&
-         std::all_of(instrs.begin(), instrs.end(),
-                     [&](const Instr& instr) { return is_done_again(instr); }) &&
-         std::any_of(instrs.begin(), instrs.end(),
-                     [&](const Instr& instr) { return is_staged_int(instr); }) &&
-         std::none_of(stored.begin(), stored.end(),
-                      [&](rt::BufferIndex b) { return loaded.contains(b); });
+  return !options_.count_accesses && is_repeatable(instrs, definitions_) &&
+         std::ranges::any_of(instrs, [&](const Instr& instr) { return is_staged_int(instr); });
 }
 
 void CpuKernelEmitter::emit_staged_int(const Instr& round) {
   const ValueId result = round.results[0];
   const std::string kind =
       fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(round.dtype) ? "i32" : "u32",
-                  round.dtype.bits, rounded_range(round));
+                  round.dtype.bits, rounded_range(ranges_, round));
   const std::string stage = stage_name(round), x = operand(round.operands[0]);
   const std::string first = first_of_staged_draw(round).value_or("");
   const std::string exact = fmt::format("staged_int{}({}, i, {}, {}, {} + tile)", kind, stage, x,

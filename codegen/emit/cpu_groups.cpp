@@ -123,7 +123,8 @@ void CpuKernelEmitter::emit_elements(const Piece& piece) {
   line("}");
 }
 
-// When every lane of every vector of a tile takes part, and no bound of its elements is NaN.
+// When every lane of every vector of a tile takes part, no bound of its elements is NaN, and packed
+// elements begin at a byte.
 std::string CpuKernelEmitter::is_whole_text(const std::vector<Instr>& instrs) const {
   std::string text =
       kernel_.group_kind == kir::GroupKind::Tile ? "tile_len == kTile" : "tile_len % W == 0";
@@ -135,15 +136,22 @@ std::string CpuKernelEmitter::is_whole_text(const std::vector<Instr>& instrs) co
   for (const ValueId bound : uniform_bounds(instrs)) {
     text += fmt::format(" && {0} == {0}", uniform(bound));
   }
+  for (const Instr& instr : instrs) {
+    const ValueId base = optional_operand(instr, 0);
+    if (!is_staged_load(instr) || !base) continue;
+    text += fmt::format(" && u64({}) * {} % 8 == 0", base_text(base, "tile"),
+                        storage(instr.buffers[0]).bits);
+  }
   return text;
 }
 
-// The loop over a tile's vectors, twice: where all lanes of all vectors take part nothing is
-// masked.
+// The loop over a tile's vectors, as a rule twice: where all lanes of all vectors take part nothing
+// is masked.
 void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   const bool is_tile = kernel_.group_kind == kir::GroupKind::Tile;
   line("const auto elements = [&](auto whole) __attribute__((always_inline)) {");
   line(fmt::format("const u32 end = {};", is_tile ? "whole.value ? kTile : tile_len" : "tile_len"));
+  for (instr_ = 0; instr_ < instrs.size(); ++instr_) fill_stage(instrs[instr_]);
   const bool is_again = rounds_again(instrs);
   if (is_again) line("Truth rare = Truth(0);");
   const bool is_placed = is_placed_by_hits(section_);
@@ -151,19 +159,8 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
   const auto joins_rows = [&](const Instr& instr) { return same_in_rows(instr) != 0; };
   const bool has_rows =
       !alike_.empty() || (!is_placed && std::any_of(instrs.begin(), instrs.end(), joins_rows));
-  if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kRowElems));
-  begin_row(instrs);
-  if (is_placed) {
-    line(
-        fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
-                    "i = hits_{0}[slot].next(i + W, end)) {{",
-                    section_));
-  } else {
-    line("#pragma clang loop unroll_count(whole.value ? 2 : 1)");
-    line(has_rows
-             ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kRowElems)
-             : "for (u32 i = 0; i < end; i += W) {");
-  }
+  goes_by_columns_ = !has_rows && !is_placed && can_go_by_columns(instrs);
+  open_loops(instrs, has_rows, is_placed);
   emit_lanes_of_vector();
   level_ = Level::Element;
   emit_vector(instrs);
@@ -173,16 +170,45 @@ void CpuKernelEmitter::emit_vectors(const std::vector<Instr>& instrs) {
     for (const Instr& instr : instrs) end_row(instr);
     line("}");
   }
+  if (goes_by_columns_) {
+    each_column(instrs, "if constexpr (whole.value) columns_{0}.column[first / W] = column_{0};");
+    line("}");
+  }
   if (is_again) line("return any_lane(rare);");
   line("};");
-  // Few vectors are left where an earlier phase knows which ones count: once is enough.
   if (is_again) {
     line(fmt::format("if (!({}) || elements(Known<true>{{}})) elements(Known<false>{{}});",
                      is_whole_text(instrs)));
     return;
   }
-  if (!is_placed) line(fmt::format("if ({}) elements(Known<true>{{}});", is_whole_text(instrs)));
-  line(is_placed ? "elements(Known<false>{});" : "else elements(Known<false>{});");
+  const Loops loops = loops_of(instrs);
+  if (loops == Loops::Both) {
+    line(fmt::format("if ({}) elements(Known<true>{{}});", is_whole_text(instrs)));
+    line("else elements(Known<false>{});");
+  } else {
+    line(fmt::format("elements(Known<{}>{{}});", loops == Loops::Whole));
+  }
+}
+
+// The heads of the loop or loops over a tile's vectors.
+void CpuKernelEmitter::open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed) {
+  if (has_rows) line(fmt::format("for (u32 row = 0; row < end; row += {}u) {{", kRowElems));
+  begin_row(instrs);
+  if (goes_by_columns_) {
+    line("for (u32 first = 0; first < (whole.value ? kColumns : u32(W)); first += W) {");
+    each_column(instrs, "auto column_{0} = columns_{0}.column[first / W];");
+    for (const Instr& instr : instrs) fetch_ahead(instr);
+  }
+  if (is_placed) {
+    return line(
+        fmt::format("for (u32 i = hits_{0}[slot].next(0, end); i < end; "
+                    "i = hits_{0}[slot].next(i + W, end)) {{",
+                    section_));
+  }
+  line(fmt::format("#pragma clang loop unroll_count(whole.value ? {} : 1)", unrolled(instrs)));
+  line(has_rows ? fmt::format("for (u32 i = row; i < least(row + {}u, end); i += W) {{", kRowElems)
+       : goes_by_columns_ ? "for (u32 i = first; i < end; i += whole.value ? kColumns : u32(W)) {"
+                          : "for (u32 i = 0; i < end; i += W) {");
 }
 
 void CpuKernelEmitter::emit_lanes_of_vector() {

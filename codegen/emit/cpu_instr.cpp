@@ -58,7 +58,7 @@ void CpuKernelEmitter::assign(ValueId value, const std::string& text) {
 }
 
 void CpuKernelEmitter::emit_element_wise(const Instr& instr) {
-  if (emit_bounded(instr) || emit_plain_bits(instr)) return;
+  if (emit_bounded(instr) || emit_plain_bits(instr) || emit_steps(instr)) return;
   define(instr.results[0], element_wise(
                                instr, [&](ValueId value) { return type(value); },
                                [&](ValueId value) { return operand(value); }));
@@ -171,6 +171,7 @@ void CpuKernelEmitter::emit_instr(const Instr& instr) {
     case InstrKind::store_linear:
     case InstrKind::store_at:
     case InstrKind::add_at:
+    case InstrKind::max_at:
     case InstrKind::hist_add:
     case InstrKind::argsort_row:
       return emit_memory(instr);

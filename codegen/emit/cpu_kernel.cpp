@@ -1,5 +1,6 @@
 // CpuKernelEmitter: levels, phases, and the function's frame.
 #include "codegen/emit/cpu_kernel.h"
+#include "codegen/emit/value_facts.h"
 
 #include <fmt/format.h>
 
@@ -15,21 +16,13 @@ using kir::SectionKind;
 
 CpuKernelEmitter::CpuKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
                                    const CpuOptions& options)
-    : program_(program), kernel_(kernel), options_(options), value_levels_(value_levels(kernel)) {
-  find_definitions();
+    : program_(program),
+      kernel_(kernel),
+      options_(options),
+      value_levels_(value_levels(kernel)),
+      definitions_(find_definitions(kernel)) {
   find_phases();
   find_hits();
-}
-
-void CpuKernelEmitter::find_definitions() {
-  definitions_.assign(kernel_.values.size(), nullptr);
-  const auto note = [&](const std::vector<Instr>& instrs) {
-    for (const Instr& instr : instrs) {
-      for (ValueId result : instr.results) definitions_[result.index()] = &instr;
-    }
-  };
-  for (const kir::Section& section : kernel_.sections) note(section.instrs);
-  for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
 }
 
 void CpuKernelEmitter::note_uses(const Instr& instr, std::size_t phase) {
@@ -144,7 +137,7 @@ void CpuKernelEmitter::emit_task_state() {
     for (const Instr& instr : kernel_.sections[s].instrs) {
       const bool is_element = kernel_.sections[s].kind == SectionKind::Elements;
       if (instr.combiner != rt::kNoIndex) need_combiner(instr.combiner);
-      if (is_draw(instr)) need_stream(instr);
+      if (is_draw(instr.kind)) need_stream(instr);
       if (instr.kind == InstrKind::fail_if && is_element) failures_.insert(instr.index);
       if (instr.kind == InstrKind::hist_add) note_histogram(instr);
       if (instr.kind == InstrKind::add_at &&

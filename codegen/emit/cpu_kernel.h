@@ -43,7 +43,6 @@ class CpuKernelEmitter {
   };
 
   // ---- cpu_kernel.cpp: facts and the function's frame ----
-  void find_definitions();
   void find_phases();
   void note_uses(const Instr& instr, std::size_t phase);
   void emit_head();
@@ -70,12 +69,26 @@ class CpuKernelEmitter {
   bool is_placed_by_hits(std::size_t section) const;
   std::string is_whole_text(const std::vector<Instr>& instrs) const;
   void emit_vectors(const std::vector<Instr>& instrs);
+  void open_loops(const std::vector<Instr>& instrs, bool has_rows, bool is_placed);
   void emit_lanes_of_vector();
+
+  // ---- cpu_loops.cpp ----
+  /// Which loops over a tile's vectors are printed: without masks, with them, or both to choose
+  /// from.
+  enum class Loops : std::uint8_t { Both, Whole, Masked };
+  Loops loops_of(const std::vector<Instr>& instrs) const;
+  bool has_whole_tiles_only() const;
+  int unrolled(const std::vector<Instr>& instrs) const;
+  bool can_go_by_columns(const std::vector<Instr>& instrs) const;
+  /// Prints a line for each ordered reduction of the section; {0} is its result.
+  void each_column(const std::vector<Instr>& instrs, std::string_view pattern);
 
   // ---- cpu_alike.cpp ----
   /// Instructions whose results are the same for all elements of a row of a tile.
   std::set<std::size_t> alike_in_rows(const std::vector<Instr>& instrs) const;
   void begin_row(const std::vector<Instr>& instrs);
+  /// Is an integer the same in all lanes of each vector?
+  bool is_alike_in_vectors(ValueId value) const;
 
   // ---- cpu_instr.cpp: operands and dispatch ----
   kir::ComputeType type(ValueId value) const { return kernel_.values[value.index()].type; }
@@ -97,20 +110,33 @@ class CpuKernelEmitter {
 
   // ---- cpu_bounds.cpp ----
   bool is_constant(ValueId value) const;
-  std::string bounded_text(const std::string& x, ValueId bound, bool is_least) const;
+  std::string bounded_text(const std::string& x, ValueId bound, bool is_least);
+  // Neither NaN nor a zero?
+  bool is_plain_bound(ValueId element);
   /// Prints a min, max or clamp of float elements; false for all else.
   bool emit_bounded(const Instr& instr);
   std::vector<ValueId> uniform_bounds(const std::vector<Instr>& instrs) const;
 
   // ---- cpu_known.cpp: what is known of values ----
-  /// The RoundedRange (random.h) of a draw that becomes an integer of this type.
-  const char* rounded_range(const Instr& round);
   bool is_flagged(ValueId value) const;
+  /// A float that was made by taking a sign away?
+  bool is_magnitude(ValueId value) const;
   /// Prints the bits of a float that need not be made canonical; false for all else.
   bool emit_plain_bits(const Instr& instr);
   /// Prints a conversion to an integer that holds the value; false for all else.
   bool emit_known_convert(const Instr& instr);
   void emit_call_extern(const Instr& instr);
+
+  // ---- cpu_steps.cpp ----
+  struct Steps {
+    ValueId of;
+    std::vector<float> ends;
+  };
+  const Instr* scalar_of(ValueId value, ScalarOp op) const;
+  bool note_ends(ValueId value, Steps& steps) const;
+  std::string step_literal(ValueId value, const float* end) const;
+  /// Prints a choice among constants that depends on one value's size; false for all else.
+  bool emit_steps(const Instr& instr);
 
   // ---- cpu_memory.cpp ----
   Storage storage(rt::BufferIndex buffer) const;
@@ -118,8 +144,11 @@ class CpuKernelEmitter {
   void emit_load_linear(const Instr& instr);
   void emit_store_linear(const Instr& instr);
   void emit_load_at(const Instr& instr);
+  const char* load_function(const Instr& load) const;
   void emit_store_at(const Instr& instr);
+  std::pair<ValueId, ValueId> limited_pred(const Instr& store) const;
   void emit_add_at(const Instr& instr);
+  void emit_max_at(const Instr& instr);
   void emit_argsort(const Instr& instr);
   bool is_bit(const Storage& storage) const { return storage.is_packed && storage.bits == 1; }
   std::string base_text(ValueId base, const char* place) const;
@@ -131,6 +160,10 @@ class CpuKernelEmitter {
   std::string stage_name(const Instr& instr) const;
   /// Before the vector loop of a tile: packed elements and draws to their stages, counted bytes.
   void open_tile(const Instr& instr);
+  /// Does the instruction load packed elements that masked loops take from a stage?
+  bool is_staged_load(const Instr& instr) const;
+  void fill_stage(const Instr& instr);
+  void fetch_ahead(const Instr& instr);
   /// After it: stages to packed buffers.
   void close_tile(const Instr& instr);
   void count_run(const Instr& instr, bool is_store);
@@ -182,14 +215,12 @@ class CpuKernelEmitter {
   void note_hits(const Instr& instr);
 
   // ---- cpu_draw.cpp ----
-  bool is_draw(const Instr& instr) const;
   void need_stream(const Instr& instr);
   std::string stream_name(const Instr& instr) const;
   void emit_draw(const Instr& instr);
   /// May whole tiles be rounded without the rare lanes, and again where there were some? That is
   /// where doing a tile twice does no harm.
   bool rounds_again(const std::vector<Instr>& instrs) const;
-  bool is_done_again(const Instr& instr) const;
   /// Is it a staged draw that gives an integer?
   bool is_staged_int(const Instr& instr) const;
   void emit_staged_int(const Instr& round);
@@ -220,7 +251,8 @@ class CpuKernelEmitter {
   std::set<std::string> streams_done_;
   std::set<std::uint32_t> failures_;                     // messages of element-level fail_if
   std::map<rt::BufferIndex, std::uint64_t> histograms_;  // bins of each hist_add's buffer
-  std::set<std::size_t> alike_;  // of the section that is being emitted: computed once for a row
+  bool goes_by_columns_ = false;  // do whole tiles of the section that is being emitted?
+  std::set<std::size_t> alike_;   // of the section that is being emitted: computed once for a row
   std::set<rt::BufferIndex> cells_;  // of sums in any order
 };
 

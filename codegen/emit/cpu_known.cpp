@@ -11,17 +11,6 @@ namespace cinch::codegen {
 
 using kir::InstrKind;
 
-const char* CpuKernelEmitter::rounded_range(const Instr& round) {
-  const DType to = round.dtype;
-  constexpr double kMostFixed = 32766;
-  const int magnitude_bits = to.bits - (is_signed_int(to) ? 1 : 0);
-  const double top = static_cast<double>((std::uint64_t{1} << magnitude_bits) - 1);
-  const double low = is_signed_int(to) ? -top - 1 : 0;
-  const NumberRange x = ranges_.of(round.operands[0]);
-  if (!x.is_within(std::max(low, -kMostFixed), std::min(top, kMostFixed))) return "Any";
-  return x.low >= 0 ? "NonNegative" : "Within";
-}
-
 namespace {
 bool is_scalar(const kir::Instr* instr, ScalarOp op) {
   return instr && instr->kind == InstrKind::scalar && instr->scalar_op == op;
@@ -35,6 +24,10 @@ bool CpuKernelEmitter::is_flagged(ValueId value) const {
   return std::any_of(instrs.begin(), instrs.end(), [&](const Instr& instr) {
     return instr.kind == InstrKind::flag_nonfinite && instr.operands[0] == value;
   });
+}
+
+bool CpuKernelEmitter::is_magnitude(ValueId value) const {
+  return kir::is_float(type(value)) && is_scalar(definitions_[value.index()], ScalarOp::abs);
 }
 
 // Conversions to integers that need not saturate or wrap.

@@ -55,6 +55,8 @@ void CpuKernelEmitter::emit_memory(const Instr& instr) {
       return emit_store_at(instr);
     case InstrKind::add_at:
       return emit_add_at(instr);
+    case InstrKind::max_at:
+      return emit_max_at(instr);
     case InstrKind::hist_add:
       return line(fmt::format("histogram_{}.take({}, {});", instr.buffers[0],
                               lanes(instr.operands[0]), acting(optional_operand(instr, 1))));
@@ -75,7 +77,10 @@ void CpuKernelEmitter::emit_load_linear(const Instr& instr) {
                               : fmt::format("truth_to<{}>({})", c_type(type(result)), bits));
   }
   if (s.is_packed) {
-    return define(result, from_storage(s, fmt::format("local_lanes({} + i)", stage_name(instr))));
+    const std::string from = fmt::format("b{} + u64({}) * {} / 8", instr.buffers[0],
+                                         base_text(optional_operand(instr, 0), "tile"), s.bits);
+    return define(result, from_storage(s, fmt::format("packed_lanes<{}>(whole, {}, i, {})", s.bits,
+                                                      stage_name(instr), from)));
   }
   define(result,
          from_storage(s, fmt::format("load_lanes<{}>(b{}, {}, {})", s.element, instr.buffers[0],
@@ -112,6 +117,15 @@ std::string CpuKernelEmitter::stored_text(const Storage& s, ValueId value) {
   return fmt::format("lang::to_{}({})", dtype_name(s.dtype), lanes(made->operands[0]));
 }
 
+// The prelude's function that knows how the lanes' places lie.
+const char* CpuKernelEmitter::load_function(const Instr& load) const {
+  const Instr* index = definitions_[load.operands[0].index()];
+  constexpr int kWordBits = 32;  // narrower ones were measured slower so
+  if (storage(load.buffers[0]).bits < kWordBits) return "gather_lanes";
+  if (index && index->kind == InstrKind::element) return "load_row";
+  return is_alike_in_vectors(load.operands[0]) ? "load_alike" : "gather_lanes";
+}
+
 void CpuKernelEmitter::emit_load_at(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   const rt::BufferIndex b = instr.buffers[0];
@@ -124,10 +138,10 @@ void CpuKernelEmitter::emit_load_at(const Instr& instr) {
     return count_lanes(instr, false, pred);
   }
   if (is_lanes) {
-    text = s.is_packed
-               ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b, index,
-                             acting(pred))
-               : fmt::format("gather_lanes<{}>(b{}, {}, {})", s.element, b, index, acting(pred));
+    text = s.is_packed ? fmt::format("gather_packed<{}, {}>(b{}, {}, {})", s.bits, s.element, b,
+                                     index, acting(pred))
+                       : fmt::format("{}<{}>(b{}, {}, {})", load_function(instr), s.element, b,
+                                     index, acting(pred));
   } else {
     text = s.is_packed
                ? fmt::format("{}(load_packed<{}>(b{}, i64({})))", s.element, s.bits, b, index)
@@ -136,6 +150,19 @@ void CpuKernelEmitter::emit_load_at(const Instr& instr) {
   }
   define(instr.results[0], from_storage(s, text));
   count_lanes(instr, false, pred);
+}
+
+// Of a compact store that also asks for its places to lie below a limit: what else it asks for, and
+// that limit; else no limit. So nobody needs the place of each lane.
+std::pair<kir::ValueId, kir::ValueId> CpuKernelEmitter::limited_pred(const Instr& store) const {
+  const ValueId pred = optional_operand(store, 2);
+  const Instr* both = pred ? scalar_of(pred, ScalarOp::bit_and) : nullptr;
+  const Instr* below = both ? scalar_of(both->operands[1], ScalarOp::lt) : nullptr;
+  const bool is_limit = below && below->operands[0] == store.operands[0] &&
+                        !is_element(below->operands[1]) &&
+                        type(below->operands[1]) == kir::ComputeType::U32;
+  if (!is_limit || options_.count_accesses) return {};
+  return {both->operands[0], below->operands[1]};
 }
 
 void CpuKernelEmitter::emit_store_at(const Instr& instr) {
@@ -147,9 +174,14 @@ void CpuKernelEmitter::emit_store_at(const Instr& instr) {
   const std::string x = to_storage(s, operand(instr.operands[1]));
   if (instr.is_compact) {
     const Instr& place = *definitions_[instr.operands[0].index()];
-    line(fmt::format("store_kept_lanes<{}>(b{}, i64({}({} + sum_{}.before)), {}, {});", s.element,
-                     b, c_type(type(instr.operands[0])), uniform(place.operands[0]),
-                     name(place.operands[1]), x, acting(pred)));
+    const std::string first =
+        fmt::format("i64({}({} + sum_{}.before))", c_type(type(instr.operands[0])),
+                    uniform(place.operands[0]), name(place.operands[1]));
+    const auto [kept, limit] = limited_pred(instr);
+    line(limit ? fmt::format("store_kept_lanes_below<{}>(b{}, i64({}), {}, {}, {});", s.element, b,
+                             uniform(limit), first, x, acting(kept))
+               : fmt::format("store_kept_lanes<{}>(b{}, {}, {}, {});", s.element, b, first, x,
+                             acting(pred)));
   } else if (level_ == Level::Element) {
     line(fmt::format("scatter_lanes<{}>(b{}, {}, {}, {});", s.element, b, index, x, acting(pred)));
   } else {
@@ -183,6 +215,15 @@ void CpuKernelEmitter::emit_add_at(const Instr& instr) {
   count_lanes(instr, true, pred);
 }
 
+void CpuKernelEmitter::emit_max_at(const Instr& instr) {
+  const ValueId pred = optional_operand(instr, 2);
+  const Storage s = storage(instr.buffers[0]);
+  line(fmt::format("max_lanes<{}>(b{}, {}, {}, {});", s.element, instr.buffers[0],
+                   lanes(instr.operands[0]), lanes(instr.operands[1]), acting(pred)));
+  count_lanes(instr, false, pred);
+  count_lanes(instr, true, pred);
+}
+
 void CpuKernelEmitter::emit_argsort(const Instr& instr) {
   const Storage s = storage(instr.buffers[0]);
   const std::string begin = fmt::format("i64({})", uniform(instr.operands[0]));
@@ -192,8 +233,8 @@ void CpuKernelEmitter::emit_argsort(const Instr& instr) {
           ? fmt::format("{}(load_packed<{}>(b{}, {}))", s.element, s.bits, instr.buffers[0], place)
           : fmt::format("load_one<{}>(b{}, {})", s.element, instr.buffers[0], place);
   const std::string len = fmt::format("u32({})", uniform(instr.operands[1]));
-  line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, b{}, b{}, u64({}));",
-                   from_storage(s, element), len, instr.descending, instr.buffers[1],
+  line(fmt::format("argsort_row([&](u32 place) {{ return {}; }}, {}, {}, {}u, b{}, b{}, u64({}));",
+                   from_storage(s, element), len, instr.descending, instr.index, instr.buffers[1],
                    instr.buffers[2], begin));
   if (options_.count_accesses) {
     line(fmt::format("bits_read += u64({}) * {};", len, s.bits));
@@ -212,13 +253,38 @@ void CpuKernelEmitter::open_tile(const Instr& instr) {
   const std::string stage = stage_name(instr);
   line(is_bit(s) ? fmt::format("BitStage {};", stage)
                  : fmt::format("{} {}[kTile];", s.element, stage));
-  if (!is_load) return;
-  const std::string base = base_text(optional_operand(instr, 0), "tile");
-  const std::string count = count_text(optional_operand(instr, 1), "tile", "tile_len");
-  line(is_bit(s)
-           ? fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0], base, stage, count)
-           : fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
-                         instr.buffers[0], base, stage, count));
+  if (!is_load || !is_bit(s)) return;
+  line(fmt::format("unpack_bits(b{}, {}, {}, {});", instr.buffers[0],
+                   base_text(optional_operand(instr, 0), "tile"), stage,
+                   count_text(optional_operand(instr, 1), "tile", "tile_len")));
+}
+
+void CpuKernelEmitter::fetch_ahead(const Instr& instr) {
+  const bool is_store = instr.kind == InstrKind::store_linear;
+  if (!is_store && instr.kind != InstrKind::load_linear) return;
+  const Storage s = storage(instr.buffers[0]);
+  if (s.is_packed) return;
+  line(fmt::format("if constexpr (whole.value) fetch_ahead<{}, {}>(b{}, {}, first);", s.element,
+                   is_store, instr.buffers[0],
+                   base_text(optional_operand(instr, is_store ? 1 : 0), "tile")));
+}
+
+bool CpuKernelEmitter::is_staged_load(const Instr& instr) const {
+  if (instr.kind != InstrKind::load_linear) return false;
+  const Storage s = storage(instr.buffers[0]);
+  return s.is_packed && !is_bit(s);
+}
+
+// Inside of the loops over a tile's vectors: those over whole tiles take elements from the buffer,
+// where they can.
+void CpuKernelEmitter::fill_stage(const Instr& instr) {
+  if (!is_staged_load(instr)) return;
+  const Storage s = storage(instr.buffers[0]);
+  line(fmt::format("if constexpr (!whole.value || !kTakesInPlace<{}>) {{", s.bits));
+  line(fmt::format("unpack_run<{}>(b{}, {}, {}, {}, (tile_len + W - 1) / W * W);", s.bits,
+                   instr.buffers[0], base_text(optional_operand(instr, 0), "tile"),
+                   stage_name(instr), count_text(optional_operand(instr, 1), "tile", "tile_len")));
+  line("}");
 }
 
 void CpuKernelEmitter::close_tile(const Instr& instr) {

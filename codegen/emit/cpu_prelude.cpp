@@ -58,6 +58,8 @@ void note_instr(Needs& needs, const kir::Instr& instr) {
       needs.reduce = true;
       return;
     case InstrKind::running_sum:
+    case InstrKind::add_at:
+    case InstrKind::max_at:
       needs.sums = true;
       return;
     case InstrKind::local_store:

@@ -6,6 +6,7 @@
 
 #include "codegen/emit/cpu_helpers.h"
 #include "codegen/emit/cpu_kernel.h"
+#include "codegen/emit/matrix_folds.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -125,8 +126,12 @@ void CpuKernelEmitter::declare_folds(const Instr& instr, std::string_view kind) 
     const std::string list = element_list(combined_types(combiner));
     return declare(fmt::format("Tuple{}<{}>", kind, list), instr.results[0]);
   }
-  const std::string_view type_kind = kind == "Columns" && is_any_order(instr) ? "AnyOrder" : kind;
-  for (ValueId result : instr.results) {
+  const bool is_any = kind == "Columns" && is_any_order(instr);
+  for (std::size_t i = 0; i < instr.results.size(); ++i) {
+    const ValueId result = instr.results[i];
+    const std::string_view type_kind = !is_any                           ? kind
+                                       : is_magnitude(instr.operands[i]) ? "Magnitudes"
+                                                                         : "AnyOrder";
     declare(fmt::format("{}<{}>", type_kind, operation(*combiner.op, type(result))), result);
   }
 }
@@ -137,8 +142,15 @@ void CpuKernelEmitter::emit_reduce(const Instr& instr) {
   const std::string part = acting(optional_operand(instr, num_values));
   if (combiner.op) {
     for (std::size_t i = 0; i < num_values; ++i) {
-      line(fmt::format("columns_{}.take(i, {}, {});", name(instr.results[i]),
-                       lanes(instr.operands[i]), part));
+      const std::string result = name(instr.results[i]), x = lanes(instr.operands[i]);
+      const std::string take = fmt::format("columns_{}.take(i, {}, {});", result, x, part);
+      if (!goes_by_columns_ || is_any_order(instr)) {
+        line(take);
+        continue;
+      }
+      line(fmt::format("if constexpr (whole.value) columns_{0}.take_in(column_{0}, {1}, {2});",
+                       result, x, part));
+      line("else " + take);
     }
     return;
   }
@@ -231,10 +243,17 @@ void CpuKernelEmitter::emit_parts(const Instr& instr, const std::string& part) {
 
 void CpuKernelEmitter::emit_running_sum(const Instr& instr) {
   const ValueId truth = counted_truth(instr);
-  const std::string values =
-      truth ? acting(truth) : fmt::format("{}, live", lanes(instr.operands[0]));
-  define(instr.results[0],
-         fmt::format("sum_{}.take({}, {})", name(instr.results[0]), values, instr.exclusive));
+  const std::string result = name(instr.results[0]), x = lanes(instr.operands[0]);
+  constexpr double kMostOfSmall = 0x1p28;  // a sixteenth of what 32 bits hold
+  const bool is_small = type(instr.results[0]) == ComputeType::U64 &&
+                        ranges_.of(instr.operands[0]).high < kMostOfSmall;
+  if (is_small) {
+    return define(instr.results[0],
+                  fmt::format("sum_{}.take_small(lang::convert<u32>({}), live, {})", result, x,
+                              instr.exclusive));
+  }
+  const std::string values = truth ? acting(truth) : x + ", live";
+  define(instr.results[0], fmt::format("sum_{}.take({}, {})", result, values, instr.exclusive));
 }
 
 // ---- finish and local scans ----
@@ -351,8 +370,13 @@ void CpuKernelEmitter::emit_local_transform(const Instr& instr) {
   if (instr.kind == InstrKind::local_butterflies) {
     return line(fmt::format("butterflies_of_row<{}>({});", len, local(instr.index)));
   }
-  line(fmt::format("multiply_row<{}>({}, b{}, {});", len, local(instr.index), instr.buffers[0],
-                   local(instr.index + 1)));
+  const rt::BufferInfo& matrix = program_.buffers.at(instr.buffers[0]);
+  const int folds = matrix.role == rt::BufferRole::Constant
+                        ? matrix_folds(program_.constants.at(matrix.role_index), len)
+                        : 0;
+  line(fmt::format("multiply_row<{}{}>({}, b{}, {});", len,
+                   folds > 0 ? fmt::format(", {}", folds) : std::string(), local(instr.index),
+                   instr.buffers[0], local(instr.index + 1)));
 }
 
 }  // namespace cinch::codegen

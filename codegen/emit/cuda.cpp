@@ -5,8 +5,9 @@
 
 #include <cstddef>
 
-#include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/cuda_shape.h"
 #include "codegen/emit/cuda_steps.h"
+#include "codegen/emit/cuda_units.h"
 #include "codegen/emit/cuda_wire.h"
 #include "codegen/emit/extern_text.h"
 #include "codegen/emit/prelude_text.h"
@@ -139,8 +140,12 @@ std::string launch_structs(const kir::KernelProgram& program) {
 rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel& kernel,
                            const CudaOptions& options) {
   const CudaShape shape = cuda_shape(program, kernel, options.block_warps);
-  return {32 * shape.block_warps, shape.groups_per_block(), shape.is_single_block,
-          shape.shared_bytes, kernel.is_foldable};
+  return {.block_threads = 32 * shape.block_warps,
+          .groups_per_block = shape.groups_per_block(),
+          .is_single_block = shape.is_single_block,
+          .resident_blocks = shape.resident_blocks,
+          .shared_bytes = shape.shared_bytes,
+          .is_foldable = kernel.is_foldable};
 }
 
 rt::CudaLaunch cuda_steps_launch(const kir::KernelProgram& program, const CudaOptions& options) {
@@ -166,11 +171,14 @@ KernelSource emit_cuda(const kir::KernelProgram& given, const CudaOptions& optio
   kernels.reserve(program.kernels.size());
   for (const kir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
   source.text += extern_definitions(program.info, called_externs(kernels));
-  for (const kir::Kernel& kernel : program.kernels) {
-    source.text += CudaKernelEmitter(program, kernel, options.block_warps).emit() + "\n";
+  const std::vector<CudaUnit> units = cuda_units(program, options.block_warps);
+  source.served_by.resize(program.kernels.size());
+  for (const CudaUnit& unit : units) {
+    source.text += unit.text + "\n";
+    for (const std::size_t kernel : unit.kernels) source.served_by[kernel] = unit.kernels[0];
   }
   source.text +=
-      emit_services(program) + emit_kernels(program, options.block_warps, source.symbols);
+      emit_services(program) + emit_kernels(program, units, options.block_warps, source.symbols);
   source.text += "}  // namespace cinch\n";
   return source;
 }

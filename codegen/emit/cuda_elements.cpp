@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda_kernel.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "codegen/kir/structure.h"
@@ -23,9 +24,6 @@ std::string columns_name(const std::string& value) {
 }
 std::string carry_name(const std::string& value) {
   return "carry_" + value;
-}
-std::string rows_name(const std::string& value) {
-  return "rows_" + value;
 }
 }  // namespace
 
@@ -46,11 +44,7 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
       "const u32 tile_len = tile_first >= len ? 0u : u32(at_most(u64(kTileElems), i64(len - "
       "tile_first)));");
   open_tile(section);
-  const bool draws =
-      std::ranges::any_of(section.instrs, [](const Instr& instr) { return is_draw(instr.kind); });
-  // Bodies that draw are long, and keep a multiprocessor busy with one row as it is.
-  const bool has_whole = section.instrs.size() <= kTwiceInstrs && !draws;
-  if (has_whole) emit_whole_rows(section);
+  const bool has_whole = emit_whole_rows(section);
   line("constexpr Access access = Access::Any;");
   line("#pragma unroll 1");
   line("for (u32 row = 0; row * kRowElems < tile_len; ++row) {");
@@ -65,85 +59,6 @@ void CudaKernelEmitter::emit_elements(const kir::Section& section) {
   close_reductions(section);
 }
 
-// A load or store of neighbours whose number is the row's alone.
-bool CudaKernelEmitter::is_row_access(const Instr& instr) {
-  if (instr.kind == InstrKind::load_linear) return !optional_operand(instr, 1);
-  return instr.kind == InstrKind::store_linear && !optional_operand(instr, 2);
-}
-
-// Is the tile whole rows, so many at a time, at addresses that suit what is loaded and stored?
-std::string CudaKernelEmitter::whole_rows_condition(const kir::Section& section,
-                                                    int num_rows) const {
-  std::string condition = fmt::format("tile_len % ({}u * kRowElems) == 0u", num_rows);
-  std::set<std::string> asked;
-  for (const Instr& instr : section.instrs) {
-    if (!is_row_access(instr)) continue;
-    const std::size_t base = instr.kind == InstrKind::load_linear ? 0 : 1;
-    const std::string test =
-        fmt::format(" && holds_rows<{}>({}, {}i64(tile_begin))", storage(instr.buffers[0]),
-                    buffer_name(instr.buffers[0]), base_text(optional_operand(instr, base)));
-    if (asked.insert(test).second) condition += test;
-  }
-  return condition;
-}
-
-// Tiles of whole rows, without masks; opens a block for the others.
-void CudaKernelEmitter::emit_whole_rows(const kir::Section& section) {
-  const auto num_loads = std::ranges::count(section.instrs, InstrKind::load_linear, &Instr::kind);
-  const int num_rows = num_loads == 1 && section.instrs.size() <= kTwoRowsInstrs ? 2 : 1;
-  line(fmt::format("const bool is_whole = {};", whole_rows_condition(section, num_rows)));
-  line("if (is_whole) {");
-  line("constexpr Access access = Access::Whole;");
-  line("constexpr u32 live = 4u;");
-  line("#pragma unroll 1");
-  line(
-      fmt::format("for (u32 first_row = 0; first_row * kRowElems < tile_len; "
-                  "first_row += {}u) {{",
-                  num_rows));
-  ahead_ = emit_loads_ahead(section, num_rows);
-  open_turn(num_rows);
-  for (const Instr& instr : section.instrs) emit_element(instr);
-  ahead_.clear();
-  line("}");
-  line("}");
-  line("} else {");
-}
-
-// One of the rows at hand.
-void CudaKernelEmitter::open_turn(int num_rows) {
-  line("#pragma unroll");
-  line(fmt::format("for (u32 turn = 0; turn < {}u; ++turn) {{", num_rows));
-  line("const u32 row = first_row + turn;");
-  line("const u32 j = tile_begin + row * kRowElems + 4u * lane;");
-}
-
-// The loads of several rows; not of what an earlier instruction of the row stores.
-std::set<std::size_t> CudaKernelEmitter::emit_loads_ahead(const kir::Section& section,
-                                                          int num_rows) {
-  std::set<std::size_t> ahead;
-  std::set<rt::BufferIndex> stored;
-  std::string loads;
-  for (const Instr& instr : section.instrs) {
-    if (instr.kind != InstrKind::load_linear) {
-      stored.insert(instr.buffers.begin(), instr.buffers.end());
-      continue;
-    }
-    if (!is_row_access(instr) || stored.contains(instr.buffers[0])) continue;
-    const ValueId value = instr.results[0];
-    const std::string rows = rows_name(name(value));
-    line(fmt::format("{} {}[{}][4];", c_type(type(value)), rows, num_rows));
-    loads += fmt::format("load_four<{}, access>({}, {}i64(j), live, {}[turn]);\n",
-                         storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
-                         base_text(optional_operand(instr, 0)), rows);
-    ahead.insert(value.index());
-  }
-  if (ahead.empty()) return ahead;
-  open_turn(num_rows);
-  out_.raw(loads);
-  line("}");
-  return ahead;
-}
-
 void CudaKernelEmitter::open_reductions(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::running_sum) {
@@ -153,7 +68,9 @@ void CudaKernelEmitter::open_reductions(const kir::Section& section) {
     if (instr.kind != InstrKind::reduce) continue;
     const Item& made = item(instr);
     const std::string results = result_name(name(instr.results[0]));
-    line(fmt::format("TileResults<{}, {}> {};", made.type, shape_.result_levels, results));
+    line(made.is_unordered && shape_.result_levels > 0
+             ? fmt::format("JoinedResults<{}> {};", made.type, results)
+             : fmt::format("TileResults<{}, {}> {};", made.type, shape_.result_levels, results));
     line(fmt::format("{}.clear({});", results, made.empty));
     if (shape_.team_warps > 1) {
       share(made.type, results, "[kBlockWarps]");
@@ -166,6 +83,10 @@ void CudaKernelEmitter::open_tile(const kir::Section& section) {
     if (instr.kind != InstrKind::reduce) continue;
     const Item& made = item(instr);
     const std::string columns = columns_name(name(instr.results[0]));
+    if (made.is_unordered) {
+      line(fmt::format("{} {} = {};", made.type, columns, made.empty));
+      continue;
+    }
     line(fmt::format("{} {}[4];", made.type, columns));
     line(fmt::format("fill_columns({}, {});", columns, made.empty));
   }
@@ -176,7 +97,14 @@ void CudaKernelEmitter::close_tile(const kir::Section& section) {
     if (instr.kind != InstrKind::reduce) continue;
     const Item& made = item(instr);
     const std::string value = name(instr.results[0]);
-    const std::string joined = fmt::format("join_columns({}, {})", columns_name(value), made.join);
+    const bool is_sum = made.is_unordered && !made.is_tuple &&
+                        kernel_.combiners[instr.combiner].op == ScalarOp::add &&
+                        kir::compute_type_bytes(made.types[0]) == 4;
+    const std::string joined =
+        is_sum
+            ? fmt::format("sum_lanes<{}u>({})", is_short_ ? short_lanes_ : 32, columns_name(value))
+            : fmt::format("{}<{}u>({}, {})", made.is_unordered ? "join_lanes" : "join_columns",
+                          is_short_ ? short_lanes_ : 32, columns_name(value), made.join);
     if (shape_.team_warps == 1) {
       line(fmt::format("{}.take({}, {}, {});", result_name(value), joined, made.empty, made.join));
     } else {
@@ -234,6 +162,8 @@ void CudaKernelEmitter::emit_element(const Instr& instr) {
       return emit_store_at(instr);
     case InstrKind::add_at:
       return emit_add_at(instr);
+    case InstrKind::max_at:
+      return emit_max_at(instr);
     case InstrKind::hist_add:
       return emit_hist_add(instr);
     case InstrKind::reduce:
@@ -259,7 +189,7 @@ void CudaKernelEmitter::emit_element(const Instr& instr) {
 
 // How many of the lane's elements lie below an optional limit too.
 std::string CudaKernelEmitter::limited_live(ValueId limit) const {
-  return limit ? fmt::format("live_elems(live, j, {})", name(limit)) : "live";
+  return limit && !is_whole_ ? fmt::format("live_elems(live, j, {})", name(limit)) : "live";
 }
 
 std::string CudaKernelEmitter::base_text(ValueId base) const {
@@ -277,37 +207,47 @@ void CudaKernelEmitter::emit_load(const Instr& instr) {
   const std::string made = name(instr.results[0]);
   if (ahead_.contains(instr.results[0].index())) {
     return line(fmt::format("const {} (&{})[4] = {}[turn];", c_type(type(instr.results[0])), made,
-                            rows_name(made)));
+                            rows_name(instr.results[0])));
   }
   define_quad(instr.results[0]);
-  line(fmt::format("load_four<{}, {}>({}, {}i64(j), {}, {});", stored, access_of(instr), buffer,
-                   base_text(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
+  line(fmt::format("load_four<{}, access>({}, {}, {}, {});", stored, buffer,
+                   lane_place(optional_operand(instr, 0)), limited_live(optional_operand(instr, 1)),
                    made));
-}
-
-// How it goes to memory: a number of neighbours of its own is not known to be four.
-const char* CudaKernelEmitter::access_of(const Instr& instr) {
-  return is_row_access(instr) ? "access" : "Access::Any";
 }
 
 void CudaKernelEmitter::emit_store_linear(const Instr& instr) {
   const std::string stored = storage(instr.buffers[0]);
   const std::string buffer = buffer_name(instr.buffers[0]);
-  const std::string base = base_text(optional_operand(instr, 1));
+  const ValueId base = optional_operand(instr, 1);
   const std::string live = limited_live(optional_operand(instr, 2));
   const std::string value = quad(instr.operands[0]);
   if (is_whole_element(program_.buffers[instr.buffers[0]])) {
-    return line(fmt::format("store_four<{}, {}>({}, {}i64(j), {}, {});", stored, access_of(instr),
-                            buffer, base, live, value));
+    return line(fmt::format("store_four<{}, access>({}, {}, {}, {});", stored, buffer,
+                            lane_place(base), live, value));
   }
-  line(fmt::format("pack_four<{}, {}>({}, {}i64(tile_begin + row * kRowElems), {}, {}, stage);",
-                   stored, access_of(instr), buffer, base, live, value));
+  if (is_short_) {
+    const ValueId limit = optional_operand(instr, 2);
+    return line(fmt::format(
+        "pack_short_row<{}, kRowLanes>({}, {}0, {}, {});", stored, buffer, base_text(base),
+        limit ? fmt::format("u32(at_most(len, {}))", name(limit)) : "len", value));
+  }
+  if (packed_.contains(instr.buffers[0])) {
+    return line(fmt::format("runs_{}[turn] = run_of<{}>({}, 4u);", buffer, stored, value));
+  }
+  line(fmt::format("pack_four<{}, access>({}, {}, {}, {}, stage);", stored, buffer, row_place(base),
+                   live, value));
 }
 
+// Of whole rows, few of which hold an element that is stored where little is selected, the others
+// are passed over at once.
 void CudaKernelEmitter::emit_store_at(const Instr& instr) {
+  const ValueId pred = optional_operand(instr, 2);
+  const bool is_asked = is_whole_ && pred && is_element(pred);
+  if (is_asked) line(fmt::format("if (holds_in_row({})) {{", name(pred)));
   line(fmt::format("CINCH_EACH if ({}) store_one<{}>({}, i64({}), {});", acting(instr, 2),
                    storage(instr.buffers[0]), buffer_name(instr.buffers[0]),
                    operand(instr.operands[0]), operand(instr.operands[1])));
+  if (is_asked) line("}");
 }
 
 // Lane by lane: elements add in order. Of integers any order will do.
@@ -335,24 +275,57 @@ void CudaKernelEmitter::emit_add_at(const Instr& instr) {
   line("}");
 }
 
+void CudaKernelEmitter::emit_max_at(const Instr& instr) {
+  const bool is_wide = program_.buffers[instr.buffers[0]].dtype.bits == 64;
+  line(fmt::format("CINCH_EACH if ({}) atomicMax(reinterpret_cast<{}*>({}) + i64({}), {});",
+                   acting(instr, 2), is_wide ? "u64" : "u32", buffer_name(instr.buffers[0]),
+                   operand(instr.operands[0]), operand(instr.operands[1])));
+}
+
 void CudaKernelEmitter::emit_hist_add(const Instr& instr) {
   const bool is_shared = instr.bits <= kSharedBins;
   const std::string bins =
-      is_shared ? fmt::format("bins{}", instr.buffers[0])
+      is_shared ? "bins_" + buffer_name(instr.buffers[0])
                 : fmt::format("reinterpret_cast<u32*>({})", buffer_name(instr.buffers[0]));
   const std::string bin = operand(instr.operands[0]);
   line(fmt::format("CINCH_EACH if ({} && {} < {}ull) atomicAdd({} + {}, 1u);", acting(instr, 1),
                    bin, instr.bits, bins, bin));
 }
 
+// Where a sum of 32 bits counts truths: the array of these.
+std::optional<std::string> CudaKernelEmitter::counted_truth(const Instr& reduce) const {
+  const std::optional<ScalarOp> op = kernel_.combiners[reduce.combiner].op;
+  if (op != ScalarOp::add || reduce.operands.size() != 1) return std::nullopt;
+  const Instr* made = definitions_[reduce.operands[0].index()];
+  const ComputeType to = type(reduce.operands[0]);
+  if (!made || made->kind != InstrKind::convert ||
+      (to != ComputeType::U32 && to != ComputeType::I32)) {
+    return std::nullopt;
+  }
+  const ValueId truth = made->operands[0];
+  if (type(truth) != ComputeType::Bool || !is_element(truth)) return std::nullopt;
+  return name(truth);
+}
+
 void CudaKernelEmitter::emit_reduce(const Instr& instr) {
   const Item& made = item(instr);
   const std::string columns = columns_name(name(instr.results[0]));
   std::vector<std::string> parts;
+  if (const auto counted = counted_truth(instr)) {
+    return line(fmt::format("{} += {}(count_four(live, {}));", columns, made.type, *counted));
+  }
   parts.reserve(made.types.size());
   for (std::size_t i = 0; i < made.types.size(); ++i) parts.push_back(operand(instr.operands[i]));
-  line(fmt::format("CINCH_EACH if ({}) {}[c] = {}({}[c], {});", acting(instr, made.types.size()),
-                   columns, made.join, columns, item_of(made, parts)));
+  const bool is_float_sum = !made.is_tuple && made.types[0] == ComputeType::F32 &&
+                            kernel_.combiners[instr.combiner].op == ScalarOp::add;
+  const bool is_asked = !is_whole_ || optional_operand(instr, made.types.size());
+  if (is_float_sum && is_asked) {
+    return line(fmt::format("CINCH_EACH add_where({}, {}[c], {});",
+                            acting(instr, made.types.size()), columns, parts[0]));
+  }
+  line(fmt::format("CINCH_EACH if ({}) {}{} = {}({}{}, {});", acting(instr, made.types.size()),
+                   columns, made.is_unordered ? "" : "[c]", made.join, columns,
+                   made.is_unordered ? "" : "[c]", item_of(made, parts)));
 }
 
 void CudaKernelEmitter::emit_local(const Instr& instr) {
@@ -371,26 +344,43 @@ void CudaKernelEmitter::emit_local(const Instr& instr) {
 }
 
 void CudaKernelEmitter::emit_draw(const Instr& instr) {
-  const bool is_round = instr.kind == InstrKind::stochastic_round;
   if (instr.kind == InstrKind::random_index) {
     return define(instr, fmt::format("lang::random_index({}, {})", permutation_name(instr),
                                      operand(instr.operands[0])));
   }
-  const std::string x = is_round ? quad(instr.operands[0]) + ", " : std::string();
-  const std::string index = quad(instr.operands[is_round ? 1 : 0]);
-  const bool is_converted = kir::rounds_to_int(instr);
-  const std::string made =
-      is_converted ? name(instr.results[0]) + "_rounded" : name(instr.results[0]);
-  is_converted ? line(fmt::format("f32 {}[4];", made)) : define_quad(instr.results[0]);
-  line(fmt::format("{}_four({}, {}{}, {});", kir::instr_info(instr.kind).name, stream_name(instr),
-                   x, index, made));
-  if (is_converted) define(instr, as_integer(instr, made + "[c]"));
+  if (instr.kind == InstrKind::stochastic_round) return emit_round(instr);
+  const std::string index = quad(instr.operands[0]);
+  define_quad(instr.results[0]);
+  line(fmt::format("{}_four<{}>({}, {}, {});", kir::instr_info(instr.kind).name,
+                   is_drawn_by_rows(instr), stream_name(instr), index, name(instr.results[0])));
+}
+
+void CudaKernelEmitter::emit_round(const Instr& instr) {
+  const std::string x = quad(instr.operands[0]), index = quad(instr.operands[1]);
+  const std::string stream = stream_name(instr);
+  const std::string halves = is_drawn_by_rows(instr)
+                                 ? halves_name(instr) + "[turn]"
+                                 : fmt::format("random_halves({}, {})", stream, index);
+  define_quad(instr.results[0]);
+  const std::string made = name(instr.results[0]);
+  if (!kir::rounds_to_int(instr)) {
+    return line(
+        fmt::format("stochastic_round_four({}, {}, {}, {}, {});", stream, halves, x, index, made));
+  }
+  const std::string kind =
+      fmt::format("<{}, {}, lang::RoundedRange::{}>", is_signed_int(instr.dtype) ? "i32" : "u32",
+                  instr.dtype.bits, rounded_range(ranges_, instr));
+  if (rounds_again_) {
+    return line(fmt::format("fixed_int_four{}({}, {}, {}, is_rare);", kind, halves, x, made));
+  }
+  line(fmt::format("stochastic_int_four{}({}, {}, {}, {}, {});", kind, stream, halves, x, index,
+                   made));
 }
 
 void CudaKernelEmitter::emit_status(const Instr& instr) {
   const std::string truth = operand(instr.operands[0]);
   if (instr.kind == InstrKind::flag_nonfinite) {
-    return line(fmt::format("CINCH_EACH nonfinite |= c < live && !lang::isfinite({});", truth));
+    return line(fmt::format("CINCH_EACH if (c < live) note_nonfinite(nonfinite, {});", truth));
   }
   line(fmt::format("CINCH_EACH if (c < live && {}) fail_call(status, {}u);", truth, instr.index));
 }

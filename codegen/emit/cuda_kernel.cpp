@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda_wire.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -13,13 +14,20 @@ using kir::InstrKind;
 using kir::SectionKind;
 
 CudaKernelEmitter::CudaKernelEmitter(const kir::KernelProgram& program, const kir::Kernel& kernel,
-                                     std::uint32_t block_warps)
+                                     std::uint32_t block_warps, std::string name)
     : program_(program),
       kernel_(kernel),
+      name_(std::move(name)),
       shape_(cuda_shape(program, kernel, block_warps)),
-      value_levels_(value_levels(kernel)) {}
+      places_(program, kernel),
+      value_levels_(value_levels(kernel)),
+      definitions_(find_definitions(kernel)),
+      longest_(longest_group(program, kernel)),
+      short_lanes_(find_short_lanes()) {}
 
-std::string CudaKernelEmitter::emit() {
+CudaFunction CudaKernelEmitter::emit() {
+  emit_signature();
+  const std::string signature = out_.take();
   emit_head();
   emit_shared();
   level_ = Level::Kernel;
@@ -37,7 +45,7 @@ std::string CudaKernelEmitter::emit() {
   emit_tail();
   std::string shared = "template <u32 kBlockWarps>\nstruct " + shared_type() + " {\n";
   for (const std::string& member : shared_members_) shared += "  " + member + ";\n";
-  return preamble_.take() + shared + "};\n" + out_.take();
+  return {preamble_.take() + shared + "};\n" + signature, out_.take(), places_};
 }
 
 std::string CudaKernelEmitter::share(const std::string& type, const std::string& name,
@@ -50,29 +58,19 @@ std::string CudaKernelEmitter::team_type() const {
   return shape_.team_warps > 1 ? "Team<kBlockWarps>" : "Team<1u>";
 }
 
-void CudaKernelEmitter::emit_head() {
-  line("template <u32 kBlockWarps>");
+void CudaKernelEmitter::emit_signature() {
+  line("template <u32 kBlockWarps, bool kIsStep>");
   line(
-      fmt::format("CINCH_FN void {}(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
-                  "args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
-                  body_name(kernel_), shared_type()));
-  line("const u32 tensor = place.tensor;");
-  line(fmt::format("const u64 launched_groups = args.groups[{}];",
-                   &kernel_ - program_.kernels.data()));
-  line("if (launched_groups == 0u) return;");
-  std::set<rt::BufferIndex> buffers;
-  const auto note = [&](const std::vector<Instr>& instrs) {
-    for (const Instr& instr : instrs) buffers.insert(instr.buffers.begin(), instr.buffers.end());
-  };
-  for (const kir::Section& section : kernel_.sections) note(section.instrs);
-  for (const kir::Combiner& combiner : kernel_.combiners) note(combiner.body);
-  for (rt::BufferIndex b : buffers) {
-    line(fmt::format("u8* const {} = in_global({});", buffer_name(b), buffer_text(program_, b)));
-  }
+      fmt::format("CINCH_FN void {}_body(const CinchLaunch& launch, const CinchStep& step, "
+                  "CinchTensor& args, u32* status, Place place, {}<kBlockWarps>& shared) {{",
+                  name_, shared_type()));
+}
+
+void CudaKernelEmitter::emit_head() {
   line("const u32 lane = lane_index(), warp = warp_index();");
   line(fmt::format("const {} team{{{}}};", team_type(),
                    shape_.team_warps == 1 ? "lane" : "threadIdx.x"));
-  if (uses(kernel_, InstrKind::flag_nonfinite)) line("bool nonfinite = false;");
+  if (uses(kernel_, InstrKind::flag_nonfinite)) line("f32 nonfinite = 0.0f;");
   if (uses(kernel_, InstrKind::finish_reduce)) {
     line("const Folding folding = folding_of(step, place);");
   }
@@ -105,7 +103,7 @@ void CudaKernelEmitter::emit_shared() {
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
-      const std::string bins = fmt::format("bins{}", instr.buffers[0]);
+      const std::string bins = "bins_" + buffer_name(instr.buffers[0]);
       const std::string held =
           share("u32", bins, fmt::format("[{}]", std::max<std::uint64_t>(instr.bits, 1)));
       line(fmt::format("u32* const {} = {};", bins, held));
@@ -123,15 +121,15 @@ void CudaKernelEmitter::emit_extent() {
   const ValueId actual = kernel_.extent_value;
   switch (kernel_.group_kind) {
     case kir::GroupKind::Tile:
-      line(fmt::format("const u64 extent = at_most(u64({}), {});", size_text(kernel_.extent),
-                       actual ? name(actual) : size_text(kernel_.extent)));
+      line(fmt::format("const u64 extent = at_most(u64({}), {});", places_.size(kernel_.extent),
+                       actual ? name(actual) : places_.size(kernel_.extent)));
       line(
           "const u64 num_groups = at_most(launched_groups, i64((extent + kTileElems - 1) / "
           "kTileElems));");
       break;
     case kir::GroupKind::Row:
     case kir::GroupKind::Single:
-      line(fmt::format("const u64 group_elems = u64({});", size_text(kernel_.group_len)));
+      line(fmt::format("const u64 group_elems = u64({});", places_.size(kernel_.group_len)));
       line(fmt::format("const u64 num_groups = {};",
                        actual ? fmt::format("at_most(launched_groups, {})", name(actual))
                               : std::string("launched_groups")));
@@ -149,6 +147,10 @@ void CudaKernelEmitter::emit_plain_groups() {
       fmt::format("for (u64 first = u64(place.block) * {0}{1}; first < num_groups; "
                   "first += u64(place.num_blocks) * {0}) {{",
                   per_block, own));
+  if (short_lanes_ > 0) {
+    emit_short_groups();
+    return line("}");
+  }
   if (shape_.multiple > 1) {
     line(fmt::format(
         "for (u64 group = first; group < first + {}u && group < num_groups; ++group) {{",
@@ -213,15 +215,16 @@ void CudaKernelEmitter::emit_sections() {
 }
 
 void CudaKernelEmitter::emit_tail() {
-  if (uses(kernel_, InstrKind::flag_nonfinite)) line("if (nonfinite) flag_nonfinite(status);");
+  if (uses(kernel_, InstrKind::flag_nonfinite))
+    line("if (nonfinite != 0.0f) flag_nonfinite(status);");
   bool is_synced = false;
   for (const kir::Section& section : kernel_.sections) {
     for (const Instr& instr : section.instrs) {
       if (instr.kind != InstrKind::hist_add || instr.bits > kSharedBins) continue;
       if (!is_synced) line("block.sync();");
       is_synced = true;
-      line(fmt::format("add_bins(block, reinterpret_cast<u32*>({}), bins{}, {}u);",
-                       buffer_name(instr.buffers[0]), instr.buffers[0], instr.bits));
+      line(fmt::format("add_bins(block, reinterpret_cast<u32*>({0}), bins_{0}, {1}u);",
+                       buffer_name(instr.buffers[0]), instr.bits));
     }
   }
   line("}");

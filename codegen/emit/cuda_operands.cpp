@@ -1,8 +1,11 @@
 // CudaKernelEmitter: values, storage, combiners and streams of draws as text.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/emit/cuda_storage.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -32,8 +35,8 @@ std::string CudaKernelEmitter::pred_text(const Instr& instr, std::size_t index) 
   return " && " + operand(instr.operands[index]);
 }
 
-std::string CudaKernelEmitter::buffer_name(rt::BufferIndex buffer) {
-  return fmt::format("b{}", buffer);
+std::string CudaKernelEmitter::buffer_name(rt::BufferIndex buffer) const {
+  return fmt::format("b{}", places_.number(buffer));
 }
 
 std::string CudaKernelEmitter::storage(rt::BufferIndex buffer) const {
@@ -49,6 +52,12 @@ void CudaKernelEmitter::define(const Instr& instr, const std::string& text) {
   const ValueId value = instr.results[0];
   if (level_ == Level::Element) {
     define_quad(value);
+    if (is_whole_ && instr.is_alike) {
+      line("{");
+      line("constexpr u32 c = 0;");
+      line(fmt::format("fill_columns({}, {}({}));", name(value), c_type(type(value)), text));
+      return line("}");
+    }
     line(fmt::format("CINCH_EACH {}[c] = {};", name(value), text));
   } else {
     line(fmt::format("const {} {} = {};", c_type(type(value)), name(value), text));
@@ -56,6 +65,13 @@ void CudaKernelEmitter::define(const Instr& instr, const std::string& text) {
 }
 
 // ---- combiners ----
+
+namespace {
+// Sums and products of floats round; nothing else that combiners do depends on its order.
+bool goes_in_any_order(ScalarOp op, kir::ComputeType type) {
+  return !kir::is_float(type) || (op != ScalarOp::add && op != ScalarOp::mul);
+}
+}  // namespace
 
 const CudaKernelEmitter::Item& CudaKernelEmitter::item(const Instr& instr) {
   const kir::Combiner& combiner = kernel_.combiners[instr.combiner];
@@ -69,14 +85,16 @@ const CudaKernelEmitter::Item& CudaKernelEmitter::item(const Instr& instr) {
   made.join = "join_" + key;
   made.has_flag = !combiner.op;
   made.is_tuple = made.has_flag || types.size() > 1;
-  made.type = made.is_tuple ? fmt::format("{}_item_{}", kernel_.info.symbol, key)
-                            : std::string(c_type(types[0]));
+  made.type = made.is_tuple ? fmt::format("{}_item_{}", name_, key) : std::string(c_type(types[0]));
   std::vector<std::string> parts;
   parts.reserve(types.size());
   for (ComputeType type : types) {
     parts.push_back(literal(type, combiner.op ? kir::identity_bits(*combiner.op, type) : 0));
   }
   made.empty = made.is_tuple ? "empty_" + key : parts[0];
+  made.is_unordered = combiner.op && std::ranges::all_of(types, [&](kir::ComputeType type) {
+                        return goes_in_any_order(*combiner.op, type);
+                      });
   if (made.is_tuple) emit_tuple(made);
   if (made.is_tuple) {
     std::string list;
@@ -130,6 +148,7 @@ void CudaKernelEmitter::emit_builtin_join(Item& item, ScalarOp op) {
   const std::string name = fmt::format("Join_{}_{}", scalar_op_info(op).name, item.type);
   preamble_.raw(fmt::format("#ifndef CINCH_{0}\n#define CINCH_{0}\n", name));
   preamble_.line(fmt::format("struct {} {{", name));
+  preamble_.line(fmt::format("static constexpr bool kInAnyOrder = {};", item.is_unordered));
   preamble_.line(
       fmt::format("__device__ __forceinline__ {0} operator()(const {0}& a, const {0}& b) "
                   "const {{ return {1}; }}",
@@ -172,15 +191,8 @@ void CudaKernelEmitter::emit_join(Item& item, const kir::Combiner& combiner) {
 
 // ---- draws ----
 
-bool CudaKernelEmitter::is_draw(InstrKind kind) {
-  return kind == InstrKind::random || kind == InstrKind::random_bits || kind == InstrKind::normal ||
-         kind == InstrKind::random_index || kind == InstrKind::stochastic_round;
-}
-
-CudaKernelEmitter::ValueId CudaKernelEmitter::iteration(const Instr& instr) const {
-  const bool has_two =
-      instr.kind == InstrKind::random_index || instr.kind == InstrKind::stochastic_round;
-  return optional_operand(instr, has_two ? 2 : 1);
+CudaKernelEmitter::ValueId CudaKernelEmitter::iteration(const Instr& instr) {
+  return optional_operand(instr, iteration_operand(instr));
 }
 
 std::string CudaKernelEmitter::stream_name(const Instr& instr) const {

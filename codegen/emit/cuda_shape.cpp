@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "runtime/core/check.h"
 
@@ -22,7 +23,7 @@ constexpr std::uint64_t kSortBytes = std::uint64_t{4} * (256 + 1);
 constexpr std::int64_t kWarpRowElems = 4096;
 
 struct Uses {
-  bool running_sum = false, look_back = false, argsort = false;
+  bool running_sum = false, look_back = false, argsort = false, draws = false;
   std::uint32_t stage_bits = 0;
   std::uint64_t block_bytes = 0;  // shared once per block
   std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
@@ -40,6 +41,7 @@ std::uint64_t tuple_bytes(const std::vector<kir::ComputeType>& types) {
 
 void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const kir::Instr& instr,
           Uses& uses) {
+  uses.draws = uses.draws || is_draw(instr.kind);
   switch (instr.kind) {
     case InstrKind::running_sum:
       uses.running_sum = true;
@@ -80,13 +82,6 @@ Uses find_uses(const kir::KernelProgram& program, const kir::Kernel& kernel) {
   return uses;
 }
 
-std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
-  if (kernel.group_kind == kir::GroupKind::Tile) return kir::kTileElems;
-  if (kernel.group_kind == kir::GroupKind::Single) return 1;
-  const HostExprPool& pool = program.info.exprs;
-  return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
-}
-
 std::uint32_t team_warps(const kir::Kernel& kernel, const Uses& uses, std::int64_t longest,
                          std::uint32_t block_warps) {
   if (kernel.info.is_sequential) return 1;
@@ -114,6 +109,7 @@ std::uint64_t shared_bytes(const kir::Kernel& kernel, const Uses& uses, const Cu
 // Registers of a thread, by how much a kernel has to hold at a time: as many threads as fill
 // memory's pipe where little is computed, and no spills where much is.
 std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
+  constexpr std::size_t kFewInstrs = 24;
   constexpr std::size_t kReduceInstrs = 8;  // which a reduction's columns take as many as
   std::size_t most = 0;
   for (const kir::Section& section : kernel.sections) {
@@ -121,11 +117,19 @@ std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
         std::ranges::count(section.instrs, InstrKind::reduce, &kir::Instr::kind));
     most = std::max(most, section.instrs.size() + kReduceInstrs * num_reduces);
   }
-  if (uses.look_back || most > kTwiceInstrs) return 128;
-  return most <= kTwoRowsInstrs ? 64 : 80;
+  if (most > kTwiceInstrs) return 128;
+  if (uses.look_back || uses.draws) return 80;
+  return most <= kFewInstrs ? 64 : 80;
 }
 
 }  // namespace
+
+std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel) {
+  if (kernel.group_kind == kir::GroupKind::Tile) return kir::kTileElems;
+  if (kernel.group_kind == kir::GroupKind::Single) return 1;
+  const HostExprPool& pool = program.info.exprs;
+  return pool.is_const(kernel.group_len) ? pool.const_value(kernel.group_len).as_int() : INT64_MAX;
+}
 
 bool is_whole_element(const rt::BufferInfo& buffer) {
   const auto bits = buffer.storage_bits;
@@ -161,6 +165,12 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   shape.team_warps = team_warps(kernel, uses, longest, block_warps);
   shape.block_warps = in_order ? 1 : block_warps;
   shape.multiple = std::max<std::uint32_t>(kernel.info.group_multiple, 1);
+  // So many rows of 8 elements share a warp.
+  const bool has_short_rows = kernel.group_kind == kir::GroupKind::Row && longest >= 8 &&
+                              longest <= 64 && (longest & (longest - 1)) == 0;
+  if (has_short_rows && !in_order && shape.team_warps == 1 && !uses.look_back) {
+    shape.multiple = std::max(shape.multiple, 16u);
+  }
   shape.result_levels = longest <= 1024 ? 0 : longest <= std::int64_t{1024} * 1024 ? 1 : 3;
   shape.stage_bits = uses.stage_bits;
   shape.has_look_back = uses.look_back;

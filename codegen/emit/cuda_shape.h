@@ -29,9 +29,11 @@ struct CudaShape {
 CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kernel,
                      std::uint32_t block_warps);
 
-/// Element sections of up to the first size with a single load take two rows at a time, so that two
-/// loads are on their way; up to the second they are printed once more for whole rows.
-inline constexpr std::size_t kTwoRowsInstrs = 24, kTwiceInstrs = 64;
+/// Element sections of up to this size are printed once more for whole rows.
+inline constexpr std::size_t kTwiceInstrs = 64;
+
+/// Elements of a group, at most.
+std::int64_t longest_group(const kir::KernelProgram& program, const kir::Kernel& kernel);
 
 /// Histograms of at most this many bins are counted in shared memory first.
 inline constexpr std::uint64_t kSharedBins = 4096;

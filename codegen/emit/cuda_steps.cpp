@@ -2,6 +2,7 @@
 #include "codegen/emit/cuda_steps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -14,19 +15,27 @@ namespace {
 
 class KernelWriter {
  public:
-  KernelWriter(const kir::KernelProgram& program, std::uint32_t block_warps,
-               std::vector<std::string>& symbols)
+  KernelWriter(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
+               std::uint32_t block_warps, std::vector<std::string>& symbols)
       : program_(program),
+        units_(units),
         block_warps_(block_warps),
         symbols_(symbols),
         warps_(steps_warps(program, block_warps)) {}
 
   std::string emit() {
+    // What is compiled for somebody who waits has one function for a kernel and its step.
+    line("#if defined(CINCH_QUICK)");
+    line("constexpr bool kStepsAreShort = false;");
+    line("#else");
+    line("constexpr bool kStepsAreShort = true;");
+    line("#endif");
     line("// What the running function shares in its block.");
     line("extern __shared__ u64 block_memory[];");
     out_.blank();
     emit_step_functions();
-    for (const kir::Kernel& kernel : program_.kernels) {
+    for (const CudaUnit& unit : units_) {
+      const kir::Kernel& kernel = first_of(unit);
       const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
       if (!shape.is_single_block) emit_own(kernel, shape);
     }
@@ -38,6 +47,9 @@ class KernelWriter {
 
  private:
   void line(const std::string& text) { out_.line(text); }
+  const kir::Kernel& first_of(const CudaUnit& unit) const {
+    return program_.kernels[unit.kernels[0]];
+  }
 
   // What every kernel begins with. `bounds`: threads of a block, and blocks on a multiprocessor.
   void open_kernel(const std::string& symbol, const std::string& bounds) {
@@ -62,9 +74,43 @@ class KernelWriter {
   }
 
   void emit_own(const kir::Kernel& kernel, const CudaShape& shape) {
-    emit_kernel_of(kernel.info.symbol,
-                   fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks),
-                   step_name(kernel, shape.block_warps));
+    open_kernel(kernel.info.symbol,
+                fmt::format("{}, {}", 32 * shape.block_warps, shape.resident_blocks));
+    line("if (!takes_part(launch.step, args, status)) return;");
+    if (is_apart(kernel, shape)) {
+      const bool may_share = shape.block_warps == warps_of(kernel);
+      if (may_share) line("#if !defined(CINCH_QUICK)");
+      call_body(kernel, shape.block_warps, "false", "launch.step");
+      if (may_share) line("#else");
+      if (may_share) call_step(kernel, shape);
+      if (may_share) line("#endif");
+    } else {
+      call_step(kernel, shape);
+    }
+    line("}");
+    out_.blank();
+  }
+
+  // Has the kernel a body for itself?
+  bool is_apart(const kir::Kernel& kernel, const CudaShape& shape) const {
+    return has_whole_rows(program_, kernel) || shape.block_warps != warps_of(kernel);
+  }
+
+  void call_step(const kir::Kernel& kernel, const CudaShape& shape) {
+    line(fmt::format("{}(launch, launch.step, args, status, place);",
+                     step_name(kernel, shape.block_warps)));
+  }
+
+  void call_body(const kir::Kernel& kernel, std::uint32_t warps, const char* is_step,
+                 const char* step) {
+    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+    const std::string shared = fmt::format("{}_shared<{}u>", kernel.info.symbol, warps);
+    if (shape.shared_bytes > 0) {
+      line(fmt::format("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes));
+    }
+    line(fmt::format(
+        "{}_body<{}u, {}>(launch, {}, args, status, place, *reinterpret_cast<{}*>(block_memory));",
+        kernel.info.symbol, warps, is_step, step, shared));
   }
 
   void emit_serve() {
@@ -81,9 +127,9 @@ class KernelWriter {
     return fmt::format("{}_step_{}", kernel.info.symbol, warps);
   }
 
-  // Each a function of its own, called by its kernel and by that of steps: compiled once, and
-  // compilers take longer than in proportion to a function's length. What it costs is a call per
-  // launch; functions take no more registers than the least that a kernel calling them may.
+  // Each a function of its own: compilers take longer than in proportion to a function's length.
+  // Kernels with loops over whole rows have the body for themselves: a call would save registers in
+  // memory, and steps of one block do without these loops.
   void open_step(const std::string& name) {
     line(
         fmt::format("static __device__ __noinline__ void {}(const CinchLaunch& launch, const "
@@ -92,25 +138,16 @@ class KernelWriter {
   }
 
   void emit_step_function(const kir::Kernel& kernel, std::uint32_t warps) {
-    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
-    const std::string shared = fmt::format("{}_shared<{}u>", kernel.info.symbol, warps);
     open_step(step_name(kernel, warps));
-    if (shape.shared_bytes > 0) {
-      line(fmt::format("static_assert(sizeof({}) <= {}u);", shared, shape.shared_bytes));
-    }
-    line(fmt::format(
-        "{}<{}u>(launch, step, args, status, place, *reinterpret_cast<{}*>(block_memory));",
-        body_name(kernel), warps, shared));
+    const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
+    const bool may_share = !shape.is_single_block && shape.block_warps == warps;
+    call_body(kernel, warps, may_share ? "kStepsAreShort" : "true", "step");
     line("}");
   }
 
   void emit_step_functions() {
-    for (const kir::Kernel& kernel : program_.kernels) {
-      const CudaShape shape = cuda_shape(program_, kernel, block_warps_);
-      emit_step_function(kernel, warps_of(kernel));
-      if (!shape.is_single_block && shape.block_warps != warps_) {
-        emit_step_function(kernel, shape.block_warps);
-      }
+    for (const CudaUnit& unit : units_) {
+      emit_step_function(first_of(unit), warps_of(first_of(unit)));
     }
     for (const char* service : {"seal_payload", "commit_states", "open_payload", "serve_buffers"}) {
       open_step(std::string(service) + "_step");
@@ -125,9 +162,10 @@ class KernelWriter {
         "CINCH_FN void run_step(const CinchLaunch& launch, const CinchStep& step, CinchTensor& "
         "args, u32* status, Place place) {");
     line("switch (step.kernel) {");
-    for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
-      const kir::Kernel& kernel = program_.kernels[k];
-      line(fmt::format("case {}u: {}return {}(launch, step, args, status, place);", k,
+    for (const CudaUnit& unit : units_) {
+      const kir::Kernel& kernel = first_of(unit);
+      line(fmt::format("case {}u: {}return {}(launch, step, args, status, place);",
+                       fmt::join(unit.kernels, "u: case "),
                        warps_of(kernel) < warps_ ? "if (warp_index() != 0u) return; " : "",
                        step_name(kernel, warps_of(kernel))));
     }
@@ -154,6 +192,7 @@ class KernelWriter {
   }
 
   const kir::KernelProgram& program_;
+  const std::vector<CudaUnit>& units_;
   const std::uint32_t block_warps_;
   std::vector<std::string>& symbols_;
   const std::uint32_t warps_;
@@ -162,9 +201,9 @@ class KernelWriter {
 
 }  // namespace
 
-std::string emit_kernels(const kir::KernelProgram& program, std::uint32_t block_warps,
-                         std::vector<std::string>& symbols) {
-  return KernelWriter(program, block_warps, symbols).emit();
+std::string emit_kernels(const kir::KernelProgram& program, const std::vector<CudaUnit>& units,
+                         std::uint32_t block_warps, std::vector<std::string>& symbols) {
+  return KernelWriter(program, units, block_warps, symbols).emit();
 }
 
 std::uint32_t steps_warps(const kir::KernelProgram& program, std::uint32_t block_warps) {

@@ -4,6 +4,7 @@
 
 #include "codegen/emit/cuda_kernel.h"
 #include "codegen/emit/extern_text.h"
+#include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
 #include "codegen/kir/instr_info.h"
 #include "runtime/core/check.h"
@@ -85,7 +86,7 @@ void CudaKernelEmitter::emit_leaf(const Instr& instr) {
     case InstrKind::param:
       return define(instr, from_word(fmt::format("args.params[{}]", instr.index)));
     case InstrKind::host_size:
-      return define(instr, from_word(fmt::format("args.sizes[{}]", instr.index)));
+      return define(instr, from_word(places_.size_entry(instr.index)));
     case InstrKind::group:
       return define(instr, "i64(group)");
     case InstrKind::group_len:
@@ -176,7 +177,7 @@ void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
 
 void CudaKernelEmitter::emit_finish_scan(const Instr& instr) {
   const Item& made = item(instr);
-  const std::string ends = fmt::format("ends_b{}", instr.buffers[0]);
+  const std::string ends = "ends_" + buffer_name(instr.buffers[0]);
   std::vector<std::string> parts;
   std::string stores;
   for (std::size_t i = 0; i < instr.buffers.size(); ++i) {

@@ -130,8 +130,12 @@ class ServiceEmitter {
         "CINCH_FN u8* buffer_of(const CinchLaunch& launch, const CinchTensor& args, u32 tensor, "
         "u32 index) {");
     for (rt::BufferIndex b = 0; b < program_.buffers.size(); ++b) {
-      if (!other_buffer(program_, b)) continue;
-      line(fmt::format("if (index == {}u) return {};", b, buffer_text(program_, b)));
+      const auto other = other_buffer(program_, b);
+      if (!other) continue;
+      line(
+          fmt::format("if (index == {0}u) return static_cast<u8*>(args.buffers[state_swapped("
+                      "launch, tensor, {1}u) ? {2} : {0}]);",
+                      b, program_.buffers[b].role_index, *other));
     }
     line(fmt::format("if (index >= {}u) return nullptr;", program_.buffers.size()));
     line("return static_cast<u8*>(args.buffers[index]);");
@@ -206,8 +210,7 @@ class ServiceEmitter {
     line(fmt::format("u32 counts[{}] = {{}};", num_counts() + 1));
     line("if (num_elems(args) == 0u) {");
     line("if (threads.rank == 0u) {");
-    line("const u32 none[1] = {};");
-    line("write_frame<0u>(args, 0u, kHeaderBytes, none);");
+    line(fmt::format("write_frame<{}u>(args, 0u, kHeaderBytes, 0u, counts);", num_counts()));
     line("launch.outcomes[place.tensor].payload_bytes = kHeaderBytes;");
     line("}");
     line("return;");
@@ -228,7 +231,7 @@ class ServiceEmitter {
                       i, staged));
     }
     line("if (threads.rank != 0u) return;");
-    line(fmt::format("write_frame<{}u>(args, is_marked ? kMarked : 0u, end, counts);",
+    line(fmt::format("write_frame<{0}u>(args, is_marked ? kMarked : 0u, end, {0}u, counts);",
                      num_counts()));
     line("launch.outcomes[place.tensor].payload_bytes = end;");
     line("if (is_marked) return;");
@@ -266,10 +269,7 @@ class ServiceEmitter {
     for (std::size_t i = 0; i < num_counts(); ++i) {
       line(fmt::format("bounds[{}] = {};", i, formula_.of(info_.wire.counts[i].bound)));
     }
-    line(
-        fmt::format("Opened<{0}u> opened = num_elems(args) == 0u ? open_empty<{0}u>(args) : "
-                    "open_frame<{0}u>(args, bounds);",
-                    num_counts()));
+    line(fmt::format("Opened<{0}u> opened = open_frame<{0}u>(args, bounds);", num_counts()));
     if (num_counts() > 0) line("const u32 (&counts)[sizeof(opened.counts) / 4u] = opened.counts;");
     line("const u8* const payload = static_cast<const u8*>(args.payload);");
     line("if (num_elems(args) == 0u) {");
@@ -360,14 +360,6 @@ std::optional<rt::BufferIndex> other_buffer(const kir::KernelProgram& program,
     if (other.role == wanted && other.role_index == info.role_index) return b;
   }
   return std::nullopt;
-}
-
-std::string buffer_text(const kir::KernelProgram& program, rt::BufferIndex buffer) {
-  const auto other = other_buffer(program, buffer);
-  if (!other) return fmt::format("static_cast<u8*>(args.buffers[{}])", buffer);
-  return fmt::format(
-      "static_cast<u8*>(state_swapped(launch, tensor, {}u) ? args.buffers[{}] : args.buffers[{}])",
-      program.buffers[buffer].role_index, *other, buffer);
 }
 
 std::string emit_services(const kir::KernelProgram& program) {

@@ -15,8 +15,6 @@ kir::KernelProgram with_call_sizes(const kir::KernelProgram& program);
 /// The buffer that a state's buffer changes places with when a call succeeds; none for others.
 std::optional<rt::BufferIndex> other_buffer(const kir::KernelProgram& program,
                                             rt::BufferIndex buffer);
-/// Where a buffer lies, as an expression of `launch`, `args` and `tensor`.
-std::string buffer_text(const kir::KernelProgram& program, rt::BufferIndex buffer);
 
 /// All services. Throws InternalError{Limitation} where a size of the wire has no text for a GPU
 /// (floats of counts, or more counts than a header's check word is made for).

@@ -1,5 +1,6 @@
 // KernelSource: the text of all kernels of a program for one target, ready for a compiler.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,19 @@ struct Target {
 
 // The architecture of CUDA text that runs on the emulated GPU.
 inline constexpr const char* kEmulatedArch = "emulated";
+// In the place of an architecture, where that is allowed: PTX of kPtxArch, which the driver
+// compiles for every GPU from there on.
+inline constexpr const char* kPtx = "ptx";
+inline constexpr const char* kPtxArch = "sm_80";
 
 struct KernelSource {
   Target target;
   std::string text;  // one translation unit without includes; opens with the KIR as a comment
-  std::vector<std::string> symbols;  // exported kernels, by kernel index
-  bool links_helpers = false;        // CPUs: the prelude and its helpers are not in the text
+  std::vector<std::string> symbols;  // exported kernels; for CPUs by kernel index
+  // CUDA: by kernel index, the kernel whose function does it: itself, or an earlier one that does
+  // the same.
+  std::vector<std::size_t> served_by;
+  bool links_helpers = false;  // CPUs: the prelude and its helpers are not in the text
 };
 
 }  // namespace cinch::codegen

@@ -214,20 +214,29 @@ void Launch::strong_access(const void* at, std::uint64_t size, std::uint64_t ali
   if (is_write) {
     release_to(at, false);
   } else {
-    acquire_from(at);
+    current_->pending = joined(current_->pending, release_at(at));
   }
 }
 
 void Launch::order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::uint32_t site) {
   const bool reads = op != AtomicOp::Store && op != AtomicOp::Exchange;
   const bool writes = op != AtomicOp::Load;
-  if (!find_place(at, size, size, site, writes)) return;
   const std::uint64_t offset = arena_.offset_of(at);
   if (reads) check_written(offset, size, site);
   if (writes) std::memset(arena_.state() + offset, kAllocated | kWritten, size);
   order_access(offset, size, site, true, writes);
-  if (op != AtomicOp::Store) acquire_from(at);
-  if (writes) release_to(at, op != AtomicOp::Store);
+  if (op == AtomicOp::Load) return;
+  if (op != AtomicOp::Store) current_->pending = joined(current_->pending, release_at(at));
+  release_to(at, op != AtomicOp::Store);
+}
+
+// The history that an atomic reads or goes on with. An update alone makes none: it finds what is
+// newest. Nor does a store where nothing was written before.
+History* Launch::history_before(AtomicOp op, const void* at, std::uint32_t size) {
+  const bool is_written =
+      (common_state(arena_.state() + arena_.offset_of(at), size) & kWritten) != 0;
+  const bool makes = op == AtomicOp::Load || (op == AtomicOp::Store && is_written);
+  return makes || !histories_.empty() ? history_of(at, size, makes) : nullptr;
 }
 
 std::uint64_t Launch::atomic(AtomicOp op, void* at, std::uint32_t size, std::uint64_t value,
@@ -235,10 +244,21 @@ std::uint64_t Launch::atomic(AtomicOp op, void* at, std::uint32_t size, std::uin
   current_->site = site;
   ++idle_steps_;
   if ((random_.next() & 3) == 0) yield();
-  if (request_.checks) order_atomic(op, at, size, site);
+  History* history = nullptr;
+  if (request_.checks && find_place(at, size, size, site, op != AtomicOp::Load)) {
+    ++atomic_time_;
+    history = history_before(op, at, size);
+    order_atomic(op, at, size, site);
+  }
+  if (op == AtomicOp::Load && history != nullptr) return load_held(*history, site);
   const std::uint64_t old = read_word(at, size);
+  if (op == AtomicOp::Load) {
+    current_->pending = joined(current_->pending, release_at(at));
+    return old;
+  }
   const std::uint64_t now = updated(op, old, value, compare, size);
   std::memcpy(at, &now, size);
+  if (history != nullptr) add_held(*history, at, site);
   if (read_word(at, size) != old) make_progress();
   return old;
 }

@@ -12,6 +12,7 @@
 #include "codegen/emulator/arena.h"
 #include "codegen/emulator/fibers.h"
 #include "codegen/emulator/finding.h"
+#include "codegen/emulator/history.h"
 #include "codegen/emulator/knowledge.h"
 #include "codegen/emulator/module.h"
 #include "codegen/emulator/random.h"
@@ -91,6 +92,7 @@ struct Slot {
   std::uint32_t site = 0;  // of the barrier they are at
   std::uint32_t result = 0, arrived_result = 0;
   std::uint64_t generation = 0;  // of shared memory in the shadow
+  std::uint64_t fence_time = 0;  // atomics before the last fence
 };
 
 class Launch {
@@ -151,7 +153,7 @@ class Launch {
   void order_block(Slot& slot, Thread* threads);
   void order_warp(Thread& thread, std::uint32_t mask);
   const KnowledgePtr& release_of(Thread& thread) const;
-  void acquire_from(const void* at);
+  KnowledgePtr release_at(const void* at) const;
   void release_to(const void* at, bool is_update);
 
   // accesses.cpp
@@ -164,7 +166,14 @@ class Launch {
   void order_read(Cell& cell, const Access& own, std::uint64_t offset);
   void order_write(Cell& cell, const Access& own, std::uint64_t offset);
   void order_atomic(AtomicOp op, const void* at, std::uint32_t size, std::uint32_t site);
+  History* history_before(AtomicOp op, const void* at, std::uint32_t size);
   std::uint64_t generation_of(std::uint64_t offset) const;
+
+  // history.cpp: what loads of atomics may return
+  bool is_behind(const Access& access, std::uint64_t time) const;
+  History* history_of(const void* at, std::uint32_t size, bool makes);
+  std::uint64_t load_held(History& history, std::uint32_t site);
+  void add_held(History& history, const void* at, std::uint32_t site);
 
   // collectives.cpp
   bool join_meeting(Thread& thread);
@@ -215,7 +224,10 @@ class Launch {
   Fiber scheduler_;
   Thread* current_ = nullptr;
   bool is_cut_off_ = false, has_no_memory_ = false;
-  std::unordered_map<const void*, KnowledgePtr> releases_;  // by address of a strong write
+  std::unordered_map<const void*, KnowledgePtr> releases_;        // by address of a strong write
+  std::unordered_map<const void*, History> histories_;            // by address
+  std::unordered_map<std::uint32_t, std::uint32_t> last_fences_;  // clocks, by block
+  std::uint64_t atomic_time_ = 0;                                 // atomics so far
   std::vector<Finding> findings_;
   std::set<std::pair<FindingKind, int>> reported_;
 };

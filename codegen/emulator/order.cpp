@@ -78,6 +78,10 @@ void Launch::fence() {
   me.fence = {me.clock + 1, warp_of(me).floor, slots_[me.slot].floor, me.knowledge, nullptr};
   me.clock += 1;
   check_clock(me);
+  if (histories_.empty()) return;
+  slots_[me.slot].fence_time = atomic_time_;
+  std::uint32_t& last = last_fences_[me.id >> block_shift_];
+  last = std::max(last, me.clock);
 }
 
 const KnowledgePtr& Launch::release_of(Thread& thread) const {
@@ -95,11 +99,11 @@ const KnowledgePtr& Launch::release_of(Thread& thread) const {
   return fence.release;
 }
 
-void Launch::acquire_from(const void* at) {
-  if (releases_.empty()) return;
+// What a read of the newest value acquires.
+KnowledgePtr Launch::release_at(const void* at) const {
+  if (releases_.empty()) return nullptr;
   const auto found = releases_.find(at);
-  if (found == releases_.end()) return;
-  current_->pending = joined(current_->pending, found->second);
+  return found == releases_.end() ? nullptr : found->second;
 }
 
 // An update goes on with what it found there.

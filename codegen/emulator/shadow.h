@@ -21,6 +21,7 @@ class Access {
               std::uint64_t{site >> kSiteBits ? 0 : site} << 1 | std::uint64_t{is_strong}) {}
 
   explicit operator bool() const { return bits_ != 0; }
+  friend bool operator==(const Access&, const Access&) = default;
   bool is_strong() const { return (bits_ & 1) != 0; }
   std::uint32_t site() const {
     return static_cast<std::uint32_t>(bits_ >> 1) & ((1u << kSiteBits) - 1);

@@ -15,7 +15,7 @@ namespace {
 
 // Units that are compiled at the same time. Not the number of cores: images are the same
 // everywhere.
-constexpr std::size_t kMaxParts = 2;
+constexpr std::size_t kMaxParts = 4;
 
 std::vector<rt::KernelInfo> kernel_infos(const kir::KernelProgram& program) {
   std::vector<rt::KernelInfo> infos;
@@ -57,6 +57,7 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
+    image.kernels[k].symbol = program.kernels[source.served_by[k]].info.symbol;
   }
   const rt::CudaLaunch steps = cuda_steps_launch(program, emit_options);
   image.gpu_steps_threads = steps.block_threads;
@@ -67,10 +68,21 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
 
 }  // namespace
 
-rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx) {
-  auto binary = is_ptx ? compile_cuda(source, {CudaOutput::Ptx}) : compile_cuda_to_load(source);
+namespace {
+rt::Result<std::vector<std::uint8_t>> binary_of(const KernelSource& source, bool is_ptx,
+                                                CudaEffort effort) {
+  auto binary = is_ptx ? compile_cuda(source, {.output = CudaOutput::Ptx, .effort = effort})
+                       : compile_cuda_to_load(source, effort);
   if (!binary) return tl::unexpected(binary.error());
   return std::move(binary->bytes);
+}
+}  // namespace
+
+rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx) {
+  return binary_of(source, is_ptx, CudaEffort::Full);
+}
+rt::Result<std::vector<std::uint8_t>> quick_nvrtc_binary(const KernelSource& source, bool is_ptx) {
+  return binary_of(source, is_ptx, CudaEffort::Quick);
 }
 
 rt::ProgramImage image_without_code(const kir::KernelProgram& program, std::string target) {

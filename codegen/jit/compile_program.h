@@ -15,6 +15,8 @@ namespace cinch::codegen {
 /// Machine code of CUDA text for a GPU of the source's target (PTX where NVRTC is older than the
 /// GPU), or PTX of that architecture. Errors: those of compile_cuda.
 rt::Result<std::vector<std::uint8_t>> nvrtc_binary(const KernelSource& source, bool is_ptx);
+/// The same, sooner (CudaEffort).
+rt::Result<std::vector<std::uint8_t>> quick_nvrtc_binary(const KernelSource& source, bool is_ptx);
 
 struct ImageOptions {
   bool count_accesses = false;    // CPUs: kernels count the bytes they read and write

@@ -212,12 +212,12 @@ std::vector<std::string> compile_options(const std::string& arch,
       // Functions and values that are not used: the prelude is whole, as are kernels' results.
       // NVRTC 13.0 and older also tell of loops over no counts.
       "--diag-suppress=177,186"};
+  if (options.effort == CudaEffort::Quick) words.emplace_back("--define-macro=CINCH_QUICK");
   if (options.line_info) words.emplace_back("--generate-line-info");
   if (nvrtc_report().major >= 13) {
     // Kernels are optimised side by side on all cores.
     words.emplace_back("--split-compile=0");
-    // In less than half the time, the code about as long; "min" is to cost next to no speed.
-    words.emplace_back("--Ofast-compile=min");
+    if (options.effort == CudaEffort::Quick) words.emplace_back("--Ofast-compile=min");
   }
   return words;
 }
@@ -270,10 +270,19 @@ std::string ptx_arch_for(const std::string& arch, std::span<const int> known) {
   return highest == 0 ? std::string() : fmt::format("sm_{}", highest);
 }
 
-rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source) {
+std::vector<std::string> archs_that_serve(const std::string& arch) {
+  std::vector<std::string> archs = {arch};
+  const int number = arch_number(arch);
+  for (int minor = number - 1; minor >= 0 && minor / 10 == number / 10; --minor)
+    archs.push_back(fmt::format("sm_{}", minor));
+  if (number >= arch_number(kPtxArch)) archs.emplace_back(kPtx);
+  return archs;
+}
+
+rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source, CudaEffort effort) {
   const std::string ptx_arch = ptx_arch_for(source.target.arch, nvrtc_report().archs);
-  if (ptx_arch.empty()) return compile_cuda(source);
-  return compile_cuda(source.text, ptx_arch, {.output = CudaOutput::Ptx});
+  if (ptx_arch.empty()) return compile_cuda(source, {.effort = effort});
+  return compile_cuda(source.text, ptx_arch, {.output = CudaOutput::Ptx, .effort = effort});
 }
 
 rt::Result<CudaBinary> compile_cuda(const KernelSource& source, const CudaCompileOptions& options) {

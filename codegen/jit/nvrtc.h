@@ -18,9 +18,16 @@ namespace cinch::codegen {
 
 enum class CudaOutput : std::uint8_t { Ptx, Cubin };
 
+/// How long NVRTC may optimise. The bits that the code gives are the same.
+enum class CudaEffort : std::uint8_t {
+  Full,  // for what is compiled once and used often
+  Quick  // less than half the time, for somebody who waits: more registers and stack
+};
+
 struct CudaCompileOptions {
   CudaOutput output = CudaOutput::Cubin;
   bool line_info = false;
+  CudaEffort effort = CudaEffort::Full;
 };
 
 struct CudaBinary {
@@ -42,9 +49,13 @@ rt::Result<CudaBinary> compile_cuda(const KernelSource& source,
 /// The architecture whose PTX serves on `arch`: the highest of `known` (75, 80, …) below it. Empty
 /// where `arch` is known itself, is none, or is below all.
 std::string ptx_arch_for(const std::string& arch, std::span<const int> known);
+/// Whose code a device of `arch` ("sm_86") runs, its own first: earlier minors of its major, then
+/// PTX (kPtx), as far as that is old enough.
+std::vector<std::string> archs_that_serve(const std::string& arch);
 /// What the driver of a device of the source's target loads: a cubin; for an architecture newer
 /// than this NVRTC the PTX of ptx_arch_for, which the driver compiles then.
-rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source);
+rt::Result<CudaBinary> compile_cuda_to_load(const KernelSource& source,
+                                            CudaEffort effort = CudaEffort::Full);
 
 struct LibraryAttempt {
   std::string origin;   // "already loaded", "CINCH_NVRTC", "pip wheel", …

@@ -247,7 +247,12 @@ void KernelEmitter::emit_scatter(const Sink& s) {
 void KernelEmitter::emit_scatter_add(const Sink& s) {
   const auto& op = cx_.op(s.op);
   const Index at = index_at(op.operands[0], domain_place(), pc_.num_elems(type(op.results[0])));
-  b_.add_at(s.buffer, at.value, pull(op.operands[1], domain_place()), at.pred);
+  const auto value = pull(op.operands[1], domain_place());
+  if (op.kind == OpKind::scatter_reduce) {
+    b_.max_at(s.buffer, at.value, value, at.pred);
+  } else {
+    b_.add_at(s.buffer, at.value, value, at.pred);
+  }
   change_zeros(s.buffer, pc_.version_of(cx_.fn, op.results[0]));
 }
 

@@ -1,6 +1,10 @@
 // See emit_standalone.h.
 #include "codegen/kernelize/emit_standalone.h"
 
+#include <algorithm>
+
+#include "compiler/ir/rewriter.h"
+#include "compiler/ir/types.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -267,6 +271,28 @@ std::vector<rt::Step> emit_check_unique(FunctionContext& cx, const RegionPlan& p
   return UniqueEmitter::emit(cx, plan, sink);
 }
 
+// How many places of an order along rows are read, 0 if perhaps all: those that gathers of the
+// columns 0, 1, … k - 1 of each row read.
+std::uint32_t read_front(const FunctionContext& cx, ir::ValueId order) {
+  std::int64_t most = 0;
+  for (const ir::Op& op : cx.fn.ops) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (op.operands[i] != order) continue;
+      if (op.kind != ir::OpKind::gather_along || op.attrs.axis != 1 || i != 0) return 0;
+      const ir::Op& columns = ir::defining_op(cx.fn, op.operands[1]);
+      if (columns.kind != ir::OpKind::fill) return 0;
+      const ir::Op& row = ir::defining_op(cx.fn, columns.operands[0]);
+      if (row.kind != ir::OpKind::reshape) return 0;
+      const ir::Op& numbers = ir::defining_op(cx.fn, row.operands[0]);
+      const auto count =
+          ir::constant_size(cx.program.exprs(), cx.value(numbers.results[0]).type.dims[0]);
+      if (numbers.kind != ir::OpKind::iota || !count) return 0;
+      most = std::max(most, *count);
+    }
+  }
+  return most <= kir::kTileElems ? static_cast<std::uint32_t>(most) : 0;
+}
+
 class SortEmitter {
  public:
   static std::vector<rt::Step> emit(FunctionContext& cx, const RegionPlan& plan, int sink) {
@@ -285,7 +311,7 @@ class SortEmitter {
     b.writes(s.buffer, cx.program.version_of(cx.fn, op.results[0]));
     b.writes(s.results[1], cx.program.new_version());
     b.argsort_row(b.group_base(), k.host_value(len), {s.results[0], s.buffer, s.results[1]},
-                  op.attrs.descending);
+                  op.attrs.descending, read_front(cx, op.results[0]));
     b.kernel().info.fused.emplace_back("argsort");
     return {{.kind = rt::StepKind::Launch, .index = b.finish()}};
   }

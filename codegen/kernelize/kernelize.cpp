@@ -204,17 +204,29 @@ class RegionEmitter {
   void carry(rt::BufferIndex step, const ir::Op& op, const Sink& s, ir::RegionId body) {
     const auto& fn = cx_.fn;
     for (std::size_t i = 0; i < s.results.size(); ++i) {
-      const auto made = version(op.results[i]);
       for (const auto region : op.regions) {
         const auto& args = fn.regions[region.index()].args;
-        cx_.program.set_version(fn, args[args.size() - s.results.size() + i], made);
+        cx_.program.set_version(fn, args[args.size() - s.results.size() + i],
+                                version(op.results[i]));
       }
-      declare_step(step, s.results[i], version(op.operands[i]), version(yields(body)[i]), made);
+    }
+    // A round may hand one of them on as another.
+    for (std::size_t i = 0; i < s.results.size(); ++i) {
+      declare_step(step, s.results[i], version(op.operands[i]), version(yields(body)[i]),
+                   version(op.results[i]));
     }
   }
 
+  bool has_counted_size(ValueId value) const {
+    const ir::Type& type = cx_.fn.values[value.index()].type;
+    return std::any_of(type.dims, type.dims + type.rank,
+                       [&](HostExprId dim) { return cx_.program.exprs().has_count(dim); });
+  }
+
+  // Steps that the loop needs before it go to `before`: the next values of an array of a counted
+  // length begin as zeros, since copies take the buffer whole and a round writes its elements only.
   Steps emit_body(const FunctionContext& outer, ir::RegionId region, const Sink& s,
-                  std::size_t first_carried) {
+                  std::size_t first_carried, Steps& before) {
     FunctionContext inner = outer.inner();
     const auto& args = cx_.fn.regions[region.index()].args;
     for (std::size_t i = 0; i < s.results.size(); ++i)
@@ -226,6 +238,9 @@ class RegionEmitter {
       if (values[i] == args[first_carried + i]) continue;
       const auto& info = cx_.program.buffer(s.results[i]);
       const auto next = cx_.program.add_workspace(info.name + "_next", info.dtype, info.num_elems);
+      if (has_counted_size(values[i])) {
+        before.push_back({.kind = rt::StepKind::Zero, .index = next});
+      }
       requests.push_back({values[i], next, false});
       copies.push_back({.kind = rt::StepKind::Copy, .index = s.results[i], .index2 = next});
     }
@@ -247,7 +262,7 @@ class RegionEmitter {
                   .index = counter,
                   .expr = op.attrs.size,
                   .expr2 = op.attrs.size2};
-    step.body = emit_body(inner, region, s, 1);
+    step.body = emit_body(inner, region, s, 1, steps);
     steps.push_back(std::move(step));
     return steps;
   }
@@ -265,7 +280,7 @@ class RegionEmitter {
     step.cond = RegionEmitter(in_condition, op.regions[0],
                               {{yields(op.regions[0])[0], condition, false}}, false)
                     .emit();
-    step.body = emit_body(inner, op.regions[1], s, 0);
+    step.body = emit_body(inner, op.regions[1], s, 0, steps);
     steps.push_back(std::move(step));
     return steps;
   }

@@ -25,7 +25,7 @@ enum class SinkKind {
   Nonzero,       // selection: positions by look-back
   Scatter,
   ScatterAdd,  // in order of position
-  ScatterSum,  // the same of integers, in any order
+  ScatterSum,  // of integers in any order: sums, or the greatest
   Histogram,
   Argsort,
   Check,

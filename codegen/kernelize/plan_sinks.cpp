@@ -28,6 +28,7 @@ void Planner::add_sink_of(ir::OpId op_id) {
     case OpKind::scatter:
       return add_scatter(op_id);
     case OpKind::scatter_add:
+    case OpKind::scatter_reduce:
       return add_scatter_add(op_id);
     case OpKind::histogram:
       return add_swept(op_id, SinkKind::Histogram);
@@ -140,7 +141,9 @@ void Planner::add_scatter_add(ir::OpId op_id) {
          .op = op_id,
          .buffer = whole_request(op.results[0]),
          .domain = tile(pc_.num_elems(type(op.operands[0])))};
-  if (kir::adds_in_any_order(type(op.results[0]).dtype)) s.kind = SinkKind::ScatterSum;
+  const bool is_in_any_order =
+      op.kind == OpKind::scatter_reduce || kir::adds_in_any_order(type(op.results[0]).dtype);
+  if (is_in_any_order) s.kind = SinkKind::ScatterSum;
   plan_.sink_of_op[op_id.index()] = add(std::move(s), operands(op, Align::Flat));
 }
 

@@ -157,8 +157,17 @@ class RepeatedWork {
     return length;
   }
 
+  // One element for each row: what sweeps over whole rows computes it once a row.
+  bool is_column(ValueId v) const {
+    const ir::Type& type = cx_.value(v).type;
+    const auto& exprs = cx_.program.exprs();
+    return type.rank == 2 && !exprs.is_const(type.dims[0]) &&
+           ir::constant_size(exprs, type.dims[1]) == 1;
+  }
+
   // Sinks that pull `v`; more than a few are not told apart.
   std::size_t num_sinks(ValueId v) const {
+    const bool has_one_a_row = is_column(v);
     std::unordered_set<std::uint32_t> sinks, seen = {v.index()};
     std::deque<std::uint32_t> work = {v.index()};  // the near ones first: a chain may be long
     std::size_t num_requests = 0;
@@ -172,6 +181,7 @@ class RepeatedWork {
         const auto& op = cx_.op(id);
         // What is stored is a sink, too, and its readers do not compute it.
         const bool is_stored = op.results.size() == 1 && is_chosen_.contains(op.results[0].index());
+        if (has_one_a_row && op.kind == ir::OpKind::reduce && op.attrs.axis == 1) continue;
         if (ir::is_sweep(op.kind) || is_stored) {
           sinks.insert(id.index());
         } else if (op.results.size() == 1 && seen.insert(op.results[0].index()).second) {

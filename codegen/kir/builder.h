@@ -157,6 +157,7 @@ class KernelBuilder {
   void store_linear(BufferIndex buffer, ValueId value, ValueId base = {}, ValueId limit = {});
   void store_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred = {});
   void add_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred = {});
+  void max_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred = {});
   void hist_add(BufferIndex buffer, ValueId bin, std::uint64_t num_bins, ValueId pred = {});
 
   // ---- reductions and scans ----
@@ -199,7 +200,9 @@ class KernelBuilder {
   struct ArgsortBuffers {
     BufferIndex keys, order, scratch;
   };
-  void argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending);
+  /// `front`, if it is not 0: nobody reads more places of the order.
+  void argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending,
+                   std::uint32_t front = 0);
   ValueId random(DrawSite draw, ValueId index, ValueId iteration = {});
   ValueId random_bits(DrawSite draw, ValueId index, ValueId iteration = {});
   ValueId normal(DrawSite draw, ValueId index, ValueId iteration = {});

@@ -57,6 +57,12 @@ void KernelBuilder::add_at(BufferIndex buffer, ValueId index, ValueId value, Val
   emit(std::move(instr));
 }
 
+void KernelBuilder::max_at(BufferIndex buffer, ValueId index, ValueId value, ValueId pred) {
+  Instr instr{.kind = InstrKind::max_at, .operands = trimmed({index, value, pred})};
+  instr.buffers = {buffer};
+  emit(std::move(instr));
+}
+
 void KernelBuilder::hist_add(BufferIndex buffer, ValueId bin, std::uint64_t num_bins,
                              ValueId pred) {
   Instr instr{.kind = InstrKind::hist_add, .operands = trimmed({bin, pred}), .bits = num_bins};
@@ -176,9 +182,9 @@ ValueId KernelBuilder::local_previous(std::uint32_t local, ValueId before_first)
               kernel_.locals.at(local).type);
 }
 
-void KernelBuilder::argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers,
-                                bool descending) {
-  Instr instr{.kind = InstrKind::argsort_row, .operands = {begin, len}};
+void KernelBuilder::argsort_row(ValueId begin, ValueId len, ArgsortBuffers buffers, bool descending,
+                                std::uint32_t front) {
+  Instr instr{.kind = InstrKind::argsort_row, .operands = {begin, len}, .index = front};
   instr.buffers = {buffers.keys, buffers.order, buffers.scratch};
   instr.descending = descending;
   emit(std::move(instr));

@@ -29,6 +29,7 @@ Access access_of(InstrKind kind, std::size_t place) {
     case InstrKind::store_at:
       return Access::Store;
     case InstrKind::add_at:
+    case InstrKind::max_at:
     case InstrKind::hist_add:
     case InstrKind::look_back:
     case InstrKind::finish_scan:

@@ -120,6 +120,7 @@ class CostCounter {
             written_, instr.buffers[0],
             at_most_buffer(instr.buffers[0], taking_part(section, optional_operand(instr, 2))));
       case InstrKind::add_at:
+      case InstrKind::max_at:
         add(read_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
         return add(written_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
       case InstrKind::hist_add:

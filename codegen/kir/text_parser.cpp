@@ -333,6 +333,9 @@ rt::Step StepParser::step(int depth) {
   if (word == "launch") {
     step.kind = rt::StepKind::Launch;
     step.index = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
+    if (lexer_.accept("beside")) {
+      step.index2 = 1 + static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX - 1));
+    }
   } else if (word == "zero") {
     step.kind = rt::StepKind::Zero;
     step.index = buffer();

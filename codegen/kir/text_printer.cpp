@@ -287,7 +287,10 @@ class Printer {
     switch (s.kind) {
       case rt::StepKind::Launch: {
         const bool known = s.index < program_.kernels.size();
-        return line("launch {}{}", s.index,
+        const std::string beside = s.index2 == rt::kNoIndex || s.index2 == 0
+                                       ? std::string()
+                                       : fmt::format(" beside {}", s.index2 - 1);
+        return line("launch {}{}{}", s.index, beside,
                     known ? "  // " + program_.kernels[s.index].info.symbol : "");
       }
       case rt::StepKind::Zero:

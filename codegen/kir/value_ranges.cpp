@@ -65,6 +65,7 @@ NumberRange ValueRanges::of(ValueId value) {
   if (known) return *known;
   // An end that doubles cannot tell from its neighbours would not bound what is made of it.
   const ComputeType type = kernel_.values[value.index()].type;
+  known = all_of(type);  // what it is made of may come from the local array that it goes to
   NumberRange range = find(value);
   if (is_integer(type) && !is_exact(range)) range = all_of(type);
   known = range;
@@ -89,6 +90,8 @@ NumberRange ValueRanges::find(ValueId value) {
     case InstrKind::load_linear:
     case InstrKind::load_at:
       return of_load(*instr, type);
+    case InstrKind::local_load:
+      return of_local(instr->index, type);
     case InstrKind::random:
       return {0, 1};
     case InstrKind::stochastic_round: {
@@ -114,6 +117,15 @@ NumberRange ValueRanges::of_scalar(const Instr& instr, ComputeType type) {
       return is_integer(type) ? held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type))
                               : range;
     }
+    case ScalarOp::neg: {
+      const NumberRange a = x(0);
+      return is_integer(type) ? all_of(type) : negated(a);
+    }
+    case ScalarOp::floor: {
+      const NumberRange a = x(0);
+      return is_integer(type) ? a
+                              : NumberRange{std::floor(a.low), std::floor(a.high), a.may_be_nan};
+    }
     case ScalarOp::min:
       return smaller(x(0), x(1));
     case ScalarOp::max:
@@ -138,6 +150,7 @@ NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
   const NumberRange a = of(instr.operands[0]), b = of(instr.operands[1]);
   // Infinities make NaN of a difference, and of a product with 0; finite numbers never do.
   const bool are_numbers = is_finite(a) && is_finite(b);
+  if (is_float(type) && !are_numbers) return of_positive(instr, a, b, type);
   if (type == ComputeType::Bool || !are_numbers) return all_of(type);
   NumberRange range = {kInf, -kInf};
   for (const double first : {a.low, a.high}) {
@@ -148,6 +161,17 @@ NumberRange ValueRanges::of_arithmetic(const Instr& instr, ComputeType type) {
   }
   if (!is_integer(type)) return range;
   return held(range, is_int(instr.dtype) ? instr.dtype : dtype_of(type));
+}
+
+// Sums and products of floats that are not negative are not negative; an infinity among them is the
+// highest, or in a product with 0 NaN.
+NumberRange ValueRanges::of_positive(const Instr& instr, const NumberRange& a, const NumberRange& b,
+                                     ComputeType type) {
+  if (instr.scalar_op == ScalarOp::sub || a.low < 0 || b.low < 0) return all_of(type);
+  if (std::isinf(a.low) || std::isinf(b.low)) return all_of(type);
+  const bool makes_nan = instr.scalar_op == ScalarOp::mul;
+  return {rounded(instr.scalar_op, a.low, b.low, type), kInf,
+          makes_nan || a.may_be_nan || b.may_be_nan};
 }
 
 // Of numbers that are not negative alone: those whose bits are their value.
@@ -196,6 +220,23 @@ NumberRange ValueRanges::of_param(std::uint32_t index, ComputeType type) const {
   };
   return {end(param.range->low, param.range->low_open, -kInf),
           end(param.range->high, param.range->high_open, kInf)};
+}
+
+// What was stored there, where nothing else changes local arrays.
+NumberRange ValueRanges::of_local(std::uint32_t index, ComputeType type) {
+  std::optional<NumberRange> stored;
+  for (const Section& section : kernel_.sections) {
+    for (const Instr& instr : section.instrs) {
+      const bool changes = instr.kind == InstrKind::local_scan ||
+                           instr.kind == InstrKind::local_butterflies ||
+                           instr.kind == InstrKind::local_product;
+      if (changes) return all_of(type);
+      if (instr.kind != InstrKind::local_store || instr.index != index) continue;
+      const NumberRange value = of(instr.operands[0]);
+      stored = stored ? joined(*stored, value) : value;
+    }
+  }
+  return stored.value_or(all_of(type));
 }
 
 // Where nothing is read there is a 0, which every type has.

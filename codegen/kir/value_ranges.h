@@ -21,10 +21,13 @@ class ValueRanges {
   NumberRange find(ValueId value);
   NumberRange of_scalar(const Instr& instr, ComputeType type);
   NumberRange of_arithmetic(const Instr& instr, ComputeType type);
+  static NumberRange of_positive(const Instr& instr, const NumberRange& a, const NumberRange& b,
+                                 ComputeType type);
   NumberRange of_bits(const Instr& instr, ComputeType type);
   static NumberRange saturated(const NumberRange& x, DType to);
   NumberRange of_convert(const Instr& instr);
   NumberRange of_param(std::uint32_t index, ComputeType type) const;
+  NumberRange of_local(std::uint32_t index, ComputeType type);
   NumberRange of_load(const Instr& instr, ComputeType type) const;
 
   const KernelProgram& program_;

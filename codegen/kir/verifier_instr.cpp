@@ -221,6 +221,8 @@ void InstrVerifier::store(const Instr& instr) {
        "a store_at or add_at to a packed buffer");
   need(instr.kind != InstrKind::add_at || kernel_.info.is_sequential || adds_in_any_order(buffer),
        "add_at in a kernel that is not sequential");
+  need(instr.kind != InstrKind::max_at || buffer.dtype == kU32 || buffer.dtype == kU64,
+       "max_at of what is neither u32 nor u64");
 }
 
 void InstrVerifier::hist_add(const Instr& instr) {
@@ -408,6 +410,7 @@ std::string InstrVerifier::check(const Instr& instr) {  // NOLINT(cinch-function
     case InstrKind::store_linear:
     case InstrKind::store_at:
     case InstrKind::add_at:
+    case InstrKind::max_at:
       store(instr);
       break;
     case InstrKind::hist_add:

@@ -3,6 +3,7 @@
 
 #include "codegen/kir/text.h"
 #include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_beside.h"
 #include "codegen/passes/mark_compact.h"
 #include "runtime/core/check.h"
 
@@ -18,6 +19,24 @@ namespace {
       "codegen/passes/check_facts.cpp");
   error.attach(stage, kir::print(program, kernel));
   throw error;
+}
+
+void check_beside(const kir::KernelProgram& program, std::span<const rt::Step> steps,
+                  const std::string& stage) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const rt::Step& step = steps[i];
+    for (const auto* inner : {&step.cond, &step.body, &step.orelse}) {
+      check_beside(program, *inner, stage);
+    }
+    if (step.kind != rt::StepKind::Launch || step.index2 == rt::kNoIndex) continue;
+    if (step.index2 <= steps.size() - i && run_beside(program, steps.subspan(i, step.index2))) {
+      continue;
+    }
+    InternalError error(InternalErrorKind::Bug, "launches beside one another that may not be",
+                        "codegen/passes/check_facts.cpp");
+    error.attach(stage, kir::print(program));
+    throw error;
+  }
 }
 
 }  // namespace
@@ -38,6 +57,7 @@ void check_facts(const kir::KernelProgram& program, const std::string& stage) {
       }
     }
   }
+  for (const rt::Entry& entry : program.entries) check_beside(program, entry.steps, stage);
 }
 
 }  // namespace cinch::codegen

@@ -5,6 +5,7 @@
 #include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_beside.h"
 #include "codegen/passes/mark_compact.h"
 #include "codegen/passes/mark_foldable.h"
 #include "codegen/passes/round_to_integers.h"
@@ -24,6 +25,7 @@ void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, ir::Step
   mark_compact(program);
   mark_foldable(program);  // before others use the buffers of partials, too
   share_workspace(program, steps);
+  mark_beside(program);
   kir::check_versions(program, "share_workspace");
   check_facts(program, "share_workspace");
 }

@@ -28,7 +28,10 @@ struct Sink {
   std::optional<Stream> store;
   std::optional<std::uint32_t> state;  // the state that it replaces
   bool is_awaited = false;             // a later sweep or another rank reads what is stored
+  std::int64_t rounds = 1;             // how often it is met
 };
+
+constexpr std::int64_t kLineBytes = 64;
 
 class Floor {
  public:
@@ -40,6 +43,8 @@ class Floor {
         ready_(function_.values.size(), 0) {}
 
   rt::Result<ForcedSweeps> run() {
+    const std::size_t num_known = request_.loop_rounds.size();
+    knows_rounds_ = num_known > 0 && num_known == num_loops(function_.body);
     visit(function_.body);
     add_result_sinks();
     delay_stores();
@@ -86,10 +91,31 @@ class Floor {
 
   // ---- forward
 
+  static bool is_loop(const Op& op) {
+    return op.kind == OpKind::for_loop || op.kind == OpKind::while_loop;
+  }
+  std::size_t num_loops(ir::RegionId region) const {
+    std::size_t loops = 0;
+    for (const ir::OpId id : function_.regions[region.index()].ops) {
+      const Op& op = function_.ops[id.index()];
+      loops += is_loop(op) ? 1 : 0;
+      for (const ir::RegionId held : op.regions) loops += num_loops(held);
+    }
+    return loops;
+  }
+
+  // Each round of a loop around it meets the region again.
+  void visit_held(const Op& op) {
+    const std::int64_t outside = rounds_;
+    if (is_loop(op) && knows_rounds_) rounds_ = request_.loop_rounds[next_loop_++];
+    for (const ir::RegionId held : op.regions) visit(held);
+    rounds_ = outside;
+  }
+
   void visit(ir::RegionId region) {
     for (const ir::OpId id : function_.regions[region.index()].ops) {
       const Op& op = function_.ops[id.index()];
-      for (const ir::RegionId held : op.regions) visit(held);
+      visit_held(op);
       const std::size_t from = operands_ready(op);
       if (ir::is_collective(op.kind)) {
         hand_over(op, from);
@@ -107,7 +133,7 @@ class Floor {
     if (!is_array(value)) return;
     const Stream store{place_of(value), Stream::Use::Write,
                        size_bytes(value, num_elems(type(value)))};
-    sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true});
+    sinks_.push_back({value, sweep, store, std::nullopt, /*is_awaited=*/true, rounds_});
   }
 
   // What a collective takes lies in memory, and so does what it gives: in the same place, where no
@@ -141,7 +167,8 @@ class Floor {
 
   void add_reduction_sinks(const Op& op, std::size_t sweep) {
     for (const ValueId operand : op.operands) {
-      if (is_array(operand)) sinks_.push_back({operand, sweep, std::nullopt, std::nullopt});
+      if (!is_array(operand)) continue;
+      sinks_.push_back({operand, sweep, std::nullopt, std::nullopt, /*is_awaited=*/false, rounds_});
     }
   }
 
@@ -197,8 +224,14 @@ class Floor {
     const bool adds = request_.adds_output && name == "output";
     if (!adds) add_store(def.operands[0], name, use);  // adding zeros changes nothing
     add_sink(def.operands[1], std::nullopt);
-    add_sink(def.operands[2], Stream{name, use, size_bytes(value, changed)});
+    add_sink(def.operands[2], Stream{name, use, scattered_bytes(value, changed)});
     sinks_.back().sweep = std::max(sinks_.back().sweep, ready_[def.operands[1].index()]);
+  }
+
+  // Where elements lie far apart, each moves a line of the cache.
+  std::int64_t scattered_bytes(ValueId value, std::int64_t elements) {
+    const std::int64_t lines = std::min(elements, INT64_MAX / kLineBytes) * kLineBytes;
+    return std::min(lines, size_bytes(value, num_elems(type(value))));
   }
 
   // What a forced sweep makes lies at once where it ends.
@@ -280,19 +313,31 @@ class Floor {
     std::size_t count = 0;
     for (const Sink& sink : sinks_) count = std::max(count, sink.sweep + 1);
     ForcedSweeps floor;
-    floor.sweeps.resize(count);
     drawn_.clear();
-    for (std::size_t sweep = 0; sweep < count; ++sweep) floor.sweeps[sweep] = streams_of(sweep);
+    for (std::size_t sweep = 0; sweep < count; ++sweep) {
+      for (std::int64_t round = 0; round < rounds_of(sweep); ++round) {
+        floor.sweeps.push_back(streams_of(sweep, round));
+      }
+    }
     for (const auto& [value, words] : drawn_) floor.random_words += words;
     return floor;
   }
 
-  std::vector<Stream> streams_of(std::size_t sweep) {
+  std::int64_t rounds_of(std::size_t sweep) const {
+    std::int64_t most = knows_rounds_ ? 0 : 1;
+    for (const Sink& sink : sinks_) {
+      if (sink.sweep == sweep) most = std::max(most, sink.rounds);
+    }
+    return most;
+  }
+
+  // Of what is met in this round of the sweep.
+  std::vector<Stream> streams_of(std::size_t sweep, std::int64_t round) {
     Reads reads;
     std::vector<Stream> streams;
     std::set<std::uint32_t> updated;
     for (const Sink& sink : sinks_) {
-      if (sink.sweep != sweep) continue;
+      if (sink.sweep != sweep || sink.rounds <= round) continue;
       walk(sink.value, num_elems(type(sink.value)), sweep, reads);
       if (!sink.store) continue;
       streams.push_back(*sink.store);
@@ -387,6 +432,9 @@ class Floor {
   const FloorRequest& request_;
   HostExprPool exprs_;            // a copy: bounds are formulas of their own
   rt::Status status_ = rt::Ok{};  // of the first size that has no number
+  bool knows_rounds_ = false;
+  std::size_t next_loop_ = 0;
+  std::int64_t rounds_ = 1;  // of the loops around what is visited, all together
   std::vector<std::size_t> ready_;
   std::vector<Sink> sinks_;
   std::map<ValueId, std::string> places_;             // of what lies where something else is, too

@@ -37,11 +37,14 @@ struct FloorRequest {
   bool adds_output = false;  // decode: the output is updated in place instead of written
   /// Sizes. counts: the lengths known after looking, by count index; where absent, their bounds.
   HostEnv env;
+  /// How often the body of each loop of the function runs, in the order in which they stand, outer
+  /// ones before those in them. Where there is not one for each, bodies count once.
+  std::vector<std::int64_t> loop_rounds;
 };
 
-/// Of a program as lowering left it: selections still stand in it as one operator. Bodies of loops
-/// count once. Errors: Overflow (a size for which there are no numbers). Throws InternalError where
-/// the program has no such function.
+/// Of a program as lowering left it: selections still stand in it as one operator. Errors: Overflow
+/// (a size for which there are no numbers). Throws InternalError where the program has no such
+/// function.
 rt::Result<ForcedSweeps> find_forced_sweeps(const ir::Program& lowered,
                                             const FloorRequest& request);
 

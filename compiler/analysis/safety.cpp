@@ -56,6 +56,8 @@ class Facts {
       }
       case OpKind::scatter_add:
         return add_index(each, each.operands[0], "sum into " + target(each));
+      case OpKind::scatter_reduce:
+        return add_index(each, each.operands[0], "reduction into " + target(each));
       case OpKind::slice:
         return add_size(each, "slice of " + name(each.operands[0]));
       case OpKind::unchunk:

@@ -110,7 +110,20 @@ class ProgramBench {
     return rt::Ok{};
   }
 
-  Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) const {
+  // How often its loops go round is known from calls. A program that chooses by what it kept gets
+  // some first.
+  Result<std::vector<std::int64_t>> rounds_of(rt::EntryKind kind) {
+    constexpr int kCallsToSettle = 60;
+    call(kind);
+    auto rounds = session_.last_loop_rounds();
+    if (!rounds || rounds->empty()) return rounds;
+    for (int i = 0; i < kCallsToSettle; ++i) call(kind);
+    return session_.last_loop_rounds();
+  }
+
+  Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) {
+    auto loop_rounds = rounds_of(kind);
+    if (!loop_rounds) return tl::unexpected(loop_rounds.error());
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
                        : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
@@ -121,6 +134,7 @@ class ProgramBench {
     request.env.rows = request.env.n / options_.columns;
     request.env.params = parameters_.host_values();
     request.env.counts = counts_;
+    request.loop_rounds = std::move(*loop_rounds);
     return analysis::find_forced_sweeps(lowered_, request);
   }
 

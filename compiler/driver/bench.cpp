@@ -83,7 +83,8 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   bench_options.threads = options.execution.threads;
   bench_options.limits.seconds = options.seconds;
   if (loaded->info().is_matrix)
-    bench_options.columns = matrix_columns(options.elements, options.columns);
+    bench_options.columns =
+        matrix_columns(static_cast<std::int64_t>(gradient.size()), options.columns);
   const bench::ProgramFigures figures =
       value_or_throw(bench::bench_program(loaded, lowered, gradient, bench_options));
   json report = {

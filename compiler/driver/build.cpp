@@ -68,7 +68,9 @@ Bytes emit_image(const BuildOptions& options) {
   FrontEnd front_end;
   const codegen::Target target =
       options.targets.empty() ? find_target(options.execution, true) : target_of(options);
-  return rt::write_image(service::make_program_image(front_end, options.program, target));
+  ProgramOptions program = options.program;
+  program.is_ahead_of_time = true;
+  return rt::write_image(service::make_program_image(front_end, program, target));
 }
 
 // Laid out by Clang's format library where that is here, else as emitted.

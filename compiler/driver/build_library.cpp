@@ -30,9 +30,6 @@ namespace fs = std::filesystem;
 using codegen::LibraryTarget;
 using codegen::TargetKind;
 
-// PTX of this architecture runs on all newer ones.
-constexpr const char* kPtxArch = "sm_80";
-
 [[noreturn]] void no_target(const std::string& text) {
   throw CommandError(
       ExitCode::Usage,
@@ -60,7 +57,7 @@ std::vector<LibraryTarget> parse_library_target(const std::string& text) {
     }
     return targets;
   }
-  if (text == "cuda:ptx" || text == "ptx") return {gpu_target(kPtxArch, true)};
+  if (text == "cuda:ptx" || text == "ptx") return {gpu_target(codegen::kPtxArch, true)};
   const std::string name = text.substr(text.find(':') + 1);
   const std::vector<std::string> levels = codegen::cpu_archs();
   if (std::ranges::find(levels, name) != levels.end() && !text.starts_with("cuda:"))

@@ -9,6 +9,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/driver/terminal.h"
 #include "compiler/service/compile.h"
+#include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
 
 namespace cinch::driver {
@@ -62,7 +63,7 @@ void print_for_people(const json& report) {
 }  // namespace
 
 ExitCode run_cache_show(const CacheOptions& options) {
-  const json report = report_of(rt::ImageCache(rt::cache_settings_from_environment()));
+  const json report = report_of(rt::ImageCache(service::cache_settings()));
   if (options.json) {
     fmt::print("{}\n", report.dump());
   } else {
@@ -72,13 +73,19 @@ ExitCode run_cache_show(const CacheOptions& options) {
 }
 
 ExitCode run_cache_clear(const CacheOptions&) {
-  const rt::ImageCache cache(rt::cache_settings_from_environment());
+  const rt::ImageCache cache(service::cache_settings());
   fmt::print("{} entries removed\n", cache.clear());
   return ExitCode::Done;
 }
 
+ExitCode run_cache_pack(const CacheOptions&) {
+  const rt::ImageCache cache(service::cache_settings());
+  fmt::print("{} entries packed\n", value_or_throw(cache.pack()));
+  return ExitCode::Done;
+}
+
 ExitCode run_cache_warm(const CacheOptions& options) {
-  const rt::CacheSettings settings = rt::cache_settings_from_environment();
+  const rt::CacheSettings settings = service::cache_settings();
   if (!settings.is_on || settings.folder.empty()) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
@@ -90,8 +97,12 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     for (const std::string& program : programs) {
       progress.update(done++, programs.size() * options.targets.size());
       FrontEnd front_end;
-      service::make_program_image(
-          front_end, {program, options.bindings, {}, options.states, {}, options.headers}, target);
+      service::ProgramRequest request{.program = program,
+                                      .bindings = options.bindings,
+                                      .states = options.states,
+                                      .headers = options.headers,
+                                      .is_ahead_of_time = true};
+      service::make_program_image(front_end, request, target);
       progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }

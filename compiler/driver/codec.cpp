@@ -32,7 +32,7 @@ rt::ParameterValues parameters_of(const rt::ProgramInfo& info,
                                   const std::vector<sema::Binding>& bindings) {
   rt::ParameterValues parameters(info);
   for (const sema::Binding& binding : bindings) {
-    value_or_throw(parameters.set(binding.name, binding.value), "--set");
+    value_or_throw(parameters.set(binding.name, service::value_of(binding, info)), "--set");
   }
   return parameters;
 }
@@ -95,7 +95,7 @@ std::unique_ptr<Codec> CodecFactory::open(Shape shape, std::uint32_t worker,
   parameters_of(info(), bindings_);
   rt::ListOptions options{.world = world, .worker = worker, .seed = options_.seed};
   for (const auto& binding : bindings_)
-    options.parameters.emplace_back(binding.name, binding.value);
+    options.parameters.emplace_back(binding.name, service::value_of(binding, info()));
   std::unique_ptr<rt::ComputeDevice> device;
   if (on_gpu_) {
     device = value_or_throw(rt::open_gpu_queue({.programs = {on_gpu_}, .turns = &device_turns()}));

@@ -322,9 +322,13 @@ void add_opt(Registry& registry) {
 
 void add_list_and_doctor(Registry& registry) {
   auto list = std::make_shared<ListOptions>();
-  CLI::App* command = registry.add("list", "the standard library", run_list, list);
+  list->words = registry.words;
+  CLI::App* command = registry.add(
+      "list", "the standard library, or all about some of its compressors", run_list, list);
+  command->add_option("names", list->names, "compressors; none: a line for each there is")
+      ->type_name("COMPRESSOR");
   add_json(command, list->json);
-  command->footer("Example: cinch list");
+  command->footer("Example: cinch list topk error_feedback");
   auto doctor = std::make_shared<DoctorOptions>();
   command =
       registry.add("doctor", "what this machine has and where it was found", run_doctor, doctor);
@@ -412,6 +416,8 @@ void add_cache(Registry& registry) {
       inner.add("show", "where the cache is and what it holds", run_cache_show, options);
   add_json(command, options->json);
   inner.add("clear", "removes all entries", run_cache_clear, options);
+  inner.add("pack", "makes entries a fifth as large, for a layer that others read", run_cache_pack,
+            options);
   command = inner.add("warm", "compiles ahead of time", run_cache_warm, options);
   command->add_option("programs", options->programs, "none: all of the standard library")
       ->type_name("PROGRAM");
@@ -420,7 +426,7 @@ void add_cache(Registry& registry) {
   add_states(command, options->states);
   command
       ->add_option("--cpu,--target", options->targets,
-                   "native, x86-64-v3, cpu:x86-64, cuda:sm_90 …")
+                   "native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx …")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);

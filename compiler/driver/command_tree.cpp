@@ -3,11 +3,14 @@
 #include "compiler/driver/command_tree.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/target.h"
 #include "compiler/pipeline/pipeline.h"
+#include "compiler/service/library_list.h"
 
 namespace cinch::driver {
 
@@ -22,10 +25,46 @@ std::vector<std::string> words_in_braces(const std::string& text) {
   return words;
 }
 
+// Compressors of the standard library, wrappers too, as `cinch list` tells of them; none where the
+// library is not found.
+nlohmann::json library_items() {
+  if (stdlib_files().empty()) return nlohmann::json::array();
+  FrontEnd front_end;
+  nlohmann::json items = service::list_library(front_end);
+  front_end.end_if_errors();
+  return items;
+}
+
+std::vector<std::string> library_compressors() {
+  std::vector<std::string> names;
+  for (const nlohmann::json& item : library_items()) names.push_back(item["name"]);
+  return names;
+}
+
+// "ratio=" for a number, "fit=gamma" for each word, of all parameters in the library.
+std::vector<std::string> library_settings() {
+  std::set<std::string> settings;
+  for (const nlohmann::json& item : library_items()) {
+    for (const nlohmann::json& param : item["parameters"]) {
+      if (param["type"] == "compressor") continue;
+      const std::string name = param["name"].get<std::string>() + "=";
+      auto words = param["words"].get<std::vector<std::string>>();
+      if (param["type"] == "bool") words = {"false", "true"};
+      for (const std::string& word : words) settings.insert(name + word);
+      if (words.empty()) settings.insert(name);
+    }
+  }
+  return {settings.begin(), settings.end()};
+}
+
 std::vector<std::string> known_words(const std::string& value_name) {
   std::vector<std::string> words;
   if (value_name == "PROGRAM") {
     for (const LibraryProgram& program : library_programs()) words.push_back(program.name);
+  } else if (value_name == "COMPRESSOR") {
+    words = library_compressors();
+  } else if (value_name == "NAME=VALUE") {
+    words = library_settings();
   } else if (value_name == "TARGET") {
     words = known_targets();
   } else if (value_name == "PASS") {

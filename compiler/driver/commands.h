@@ -21,6 +21,7 @@ ExitCode run_tune(const TuneOptions& options);
 ExitCode run_verify(const VerifyOptions& options);
 ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
+ExitCode run_cache_pack(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
 ExitCode run_probe(const ProbeCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);

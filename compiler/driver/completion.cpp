@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace cinch::driver {
@@ -105,17 +106,24 @@ std::string bash_operands(const CommandShape& root) {
 constexpr const char* kBash = R"(# Completion of cinch for bash, made by `cinch completion bash`.
 _cinch() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local path= words= files= is_value=yes i
+  local path= words= files= name= is_value=yes i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$path/${{COMP_WORDS[i]}}" in
     {paths}) path+=/${{COMP_WORDS[i]}} ;;
     esac
   done
-  # bash makes three words of --option=value.
+  # bash makes three words of --option=value, and of name=value.
+  i=1
   if [[ $current == = ]]; then
     current=
   elif [[ $option == = ]]; then
+    i=2
     option=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  if [[ ${{COMP_WORDS[COMP_CWORD - i + 1]}} == = && $option != -* ]]; then
+    name=$option=
+    option=${{COMP_WORDS[COMP_CWORD - i - 1]}}
+    if [[ $option == = ]]; then option=${{COMP_WORDS[COMP_CWORD - i - 2]}}; fi
   fi
   case "$path $option" in
 {values}    *) is_value= ;;
@@ -128,10 +136,12 @@ _cinch() {{
 {operands}    esac
   fi
   mapfile -t COMPREPLY < <(
-    compgen -W "$words" -- "$current"
+    compgen -W "$words" -- "$name$current"
     if [[ -n $files ]]; then compgen -f -- "$current"; fi
   )
+  COMPREPLY=("${{COMPREPLY[@]#"$name"}}")
   if [[ -n $files ]]; then compopt -o filenames 2>/dev/null; fi
+  if [[ ${{COMPREPLY[0]}} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }}
 complete -F _cinch cinch
 )";
@@ -148,11 +158,21 @@ std::string zsh_function(const std::string& path) {
   return "_cinch" + replaced(path, "/", "_");
 }
 
+// Names of parameters end with "=", and what is bound to them goes on there.
+std::string zsh_settings(const std::vector<std::string>& words) {
+  std::string names, whole;
+  for (const std::string& word : words) (word.ends_with('=') ? names : whole) += " " + word;
+  return "{ compadd -S \"\" --" + names + "; compadd --" + whole + " }";
+}
+
 // "message:action" of _arguments.
 std::string zsh_value(const OptionShape& option) {
   const std::string words = fmt::format("{}", fmt::join(option.words, " "));
+  const bool has_settings = std::ranges::any_of(
+      option.words, [](const std::string& word) { return word.ends_with('='); });
   const std::string action = option.words.empty() ? (option.takes_files ? "_files" : " ")
                              : option.takes_files ? "{ compadd -- " + words + "; _files }"
+                             : has_settings       ? zsh_settings(option.words)
                                                   : "(" + words + ")";
   return replaced(option.value_name, ":", "\\:") + ":" + action;
 }

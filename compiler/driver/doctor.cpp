@@ -11,6 +11,7 @@
 #include "compiler/driver/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/version.h"
+#include "compiler/service/compile_cache.h"
 #include "runtime/cache/image_cache.h"
 #include "runtime/gpu/device.h"
 #include "runtime/module/cpu_module.h"
@@ -121,7 +122,7 @@ std::string cache_problems(const rt::CacheSettings& settings) {
 }
 
 json cache_item() {
-  const rt::CacheSettings settings = rt::cache_settings_from_environment();
+  const rt::CacheSettings settings = service::cache_settings();
   const bool is_used = settings.is_on && !settings.folder.empty();
   std::string where = !settings.is_on           ? "off (CINCH_CACHE)"
                       : settings.folder.empty() ? "no folder (set CINCH_CACHE_DIR or HOME)"

@@ -11,11 +11,11 @@
 #include "compiler/analysis/forced_sweeps.h"
 #include "compiler/analysis/safety.h"
 #include "compiler/driver/exit_code.h"
-#include "compiler/driver/formula.h"
 #include "compiler/driver/matrix_columns.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
+#include "compiler/service/formula.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/payload_sum.h"
 #include "runtime/core/param_range.h"
@@ -104,7 +104,7 @@ class Report {
   }
 
  private:
-  std::string text(HostExprId id) { return formula_text(info_, id); }
+  std::string text(HostExprId id) { return service::formula_text(info_, id); }
   std::int64_t value(HostExprId id) {
     return value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(id), env_));
   }
@@ -141,7 +141,7 @@ class Report {
       counts.push_back({{"name", count.name}, {"bound", text(count.bound)}});
     }
     return {{"header_bytes", rt::kPayloadHeaderBytes},
-            {"bound", text(payload_bound(info_))},
+            {"bound", text(service::payload_bound(info_))},
             {"bound_bytes", layout.size_bytes},
             {"counts", counts},
             {"fields", fields}};

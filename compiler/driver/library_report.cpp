@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "compiler/driver/formula.h"
 #include "compiler/driver/version.h"
 #include "compiler/ir/printer.h"
+#include "compiler/service/formula.h"
 #include "runtime/core/param_range.h"
 #include "runtime/image/fingerprint.h"
 #include "runtime/payload/payload.h"
@@ -45,10 +45,10 @@ json payload_of(rt::ProgramInfo& info) {
                       {"packs", field.packing.empty() ? json() : json(field.packing)}});
   }
   for (const rt::CountInfo& count : info.wire.counts)
-    counts.push_back({{"name", count.name}, {"bound", formula_text(info, count.bound)}});
+    counts.push_back({{"name", count.name}, {"bound", service::formula_text(info, count.bound)}});
   return {{"header_bytes", rt::kPayloadHeaderBytes},
           {"field_alignment", rt::kPayloadFieldAlignment},
-          {"bound", formula_text(info, payload_bound(info))},
+          {"bound", service::formula_text(info, service::payload_bound(info))},
           {"counts", counts},
           {"fields", fields}};
 }

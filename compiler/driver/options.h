@@ -80,6 +80,8 @@ struct OptOptions {
 };
 
 struct ListOptions {
+  std::vector<std::string> names;  // none: all of the standard library
+  std::vector<std::string> words;  // of the command line, for messages
   bool json = false;
 };
 
@@ -162,7 +164,7 @@ struct SyncCommandOptions : TransportOptions {
   bool explain = false, json = false;
 };
 
-// cache show, clear and warm.
+// cache show, clear, pack and warm.
 struct CacheOptions {
   std::vector<std::string> programs;  // of warm; none: the standard library
   std::vector<std::string> bindings;

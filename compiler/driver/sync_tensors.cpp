@@ -67,7 +67,7 @@ ProgramOptions program_of(const SyncCommandOptions& options, const rt::PolicyCod
     program.bindings.clear();
   }
   for (const auto& [name, value] : codec.values) {
-    program.bindings.push_back(name + "=" + rt::policy_value_text(value));
+    program.bindings.push_back(fmt::format("{}={}", name, value));
   }
   return program;
 }

@@ -71,8 +71,8 @@ class GpuPrograms {
     if (program == nullptr) {
       FrontEnd front_end;
       rt::ProgramImage image = service::make_program_image(
-          front_end, {name_, {}, {}, {}}, {codegen::TargetKind::Cuda, device_->arch()},
-          static_cast<std::uint32_t>(block_warps));
+          front_end, {.program = name_, .bindings = {}, .text = {}, .is_ahead_of_time = true},
+          {codegen::TargetKind::Cuda, device_->arch()}, static_cast<std::uint32_t>(block_warps));
       program = value_or_throw(rt::GpuProgram::load(device_, std::move(image)));
     }
     return program;

@@ -154,6 +154,9 @@ class Builder {
   ValueId scatter(ValueId base, ValueId index, ValueId values);
   // `ascends`: each index is at least the one before it.
   ValueId scatter_add(ValueId index, ValueId values, HostExprId size, bool ascends = false);
+  /// `op`: min or max.
+  ValueId scatter_reduce(ScalarOp op, ValueId index, ValueId values, HostExprId size,
+                         bool in_rows = false);
   ValueId histogram(ValueId values, HostExprId bins, ValueId mask = {});
 
   // Matrix.

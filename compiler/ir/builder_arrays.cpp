@@ -163,23 +163,7 @@ ValueId Builder::keep(ValueId x) {
 }
 
 ValueId Builder::identity(ScalarOp op, DType dtype) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  switch (op) {
-    case ScalarOp::mul:
-      return constant_int(dtype, 1);
-    case ScalarOp::bit_and:
-      return constant_int(dtype, is_bool(dtype) ? 1
-                                 : is_unsigned_int(dtype)
-                                     ? static_cast<std::int64_t>(max_int(dtype))
-                                     : -1);
-    case ScalarOp::min:
-      return is_float(dtype) ? constant(dtype, kInf)
-                             : constant_int(dtype, static_cast<std::int64_t>(max_int(dtype)));
-    case ScalarOp::max:
-      return is_float(dtype) ? constant(dtype, -kInf) : constant_int(dtype, min_int(dtype));
-    default:
-      return constant_int(dtype, 0);  // add, bit_or, bit_xor
-  }
+  return constant_bits(dtype, identity_constant(op, dtype));
 }
 
 ValueIds Builder::reduce(ValueIds values, ValueIds inits, CombinerId combiner, std::int8_t axis,
@@ -290,6 +274,15 @@ ValueId Builder::scatter_add(ValueId index, ValueId values, HostExprId size, boo
   attrs.proved = ascends;
   const ValueId each = fill(values, type(index));
   return add_one(OpKind::scatter_add, {index, each}, vector_type(dtype(values), size), attrs);
+}
+
+ValueId Builder::scatter_reduce(ScalarOp op, ValueId index, ValueId values, HostExprId size,
+                                bool in_rows) {
+  Attrs attrs;
+  attrs.scalar_op = op;
+  attrs.in_rows = in_rows;
+  const ValueId each = fill(values, type(index));
+  return add_one(OpKind::scatter_reduce, {index, each}, vector_type(dtype(values), size), attrs);
 }
 
 ValueId Builder::histogram(ValueId values, HostExprId bins, ValueId mask) {

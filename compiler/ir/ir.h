@@ -84,7 +84,7 @@ struct Attrs {
   // reshape: a pass knows that the sizes agree, though their formulas differ; scatter_add: the
   // indices ascend, perhaps with repeats
   bool proved = false;
-  bool in_rows = false;  // scatter_add: each index stays in the row that its place is in
+  bool in_rows = false;  // scatter_add, scatter_reduce: each index stays in its place's row
   DrawSite draw;
   CombinerId combiner;
   std::string text;

@@ -2,6 +2,7 @@
 #include "compiler/ir/scalar_eval.h"
 
 #include <bit>
+#include <limits>
 
 #include "runtime/core/check.h"
 #include "runtime/core/lang.h"
@@ -299,6 +300,26 @@ std::uint64_t element_of_constant(DType dtype, std::uint64_t bits) {
 
 std::uint64_t constant_of_element(DType dtype, std::uint64_t element) {
   return is_float(dtype) ? convert_element(dtype, kF64, element) : element;
+}
+
+std::uint64_t identity_constant(ScalarOp op, DType dtype) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto number = [&](std::int64_t value) {
+    return is_float(dtype) ? std::bit_cast<std::uint64_t>(static_cast<double>(value))
+                           : static_cast<std::uint64_t>(value);
+  };
+  switch (op) {
+    case ScalarOp::mul:
+      return number(1);
+    case ScalarOp::bit_and:
+      return is_bool(dtype) ? 1 : is_unsigned_int(dtype) ? max_int(dtype) : number(-1);
+    case ScalarOp::min:
+      return is_float(dtype) ? std::bit_cast<std::uint64_t>(kInf) : max_int(dtype);
+    case ScalarOp::max:
+      return is_float(dtype) ? std::bit_cast<std::uint64_t>(-kInf) : number(min_int(dtype));
+    default:
+      return number(0);  // add, bit_or, bit_xor
+  }
 }
 
 }  // namespace cinch::ir

@@ -22,6 +22,9 @@ std::uint64_t bitcast_element(DType from, DType to, std::uint64_t element);
 /// Attrs::bits (f64 bits of floats, i64 of integers) to an encoded element, and back.
 std::uint64_t element_of_constant(DType dtype, std::uint64_t bits);
 std::uint64_t constant_of_element(DType dtype, std::uint64_t element);
+/// What changes nothing that it is joined with, as Attrs::bits: of add 0, of mul 1, of min and max
+/// the far end of the type (floats: infinity), of bit_and all ones.
+std::uint64_t identity_constant(ScalarOp op, DType dtype);
 
 /// Low `dtype.bits` bits as an encoded element (sign-extended where signed).
 std::uint64_t encode_bits(DType dtype, std::uint64_t raw);

@@ -321,6 +321,12 @@ class Rules {
     require_rank(out(), 1, "the result");
     require(out().dtype == in(1).dtype, "the element types differ");
   }
+  void scatter_reduce() const {
+    const ScalarOp op = op_.attrs.scalar_op;
+    require(op == ScalarOp::min || op == ScalarOp::max, "joins by neither min nor max");
+    require(!is_bool(in(1).dtype) && !is_narrow_float(in(1).dtype), "takes numbers of full width");
+    scatter_add();
+  }
   void histogram() const {
     require(in(0).dtype == kU32, "the values are not u32");
     if (num_in() > 1) require_type(in(1), with_dtype(in(0), kBool), "the mask");

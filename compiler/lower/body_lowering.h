@@ -186,7 +186,10 @@ class BodyLowering {
   ValueId nonzero(const Expr& e, ValueId mask, HostExprId len);
   Lowered lower_pack(const Expr& e);
   Lowered lower_scatter(const Expr& e);
-  Lowered lower_scatter_add(const Expr& e);
+  Lowered lower_scatter_keep(const Expr& e);
+  Lowered lower_scatter_join(const Expr& e);
+  ValueId elements_or_zeros(ValueId values, ValueId place, const Type& result);
+  ValueId places_of_rows(ValueId row, HostExprId cols);
   ValueId scatter_index(const Expr& e, bool must_be_unique);
   ValueId stored_at(ValueId values, ValueId index, const Type& target);
 

@@ -24,7 +24,9 @@ Lowered BodyLowering::lower_move(const Expr& e) {
     case BuiltinId::scatter:
       return lower_scatter(e);
     case BuiltinId::scatter_add:
-      return lower_scatter_add(e);
+    case BuiltinId::scatter_min:
+    case BuiltinId::scatter_max:
+      return lower_scatter_join(e);
     case BuiltinId::reshape:
       return lower_reshape(e);
     case BuiltinId::transpose:
@@ -147,19 +149,78 @@ ValueId BodyLowering::scatter_index(const Expr& e, bool must_be_unique) {
 }
 
 Lowered BodyLowering::lower_scatter(const Expr& e) {
+  if (e.keep != sema::Keep::Only) return lower_scatter_keep(e);
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, true);
   const ValueId zeros = emit_.spread(emit_.constant_int(e.type.dtype, 0), e.type);
   return {emit_.emit(OpKind::scatter, {zeros, index, stored_at(values, index, e.type)}, e.type)};
 }
 
-Lowered BodyLowering::lower_scatter_add(const Expr& e) {
+// Each cell finds the first or last position that has its index as the greatest number of one, and
+// reads the value there; where there is none it reads a zero behind the values.
+Lowered BodyLowering::lower_scatter_keep(const Expr& e) {
   const ValueId values = uniform(e.args.at(0));
   const ValueId index = scatter_index(e, false);
+  const HostExprId size = e.type.dims[0];
+  const ValueId len = host_scalar(emit_.type(index).dims[0], kU32);
+  const ValueId position = emit_.iota(emit_.type(index).dims[0]);
+  const bool is_last = e.keep == sema::Keep::Last;
+  const ValueId number = is_last ? emit_.map(ScalarOp::add, position, emit_.constant_int(kU32, 1))
+                                 : emit_.map(ScalarOp::sub, len, position);
+  const ValueId found = emit_.scatter_reduce(ScalarOp::max, index, number, size);
+  const ValueId place = is_last ? emit_.map(ScalarOp::sub, found, emit_.constant_int(kU32, 1))
+                                : emit_.map(ScalarOp::sub, len, found);
+  const ValueId stored = stored_at(values, index, e.type);
+  return {elements_or_zeros(stored, emit_.map(ScalarOp::min, place, len), e.type)};
+}
+
+// Of a matrix its rows; `place`, a vector, is at most their number.
+ValueId BodyLowering::elements_or_zeros(ValueId values, ValueId place, const Type& result) {
+  const DType dtype = emit_.dtype(values);
+  HostExprPool& pool = emit_.exprs();
+  const auto padded = [&](ValueId all) {
+    const Type one = vector_type(dtype, emit_.one());
+    return emit_.concat({all, emit_.spread(emit_.constant_int(dtype, 0), one)});
+  };
+  if (result.rank == 1) return emit_.gather(padded(values), place);
+  const HostExprId num = pool.mul(emit_.type(values).dims[0], result.dims[1]);
+  const ValueId at =
+      emit_.map(ScalarOp::min, places_of_rows(place, result.dims[1]), host_scalar(num, kU32));
+  const ValueId all = padded(emit_.reshape(values, vector_type(dtype, num)));
+  return emit_.reshape(emit_.gather(all, at), result);
+}
+
+// Of rows of `cols` elements those at `row`, a vector: where their elements lie in row-major order.
+ValueId BodyLowering::places_of_rows(ValueId row, HostExprId cols) {
+  HostExprPool& pool = emit_.exprs();
+  const HostExprId num = emit_.type(row).dims[0];
+  const ValueId width = host_scalar(cols, kU32);
+  const ValueId element = emit_.iota(pool.mul(num, cols));
+  const ValueId which = emit_.map(ScalarOp::div, element, width);
+  const ValueId begin = emit_.map(ScalarOp::mul, emit_.gather(row, which), width);
+  return emit_.map(ScalarOp::add, begin, emit_.map(ScalarOp::mod, element, width));
+}
+
+// scatter_add, scatter_min, scatter_max. Rows are joined element by element.
+Lowered BodyLowering::lower_scatter_join(const Expr& e) {
+  const ValueId values = uniform(e.args.at(0));
+  ValueId index = scatter_index(e, false);
   ir::Attrs attrs;
   attrs.in_rows = e.axis == 1;
-  const ValueId stored = stored_at(values, index, e.type);
-  return {emit_.emit(OpKind::scatter_add, {index, stored}, e.type, attrs)};
+  ValueId stored = stored_at(values, index, e.type);
+  Type cells = e.type;
+  if (e.type.rank == 2) {
+    HostExprPool& pool = emit_.exprs();
+    cells = vector_type(e.type.dtype, pool.mul(e.type.dims[0], e.type.dims[1]));
+    index = places_of_rows(index, e.type.dims[1]);
+    stored = emit_.reshape(stored, with_dtype(emit_.type(index), e.type.dtype));
+  }
+  if (e.builtin == BuiltinId::scatter_min) attrs.scalar_op = ScalarOp::min;
+  if (e.builtin == BuiltinId::scatter_max) attrs.scalar_op = ScalarOp::max;
+  const bool adds = e.builtin == BuiltinId::scatter_add;
+  const OpKind kind = adds ? OpKind::scatter_add : OpKind::scatter_reduce;
+  const ValueId joined = emit_.emit(kind, {index, stored}, cells, attrs);
+  return {e.type.rank == 1 ? joined : emit_.reshape(joined, e.type)};
 }
 
 // The values in the shape that the indices and the target give: one element, or one row, per index.

@@ -14,8 +14,9 @@
 // and the list is searched. Where the guess was wrong, or the list too short, everything is
 // searched after all, so that the result is exact always.
 //
-// Along rows (axis 1) each row is sorted by its keys. An argsort along columns (axis 0) becomes one
-// along the rows of the transpose.
+// Along rows (axis 1) the largest of each row are found by counting (select_in_rows.h); long rows,
+// and those of unknown length, are sorted by their keys. An argsort along columns (axis 0) becomes
+// one along the rows of the transpose.
 #include <optional>
 #include <ranges>
 #include <unordered_map>
@@ -25,6 +26,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite_region.h"
 #include "compiler/passes/select_by_digits.h"
+#include "compiler/passes/select_in_rows.h"
 #include "compiler/passes/selection_keys.h"
 
 namespace cinch::passes {
@@ -94,7 +96,23 @@ ValueId top_k(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& se
   return first_of(b, mask_of_largest(b, keys.keys, find_keys(b, keys, {need})[0]), k);
 }
 
-ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k) {
+// Rows of a constant length are not sorted: their largest are found by counting, and listed as
+// places of the whole matrix.
+ValueId counted_top_k_of_rows(ir::Builder& b, const SelectionKeys& keys, HostExprId k,
+                              const SeenCounts& seen) {
+  const ir::Type matrix = b.type(keys.keys);
+  const HostExprId cols = matrix.dims[1];
+  const ValueId mask = mask_of_largest_in_rows(b, keys, wanted(b, k, seen));
+  const HostExprId cells = b.exprs().mul(matrix.dims[0], cols);
+  const ValueId place = first_of(b, b.reshape(b.keep(mask), ir::vector_type(kBool, cells)),
+                                 b.exprs().mul(matrix.dims[0], k));
+  const ValueId column = b.map(ScalarOp::mod, place, b.host_size(cols, kU32));
+  return b.reshape(column, ir::matrix_type(kU32, matrix.dims[0], k));
+}
+
+ValueId top_k_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
+  const SelectionKeys keys = make_keys(b, values);
+  if (can_count_rows(b, keys)) return counted_top_k_of_rows(b, keys, k, seen);
   const ValueId picked = b.gather_along(order_of_rows(b, values), columns(b, values, k), 1);
   return b.gather_along(picked, b.argsort(picked, false, 1), 1);
 }
@@ -117,6 +135,10 @@ ValueId kth_largest(ir::Builder& b, ValueId values, HostExprId k, const SeenCoun
 ValueId kth_largest_of_rows(ir::Builder& b, ValueId values, HostExprId k, const SeenCounts& seen) {
   const ir::Type column = ir::matrix_type(kU32, b.type(values).dims[0], b.exprs().const_int(1));
   const SelectionKeys keys = make_keys(b, values);
+  if (can_count_rows(b, keys)) {
+    const ValueId key = ranked_keys_of_rows(b, keys, wanted(b, k, seen));
+    return or_above_all(b, value_of_key(b, keys, key, b.dtype(values)), k, seen);
+  }
   const ValueId order = b.argsort(keys.keys, /*descending=*/true, 1);
   // The last place of those wanted; of none the first, which is not used then.
   const HostExprId last =
@@ -144,7 +166,7 @@ void expand_selection(ir::Program& program, PassContext& context) {
     if (op.attrs.axis == ir::kAll) {
       return ir::ValueIds{is_top ? top_k(b, x, k, seen) : kth_largest(b, x, k, seen)};
     }
-    return ir::ValueIds{is_top ? top_k_of_rows(b, x, k) : kth_largest_of_rows(b, x, k, seen)};
+    return ir::ValueIds{is_top ? top_k_of_rows(b, x, k, seen) : kth_largest_of_rows(b, x, k, seen)};
   });
 }
 

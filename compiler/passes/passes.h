@@ -19,10 +19,14 @@ void fold_constant_arrays(ir::Program& program, PassContext& context);
 void convert_if_to_select(ir::Program& program, PassContext& context);
 /// top_k and kth_largest become histograms of digits, or sorts along rows.
 void expand_selection(ir::Program& program, PassContext& context);
+/// scatter_reduce becomes the greatest of keys of 32 or 64 bits.
+void expand_scatter_reduce(ir::Program& program, PassContext& context);
 /// orthonormalize becomes a loop over columns, hadamard butterflies of rows that fit a tile.
 void expand_matrix_ops(ir::Program& program, PassContext& context);
 /// Matrix products with a thin factor become reductions in one sweep, or sums of a few terms.
 void expand_thin_products(ir::Program& program, PassContext& context);
+/// Reductions over a small table for each element become operations on scalars of the table.
+void expand_lane_reductions(ir::Program& program, PassContext& context);
 /// Sums along the columns of long matrices become sums of whole rows.
 void expand_column_sums(ir::Program& program, PassContext& context);
 

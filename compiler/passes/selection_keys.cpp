@@ -23,8 +23,8 @@ ir::ValueId sign_bit(ir::Builder& b, DType type, int bits) {
   return b.constant_int(type, static_cast<std::int64_t>(std::uint64_t{1} << (bits - 1)));
 }
 
-SelectionKeys float_keys(ir::Builder& b, ir::ValueId values) {
-  const bool is_magnitude = is_abs(b.function(), values);
+SelectionKeys float_keys(ir::Builder& b, ir::ValueId values, ZeroOrder zeros) {
+  const bool is_magnitude = zeros == ZeroOrder::Equal && is_abs(b.function(), values);
   if (is_narrow_float(b.dtype(values))) values = b.convert(values, kF32);
   const DType type = b.dtype(values);
   SelectionKeys result{{}, unsigned_of(type), type.bits, is_magnitude};
@@ -32,7 +32,9 @@ SelectionKeys float_keys(ir::Builder& b, ir::ValueId values) {
     result.keys = b.bitcast(values, result.key_type);
     return result;
   }
-  const ir::ValueId plain = b.map(ScalarOp::add, values, b.constant(type, 0));  // -0 to +0
+  const ir::ValueId plain = zeros == ZeroOrder::NegativeBelow
+                                ? values
+                                : b.map(ScalarOp::add, values, b.constant(type, 0));  // -0 to +0
   const ir::ValueId as_int = b.bitcast(plain, signed_of(type));
   const ir::ValueId width = b.constant_int(signed_of(type), type.bits - 1);
   const ir::ValueId ones = b.map(ScalarOp::shr, as_int, width);  // all ones where negative
@@ -58,8 +60,8 @@ SelectionKeys int_keys(ir::Builder& b, ir::ValueId values) {
 
 }  // namespace
 
-SelectionKeys make_keys(ir::Builder& b, ir::ValueId values) {
-  return is_float(b.dtype(values)) ? float_keys(b, values) : int_keys(b, values);
+SelectionKeys make_keys(ir::Builder& b, ir::ValueId values, ZeroOrder zeros) {
+  return is_float(b.dtype(values)) ? float_keys(b, values, zeros) : int_keys(b, values);
 }
 
 ir::ValueId value_of_key(ir::Builder& b, const SelectionKeys& keys, ir::ValueId key,

@@ -21,8 +21,12 @@ constexpr Pass kPasses[] = {
      "packs what ranks add up into words of fields that hold the sums"},
     {"expand_selection", passes::expand_selection,
      "turns top_k and kth_largest into histograms of digits"},
+    {"expand_scatter_reduce", passes::expand_scatter_reduce,
+     "turns least and greatest values at places into greatest keys"},
     {"expand_matrix_ops", passes::expand_matrix_ops,
      "turns orthonormalize into a loop, hadamard into butterflies of short rows"},
+    {"expand_lane_reductions", passes::expand_lane_reductions,
+     "turns reductions over a small table for each element into scalars of the table"},
     {"expand_thin_products", passes::expand_thin_products,
      "turns matrix products with a thin factor into few sweeps"},
     {"expand_column_sums", passes::expand_column_sums,
@@ -36,13 +40,15 @@ constexpr std::string_view kStandardOrder[] = {
     "eliminate_common_values",  // after simplify: equal things look equal
     "convert_if_to_select",     // before folding: a select of constants folds
     "fold_constant_arrays",
-    "prove_aggregation",      // before expansion: a whole operator is easier to see through
-    "eliminate_dead_values",  // before expansion: no work on what nobody reads
-    "pack_rank_sums",         // after folding: constants say how large values are
+    "prove_aggregation",       // before expansion: a whole operator is easier to see through
+    "eliminate_dead_values",   // before expansion: no work on what nobody reads
+    "pack_rank_sums",          // after folding: constants say how large values are
+    "expand_lane_reductions",  // after folding: tables are constants
     "expand_matrix_ops",
     "expand_thin_products",
     "expand_column_sums",  // after the products: their columns are summed
     "expand_selection",
+    "expand_scatter_reduce",
     "simplify",
     "eliminate_common_values",  // two selections of one array share its keys
     "eliminate_dead_values",

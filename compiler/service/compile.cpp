@@ -14,6 +14,7 @@
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/compile_cache.h"
 #include "compiler/service/service_error.h"
+#include "runtime/image/image_file.h"
 #include "runtime/tuning/tuning.h"
 
 namespace cinch::service {
@@ -39,8 +40,9 @@ void run_passes(ir::Program& program, ir::StepLimit& steps) {
   steps.count(report.num_rewrites);
   if (steps.has_leave()) return;
   // Kernels are made of these, whatever the limit.
-  pipeline::run(program, {.passes = {"expand_matrix_ops", "expand_selection"},
-                          .evaluate = evaluate_constant});
+  pipeline::run(program,
+                {.passes = {"expand_matrix_ops", "expand_selection", "expand_scatter_reduce"},
+                 .evaluate = evaluate_constant});
 }
 
 // Of a request's bindings, what the code depends on: constant parameters, and the names of
@@ -91,23 +93,72 @@ Compilation begin(FrontEnd& front_end, const ProgramRequest& request) {
   return compilation;
 }
 
-CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
-                      std::uint32_t block_warps) {
-  return {compilation.text, compilation.bindings_of_code, compilation.request.states, target,
-          block_warps};
+bool needs_nvrtc(const codegen::Target& target) {
+  return target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
 }
 
-// Kept code with blocks of any size: results are the same, and without NVRTC there will be no
-// other.
-std::optional<rt::ProgramImage> find_other_blocks(const Compilation& compilation,
-                                                  const codegen::Target& target) {
-  const bool needs_nvrtc =
-      target.kind == codegen::TargetKind::Cuda && target.arch != codegen::kEmulatedArch;
-  if (!needs_nvrtc || codegen::nvrtc_report().is_found) return std::nullopt;
-  for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
-    if (auto kept = cache_of(compilation, target, warps).find()) return kept;
+// How what the request compiles is optimised.
+codegen::CudaEffort effort_of(const ProgramRequest& request, const codegen::Target& target) {
+  return request.is_ahead_of_time || !needs_nvrtc(target) ? codegen::CudaEffort::Full
+                                                          : codegen::CudaEffort::Quick;
+}
+
+// Kept code of these serves the request, the first rather. Code that was made quickly serves what
+// is made ahead of time only where NVRTC is not.
+std::vector<codegen::CudaEffort> efforts_that_serve(const ProgramRequest& request,
+                                                    const codegen::Target& target) {
+  if (!needs_nvrtc(target) || (request.is_ahead_of_time && codegen::nvrtc_report().is_found)) {
+    return {codegen::CudaEffort::Full};
+  }
+  return {codegen::CudaEffort::Full, codegen::CudaEffort::Quick};
+}
+
+CompileCache cache_of(const Compilation& compilation, const codegen::Target& target,
+                      const CudaCode& code) {
+  return {compilation.text, compilation.bindings_of_code, compilation.request.states, target, code};
+}
+
+// What is kept under this key; of a program without states also what was made for states in a
+// second buffer, which is the same then.
+std::optional<rt::ProgramImage> find_code(const Compilation& compilation,
+                                          const codegen::Target& target, const CudaCode& code) {
+  if (auto kept = cache_of(compilation, target, code).find()) return kept;
+  if (compilation.request.states != codegen::StateUpdate::InPlace) return std::nullopt;
+  auto kept = CompileCache(compilation.text, compilation.bindings_of_code,
+                           codegen::StateUpdate::SecondBuffer, target, code)
+                  .find();
+  if (kept && kept->info.states.empty()) return kept;
+  return std::nullopt;
+}
+
+std::optional<rt::ProgramImage> find_kept(const Compilation& compilation,
+                                          const codegen::Target& target,
+                                          std::uint32_t block_warps) {
+  for (const codegen::CudaEffort effort : efforts_that_serve(compilation.request, target)) {
+    if (auto kept = find_code(compilation, target, {block_warps, effort})) return kept;
   }
   return std::nullopt;
+}
+
+// Kept code that serves although it was made for blocks of another size or for another
+// architecture: results are the same, and without NVRTC there will be no other.
+std::optional<rt::ProgramImage> find_other_code(const Compilation& compilation,
+                                                const codegen::Target& target) {
+  if (!needs_nvrtc(target) || codegen::nvrtc_report().is_found) return std::nullopt;
+  for (const std::string& arch : codegen::archs_that_serve(target.arch)) {
+    for (const std::uint32_t warps : {8u, 4u, 16u, 2u}) {  // all that CudaOptions takes
+      auto kept = find_kept(compilation, {target.kind, arch}, warps);
+      if (!kept) continue;
+      kept->target = "cuda:" + target.arch;
+      return kept;
+    }
+  }
+  return std::nullopt;
+}
+
+// Where `target` is PTX, of which architecture.
+codegen::Target target_of_code(const codegen::Target& target) {
+  return {target.kind, target.arch == codegen::kPtx ? codegen::kPtxArch : target.arch};
 }
 
 rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
@@ -117,8 +168,9 @@ rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
   ir::StepLimit steps = step_limit(compilation.request);
   ir::Program program = lower_program(front_end, *compilation.checked);
   run_passes(program, steps);
-  rt::ProgramImage image = value_or_throw(codegen::make_image(
-      make_kernels(program, {compilation.request.states, &steps}), target, options));
+  rt::ProgramImage image = value_or_throw(
+      codegen::make_image(make_kernels(program, {compilation.request.states, &steps}),
+                          target_of_code(target), options));
   if (compilation.request.pass_limit) return image;
   // A warning is shown whenever its program is used.
   if (front_end.sink.all().empty()) {
@@ -131,13 +183,19 @@ rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
                                  const codegen::Target& target,
                                  std::optional<std::uint32_t> block_warps) {
   codegen::ImageOptions options;
-  options.block_warps = block_warps.value_or(tuned_cuda_options(target.arch).block_warps);
-  const CompileCache cache = cache_of(compilation, target, options.block_warps);
+  options.block_warps =
+      block_warps.value_or(tuned_cuda_options(target_of_code(target).arch).block_warps);
+  options.is_ptx = target.arch == codegen::kPtx;
+  const codegen::CudaEffort effort = effort_of(compilation.request, target);
+  if (effort == codegen::CudaEffort::Quick) options.compile_cuda = codegen::quick_nvrtc_binary;
   const bool is_limited = compilation.request.pass_limit.has_value();
-  if (auto kept = is_limited ? std::nullopt : cache.find()) return std::move(*kept);
-  if (!block_warps && !is_limited) {
-    if (auto kept = find_other_blocks(compilation, target)) return std::move(*kept);
+  if (auto kept = is_limited ? std::nullopt : find_kept(compilation, target, options.block_warps)) {
+    return std::move(*kept);
   }
+  if (!block_warps && !is_limited) {
+    if (auto kept = find_other_code(compilation, target)) return std::move(*kept);
+  }
+  const CompileCache cache = cache_of(compilation, target, {options.block_warps, effort});
   return compile_and_keep(front_end, compilation, cache, target, options);
 }
 
@@ -175,6 +233,19 @@ rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& r
   rt::ProgramImage image = find_or_compile(front_end, compilation, target, block_warps);
   if (compilation.checked) image.info.params = compilation.checked->info.params;
   return image;
+}
+
+std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
+                                           const codegen::Target& target) {
+  if (request.bindings.empty() && !request.pass_limit) {
+    const Compilation compilation = begin(front_end, request);
+    const std::uint32_t block_warps = tuned_cuda_options(target_of_code(target).arch).block_warps;
+    for (const codegen::CudaEffort effort : efforts_that_serve(request, target)) {
+      auto kept = cache_of(compilation, target, {block_warps, effort}).find_bytes();
+      if (kept) return std::move(*kept);
+    }
+  }
+  return rt::write_image(make_program_image(front_end, request, target));
 }
 
 }  // namespace cinch::service

@@ -24,10 +24,14 @@ std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& p
                                                             const ir::Function& function);
 // How CUDA text for an architecture is made: by the numbers of the tuning tables.
 codegen::CudaOptions tuned_cuda_options(const std::string& arch);
-// For a CPU of any level, run or not on this machine. Kept in and taken from the cache.
+// For a CPU of any level, run or not on this machine. Kept in and taken from the cache. Where there
+// is no NVRTC, a program for a GPU may be code of an earlier architecture that runs on it, or PTX.
 // `block_warps`, of CUDA: none for the number of the tuning tables.
 rt::ProgramImage make_program_image(FrontEnd& front_end, const ProgramRequest& request,
                                     const codegen::Target& target,
                                     std::optional<std::uint32_t> block_warps = {});
+// The same as the bytes of an image file, which those in the cache are already.
+std::vector<std::uint8_t> make_image_bytes(FrontEnd& front_end, const ProgramRequest& request,
+                                           const codegen::Target& target);
 
 }  // namespace cinch::service

@@ -1,10 +1,12 @@
 // Keys and stamps of compiled programs; see compile_cache.h.
 #include "compiler/service/compile_cache.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "compiler/service/source_identity.h"
 #include "runtime/core/file_bytes.h"
+#include "runtime/module/library_path.h"
 
 namespace cinch::service {
 
@@ -13,6 +15,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kInLibrary = "std:";
+// Of an installed tree, beside the compiler library (compiler/package/images.cmake).
+constexpr const char* kCompiledFolder = "compiled";
 
 // A path that names the same text where the library or the program's folder lies elsewhere.
 std::string movable_path(const std::string& path, const std::string& program) {
@@ -34,10 +38,23 @@ fs::path actual_path(const std::string& path, const std::string& program) {
 
 }  // namespace
 
+rt::CacheSettings cache_settings() {
+  rt::CacheSettings settings = rt::cache_settings_from_environment();
+  const fs::path own = rt::own_folder();
+  if (own.empty()) return settings;
+  // Of the library, and of the command in bin.
+  for (const fs::path& beside : {own, own.parent_path() / "lib" / "cinch"}) {
+    std::error_code error;
+    const fs::path folder = beside / kCompiledFolder;
+    if (fs::is_directory(folder, error)) settings.shared.push_back(folder);
+  }
+  return settings;
+}
+
 CompileCache::CompileCache(const ProgramText& program, const std::vector<std::string>& bindings,
                            codegen::StateUpdate states, const codegen::Target& target,
-                           std::uint32_t block_warps)
-    : program_(program), cache_(rt::cache_settings_from_environment()) {
+                           const CudaCode& code)
+    : program_(program), cache_(cache_settings()) {
   title_ = fs::path(program.path).stem().string();
   if (!program.compressor.empty() && program.compressor != title_)
     title_ += ":" + program.compressor;
@@ -55,25 +72,33 @@ CompileCache::CompileCache(const ProgramText& program, const std::vector<std::st
   hasher.add(static_cast<std::uint64_t>(states));
   if (states == codegen::StateUpdate::InPlace) title_ += " in place";
   hasher.add(static_cast<std::uint64_t>(target.kind)).add(target.arch);
-  if (target.kind == codegen::TargetKind::Cuda) hasher.add(std::uint64_t{block_warps});
   title_ += " for " + target.arch;
+  if (target.kind == codegen::TargetKind::Cuda) {
+    hasher.add(std::uint64_t{code.block_warps}).add(static_cast<std::uint64_t>(code.effort));
+    if (code.effort == codegen::CudaEffort::Quick) title_ += ", compiled quickly";
+  }
   key_ = hasher.finish128();
 }
 
-bool CompileCache::is_current(const rt::SourceStamp& stamp) const {
-  std::error_code error;
-  const fs::path path = actual_path(stamp.path, program_.path);
-  if (!fs::is_regular_file(path, error)) return false;
-  const auto text = rt::read_text_file(path);
-  return text && hash128(*text) == stamp.text;
+bool CompileCache::are_current(const std::vector<rt::SourceStamp>& stamps) const {
+  return std::ranges::all_of(stamps, [&](const rt::SourceStamp& stamp) {
+    std::error_code error;
+    const fs::path path = actual_path(stamp.path, program_.path);
+    if (!fs::is_regular_file(path, error)) return false;
+    const auto text = rt::read_text_file(path);
+    return text && hash128(*text) == stamp.text;
+  });
 }
 
 std::optional<rt::ProgramImage> CompileCache::find() const {
   auto entry = cache_.find(key_);
-  if (!entry) return std::nullopt;
-  for (const rt::SourceStamp& stamp : entry->imports) {
-    if (!is_current(stamp)) return std::nullopt;
-  }
+  if (!entry || !are_current(entry->imports)) return std::nullopt;
+  return std::move(entry->image);
+}
+
+std::optional<std::vector<std::uint8_t>> CompileCache::find_bytes() const {
+  auto entry = cache_.find_stored(key_);
+  if (!entry || !are_current(entry->imports)) return std::nullopt;
   return std::move(entry->image);
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/c_api/cinch.h"
 #include "runtime/c_api/compiler_abi.h"
 #include "runtime/core/check.h"
-#include "runtime/image/image_file.h"
 
 namespace cinch::service {
 namespace {
@@ -62,9 +61,8 @@ void list_programs(const cinch_compiler_request& request) {
 void compile(const cinch_compiler_request& request) {
   if (request.lists_programs != 0) return list_programs(request);
   FrontEnd front_end;
-  const rt::ProgramImage image =
-      make_program_image(front_end, program_of(request), target_of(request));
-  const std::vector<std::uint8_t> bytes = rt::write_image(image);
+  const std::vector<std::uint8_t> bytes =
+      make_image_bytes(front_end, program_of(request), target_of(request));
   request.give_image(request.context, bytes.data(), bytes.size());
 }
 

@@ -1,6 +1,7 @@
 // Front end of all that compiles; see front_end.h.
 #include "compiler/service/front_end.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "codegen/jit/extern_functions.h"
 #include "compiler/service/service_error.h"
 #include "dsl/diag/render.h"
+#include "runtime/call/parameters.h"
 #include "runtime/core/file_bytes.h"
 #include "runtime/core/parse_number.h"
 
@@ -58,6 +60,27 @@ sema::ExternReader extern_reader(const rt::HeaderSearch& headers) {
              const rt::ExternRequest& request) { return value_or_throw(reader->read(request)); };
 }
 
+namespace {
+
+bool is_name(const std::string& text) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto is_inside = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  return !text.empty() && is_letter(text[0]) && std::ranges::all_of(text, is_inside);
+}
+
+}  // namespace
+
+double value_of(const sema::Binding& binding, const rt::ProgramInfo& info) {
+  if (binding.word.empty()) return binding.value;
+  const auto param = rt::find_parameter(info.params, binding.name);
+  if (!param) throw ServiceError(Fault::Argument, "--set: " + param.error().message);
+  const auto value = rt::parameter_value(**param, binding.word);
+  if (!value) throw ServiceError(Fault::Argument, "--set: " + value.error().message);
+  return *value;
+}
+
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words) {
   std::vector<sema::Binding> bindings;
   for (const std::string& word : words) {
@@ -65,11 +88,12 @@ std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words)
     const std::string text = equals == std::string::npos ? "" : word.substr(equals + 1);
     std::optional<double> value = parse_number(text);
     if (text == "true" || text == "false") value = text == "true" ? 1 : 0;
-    if (equals == 0 || !value) {
+    const bool is_word = !value && is_name(text);
+    if (equals == 0 || (!value && !is_word)) {
       throw ServiceError(Fault::Argument,
                          "a parameter is bound by name=number, not '" + word + "'");
     }
-    bindings.push_back({word.substr(0, equals), *value});
+    bindings.push_back({word.substr(0, equals), value.value_or(0), is_word ? text : ""});
   }
   return bindings;
 }

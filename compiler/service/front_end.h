@@ -40,6 +40,9 @@ sema::ExternReader extern_reader(const rt::HeaderSearch& headers);
 
 // name=value pairs. Throws ServiceError (Argument).
 std::vector<sema::Binding> parse_bindings(const std::vector<std::string>& words);
+// The number that a run-time parameter is bound to. Throws ServiceError (Argument) for a word that
+// the parameter does not take.
+double value_of(const sema::Binding& binding, const rt::ProgramInfo& info);
 
 // The compressor with its parameters bound. Throws ServiceError.
 sema::CheckedProgram check_program(FrontEnd& front_end, const ProgramText& program,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "compiler/service/formula.h"
+#include "compiler/service/library_example.h"
 #include "compiler/service/program_lookup.h"
 #include "compiler/service/service_error.h"
 #include "runtime/call/parameters.h"
@@ -17,15 +19,24 @@ using nlohmann::json;
 // Payloads are compared at this many elements, a tensor of 4 MiB.
 constexpr std::int64_t kElements = 1 << 20;
 
-// What follows "Paper:" in a program's documentation, up to the next such heading.
-std::string paper_of(const std::string& doc) {
-  constexpr std::string_view kHeading = "Paper:";
-  const std::size_t begin = doc.find(kHeading);
-  if (begin == std::string::npos) return "";
-  const std::size_t end = std::min(doc.find("\nStores:", begin), doc.size());
-  std::string paper = doc.substr(begin + kHeading.size(), end - begin - kHeading.size());
-  std::replace(paper.begin(), paper.end(), '\n', ' ');
-  return paper.substr(std::min(paper.find_first_not_of(' '), paper.size()));
+constexpr std::string_view kHeadings[] = {"Paper:", "Stores:", "Choices:"};
+
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+// What follows `heading` in a program's documentation, or what comes first in it, up to the next
+// heading.
+std::string section(const std::string& doc, std::string_view heading) {
+  const std::size_t at = doc.find(heading);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + heading.size();
+  std::size_t end = doc.size();
+  for (const std::string_view next : kHeadings)
+    end = std::min(end, doc.find("\n" + std::string(next), begin));
+  return one_line(doc.substr(begin, end - begin));
 }
 
 // Null where there is no payload.
@@ -46,27 +57,70 @@ std::string aggregation_of(const rt::ProgramInfo& info) {
   return info.aggregation == rt::Aggregation::Gather ? "gather" : "sum";
 }
 
+json or_null(const std::string& text) {
+  return text.empty() ? json() : json(text);
+}
+
+json described(const sema::OpenParameter& param) {
+  return {{"name", param.name},
+          {"doc", one_line(param.doc)},
+          {"type", param.type},
+          {"default", or_null(param.initial)},
+          {"range", or_null(param.range)},
+          {"constant", param.is_const},
+          {"words", param.words}};
+}
+
+json parameters_of(FrontEnd& front_end, const sema::CheckedModule& module,
+                   const std::string& name) {
+  json list = json::array();
+  for (const sema::OpenParameter& param : sema::open_parameters(module, name, front_end.sink))
+    list.push_back(described(param));
+  return list;
+}
+
+json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
+  return {{"name", entry.name},
+          {"family", file.family},
+          {"summary", section(entry.doc, "")},
+          {"paper", section(entry.doc, "Paper:")},
+          {"stores", section(entry.doc, "Stores:")},
+          {"choices", section(entry.doc, "Choices:")},
+          {"payload_bits_per_element", nullptr},
+          {"payload_bound", nullptr},
+          {"aggregation", "as the wrapped one"},
+          {"matrix", false},
+          {"state", entry.states},
+          {"claims", entry.claims},
+          {"file", file.path}};
+}
+
+void add_program(sema::CheckedProgram& program, json& item) {
+  rt::ProgramInfo& info = program.info;
+  item["payload_bits_per_element"] = payload_bits(info);
+  if (!info.has_sync) item["payload_bound"] = formula_with_sizes(info, payload_bound(info));
+  item["aggregation"] = aggregation_of(info);
+  item["matrix"] = info.is_matrix;
+  item["state"] = json::array();
+  for (const rt::StateInfo& state : info.states) item["state"].push_back(state.name);
+  item["claims"] = json::array();
+  for (const sema::Claim& claim : program.claims) item["claims"].push_back(claim.text);
+}
+
 void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
   const dsl::SourceBuffer& source = front_end.load(file.path);
   const sema::CheckedModule module = sema::check_module(front_end.sources, source.id(), load_import,
                                                         front_end.sink, sema::CheckDepth::Names);
   if (front_end.sink.has_errors()) return;
   for (const sema::CompressorEntry& entry : module.compressors()) {
-    json item = {{"name", entry.name},
-                 {"family", file.family},
-                 {"payload_bits_per_element", nullptr},
-                 {"aggregation", "as the wrapped one"},
-                 {"state", entry.states},
-                 {"paper", paper_of(entry.doc)},
-                 {"file", file.path}};
+    json item = what_is_known(file, entry);
     if (!entry.is_wrapper) {
-      const auto program = sema::elaborate(module, entry.name, {}, front_end.sink);
+      auto program = sema::elaborate(module, entry.name, {}, front_end.sink);
       if (!program) return;
-      item["payload_bits_per_element"] = payload_bits(program->info);
-      item["aggregation"] = aggregation_of(program->info);
-      item["state"] = json::array();
-      for (const rt::StateInfo& state : program->info.states) item["state"].push_back(state.name);
+      add_program(*program, item);
     }
+    item["parameters"] = parameters_of(front_end, module, entry.name);
+    item["example"] = example_of(item, entry.doc);
     list.push_back(std::move(item));
   }
 }

@@ -6,10 +6,12 @@
 
 namespace cinch::service {
 
-/// An object for each compressor: name, family, payload_bits_per_element (of a tensor of 4 MiB;
-/// null where there is no payload), aggregation, state, paper, file. Diagnostics of programs that
-/// do not check go to the front end's sink. Throws ServiceError (Unavailable) where the library is
-/// not found.
+/// An object for each compressor: name, family, file; summary, paper, stores and choices, as its
+/// documentation has them; payload_bits_per_element (of a tensor of 4 MiB) and payload_bound (a
+/// formula), null where there is no payload of its own; aggregation, matrix, state, claims;
+/// parameters (name, doc, type, default, range, constant, words); example (command, python).
+/// Diagnostics of programs that do not check go to the front end's sink. Throws ServiceError
+/// (Unavailable) where the library is not found.
 nlohmann::json list_library(FrontEnd& front_end);
 
 }  // namespace cinch::service

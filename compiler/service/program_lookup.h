@@ -24,6 +24,8 @@ struct ProgramRequest {
   // Rewrites, fusion steps and passes over kernels that are done; nothing is kept in the cache.
   std::optional<std::int64_t> pass_limit = {};
   rt::HeaderSearch headers = {};  // of `extern fn`
+  // Nobody waits: code for GPUs is optimised fully. The cache keeps either, and prefers this.
+  bool is_ahead_of_time = false;
 };
 
 struct ProgramText {

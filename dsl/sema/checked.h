@@ -55,6 +55,9 @@ enum class ExprKind : std::uint8_t {
                 // of an inlined encode)
 };
 
+// Which of the values at one place a scatter keeps; Only: indices are free of repeats.
+enum class Keep : std::uint8_t { Only, First, Last };
+
 struct Expr {
   ExprKind kind;
   Type type;  // meaningless for unit blocks and WireLiteral
@@ -74,8 +77,9 @@ struct Expr {
   // Builtin attributes
   std::int8_t axis = -1;  // -1: none
   bool exclusive = false, descending = false, shared = false;
-  bool is_mean = false;  // allreduce: the sum divided by world (scalar_op is add); else scalar_op
-                         // add, min or max
+  bool is_mean = false;    // allreduce: the sum divided by world (scalar_op is add); else scalar_op
+                           // add, min or max
+  Keep keep = Keep::Only;  // scatter
   std::optional<std::uint32_t> stream;  // `stream: i`, as 2^31 + i: stands in the place of site
   // random: instance << 16 | number of the call site, counted in source order per compressor
   // instance, shared draws apart from others and anew in each method inlined; lowering adds what
@@ -96,8 +100,8 @@ struct Expr {
 //   keys, values top_k kth_largest   x (k: `size`)             histogram   x fill           v len,
 //   reshape, transpose, chunk, unchunk, orthonormalize, hadamard   x pack           x (bits:
 //   `size`, a constant)   unpack  x (bits: those of the result's dtype) concat         x, y, …
-//   slice   x (begin: `size`), or x, begin where it is not host-computable scatter, scatter_add v,
-//   at                  matmul  a, b iota random random_bits normal   none         random_index
+//   slice   x (begin: `size`), or x, begin where it is not host-computable scatter, scatter_add …
+//   v, at                  matmul  a, b iota random random_bits normal   none         random_index
 //   none (`size:` argument: `size`) stochastic_round   x                          collectives   x
 //   (root of broadcast: `index`)
 

@@ -1,6 +1,10 @@
 // Compositions: `error_feedback(topk(ratio: 0.01))` as a tree of compressors with fixed parameters,
 // and the names that open parameters have in the result.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
 #include "dsl/sema/elaborator.h"
 
@@ -17,6 +21,16 @@ constexpr std::size_t kMostCompressors = 4096;
 bool is_compressor_param(const FileUnit& unit, const ast::Param& param) {
   return param.type.has_value() &&
          std::holds_alternative<ast::CompressorType>(unit.tree[param.type].node);
+}
+
+// The family of a file of the standard library, or "".
+std::string library_family(const ModuleData& module, const std::string& name) {
+  if (!module.load) return "";
+  ImportRequest request;
+  request.std_path = {name};
+  const std::vector<LoadedText> found = module.load(request);
+  if (found.size() != 1) return "";
+  return std::filesystem::path(found.front().name).parent_path().filename().string();
 }
 
 class SpecMaker {
@@ -50,8 +64,10 @@ class SpecMaker {
       return nullptr;
     }
     open_.push_back(decl);
+    const std::size_t errors = reporter_.num_errors();
     auto spec = of_expr(*decl.unit, composition->value);
     open_.pop_back();
+    if (spec != nullptr && reporter_.num_errors() == errors) check_used(decl, *composition);
     return spec;
   }
 
@@ -87,13 +103,77 @@ class SpecMaker {
     return false;
   }
 
+  // Each parameter of a composition is handed on.
+  void check_used(const DeclRef& decl, const ast::Composition& composition) {
+    for (ast::ParamId id : decl.unit->tree.list(composition.params)) {
+      const ast::Param& param = decl.unit->tree[id];
+      if (used_.contains(&param)) continue;
+      reporter_.report<DiagKind::UnusedParameter>(param.name.span, param.name.text,
+                                                  composition.name.text);
+    }
+  }
+
+  // The parameter of the composition at hand that an argument names.
+  const ast::Param* named_param(const FileUnit& unit, ast::ExprId id) const {
+    if (open_.empty() || open_.back().unit != &unit) return nullptr;
+    const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
+    const auto& composition = std::get<ast::Composition>((*open_.back()).node);
+    for (ast::ParamId param : unit.tree.list(composition.params)) {
+      if (name != nullptr && unit.tree[param].name.text == name->name.text) {
+        return &unit.tree[param];
+      }
+    }
+    return nullptr;
+  }
+
+  // Reports a parameter of the composition at hand that is computed with.
+  bool uses_named(const FileUnit& unit, ast::ExprId id) {
+    const auto& node = unit.tree[id].node;
+    if (const ast::Param* named = named_param(unit, id)) {
+      used_.insert(named);
+      reporter_.report<DiagKind::NotConstant>(unit.tree[id].span)
+          .note("a parameter of a composition is handed on as it is: `name: " + named->name.text +
+                "`");
+      return true;
+    }
+    if (const auto* paren = std::get_if<ast::Paren>(&node)) return uses_named(unit, paren->inner);
+    if (const auto* unary = std::get_if<ast::Unary>(&node)) return uses_named(unit, unary->operand);
+    if (const auto* binary = std::get_if<ast::Binary>(&node))
+      return uses_named(unit, binary->lhs) || uses_named(unit, binary->rhs);
+    if (const auto* call = std::get_if<ast::Call>(&node)) {
+      return std::ranges::any_of(unit.tree.list(call->args), [&](ast::ArgId arg) {
+        return uses_named(unit, unit.tree[arg].value);
+      });
+    }
+    return false;
+  }
+
+  bool hand_on(const FileUnit& unit, const ast::Arg& arg, const ast::Param& named, Spec& spec,
+               const ast::Param& param) {
+    used_.insert(&named);
+    if (named.is_const != param.is_const) {
+      reporter_.report<DiagKind::BadType>(
+          unit.tree[arg.value].span,
+          param.is_const ? "a `const` parameter" : "a parameter that is no `const`",
+          "`" + named.name.text + "`");
+      return false;
+    }
+    spec.named[param.name.text].push_back({&unit, &named});
+    return true;
+  }
+
   std::unique_ptr<Spec> of_name(const FileUnit& unit, const ast::Name& name) {
     const std::size_t errors = reporter_.num_errors();
     const auto decl = find_decl(unit, name.text, name.span, reporter_);
     if (decl) return of_decl(*decl, name);
     if (reporter_.num_errors() == errors) {
-      reporter_.report<DiagKind::UnknownCompressor>(name.span, name.text)
-          .suggest(name.span, std::string(dsl::nearest_name(name.text, visible_names(unit))));
+      auto& diag = reporter_.report<DiagKind::UnknownCompressor>(name.span, name.text);
+      const std::string family = library_family(module_, name.text);
+      if (family.empty()) {
+        diag.suggest(name.span, std::string(dsl::nearest_name(name.text, visible_names(unit))));
+      } else {
+        diag.note("`" + name.text + "` is in the library: `import std." + family + "`");
+      }
     }
     return nullptr;
   }
@@ -116,9 +196,14 @@ class SpecMaker {
   bool apply_one(const FileUnit& unit, const ast::Arg& arg, Spec& spec) {
     if (const ast::Param* own = find_own(spec, arg.label.text)) return set(unit, arg, spec, *own);
     const std::vector<OpenParam> open = open_params(spec);
+    // A composition may have handed one parameter on to several compressors.
+    bool is_known = false, is_good = true;
     for (const OpenParam& param : open) {
-      if (param.name == arg.label.text) return set(unit, arg, *param.spec, *param.param);
+      if (param.name != arg.label.text) continue;
+      is_known = true;
+      is_good &= set(unit, arg, *param.spec, *param.param);
     }
+    if (is_known) return is_good;
     const std::string shown = arg.label.text.empty() ? "for this value" : arg.label.text;
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(
         arg.label.text.empty() ? arg.span : arg.label.span, spec.node->name.text, shown);
@@ -145,7 +230,8 @@ class SpecMaker {
     for (std::uint32_t i = 0; i < spec.node->params.count; ++i) {
       const ast::Param& param = tree[tree.params.pool[spec.node->params.first + i]];
       const std::string& own = param.name.text;
-      if (spec.fixed.contains(own) || spec.inner.contains(own)) continue;
+      if (spec.fixed.contains(own) || spec.inner.contains(own) || spec.named.contains(own))
+        continue;
       if (name.empty() || own == name) return &param;
     }
     return nullptr;
@@ -158,7 +244,14 @@ class SpecMaker {
       if (is_good) spec.inner[param.name.text] = std::move(inner);
       return is_good;
     }
-    const auto value = Elaborator(module_, reporter_).evaluate_constant(unit, arg.value);
+    if (const ast::Param* named = named_param(unit, arg.value)) {
+      return hand_on(unit, arg, *named, spec, param);
+    }
+    const ast::Module& declaring = spec.decl.unit->tree;
+    auto value = word_given(declaring, param, unit.tree, arg.value);
+    if (!value && is_wrong_word(declaring, param, unit, arg.value, reporter_)) return false;
+    if (!value && uses_named(unit, arg.value)) return false;
+    if (!value) value = Elaborator(module_, reporter_).evaluate_constant(unit, arg.value);
     if (!value) return false;
     spec.fixed[param.name.text] = *value;
     spec.fixed_spans[param.name.text] = unit.tree[arg.value].span;
@@ -170,9 +263,37 @@ class SpecMaker {
   const ast::Name& name_;  // of the whole
   std::size_t num_made_ = 0;
   std::vector<DeclRef> open_;
+  std::set<const ast::Param*> used_;  // of compositions
 };
 
 }  // namespace
+
+std::optional<Constant> word_given(const ast::Module& declaring, const ast::Param& param,
+                                   const ast::Module& tree, ast::ExprId id) {
+  const auto* words = std::get_if<ast::EnumType>(&declaring[param.type].node);
+  const auto* name = std::get_if<ast::NameRef>(&tree[id].node);
+  if (words == nullptr || name == nullptr) return std::nullopt;
+  const auto is_it = [&](const ast::Name& word) { return word.text == name->name.text; };
+  const auto at = std::ranges::find_if(words->names, is_it);
+  if (at == words->names.end()) return std::nullopt;
+  return Constant{HostValue::from_int(at - words->names.begin()), false, {}};
+}
+
+bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const FileUnit& unit,
+                   ast::ExprId id, Reporter& reporter) {
+  const auto* words = std::get_if<ast::EnumType>(&declaring[param.type].node);
+  const auto* name = std::get_if<ast::NameRef>(&unit.tree[id].node);
+  if (words == nullptr || name == nullptr || is_builtin_name(name->name.text)) return false;
+  if (find_decl(unit, name->name.text, name->name.span, reporter)) return false;
+  std::vector<std::string_view> known;
+  known.reserve(words->names.size());
+  for (const ast::Name& word : words->names) known.push_back(word.text);
+  auto& diag = reporter.report<DiagKind::ParameterOutOfRange>(
+      name->name.span, param.name.text, "`" + name->name.text + "`",
+      fmt::format("{{{}}}", fmt::join(known, ", ")));
+  diag.suggest(name->name.span, std::string(dsl::nearest_name(name->name.text, known)));
+  return true;
+}
 
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter) {
   const ast::Name& name = *declared_name(*decl);
@@ -207,13 +328,18 @@ std::vector<OpenParam> open_params(Spec& spec) {
     const ast::Param& param = tree[tree.params.pool[spec.node->params.first + i]];
     const std::string& name = param.name.text;
     if (is_compressor_param(*spec.decl.unit, param) || spec.fixed.contains(name)) continue;
-    open.push_back({name, &spec, &param});
+    const auto named = spec.named.find(name);
+    const ast::Param* declared =
+        named == spec.named.end() ? nullptr : named->second.back().declared;
+    open.push_back({declared == nullptr ? name : declared->name.text, &spec, &param, declared});
   }
   for (auto& [slot, inner] : spec.inner) {
     if (inner == nullptr) continue;
     for (OpenParam param : open_params(*inner)) {
       const bool is_taken = std::any_of(open.begin(), open.end(), [&](const OpenParam& other) {
-        return other.name == param.name;
+        // One parameter may be handed on to several compressors.
+        const bool is_same = param.declared != nullptr && other.declared == param.declared;
+        return other.name == param.name && !is_same;
       });
       if (is_taken) param.name = slot + "." + param.name;
       open.push_back(param);

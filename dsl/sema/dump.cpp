@@ -184,6 +184,7 @@ class Dumper {
       text += fmt::format(", site {:#x}", e.stream.value_or(e.site));
       if (e.shared) text += " shared";
     }
+    if (e.keep != Keep::Only) text += e.keep == Keep::First ? ", first" : ", last";
     if (e.builtin == BuiltinId::allreduce) {
       text += e.is_mean ? ", mean" : fmt::format(", {}", scalar_op_info(e.scalar_op).name);
     }

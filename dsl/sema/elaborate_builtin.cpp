@@ -1,4 +1,8 @@
 // Named operators: dispatch, operands, and the first group (map, fill, len).
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "dsl/sema/elaborator.h"
 
 namespace cinch::sema {
@@ -59,10 +63,14 @@ Form form_of(BuiltinId id) {  // NOLINT(cinch-function-length)
     case BuiltinId::slice:
       return {{}, 3, 3};
     case BuiltinId::scatter:
+      return {{"at", "size", "keep"}, 1, 1};
     case BuiltinId::scatter_add:
+    case BuiltinId::scatter_min:
+    case BuiltinId::scatter_max:
       return {{"at", "size"}, 1, 1};
     case BuiltinId::reshape:
       return {{}, 2, 3};
+    case BuiltinId::floor_div:
     case BuiltinId::chunk:
     case BuiltinId::unchunk:
     case BuiltinId::allreduce:
@@ -99,6 +107,7 @@ Value Elaborator::call_builtin(const ast::Call& node, BuiltinId id, const ast::N
   switch (builtin_info(id).group) {
     case BuiltinGroup::Map:
       if (id == BuiltinId::map) return map_call(args);
+      if (id == BuiltinId::floor_div) return floor_div_call(args);
       return id == BuiltinId::fill ? fill_call(args) : len_call(args);
     case BuiltinGroup::Reduce:
       return id == BuiltinId::reduce ? reduce_lambda_call(args) : reduce_call(id, args);
@@ -133,7 +142,10 @@ Value Elaborator::builtin(BuiltinId id, Type type, std::vector<ExprId> args, Spa
 }
 
 Value Elaborator::operand(ast::ExprId id) {
-  Value value = expr(id);
+  return operand_of(expr(id));
+}
+
+Value Elaborator::operand_of(const Value& value) {
   if (value.is_error()) return value;
   const Value made = materialize(value);
   if (!made.is_error() && !made.is_typed()) {
@@ -144,7 +156,10 @@ Value Elaborator::operand(ast::ExprId id) {
 }
 
 Value Elaborator::array_operand(ast::ExprId id, std::string_view name) {
-  Value value = operand(id);
+  return array_of(operand(id), name);
+}
+
+Value Elaborator::array_of(const Value& value, std::string_view name) {
   if (value.is_error() || value.type.rank > 0) return value;
   reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value))
       .note("it takes an array");
@@ -176,6 +191,25 @@ std::optional<HostExprId> Elaborator::size_arg(ast::ExprId id, std::string_view 
   }
   require_nonnegative(*size, "the size " + size_text(*size) + " is not negative", tree()[id].span);
   return size;
+}
+
+std::optional<std::string_view> Elaborator::word(ast::ExprId id,
+                                                 const std::vector<std::string_view>& words) {
+  const ast::Expr& given = tree()[id];
+  const auto* name = std::get_if<ast::NameRef>(&given.node);
+  const auto known =
+      name == nullptr ? words.end() : std::find(words.begin(), words.end(), name->name.text);
+  if (known != words.end()) return *known;
+  std::string wanted;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) wanted += i + 1 == words.size() ? " or " : ", ";
+    wanted += fmt::format("`{}`", words[i]);
+  }
+  auto& diag = reporter_.report<DiagKind::BadType>(given.span, wanted, "something else");
+  if (name != nullptr) {
+    diag.suggest(given.span, std::string(dsl::nearest_name(name->name.text, words)));
+  }
+  return std::nullopt;
 }
 
 std::optional<HostExprId> Elaborator::named_size(const CallArgs& args, std::string_view label) {
@@ -220,10 +254,11 @@ Value Elaborator::map_call(const CallArgs& args) {
     arrays.push_back(operand(args.positional[i]));
     if (arrays.back().is_error()) return error(args.span);
     params.push_back(scalar(arrays.back().type.dtype));
-    operands.push_back(arrays.back().expr);
   }
   const auto shape = broadcast(arrays, args.span, "map");
   if (!shape) return error(args.span);
+  operands.reserve(arrays.size() + 1);
+  for (const Value& array : arrays) operands.push_back(as_row(array, *shape).expr);
   const Value body =
       lambda(args.positional.back(), params, args.name, [](Value value) { return value; });
   if (body.is_error()) return error(args.span);

@@ -153,10 +153,68 @@ Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Cal
   const CallArgs args = sort_args(node, fn.name.text, span, {}, params, params);
   if (args.is_bad) return error(span);
   std::vector<Value> values;
+  bool has_array = false;
   for (ast::ExprId id : args.positional) {
     values.push_back(expr(id));
     if (values.back().is_error()) return error(span);
-    if (is_by_rows() && values.back().is_typed() && values.back().type.rank == 2) {
+    const bool is_value = values.back().is_typed() || values.back().kind == ValueKind::Table;
+    has_array |= is_value && value_type(values.back()).rank > 0;
+  }
+  if (has_array && is_of_scalars(decl.unit->tree, fn)) return map_fn(decl, fn, values, span);
+  return inline_fn(decl, fn, values, span);
+}
+
+bool Elaborator::is_of_scalars(const ast::Module& tree, const ast::Fn& fn) {
+  const auto is_scalar = [&](ast::TypeId id) {
+    return std::holds_alternative<ast::ScalarType>(tree[id].node);
+  };
+  return is_scalar(fn.result) && std::ranges::all_of(tree.list(fn.params), [&](ast::ParamId id) {
+           return is_scalar(tree[id].type);
+         });
+}
+
+// A fn of scalars on arrays: element by element, as `map` with a lambda.
+Value Elaborator::map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                         Span span) {
+  const ast::Module& tree = decl.unit->tree;
+  const auto params = tree.list(fn.params);
+  Environment types{decl.unit, nullptr, {Scope{}}};
+  Expr made{ExprKind::Lambda, {}, span};
+  std::vector<Value> arrays;
+  ++lambda_depth_;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (value_type(values[i]).rank == 0) continue;
+    std::optional<DType> dtype;
+    with_environment(types, [&] { dtype = dtype_of(tree[params[i]].type); });
+    const Value array = dtype ? coerce(values[i], *dtype) : error(span);
+    if (array.is_error()) break;
+    arrays.push_back(array);
+    const Type type = scalar(array.type.dtype);
+    const VarId var = add_var(tree[params[i]].name.text, type, false, values[i].span);
+    made.params.push_back(var);
+    values[i] = read_var(var, values[i].span);
+  }
+  const bool has_arrays =
+      std::ranges::none_of(values, [&](const Value& value) { return value_type(value).rank > 0; });
+  const Value body = has_arrays ? materialize(inline_fn(decl, fn, values, span)) : error(span);
+  --lambda_depth_;
+  const auto shape = broadcast(arrays, span, fn.name.text);
+  if (body.is_error() || !shape) return error(span);
+  made.type = body.type;
+  made.args = {body.expr};
+  std::vector<ExprId> operands;
+  operands.reserve(arrays.size() + 1);
+  for (const Value& array : arrays) operands.push_back(as_row(array, *shape).expr);
+  operands.push_back(typed(std::move(made)).expr);
+  Type type = *shape;
+  type.dtype = body.type.dtype;
+  return builtin(BuiltinId::map, type, std::move(operands), span);
+}
+
+Value Elaborator::inline_fn(const DeclRef& decl, const ast::Fn& fn,
+                            const std::vector<Value>& values, Span span) {
+  for (const Value& value : values) {
+    if (is_by_rows() && value.is_typed() && value.type.rank == 2) {
       return not_by_rows("a call of `" + fn.name.text + "`", span);
     }
   }
@@ -183,7 +241,25 @@ Value Elaborator::call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Cal
 
 Value Elaborator::fn_body(const ast::Fn& fn, Span span) {
   const Value value = block(fn.body);
-  return value.is_error() ? value : to_declared(value, fn.result, span, fn.name.text);
+  return value.is_error() ? value : to_result(value, fn.result, span, fn.name.text);
+}
+
+// What a fn gives as its signature says, of several values each.
+Value Elaborator::to_result(const Value& value, ast::TypeId id, Span span, std::string_view what) {
+  const auto* types = std::get_if<ast::TupleType>(&tree()[id].node);
+  if (types == nullptr) return to_declared(value, id, span, what);
+  const auto wanted = tree().list(types->elements);
+  if (value.kind != ValueKind::Tuple || value.elements.size() != wanted.size()) {
+    reporter_.report<DiagKind::Mismatch>(value.span, std::to_string(wanted.size()) + " values",
+                                         describe(value));
+    return error(span);
+  }
+  Value result = value;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    result.elements[i] = to_declared(value.elements[i], wanted[i], span, what);
+    if (result.elements[i].is_error()) return error(span);
+  }
+  return result;
 }
 
 namespace {
@@ -199,12 +275,13 @@ const ast::Name* plain_name(const ast::Module& tree, ast::ExprId id) {
 // Binds names that stand alone and mean no constant; what is bound already must be the same size.
 bool Elaborator::bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope) {
   const Type shape = value_type(arg);
+  if (type.is_any()) return true;
   const auto dims = tree().list(type.dims);
   if (dims.size() != shape.rank) return false;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     const ast::Name* name = plain_name(tree(), dims[i]);
     if (name == nullptr || env_->unit->names.contains(name->text)) continue;
-    if (is_builtin_name(name->text)) {
+    if (is_reserved_name(name->text)) {
       reporter_.report<DiagKind::BuiltinNameTaken>(name->span, name->text)
           .note("a size in the signature of a fn has a name of its own");
       return false;
@@ -279,6 +356,10 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
       return error(span);
     }
   }
+  if (array != nullptr && array->is_any()) {
+    const auto element = dtype_of(array->element);
+    return element && !value.is_error() ? coerce(value, *element) : error(span);
+  }
   const auto type = type_of(id);
   if (!type || value.is_error()) return error(span);
   const bool is_number = value.is_host() && type->rank == 0;
@@ -288,11 +369,13 @@ Value Elaborator::to_declared(const Value& value, ast::TypeId id, Span span,
     if (made.is_error() || (may_change && !in_host_)) return made;
     Value number = value;
     number.declared = type->dtype;
+    number.quotient.reset();
     return number;
   }
   if (is_number && in_host_ && can_coerce(value, type->dtype)) {
     if (is_bool(type->dtype)) return value;
-    return host(is_int(type->dtype) ? to_int(value.host) : pool().cast(value.host, HostType::F64),
+    return host(is_int(type->dtype) ? to_int(value.host)
+                                    : pool().cast(as_quotient(value).host, HostType::F64),
                 value.span);
   }
   Value made = coerce(value, type->dtype);

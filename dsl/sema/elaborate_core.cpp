@@ -77,7 +77,7 @@ Value Elaborator::in_block(Span span, const std::function<Value()>& body) {
   if (is_number && !own.empty()) value = materialize(value);
   stmts_ = outer;
   if (own.empty() || value.is_error()) return value;
-  if (value.kind == ValueKind::Payload) {
+  if (value.kind == ValueKind::Payload || value.kind == ValueKind::Tuple) {
     if (outer != nullptr) outer->insert(outer->end(), own.begin(), own.end());
     return value;
   }
@@ -86,6 +86,7 @@ Value Elaborator::in_block(Span span, const std::function<Value()>& body) {
   if (value.expr) expr.args = {value.expr};
   Value result = typed(std::move(expr));
   value.expr = result.expr;
+  value.remake.reset();  // of what may stand in the block
   return value;
 }
 
@@ -115,8 +116,7 @@ Value Elaborator::shared(const Value& value, std::string name) {
   push(std::move(let));
   Value read = read_var(var, value.span);
   read.facts = value.facts;
-  read.is_exact = value.is_exact;
-  return read;
+  return as_named(value, read);
 }
 
 namespace {

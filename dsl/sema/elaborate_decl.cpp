@@ -43,7 +43,7 @@ void Elaborator::declare_generic_sizes(const ast::Param& param) {
   for (ast::ExprId dim : tree().list(array->dims)) {
     const auto* name = std::get_if<ast::NameRef>(&tree()[dim].node);
     if (name == nullptr || env_->unit->names.contains(name->name.text)) continue;
-    if (is_builtin_name(name->name.text)) {
+    if (is_reserved_name(name->name.text)) {
       reporter_.report<DiagKind::BuiltinNameTaken>(name->name.span, name->name.text)
           .note("a size in the signature of a fn has a name of its own");
       continue;
@@ -57,6 +57,22 @@ void Elaborator::declare_generic_sizes(const ast::Param& param) {
     symbol.span = name->name.span;
     env_->scopes.front().emplace(name->name.text, symbol);
   }
+}
+
+// Of an array of any sizes: a vector, as it has the most forms, and of the same size for all of
+// them.
+std::optional<Type> Elaborator::checked_type(const ast::Param& param) {
+  const auto* array = std::get_if<ast::ArrayType>(&tree()[param.type].node);
+  if (array == nullptr || !array->is_any()) return type_of(param.type);
+  const auto element = dtype_of(array->element);
+  if (!element) return std::nullopt;
+  Symbol& size = env_->scopes.front()[".."];
+  if (!size.value.host) {
+    size.value = host(opaque_number(HostType::Int), param.name.span);
+    sizes_.set_nonnegative(size.value.host);
+    size_names_.try_emplace(size.value.host, "..", param.name.span);
+  }
+  return vector(*element, size.value.host);
 }
 
 void Elaborator::check_fn(const DeclRef& decl) {
@@ -76,7 +92,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
     };
     each_param([&](const ast::Param& param) { declare_generic_sizes(param); });
     each_param([&](const ast::Param& param) {
-      const auto type = type_of(param.type);
+      const auto type = checked_type(param);
       Symbol symbol;
       symbol.span = param.name.span;
       if (type) {

@@ -8,6 +8,7 @@ namespace cinch::sema {
 using dsl::DiagKind;
 
 Value Elaborator::expr(ast::ExprId id) {
+  if (!id) return error({});  // the grammar reported what is missing
   const ast::Expr& node = tree()[id];
   if (!may_go_on(node.span)) return error(node.span);
   const Level level(*this);
@@ -50,6 +51,7 @@ Value Elaborator::expr_node(ast::ExprId, const ast::Expr& node) {
             return error(span);
           },
           [&](const ast::ArrayLiteral& e) { return array_literal(e, span); },
+          [&](const ast::Tuple& e) { return tuple(e, span); },
           [&](const ast::WireLiteral& e) { return wire_literal(e, span); },
           [&](const ast::If& e) { return if_expr(e, span); },
           [&](const ast::BlockExpr& e) { return in_block(span, [&] { return block(e.block); }); },
@@ -67,6 +69,7 @@ Value Elaborator::literal_expr(const ast::Literal& node, Span span) {
     case ast::LiteralKind::Integer: {
       Value value = host(pool().const_int(static_cast<std::int64_t>(node.integer)), span);
       value.is_big = node.integer > static_cast<std::uint64_t>(INT64_MAX);
+      value.is_hex = node.text.starts_with("0x");
       return value;
     }
     case ast::LiteralKind::Float:
@@ -108,6 +111,24 @@ Value Elaborator::bitcast(const ast::Bitcast& node, Span span) {
   return typed(std::move(expr));
 }
 
+Value Elaborator::tuple(const ast::Tuple& node, Span span) {
+  Value made;
+  made.kind = ValueKind::Tuple;
+  made.span = span;
+  for (ast::ExprId id : tree().list(node.elements)) {
+    made.elements.push_back(expr(id));
+    const Value& element = made.elements.back();
+    if (element.is_error()) return error(span);
+    const bool is_value =
+        element.is_host() || element.is_typed() || element.kind == ValueKind::Table;
+    if (!is_value) {
+      reporter_.report<DiagKind::BadType>(element.span, "a number or an array", describe(element));
+      return error(span);
+    }
+  }
+  return made;
+}
+
 Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
   std::vector<Value> elements;
   bool all_constant = true, all_tables = true;
@@ -125,9 +146,11 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
     reporter_.report<DiagKind::BadType>(span, "an array of at least one element", "none");
     return error(span);
   }
+  const auto is_hex = [](const Value& e) { return e.is_hex; };
+  table.is_hex = std::ranges::all_of(elements, is_hex);
   if (all_constant) {
     for (const Value& e : elements) add_element(table, e.host, e.is_big);
-    return table;
+    return with_table_quotient(std::move(table), elements);
   }
   if (all_tables) {
     table.table_cols = static_cast<std::uint32_t>(elements.front().table.size());
@@ -140,7 +163,7 @@ Value Elaborator::array_literal(const ast::ArrayLiteral& node, Span span) {
         add_element(table, e.table[i], e.big_elements[i]);
       }
     }
-    return table;
+    return with_table_quotient(std::move(table), elements);
   }
   std::optional<DType> dtype = own_dtype(elements.front());
   for (std::size_t i = 1; i < elements.size(); ++i) {
@@ -168,6 +191,7 @@ DType Elaborator::type_of_numbers(const std::vector<Value>& numbers) {
     return std::any_of(numbers.begin(), numbers.end(), test);
   };
   if (is([&](const Value& v) { return is_real(v); })) return kF32;
+  if (is([](const Value& v) { return v.is_exact && v.type.dtype == kI32; })) return kI32;
   return is([](const Value& v) { return holds_big(v); }) ? kU64 : kI64;
 }
 
@@ -182,15 +206,16 @@ Value Elaborator::bool_value(const Value& value, std::string_view what) {
 
 // A condition of `if`, `while` or `assert`: a scalar.
 std::optional<ExprId> Elaborator::condition(ast::ExprId id) {
-  const Value value = bool_value(expr(id), "a bool as condition");
-  if (value.is_error()) return std::nullopt;
-  if (value.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(value.span, "one bool as condition", describe(value))
-        .note(
-            "`any` and `all` make one bool of many; `select(c, a, b)` chooses element by element");
-    return std::nullopt;
-  }
-  return value.expr;
+  const Value value = one_bool(expr(id));
+  return value.is_error() ? std::nullopt : std::optional(value.expr);
+}
+
+Value Elaborator::one_bool(const Value& chosen_by) {
+  Value value = bool_value(chosen_by, "a bool as condition");
+  if (value.is_error() || value.type.rank == 0) return value;
+  reporter_.report<DiagKind::BadType>(value.span, "one bool as condition", describe(value))
+      .note("`any` and `all` make one bool of many; `select(c, a, b)` chooses element by element");
+  return error(value.span);
 }
 
 Value Elaborator::if_expr(const ast::If& node, Span span) {
@@ -200,7 +225,9 @@ Value Elaborator::if_expr(const ast::If& node, Span span) {
     forget_masks();
     return value;
   };
+  const auto facts_before = variable_facts_;
   const Value a = branch([&] { return block(node.then); });
+  const auto facts_of_then = std::exchange(variable_facts_, facts_before);
   const Value b = branch([&] {
     if (!node.otherwise.has_value()) {
       Value unit;
@@ -212,6 +239,7 @@ Value Elaborator::if_expr(const ast::If& node, Span span) {
     if (const auto* braces = std::get_if<ast::BlockExpr>(&other.node)) return block(braces->block);
     return expr(node.otherwise);
   });
+  join_variable_facts(facts_of_then);
   return join_branches(chosen_by, a, b, span);
 }
 
@@ -220,29 +248,34 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   const bool is_on_host =
       chosen_by.is_host() && a.is_host() && b.is_host() && !a.is_big && !b.is_big;
   if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
-    const Value args[] = {chosen_by, a, b};
-    return host_scalar_op(ScalarOp::select, args, span);
+    const std::vector<Value> args = with_quotients(ScalarOp::select, {chosen_by, a, b});
+    Value value = host_scalar_op(ScalarOp::select, args, span);
+    if (!value.is_error()) value.quotient = quotient_of(ScalarOp::select, args, value, span);
+    return value;
   }
   const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
                           pool().type(chosen_by.host) == HostType::Bool;
   if (is_decided) return pool().const_value(chosen_by.host).as_bool() ? a : b;
-  const Value test = bool_value(chosen_by, "a bool as condition");
-  if (test.is_error()) return error(span);
-  if (test.type.rank != 0) {
-    reporter_.report<DiagKind::BadType>(test.span, "one bool as condition", describe(test))
-        .note(
-            "`any` and `all` make one bool of many; `select(c, a, b)` chooses element by element");
+  if (a.kind == ValueKind::Tuple || b.kind == ValueKind::Tuple) {
+    reporter_.report<DiagKind::BadType>(span, "one value of each branch", "several");
     return error(span);
   }
+  const Value test = one_bool(chosen_by);
+  if (test.is_error()) return error(span);
   Expr made{ExprKind::If, {}, span};
   made.args = {test.expr, a.expr, b.expr};
   const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
   if (is_unit) {
+    // A branch without statements stands before one that has some.
+    if (!a.expr) made.args[1] = typed(Expr{ExprKind::Block, {}, span}).expr;
     Value value = typed(std::move(made));
     value.kind = ValueKind::Unit;
     return value;
   }
-  const bool is_exact = !own_dtype(a) && !own_dtype(b) && meet(a, b) == kI64;
+  const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
+                        !holds_big(a) && !holds_big(b);
+  const bool has_quotients = has_quotient(a) || has_quotient(b);
+  const Value branches[] = {a, b};
   auto dtype = own_dtype(a);
   const auto other = own_dtype(b);
   if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
@@ -263,7 +296,10 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   made.type = a.type;
   made.args = {test.expr, a.expr, b.expr};
   Value value = typed(std::move(made));
+  value.facts = common_facts(a.facts, b.facts);
   value.is_exact = is_exact;
+  if (is_exact) value.chosen = constants_of(branches);
+  if (is_exact && has_quotients) value.remake = branch_remake(test, branches, value, span);
   return value;
 }
 

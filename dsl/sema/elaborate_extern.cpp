@@ -163,7 +163,7 @@ Value Elaborator::call_extern(const DeclRef& decl, const ast::ExternFn& fn, cons
   made.type.dtype = types->back();
   if (function != nullptr) {
     made.index = extern_index(*function);
-    for (const Value& operand : operands) made.args.push_back(operand.expr);
+    for (const Value& operand : operands) made.args.push_back(as_row(operand, *shape).expr);
   }
   return typed(std::move(made));
 }

@@ -19,10 +19,6 @@ HostExprId Elaborator::host_select(HostExprId c, HostExprId a, HostExprId b) {
 
 namespace {
 
-bool is_bounding(ScalarOp op) {
-  return op == ScalarOp::min || op == ScalarOp::max || op == ScalarOp::clamp;
-}
-
 bool is_integer_only(ScalarOp op) {
   switch (op) {
     case ScalarOp::mod:
@@ -95,6 +91,10 @@ bool is_logical(ScalarOp op) {
 
 }  // namespace
 
+bool Elaborator::bounds(ScalarOp op) {
+  return op == ScalarOp::min || op == ScalarOp::max || op == ScalarOp::clamp;
+}
+
 // Brings the operands to one host type; gives an error value when the operation has none.
 Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span) {
   bool has_float = false, has_f32 = false, has_size = false, all_bool = true, all_const = true;
@@ -108,7 +108,7 @@ Value Elaborator::host_unify(ScalarOp op, std::vector<HostExprId>& args, Span sp
     all_const &= is_const;
   }
   if (all_bool) return host(args.front(), span);
-  const bool make_ints = is_bounding(op) && has_size;
+  const bool make_ints = bounds(op) && has_size;
   const bool make_floats =
       !make_ints && (has_float || scalar_op_info(op).operands == ScalarOperands::Real ||
                      (in_claim_ && op == ScalarOp::div));
@@ -273,6 +273,9 @@ std::optional<HostExprId> Elaborator::host_size(ast::ExprId id, std::string_view
 Value Elaborator::constant(const Constant& number, Span span) {
   Value value = host(pool().constant(number.value), span);
   value.is_big = number.is_big;
+  if (number.quotient) {
+    value.quotient = std::make_shared<const Value>(host(pool().const_f64(*number.quotient), span));
+  }
   return value;
 }
 
@@ -285,7 +288,11 @@ std::optional<Constant> Elaborator::constant_number(ast::ExprId id) {
     reporter_.report<DiagKind::NotConstant>(value.span);
     return std::nullopt;
   }
-  return Constant{pool().const_value(value.host), value.is_big};
+  Constant number{pool().const_value(value.host), value.is_big, {}};
+  if (value.quotient != nullptr) {
+    number.quotient = pool().const_value(value.quotient->host).to_double();
+  }
+  return number;
 }
 
 // Where integers have 63 bits, larger ones are floats.

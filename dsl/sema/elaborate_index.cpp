@@ -35,6 +35,23 @@ Value Elaborator::index_expr(const ast::Index& node, Span span) {
   return base;
 }
 
+// What a table of exact numbers holds is made in the type that it meets.
+Value Elaborator::look_up(const Value& table, const Value& index, Span span) {
+  Value result = gather(materialize(table), index, span);
+  const bool is_exact = result.is_typed() && is_int(result.type.dtype) && !holds_big(table);
+  if (!is_exact) return result;
+  const Value plain = result;
+  const auto made = std::make_shared<Remake>(Remake{{}, table.quotient != nullptr, true});
+  made->in_type = [this, table, index, plain, span](DType to) {
+    if (is_bool(to)) return convert(plain, to, span);
+    return convert(gather(coerce(table, arithmetic_type(to)), index, span), to, span);
+  };
+  result.is_exact = true;
+  result.chosen = table.table;
+  result.remake = made;
+  return result;
+}
+
 Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
   if (base.kind != ValueKind::Table && (!base.is_typed() || base.type.rank == 0)) {
     reporter_.report<DiagKind::BadIndex>(tree()[id].span, describe(base));
@@ -54,7 +71,8 @@ Value Elaborator::index_value(const Value& base, ast::ExprId id, Span span) {
                                            describe(base));
     return error(span);
   }
-  if (!is_known) return gather(materialize(base), index, span);
+  if (!is_known)
+    return base.kind == ValueKind::Table ? look_up(base, index, span) : gather(base, index, span);
   Value element = table_element(base, pool().const_value(index.host).bits);
   element.span = span;
   return element;
@@ -126,6 +144,7 @@ Value Elaborator::gather(const Value& base, const Value& index, Span span) {
   made.proved_in_bounds = checks_before_launch || is_in_bounds(at, size);
   Value result = typed(std::move(made));
   result.facts.limit = base.facts.limit;
+  if (at.type.rank == 0 && base.type.rank == 2) result.facts.unique = base.facts.unique_in_rows;
   if (at.type.rank == 1 && base.type.rank == 1) {
     result.facts.unique = base.facts.unique && at.facts.unique;
     result.facts.ascending = base.facts.ascending && at.facts.ascending;
@@ -191,7 +210,7 @@ Value Elaborator::is_column(const Value& index, const Value& column, HostExprId 
 // x[j, i[j, k]].
 Value Elaborator::gather_rows(const Value& base, const Value& index, Span span) {
   if (!sizes_.proves_equal(base.type.dims[0], index.type.dims[0])) {
-    return cannot_combine("[]", base, index, span);
+    return cannot_combine("[]", base, index, span, false);
   }
   Value at = places_in_rows(index, base.type.dims[1], span);
   if (at.is_error()) return at;
@@ -232,8 +251,9 @@ Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {
     }
     return size;
   };
-  const auto begin = known(range.lo);
-  auto end = known(range.hi);
+  if (base.is_error()) return base;
+  const auto begin = range.lo ? known(range.lo) : std::optional(pool().const_int(0));
+  auto end = range.hi ? known(range.hi) : std::optional(base.type.dims[0]);
   if (!begin || !end || base.is_error()) return error(span);
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
   if (!has_loop_leaf(*begin) && !has_loop_leaf(*end)) return make_slice(base, *begin, *end, span);
@@ -242,7 +262,8 @@ Value Elaborator::slice(const Value& base, const ast::Range& range, Span span) {
     reporter_.report<DiagKind::NotKnownOnHost>(span, "the length of a slice");
     return error(span);
   }
-  return slice_at(base, as_index(expr(range.lo)), size, span);
+  const Value first = range.lo ? expr(range.lo) : host(*begin, span);
+  return slice_at(base, as_index(first), size, span);
 }
 
 Value Elaborator::slice_at(const Value& base, const Value& begin, HostExprId size, Span span) {

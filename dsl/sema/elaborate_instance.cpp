@@ -105,7 +105,7 @@ void Elaborator::add_method(Instance& instance, const ast::Method& method) {
                                                     wanted);
   } else {
     const ast::Name& name = tree[tree.params.pool[method.params.first]].name;
-    if (is_builtin_name(name.text)) {
+    if (is_reserved_name(name.text)) {
       reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
     }
   }
@@ -189,8 +189,13 @@ void Elaborator::check_items(Instance& instance) {
   }
 }
 
+bool Elaborator::is_taken(std::string_view name, const Instance* instance) {
+  const bool is_dimension = name == "r" || name == "c";
+  return is_reserved_name(name) || (is_dimension && instance != nullptr && instance->is_matrix);
+}
+
 void Elaborator::declare_item(Instance& instance, const ast::Name& name, Symbol symbol) {
-  if (is_builtin_name(name.text)) {
+  if (is_taken(name.text, &instance)) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
     return;
   }

@@ -18,6 +18,8 @@ Value Elaborator::move_call(BuiltinId id, const CallArgs& args) {
       return slice_call(args);
     case BuiltinId::scatter:
     case BuiltinId::scatter_add:
+    case BuiltinId::scatter_min:
+    case BuiltinId::scatter_max:
       return scatter_call(id, args);
     case BuiltinId::reshape:
       return reshape_call(args);
@@ -111,11 +113,21 @@ Value Elaborator::slice_call(const CallArgs& args) {
   return slice_at(x, as_index(begin), *size, args.span);
 }
 
+bool Elaborator::is_scatter(BuiltinId id) {
+  return id >= BuiltinId::scatter && id <= BuiltinId::scatter_max;
+}
+
 Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   const auto at_arg = args.named.find("at");
   if (at_arg == args.named.end()) {
     reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`at:`");
     return error(args.span);
+  }
+  Scatter how{id};
+  if (const auto keep = args.named.find("keep"); keep != args.named.end()) {
+    const auto which = word(keep->second->value, {"first", "last"});
+    if (!which) return error(args.span);
+    how.keep = *which == "first" ? Keep::First : Keep::Last;
   }
   const Value v = operand(args.positional[0]);
   const Value at = as_index(operand(at_arg->second->value));
@@ -124,31 +136,33 @@ Value Elaborator::scatter_call(BuiltinId id, const CallArgs& args) {
   if (at.type.rank == 2) {
     // Of a payload nothing says that a row's indices are free of repeats.
     const bool may_repeat = is_by_rows() && !at.facts.unique_in_rows;
-    return scatter_rows(may_repeat ? BuiltinId::scatter_add : id, v, at, *size, args.span);
+    if (may_repeat && how.needs_unique()) how.id = BuiltinId::scatter_add;
+    return scatter_rows(how, v, at, *size, args.span);
   }
   if (at.type.rank != 1) {
     reporter_.report<DiagKind::NeedsVector>(at.span, "at:", describe(at));
     return error(args.span);
   }
   if (v.type.rank > 0 && !sizes_.proves_equal(v.type.dims[0], at.type.dims[0])) {
-    return cannot_combine(args.name, v, at, args.span);
+    return cannot_combine(args.name, v, at, args.span, false);
   }
-  return scatter_at(id, v, at, *size, args.span);
+  return scatter_at(how, v, at, *size, args.span);
 }
 
-Value Elaborator::scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size,
+Value Elaborator::scatter_at(const Scatter& how, const Value& v, const Value& at, HostExprId size,
                              Span span, bool in_rows) {
-  const bool adds = id == BuiltinId::scatter_add;
-  if (!adds && !at.facts.unique) {
+  if (how.needs_unique() && !at.facts.unique) {
     reporter_.report<DiagKind::IndexMayRepeat>(at.span).note(
-        "`scatter_add` takes indices that repeat");
+        "`scatter_add` takes indices that repeat, and `keep: last` says which value stays");
     return error(span);
   }
-  const Value values = adds ? arithmetic(v) : v;
+  const Value values = how.id == BuiltinId::scatter ? v : arithmetic(v);
+  if (values.is_error()) return error(span);
   Type type = vector(values.type.dtype, size);
   if (v.type.rank == 2) type = matrix(values.type.dtype, size, v.type.dims[1]);
-  return builtin(id, type, {values.expr, at.expr}, span, [&](Expr& e) {
+  return builtin(how.id, type, {values.expr, at.expr}, span, [&](Expr& e) {
     e.size = size;
+    e.keep = at.facts.unique ? Keep::Only : how.keep;
     e.proved_unique = at.facts.unique;
     e.proved_in_bounds = is_in_bounds(at, size);
     if (in_rows) e.axis = 1;
@@ -156,19 +170,19 @@ Value Elaborator::scatter_at(BuiltinId id, const Value& v, const Value& at, Host
 }
 
 // A matrix of column numbers: each row of values goes into a row of `size` elements of its own.
-Value Elaborator::scatter_rows(BuiltinId id, const Value& v, const Value& at, HostExprId size,
+Value Elaborator::scatter_rows(const Scatter& how, const Value& v, const Value& at, HostExprId size,
                                Span span) {
   const bool fits = v.type.rank == 0 ||
                     (v.type.rank == 2 && sizes_.proves_equal(v.type.dims[0], at.type.dims[0]) &&
                      sizes_.proves_equal(v.type.dims[1], at.type.dims[1]));
-  if (!fits) return cannot_combine(builtin_info(id).name, v, at, span);
+  if (!fits) return cannot_combine(builtin_info(how.id).name, v, at, span, false);
   const HostExprId rows = at.type.dims[0];
   Value place = places_in_rows(at, size, span);
   if (place.is_error()) return place;
   place.span = at.span;
   const Value values =
       v.type.rank == 0 ? v : reshaped(v, vector(v.type.dtype, num_elems(v.type)), span);
-  const Value flat = scatter_at(id, values, place, pool().mul(rows, size), span, true);
+  const Value flat = scatter_at(how, values, place, pool().mul(rows, size), span, true);
   return flat.is_error() ? flat : reshaped(flat, matrix(flat.type.dtype, rows, size), span);
 }
 
@@ -180,14 +194,38 @@ Value Elaborator::reshaped(const Value& value, const Type& type, Span span) {
   return builtin(BuiltinId::reshape, shape, {value.expr}, span);
 }
 
+// Exact numbers stay exact, so that they take the type that they meet.
+std::optional<Value> Elaborator::reshaped_table(const Value& table,
+                                                std::span<const HostExprId> dims) {
+  std::int64_t size = 1;
+  for (const HostExprId dim : dims) {
+    if (!pool().is_const(dim)) return std::nullopt;
+    size *= pool().const_value(dim).as_int();
+  }
+  if (size != static_cast<std::int64_t>(table.table.size())) return std::nullopt;
+  Value result = table;
+  result.table_cols =
+      dims.size() == 1 ? 0 : static_cast<std::uint32_t>(pool().const_value(dims[1]).as_int());
+  if (table.quotient) {
+    Value quotient = *table.quotient;
+    quotient.table_cols = result.table_cols;
+    result.quotient = std::make_shared<const Value>(std::move(quotient));
+  }
+  return result;
+}
+
 Value Elaborator::reshape_call(const CallArgs& args) {
-  Value x = array_operand(args.positional[0], args.name);
+  const Value given = expr(args.positional[0]);
   std::vector<HostExprId> dims;
   for (std::size_t i = 1; i < args.positional.size(); ++i) {
     const auto size = size_arg(args.positional[i], args.name);
     if (!size) return error(args.span);
     dims.push_back(*size);
   }
+  if (given.kind == ValueKind::Table) {
+    if (auto table = reshaped_table(given, dims)) return *table;
+  }
+  Value x = array_of(operand_of(given), args.name);
   if (x.is_error()) return x;
   Type type = vector(x.type.dtype, dims[0]);
   if (dims.size() == 2) type = matrix(x.type.dtype, dims[0], dims[1]);

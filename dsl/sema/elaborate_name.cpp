@@ -86,8 +86,12 @@ Value Elaborator::symbol_value(const Symbol& symbol, const ast::Name& name) {
       value.span = name.span;
       return value;
     }
-    case SymbolKind::Variable:
-      return read_var(symbol.value.var, name.span);
+    case SymbolKind::Variable: {
+      Value value = read_var(symbol.value.var, name.span);
+      const auto known = variable_facts_.find(symbol.value.var.index());
+      if (known != variable_facts_.end()) value.facts = known->second;
+      return value;
+    }
     case SymbolKind::State: {
       if (body_ == BodyKind::Decode) {
         reporter_.report<DiagKind::NotInDecode>(name.span, "the state `" + name.text + "`")
@@ -180,9 +184,14 @@ Value Elaborator::known_const(const KnownConst& known, Span span) {
   if (!known.is_table) {
     Value value = constant(known.numbers.front(), span);
     value.declared = known.declared;
+    value.is_hex = known.is_hex;
     return value;
   }
   Value table;
+  table.is_hex = known.is_hex;
+  if (known.quotient != nullptr) {
+    table.quotient = std::make_shared<const Value>(known_const(*known.quotient, span));
+  }
   table.kind = ValueKind::Table;
   table.span = span;
   table.table_cols = known.table_cols;
@@ -197,13 +206,21 @@ std::optional<KnownConst> Elaborator::as_known_const(const Value& value) {
   known.is_table = value.kind == ValueKind::Table;
   known.table_cols = value.table_cols;
   known.declared = value.declared;
+  known.is_hex = value.is_hex;
+  if (known.is_table && value.quotient != nullptr) {
+    const auto quotient = as_known_const(*value.quotient);
+    if (quotient) known.quotient = std::make_shared<const KnownConst>(*quotient);
+  }
   if (value.is_host() && pool().is_const(value.host)) {
-    known.numbers.push_back({pool().const_value(value.host), value.is_big});
+    known.numbers.push_back({pool().const_value(value.host), value.is_big, {}});
+    if (value.quotient != nullptr) {
+      known.numbers.back().quotient = pool().const_value(value.quotient->host).to_double();
+    }
   } else if (!known.is_table) {
     return std::nullopt;
   }
   for (std::size_t i = 0; i < value.table.size(); ++i) {
-    known.numbers.push_back({pool().const_value(value.table[i]), value.big_elements[i]});
+    known.numbers.push_back({pool().const_value(value.table[i]), value.big_elements[i], {}});
   }
   return known;
 }

@@ -30,6 +30,14 @@ bool is_kept_whole(const Constant& number) {
   return number.value.as_int() >= -kMost && number.value.as_int() <= kMost;
 }
 
+std::optional<Constant> word_value(const std::vector<std::string>& words, std::string_view word) {
+  const auto at = std::ranges::find(words, word);
+  if (at == words.end()) return std::nullopt;
+  return Constant{HostValue::from_int(at - words.begin()), false, {}};
+}
+
+constexpr const char* kHandedOn = "the parameter that it is handed on to";
+
 std::string whole_text(const Constant& number) {
   if (number.is_big) return std::to_string(number.value.bits);
   if (number.value.type == HostType::Int) return std::to_string(number.value.as_int());
@@ -51,7 +59,7 @@ void Elaborator::check_bindings(const std::vector<Binding>& bindings, Span span)
     names.reserve(open_names_.size());
     for (const auto& [param, entry] : open_names_) names.push_back(entry.second);
     if (std::find(names.begin(), names.end(), binding.name) != names.end()) {
-      bindings_[binding.name] = binding.value;
+      bindings_[binding.name] = binding;
       continue;
     }
     auto& diag = reporter_.report<DiagKind::UnknownParameter>(span, out_.info.name, binding.name);
@@ -60,13 +68,13 @@ void Elaborator::check_bindings(const std::vector<Binding>& bindings, Span span)
   }
 }
 
-std::optional<rt::ParamRange> Elaborator::param_range(const ast::Param& param) {
+std::optional<rt::ParamRange> Elaborator::param_range(const ast::Param& param, DType type) {
   if (!param.range.has_value()) return std::nullopt;
   const ast::Interval& interval = tree()[param.range];
-  const auto low = constant_value(interval.lo), high = constant_value(interval.hi);
+  const auto low = constant_number(interval.lo), high = constant_number(interval.hi);
   if (!low || !high) return std::nullopt;
   rt::ParamRange range;
-  const double lo = low->to_double(), hi = high->to_double();
+  const double lo = low->bound_to(type).to_double(), hi = high->bound_to(type).to_double();
   if (!std::isinf(lo)) range.low = lo;
   if (!std::isinf(hi)) range.high = hi;
   range.low_open = !interval.includes_lo;
@@ -97,32 +105,48 @@ void Elaborator::bind_params(Instance& instance) {
   }
 }
 
-// From outside.
+// From outside; mistakes are told at `span`, and where the compressor declares it.
 std::optional<Constant> Elaborator::bound_value(Instance& instance, const ast::Param& param,
-                                                DType dtype, double value) {
+                                                const ParamType& type, const Binding& binding,
+                                                Span span) {
+  const DType dtype = type.dtype;
+  const double value = binding.value;
+  const auto refuse = [&](const std::string& given, const std::string& takes) {
+    auto& diag = reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                                 given, takes);
+    if (!names_of(instance, param).empty()) diag.note(param.name.span, kHandedOn);
+  };
+  if (!binding.word.empty()) {
+    const auto word = word_value(type.words, binding.word);
+    if (word) return word;
+    refuse("`" + binding.word + "`",
+           type.words.empty() ? "the numbers of " + takes_text(type) : takes_text(type));
+    return std::nullopt;
+  }
   if (is_bool(dtype)) {
-    if (value == 0 || value == 1) return Constant{HostValue::from_bool(value != 0)};
-    reporter_.report<DiagKind::ParameterOutOfRange>(param.name.span, open_name(instance, param),
-                                                    fmt::format("{}", value),
-                                                    "false and true (0 and 1)");
+    if (value == 0 || value == 1) return Constant{HostValue::from_bool(value != 0), false, {}};
+    refuse(fmt::format("{}", value), "false and true (0 and 1)");
     return std::nullopt;
   }
   const bool is_whole = value == std::floor(value) && std::abs(value) <= kMostWhole;
   return Constant{is_whole && !is_float(dtype)
                       ? HostValue::from_int(static_cast<std::int64_t>(value))
-                      : HostValue::from_f64(value)};
+                      : HostValue::from_f64(value),
+                  false,
+                  {}};
 }
 
 // Where nothing is compiled: a value that the parameter may have.
 Constant Elaborator::stand_in(const ParamType& type) const {
-  const auto& [dtype, range] = type;
-  if (is_bool(dtype)) return {HostValue::from_bool(false)};
+  const DType dtype = type.dtype;
+  const std::optional<rt::ParamRange>& range = type.range;
+  if (is_bool(dtype)) return {HostValue::from_bool(false), false, {}};
   const double end = range && range->low    ? *range->low + (range->low_open ? 1 : 0)
                      : range && range->high ? *range->high - (range->high_open ? 1 : 0)
                                             : 1;
-  if (!is_float(dtype)) return {HostValue::from_int(static_cast<std::int64_t>(end))};
-  if (!range || !range->low || !range->high) return {HostValue::from_f64(end)};
-  return {HostValue::from_f64(0.5 * (*range->low + *range->high))};
+  if (!is_float(dtype)) return {HostValue::from_int(static_cast<std::int64_t>(end)), false, {}};
+  if (!range || !range->low || !range->high) return {HostValue::from_f64(end), false, {}};
+  return {HostValue::from_f64(0.5 * (*range->low + *range->high)), false, {}};
 }
 
 bool Elaborator::may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
@@ -134,6 +158,11 @@ bool Elaborator::may_have(const Instance& instance, const ast::Param& param, con
                                                     whole_text(value), "[-2^53, 2^53]");
     return false;
   }
+  if (!type.words.empty() && type.range && !rt::is_within(*type.range, type.dtype, number)) {
+    reporter_.report<DiagKind::ParameterOutOfRange>(span, open_name(instance, param),
+                                                    fmt::format("{}", number), takes_text(type));
+    return false;
+  }
   const bool has_type = !coerce(constant(value, span), type.dtype).is_error();
   const Span range_span = param.range.has_value() ? tree()[param.range].span : span;
   return check_range(open_name(instance, param), type.dtype, number, type.range, span,
@@ -141,10 +170,52 @@ bool Elaborator::may_have(const Instance& instance, const ast::Param& param, con
          has_type;
 }
 
+std::optional<Elaborator::ParamType> Elaborator::declared_type(const ast::Param& param) {
+  const auto* words = std::get_if<ast::EnumType>(&tree()[param.type].node);
+  if (words == nullptr) {
+    const auto dtype = dtype_of(param.type);
+    if (!dtype) return std::nullopt;
+    return ParamType{*dtype, param_range(param, *dtype), {}};
+  }
+  ParamType type{kU32, rt::ParamRange{}, {}};
+  for (const ast::Name& word : words->names) type.words.push_back(word.text);
+  type.range->low = 0;
+  type.range->high = static_cast<double>(type.words.size()) - 1;
+  return type;
+}
+
+std::string Elaborator::takes_text(const ParamType& type) {
+  if (type.words.empty()) return dtype_name(type.dtype);
+  return fmt::format("{{{}}}", fmt::join(type.words, ", "));
+}
+
+// A word of a parameter means its number wherever the compressor's names are seen.
+void Elaborator::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
+  const ast::Name& word = std::get<ast::EnumType>(tree()[param.type].node).names[i];
+  const auto known = instance.names.find(word.text);
+  const HostExprId number = pool().const_int(static_cast<std::int64_t>(i));
+  const bool is_same =
+      known != instance.names.end() && known->second.is_word && known->second.value.host == number;
+  if (is_same) return;
+  Symbol symbol;
+  symbol.value = host(number, word.span);
+  symbol.span = word.span;
+  symbol.is_word = true;
+  declare_item(instance, word, std::move(symbol));
+}
+
+std::optional<Constant> Elaborator::default_of(const ast::Param& param, DType dtype) {
+  if (const auto word = word_given(tree(), param, tree(), param.initial)) return word;
+  if (is_wrong_word(tree(), param, *env_->unit, param.initial, reporter_)) return std::nullopt;
+  const auto number = constant_number(param.initial);
+  return number ? std::optional(number->bound_to(dtype)) : std::nullopt;
+}
+
 // A default is looked at whether it is asked for or not: what is compiled serves with other values
 // later.
 void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
-  const auto dtype = param.type.has_value() ? dtype_of(param.type) : std::nullopt;
+  const auto declared = param.type.has_value() ? declared_type(param) : std::optional<ParamType>();
+  const std::optional<DType> dtype = declared ? std::optional(declared->dtype) : std::nullopt;
   if (!param.type.has_value()) {
     reporter_.report<DiagKind::BadType>(param.name.span, "a type of this parameter", "none");
   }
@@ -152,28 +223,43 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   failed.span = param.name.span;
   const auto fail = [&] { declare_item(instance, param.name, failed); };
   if (!dtype) return fail();
-  const ParamType type{*dtype, param_range(param)};
+  ParamType type = *declared;
+  for (std::size_t i = 0; i < type.words.size(); ++i) declare_word(instance, param, i);
+  const std::vector<NamedParam>& named = names_of(instance, param);
+  for (const NamedParam& name : named) {
+    if (!take_named(name, param, type)) return fail();
+  }
+  if (!named.empty() && named_params_.contains(named.back().declared)) {
+    return share_param(instance, param, named.back(), type);
+  }
   const auto fixed = instance.spec->fixed.find(param.name.text);
   if (fixed != instance.spec->fixed.end()) {
     const Span span = instance.spec->fixed_spans.at(param.name.text);
-    if (!may_have(instance, param, type, fixed->second, span)) return fail();
-    return bind_constant(instance, param, *dtype, fixed->second);
+    const Constant number = fixed->second.bound_to(*dtype);
+    if (!may_have(instance, param, type, number, span)) return fail();
+    return bind_constant(instance, param, *dtype, number);
   }
   std::optional<Constant> initial, value;
-  if (param.initial.has_value()) {
-    initial = value = constant_number(param.initial);
-    if (!initial || !may_have(instance, param, type, *initial, tree()[param.initial].span)) {
-      return fail();
-    }
+  // Where a mistake in what is bound is told: at the parameter that is seen from outside.
+  Span span = named.empty() ? param.name.span : named.back().declared->name.span;
+  NamedParam at{&instance.unit(), &param};
+  for (const NamedParam& name : named) {
+    if (name.declared->initial.has_value()) at = name;
+  }
+  if (at.declared->initial.has_value()) {
+    span = at.unit->tree[at.declared->initial].span;
+    Environment outside{at.unit, nullptr, {Scope{}}};
+    with_environment(at.declared == &param ? *env_ : outside,
+                     [&] { initial = value = default_of(*at.declared, *dtype); });
+    if (!initial || !may_have(instance, param, type, *initial, span)) return fail();
   }
   const auto bound = bindings_.find(open_name(instance, param));
   if (bound != bindings_.end()) {
-    value = bound_value(instance, param, *dtype, bound->second);
-    const Span span = initial ? tree()[param.initial].span : param.name.span;
+    value = bound_value(instance, param, type, bound->second, span);
     if (!value || !may_have(instance, param, type, *value, span)) return fail();
   } else if (!initial) {
     if (!is_check_) {
-      reporter_.report<DiagKind::ParameterUnbound>(param.name.span, open_name(instance, param));
+      reporter_.report<DiagKind::ParameterUnbound>(span, open_name(instance, param));
       return fail();
     }
     value = stand_in(type);
@@ -183,6 +269,44 @@ void Elaborator::bind_param(Instance& instance, const ast::Param& param) {
   if (param.is_const) return bind_constant(instance, param, *dtype, *value);
   add_param(instance, param, type, value->to_double(),
             initial ? std::optional(initial->to_double()) : std::nullopt);
+  if (!named.empty()) named_params_[named.back().declared] = instance.names.at(param.name.text);
+}
+
+const std::vector<NamedParam>& Elaborator::names_of(const Instance& instance,
+                                                    const ast::Param& param) {
+  static const std::vector<NamedParam> kNone;
+  const auto named = instance.spec->named.find(param.name.text);
+  return named == instance.spec->named.end() ? kNone : named->second;
+}
+
+// A parameter that another compressor has taken already: it must suit both.
+void Elaborator::share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
+                             const ParamType& type) {
+  const Symbol& symbol = named_params_.at(named.declared);
+  rt::ParamInfo& info = out_.info.params[symbol.index];
+  info.range = rt::intersection(info.range, type.range);
+  sizes_.set_param_range(symbol.index, info.range);
+  const Span span = named.declared->name.span;
+  check_range(info.name, info.dtype, info.default_value, info.range, span, span);
+  declare_item(instance, param.name, symbol);
+}
+
+// What a composition says of a parameter that it hands on: the same type, and a range within which
+// the compressor's own is kept.
+bool Elaborator::take_named(const NamedParam& named, const ast::Param& param, ParamType& type) {
+  Environment env{named.unit, nullptr, {Scope{}}};
+  std::optional<ParamType> declared;
+  with_environment(env, [&] { declared = declared_type(*named.declared); });
+  if (!declared) return false;
+  if (declared->dtype != type.dtype || declared->words != type.words) {
+    reporter_
+        .report<DiagKind::Mismatch>(named.declared->name.span, takes_text(type),
+                                    takes_text(*declared))
+        .note(param.name.span, kHandedOn);
+    return false;
+  }
+  type.range = rt::intersection(type.range, declared->range);
+  return true;
 }
 
 void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DType dtype,
@@ -192,7 +316,9 @@ void Elaborator::bind_constant(Instance& instance, const ast::Param& param, DTyp
   // that of its type, in sizes what is given.
   if (is_float(dtype)) {
     value = {param.is_const || dtype == kF64 ? HostValue::from_f64(number)
-                                             : HostValue::from_f32(static_cast<float>(number))};
+                                             : HostValue::from_f32(static_cast<float>(number)),
+             false,
+             {}};
   }
   Symbol symbol;
   symbol.span = param.name.span;
@@ -214,6 +340,7 @@ void Elaborator::add_param(Instance& instance, const ast::Param& param, const Pa
   info.dtype = type.dtype;
   info.default_value = value;
   info.range = type.range;
+  info.words = type.words;
   sizes_.set_param_range(symbol.index, type.range);
   out_.info.params.push_back(std::move(info));
   out_.declared_defaults.push_back(declared_default);

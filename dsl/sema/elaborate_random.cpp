@@ -185,27 +185,14 @@ Value Elaborator::collective_call(BuiltinId id, const CallArgs& args) {
 
 Value Elaborator::allreduce_call(const CallArgs& args) {
   const Value x = operand(args.positional[0]);
-  const ast::Expr& how = tree()[args.positional[1]];
-  const auto* name = std::get_if<ast::NameRef>(&how.node);
-  static const std::vector<std::string_view> kWords = {"sum", "mean", "min", "max"};
-  const bool is_known =
-      name != nullptr && std::find(kWords.begin(), kWords.end(), name->name.text) != kWords.end();
-  if (!is_known) {
-    auto& diag = reporter_.report<DiagKind::BadType>(how.span, "`sum`, `mean`, `min` or `max`",
-                                                     "something else");
-    if (name != nullptr) {
-      diag.suggest(how.span, std::string(dsl::nearest_name(name->name.text, kWords)));
-    }
-    return error(args.span);
-  }
-  const bool is_mean = name->name.text == "mean";
+  const auto how = word(args.positional[1], {"sum", "mean", "min", "max"});
+  if (!how) return error(args.span);
+  const bool is_mean = *how == "mean";
   const Value made = is_mean ? as_float(x, args.name) : arithmetic(x);
   if (made.is_error()) return error(args.span);
   return builtin(BuiltinId::allreduce, made.type, {made.expr}, args.span, [&](Expr& e) {
     e.is_mean = is_mean;
-    e.scalar_op = name->name.text == "min"   ? ScalarOp::min
-                  : name->name.text == "max" ? ScalarOp::max
-                                             : ScalarOp::add;
+    e.scalar_op = *how == "min" ? ScalarOp::min : *how == "max" ? ScalarOp::max : ScalarOp::add;
   });
 }
 
@@ -214,7 +201,11 @@ Value Elaborator::per_rank_call(BuiltinId id, const CallArgs& args) {
   if (id == BuiltinId::allgather) {
     Value x = vector_operand(args.positional[0], args.name);
     if (x.is_error()) return x;
-    return builtin(id, matrix(x.type.dtype, pool().world(), x.type.dims[0]), {x.expr}, args.span);
+    Value rows =
+        builtin(id, matrix(x.type.dtype, pool().world(), x.type.dims[0]), {x.expr}, args.span);
+    // Places are checked where they are used: they have come over a network.
+    rows.facts.unique_in_rows = x.facts.unique;
+    return rows;
   }
   Value x = matrix_operand(args.positional[0], args.name);
   if (x.is_error()) return x;

@@ -15,13 +15,13 @@ Value Elaborator::not_by_rows(std::string_view what, Span span) {
 bool Elaborator::has_row_form(BuiltinId id) const {
   switch (builtin_info(id).group) {
     case BuiltinGroup::Map:
-      return id == BuiltinId::map;
+      return id == BuiltinId::map || id == BuiltinId::floor_div;
     case BuiltinGroup::Reduce:
     case BuiltinGroup::Scan:
     case BuiltinGroup::Sort:
       return true;
     case BuiltinGroup::Move:
-      return id == BuiltinId::scatter || id == BuiltinId::scatter_add || id == BuiltinId::iota;
+      return is_scatter(id) || id == BuiltinId::iota;
     case BuiltinGroup::Random:
       return id != BuiltinId::random_index;
     case BuiltinGroup::Filter:

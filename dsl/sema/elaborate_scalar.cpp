@@ -73,22 +73,27 @@ bool is_comparison(ScalarOp op) {
   return scalar_op_info(op).result == ScalarResult::Bool && scalar_op_info(op).arity == 2;
 }
 
-// The language rounds floats alone.
-bool is_for_reals(ScalarOp op) {
-  return scalar_op_info(op).operands == ScalarOperands::Real || rounds(op);
-}
-
 bool is_for_integers(ScalarOp op) {
   const ScalarOperands operands = scalar_op_info(op).operands;
   return operands == ScalarOperands::Int || operands == ScalarOperands::Bits;
 }
 
 bool keeps_exactness(ScalarOp op) {
-  return scalar_op_info(op).result == ScalarResult::Same && !is_for_reals(op) &&
-         op != ScalarOp::select && op != ScalarOp::divide_or_zero;
+  return scalar_op_info(op).result == ScalarResult::Same &&
+         scalar_op_info(op).operands != ScalarOperands::Real && !rounds(op) &&
+         op != ScalarOp::divide_or_zero;
+}
+
+bool is_on_bits(ScalarOp op) {
+  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
 }
 
 }  // namespace
+
+// The language rounds floats alone.
+bool Elaborator::is_for_reals(ScalarOp op) {
+  return scalar_op_info(op).operands == ScalarOperands::Real || rounds(op);
+}
 
 Value Elaborator::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
@@ -100,9 +105,14 @@ Value Elaborator::binary(const ast::Binary& node, Span span) {
   const Value a = expr(node.lhs);
   const Value b = expr(node.rhs);
   if (a.is_error() || b.is_error()) return error(span);
-  if (node.op == ast::BinaryOp::MatMul) return matmul(a, b, span);
-  if (node.op == ast::BinaryOp::And || node.op == ast::BinaryOp::Or) {
-    const std::string what = std::string("bools around `") + infix_of(node.op).text + "`";
+  if (is_comparison(infix_of(node.op).op) && own_dtype(b) != kBool) warn_of_chain(node, span);
+  return binary_op(node.op, a, b, span);
+}
+
+Value Elaborator::binary_op(ast::BinaryOp op, const Value& a, const Value& b, Span span) {
+  if (op == ast::BinaryOp::MatMul) return matmul(a, b, span);
+  if (op == ast::BinaryOp::And || op == ast::BinaryOp::Or) {
+    const std::string what = std::string("bools around `") + infix_of(op).text + "`";
     for (const Value* side : {&a, &b}) {
       if (own_dtype(*side) != kBool) {
         reporter_.report<DiagKind::BadType>(side->span, what, describe(*side));
@@ -110,8 +120,7 @@ Value Elaborator::binary(const ast::Binary& node, Span span) {
       }
     }
   }
-  const Infix infix = infix_of(node.op);
-  if (is_comparison(infix.op) && own_dtype(b) != kBool) warn_of_chain(node, span);
+  const Infix infix = infix_of(op);
   return scalar_op(infix.op, {a, b}, span, infix.text);
 }
 
@@ -145,6 +154,7 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
     all_host = std::all_of(args.begin(), args.end(), [](const Value& v) { return v.is_host(); });
     all_constant = false;
   }
+  args = with_quotients(op, std::move(args));
   const auto is_declared = [](const Value& v) { return v.declared.has_value(); };
   if (all_host && !in_host_ && std::any_of(args.begin(), args.end(), is_declared)) {
     return declared_scalar_op(op, args, span, name);
@@ -153,7 +163,10 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
   Value result = error(span);
   if (all_host) result = host_scalar_op(op, args, span);
   if (!all_host && has_table && all_constant) result = as_table_op(op, args, span);
-  if (!result.is_error()) return result;
+  if (!result.is_error()) {
+    result.quotient = quotient_of(op, args, result, span);
+    return result;
+  }
   if (reporter_.num_errors() != errors) return error(span);
   if (all_host && in_host_) {
     reporter_.report<DiagKind::NotKnownOnHost>(span, "a size")
@@ -183,12 +196,13 @@ std::vector<Value> Elaborator::with_big_settled(ScalarOp op, std::vector<Value> 
   return args;
 }
 
-Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Value& b, Span span) {
+Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Value& b, Span span,
+                                 bool joins_types) {
   auto& diag =
       reporter_.report<DiagKind::CannotCombine>(span, verb_of(name), describe(a), describe(b));
   note_sizes(diag, {&a, &b});
   const auto own_a = own_dtype(a), own_b = own_dtype(b);
-  if (own_a && own_b && !common_arithmetic_type(*own_a, *own_b)) {
+  if (joins_types && own_a && own_b && !common_arithmetic_type(*own_a, *own_b)) {
     diag.note("convert one of them with `as`");
   }
   return error(span);
@@ -217,6 +231,7 @@ std::optional<DType> Elaborator::one_operand_type(ScalarOp op, const Value& arg,
 
 // Numbers among themselves that a device must choose from or join are i32 where they fit.
 bool Elaborator::is_small_number(const Value& value) {
+  if (value.is_typed() && value.is_exact) return value.type.dtype == kI32;
   const bool is_exact =
       value.is_host() && !value.declared && !value.is_big && pool().is_const(value.host);
   if (!is_exact || pool().type(value.host) != HostType::Int) return false;
@@ -234,8 +249,11 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
       std::all_of(args.begin(), args.end(), [&](const Value& v) { return own_dtype(v) == kBool; });
   if (is_logical && all_bool) return kBool;
   if (op == ScalarOp::shl || op == ScalarOp::shr) {
-    const auto own = own_dtype(args[0]);
-    const DType type = own ? arithmetic_type(*own) : materialize(args[0]).type.dtype;
+    const auto own = own_dtype(args[0]), by = own_dtype(args[1]);
+    const bool takes_other = !own && by && is_int(*by) && !is_real(args[0]) && !holds_big(args[0]);
+    const DType type = own           ? arithmetic_type(*own)
+                       : takes_other ? arithmetic_type(*by)
+                                     : materialize(args[0]).type.dtype;
     if (is_float(type)) return refuse(args[0]);
     if (!can_coerce(args[1], type))
       return cannot_combine(name, args[0], args[1], span), std::nullopt;
@@ -273,6 +291,20 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   return type;
 }
 
+// A vector beside a matrix of as many columns is a row of it.
+bool Elaborator::is_row_of(const Type& a, const Type& b) {
+  const Type& vector = a.rank == 1 ? a : b;
+  const Type& matrix = a.rank == 1 ? b : a;
+  return vector.rank == 1 && matrix.rank == 2 && !is_by_rows() &&
+         sizes_.proves_equal(vector.dims[0], matrix.dims[1]);
+}
+
+Value Elaborator::as_row(const Value& value, const Type& shape) {
+  if (!value.is_typed() || value.type.rank != 1 || shape.rank != 2) return value;
+  const HostExprId one = pool().const_int(1);
+  return reshaped(value, matrix(value.type.dtype, one, value.type.dims[0]), value.span);
+}
+
 // The shape that operands of these shapes give together.
 std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span,
                                           std::string_view name) {
@@ -284,6 +316,10 @@ std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span
     if (shaped == nullptr) {
       shape = type;
       shaped = &arg;
+      continue;
+    }
+    if (type.rank != shape.rank && is_row_of(type, shape)) {
+      if (type.rank == 2) shape = type;
       continue;
     }
     bool fits = type.rank == shape.rank;
@@ -348,7 +384,9 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
   const auto shape = broadcast(args, span, name);
   if (!shape) return error(span);
   bool is_exact = keeps_exactness(op);
-  for (const Value& arg : args) is_exact &= !own_dtype(arg) && arg.kind != ValueKind::Table;
+  for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < args.size(); ++i) {
+    is_exact &= !own_dtype(args[i]) && args[i].kind != ValueKind::Table && !holds_big(args[i]);
+  }
   Expr made{ExprKind::Scalar, *shape, span};
   made.scalar_op = op;
   switch (scalar_op_info(op).result) {
@@ -366,13 +404,18 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
     const bool is_choice = op == ScalarOp::select && i == 0;
     const bool fits = is_choice || can_coerce(args[i], *type);
     if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
-    const Value arg = is_choice ? args[i] : coerce(args[i], *type);
+    const Value operand = is_on_bits(op) ? as_mask(args[i], *type) : args[i];
+    const Value arg = as_row(is_choice ? operand : coerce(operand, *type), *shape);
     if (arg.is_error()) return error(span);
     made.args.push_back(arg.expr);
   }
   Value value = typed(std::move(made));
   value.facts = facts_of_op(op, args, *type);
-  value.is_exact = is_exact && !is_comparison(op) && *type == kI64;
+  value.is_exact = is_exact && !is_comparison(op) && (*type == kI64 || *type == kI32);
+  if (value.is_exact) value.remake = remake_of(op, args, value, span);
+  if (value.is_exact && op == ScalarOp::select) {
+    value.chosen = constants_of(std::span(args).subspan(1));
+  }
   return value;
 }
 

@@ -116,7 +116,9 @@ Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {
   } else {
     Value values = array_operand(args.positional[1], args.name);
     if (values.is_error()) return values;
-    if (!same_shape(values.type, x.type)) return cannot_combine(args.name, x, values, args.span);
+    if (!same_shape(values.type, x.type)) {
+      return cannot_combine(args.name, x, values, args.span, false);
+    }
     operands.push_back(values.expr);
     type = values.type;
     facts = values.facts;

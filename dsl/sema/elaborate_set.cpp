@@ -79,6 +79,11 @@ std::optional<Elaborator::InnerParam> Elaborator::find_inner_param(
   return found;
 }
 
+bool Elaborator::has_param(Instance& from, std::span<const ast::Name> path) {
+  Instance* inner = find_inner(from, path);
+  return inner != nullptr && search_param(*inner, path.back().text).has_value();
+}
+
 Value Elaborator::inner_param_value(const ast::FieldRef& node) {
   const std::vector<ast::Name> path = path_of(tree(), node);
   const Span span = node.field.span;
@@ -101,11 +106,14 @@ HostExprId Elaborator::set_value(const Value& value, DType dtype) {
     reporter_.report<DiagKind::BadType>(value.span, dtype_name(dtype), describe(value));
     return {};
   }
-  return pool().cast(value.host, host_type_of(dtype));
+  const HostExprId number = is_float(dtype) ? as_quotient(value).host : value.host;
+  return pool().cast(number, host_type_of(dtype));
 }
 
 void Elaborator::elaborate_set(Instance& instance, const ast::SetItem& node) {
-  const bool is_size = is_builtin_name(node.path.back().text);
+  const std::string& last = node.path.back().text;
+  const bool is_param = (last == "r" || last == "step") && has_param(instance, node.path);
+  const bool is_size = is_builtin_name(last) && !is_param;
   const auto target = is_size ? std::nullopt : find_inner_param(instance, node.path);
   const bool outer_host = std::exchange(in_host_, true), outer_set = std::exchange(in_set_, true);
   const std::size_t errors = reporter_.num_errors();
@@ -195,8 +203,8 @@ void Elaborator::require_set_value(const ast::SetItem& node, const InnerParam& t
   std::optional<rt::ParamRange> range;
   std::optional<DType> dtype;
   with_environment(env, [&] {
-    range = param_range(*target.param);
     dtype = dtype_of(target.param->type);
+    if (dtype) range = param_range(*target.param, *dtype);
   });
   if (!dtype || is_bool(*dtype)) return;
   rt::ParamRange wanted = range.value_or(rt::ParamRange{});

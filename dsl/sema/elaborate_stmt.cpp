@@ -9,6 +9,7 @@ void Elaborator::statement(ast::StmtId id) {
   const ast::Stmt& node = tree()[id];
   const Span span = node.span;
   if (const auto* s = std::get_if<ast::Let>(&node.node)) return let(*s, span);
+  if (const auto* s = std::get_if<ast::LetTuple>(&node.node)) return let_tuple(*s, span);
   if (const auto* s = std::get_if<ast::Assign>(&node.node)) return assign(*s, span);
   if (const auto* s = std::get_if<ast::For>(&node.node)) return for_loop(*s, span);
   if (const auto* s = std::get_if<ast::While>(&node.node)) return while_loop(*s, span);
@@ -24,7 +25,7 @@ void Elaborator::statement(ast::StmtId id) {
 }
 
 void Elaborator::declare(const ast::Name& name, Symbol symbol) {
-  if (is_builtin_name(name.text)) {
+  if (is_taken(name.text, env_->instance)) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
   }
   symbol.lambda_depth = lambda_depth_;
@@ -38,43 +39,66 @@ void Elaborator::declare(const ast::Name& name, Symbol symbol) {
 }
 
 void Elaborator::let(const ast::Let& node, Span span) {
-  Value value = expr(node.value);
+  bind(node.name, node.is_mutable, expr(node.value), node.value, span);
+}
+
+void Elaborator::let_tuple(const ast::LetTuple& node, Span span) {
+  const Value value = expr(node.value);
+  const bool fits = value.kind == ValueKind::Tuple && value.elements.size() == node.names.size();
+  if (!fits && !value.is_error()) {
+    reporter_.report<DiagKind::BadType>(value.span, std::to_string(node.names.size()) + " values",
+                                        describe(value));
+  }
+  for (std::size_t i = 0; i < node.names.size(); ++i) {
+    bind(node.names[i], false, fits ? value.elements[i] : error(span), std::nullopt, span);
+  }
+}
+
+// `written`: where it may be a number that loop variables make.
+void Elaborator::bind(const ast::Name& name, bool is_mutable, Value value,
+                      std::optional<ast::ExprId> written, Span span) {
   Symbol symbol;
-  symbol.span = node.name.span;
+  symbol.span = name.span;
+  if (value.kind == ValueKind::Tuple) {
+    reporter_.report<DiagKind::BadType>(value.span, "one value", describe(value))
+        .note("`let (a, b) = …` takes several");
+    value = error(span);
+  }
   if (value.kind == ValueKind::Unit) {
     reporter_.report<DiagKind::NoValue>(value.span);
     value = error(span);
   }
   if (value.kind == ValueKind::Wire) {
-    value = payload_of(*value.owner, value, node.name.text, span);
+    value = payload_of(*value.owner, value, name.text, span);
   }
   const bool is_number = value.is_host() || value.kind == ValueKind::Table;
   const bool stays =
-      value.is_error() || value.kind == ValueKind::Payload || (is_number && !node.is_mutable);
+      value.is_error() || value.kind == ValueKind::Payload || (is_number && !is_mutable);
   if (stays) {
     symbol.value = value;
-    declare(node.name, std::move(symbol));
+    declare(name, std::move(symbol));
     return;
   }
-  const Value made = node.is_mutable ? materialize(value) : value;
+  const Value made = is_mutable ? materialize(value) : value;
   if (made.is_error()) {
-    declare(node.name, std::move(symbol));
+    declare(name, std::move(symbol));
     return;
   }
-  const VarId var = add_var(node.name.text, made.type, node.is_mutable, node.name.span);
+  const VarId var = add_var(name.text, made.type, is_mutable, name.span);
   Stmt let{StmtKind::Let, span};
   let.var = var;
   let.expr = made.expr;
   push(std::move(let));
-  symbol.value = read_var(var, node.name.span);
+  symbol.value = read_var(var, name.span);
   symbol.value.facts = made.facts;
-  symbol.value.is_exact = made.is_exact && !node.is_mutable;
-  if (symbol.value.is_exact) symbol.leaf = symbolic(node.value).value_or(HostExprId());
-  if (node.is_mutable) {
+  if (!is_mutable) symbol.value = as_named(made, symbol.value);
+  if (symbol.value.is_exact && written) symbol.leaf = symbolic(*written).value_or(HostExprId());
+  if (is_mutable) {
     symbol.kind = SymbolKind::Variable;
     symbol.value.var = var;
+    variable_facts_[var.index()] = made.facts;
   }
-  declare(node.name, std::move(symbol));
+  declare(name, std::move(symbol));
 }
 
 const Symbol* Elaborator::assignable(const ast::Assign& node) {
@@ -117,8 +141,9 @@ void Elaborator::assign(const ast::Assign& node, Span span) {
   }
   const Type type = symbol->kind == SymbolKind::State ? out_.info.states[symbol->index].type
                                                       : out_.vars[symbol->value.var.index()].type;
+  IndexFacts facts;
   if (node.indices.is_empty()) {
-    assign_whole(node, *symbol, type, span);
+    facts = assign_whole(node, *symbol, type, span);
   } else {
     assign_indexed(node, *symbol, type, span);
   }
@@ -126,6 +151,7 @@ void Elaborator::assign(const ast::Assign& node, Span span) {
     ++state_versions_[symbol->index];
   } else {
     ++var_versions_[symbol->value.var.index()];
+    variable_facts_[symbol->value.var.index()] = facts;
   }
 }
 
@@ -145,10 +171,13 @@ Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view 
   return error(value.span);
 }
 
-void Elaborator::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
-                              Span span) {
-  const Value value = fit_to(expr(node.value), type, node.target.text, span);
-  if (value.is_error()) return;
+// Gives what is known of the new value.
+IndexFacts Elaborator::assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                                    Span span) {
+  const Value given = expr(node.value);
+  const Value whole = node.is_update ? updated(node, symbol, given, span) : given;
+  const Value value = fit_to(whole, type, node.target.text, span);
+  if (value.is_error()) return {};
   const bool is_state = symbol.kind == SymbolKind::State;
   Stmt made{is_state ? StmtKind::AssignState : StmtKind::Assign, span};
   made.is_state = is_state;
@@ -156,12 +185,21 @@ void Elaborator::assign_whole(const ast::Assign& node, const Symbol& symbol, con
   if (!is_state) made.var = symbol.value.var;
   made.expr = value.expr;
   push(std::move(made));
+  return value.facts;
+}
+
+// What `x += e` stores.
+Value Elaborator::updated(const ast::Assign& node, const Symbol& symbol, const Value& value,
+                          Span span) {
+  if (value.is_error()) return value;
+  const Value before = symbol_value(symbol, node.target);
+  return before.is_error() ? before : binary_op(node.op, before, value, span);
 }
 
 // x[a..b] = e stores at a, a + 1 … b - 1.
 Value Elaborator::index_of_range(const ast::Range& range, const Type& type, Span span) {
-  const auto begin = host_size(range.lo, "a slice");
-  auto end = host_size(range.hi, "a slice");
+  const auto begin = range.lo ? host_size(range.lo, "a slice") : std::optional(pool().const_int(0));
+  auto end = range.hi ? host_size(range.hi, "a slice") : std::optional(type.dims[0]);
   if (!begin || !end) return error(span);
   if (range.is_inclusive) end = pool().add(*end, pool().const_int(1));
   const bool is_possible =
@@ -188,7 +226,8 @@ void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     return;
   }
   const auto* range = std::get_if<ast::Range>(&tree()[indices[0]].node);
-  const Value raw = range == nullptr ? expr(indices[0]) : Value{};
+  Value raw = range == nullptr ? expr(indices[0]) : Value{};
+  if (node.is_update && raw.is_typed()) raw = shared(raw, "place");
   const Value index =
       range == nullptr ? as_index(raw) : index_of_range(*range, type, tree()[indices[0]].span);
   if (index.is_error() || value.is_error()) return;
@@ -207,7 +246,14 @@ void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
   if (type.rank == 2 && index.type.rank == 1) {
     stored = matrix(type.dtype, index.type.dims[0], type.dims[1]);
   }
-  const Value made = fit_to(value, stored, node.target.text + "[…]", span);
+  Value given = value;
+  if (node.is_update) {
+    const Value whole = symbol_value(symbol, node.target);
+    const Value before = range == nullptr ? gather(whole, raw, span) : slice(whole, *range, span);
+    if (before.is_error()) return;
+    given = binary_op(node.op, before, value, span);
+  }
+  const Value made = fit_to(given, stored, node.target.text + "[…]", span);
   if (made.is_error()) return;
   Stmt store{StmtKind::AssignIndexed, span};
   store.is_state = symbol.kind == SymbolKind::State;
@@ -252,12 +298,14 @@ void Elaborator::for_loop(const ast::For& node, Span span) {
     }
   }
   forget_masks();
-  const Value body = in_block(tree()[node.body].span, [&] {
-    env_->scopes.emplace_back();
-    declare(node.variable, symbol);
-    const Value value = unused_block(node.body);
-    env_->scopes.pop_back();
-    return value;
+  const Value body = in_loop([&] {
+    return in_block(tree()[node.body].span, [&] {
+      env_->scopes.emplace_back();
+      declare(node.variable, symbol);
+      const Value value = unused_block(node.body);
+      env_->scopes.pop_back();
+      return value;
+    });
   });
   forget_masks();
   if (!begin || !end || body.is_error()) return;
@@ -272,16 +320,19 @@ void Elaborator::for_loop(const ast::For& node, Span span) {
 void Elaborator::while_loop(const ast::While& node, Span span) {
   const auto limit = host_size(node.limit, "`at_most:`");
   forget_masks();
-  Value test = in_block(tree()[node.condition].span, [&] {
-    const auto holds = condition(node.condition);
-    Value value = error(span);
-    if (!holds) return value;
-    value.kind = ValueKind::Typed;
-    value.expr = *holds;
-    value.type = scalar(kBool);
-    return value;
+  Value test = error(span);
+  const Value body = in_loop([&] {
+    test = in_block(tree()[node.condition].span, [&] {
+      const auto holds = condition(node.condition);
+      Value value = error(span);
+      if (!holds) return value;
+      value.kind = ValueKind::Typed;
+      value.expr = *holds;
+      value.type = scalar(kBool);
+      return value;
+    });
+    return in_block(tree()[node.body].span, [&] { return unused_block(node.body); });
   });
-  const Value body = in_block(tree()[node.body].span, [&] { return unused_block(node.body); });
   forget_masks();
   if (!limit || test.is_error() || body.is_error() || !body.expr) return;
   Stmt made{StmtKind::While, span};

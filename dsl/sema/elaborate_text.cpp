@@ -112,6 +112,8 @@ std::string Elaborator::describe(const Value& value) {
     case ValueKind::Payload:
     case ValueKind::Wire:
       return "a payload";
+    case ValueKind::Tuple:
+      return std::to_string(value.elements.size()) + " values";
   }
   return "";
 }

@@ -48,7 +48,10 @@ std::optional<DType> Elaborator::dtype_of(ast::TypeId id) {
   const ast::Type& type = tree()[id];
   const auto* scalar = std::get_if<ast::ScalarType>(&type.node);
   if (scalar == nullptr) {
-    reporter_.report<DiagKind::BadType>(type.span, "a scalar type", "another type");
+    const bool has_words = std::holds_alternative<ast::EnumType>(type.node);
+    reporter_.report<DiagKind::BadType>(
+        type.span, "a scalar type",
+        has_words ? "words, which parameters of compressors take" : "another type");
     return std::nullopt;
   }
   const std::string& name = scalar->name.text;
@@ -76,7 +79,16 @@ std::optional<Type> Elaborator::type_of(ast::TypeId id) {
     reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "`compressor`");
     return std::nullopt;
   }
+  if (std::holds_alternative<ast::TupleType>(node.node)) {
+    reporter_.report<DiagKind::BadType>(node.span, "a scalar or an array", "several types");
+    return std::nullopt;
+  }
   const auto* array = std::get_if<ast::ArrayType>(&node.node);
+  if (array != nullptr && array->is_any()) {
+    reporter_.report<DiagKind::BadType>(node.span, "sizes", "`..`")
+        .note("`..` stands for any sizes in the signature of a fn");
+    return std::nullopt;
+  }
   if (array == nullptr) {
     const auto dtype = dtype_of(id);
     return dtype ? std::optional(scalar(*dtype)) : std::nullopt;
@@ -148,6 +160,13 @@ Type Elaborator::value_type(const Value& value) {
                 pool().const_int(value.table_cols));
 }
 
+bool Elaborator::is_bool_table(const Value& value) const {
+  const HostExprPool& pool = out_.info.exprs;
+  return value.kind == ValueKind::Table && !value.table.empty() &&
+         std::ranges::all_of(
+             value.table, [&](HostExprId element) { return pool.type(element) == HostType::Bool; });
+}
+
 std::optional<DType> Elaborator::own_dtype(const Value& value) const {
   if (value.is_host()) {
     const HostType type = out_.info.exprs.type(value.host);
@@ -156,6 +175,7 @@ std::optional<DType> Elaborator::own_dtype(const Value& value) const {
     return in_host_ ? std::nullopt : value.declared;
   }
   if (value.is_typed() && !value.is_exact) return value.type.dtype;
+  if (is_bool_table(value)) return kBool;
   return std::nullopt;
 }
 
@@ -190,6 +210,10 @@ void Elaborator::add_element(Value& table, HostExprId number, bool is_big) const
 Value Elaborator::table_element(const Value& table, std::size_t i) const {
   Value element = host(table.table[i], table.span);
   element.is_big = table.big_elements[i];
+  element.is_hex = table.is_hex;
+  if (table.quotient != nullptr) {
+    element.quotient = std::make_shared<const Value>(host(table.quotient->table[i], table.span));
+  }
   return element;
 }
 
@@ -198,6 +222,8 @@ std::optional<DType> Elaborator::meet(const Value& a, const Value& b) {
   if (own_a && own_b) return common_arithmetic_type(*own_a, *own_b);
   if (!own_a && !own_b) {
     if (is_exact_float(pool(), a) || is_exact_float(pool(), b)) return kF32;
+    const auto is_small = [](const Value& v) { return v.is_exact && v.type.dtype == kI32; };
+    if (is_small(a) || is_small(b)) return kI32;
     return holds_big(a) || holds_big(b) ? kU64 : kI64;
   }
   const DType own = own_a ? *own_a : *own_b;
@@ -209,19 +235,22 @@ std::optional<DType> Elaborator::meet(const Value& a, const Value& b) {
 
 Value Elaborator::materialize(const Value& value) {
   if (value.kind == ValueKind::Table) {
-    bool all_bool = true, is_wide = false;
-    for (HostExprId element : value.table) {
-      all_bool &= pool().type(element) == HostType::Bool;
-      if (pool().type(element) != HostType::Int) continue;
-      is_wide |= !fits(pool().const_value(element).as_int(), kI32);
-    }
     if (is_exact_float(pool(), value)) return coerce(value, kF32);
     if (holds_big(value)) return coerce(value, kU64);
-    return coerce(value, all_bool && !value.table.empty() ? kBool : is_wide ? kI64 : kI32);
+    if (is_bool_table(value)) return coerce(value, kBool);
+    const auto all_fit = [&](DType type) {
+      return std::ranges::all_of(value.table, [&](HostExprId element) {
+        return pool().type(element) != HostType::Int ||
+               fits(pool().const_value(element).as_int(), type);
+      });
+    };
+    const bool is_u32 = value.is_hex && all_fit(kU32);
+    return coerce(value, all_fit(kI32) ? kI32 : is_u32 ? kU32 : kI64);
   }
   if (value.is_typed() && value.is_exact) {
     Value result = value;
     result.is_exact = false;
+    result.remake.reset();
     return result;
   }
   if (!value.is_host()) return value;
@@ -257,9 +286,34 @@ Value Elaborator::big_as_float(const Value& value, DType to) {
   return host(pool().const_f64(rounded), value.span);
 }
 
+// A conversion would change what does not fit; written out it may.
+bool Elaborator::is_every_choice_in(const Value& value, DType to) {
+  if (!is_int(to)) return true;
+  for (const HostExprId number : value.chosen) {
+    if (fits(pool().const_value(number).as_int(), to)) continue;
+    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, pool().print(number),
+                                                   dtype_name(to));
+    return false;
+  }
+  return true;
+}
+
+// The constants among exact numbers that a choice chooses from, those of inner choices, too.
+std::vector<HostExprId> Elaborator::constants_of(std::span<const Value> choices) {
+  std::vector<HostExprId> numbers;
+  for (const Value& choice : choices) {
+    const bool is_constant = choice.is_host() && pool().is_const(choice.host) &&
+                             pool().type(choice.host) == HostType::Int && !choice.is_big;
+    if (is_constant) numbers.push_back(choice.host);
+    numbers.insert(numbers.end(), choice.chosen.begin(), choice.chosen.end());
+  }
+  return numbers;
+}
+
 Value Elaborator::coerce(const Value& value, DType to) {
   if (value.is_error()) return value;
   if (value.is_big && is_wide_float(to)) return coerce(big_as_float(value, to), to);
+  if (is_float(to) && value.quotient != nullptr) return coerce(as_quotient(value), to);
   if (!can_coerce(value, to)) {
     const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
     if (is_value) {
@@ -285,6 +339,8 @@ Value Elaborator::coerce(const Value& value, DType to) {
       same.is_exact = false;
       return same;
     }
+    if (value.is_exact && !is_every_choice_in(value, to)) return error(value.span);
+    if (value.is_exact && value.remake != nullptr) return value.remake->in_type(to);
     Value result = convert(value, to, value.span);
     if (is_int(to)) result.facts = value.facts;  // no float is an index
     return result;
@@ -323,6 +379,9 @@ DType Elaborator::wide_type(const Value& value) {
 
 Value Elaborator::convert(const Value& value, DType to, Span span) {
   if (value.is_error()) return error(span);
+  if (is_float(to) && has_quotient(value)) {
+    return value.is_typed() ? value.remake->in_type(to) : convert(as_quotient(value), to, span);
+  }
   if (value.is_big && is_wide_float(to)) return convert(big_as_float(value, to), to, span);
   if (value.kind == ValueKind::Table) return convert(materialize(value), to, span);
   if (value.declared) {

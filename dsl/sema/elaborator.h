@@ -42,6 +42,14 @@ struct CallArgs {
   bool is_bad = false;  // a mistake was reported
 };
 
+/// Which scatter.
+struct Scatter {
+  BuiltinId id;
+  Keep keep = Keep::Only;
+
+  bool needs_unique() const { return id == BuiltinId::scatter && keep == Keep::Only; }
+};
+
 /// How much has been made, and how much was looked at for it.
 struct Growth {
   std::size_t operations = 0, steps = 0;
@@ -140,6 +148,8 @@ class Elaborator {
   Value materialize(const Value& value);
   /// Silent conversion of the elements to `to`; reports when a value could change.
   Value big_as_float(const Value& value, DType to);
+  bool is_every_choice_in(const Value& value, DType to);
+  std::vector<HostExprId> constants_of(std::span<const Value> choices);
   Value coerce(const Value& value, DType to);
   DType wide_type(const Value& value);
   /// A float, or a number with a point.
@@ -160,6 +170,26 @@ class Elaborator {
   Value arithmetic(const Value& value);
   std::optional<DType> meet(const Value& a, const Value& b);
   Type value_type(const Value& value);
+
+  // ---- exact numbers (elaborate_exact.cpp)
+  static bool is_for_reals(ScalarOp op);
+  /// min, max and clamp, with which sizes are bounded.
+  static bool bounds(ScalarOp op);
+  static bool has_quotient(const Value& value);
+  static Value as_quotient(const Value& value);
+  std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
+  Value exact_as_float(const Value& value);
+  std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
+                                           const Value& result, Span span);
+  Value with_table_quotient(Value table, const std::vector<Value>& elements);
+  std::shared_ptr<const Remake> remake_of(ScalarOp op, const std::vector<Value>& args, Value result,
+                                          Span span);
+  std::shared_ptr<const Remake> branch_remake(const Value& test, std::span<const Value> branches,
+                                              Value result, Span span);
+  Value as_named(const Value& value, Value read);
+  Value named_quotient(const Value& value, Value read);
+  Value as_mask(const Value& value, DType type);
+  bool is_bool_table(const Value& value) const;
 
   // ---- host arithmetic (elaborate_host.cpp)
   Value host_scalar_op(ScalarOp op, std::span<const Value> values, Span span);
@@ -199,6 +229,7 @@ class Elaborator {
   Value payload_field_at(const Value& payload, std::uint32_t index, Span span);
   Value unary(const ast::Unary& node, Span span);
   Value binary(const ast::Binary& node, Span span);
+  Value binary_op(ast::BinaryOp op, const Value& a, const Value& b, Span span);
   void warn_of_chain(const ast::Binary& node, Span span);
   Value scalar_op(ScalarOp op, std::vector<Value> args, Span span, std::string_view name);
   IndexFacts facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type);
@@ -208,11 +239,22 @@ class Elaborator {
   bool is_small_number(const Value& value);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
+  bool is_row_of(const Type& a, const Type& b);
+  /// A vector as the row of a matrix that it meets.
+  Value as_row(const Value& value, const Type& shape);
   std::optional<Type> broadcast(std::span<const Value> args, Span span, std::string_view name);
-  Value cannot_combine(std::string_view name, const Value& a, const Value& b, Span span);
+  // `joins_types`: the operator wants one type of both, so that a conversion may help.
+  Value cannot_combine(std::string_view name, const Value& a, const Value& b, Span span,
+                       bool joins_types = true);
   Value cast(const ast::Cast& node, Span span);
   Value bitcast(const ast::Bitcast& node, Span span);
+  Value tuple(const ast::Tuple& node, Span span);
   Value array_literal(const ast::ArrayLiteral& node, Span span);
+  // ---- elaborate_facts.cpp
+  IndexFacts common_facts(const IndexFacts& a, const IndexFacts& b);
+  void join_variable_facts(const std::map<std::uint32_t, IndexFacts>& other);
+  Value in_loop(const std::function<Value()>& body);
+
   Value if_expr(const ast::If& node, Span span);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
   Value block(ast::BlockId id);
@@ -221,10 +263,13 @@ class Elaborator {
                const std::function<Value(Value)>& finish);
   std::optional<ExprId> condition(ast::ExprId id);
   Value bool_value(const Value& value, std::string_view what);
+  /// What `if`, `while` and `assert` take.
+  Value one_bool(const Value& chosen_by);
 
   // ---- indices (elaborate_index.cpp)
   Value index_expr(const ast::Index& node, Span span);
   Value index_value(const Value& base, ast::ExprId id, Span span);
+  Value look_up(const Value& table, const Value& index, Span span);
   Value gather(const Value& base, const Value& index, Span span);
   Value gather_flat(const Value& base, const Value& index, Span span);
   Value gather_rows(const Value& base, const Value& index, Span span);
@@ -248,6 +293,10 @@ class Elaborator {
   Value call_named(const ast::Call& node, const ast::Name& name, Span span);
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
+  static bool is_of_scalars(const ast::Module& tree, const ast::Fn& fn);
+  Value map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values, Span span);
+  Value inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
+                  Span span);
   Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
   std::optional<std::vector<DType>> extern_types(const ast::ExternFn& fn);
   std::optional<DType> extern_type(ast::TypeId id);
@@ -258,6 +307,8 @@ class Elaborator {
   bool bind_generic_sizes(const ast::ArrayType& type, const Value& arg, Scope& scope);
   Value fn_body(const ast::Fn& fn, Span span);
   void declare_generic_sizes(const ast::Param& param);
+  std::optional<Type> checked_type(const ast::Param& param);
+  Value to_result(const Value& value, ast::TypeId id, Span span, std::string_view what);
   Value to_declared(const Value& value, ast::TypeId id, Span span, std::string_view what);
   Value call_member(const ast::Call& node, const ast::FieldRef& member, Span span);
   Value call_scalar(const ast::Call& node, ScalarOp op, const ast::Name& name, Span span);
@@ -268,13 +319,17 @@ class Elaborator {
   std::optional<int> axis(const CallArgs& args, const Value& x);
   /// The axis of what runs along lines: of a matrix it must be given (else that is reported).
   std::optional<int> line_axis(const CallArgs& args, const Value& x);
+  Value operand_of(const Value& value);
   Value operand(ast::ExprId id);  // a typed array or scalar
+  Value array_of(const Value& value, std::string_view name);
   Value array_operand(ast::ExprId id, std::string_view name);
   Value vector_operand(ast::ExprId id, std::string_view name);
   Value matrix_operand(ast::ExprId id, std::string_view name);
   Value builtin(BuiltinId id, Type type, std::vector<ExprId> args, Span span,
                 const std::function<void(Expr&)>& set = {});
   std::optional<HostExprId> named_size(const CallArgs& args, std::string_view label);
+  // An argument that is one of these names; anything else is an error.
+  std::optional<std::string_view> word(ast::ExprId id, const std::vector<std::string_view>& words);
   std::optional<HostExprId> size_arg(ast::ExprId id, std::string_view name);
   bool all_constant_sizes(const Type& type);
   Value check_lambda_array(Value value);
@@ -282,6 +337,7 @@ class Elaborator {
   // ---- groups of operators (elaborate_{reduce,select,move,random,sync}.cpp)
   Value map_call(const CallArgs& args);
   Value fill_call(const CallArgs& args);
+  Value floor_div_call(const CallArgs& args);
   Value len_call(const CallArgs& args);
   Value reduce_call(BuiltinId id, const CallArgs& args);
   Value reduce_lambda_call(const CallArgs& args);
@@ -305,11 +361,14 @@ class Elaborator {
   Value concat_call(const CallArgs& args);
   Value slice_call(const CallArgs& args);
   Value scatter_call(BuiltinId id, const CallArgs& args);
+  static bool is_scatter(BuiltinId id);
   // `in_rows`: values, indices and result are rows after rows, and each index stays in its row.
-  Value scatter_at(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span,
+  Value scatter_at(const Scatter& how, const Value& v, const Value& at, HostExprId size, Span span,
                    bool in_rows = false);
-  Value scatter_rows(BuiltinId id, const Value& v, const Value& at, HostExprId size, Span span);
+  Value scatter_rows(const Scatter& how, const Value& v, const Value& at, HostExprId size,
+                     Span span);
   Value reshape_call(const CallArgs& args);
+  std::optional<Value> reshaped_table(const Value& table, std::span<const HostExprId> dims);
   Value transpose_call(const CallArgs& args);
   Value chunk_call(BuiltinId id, const CallArgs& args);
   Value iota_call(const CallArgs& args);
@@ -326,8 +385,13 @@ class Elaborator {
   // ---- statements (elaborate_stmt.cpp)
   void statement(ast::StmtId id);
   void let(const ast::Let& node, Span span);
+  void bind(const ast::Name& name, bool is_mutable, Value value, std::optional<ast::ExprId> written,
+            Span span);
+  void let_tuple(const ast::LetTuple& node, Span span);
+  Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
   void assign(const ast::Assign& node, Span span);
-  void assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
+  IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
+                          Span span);
   void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
   const Symbol* assignable(const ast::Assign& node);
@@ -351,20 +415,33 @@ class Elaborator {
   struct ParamType {
     DType dtype;
     std::optional<rt::ParamRange> range;
+    std::vector<std::string> words;  // where its values have names
   };
+  /// Of a declaration; reports.
+  std::optional<ParamType> declared_type(const ast::Param& param);
+  static std::string takes_text(const ParamType& type);
+  void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  /// The value that stands behind `=` of a parameter.
+  std::optional<Constant> default_of(const ast::Param& param, DType dtype);
   /// Reports a value that the parameter may not have.
   bool may_have(const Instance& instance, const ast::Param& param, const ParamType& type,
                 const Constant& value, Span span);
+  bool take_named(const NamedParam& named, const ast::Param& param, ParamType& type);
+  static const std::vector<NamedParam>& names_of(const Instance& instance, const ast::Param& param);
+  void share_param(Instance& instance, const ast::Param& param, const NamedParam& named,
+                   const ParamType& type);
   void add_param(Instance& instance, const ast::Param& param, const ParamType& type, double value,
                  std::optional<double> declared_default);
-  std::optional<Constant> bound_value(Instance& instance, const ast::Param& param, DType dtype,
-                                      double value);
+  std::optional<Constant> bound_value(Instance& instance, const ast::Param& param,
+                                      const ParamType& type, const Binding& binding, Span span);
   Constant stand_in(const ParamType& type) const;
-  std::optional<rt::ParamRange> param_range(const ast::Param& param);
+  std::optional<rt::ParamRange> param_range(const ast::Param& param, DType type);
   bool check_range(const std::string& name, DType dtype, double value,
                    const std::optional<rt::ParamRange>& range, Span span, Span range_span);
   void check_bindings(const std::vector<Binding>& bindings, Span span);
   std::string open_name(const Instance& instance, const ast::Param& param) const;
+  /// May no name of that text be declared there? `instance`: nullptr in a fn.
+  static bool is_taken(std::string_view name, const Instance* instance);
   void declare_item(Instance& instance, const ast::Name& name, Symbol symbol);
   void elaborate_items(Instance& instance);
   void elaborate_const(Instance& instance, const ast::Const& node);
@@ -375,6 +452,7 @@ class Elaborator {
   };
   void elaborate_set(Instance& instance, const ast::SetItem& node);
   std::optional<InnerParam> find_inner_param(Instance& from, std::span<const ast::Name> path);
+  bool has_param(Instance& from, std::span<const ast::Name> path);
   std::optional<InnerParam> search_param(Instance& inner, std::string_view name);
   Value inner_param_value(const ast::FieldRef& node);
   // elaborate_rows.cpp: bodies for vectors on every row of a matrix
@@ -521,6 +599,7 @@ class Elaborator {
   using Version = std::pair<std::uint32_t, std::uint32_t>;  // of a name, and the epoch
   std::map<std::uint32_t, Version> read_versions_;          // by ExprId of a read
   std::map<std::uint32_t, std::uint32_t> var_versions_, state_versions_;
+  std::map<std::uint32_t, IndexFacts> variable_facts_;  // by VarId of a mutable one, as of now
   std::uint32_t epoch_ = 0;
   std::vector<IndexFacts> field_facts_;  // of the program's own payload, as encode fills it
   std::map<std::uint32_t, std::vector<IndexFacts>> wire_facts_;  // by wire literal
@@ -532,7 +611,8 @@ class Elaborator {
   };
   std::vector<SetCheck> set_checks_;
   std::map<std::pair<const Instance*, const Symbol*>, Span> set_spans_;
-  std::map<std::string, double> bindings_;
+  std::map<std::string, Binding> bindings_;
+  std::map<const ast::Param*, Symbol> named_params_;  // by a composition's parameter, once made
   std::vector<std::pair<const ast::Param*, std::pair<const Spec*, std::string>>> open_names_;
   std::map<std::uint32_t, std::vector<IndexFacts>> payload_facts_;  // by payload variable
 };
@@ -540,6 +620,13 @@ class Elaborator {
 /// A compressor's expression in a composition, or its declaration, as a tree of Specs. Reports and
 /// gives nothing on a mistake.
 std::unique_ptr<Spec> make_spec(ModuleData& module, const DeclRef& decl, Reporter& reporter);
+/// The number of the word that an expression is, of those that a parameter takes.
+std::optional<Constant> word_given(const ast::Module& declaring, const ast::Param& param,
+                                   const ast::Module& tree, ast::ExprId id);
+/// Reports a name that is no word of `param` where it takes words, nor anything that `unit`
+/// declares.
+bool is_wrong_word(const ast::Module& declaring, const ast::Param& param, const FileUnit& unit,
+                   ast::ExprId id, Reporter& reporter);
 /// True where the spec still wants a compressor; `fill`: puts the stand-in there.
 bool wants_inner(ModuleData& module, Spec& spec, bool fill);
 /// Open (not fixed) parameters of a spec: their name in the result, the spec and the parameter.
@@ -547,6 +634,7 @@ struct OpenParam {
   std::string name;
   Spec* spec;
   const ast::Param* param;
+  const ast::Param* declared;  // by a composition, or nullptr
 };
 std::vector<OpenParam> open_params(Spec& spec);
 

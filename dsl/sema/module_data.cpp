@@ -49,6 +49,10 @@ bool is_builtin_name(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+bool is_reserved_name(std::string_view name) {
+  return name == "n" || name == "world" || name == "worker";
+}
+
 namespace {
 
 class FileLoader {
@@ -80,7 +84,7 @@ class FileLoader {
     for (ast::DeclId id : unit.tree.decls) {
       const ast::Name* name = declared_name(unit.tree[id]);
       if (name == nullptr) continue;
-      if (is_builtin_name(name->text)) {
+      if (is_reserved_name(name->text)) {
         sink_.report<DiagKind::BuiltinNameTaken>(name->span, name->text);
       }
       const auto [at, is_new] = unit.names.emplace(name->text, id);

@@ -48,9 +48,14 @@ struct DeclRef {
 /// A number that the text gives.
 struct Constant {
   HostValue value;
-  bool is_big = false;  // a literal of 2^63 or more, held as its bits
+  bool is_big = false;             // a literal of 2^63 or more, held as its bits
+  std::optional<double> quotient;  // of whole numbers that were divided: what a float is bound to
 
   double to_double() const { return is_big ? static_cast<double>(value.bits) : value.to_double(); }
+  /// As a parameter of a float type, or another one, is bound to it.
+  Constant bound_to(DType type) const {
+    return is_float(type) && quotient ? Constant{HostValue::from_f64(*quotient), false, {}} : *this;
+  }
 };
 
 /// A constant of a file that is made of numbers alone.
@@ -59,7 +64,10 @@ struct KnownConst {
   std::vector<Constant> numbers;
   std::uint32_t table_cols = 0;
   std::optional<DType> declared;  // the type that a fn's signature gave to it
+  bool is_hex = false;            // of literals in hexadecimal
   int levels = 0;                 // of expressions that computed it
+  // Where whole numbers were divided: what they are where they meet floats.
+  std::shared_ptr<const KnownConst> quotient;
 };
 
 struct ModuleData {
@@ -67,6 +75,7 @@ struct ModuleData {
   std::vector<std::unique_ptr<FileUnit>> units;  // [0]: the file itself
   std::unique_ptr<FileUnit> stand_in;  // a plain compressor that wrappers are checked around
 
+  Loader load;
   ExternReader read_extern;
   // By declaration; nothing where a mistake was reported.
   std::map<const ast::ExternFn*, std::unique_ptr<const rt::ExternInfo>> externs;
@@ -137,7 +146,10 @@ std::vector<std::string_view> visible_names(const FileUnit& unit);
 std::shared_ptr<ModuleData> load_files(dsl::SourceSet& sources, dsl::FileId file,
                                        const Loader& loader, dsl::DiagSink& sink);
 
-/// The six names that no parameter and no `let` may take.
+/// `n`, `r`, `c`, `world`, `worker` and `step`.
 bool is_builtin_name(std::string_view name);
+/// Those of them that no name may hide, wherever it stands. `r` and `c` are taken in a compressor
+/// of matrices; `step` may be hidden.
+bool is_reserved_name(std::string_view name);
 
 }  // namespace cinch::sema

@@ -26,25 +26,49 @@ void load_stand_in(ModuleData& data, dsl::DiagSink& sink) {
   data.stand_in->tree = dsl::parse(*data.stand_in->source, sink);
 }
 
+void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
+  const ast::Decl& node = *decl;
+  if (std::holds_alternative<ast::Const>(node.node)) {
+    Elaborator(data, reporter).check_const(decl);
+  } else if (std::holds_alternative<ast::Fn>(node.node)) {
+    Elaborator(data, reporter).check_fn(decl);
+  } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
+    Elaborator(data, reporter).find_extern(decl);
+  } else if (std::holds_alternative<ast::Compressor>(node.node) ||
+             std::holds_alternative<ast::Composition>(node.node)) {
+    const auto spec = make_spec(data, decl, reporter);
+    if (spec == nullptr) return;
+    wants_inner(data, *spec, true);
+    Elaborator(data, reporter).run(*spec, declared_name(node)->text, {}, true);
+  }
+}
+
 void check_everything(ModuleData& data, Reporter& reporter) {
-  const FileUnit& unit = data.root();
-  for (ast::DeclId id : unit.tree.decls) {
+  for (ast::DeclId id : data.root().tree.decls) {
     if (reporter.work().is_over) return;
-    const DeclRef decl{&unit, id};
-    const ast::Decl& node = unit.tree[id];
-    if (std::holds_alternative<ast::Const>(node.node)) {
-      Elaborator(data, reporter).check_const(decl);
-    } else if (std::holds_alternative<ast::Fn>(node.node)) {
-      Elaborator(data, reporter).check_fn(decl);
-    } else if (std::holds_alternative<ast::ExternFn>(node.node) && data.read_extern) {
-      Elaborator(data, reporter).find_extern(decl);
-    } else if (std::holds_alternative<ast::Compressor>(node.node) ||
-               std::holds_alternative<ast::Composition>(node.node)) {
-      const auto spec = make_spec(data, decl, reporter);
-      if (spec == nullptr) continue;
-      wants_inner(data, *spec, true);
-      Elaborator(data, reporter).run(*spec, declared_name(node)->text, {}, true);
-    }
+    check_decl(data, {&data.root(), id}, reporter);
+  }
+}
+
+// A mistake of types, which stays one when what the grammar could not read is mended.
+bool is_of_types(dsl::DiagKind kind) {
+  constexpr dsl::DiagKind kKinds[] = {
+      dsl::DiagKind::CannotCombine,     dsl::DiagKind::CannotApply,
+      dsl::DiagKind::CannotConvert,     dsl::DiagKind::Mismatch,
+      dsl::DiagKind::BadIndex,          dsl::DiagKind::CannotAssignType,
+      dsl::DiagKind::UnknownType,       dsl::DiagKind::BranchesDiffer,
+      dsl::DiagKind::ConstantOutOfRange};
+  return std::ranges::find(kKinds, kind) != std::end(kKinds);
+}
+
+// What else is wrong in a file that the grammar could not read as a whole: names that it left out
+// are no mistakes.
+void check_what_was_read(ModuleData& data, dsl::DiagSink& sink) {
+  dsl::DiagSink found;
+  Reporter reporter(found);
+  check_everything(data, reporter);
+  for (const dsl::Diagnostic& diag : found.all()) {
+    if (is_of_types(diag.kind)) sink.add(diag);
   }
 }
 
@@ -73,6 +97,17 @@ std::vector<std::string> states_of(const ast::Module& tree, const ast::Compresso
   return names;
 }
 
+std::vector<std::string> claims_of(const FileUnit& unit, const ast::Compressor& node) {
+  std::vector<std::string> claims;
+  for (ast::ItemId id : unit.tree.list(node.items)) {
+    const auto* item = std::get_if<ast::Claims>(&unit.tree[id].node);
+    if (item == nullptr) continue;
+    for (ast::ExprId claim : unit.tree.list(item->claims))
+      claims.emplace_back(unit.source->text(unit.tree[claim].span));
+  }
+  return claims;
+}
+
 }  // namespace
 
 std::vector<CompressorEntry> CheckedModule::compressors() const {
@@ -88,7 +123,10 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
     const auto* node = std::get_if<ast::Compressor>(&decl.node);
     entry.is_composition = node == nullptr;
     entry.is_wrapper = node != nullptr && takes_compressor(tree, *node);
-    if (node != nullptr) entry.states = states_of(tree, *node);
+    if (node != nullptr) {
+      entry.states = states_of(tree, *node);
+      entry.claims = claims_of(data_->root(), *node);
+    }
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -98,11 +136,14 @@ CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Load
                            dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern) {
   const std::size_t errors = sink.num_errors();
   std::shared_ptr<ModuleData> data = load_files(sources, file, loader, sink);
+  data->load = loader;
   data->read_extern = std::move(read_extern);
   load_stand_in(*data, sink);
   if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
     Reporter reporter(sink);
     check_everything(*data, reporter);
+  } else if (depth == CheckDepth::Everything) {
+    check_what_was_read(*data, sink);
   }
   return CheckedModule(std::move(data));
 }

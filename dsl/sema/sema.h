@@ -47,6 +47,7 @@ struct CompressorEntry {
   bool is_composition = false;
   bool is_wrapper = false;          // wants a compressor: can only stand in a composition
   std::vector<std::string> states;  // declared by itself, not by what it composes or wraps
+  std::vector<std::string> claims;  // likewise, as written
 };
 
 /// Files, trees and names behind a module; opaque to users.
@@ -63,6 +64,20 @@ class CheckedModule {
  private:
   std::shared_ptr<ModuleData> data_;
 };
+
+/// A parameter that is open from outside. What it takes is told in the words of the text.
+struct OpenParameter {
+  std::string name, doc;
+  std::string type;            // "f32", "{exponential, gamma}", "compressor"
+  std::string initial, range;  // "0.01" and "(0, 1]"; empty where the text says nothing
+  bool is_const = false;
+  std::vector<std::string> words;
+};
+
+/// Open parameters of a compressor of the module, its own before those of what it is made of; of a
+/// wrapper also the compressor that it wants. Mistakes in compositions go to `sink`.
+std::vector<OpenParameter> open_parameters(const CheckedModule& module, std::string_view compressor,
+                                           dsl::DiagSink& sink);
 
 /// How much check_module looks at.
 enum class CheckDepth : std::uint8_t {
@@ -85,6 +100,7 @@ CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Load
 struct Binding {
   std::string name;
   double value = 0;
+  std::string word = {};  // in place of a value, for a parameter whose values have names
 };
 
 /// One compressor with constant parameters bound. Nothing when `sink` got an error: an unknown

@@ -144,6 +144,13 @@ bool SizeProver::improve_negative_elements(const Polynomial& sum,
   return is_nonnegative_sum(polynomial(next), depth - 1);
 }
 
+// Is others + factor * bound * rest not negative?
+bool SizeProver::is_nonnegative_with(const Polynomial& others, const std::vector<HostExprId>& rest,
+                                     std::int64_t factor, HostExprId bound, int depth) {
+  const HostExprId term = pool_.mul(rebuild_product(rest, factor), bound);
+  return is_nonnegative_sum(polynomial(pool_.add(rebuild(others), term)), depth - 1);
+}
+
 // -c * atom * rest >= -c * bound * rest when the rest is not negative.
 bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
   for (const auto& [key, factor] : sum) {
@@ -155,11 +162,14 @@ bool SizeProver::improve_negative_term(const Polynomial& sum, int depth) {
         return is_nonnegative_atom(a, depth - 1);
       });
       if (!rest_is_positive) continue;
-      for (HostExprId bound : upper_bounds(atom, depth - 1)) {
-        const HostExprId term = pool_.mul(rebuild_product(rest, factor), bound);
-        const HostExprId next = pool_.add(rebuild(without(sum, key)), term);
-        if (is_nonnegative_sum(polynomial(next), depth - 1)) return true;
-      }
+      const auto holds_with = [&](HostExprId bound) {
+        return is_nonnegative_with(without(sum, key), rest, factor, bound, depth);
+      };
+      if (std::ranges::any_of(upper_bounds(atom, depth - 1), holds_with)) return true;
+      // The greater of two is one of them.
+      const HostExprNode node = pool_.node(atom);
+      if (node.op != HostOp::Max) continue;
+      if (holds_with(node.args[0]) && holds_with(node.args[1])) return true;
     }
   }
   return false;
@@ -189,10 +199,12 @@ bool SizeProver::improve_positive_term(const Polynomial& sum, int depth) {
         return is_nonnegative_atom(a, depth - 1);
       });
       if (!rest_is_positive) continue;
-      for (HostExprId bound : bounds) {
-        const HostExprId term = pool_.mul(rebuild_product(rest, left), bound);
-        const HostExprId next = pool_.add(rebuild(without(sum, key)), term);
-        if (is_nonnegative_sum(polynomial(next), depth - 1)) return true;
+      const auto holds_with = [&](HostExprId bound) {
+        return is_nonnegative_with(without(sum, key), rest, left, bound, depth);
+      };
+      if (std::ranges::any_of(bounds, holds_with)) return true;
+      if (node.op == HostOp::Min && holds_with(node.args[0]) && holds_with(node.args[1])) {
+        return true;
       }
     }
   }

@@ -59,6 +59,8 @@ class SizeProver {
   bool less_equal(HostExprId a, HostExprId b, int depth);
   bool bounded_above_by(HostExprId a, HostExprId b, int depth);
   bool bounded_below_by(HostExprId a, HostExprId b, int depth);
+  bool is_nonnegative_with(const Polynomial& others, const std::vector<HostExprId>& rest,
+                           std::int64_t factor, HostExprId bound, int depth);
   bool improve_negative_term(const Polynomial& sum, int depth);
   bool improve_negative_elements(const Polynomial& sum, const std::vector<HostExprId>& key,
                                  int depth);

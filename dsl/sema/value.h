@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,25 +33,43 @@ enum class ValueKind : std::uint8_t {
   Typed,    // an expression of the checked tree
   Payload,  // a payload variable
   Wire,     // a wire literal
+  Tuple,    // several values
+};
+
+struct Value;
+
+/// How an exact integer of the checked tree becomes one of the type that it meets.
+struct Remake {
+  std::function<Value(DType)> in_type;
+  bool has_quotient = false;  // for floats it is another number
+  bool holds_data = false;    // made anew later it could be another number
 };
 
 struct Value {
-  ValueKind kind = ValueKind::Error;
-  Span span;
-  HostExprId host;                 // Host
-  std::optional<DType> declared;   // Host: the type a fn's signature gave to this whole number
-  bool is_big = false;             // Host: a literal of 2^63 or more, held as its bits
+  Instance* owner = nullptr;  // Payload, Wire: whose wire it has
+  // Typed, is_exact: where it is none, the elements convert.
+  std::shared_ptr<const Remake> remake;
+  // Host or Table of whole numbers, some divided by others: what it is where it meets floats.
+  std::shared_ptr<const Value> quotient;
+  // Typed, is_exact, of a choice: the constants that it may be.
+  std::vector<HostExprId> chosen;
   std::vector<HostExprId> table;   // Table: constants, row by row
+  std::vector<Value> elements;     // Tuple
   std::vector<bool> big_elements;  // Table: `is_big` of each
+  HostExprId host;                 // Host
   std::uint32_t table_cols = 0;    // Table: 0 of a vector
   ExprId expr;                     // Typed, Wire
-  Type type;                       // Typed
-  bool is_exact = false;           // Typed: an integer made of loop variables
-  IndexFacts facts;                // Typed
   VarId var;                       // Payload
-  Instance* owner = nullptr;       // Payload, Wire: whose wire it has
   // Payload: where that wire begins among the fields and counts of `var`, of which it may be a part
   std::uint32_t first_field = 0, first_count = 0;
+  Span span;
+  Type type;         // Typed
+  IndexFacts facts;  // Typed
+  ValueKind kind = ValueKind::Error;
+  bool is_big = false;            // Host: a literal of 2^63 or more, held as its bits
+  bool is_hex = false;            // Host, Table: literals in hexadecimal alone
+  bool is_exact = false;          // Typed: an integer made of loop variables and literals
+  std::optional<DType> declared;  // Host: the type a fn's signature gave to this whole number
 
   bool is_error() const { return kind == ValueKind::Error; }
   bool is_host() const { return kind == ValueKind::Host; }
@@ -72,12 +91,20 @@ struct Symbol {
   std::uint32_t index = 0;
   Instance* inner = nullptr;
   int lambda_depth = 0;  // lambdas open where it was declared
+  bool is_word = false;  // of a parameter that takes words
   HostExprId leaf;       // loop variables: what stands for them in host expressions; Param: the
                          // value that a wrapper sets
   HostExprId given;      // a fixed run-time parameter: what sizes see, not rounded to its type
 };
 
 using Scope = std::map<std::string, Symbol, std::less<>>;
+
+/// A parameter that a composition declares and hands on: `ratio` of `compressor x(ratio: f32 =
+/// 0.01) = topk(ratio: ratio)`.
+struct NamedParam {
+  const FileUnit* unit = nullptr;
+  const ast::Param* declared = nullptr;
+};
 
 /// A compressor of a composition, before elaboration: what is wrapped and which parameters are
 /// fixed.
@@ -86,6 +113,8 @@ struct Spec {
   const ast::Compressor* node = nullptr;
   std::map<std::string, Constant> fixed;
   std::map<std::string, Span> fixed_spans;
+  // By the compressor's own name: the compositions that hand it on, the outermost last.
+  std::map<std::string, std::vector<NamedParam>> named;
   std::map<std::string, std::unique_ptr<Spec>> inner;  // by the wrapper's parameter
   bool is_stand_in = false;
 };

@@ -119,8 +119,8 @@ struct Index {
   IdRange<ExprId> indices;
 };
 
-/// `a..b` (b left out) and `a..=b` (b taken in); stands in indices. In `for` and `in` it becomes an
-/// Interval.
+/// `a..b` (b left out) and `a..=b` (b taken in); stands in indices, where one end may be missing:
+/// `a..` and `..b`. In `for` and `in` it becomes an Interval.
 struct Range {
   ExprId lo;
   ExprId hi;
@@ -182,6 +182,11 @@ struct ArrayLiteral {
   IdRange<ExprId> elements;
 };
 
+/// `(a, b)`: several values of a fn.
+struct Tuple {
+  IdRange<ExprId> elements;
+};
+
 /// One field of a wire literal: `name: value`, or `name` alone, when `value` is a NameRef to the
 /// same name and `is_shorthand` is set.
 struct FieldInit {
@@ -220,7 +225,7 @@ struct ErrorExpr {};
 struct Expr {
   Span span;
   std::variant<ErrorExpr, Literal, NameRef, FieldRef, Call, Bitcast, Index, Range, Unary, Binary,
-               Cast, Lambda, ArrayLiteral, WireLiteral, If, BlockExpr, Paren>
+               Cast, Lambda, ArrayLiteral, Tuple, WireLiteral, If, BlockExpr, Paren>
       node;
 };
 
@@ -244,10 +249,22 @@ struct ScalarType {
   ExprId width;
 };
 
-/// `[element; d0]`, `[element; rows, cols]`.
+/// `[element; d0]`, `[element; rows, cols]`; in the signature of a fn also `[element; ..]`, an
+/// array of any sizes, which has no dims.
 struct ArrayType {
   TypeId element;
   IdRange<ExprId> dims;
+  bool is_any() const { return dims.is_empty(); }
+};
+
+/// `(f32, [f32; m])`: the result of a fn that gives several values.
+struct TupleType {
+  IdRange<TypeId> elements;
+};
+
+/// `{fast, exact}`: the words that a parameter takes.
+struct EnumType {
+  std::vector<Name> names;
 };
 
 /// `compressor`, the type of a wrapper's parameter.
@@ -255,7 +272,7 @@ struct CompressorType {};
 
 struct Type {
   Span span;
-  std::variant<ScalarType, ArrayType, CompressorType> node;
+  std::variant<ScalarType, ArrayType, TupleType, EnumType, CompressorType> node;
 };
 
 // ---------------------------------------------------------------- statements
@@ -267,11 +284,20 @@ struct Let {
   ExprId value;
 };
 
-/// `target = value` when `indices` is empty, else `target[indices] = value`.
+/// `let (a, b) = value`.
+struct LetTuple {
+  std::vector<Name> names;
+  ExprId value;
+};
+
+/// `target = value` when `indices` is empty, else `target[indices] = value`; `target += value` and
+/// its kin where `is_update`.
 struct Assign {
   Name target;
   IdRange<ExprId> indices;
   ExprId value;
+  bool is_update = false;
+  BinaryOp op = BinaryOp::Add;
 };
 
 /// `for variable in bounds { … }`.
@@ -302,7 +328,7 @@ struct ExprStmt {
 
 struct Stmt {
   Span span;
-  std::variant<Let, Assign, For, While, Assert, ExprStmt> node;
+  std::variant<Let, LetTuple, Assign, For, While, Assert, ExprStmt> node;
 };
 
 /// `{ stmts… value }`; `value` may be none. The span has the braces.
@@ -441,9 +467,10 @@ struct Compressor {
   IdRange<ItemId> items;
 };
 
-/// `compressor name = value`: calls and names of compressors, fields of imported files.
+/// `compressor name(params) = value`: calls and names of compressors, fields of imported files.
 struct Composition {
   Name name;
+  IdRange<ParamId> params;
   ExprId value;
 };
 
@@ -518,6 +545,7 @@ struct Module {
 
   std::span<const ExprId> list(IdRange<ExprId> range) const { return slice(exprs.pool, range); }
   std::span<const StmtId> list(IdRange<StmtId> range) const { return slice(stmts.pool, range); }
+  std::span<const TypeId> list(IdRange<TypeId> range) const { return slice(types.pool, range); }
   std::span<const ArgId> list(IdRange<ArgId> range) const { return slice(args.pool, range); }
   std::span<const ParamId> list(IdRange<ParamId> range) const { return slice(params.pool, range); }
   std::span<const WireEntryId> list(IdRange<WireEntryId> range) const {

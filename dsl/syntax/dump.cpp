@@ -83,6 +83,7 @@ class Dumper {
   }
   void decl(const ast::Composition& node) {
     line("composition " + node.name.text + ' ' + expr(node.value));
+    nest([&] { params(node.params); });
   }
 
   void params(ast::IdRange<ast::ParamId> range) {
@@ -157,10 +158,14 @@ class Dumper {
   void stmt(const ast::Let& node) {
     line((node.is_mutable ? "let mut " : "let ") + node.name.text + ' ' + expr(node.value));
   }
+  void stmt(const ast::LetTuple& node) {
+    line("let (" + joined(node.names, " ") + ") " + expr(node.value));
+  }
   void stmt(const ast::Assign& node) {
     const bool is_whole = node.indices.is_empty();
-    line("assign " + node.target.text + (is_whole ? "" : " [" + exprs(node.indices) + " ]") + ' ' +
-         expr(node.value));
+    const std::string op = node.is_update ? ' ' + std::string(spelling(node.op)) + '=' : "";
+    line("assign " + node.target.text + (is_whole ? "" : " [" + exprs(node.indices) + " ]") + op +
+         ' ' + expr(node.value));
   }
   void stmt(const ast::For& node) {
     line("for " + node.variable.text + " in " + interval(node.bounds));
@@ -228,7 +233,8 @@ class Dumper {
     return "(index " + expr(node.base) + exprs(node.indices) + ')';
   }
   std::string text(const ast::Range& node) {
-    return std::string(node.is_inclusive ? "(..= " : "(.. ") + expr(node.lo) + ' ' + expr(node.hi) +
+    const auto end = [&](ast::ExprId id) { return id ? expr(id) : std::string("_"); };
+    return std::string(node.is_inclusive ? "(..= " : "(.. ") + end(node.lo) + ' ' + end(node.hi) +
            ')';
   }
   std::string text(const ast::Unary& node) {
@@ -241,12 +247,17 @@ class Dumper {
     return "(as " + expr(node.operand) + ' ' + type(node.type) + ')';
   }
   std::string text(const ast::Lambda& node) {
-    std::string result = "(lambda |";
-    for (const ast::Name& name : node.params) {
-      result += (result.back() == '|' ? "" : " ") + name.text;
-    }
-    return result + "| " + expr(node.body) + ')';
+    return "(lambda |" + joined(node.params, " ") + "| " + expr(node.body) + ')';
   }
+  static std::string joined(const std::vector<ast::Name>& names, std::string_view between) {
+    std::string result;
+    for (const ast::Name& name : names) {
+      if (!result.empty()) result += between;
+      result += name.text;
+    }
+    return result;
+  }
+  std::string text(const ast::Tuple& node) { return "(tuple" + exprs(node.elements) + ')'; }
   std::string text(const ast::ArrayLiteral& node) { return "(array" + exprs(node.elements) + ')'; }
   std::string text(const ast::WireLiteral& node) {
     std::string result = "(wire";
@@ -281,8 +292,16 @@ class Dumper {
     return node.width ? node.name.text + '<' + expr(node.width) + '>' : node.name.text;
   }
   std::string text(const ast::ArrayType& node) {
-    return '[' + type(node.element) + ';' + exprs(node.dims) + ']';
+    return '[' + type(node.element) + ';' + (node.is_any() ? " .." : exprs(node.dims)) + ']';
   }
+  std::string text(const ast::TupleType& node) {
+    std::string result = "(";
+    for (const ast::TypeId id : m_.list(node.elements)) {
+      result += (result.size() == 1 ? "" : " ") + type(id);
+    }
+    return result + ')';
+  }
+  std::string text(const ast::EnumType& node) { return '{' + joined(node.names, " ") + '}'; }
   std::string text(const ast::CompressorType&) { return "compressor"; }
 
   std::string interval(ast::IntervalId id) {

@@ -9,7 +9,7 @@ namespace cinch::dsl::grammar {
 
 namespace {
 
-// What follows `compressor name`: `(params) { items }` or `= value`.
+// What follows `compressor name`: `(params)`, then `{ items }` or `= value`.
 struct CompressorDraft : ast::Compressor {
   ast::ExprId value;
 };
@@ -28,7 +28,7 @@ constexpr auto set_decl_node = [](auto& ctx) { x3::_val(ctx).node = std::move(x3
 constexpr auto set_compressor_node = [](auto& ctx) {
   const CompressorDraft& draft = x3::_attr(ctx);
   if (draft.value) {
-    x3::_val(ctx).node = ast::Composition{draft.name, draft.value};
+    x3::_val(ctx).node = ast::Composition{draft.name, draft.params, draft.value};
   } else {
     x3::_val(ctx).node = static_cast<const ast::Compressor&>(draft);
   }
@@ -56,8 +56,9 @@ const auto extern_fn_def = tok::KwExtern > tok::KwFn > tok::Name[set_name<&ast::
                            named("the header's name in quotes")[tok::String[set_header]];
 
 const auto items_part = items[set_list<&ast::Compressor::items>];
-const auto params_part = compressor_params[set_list<&ast::Compressor::params>] > items_part;
 const auto value_part = tok::Assign > expr[set<&CompressorDraft::value>];
+const auto params_part = compressor_params[set_list<&ast::Compressor::params>] >
+                         named("`{` or `=`")[items_part | value_part];
 const auto compressor_def = tok::KwCompressor > tok::Name[set_name<&ast::Compressor::name>] >
                             named("`(`, `{` or `=`")[params_part | items_part | value_part];
 const auto decl_def = node[import[set_decl_node] | const_decl[set_decl_node] | fn[set_decl_node] |

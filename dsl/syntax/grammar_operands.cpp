@@ -37,6 +37,20 @@ constexpr auto add_array = [](auto& ctx) {
   const auto elements = builder(ctx).list(draft.elements);
   x3::_val(ctx) = builder(ctx).add_expr(draft.span, ast::ArrayLiteral{elements});
 };
+struct TupleDraft {
+  Span span;
+  std::vector<ast::ExprId> elements;
+};
+// One expression in parentheses is itself.
+constexpr auto add_tuple = [](auto& ctx) {
+  const TupleDraft& draft = x3::_attr(ctx);
+  if (draft.elements.size() == 1) {
+    x3::_val(ctx) = builder(ctx).add_expr(draft.span, ast::Paren{draft.elements.front()});
+    return;
+  }
+  const auto elements = builder(ctx).list(draft.elements);
+  x3::_val(ctx) = builder(ctx).add_expr(draft.span, ast::Tuple{elements});
+};
 constexpr auto add_wire = [](auto& ctx) {
   const WireDraft& draft = x3::_attr(ctx);
   const auto fields = builder(ctx).list(draft.fields);
@@ -59,7 +73,7 @@ constexpr auto push_field = [](auto& ctx) {
   x3::_val(ctx).fields.push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
 };
 
-constexpr x3::rule<struct ParenClass, Draft<ast::Paren>> paren{"an expression"};
+constexpr x3::rule<struct ParenClass, TupleDraft> paren{"an expression"};
 constexpr x3::rule<struct ParenExprClass, ast::ExprId> paren_expr{"an expression"};
 constexpr x3::rule<struct ArrayClass, ArrayDraft> array{"an expression"};
 constexpr x3::rule<struct LambdaClass, Draft<ast::Lambda>> lambda{"an expression"};
@@ -71,8 +85,9 @@ constexpr x3::rule<struct ElseClass, ast::ExprId> else_part{"a block `{ … }` o
 constexpr x3::rule<struct FieldInitClass, ast::FieldInit> field_init{"the name of a field"};
 constexpr x3::rule<struct WireLiteralClass, WireDraft> wire_literal{"a wire literal"};
 
-const auto paren_def = node[tok::LParen > expr[set<&Draft<ast::Paren>::inner>] > tok::RParen];
-const auto paren_expr_def = paren[add_node<ast::Paren>];
+const auto paren_def = node[tok::LParen > expr[push_to<&TupleDraft::elements>] >>
+                            *(tok::Comma > expr[push_to<&TupleDraft::elements>]) > tok::RParen];
+const auto paren_expr_def = paren[add_tuple];
 const auto array_def =
     node[tok::LBracket > comma_list(expr[push_to<&ArrayDraft::elements>], tok::RBracket) >
          named("`,` or `]`")[tok::RBracket]];

@@ -23,6 +23,7 @@ struct PrefixDraft {
 };
 struct RangeDraft : ast::Range {
   Span span;
+  bool is_range = false;
 };
 
 // The expression so far becomes the base of the suffix.
@@ -57,10 +58,11 @@ constexpr auto push_arg = [](auto& ctx) {
   x3::_val(ctx).args.push_back(builder(ctx).add(std::move(x3::_attr(ctx))));
 };
 constexpr auto make_not = [](auto& ctx) { x3::_val(ctx).op = ast::UnaryOp::Not; };
+constexpr auto set_range = [](auto& ctx) { x3::_val(ctx).is_range = true; };
 constexpr auto add_range = [](auto& ctx) {
   const RangeDraft& draft = x3::_attr(ctx);
-  // Without an upper end it is no range but the expression itself.
-  x3::_val(ctx) = draft.hi
+  // Without `..` it is the expression itself.
+  x3::_val(ctx) = draft.is_range
                       ? builder(ctx).add_expr(draft.span, static_cast<const ast::Range&>(draft))
                       : draft.lo;
 };
@@ -80,8 +82,13 @@ const auto arg_def = node[labelled | expr[set<&ast::Arg::value>]];
 const auto call_suffix_def = node[tok::LParen >> optional_comma_list(arg[push_arg], tok::RParen) >
                                   named("`,` or `)`")[tok::RParen]];
 
-const auto range_op = tok::DotDotEqual[set_true<&ast::Range::is_inclusive>] | tok::DotDot;
-const auto range_def = node[expr[set<&ast::Range::lo>] >> -(range_op > expr[set<&ast::Range::hi>])];
+const auto range_op =
+    (tok::DotDotEqual[set_true<&ast::Range::is_inclusive>] | tok::DotDot) >> x3::eps[set_range];
+const auto upper_end = expr[set<&ast::Range::hi>];
+// `a..` runs to the end of the array.
+const auto open_end = tok::DotDot[set_range] >> &one_of(TokenKind::Comma, TokenKind::RBracket);
+const auto range_def = node[(range_op > upper_end) |
+                            (expr[set<&ast::Range::lo>] >> -(open_end | (range_op > upper_end)))];
 const auto index_expr_def = range[add_range];
 const auto index_suffix_def =
     node[tok::LBracket > comma_list(index_expr[push_to<&IndexSuffix::indices>], tok::RBracket) >

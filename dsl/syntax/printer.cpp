@@ -144,6 +144,7 @@ class Printer {
     take("compressor");
     space();
     take();
+    if (cursor_.is_next("(")) params(node.params);
     value(node.value);
   }
 
@@ -315,7 +316,7 @@ class Printer {
     if (block.value || block.stmts.count != 1) return false;
     const auto& node = m_[m_.list(block.stmts)[0]].node;
     return std::holds_alternative<ast::Assign>(node) || std::holds_alternative<ast::Let>(node) ||
-           std::holds_alternative<ast::Assert>(node);
+           std::holds_alternative<ast::LetTuple>(node) || std::holds_alternative<ast::Assert>(node);
   }
 
   void method_block(ast::BlockId id) {
@@ -364,10 +365,19 @@ class Printer {
     take();
     value(node.value);
   }
+  void stmt(const ast::LetTuple& node) {
+    take("let");
+    space();
+    group([&] { brackets("(", LayoutOp::SoftLine, ")", [&] { words(node.names); }); });
+    value(node.value);
+  }
   void stmt(const ast::Assign& node) {
     take();
     if (!node.indices.is_empty()) index_list(node.indices);
-    value(node.value);
+    space();
+    take();
+    space();
+    expr(node.value);
   }
   void stmt(const ast::For& node) {
     take("for");
@@ -455,9 +465,9 @@ class Printer {
     });
   }
   void print(const ast::Range& node) {
-    expr(node.lo);
+    if (node.lo) expr(node.lo);
     take();
-    expr(node.hi);
+    if (node.hi) expr(node.hi);
   }
   void print(const ast::Unary& node) {
     take();
@@ -509,6 +519,12 @@ class Printer {
   void print(const ast::ArrayLiteral& node) {
     group([&] {
       brackets("[", LayoutOp::SoftLine, "]",
+               [&] { commas(node.elements, [&](ast::ExprId id) { expr(id); }); });
+    });
+  }
+  void print(const ast::Tuple& node) {
+    group([&] {
+      brackets("(", LayoutOp::SoftLine, ")",
                [&] { commas(node.elements, [&](ast::ExprId id) { expr(id); }); });
     });
   }
@@ -573,9 +589,29 @@ class Printer {
         type(node.element);
         take(";");
         line();
+        if (node.is_any()) return take("..");
         commas(node.dims, [&](ast::ExprId id) { expr(id); });
       });
     });
+  }
+  void print(const ast::TupleType& node) {
+    group([&] {
+      brackets("(", LayoutOp::SoftLine, ")",
+               [&] { commas(node.elements, [&](ast::TypeId id) { type(id); }); });
+    });
+  }
+  void print(const ast::EnumType& node) {
+    group([&] { brackets("{", LayoutOp::SoftLine, "}", [&] { words(node.names); }); });
+  }
+  // Names between commas.
+  void words(const std::vector<ast::Name>& names) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i > 0) {
+        take(",");
+        line();
+      }
+      take();
+    }
   }
   void print(const ast::CompressorType&) { take("compressor"); }
 

@@ -19,10 +19,10 @@ template <class... Fns>
 Overloaded(Fns...) -> Overloaded<Fns...>;
 
 // Only operator tokens come here; the spelling links them to the table of operators.
-ast::BinaryOp binary_op(const Token& token) {
+ast::BinaryOp binary_op(std::string_view text) {
   constexpr int kNumOps = static_cast<int>(ast::BinaryOp::Or) + 1;
   int idx = 0;
-  while (idx + 1 < kNumOps && spelling(static_cast<ast::BinaryOp>(idx)) != token.text) ++idx;
+  while (idx + 1 < kNumOps && spelling(static_cast<ast::BinaryOp>(idx)) != text) ++idx;
   return static_cast<ast::BinaryOp>(idx);
 }
 
@@ -60,6 +60,8 @@ ast::TypeId TreeBuilder::add_type(Span span, decltype(ast::Type::node) node) {
                             [&](const ast::ArrayType& t) {
                               return std::max(depth_of(t.element), depth_of_list(t.dims));
                             },
+                            [&](const ast::TupleType& t) { return depth_of_list(t.elements); },
+                            [](const ast::EnumType&) { return 0; },
                             [](const ast::CompressorType&) { return 0; }},
                  node);
   type_depths_.push_back(checked_depth(span, below));
@@ -104,11 +106,11 @@ ast::ExprId TreeBuilder::add_chain(const OperatorChain& chain) {
     operands.pop_back();
     const ast::ExprId lhs = operands.back();
     const Span span = join(span_of(lhs), span_of(rhs));
-    operands.back() = add_expr(span, ast::Binary{binary_op(op), op.span, lhs, rhs});
+    operands.back() = add_expr(span, ast::Binary{binary_op(op.text), op.span, lhs, rhs});
   };
   for (std::size_t i = 0; i < chain.operators.size(); ++i) {
-    const int level = precedence(binary_op(chain.operators[i]));
-    while (!pending.empty() && precedence(binary_op(pending.back())) >= level) fold();
+    const int level = precedence(binary_op(chain.operators[i].text));
+    while (!pending.empty() && precedence(binary_op(pending.back().text)) >= level) fold();
     pending.push_back(chain.operators[i]);
     operands.push_back(chain.operands[i + 1]);
   }
@@ -118,13 +120,16 @@ ast::ExprId TreeBuilder::add_chain(const OperatorChain& chain) {
 
 BlockElement TreeBuilder::add_assign(const AssignDraft& draft) {
   if (!draft.rhs) return {{}, draft.lhs};
+  ast::Assign made{{}, {}, draft.rhs, draft.op.kind != TokenKind::Assign, ast::BinaryOp::Add};
+  if (made.is_update) made.op = binary_op(draft.op.text.substr(0, draft.op.text.size() - 1));
   const auto& target = module_[draft.lhs].node;
-  if (const auto* name = std::get_if<ast::NameRef>(&target)) {
-    return {add_stmt({draft.span, ast::Assign{name->name, {}, draft.rhs}}), {}};
-  }
   const auto* index = std::get_if<ast::Index>(&target);
-  const auto* base = index ? std::get_if<ast::NameRef>(&module_[index->base].node) : nullptr;
-  if (base) return {add_stmt({draft.span, ast::Assign{base->name, index->indices, draft.rhs}}), {}};
+  if (index) made.indices = index->indices;
+  const auto* name = std::get_if<ast::NameRef>(index ? &module_[index->base].node : &target);
+  if (name) {
+    made.target = name->name;
+    return {add_stmt({draft.span, std::move(made)}), {}};
+  }
   sink_.report<DiagKind::CannotAssign>(span_of(draft.lhs));
   check_error_limit();
   return {};
@@ -207,6 +212,7 @@ int TreeBuilder::depth_below(const decltype(ast::Expr::node)& node) const {
           [&](const ast::Cast& e) { return std::max(depth_of(e.operand), depth_of(e.type)); },
           [&](const ast::Lambda& e) { return depth_of(e.body); },
           [&](const ast::ArrayLiteral& e) { return depth_of_list(e.elements); },
+          [&](const ast::Tuple& e) { return depth_of_list(e.elements); },
           [&](const ast::WireLiteral& e) { return depth_of_list(e.fields); },
           [&](const ast::If& e) {
             return std::max({depth_of(e.condition), depth_of(e.then), depth_of(e.otherwise)});
@@ -219,6 +225,7 @@ int TreeBuilder::depth_below(const decltype(ast::Expr::node)& node) const {
 int TreeBuilder::depth_below(const decltype(ast::Stmt::node)& node) const {
   return std::visit(
       Overloaded{[&](const ast::Let& s) { return depth_of(s.value); },
+                 [&](const ast::LetTuple& s) { return depth_of(s.value); },
                  [&](const ast::Assign& s) {
                    return std::max(depth_of_list(s.indices), depth_of(s.value));
                  },

@@ -27,10 +27,11 @@ struct BlockDraft {
   std::vector<BlockElement> elements;
 };
 
-/// `lhs` or `lhs = rhs`.
+/// `lhs`, `lhs = rhs` or `lhs += rhs` and its kin.
 struct AssignDraft {
   Span span;
   ast::ExprId lhs;
+  Token op;
   ast::ExprId rhs;
 };
 
@@ -60,6 +61,9 @@ class TreeBuilder {
 
   ast::IdRange<ast::ExprId> list(const std::vector<ast::ExprId>& ids) {
     return module_.exprs.add_list(ids);
+  }
+  ast::IdRange<ast::TypeId> list(const std::vector<ast::TypeId>& ids) {
+    return module_.types.add_list(ids);
   }
   ast::IdRange<ast::ArgId> list(const std::vector<ast::ArgId>& ids) {
     return module_.args.add_list(ids);

@@ -1,4 +1,4 @@
-"""What the examples train, from data that every machine with Python and PyTorch has: the source of Python's standard library."""
+"""What the examples train: two tasks on the source of Python's standard library, which every machine with Python has, and one on scikit-learn's digits."""
 import math
 import os
 import sysconfig
@@ -137,4 +137,39 @@ class Packages:
         return 100 * (model(trigrams).argmax(1) != labels).float().mean().item()
 
 
-TASKS = {"text": Text, "packages": Packages}
+class Digits:
+    """Which digit 64 pixels show: 330,000 parameters. 1,797 samples in all, so 360 held out: one of them is 0.28 points."""
+
+    unit = "% wrong"
+
+    def __init__(self, seed):
+        try:
+            from sklearn.datasets import load_digits
+        except ImportError as error:
+            raise SystemExit("the task digits takes its data from scikit-learn: python3 -m pip install scikit-learn") from error
+        digits = load_digits()
+        pixels, labels = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
+        is_held = torch.arange(len(labels)) % 5 == 0
+        self.training, self.held_out = (pixels[~is_held], labels[~is_held]), (pixels[is_held], labels[is_held])
+        self.random = torch.Generator().manual_seed(seed)
+        self.batch = 16
+
+    @staticmethod
+    def model():
+        return nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    @staticmethod
+    def optimizer(model):
+        return torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def loss(self, model):
+        pixels, labels = self.training
+        chosen = torch.randint(len(labels), (self.batch,), generator=self.random)
+        return functional.cross_entropy(model(pixels[chosen]), labels[chosen])
+
+    def score(self, model):
+        pixels, labels = self.held_out
+        return 100 * (model(pixels).argmax(1) != labels).float().mean().item()
+
+
+TASKS = {"text": Text, "packages": Packages, "digits": Digits}

@@ -119,7 +119,7 @@ def train_all(place, options):
     print(f"\n{options.output}/table.md, runs.json, loss.svg")
 
 
-UNITS = {"text": "bits per byte", "packages": "% wrong"}
+UNITS = {"text": "bits per byte", "packages": "% wrong", "digits": "% wrong"}
 
 
 def main():

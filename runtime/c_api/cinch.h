@@ -117,7 +117,7 @@ typedef struct cinch_compile_options {
   const char* program;
   const char* text; /* the program itself; NULL: `program` says where it is */
   size_t text_size; /* bytes */
-  /* Constant and run-time parameters, "ratio=0.01". */
+  /* Constant and run-time parameters: "ratio=0.01", "nesterov=true", "fit=gamma". */
   const char* const* bindings;
   size_t num_bindings;
   /* "x86-64", "x86-64-v3", "x86-64-v4"; NULL: this processor. */
@@ -146,7 +146,8 @@ CINCH_API cinch_status cinch_program_compile(const cinch_compile_options* option
                                              cinch_program** program, cinch_error* error);
 
 /* The compressors of the standard library, as JSON: an array of objects with name, family,
- * payload_bits_per_element (null where there is no payload), aggregation, state, paper and file.
+ * payload_bits_per_element (null where there is no payload), aggregation, state, paper, file and
+ * what else `cinch list NAME` tells.
  * `compiler` as in cinch_compile_options, may be NULL. `size` takes the bytes at `data` and gives
  * those needed; with `data` NULL it only gives. Errors: UNAVAILABLE (no compiler, no library),
  * INVALID_ARGUMENT (too small). */
@@ -194,9 +195,16 @@ typedef struct cinch_parameter_info {
   const char* type;  /* "f32", "u32", "bool" … */
   const char* range; /* "(0, 1]", or "" */
   double default_value;
+  const char* words; /* "exponential, gamma": names of the values 0, 1 …; "" where they have none */
 } cinch_parameter_info;
 CINCH_API cinch_status cinch_program_get_parameter(const cinch_program* program, size_t index,
                                                    cinch_parameter_info* info, cinch_error* error);
+/* The number that `text` is for a run-time parameter, to give to cinch_session_set and
+ * cinch_sync_set: of a word its place, of "true" 1, of "0.01" itself. Errors: INVALID_ARGUMENT (no
+ * such name), OUT_OF_RANGE (no such word: the message has those that there are). */
+CINCH_API cinch_status cinch_program_parameter_value(const cinch_program* program,
+                                                     const char* parameter, const char* text,
+                                                     double* value, cinch_error* error);
 
 typedef struct cinch_state_info {
   size_t struct_size;

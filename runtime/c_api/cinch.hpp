@@ -91,6 +91,15 @@ class Program {
         [&](cinch_error* error) { return cinch_program_get_info(get(), &info, error); });
     return info;
   }
+  /// What a run-time parameter is set to for a word: `session.set("fit", program.value_of("fit",
+  /// "gamma"))`.
+  double value_of(const std::string& parameter, const std::string& word) const {
+    double value = 0;
+    detail::checked([&](cinch_error* error) {
+      return cinch_program_parameter_value(get(), parameter.c_str(), word.c_str(), &value, error);
+    });
+    return value;
+  }
 
  private:
   template <typename Make>

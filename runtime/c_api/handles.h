@@ -28,7 +28,7 @@ struct cinch_program {
   mutable std::map<std::int32_t, std::weak_ptr<const cinch::rt::GpuProgram>> on_gpus;
   std::string cpu;
   // Texts that infos point to.
-  std::vector<std::string> parameter_types, parameter_ranges, state_types;
+  std::vector<std::string> parameter_types, parameter_ranges, parameter_words, state_types;
 };
 
 struct cinch_session {

@@ -48,7 +48,7 @@ CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, s
 cinch_policy::Program program_of(const rt::PolicyCodec& codec) {
   cinch_policy::Program program{codec.program, {}, {}};
   for (const auto& [name, value] : codec.values) {
-    program.texts.push_back(name + "=" + rt::policy_value_text(value));
+    program.texts.emplace_back(name).append("=").append(value);
   }
   return program;
 }

@@ -9,6 +9,7 @@
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/support.h"
 #include "runtime/c_api/tuning.h"
+#include "runtime/call/parameters.h"
 #include "runtime/core/param_range.h"
 #include "runtime/image/image_file.h"
 #include "runtime/image/validate.h"
@@ -28,6 +29,7 @@ std::unique_ptr<cinch_program> described(const rt::ProgramImage& image) {
     program->parameter_types.emplace_back(dtype_name(param.dtype));
     program->parameter_ranges.push_back(param.range ? rt::range_text(param.dtype, *param.range)
                                                     : std::string());
+    program->parameter_words.push_back(rt::words_text(param));
   }
   for (const rt::StateInfo& state : image.info.states) {
     program->state_types.emplace_back(dtype_name(state.type.dtype));
@@ -250,7 +252,25 @@ cinch_status cinch_program_get_parameter(const cinch_program* program, size_t in
     value.type = program->parameter_types[index].c_str();
     value.range = program->parameter_ranges[index].c_str();
     value.default_value = params[index].default_value;
+    value.words = program->parameter_words[index].c_str();
     return write_struct(value, info, "info");
+  });
+}
+
+cinch_status cinch_program_parameter_value(const cinch_program* program, const char* parameter,
+                                           const char* text, double* value, cinch_error* error) {
+  return guarded(error, [&]() -> CallStatus {
+    if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
+    if (parameter == nullptr) return fail(CINCH_INVALID_ARGUMENT, "parameter is null");
+    if (text == nullptr || value == nullptr) {
+      return fail(CINCH_INVALID_ARGUMENT, text == nullptr ? "text is null" : "value is null");
+    }
+    const auto found = rt::find_parameter(program->image().info.params, parameter);
+    if (!found) return fail(found.error());
+    const auto number = rt::parameter_value(**found, text);
+    if (!number) return fail(number.error());
+    *value = *number;
+    return rt::Ok{};
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -11,6 +12,7 @@
 #include "runtime/core/param_check.h"
 #include "runtime/core/param_range.h"
 #include "runtime/core/param_value.h"
+#include "runtime/core/parse_number.h"
 
 namespace cinch::rt {
 namespace {
@@ -32,10 +34,39 @@ std::string unknown_name(const std::vector<ParamInfo>& params, std::string_view 
 
 }  // namespace
 
+std::string words_text(const ParamInfo& param) {
+  return fmt::format("{}", fmt::join(param.words, ", "));
+}
+
+Result<double> parameter_value(const ParamInfo& param, std::string_view text) {
+  const auto word = std::ranges::find(param.words, text);
+  if (word != param.words.end()) return static_cast<double>(word - param.words.begin());
+  const bool is_truth = text == "true" || text == "false";
+  if (is_truth && is_bool(param.dtype)) return text == "true" ? 1 : 0;
+  if (const auto number = parse_number(text)) return *number;
+  return fail(
+      ErrorKind::OutOfRange,
+      fmt::format("parameter {} = {} is no value of {}", param.name, text,
+                  param.words.empty() ? dtype_name(param.dtype) : "{" + words_text(param) + "}"));
+}
+
+Result<const ParamInfo*> find_parameter(const std::vector<ParamInfo>& params,
+                                        std::string_view name) {
+  const auto found = std::ranges::find(params, name, &ParamInfo::name);
+  if (found == params.end()) return fail(ErrorKind::InvalidArgument, unknown_name(params, name));
+  return &*found;
+}
+
 Status check_parameter(const ParamInfo& param, double value) {
   if (!is_value_of(param.dtype, value)) {
     return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is no {}", param.name, value,
                                                    dtype_name(param.dtype)));
+  }
+  if (!param.words.empty() && (value < 0 || value >= static_cast<double>(param.words.size()))) {
+    return fail(ErrorKind::OutOfRange,
+                fmt::format("parameter {} = {} is outside {{{}}}, whose words are "
+                            "numbered from 0 on",
+                            param.name, value, words_text(param)));
   }
   if (param.range && !is_within(*param.range, param.dtype, value)) {
     return fail(ErrorKind::OutOfRange, fmt::format("parameter {} = {} is outside {}", param.name,

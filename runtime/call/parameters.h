@@ -16,6 +16,16 @@ namespace cinch::rt {
 /// naming parameter, value and range or type.
 Status check_parameter(const ParamInfo& param, double value);
 
+/// "near, far": the names of its values; "" where they have none.
+std::string words_text(const ParamInfo& param);
+
+/// What `text` is for the parameter: the number of a word, "true", "false", or a number. Errors:
+/// OutOfRange, naming the words that there are, or the type. The range is not looked at.
+Result<double> parameter_value(const ParamInfo& param, std::string_view text);
+/// The parameter of that name. Errors: InvalidArgument; a name nearly right is suggested.
+Result<const ParamInfo*> find_parameter(const std::vector<ParamInfo>& params,
+                                        std::string_view name);
+
 class ParameterValues {
  public:
   /// All at their defaults.

@@ -183,6 +183,9 @@ HostRange compared(HostOp op, const HostRange& a, const HostRange& b) {
 }
 
 HostRange converted(HostType result, Ranges args) {
+  if (result == HostType::Int && may_be_nan(args[0])) {
+    return hull(at_corners(HostOp::Cast, result, args), integers(0, 0));  // NaN gives 0
+  }
   if (may_be_nan(args[0])) return HostRange::whole(result);
   if (result != HostType::Bool) return at_corners(HostOp::Cast, result, args);
   const double low = args[0].low.to_double(), high = args[0].high.to_double();

@@ -29,6 +29,21 @@ bool is_within(const ParamRange& range, DType dtype, double value) {
          (range.high_open ? value < high && held < high : value <= high);
 }
 
+std::optional<ParamRange> intersection(const std::optional<ParamRange>& a,
+                                       const std::optional<ParamRange>& b) {
+  if (!a || !b) return a ? a : b;
+  ParamRange both = *a;
+  if (b->low && (!both.low || *b->low >= *both.low)) {
+    both.low_open = b->low_open || (both.low == b->low && both.low_open);
+    both.low = b->low;
+  }
+  if (b->high && (!both.high || *b->high <= *both.high)) {
+    both.high_open = b->high_open || (both.high == b->high && both.high_open);
+    both.high = b->high;
+  }
+  return both;
+}
+
 std::string outside_text(const ParamRange& range, DType dtype, double value) {
   if (!is_within(range, kF64, value)) return fmt::format("{}", value);
   return fmt::format("{} ({} as {})", value, rounded(dtype, value), dtype_name(dtype));

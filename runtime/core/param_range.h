@@ -2,6 +2,7 @@
 // is bound.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "runtime/core/dtype.h"
@@ -16,6 +17,10 @@ bool is_within(const ParamRange& range, DType dtype, double value);
 
 /// A value outside the range: "1.5"; "1e+300 (inf as f32)" where only what it is rounded to is.
 std::string outside_text(const ParamRange& range, DType dtype, double value);
+
+/// What lies in both; an absent range holds everything.
+std::optional<ParamRange> intersection(const std::optional<ParamRange>& a,
+                                       const std::optional<ParamRange>& b);
 
 /// "(0, 1]", "[0, inf)".
 std::string range_text(const ParamRange& range);

@@ -33,6 +33,7 @@ struct ParamInfo {
   DType dtype;
   double default_value = 0;  // integers are exact below 2^53
   std::optional<ParamRange> range;
+  std::vector<std::string> words;  // where values have names: that of 0, 1, …
 };
 
 struct ConstantInfo {

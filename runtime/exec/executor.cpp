@@ -45,6 +45,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     accesses_ = {};
     num_steps_ = 0;
     frames_.clear();
+    rounds_.clear();
     if (Status status = evaluate_sizes(); !status) return status;
     args_ = {inputs_.buffers.data(), sizes_.data(), inputs_.params.data(),
              inputs_.draw.data(),    status_,       image_.counts_accesses ? counters_ : nullptr};
@@ -68,7 +69,32 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const CollectiveCall& meeting() const { return meeting_; }
   AccessCounts take_accesses() { return std::move(accesses_); }
 
+  std::vector<std::int64_t> loop_rounds() const {
+    std::vector<std::int64_t> rounds;
+    if (entry_ != nullptr) add_rounds(entry_->steps, rounds);
+    return rounds;
+  }
+
  private:
+  void add_rounds(std::span<const Step> steps, std::vector<std::int64_t>& rounds) const {
+    for (const Step& step : steps) {
+      if (step.kind == StepKind::While || step.kind == StepKind::For) {
+        const auto known = std::ranges::find(rounds_, &step, &LoopRounds::loop);
+        rounds.push_back(known == rounds_.end() ? 0 : known->count);
+      }
+      for (const auto* held : {&step.cond, &step.body, &step.orelse}) add_rounds(*held, rounds);
+    }
+  }
+
+  void note_round(const Step* loop) {
+    const auto known = std::ranges::find(rounds_, loop, &LoopRounds::loop);
+    if (known == rounds_.end()) {
+      rounds_.push_back({loop, 1});
+    } else {
+      ++known->count;
+    }
+  }
+
   // Steps that are under way: of the entry, of a branch, of a loop's body or of its condition.
   struct Frame {
     std::span<const Step> steps;
@@ -76,6 +102,11 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const Step* loop = nullptr;
     std::int64_t round = 0, end = 0;
     bool is_condition = false;
+  };
+
+  struct LoopRounds {
+    const Step* loop = nullptr;
+    std::int64_t count = 0;
   };
 
   Status evaluate_sizes() {
@@ -95,7 +126,11 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     if (is_cancelled()) return fail(ErrorKind::Cancelled, "cancelled");
     Frame& top = frames_.back();
     if (frames_.size() == 1 && top.at == entry_->commit_step) cancelled_ = nullptr;
-    return run_step(top.steps[top.at++]);
+    const Step& step = top.steps[top.at];
+    const std::size_t count = runs_beside(step) ? step.index2 : 1;
+    const auto steps = top.steps.subspan(top.at, count);
+    top.at += count;
+    return count > 1 ? launch_beside(steps) : run_step(step);
   }
 
   Result<Next> run_step(const Step& step) {
@@ -140,6 +175,28 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     const Status status = runner_.run(num_tasks, cancelled_, run_task);
     if (!status) return tl::unexpected<Error>(status.error());
     if (image_.counts_accesses) note_launch(index);
+    return check_status();
+  }
+
+  // Counters are those of one launch at a time.
+  bool runs_beside(const Step& step) const {
+    return step.kind == StepKind::Launch && step.index2 != kNoIndex && runner_.threads() > 1 &&
+           !image_.counts_accesses;
+  }
+
+  // Each is one task.
+  Result<Next> launch_beside(std::span<const Step> steps) {
+    num_groups_.clear();
+    for (const Step& step : steps) {
+      const auto groups = kernel_groups(image_, step.index, inputs_.env);
+      if (!groups) return tl::unexpected<Error>(groups.error());
+      num_groups_.push_back(static_cast<std::uint64_t>(*groups));
+    }
+    const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
+      if (num_groups_[task] > 0) kernels_[steps[task].index](&args_, 0, num_groups_[task]);
+    };
+    const Status status = runner_.run(steps.size(), cancelled_, run_task);
+    if (!status) return tl::unexpected<Error>(status.error());
     return check_status();
   }
 
@@ -236,7 +293,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   Result<Next> copy(BufferIndex to_buffer, BufferIndex from_buffer) {
-    const std::int64_t size_bytes = inputs_.buffer_bytes[to_buffer];
+    // Of one formula; but a field of a payload may be shorter.
+    const std::int64_t size_bytes =
+        std::min(inputs_.buffer_bytes[to_buffer], inputs_.buffer_bytes[from_buffer]);
     if (image_.counts_accesses) note_bytes(size_of(from_buffer), size_of(to_buffer));
     std::uint8_t* to = bytes_of(to_buffer);
     const std::uint8_t* from = bytes_of(from_buffer);
@@ -286,6 +345,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
   void set_round(const Frame& frame) {
+    note_round(frame.loop);
     std::memcpy(bytes_of(frame.loop->index), &frame.round, sizeof frame.round);
   }
 
@@ -303,6 +363,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     if (top.loop->kind == StepKind::For) {
       set_round(top);
     } else {
+      if (goes_in) note_round(top.loop);
       top.is_condition = !goes_in;
       top.steps = goes_in ? top.loop->body : top.loop->cond;
     }
@@ -318,12 +379,14 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   const Entry* entry_ = nullptr;
   const std::atomic<bool>* cancelled_ = nullptr;  // null once a state has been changed in place
   std::vector<std::uint64_t> sizes_;
+  std::vector<std::uint64_t> num_groups_;  // of launches beside one another
   KernelArgs args_{};
   alignas(64) std::uint32_t status_[kStatusWords] = {};
   alignas(64) std::uint64_t counters_[2] = {};  // of the launch that runs, in bits
   AccessCounts accesses_;
   std::int64_t num_steps_ = 0;  // with ends of rounds
   std::vector<Frame> frames_;
+  std::vector<LoopRounds> rounds_;  // of loops that ran
   CollectiveCall meeting_{};
 };
 
@@ -348,6 +411,10 @@ Result<RunState> Executor::resume() {
 
 const CollectiveCall& Executor::meeting() const {
   return run_->meeting();
+}
+
+std::vector<std::int64_t> Executor::loop_rounds() const {
+  return run_->loop_rounds();
 }
 
 AccessCounts Executor::take_accesses() {

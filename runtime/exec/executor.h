@@ -87,6 +87,9 @@ class Executor {
   /// The collective where it stands.
   const CollectiveCall& meeting() const;
   AccessCounts take_accesses();
+  /// How often the body of each loop of the entry ran in the last run; loops in the order in which
+  /// they stand, outer ones before those in them.
+  std::vector<std::int64_t> loop_rounds() const;
 
  private:
   ExecutorOptions options_;

@@ -136,6 +136,11 @@ Status ProgramBuffers::bind(BufferRole role, std::uint32_t role_index, void* mem
   return Ok{};
 }
 
+void ProgramBuffers::bind_field(BufferIndex buffer, void* memory, std::int64_t size_bytes) {
+  pointers_[buffer] = memory;
+  bytes_[buffer] = std::min(bytes_[buffer], size_bytes);
+}
+
 std::uint32_t ProgramBuffers::count(std::uint32_t index) const {
   for (std::size_t i = 0; i < image_.buffers.size(); ++i) {
     const BufferInfo& buffer = image_.buffers[i];

@@ -29,6 +29,8 @@ class ProgramBuffers {
   /// Points every buffer of the role (and role_index) at the caller's memory of so many bytes.
   /// Errors: Overflow (the entry's formula gives more).
   Status bind(BufferRole role, std::uint32_t role_index, void* memory, std::int64_t size_bytes);
+  /// Points a field's buffer at a payload's bytes, which may be fewer than its formula gives.
+  void bind_field(BufferIndex buffer, void* memory, std::int64_t size_bytes);
   std::span<void* const> pointers() const { return pointers_; }
   std::span<const std::int64_t> bytes() const { return bytes_; }
 

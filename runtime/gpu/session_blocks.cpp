@@ -19,6 +19,9 @@ constexpr std::int64_t kSealBlockBytes = std::int64_t{1} << 20;
 
 constexpr std::int64_t kTileElems = 1024;
 
+// Of the kernel of steps a multiprocessor holds at least so many.
+constexpr std::int64_t kFoldBlocks = 2;
+
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -29,17 +32,33 @@ std::size_t GpuSession::Impl::shape_of(const PlannedLaunch& step) const {
   const std::size_t num_kernels = image().kernels.size();
   if (step.is_fold()) return num_kernels + 1;
   if (!step.is_service) return step.index;
-  return static_cast<GpuService>(step.index) == GpuService::Seal ? num_kernels + 2 : num_kernels;
+  switch (static_cast<GpuService>(step.index)) {
+    case GpuService::Seal:
+      return num_kernels + 2;
+    case GpuService::Fill:
+      return num_kernels + 3;
+    default:
+      return num_kernels;
+  }
 }
 
 Result<std::int64_t> GpuSession::Impl::blocks_of(std::size_t shape, std::size_t tensor) const {
   const std::size_t num_kernels = image().kernels.size();
   if (shape < num_kernels) return kernel_blocks(shape, facts[tensor]);
-  if (shape == num_kernels) return service_blocks(facts[tensor]);
-  return shape == num_kernels + 1 ? fold_blocks(facts[tensor]) : seal_blocks(tensor);
+  switch (shape - num_kernels) {
+    case 0:
+      return service_blocks(facts[tensor]);
+    case 1:
+      return fold_blocks(facts[tensor]);
+    case 2:
+      return seal_blocks(tensor);
+    default:
+      return fill_blocks(facts[tensor]);
+  }
 }
 
-// The most that a kernel can use on a tensor.
+// The most that a kernel can use on a tensor, and no more than run at a time: a block that stays
+// takes the next groups without what starting one costs.
 Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
                                                      const TensorFacts& tensor) const {
   if (tensor.num_elems() == 0) return 0;
@@ -49,12 +68,13 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   const auto groups = over_steps(info_of.num_groups, tensor);
   if (!groups) return tl::unexpected<Error>(groups.error());
   const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
-  return that_fit(std::max(std::int64_t{1}, blocks));
+  return that_fit(std::max(std::int64_t{1}, blocks), info_of.cuda.resident_blocks);
 }
 
-std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks) const {
-  const std::int64_t fit = tuning.blocks_per_multiprocessor * device().multiprocessors();
-  return fit > 0 ? std::min(blocks, fit) : blocks;
+std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks, std::int64_t resident) const {
+  const std::int64_t each =
+      tuning.blocks_per_multiprocessor > 0 ? tuning.blocks_per_multiprocessor : resident;
+  return std::min(blocks, each * std::max<std::int64_t>(device().multiprocessors(), 1));
 }
 
 std::int64_t GpuSession::Impl::service_blocks(const TensorFacts& tensor) const {
@@ -65,7 +85,12 @@ std::int64_t GpuSession::Impl::service_blocks(const TensorFacts& tensor) const {
 // A warp for each tile of the partials that a sweep over the tensor stores.
 std::int64_t GpuSession::Impl::fold_blocks(const TensorFacts& tensor) const {
   const std::int64_t num_tiles = ceil_div(ceil_div(tensor.num_elems(), kTileElems), kTileElems);
-  return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32));
+  return that_fit(ceil_div(num_tiles, image().gpu_steps_threads / 32), kFoldBlocks);
+}
+
+// The end of a call fills the output only where the payload is marked, which is rare.
+std::int64_t GpuSession::Impl::fill_blocks(const TensorFacts& tensor) const {
+  return std::min(service_blocks(tensor), std::max<std::int64_t>(device().multiprocessors(), 1));
 }
 
 std::int64_t GpuSession::Impl::seal_blocks(std::size_t tensor) const {

@@ -79,13 +79,14 @@ struct GpuSession::Impl {
   // ---- session_blocks.cpp ----
   Status count_blocks();
   /// Launches that take the same blocks: of a kernel, then of services, folds, and seals.
-  std::size_t num_shapes() const { return image().kernels.size() + 3; }
+  std::size_t num_shapes() const { return image().kernels.size() + 4; }
   std::size_t shape_of(const PlannedLaunch& step) const;
   Result<std::int64_t> blocks_of(std::size_t shape, std::size_t tensor) const;
   Result<std::int64_t> kernel_blocks(std::size_t kernel, const TensorFacts& tensor) const;
-  std::int64_t that_fit(std::int64_t blocks) const;
+  std::int64_t that_fit(std::int64_t blocks, std::int64_t resident) const;
   std::int64_t service_blocks(const TensorFacts& tensor) const;
   std::int64_t fold_blocks(const TensorFacts& tensor) const;
+  std::int64_t fill_blocks(const TensorFacts& tensor) const;
   std::int64_t seal_blocks(std::size_t tensor) const;
   bool are_fields_in_place() const;
   bool is_narrow(const PlannedLaunch& step) const;

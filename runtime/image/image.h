@@ -54,6 +54,8 @@ struct CudaLaunch {
   std::uint64_t groups_per_block = 0;  // enough blocks: groups / groups_per_block, rounded up, at
                                        // least 1; fewer are right too
   bool is_single_block = false;        // exactly one block
+  std::uint32_t resident_blocks = 0;   // that a multiprocessor holds at a time, at least: code is
+                                       // compiled for that; at least 1
   std::uint32_t shared_bytes = 0;      // dynamic shared memory of a block
   bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
@@ -75,7 +77,8 @@ struct KernelInfo {
 };
 
 enum class StepKind : std::uint8_t {
-  Launch,     // kernel `index`
+  Launch,     // kernel `index`; index2, if any: so many launches from this one on, of sequential
+              // kernels, may run at the same time
   Zero,       // fill buffer `index` with zero bytes
   Copy,       // buffer index2 to buffer index (same size)
   CheckHost,  // host expression `expr` (Bool) must hold; message `index`

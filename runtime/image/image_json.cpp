@@ -42,6 +42,7 @@ void describe(A& a, ParamRange& x) {
 template <typename A>
 void describe(A& a, ParamInfo& x) {
   a("name", x.name)("dtype", x.dtype)("default", x.default_value)("range", x.range);
+  a.if_any("words", x.words);
 }
 template <typename A>
 void describe(A& a, FieldInfo& x) {
@@ -74,7 +75,8 @@ void describe(A& a, BufferInfo& x) {
 template <typename A>
 void describe(A& a, CudaLaunch& x) {
   a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
-  a("is_single_block", x.is_single_block)("shared_bytes", x.shared_bytes);
+  a("is_single_block", x.is_single_block)("resident_blocks", x.resident_blocks);
+  a("shared_bytes", x.shared_bytes);
   a("is_foldable", x.is_foldable);
 }
 template <typename A>

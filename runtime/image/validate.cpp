@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
 
 #include "runtime/core/param_check.h"
 #include "runtime/image/buffer_size.h"
@@ -192,7 +195,7 @@ class TableChecks {
     const KernelInfo& kernel = image_.kernels[index];
     const std::string place = fmt::format("kernel {} ({})", index, kernel.symbol);
     require(is_symbol(kernel.symbol), place, "no symbol");
-    require(symbols_.insert(kernel.symbol).second, place, "a symbol twice");
+    check_function(kernel, place);
     require(kernel.role <= KernelRole::Finish, place, "no such role");
     require(kernel.group_multiple >= 1, place, "group multiple of zero");
     checks_.check_int(kernel.num_groups, place + " groups");
@@ -200,6 +203,17 @@ class TableChecks {
     for (const HostExprId bytes : {kernel.bytes_read, kernel.bytes_written}) {
       if (bytes.is_valid()) checks_.check_int(bytes, place + " bytes");
     }
+  }
+
+  // On a GPU kernels that do the same are one function, which is launched in one way.
+  void check_function(const KernelInfo& kernel, const std::string& place) {
+    const auto [first, is_new] = functions_.emplace(kernel.symbol, &kernel);
+    const auto shape = [](const CudaLaunch& launch) {
+      return std::tuple(launch.block_threads, launch.groups_per_block, launch.is_single_block,
+                        launch.resident_blocks, launch.shared_bytes);
+    };
+    const bool is_same = is_gpu_image(image_) && shape(first->second->cuda) == shape(kernel.cuda);
+    require(is_new || is_same, place, "a symbol twice");
   }
 
   void check_threads(std::uint32_t threads, const std::string& place) {
@@ -254,13 +268,15 @@ class TableChecks {
             "shared memory of a block");
     require(launch.groups_per_block >= 1 && launch.groups_per_block <= UINT32_MAX, place,
             "groups of a block");
+    require(launch.resident_blocks >= 1 && launch.resident_blocks <= UINT16_MAX, place,
+            "blocks of a multiprocessor");
     require(!launch.is_foldable || launch.is_single_block, place, "a fold before many blocks");
   }
 
   const ProgramImage& image_;
   const ProgramInfo& info_;
   ImageChecks& checks_;
-  std::set<std::string> symbols_;
+  std::map<std::string_view, const KernelInfo*> functions_;
   std::set<std::pair<BufferRole, std::uint32_t>> roles_;
 };
 

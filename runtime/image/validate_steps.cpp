@@ -70,6 +70,25 @@ class EntryChecks {
     for (std::size_t i = 0; i < steps.size() && !checks_.has_fault(); ++i) {
       if (++num_steps_ > kMaxImageParts) return checks_.fault(place + ": too many steps");
       check_step(steps[i], fmt::format("{} step {}", place, i), depth);
+      if (steps[i].kind == StepKind::Launch && steps[i].index2 != kNoIndex) {
+        check_beside(std::span(steps).subspan(i), fmt::format("{} step {}", place, i));
+      }
+    }
+  }
+
+  // Of launches that may run at the same time: the first one says how many.
+  void check_beside(std::span<const Step> steps, Place place) {
+    const std::size_t count = steps.front().index2;
+    if (count < 2 || count > steps.size()) {
+      return checks_.fault(place + ": launches beside it that are not there");
+    }
+    for (const Step& step : steps.first(count)) {
+      const bool is_sequential = step.kind == StepKind::Launch &&
+                                 step.index < image_.kernels.size() &&
+                                 image_.kernels[step.index].is_sequential;
+      checks_.require(is_sequential, place, "runs beside what is no launch of a single task");
+      checks_.require(&step == &steps.front() || step.index2 == kNoIndex, place,
+                      "launches beside one another twice");
     }
   }
 

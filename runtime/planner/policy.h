@@ -30,9 +30,10 @@ struct PolicyRule {
   std::int64_t min_dims = 0, max_dims = std::numeric_limits<std::int64_t>::max();
 
   TensorUse use = TensorUse::Compress;
-  std::string program;                   // of Compress; empty: the one that is given beside
-  std::map<std::string, double> values;  // of its constants and parameters
-  std::int32_t priority = 0;             // higher ones are sent first
+  std::string program;  // of Compress; empty: the one that is given beside
+  // Of its constants and parameters, as bindings have them: "0.001", "gamma".
+  std::map<std::string, std::string> values;
+  std::int32_t priority = 0;  // higher ones are sent first
 };
 
 struct Policy {
@@ -57,7 +58,7 @@ struct PolicyTensor {
 /// A program with its values: what one codec of a plan is.
 struct PolicyCodec {
   std::string program;
-  std::map<std::string, double> values;
+  std::map<std::string, std::string> values;
   friend bool operator==(const PolicyCodec&, const PolicyCodec&) = default;
 };
 
@@ -72,9 +73,6 @@ struct PolicyResult {
   std::vector<Sent> sent;
   std::vector<std::uint32_t> off;  // of those given
 };
-
-/// As a binding has it: the shortest text that is the same number.
-std::string policy_value_text(double value);
 
 PolicyResult apply_policy(const Policy& policy, std::span<const PolicyTensor> tensors);
 

@@ -118,6 +118,12 @@ Result<AccessCounts> Session::last_accesses() const {
   return guarded_use(impl_->in_use, [&]() -> Result<AccessCounts> { return impl_->accesses; });
 }
 
+Result<std::vector<std::int64_t>> Session::last_loop_rounds() const {
+  return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::int64_t>> {
+    return impl_->executor.loop_rounds();
+  });
+}
+
 Status Session::set_tuning(const CpuTuning& tuning) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     impl_->executor.set_tuning(tuning);

@@ -93,6 +93,10 @@ class Session {
   /// the session itself does around them.
   Result<AccessCounts> last_accesses() const;
 
+  /// How often the body of each loop of the program ran in the last call; loops in the order in
+  /// which they stand, outer ones before those in them.
+  Result<std::vector<std::int64_t>> last_loop_rounds() const;
+
   /// Compresses. The payload is a view into the session, valid until its next call. A gradient with
   /// a non-finite value gives a marked payload and leaves the states as they were. Errors:
   /// InvalidArgument (length or type of the gradient; a program with a `sync` body), CheckFailed,

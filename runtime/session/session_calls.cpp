@@ -86,13 +86,12 @@ Status Session::Impl::reserve(EntryKind kind, DType dtype, bool is_in_place, std
 
 // As bind_fields_for_encode and bind_fields_for_decode take it.
 Status Session::Impl::reserve_fields(bool is_encode) {
+  if (!kIsolateFields) return Ok{};
   const auto& all = program->image().buffers;
   for (std::size_t b = 0; b < all.size(); ++b) {
     if (all[b].role != BufferRole::Field) continue;
     const std::uint32_t field = all[b].role_index;
     const std::int64_t held_bytes = bound.fields[field].size_bytes, bytes = buffers.bytes()[b];
-    const bool may_be_shorter = held_bytes < bytes || !has_fixed_size(info(), field);
-    if (!kIsolateFields && (is_encode || !may_be_shorter)) continue;
     const std::int64_t wanted = is_encode ? held_bytes : std::max(held_bytes, bytes);
     if (Status status = fields[field].resize(wanted); !status) return status;
   }
@@ -239,29 +238,26 @@ Status Session::Impl::read(std::span<const std::uint8_t> bytes, std::uint64_t st
                       view);
 }
 
-// Kernels may touch all bytes of a field's bound; a closed-up field has fewer.
+// Fields are read where the payload has them, though a closed-up one has fewer bytes than its
+// bound: kernels read no element that the counts say is not there. An isolated one ends where its
+// memory ends.
 Status Session::Impl::bind_fields_for_decode() {
   const auto& all = program->image().buffers;
   for (std::size_t b = 0; b < all.size(); ++b) {
     if (all[b].role != BufferRole::Field) continue;
-    const auto field = view.fields[all[b].role_index];
+    const std::uint32_t index = all[b].role_index;
+    const auto field = view.fields[index];
+    const auto size_bytes = static_cast<std::int64_t>(field.size());
     // Kernels of decode only read fields.
     auto* memory = const_cast<std::uint8_t*>(field.data());
-    const std::int64_t bound_bytes = buffers.bytes()[b];
-    const auto size_bytes = std::max(bound_bytes, static_cast<std::int64_t>(field.size()));
-    if (kIsolateFields || static_cast<std::int64_t>(field.size()) < bound_bytes) {
-      AlignedBuffer& copy = fields[all[b].role_index];
-      if (Status status = copy.resize(size_bytes); !status) return status;
-      if (options.poison_memory) {
-        std::memset(copy.data(), kPoison, static_cast<std::size_t>(size_bytes));
-      }
-      if (!field.empty()) std::memcpy(copy.data(), field.data(), field.size());
-      memory = copy.data();
+    if (kIsolateFields) {
+      AlignedBuffer& copy = fields[index];
+      Status status = copy.resize(std::max(buffers.bytes()[b], size_bytes));
+      if (!status) return status;
+      memory = copy.data() + (copy.size_bytes() - size_bytes);
+      if (size_bytes > 0) std::memcpy(memory, field.data(), field.size());
     }
-    const std::uint32_t index = all[b].role_index;
-    if (Status status = buffers.bind(BufferRole::Field, index, memory, size_bytes); !status) {
-      return status;
-    }
+    buffers.bind_field(static_cast<BufferIndex>(b), memory, size_bytes);
   }
   return Ok{};
 }

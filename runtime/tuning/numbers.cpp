@@ -11,12 +11,12 @@ constexpr std::int64_t kTasksPerThread[] = {1, 2, 4, 8, 16, 32};
 constexpr std::int64_t kSingleTaskBytes[] = {16 * kKiB,  32 * kKiB,  64 * kKiB, 128 * kKiB,
                                              256 * kKiB, 512 * kKiB, kMiB};
 constexpr std::int64_t kBlockWarps[] = {2, 4, 8, 16};
-constexpr std::int64_t kBlocksPerMultiprocessor[] = {0, 2, 4, 8, 16, 32};
+constexpr std::int64_t kBlocksPerMultiprocessor[] = {0, 1, 2, 4, 8, 16, 32, 1024};
 constexpr std::int64_t kServiceElements[] = {1024, 2048, 4096, 8192, 16384};
 constexpr std::int64_t kMostServiceBlocks[] = {256, 1024, 4096, 16384};
 
-constexpr std::int64_t kOneLaunchElements[] = {8 * kKiB, 16 * kKiB, 32 * kKiB, 64 * kKiB,
-                                               128 * kKiB};
+constexpr std::int64_t kOneLaunchElements[] = {2 * kKiB,  4 * kKiB,  8 * kKiB,
+                                               16 * kKiB, 32 * kKiB, 64 * kKiB};
 // No more than the largest tensor that is measured: beyond it all would be the same.
 constexpr std::int64_t kFoldElements[] = {4 * kMiB, 8 * kMiB, 16 * kMiB};
 
@@ -35,7 +35,8 @@ constexpr TuningNumber<CpuTuning> kCpuNumbers[] = {
 constexpr TuningNumber<GpuTuning> kGpuNumbers[] = {
     {"block_warps", "warps of a block; part of the compiled code", &GpuTuning::block_warps, 2, 16,
      true, kBlockWarps},
-    {"blocks_per_multiprocessor", "blocks of a launch and tensor, at most; 0: no limit",
+    {"blocks_per_multiprocessor",
+     "blocks of a launch and tensor, at most; 0: as many as run at a time",
      &GpuTuning::blocks_per_multiprocessor, 0, kManyBlocks, false, kBlocksPerMultiprocessor},
     {"service_elements", "elements for each block of a kernel that begins or ends a call",
      &GpuTuning::service_elements, 1, kMany, false, kServiceElements},

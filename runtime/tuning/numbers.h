@@ -20,7 +20,7 @@ struct GpuTuning {
   std::int64_t blocks_per_multiprocessor = 0;
   std::int64_t service_elements = 4096;
   std::int64_t most_service_blocks = 4096;
-  std::int64_t one_launch_elements = 65536;
+  std::int64_t one_launch_elements = 8192;
   std::int64_t fold_elements = std::int64_t{1} << 24;
   friend bool operator==(const GpuTuning&, const GpuTuning&) = default;
 };

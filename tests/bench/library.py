@@ -79,7 +79,7 @@ def text(cinch, seconds):
             f"[`torch_transform.py`](../../tests/bench/torch_transform.py)). What is decoded of {CHECKED_ELEMENTS} elements is compared before: by its "
             "distance, where both draw alike or nothing at all, else by its length and by what it loses. A floor counts bytes: neither the arithmetic "
             "of a transform nor scattered reads, of which each takes a line of the cache, are in it (`randomk`, `count_sketch`). Bodies of loops count "
-            "once, though `redsync` and `sidco` sweep the gradient as often as the data asks. `qsgd_elias` is only encoded in PyTorch.", "",
+            "as often as they run (`redsync`, `sidco`). `qsgd_elias` is only encoded in PyTorch.", "",
             *CODEC_HEAD, *rows[("encode", "decode")], "",
             "Programs with a `sync` body are called in a world of one rank, where nothing is reduced; what a collective takes and gives lies in memory "
             "all the same, and counts in the floor. `powersgd` has a square matrix and rank 4, and beside it stands PyTorch's own hook "

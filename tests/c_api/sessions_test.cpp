@@ -137,6 +137,47 @@ TEST(CApiSessions, ParametersAreBoundPerStep) {
   EXPECT_THAT(error.message, HasSubstr("limit"));
 }
 
+TEST(CApiSessions, ParametersAreBoundToWords) {
+  const char* const text =
+      "compressor worded(fit: {near, far} = near, limit: f32 = 1) {\n"
+      "  wire { value: [f32; n] }\n"
+      "  encode(g: [f32; n]) { wire { value: if fit == near { g } else { -g } } }\n"
+      "  decode(w) { min(w.value, limit) }\n"
+      "}\n";
+  const Program program = compile("worded.cinch", text, {"fit=far"});
+  ASSERT_TRUE(program);
+  auto parameter = sized<cinch_parameter_info>();
+  ASSERT_EQ(CINCH_OK, cinch_program_get_parameter(program.get(), 0, &parameter, nullptr));
+  EXPECT_STREQ("near, far", parameter.words);
+  EXPECT_EQ(1, parameter.default_value);
+  ASSERT_EQ(CINCH_OK, cinch_program_get_parameter(program.get(), 1, &parameter, nullptr));
+  EXPECT_STREQ("", parameter.words);
+
+  auto error = sized<cinch_error>();
+  const auto value_of = [&](const char* name, const char* word) {
+    double value = -1;
+    const auto status = cinch_program_parameter_value(program.get(), name, word, &value, &error);
+    return status == CINCH_OK ? value : -1 - status;
+  };
+  EXPECT_EQ(0, value_of("fit", "near"));
+  EXPECT_EQ(1, value_of("fit", "far"));
+  EXPECT_EQ(0.25, value_of("limit", "0.25"));
+  EXPECT_EQ(-1 - CINCH_OUT_OF_RANGE, value_of("fit", "fra"));
+  EXPECT_STREQ("parameter fit = fra is no value of {near, far}", error.message);
+  EXPECT_EQ(-1 - CINCH_OUT_OF_RANGE, value_of("limit", "near"));
+  EXPECT_STREQ("parameter limit = near is no value of f32", error.message);
+  EXPECT_EQ(-1 - CINCH_INVALID_ARGUMENT, value_of("fitt", "near"));
+  EXPECT_THAT(error.message, HasSubstr("did you mean fit?"));
+  EXPECT_EQ(CINCH_INVALID_ARGUMENT,
+            cinch_program_parameter_value(program.get(), "fit", nullptr, nullptr, &error));
+
+  Tensor tensor(64);
+  const Session session = open(program, {tensor.view()});
+  EXPECT_EQ(CINCH_OK, cinch_session_set(session.get(), "fit", value_of("fit", "near"), &error));
+  EXPECT_EQ(CINCH_OUT_OF_RANGE, cinch_session_set(session.get(), "fit", 2, &error));
+  EXPECT_THAT(error.message, HasSubstr("{near, far}"));
+}
+
 TEST(CApiSessions, StatesInPlaceTakeNoSecondBuffer) {
   auto options = sized<cinch_compile_options>();
   options.program = "tbq";

@@ -23,7 +23,9 @@ TAKEN = ["tests/gpu/run", "tests/gpu/data/bert_large.csv", "tests/gpu/gpu_torch_
          *(f"tests/bench/torch_{part}.py" for part in ("bits", "peers", "quantize", "select", "transform"))]
 # What every Linux has, or must have its own of.
 OF_THE_MACHINE = re.compile(r"^(ld-linux|linux-vdso|lib(c|m|dl|pthread|rt|util|resolv)\.so)")
-OF_PYTHON = re.compile(r"^lib(stdc\+\+|gcc_s)\.so")  # a process of Python's has loaded its own
+# The machine's own modules may need a newer one than ours, and a process has one: tests/gpu/run takes ours where the machine's will not do.
+FALLBACK = "fallback"
+OF_CPP = re.compile(r"^lib(stdc\+\+|gcc_s)\.so")
 
 
 def names(cinch):
@@ -70,18 +72,22 @@ def take_benchmarks(build, cinch, options, wanted):
                         options.folder / "cub_peers", HERE / "cub_peers.cu"], check=True)
 
 
+def take(source, folder, fallback):
+    """A program or library, and beside it what it needs that is not the machine's."""
+    shutil.copy2(source, folder / source.name)
+    for library, path in libraries(source).items():
+        shutil.copy2(path, (fallback if OF_CPP.match(library) else folder) / library)
+
+
 def take_python(build, folder):
-    """The Python package, and in a folder of its own what libcinch.so and its module of UCX need."""
+    """For PyTorch: the Python package and libcinch.so, which looks into `cinch` beside itself for what it needs and opens."""
     shutil.copytree(ROOT / "runtime" / "python" / "cinch", folder / "python" / "cinch", ignore=shutil.ignore_patterns("__pycache__"))
-    libraries_folder = folder / "python" / "lib"
-    libraries_folder.mkdir()
-    modules = list((build / "lib").glob("libcinch_ucx.so"))
-    for source in [build / "lib" / "libcinch.so", *modules]:
-        for library, path in libraries(source).items():
-            if not OF_PYTHON.match(library):
-                shutil.copy2(path, libraries_folder / library)
-    for module in modules:
-        shutil.copy2(module, libraries_folder / module.name)
+    opened = folder / "cinch"
+    opened.mkdir()
+    take(build / "lib" / "libcinch.so", opened, folder / FALLBACK)
+    (opened / "libcinch.so").rename(folder / "libcinch.so")
+    for module in (build / "lib").glob("libcinch_ucx.so"):
+        take(module, opened, folder / FALLBACK)
 
 
 def main():
@@ -98,18 +104,15 @@ def main():
     build = pathlib.Path(options.build)
     cinch = str(build / "bin" / "cinch")
     shutil.rmtree(options.folder, ignore_errors=True)
-    options.folder.mkdir(parents=True)
+    (options.folder / FALLBACK).mkdir(parents=True)
     wanted = [name for name in options.only.split(",") if name] or names(cinch)
     target = options.arch if options.arch == "emulated" else f"cuda:{options.arch}"
     for name in wanted:
         for kind, made_for in (("gpu", target), ("cpu", f"cpu:{options.cpu}")):
             image = options.folder / f"{name}.{kind}.image"
             subprocess.run([cinch, "build", name, "--emit=image", "--target", made_for, "--output", image], check=True)
-    # The C API is for PyTorch.
-    for source in [*(build / "tests" / program for program in PROGRAMS), build / "lib" / "libcinch.so"]:
-        shutil.copy2(source, options.folder / source.name)
-        for library, path in libraries(source).items():
-            shutil.copy2(path, options.folder / library)
+    for program in PROGRAMS:
+        take(build / "tests" / program, options.folder, options.folder / FALLBACK)
     # Opened where the machine has an MPI of its own.
     for module in (build / "lib").glob("libcinch_mpi.so"):
         shutil.copy2(module, options.folder / module.name)

@@ -64,7 +64,7 @@ def check_ended(results, passed, absent, failed=()):
 
 
 def check_calls(folder, results, doubles):
-    tuning = [f"tuning-{numbers}" for numbers in ("blocks_per_multiprocessor=4", "blocks_per_multiprocessor=8", "one_launch_elements=4096")]
+    tuning = [f"tuning-{numbers}" for numbers in ("blocks_per_multiprocessor=8", "blocks_per_multiprocessor=1024", "one_launch_elements=65536")]
     benches = ["bench", *tuning, "bench-bf16", "bench-shifted"]
     subprocess.run(command(folder, results, "--call", "1"), check=True, env=environment(doubles))
     check_ended(results, [*benches, "same-bits", "same-bits-rest"], ["ncu-onebit", "ncu-threshold"])

@@ -3,7 +3,6 @@
 one after another, calls in its graphs, and a session that closes while PyTorch captures; payloads are those of sessions on the CPU, bit for bit.
 --device cpu: the calls alone, where no GPU is."""
 import argparse
-import ctypes
 import sys
 from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
@@ -65,18 +64,6 @@ class Session:
         self.library.cinch_session_release(self.session)
 
 
-def load(folder):
-    # What it needs lies beside it; of C++ there is PyTorch's or the machine's.
-    waiting = [path for path in folder.glob("lib*.so*") if not path.name.startswith(("libstdc++", "libgcc", "libcinch"))]
-    for _ in range(len(waiting)):  # they need each other
-        for path in waiting:
-            try:
-                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-            except OSError:
-                continue
-    return cinch_abi.load(folder / "libcinch.so")
-
-
 def same(what, found, expected):
     if found != expected:
         sys.exit(f"{what}: payloads differ")
@@ -129,7 +116,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     options = parser.parse_args()
-    library = load(options.folder)
+    library = cinch_abi.load(options.folder / "libcinch.so")
     torch.manual_seed(SEED)
     gradients = [0.01 * torch.randn(ELEMENTS) for _ in range(STEPS)]
     names = [name for name in ("onebit", "ef_sign", "qsgd", "dgc") if (options.folder / f"{name}.cpu.image").exists()]

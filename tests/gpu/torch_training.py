@@ -41,12 +41,9 @@ def parsed():
 
 
 def variables(folder):
-    """The environment of ranks: what FOLDER has comes first. The loader reads its paths when a process starts."""
-    libraries = folder / "python" / "lib"
-    own = {"CINCH_LIBRARY": folder / "libcinch.so", "CINCH_UCX": libraries / "libcinch_ucx.so", "PYTHONPATH": folder / "python"}
-    paths = [str(libraries), os.environ.get("LD_LIBRARY_PATH", "")]
-    return {**os.environ, **{name: str(value) for name, value in own.items()}, "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
-            "GLOO_SOCKET_IFNAME": "lo", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", "OMP_NUM_THREADS": "2"}
+    """The environment of ranks."""
+    own = {"CINCH_LIBRARY": folder / "libcinch.so", "CINCH_UCX": folder / "cinch" / "libcinch_ucx.so", "PYTHONPATH": folder / "python"}
+    return {**os.environ, **{name: str(value) for name, value in own.items()}, "GLOO_SOCKET_IFNAME": "lo", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", "OMP_NUM_THREADS": "2"}
 
 
 def way_of_nccl(options):

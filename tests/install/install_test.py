@@ -1,7 +1,9 @@
 """install_test.py BUILD_FOLDER: installs, moves what was installed, and uses it from outside."""
+import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -20,6 +22,12 @@ NEWEST_VERSIONS_OF_TBB = {**NEWEST_VERSIONS, "GLIBCXX": (3, 4, 29), "CXXABI": (1
 # Debian package of each library that is needed.
 PACKAGES = {"libc.so.6": "libc6", "libm.so.6": "libc6", "ld-linux-x86-64.so.2": "libc6", "libgcc_s.so.1": "libgcc-s1", "libstdc++.so.6": "libstdc++6"}
 MAX_COMPILER_LIBRARY_BYTES = 105_000_000
+# Layers of the library, compiled. All of them take minutes: a short run makes the first, and looks at others that are there.
+LAYERS = ["cpu-x86-64-v3", "cpu-x86-64-v4", "cuda-sm_80", "cuda-sm_90", "cuda-sm_100", "cuda-ptx"]
+MADE_LAYERS = LAYERS if os.environ.get("CINCH_LONG") else LAYERS[:1]
+MAX_LAYERS_BYTES = 40_000_000
+# Nothing compiles: neither library is found.
+NO_COMPILER = {"CINCH_CLANG_LIBRARY": "/none", "CINCH_NVRTC": "/none", "CINCH_CACHE": "on"}
 
 FILES = ["bin/cinch", "lib/libcinch.so", "lib/libcinch.so.1", "lib/cinch/libcinch_compiler.so", "lib/cinch/libcinch_clang.so", "lib/cinch/libtbb.so.12",
          "include/cinch.h", "include/cinch.hpp", "include/cinch_library.h", "include/cinch_sync.h", "include/cinch_transport.h",
@@ -36,6 +44,16 @@ def run(command, **options):
     return done.stdout
 
 
+def stamp(layer):
+    return f"compiled/{layer}.stamp"
+
+
+def is_of_this_build(layer):
+    """Was the layer made after what makes it?"""
+    path, makers = os.path.join(BUILD, stamp(layer)), [os.path.join(BUILD, name) for name in ("bin/cinch", "lib/libcinch_clang.so")]
+    return os.path.exists(path) and all(os.path.getmtime(maker) <= os.path.getmtime(path) for maker in makers)
+
+
 def run_cmake(source, build, *options):
     run(["cmake", "-G", "Ninja", "-S", source, "-B", build, *options])
     return run(["cmake", "--build", build])
@@ -47,6 +65,7 @@ class InstalledTree(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(prefix="cinch-install-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         first = os.path.join(cls.folder, "first")
+        run(["cmake", "--build", BUILD, "--target", *map(stamp, MADE_LAYERS)])
         run(["cmake", "--install", BUILD, "--prefix", first, "--strip"])
         # A blank in the path: nobody may take it for two.
         cls.prefix = os.path.join(cls.folder, "moved to", "cinch")
@@ -124,6 +143,65 @@ class InstalledTree(unittest.TestCase):
         out = run([self.cinch, "run", "topk", "--input", GRADIENT], env={"CINCH_CACHE": "off", "HOME": self.folder}, cwd="/")
         self.assertIn("payload", out)
         self.assertIn("topk", run([self.cinch, "list"], env={"HOME": self.folder}, cwd="/"))
+
+    def library(self):
+        listed = json.loads(run([self.cinch, "list", "--json"], env={"HOME": self.folder}, cwd="/"))
+        return [entry["name"] for entry in listed if entry["family"] != "wrap"]
+
+    def without_compiler(self, *words, **variables):
+        return run([self.cinch, *words], env={**NO_COMPILER, "HOME": self.folder, **variables}, cwd="/")
+
+    def test_runs_the_whole_library_without_a_compiler(self):
+        self.assertGreaterEqual(len(self.library()), 28)
+        for name in self.library():
+            out = self.without_compiler("run", name, "--cpu", "x86-64-v3", "--input", GRADIENT)
+            self.assertRegex(out, "\ndecode |\nsynchronised .* same bits: yes", name)
+        # Without the layer it is a compiler that is missing.
+        compiled = os.path.join(self.prefix, "lib/cinch/compiled")
+        os.rename(compiled, compiled + ".away")
+        try:
+            with self.assertRaisesRegex(AssertionError, "no compiler library"):
+                self.without_compiler("run", "topk", "--cpu", "x86-64-v3", "--input", GRADIENT)
+        finally:
+            os.rename(compiled + ".away", compiled)
+
+    def test_finds_all_that_is_compiled(self):
+        names = self.library()
+        for layer in LAYERS:
+            if not is_of_this_build(layer):
+                # Without NVRTC there is nothing for GPUs, whatever is asked for.
+                self.assertFalse(layer in MADE_LAYERS and layer.startswith("cpu"), layer)
+                print(f"{layer}: not compiled, not looked at")
+                continue
+            target = layer.replace("-", ":", 1)
+            for states in ("second-buffer", "in-place"):
+                out = self.without_compiler("cache", "warm", "--target", target, "--states", states)
+                self.assertEqual(len(out.splitlines()), len(names), layer)
+            if layer in ("cuda-sm_80", "cuda-ptx"):
+                newer = {"cuda-sm_80": "sm_86", "cuda-ptx": "sm_120"}[layer]
+                self.without_compiler("cache", "warm", "--target", f"cuda:{newer}")
+        self.assertEqual(os.path.exists(os.path.join(self.folder, ".cache")), False)  # nothing was compiled, nothing kept
+
+    def test_layers_are_small_and_nobody_elses_to_write(self):
+        size = 0
+        for folder, _, names in os.walk(os.path.join(self.prefix, "lib/cinch/compiled")):
+            self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o755, folder)
+            for name in names:
+                found = os.stat(os.path.join(folder, name))
+                self.assertEqual(stat.S_IMODE(found.st_mode), 0o644, name)
+                size += found.st_size
+        self.assertGreater(size, 0)
+        self.assertLessEqual(size, MAX_LAYERS_BYTES)
+
+    def test_believes_no_layer_that_others_may_write(self):
+        compiled = os.path.join(self.prefix, "lib/cinch/compiled")
+        os.chmod(compiled, 0o777)
+        try:
+            with self.assertRaisesRegex(AssertionError, "no compiler library"):
+                self.without_compiler("run", "topk", "--cpu", "x86-64-v3", "--input", GRADIENT)
+            self.assertIn("may be written by others", self.without_compiler("doctor"))
+        finally:
+            os.chmod(compiled, 0o755)
 
     def test_runs_images_without_the_compiler(self):
         image = "images/x86-64/topk.image"

@@ -1,5 +1,6 @@
 """What the tests of cinch.jax share."""
 import functools
+import json
 import os
 import subprocess
 
@@ -12,10 +13,10 @@ import cinch.jax
 
 def library():
     """Programs of the standard library that encode and decode; what wraps others wraps one."""
-    told = subprocess.run([os.environ["CINCH_COMMAND"], "list"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in told.splitlines()[1:] if line]
+    told = subprocess.run([os.environ["CINCH_COMMAND"], "list", "--json"], capture_output=True, text=True, check=True).stdout
     inner = {"warmup": "topk"}  # it sets a ratio
-    return [f"{row[0]}({inner.get(row[0], 'onebit')})" if row[1] == "wrap" else row[0] for row in rows if row[3] != "sync"]
+    return [f"{row['name']}({inner.get(row['name'], 'onebit')})" if row["family"] == "wrap" else row["name"]
+            for row in json.loads(told) if row["aggregation"] != "sync"]
 
 
 OPTIONS = {"world", "seed", "tensor", "payload_bytes"}

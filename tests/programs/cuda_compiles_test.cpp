@@ -109,7 +109,8 @@ class NvrtcCheck : public ::testing::Test {
     if (is_long_run()) archs = {"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"};
     for (const std::string& arch : archs) {
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
-      const auto binary = codegen::compile_cuda(source, {.output = output_});
+      const auto binary =
+          codegen::compile_cuda(source, {.output = output_, .effort = codegen::CudaEffort::Quick});
       ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
       EXPECT_EQ(binary->log, "") << arch;
       EXPECT_GT(binary->bytes.size(), 1000u);
@@ -135,7 +136,7 @@ class NewerDeviceCheck : public ::testing::Test {
     for (const char* arch : {"sm_103", "sm_121", "sm_999"}) {
       const std::string serves = codegen::ptx_arch_for(arch, report.archs);
       const auto source = codegen::emit_cuda(compiled->kernels, {.arch = arch});
-      const auto binary = codegen::compile_cuda_to_load(source);
+      const auto binary = codegen::compile_cuda_to_load(source, codegen::CudaEffort::Quick);
       ASSERT_TRUE(binary) << arch << ": " << binary.error().message;
       const std::string text(binary->bytes.begin(), binary->bytes.end());
       const bool is_ptx = text.find(".target " + serves) != std::string::npos;

@@ -89,8 +89,8 @@ TEST_F(GpuSessionTest, small_tensors_take_one_launch) {
   f16.dtype = kF16;
   for (const char* name : {"onebit", "topk", "dgc", "terngrad", "rounds"}) {
     for (const rt::GpuSessionOptions& options : {rt::GpuSessionOptions(), f16}) {
-      const auto small = open(name, {65536, 1, 0, 700}, options);
-      const auto large = open(name, {65537, 1, 0, 700}, options);
+      const auto small = open(name, {8192, 1, 0, 700}, options);
+      const auto large = open(name, {8193, 1, 0, 700}, options);
       for (const auto kind : {rt::EntryKind::Encode, rt::EntryKind::Decode}) {
         EXPECT_EQ(small.num_launches(kind), 1u) << name;
         EXPECT_GT(large.num_launches(kind), 1u) << name;

@@ -28,7 +28,7 @@ Built build(const ProgramFile& program) {
     return built;
   }
   built.compiled = std::move(*compiled);
-  auto loaded = load_for_all(built.compiled.kernels);
+  auto loaded = load_for_all(built.compiled.kernels, levels_of(program.name));
   if (loaded) {
     built.by_arch = std::move(*loaded);
   } else {

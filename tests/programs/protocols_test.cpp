@@ -25,7 +25,7 @@ class ProtocolCheck : public ::testing::Test {
     const auto image =
         codegen::make_image(compiled->kernels, {codegen::TargetKind::Cuda, codegen::kEmulatedArch});
     ASSERT_TRUE(image) << image.error().message;
-    const auto loaded = load_for_all(compiled->kernels);
+    const auto loaded = load_for_all(compiled->kernels, levels_of(program_.name));
     ASSERT_TRUE(loaded) << loaded.error();
     by_arch_ = *loaded;
     emulator::GpuOptions gpu;

@@ -10,7 +10,7 @@ import unittest
 
 import cinch
 import numpy as np
-from support import GRADIENT, ROW_SIGNS, SOURCE, TestCase, read_bytes, run_command
+from support import GRADIENT, ROW_SIGNS, SOURCE, WORDED, TestCase, read_bytes, run_command
 
 
 class Programs(TestCase):
@@ -42,6 +42,23 @@ class Programs(TestCase):
         self.assertTrue(cinch.compile(text=ROW_SIGNS).is_matrix)
         self.assertTrue(cinch.compile("signsgd").has_finish)
         self.assertEqual(cinch.compile("fp16").aggregation, "sum_proved")
+
+    def test_parameters_take_words(self):
+        program = cinch.compile("worded", text=WORDED, fit="far", half="halved")
+        self.assertEqual(program.parameters["fit"].words, ("near", "far"))
+        self.assertEqual(program.parameters["fit"].default, 1)
+        self.assertEqual(self.dgc.parameters["ratio"].words, ())
+        gradient = np.arange(8, dtype=np.float32)
+        with program.session(gradient) as session:
+            np.testing.assert_array_equal(session.decode(0, session.encode(0, gradient)), -gradient / 2)
+            session.set("fit", "near")
+            np.testing.assert_array_equal(session.decode(0, session.encode(0, gradient)), gradient / 2)
+            session.set("fit", 1)
+            self.fails(cinch.OutOfRangeError, "{near, far}", session.set, "fit", "farther")
+            np.testing.assert_array_equal(session.decode(0, session.encode(0, gradient)), -gradient / 2)
+        for name, word, words in (("fit", "farther", "{near, far}"), ("half", "half", "{whole, halved}")):
+            self.fails(cinch.ProgramError, words, cinch.compile, "worded", text=WORDED, **{name: word})
+        self.fails(TypeError, "neither a number nor a word", cinch.compile, "worded", text=WORDED, fit="far away")
 
     def test_fingerprint_is_that_of_the_command(self):
         out = run_command("run", "dgc", "--set", "ratio=0.01", "--set", "momentum=0.5", "--input", GRADIENT, "--json")

@@ -17,6 +17,17 @@ ROW_SIGNS = """compressor row_signs {
 }
 """
 
+# A run-time and a constant parameter that take words.
+WORDED = """compressor worded(fit: {near, far} = near, const half: {whole, halved} = whole) {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) {
+    let x = if fit == near { g } else { -g }
+    wire { value: if half == halved { x / 2 } else { x } }
+  }
+  decode(w) { w.value }
+}
+"""
+
 
 def run_command(*words):
     """Standard output of `cinch WORDS…`."""

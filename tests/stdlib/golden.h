@@ -21,6 +21,14 @@ inline const std::vector<float> kV = {1,       -2,     0.5f,    -0.25f, 3,      
                                       -0.125f, 2.5f,   -1.5f,   0.75f,  -0.0625f, 4,
                                       -3.5f,   0.375f, -0.875f, 0.1875f};
 
+// u = 1/2 in every draw: away from zero where the fraction exceeds a half.
+inline constexpr const char* kHalfRounding = R"(
+fn stochastic_round(x: [f32; m]) -> [f32; m] {
+  let low = floor(abs(x))
+  sign(x) * (low + select(abs(x) - low > 0.5, 1.0, 0.0))
+}
+)";
+
 inline std::string library_text(const std::string& path) {
   return library_program(path).text;
 }

@@ -18,13 +18,6 @@ using ::testing::ElementsAreArray;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-// u = 1/2 in every draw: away from zero where the fraction exceeds a half.
-constexpr const char* kHalfRounding = R"(
-fn stochastic_round(x: [f32; m]) -> [f32; m] {
-  let low = floor(abs(x))
-  sign(x) * (low + select(abs(x) - low > 0.5, 1.0, 0.0))
-}
-)";
 constexpr const char* kHalfRoundingOfRows = R"(
 fn stochastic_round(x: [f32; a, b]) -> [f32; a, b] {
   let low = floor(abs(x))

@@ -1,4 +1,5 @@
 """Bits: every program of the library, and the same synchronisation without PyTorch."""
+import json
 import os
 import subprocess
 import threading
@@ -20,10 +21,10 @@ ALL = [{"min_dims": 2}]  # rules by which small matrices are compressed, too
 
 def library():
     """Programs of the standard library; what wraps others wraps one."""
-    told = subprocess.run([os.environ["CINCH_COMMAND"], "list"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in told.splitlines()[1:] if line]
+    told = subprocess.run([os.environ["CINCH_COMMAND"], "list", "--json"], capture_output=True, text=True, check=True).stdout
     inner = {"warmup": "topk"}  # it sets a ratio
-    return [f"{row[0]}({inner.get(row[0], 'onebit')})" if row[1] == "wrap" else row[0] for row in rows]
+    return [f"{row['name']}({inner.get(row['name'], 'onebit')})" if row["family"] == "wrap" else row["name"] for row in json.loads(told)]
+
 
 
 def train_with(rank, world, programs):

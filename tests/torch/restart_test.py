@@ -17,7 +17,7 @@ def run_by_torchrun(folder):
     script = Path(__file__).with_name("restarts.py")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1", "--monitor-interval", "0.1",
                "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1", script, folder, str(LOST_STEP)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **VARIABLES})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, env={**os.environ, **VARIABLES})
     assert done.returncode == 0, done.stderr
     return [torch.load(folder / f"trained.{rank}.pt", weights_only=True) for rank in range(2)]
 

@@ -142,6 +142,33 @@ def test_rules(ranks):
     assert told[0] == {"0.weight": "dgc", "0.bias": None, "2.weight": "onebit", "2.bias": "qsgd"}
 
 
+WORDED = """compressor worded(fit: {whole, none} = whole) {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: if fit == whole { g } else { 0 * g } } }
+  decode(w) { w.value }
+}
+"""
+
+
+def bound_to_words(rank, world, path, fit, rules):
+    model = small_model()
+    ddp = wrapped(model)
+    cinch.torch.compress(ddp, path, rules=rules, **({} if fit is None else {"fit": fit}))
+    loss_of(ddp, rank, 0).backward()
+    return [bool(gradient.any()) for gradient in gradients_of(model)]
+
+
+def test_parameters_take_words(ranks, tmp_path):
+    path = str(tmp_path / "worded.cinch")
+    with open(path, "w") as file:
+        file.write(WORDED)
+    assert all(ranks.run(2, bound_to_words, path, "whole", [{}])[0])
+    assert not any(ranks.run(2, bound_to_words, path, "none", [{}])[1])
+    assert not any(ranks.run(2, bound_to_words, path, None, [{"set": {"fit": "none"}}])[0])
+    failed = ranks.fail(2, bound_to_words, path, "half", [{}])
+    assert failed[0].kind == "ProgramError" and "{whole, none}" in failed[0].text
+
+
 def first_dense(rank, world):
     model = small_model()
     ddp = wrapped(model)

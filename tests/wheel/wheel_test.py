@@ -45,7 +45,7 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="cinch-wheel-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        run(["cmake", "--build", BUILD, "--target", IMAGE])
+        run(["cmake", "--build", BUILD, "--target", IMAGE, "compiled/cpu-x86-64-v3.stamp"])
         cls.wheel = run([sys.executable, os.path.join(ROOT, "runtime/python/cinch_wheel.py"), BUILD, cls.folder, "--fast"]).strip()
         # A blank in the path: nobody may take it for two.
         cls.environment = os.path.join(cls.folder, "a fresh environment")
@@ -118,6 +118,11 @@ class Wheel(unittest.TestCase):
     def test_loads_the_librarys_images(self):
         code = "import os, cinch; os.environ['CINCH_COMPILER'] = '/none'; program = cinch.load('topk'); print(program.name, program.cpu)"
         self.assertRegex(self.run_here(self.python, "-c", code), "topk x86-64(-v[34])?\n")
+
+    def test_compiles_the_library_without_a_compiler(self):
+        code = "import cinch; print(cinch.compile('topk', cpu='x86-64-v3').name)"
+        here = {**self.variables, "CINCH_CACHE": "on", "CINCH_CLANG_LIBRARY": "/none"}
+        self.assertEqual(run([self.python, "-c", code], env=here, cwd="/").strip(), "topk")
 
     def test_runs_the_example(self):
         self.with_numpy()

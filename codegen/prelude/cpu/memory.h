@@ -65,14 +65,34 @@ CINCH_CALL void store_lanes(u8* buffer, i64 first, u32 count, Lanes<S> x) {
   store_some(buffer, first, count, part, sizeof(S));
 }
 
-// A vector's lanes in memory: for loops that visit some of them.
+// A vector's lanes in memory: for loops that visit some of them. A lane is taken from what was just
+// stored there, which processors do only where that lies within a line of the cache.
 template <class E>
-struct LaneArray {
+struct alignas(W * sizeof(E)) LaneArray {
   E at[W];
 };
 template <class V>
 CINCH_CALL LaneArray<lang::Element<V>> lane_array(V x) {
   return __builtin_bit_cast(LaneArray<lang::Element<V>>, x);
+}
+
+// The lanes of an index as scalars. Two of 32 bits come out of a vector by one instruction.
+template <class I>
+CINCH_CALL LaneArray<lang::Element<I>> lane_places(I index) {
+  using E = lang::Element<I>;
+  if constexpr (sizeof(E) == 4) {
+    const auto pairs = __builtin_bit_cast(lang::Vec<u64, W / 2>, index);
+    LaneArray<E> places;
+#pragma unroll
+    for (int i = 0; i < W / 2; ++i) {
+      const u64 pair = pairs[i];
+      places.at[2 * i] = E(u32(pair));
+      places.at[2 * i + 1] = E(u32(pair >> 32));
+    }
+    return places;
+  } else {
+    return lane_array(index);
+  }
 }
 
 // Do all lanes read what lies at most a vector behind what the first one reads, and none behind
@@ -114,8 +134,14 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
     }
 #endif
     Lanes<S> x = Lanes<S>(S(0));
+    if constexpr (sizeof(S) == 4) {
+      const auto places = lane_places(index);
 #pragma unroll
-    for (int i = 0; i < W; ++i) x[i] = load_one<S>(buffer, i64(index[i]));
+      for (int i = 0; i < W; ++i) x[i] = load_one<S>(buffer, i64(places.at[i]));
+    } else {
+#pragma unroll
+      for (int i = 0; i < W; ++i) x[i] = load_one<S>(buffer, i64(index[i]));
+    }
     return x;
   }
   const auto places = lane_array(index);
@@ -127,16 +153,50 @@ CINCH_CALL Lanes<S> gather_lanes(const u8* buffer, I index, Truth live) {
   }
   return __builtin_bit_cast(Lanes<S>, some);
 }
+// The same of lanes in a row.
+template <class S, class I>
+CINCH_CALL Lanes<S> load_row(const u8* buffer, I index, Truth live) {
+  if (__builtin_expect(bits_of_truth(live) == (1u << W) - 1, 1)) {
+    return load_lanes<S>(buffer, i64(index[0]), W);
+  }
+  return gather_lanes<S>(buffer, index, live);
+}
+// The same where all lanes have one index.
+template <class S, class I>
+CINCH_CALL Lanes<S> load_alike(const u8* buffer, I index, Truth live) {
+  const u32 bits = bits_of_truth(live);
+  if (__builtin_expect(bits == (1u << W) - 1, 1)) {
+    return lang::splat<Lanes<S>>(load_one<S>(buffer, i64(index[0])));
+  }
+  if (bits == 0) return Lanes<S>(S(0));
+  const Lanes<S> x = lang::splat<Lanes<S>>(load_one<S>(buffer, i64(index[0])));
+  return op_select(live, x, Lanes<S>(S(0)));
+}
+// visit(place, value) for the lanes that `live` names, in order. Mostly all are: then nothing
+// is asked of each.
+template <class I, class V, class Visit>
+CINCH_CALL void visit_lanes(I index, V x, Truth live, const Visit& visit) {
+  const u32 bits = bits_of_truth(live);
+  const auto values = lane_array(x);
+  if (__builtin_expect(bits == (1u << W) - 1, 1)) {
+    const auto places = lane_places(index);
+#pragma unroll
+    for (int i = 0; i < W; ++i) visit(i64(places.at[i]), values.at[i]);
+    return;
+  }
+  const auto places = lane_array(index);
+#pragma clang loop unroll(disable)
+  for (u32 rest = bits; rest != 0; rest &= rest - 1) {
+    const int i = __builtin_ctz(rest);
+    visit(i64(places.at[i]), values.at[i]);
+  }
+}
 // buffer[index] = x where `live`, lanes in order.
 template <class S, class I>
 CINCH_CALL void scatter_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
-  const auto places = lane_array(index);
-  const auto values = lane_array(x);
-#pragma clang loop unroll(disable)
-  for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
-    const int i = __builtin_ctz(rest);
-    store_one<S>(buffer, i64(places.at[i]), values.at[i]);
-  }
+  visit_lanes(index, x, live, [&](i64 place, S value) __attribute__((always_inline)) {
+    store_one<S>(buffer, place, value);
+  });
 }
 // The lanes of x that `keep` names to consecutive places from `first` on.
 template <class S>
@@ -183,17 +243,47 @@ CINCH_CALL void store_kept_lanes(u8* buffer, i64 first, Lanes<S> x, Truth keep) 
     __builtin_memcpy(to, &values.at[__builtin_ctz(rest)], sizeof(S));
   }
 }
+// The same up to the place `limit`.
+template <class S>
+CINCH_CALL void store_kept_lanes_below(u8* buffer, i64 limit, i64 first, Lanes<S> x, Truth keep) {
+  const u32 bits = bits_of_truth(keep);
+  if (__builtin_expect(first + i64(__builtin_popcount(bits)) > limit, 0)) {
+    u32 kept = 0, rest = bits;
+    for (i64 place = first; place < limit && rest != 0; ++place, rest &= rest - 1) {
+      kept |= rest & (0 - rest);
+    }
+    keep = truth_of_bits(kept);
+  }
+  store_kept_lanes<S>(buffer, first, x, keep);
+}
 // buffer[index] = buffer[index] + x where `live`, lanes in order.
 template <class S, class E, class I, class Add>
 CINCH_CALL void add_lanes(u8* buffer, I index, Lanes<E> x, Truth live, const Add& add) {
-  const auto places = lane_array(index);
-  const auto values = lane_array(x);
-#pragma clang loop unroll(disable)
-  for (u32 rest = bits_of_truth(live); rest != 0; rest &= rest - 1) {
-    const int i = __builtin_ctz(rest);
-    const i64 place = i64(places.at[i]);
-    store_one<S>(buffer, place, add(load_one<S>(buffer, place), values.at[i]));
-  }
+  visit_lanes(index, x, live, [&](i64 place, E value) __attribute__((always_inline)) {
+    store_one<S>(buffer, place, add(load_one<S>(buffer, place), value));
+  });
+}
+
+// buffer[index] = max(buffer[index], x) where `live`: cells that tasks share, in any order.
+template <class S, class I>
+CINCH_CALL void max_lanes(u8* buffer, I index, Lanes<S> x, Truth live) {
+  visit_lanes(index, x, live, [&](i64 place, S value) __attribute__((always_inline)) {
+    S* const cell = (S*)buffer + place;
+    S seen = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    while (seen < value && !__atomic_compare_exchange_n(cell, &seen, value, true, __ATOMIC_RELAXED,
+                                                        __ATOMIC_RELAXED)) {
+    }
+  });
+}
+
+// A loop along a tile's columns meets its lines in an order that processors do not foresee. In each
+// turn, from column `first` on, it asks for as much of the tile after the next one.
+template <class S, bool IsStore>
+CINCH_CALL void fetch_ahead(const u8* buffer, i64 tile, u32 first) {
+  constexpr u32 kRows = 8, kBytes = kRows * W * sizeof(S), kLine = 64;
+  const u64 from = u64(buffer) + (u64(tile) + 2 * kTile + first * kRows) * sizeof(S);
+#pragma unroll
+  for (u32 at = 0; at < kBytes; at += kLine) __builtin_prefetch((const u8*)(from + at), IsStore);
 }
 
 // Elements of a local array on the stack, by vectors.

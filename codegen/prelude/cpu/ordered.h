@@ -145,7 +145,8 @@ struct Histogram {
 };
 
 // Sums of integers into cells that tasks share. What goes to one cell without a break is added to
-// it at once, and zeros are not added at all.
+// it at once, so that lanes are only asked where the next one has another cell; zeros are not added
+// at all.
 template <class U>
 struct Cells {
   u8* buffer;
@@ -154,18 +155,26 @@ struct Cells {
 
   template <class I, class V>
   CINCH_MEMBER void take(I index, V x, Truth live) {
+    const V part = op_select(live, x, V(0));
+    if (!any_lane(Truth(is_nonzero(part)))) return;
     const auto places = lane_array(index);
-    const auto values = lane_array(x);
+    const auto sums = lane_array(sum_lanes_so_far(part));
+    U done = 0;
 #pragma clang loop unroll(disable)
-    for (u32 rest = bits_of_truth(Truth(live & is_nonzero(x))); rest != 0; rest &= rest - 1) {
+    for (u32 rest = bits_of_truth(op_ne(index, lanes_down<1>(index))); rest != 0;
+         rest &= rest - 1) {
       const int i = __builtin_ctz(rest);
-      const i64 place = i64(places.at[i]);
-      if (place != cell) {
-        close();
-        cell = place;
-      }
-      sum += U(values.at[i]);
+      add(i64(places.at[i]), U(U(sums.at[i]) - done));
+      done = U(sums.at[i]);
     }
+    add(i64(places.at[W - 1]), U(U(sums.at[W - 1]) - done));
+  }
+  CINCH_MEMBER void add(i64 place, U x) {
+    if (place != cell) {
+      close();
+      cell = place;
+    }
+    sum += x;
   }
   CINCH_MEMBER void close() {
     if (sum != 0) __atomic_fetch_add((U*)buffer + cell, sum, __ATOMIC_RELAXED);

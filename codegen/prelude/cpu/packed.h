@@ -162,6 +162,45 @@ CINCH_HELPER_OF void unpack_run(const u8* buffer, i64 first, S* stage, u32 count
   for (; i < stage_count; ++i) stage[i] = 0;
 }
 
+// W neighbouring elements of which the first begins at a byte: each lane shifts its own down. Only
+// where a vector's elements fill bytes, and the machine shifts lanes by different numbers.
+#if defined(__AVX2__)
+template <int B>
+constexpr bool kTakesInPlace = B < 8 && 32 % B == 0 && W * B % 8 == 0 && W * B <= 64;
+#else
+template <int B>
+constexpr bool kTakesInPlace = false;
+#endif
+template <int B>
+CINCH_CALL Lanes<u32> lanes_in_place(const u8* from) {
+  constexpr int kBits = W * B;
+  Lanes<u32> words;
+  if constexpr (kBits == 16) {
+    u16 word;
+    __builtin_memcpy(&word, from, sizeof word);
+    words = __builtin_bit_cast(Lanes<u32>, lang::splat<lang::Vec<u16, 2 * W>>(word));
+  } else {
+    u64 word = 0;
+    __builtin_memcpy(&word, from, kBits / 8);
+    words = wide(u32(word));
+    if constexpr (kBits > 32) {
+      words = op_select(first_lanes(32 / B), words, wide(u32(word >> 32)));
+    }
+  }
+  const Lanes<u32> down = (lane_numbers() * wide(u32(B))) & wide(31u);
+  return (words >> down) & wide(u32(kLowBits<B>));
+}
+// Elements i … i + W - 1 of a tile: from the stage, or in whole tiles that begin at the byte
+// `from`.
+template <int B, bool Whole, class S>
+CINCH_CALL auto packed_lanes(Known<Whole>, const S* stage, u32 i, const u8* from) {
+  if constexpr (Whole && kTakesInPlace<B>) {
+    return lanes_in_place<B>(from + u64(i) * B / 8);
+  } else {
+    return local_lanes(stage + i);
+  }
+}
+
 // Single bits: the stage holds 1024 of them, and a vector's worth behind.
 struct BitStage {
   u8 bytes[kTile / 8 + 8];

@@ -87,7 +87,10 @@ struct Columns {
   }
   // Elements place … place + W - 1 of the tile; place is a multiple of W.
   CINCH_MEMBER void take(u32 place, Lanes<E> x, Truth part) {
-    Lanes<E>& c = column[place / W % kColumnVectors];
+    take_in(column[place / W % kColumnVectors], x, part);
+  }
+  // The same of one column, which a loop along it has in registers.
+  CINCH_MEMBER static void take_in(Lanes<E>& c, Lanes<E> x, Truth part) {
     c = Op::join(c, op_select(part, x, wide<E>(Op::identity())));
   }
   E result();
@@ -156,6 +159,25 @@ template <>
 struct AnyOrder<OpMax<f32>> : AnyOrderBound<f32, false> {};
 template <>
 struct AnyOrder<OpMax<f64>> : AnyOrderBound<f64, false> {};
+
+// The same of numbers among which no zero is negative: comparisons alone do.
+template <class Op>
+struct Magnitudes {
+  using E = typename Op::Element;
+  static constexpr bool kLeast = lang::kSame<Op, OpMin<E>>;
+  Lanes<E> all;
+
+  CINCH_MEMBER void clear() { all = wide<E>(Op::identity()); }
+  CINCH_MEMBER void take(u32, Lanes<E> x, Truth part) {
+    all = join(all, op_select(part, x, wide<E>(Op::identity())));
+  }
+  static CINCH_MEMBER Lanes<E> join(Lanes<E> a, Lanes<E> b) {
+    return lang::select(kLeast ? b < a : b > a, b, a);
+  }
+  CINCH_MEMBER E result() const {
+    return fold_lanes<W / 2>(all, [](Lanes<E> a, Lanes<E> b) { return join(a, b); })[0];
+  }
+};
 
 // The element as an array holds it: truth values as i32 0 and -1.
 template <class E>

@@ -92,43 +92,98 @@ CINCH_CALL void butterflies_of_row(LocalArray<E>& x) {
   if constexpr (kSpan < Len) butterflies_of_row<Len, kSpan>(x);
 }
 
+// Num neighbouring vectors, so that what they share is loaded once.
+template <class E, int Num>
+struct Neighbours {
+  Lanes<E> at[Num];
+};
+
 // What column `Column` of a tile's columns has taken in when those `Distance` and more apart were
-// joined: products of row[k] and matrix[k * Len + j], for W neighbouring j.
-template <u32 Len, u32 Column, u32 Distance, class E>
-CINCH_CALL Lanes<E> column_of_products(const LocalArray<E>& row, const u8* matrix, u32 j,
-                                       u32 active) {
+// joined: products of row[k] and matrix[k * Len + j], for Num * W neighbouring j.
+template <u32 Len, u32 Column, u32 Distance, int Num, class E>
+CINCH_CALL Neighbours<E, Num> column_of_products(const LocalArray<E>& row, const u8* matrix, u32 j,
+                                                 u32 active) {
   constexpr u32 kColumns = 128;
+  using Sums = Neighbours<E, Num>;
   if constexpr (Distance == kColumns) {
-    const auto product = [&](u32 k) {
-      const Lanes<E> other = load_lanes<E>(matrix, i64(k) * Len + j, active);
+    const auto product = [&](u32 k, int v) {
+      const Lanes<E> other = load_lanes<E>(matrix, i64(k) * Len + j + u32(v * W), active);
       return lang::mul(wide<E>(release<E>(row.at[k])), other);
     };
-    Lanes<E> sum = product(Column);
+    Sums sums;
+#pragma unroll
+    for (int v = 0; v < Num; ++v) sums.at[v] = product(Column, v);
     if constexpr (Column + kColumns < Len) {
 #pragma clang loop unroll(disable)
-      for (u32 k = Column + kColumns; k < Len; k += kColumns) sum = lang::add(sum, product(k));
+      for (u32 k = Column + kColumns; k < Len; k += kColumns) {
+#pragma unroll
+        for (int v = 0; v < Num; ++v) sums.at[v] = lang::add(sums.at[v], product(k, v));
+      }
     }
-    return sum;
+    return sums;
   } else {
-    const Lanes<E> sum = column_of_products<Len, Column, 2 * Distance>(row, matrix, j, active);
+    Sums sums = column_of_products<Len, Column, 2 * Distance, Num>(row, matrix, j, active);
     if constexpr (Column + Distance < (Len < kColumns ? Len : kColumns)) {
-      return lang::add(
-          sum, column_of_products<Len, Column + Distance, 2 * Distance>(row, matrix, j, active));
-    } else {
-      return sum;
+      const Sums others =
+          column_of_products<Len, Column + Distance, 2 * Distance, Num>(row, matrix, j, active);
+#pragma unroll
+      for (int v = 0; v < Num; ++v) sums.at[v] = lang::add(sums.at[v], others.at[v]);
+    }
+    return sums;
+  }
+}
+
+// As many vectors as leave room in the registers for one sum of each at each of seven distances.
+#if defined(__AVX512F__)
+constexpr int kMostNeighbours = 4;
+#else
+constexpr int kMostNeighbours = 2;
+#endif
+
+template <class V, int... I>
+CINCH_CALL V reverse_lanes(V x, Indices<int, I...>) {
+  return __builtin_shufflevector(x, x, (W - 1 - I)...);
+}
+
+// Of the columns below Len / Stride, what the rows that are multiples of Stride have added up to.
+// Where the matrix has a fold here, odd multiples have in mirrored columns what they have here,
+// with the other sign, and even ones the same: so have their sums, but for the signs of zeros.
+template <u32 Len, u32 Folds, u32 Stride, class E>
+CINCH_CALL void sum_products(const LocalArray<E>& row, const u8* matrix, LocalArray<E>& to) {
+  constexpr u32 kWidth = Len / Stride;
+  constexpr bool kFolds = Folds > 0 && kWidth % (2 * W) == 0;
+  constexpr u32 kEnd = kFolds ? kWidth / 2 : kWidth;
+  constexpr int kNum = kEnd % (kMostNeighbours * W) == 0 ? kMostNeighbours
+                       : kEnd % (2 * W) == 0             ? 2
+                                                         : 1;
+  if constexpr (kFolds) sum_products<Len, Folds - 1, 2 * Stride>(row, matrix, to);
+#pragma clang loop unroll(disable)
+  for (u32 j = 0; j < kEnd; j += kNum * W) {
+    const u32 active = kEnd % W == 0 ? u32(W) : least(u32(W), kEnd - j);
+    constexpr u32 kFirst = kFolds ? Stride : 0, kDistance = kFolds ? 2 * Stride : Stride;
+    const auto sums = column_of_products<Len, kFirst, kDistance, kNum>(row, matrix, j, active);
+#pragma unroll
+    for (int v = 0; v < kNum; ++v) {
+      const u32 at = j + u32(v * W);
+      if constexpr (kFolds) {
+        const Lanes<E> even = to.lanes(at);
+        to.set(at, lang::add(even, sums.at[v]));
+        const Lanes<E> mirrored = lang::sub(even, sums.at[v]);
+        to.set(kWidth - W - at, reverse_lanes(mirrored, LaneIndices{}));
+      } else {
+        to.set(at, sums.at[v]);
+      }
     }
   }
 }
 
-// The row times a matrix of Len columns, row by row in memory.
-template <u32 Len, class E>
+// The row times a matrix of Len columns, row by row in memory, which folds so often. A sum begins
+// with +0: no zero is negative in the end.
+template <u32 Len, u32 Folds = 0, class E>
 CINCH_CALL void multiply_row(const LocalArray<E>& row, const u8* matrix, LocalArray<E>& to) {
+  sum_products<Len, Folds, 1>(row, matrix, to);
 #pragma clang loop unroll(disable)
-  for (u32 j = 0; j < Len; j += W) {
-    const u32 active = Len % W == 0 ? u32(W) : least(u32(W), Len - j);
-    const Lanes<E> sum = column_of_products<Len, 0, 1>(row, matrix, j, active);
-    to.set(j, lang::add(wide<E>(E(0)), sum));
-  }
+  for (u32 j = 0; j < Len; j += W) to.set(j, lang::add(wide<E>(E(0)), to.lanes(j)));
 }
 
 }  // namespace cinch

@@ -46,43 +46,141 @@ CINCH_CALL i32 signed_key(u32 key) {
 CINCH_CALL i64 signed_key(u64 key) {
   return i64(key ^ 1ull << 63);
 }
-
-// place[i] becomes the number of keys that stand before keys[i]; whole vectors of both are there.
 template <class Key>
-static __attribute__((noinline, unused)) void count_before(const Key* keys, Key* place, u32 len) {
+CINCH_CALL Key largest_key() {
+  return Key(~(Key(1) << (8 * sizeof(Key) - 1)));
+}
+
+template <class Keys>
+CINCH_CALL u32 count_lanes_of(Keys truth) {
+  const LaneBits bits = __builtin_convertvector(truth, LaneBits);
+  return u32(__builtin_popcount(u32(__builtin_bit_cast(LaneWord, bits)) & ((1u << W) - 1)));
+}
+
+// store(place, i) for each of `len` keys, where `place` is the number of keys that stand before key
+// i. Keys behind the last one, to the end of its vector, are the largest there are.
+template <class Key, class Store>
+CINCH_CALL void order_by_counting(const Key* keys, u32 len, const Store& store) {
   using Keys = lang::Vec<Key, W>;
+  constexpr u32 kAtOnce = 4;
   Keys lane;
-  for (u32 i = 0; i < u32(W); ++i) lane[i] = Key(i);
-  for (u32 first = 0; first < len; first += W) {
-    Keys own, count = {};
-    __builtin_memcpy(&own, keys + first, sizeof own);
-    const u32 end = first + W < len ? first + W : len;
-    for (u32 j = 0; j < first; ++j) count -= keys[j] <= own;
-    for (u32 j = first; j < end; ++j) {
-      count -= (keys[j] < own) | ((keys[j] == own) & (Key(j - first) < lane));
+#pragma unroll
+  for (int l = 0; l < W; ++l) lane[l] = Key(l);
+#pragma clang loop unroll(disable)
+  for (u32 first = 0; first < len; first += kAtOnce) {
+    const u32 own = first / W * W;
+    u32 count[kAtOnce] = {};
+    const auto take = [&](u32 from, const auto& stands_before) __attribute__((always_inline)) {
+      Keys others;
+      __builtin_memcpy(&others, keys + from, sizeof others);
+#pragma unroll
+      for (u32 i = 0; i < kAtOnce; ++i) {
+        count[i] += count_lanes_of(stands_before(others, keys[first + i], Key(first + i - own)));
+      }
+    };
+#pragma clang loop unroll(disable)
+    for (u32 from = 0; from < own; from += W) {
+      take(from, [](Keys others, Key key, Key) { return others <= key; });
     }
-    for (u32 j = end; j < len; ++j) count -= keys[j] < own;
-    __builtin_memcpy(place + first, &count, sizeof count);
+    take(own, [&](Keys others, Key key, Key place) {
+      return (others < key) | ((others == key) & (lane < place));
+    });
+#pragma clang loop unroll(disable)
+    for (u32 from = own + W; from < len; from += W) {
+      take(from, [](Keys others, Key key, Key) { return others < key; });
+    }
+    const u32 num = least(kAtOnce, len - first);
+#pragma unroll
+    for (u32 i = 0; i < kAtOnce; ++i) {
+      if (i < num) store(count[i], first + i);
+    }
   }
 }
 
+// At least `front` keys are no larger: of the smallest keys of each lane the one that `front` - 1
+// stand before. `front` <= W; whole vectors.
+template <class Key>
+CINCH_CALL Key bound_of_front(const Key* keys, u32 len, u32 front) {
+  using Keys = lang::Vec<Key, W>;
+  Keys least_keys;
+  __builtin_memcpy(&least_keys, keys, sizeof least_keys);
+#pragma clang loop unroll(disable)
+  for (u32 from = W; from < len; from += W) {
+    Keys others;
+    __builtin_memcpy(&others, keys + from, sizeof others);
+    least_keys = others < least_keys ? others : least_keys;
+  }
+  alignas(64) Key of_lanes[W];
+  __builtin_memcpy(of_lanes, &least_keys, sizeof least_keys);
+  Key bound = of_lanes[0];
+  order_by_counting(of_lanes, u32(W), [&](u32 place, u32 i) __attribute__((always_inline)) {
+    bound = place == front - 1 ? of_lanes[i] : bound;
+  });
+  return bound;
+}
+
+// Only the first `front` places of the order: most keys are above a bound and are left out.
+template <class Key>
+CINCH_CALL void order_front(const Key* keys, u32 len, u32 front, u8* order_to, u64 begin) {
+  using Keys = lang::Vec<Key, W>;
+  const Key bound = bound_of_front(keys, len, front);
+  Key some[kCountedAtMost + W];
+  u32 places[kCountedAtMost + W];
+  u32 count = 0;
+#pragma clang loop unroll(disable)
+  for (u32 from = 0; from < len; from += W) {
+    Keys own;
+    __builtin_memcpy(&own, keys + from, sizeof own);
+    const Truth taken =
+        __builtin_convertvector(own <= bound, Truth) & first_lanes(least(u32(W), len - from));
+    store_kept_lanes<Key>((u8*)some, count, own, taken);
+    store_kept_lanes<u32>((u8*)places, count, lane_numbers() + wide(from), taken);
+    count += u32(__builtin_popcount(bits_of_truth(taken)));
+  }
+  for (u32 i = count; i % W != 0; ++i) some[i] = largest_key<Key>();
+  order_by_counting(some, count, [&](u32 place, u32 i) __attribute__((always_inline)) {
+    if (place < front) store_one<u32>(order_to, i64(begin) + i64(place), places[i]);
+  });
+}
+
+// `front`: as of argsort_row.
 template <class Value>
-CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, u8* order_to,
-                                  u64 begin) {
+CINCH_CALL void argsort_short_row(const Value& value, u32 len, bool descending, u32 front,
+                                  u8* order_to, u64 begin) {
   using Key = decltype(signed_key(sort_key(value(0), false)));
-  Key keys[kCountedAtMost + W] = {}, place[kCountedAtMost + W];
-  for (u32 i = 0; i < len; ++i) keys[i] = signed_key(sort_key(value(i), descending));
-  count_before(keys, place, len);
-  for (u32 i = 0; i < len; ++i) store_one<u32>(order_to, i64(begin) + i64(place[i]), i);
+  // Whole vectors are stored as such: one that was stored by parts would be waited for.
+  alignas(64) Key keys[kCountedAtMost];
+  u32 first = 0;
+#pragma clang loop unroll(disable)
+  for (; first + W <= len; first += W) {
+    lang::Vec<Key, W> some;
+#pragma unroll
+    for (int l = 0; l < W; ++l) {
+      some[l] = signed_key(sort_key(value(first + u32(l)), descending));
+    }
+    __builtin_memcpy(keys + first, &some, sizeof some);
+  }
+#pragma clang loop unroll(disable)
+  for (u32 i = first; i < len; ++i) keys[i] = signed_key(sort_key(value(i), descending));
+  for (u32 i = len; i % W != 0; ++i) keys[i] = largest_key<Key>();
+  if (front != 0 && front <= u32(W) && 2 * front < len) {
+    return order_front(keys, len, front, order_to, begin);
+  }
+  order_by_counting(keys, len, [&](u32 place, u32 i) __attribute__((always_inline)) {
+    store_one<u32>(order_to, i64(begin) + i64(place), i);
+  });
 }
 
 // order[0 … len - 1] becomes the places of the row's elements in their order. `value(i)` gives
-// element i; scratch holds as many words. A byte on which all keys agree is skipped.
+// element i; scratch holds as many words. A byte on which all keys agree is skipped. `front`, if it
+// is not 0: only so many places of the order are asked for, the others may hold anything.
 template <class Value>
 static __attribute__((noinline, unused)) void argsort_row(const Value& value, u32 len,
-                                                          bool descending, u8* order_to,
+                                                          bool descending, u32 front, u8* order_to,
                                                           u8* scratch_to, u64 begin) {
-  if (len <= kCountedAtMost) return argsort_short_row(value, len, descending, order_to, begin);
+  if (len <= kCountedAtMost) {
+    return argsort_short_row(value, len, descending, front, order_to, begin);
+  }
   using Key = decltype(sort_key(value(0), false));
   u8* from = order_to;
   u8* to = scratch_to;

@@ -11,14 +11,24 @@ CINCH_CALL V sum_lanes_so_far(V x) {
     return sum_lanes_so_far<2 * Distance>(lang::add(x, lanes_up<Distance>(x)));
   }
 }
-// The running sum of a group, W elements at a time; starts at 0.
+// The running sum of a group, W elements at a time; starts at 0. The total waits for no sum of
+// lanes but its own vector's.
 template <class E>
 struct RunningSum {
   E total;
   CINCH_MEMBER Lanes<E> take(Lanes<E> x, Truth live, bool exclusive) {
     const Lanes<E> part = op_select(live, x, Lanes<E>(E(0)));
-    const Lanes<E> sums = lang::add(sum_lanes_so_far(part), wide<E>(total));
-    total = sums[W - 1];
+    return joined(part, sum_lanes_so_far(part), exclusive);
+  }
+  // The same of numbers of which a vector's sum fits 32 bits.
+  CINCH_MEMBER Lanes<E> take_small(Lanes<u32> x, Truth live, bool exclusive) {
+    const Lanes<u32> part = op_select(live, x, Lanes<u32>(0));
+    const Lanes<u32> so_far = sum_lanes_so_far(part);
+    return joined(lang::convert<E>(part), lang::convert<E>(so_far), exclusive);
+  }
+  CINCH_MEMBER Lanes<E> joined(Lanes<E> part, Lanes<E> so_far, bool exclusive) {
+    const Lanes<E> sums = lang::add(so_far, wide<E>(total));
+    total = lang::add(total, so_far[W - 1]);
     return exclusive ? lang::sub(sums, part) : sums;
   }
 };

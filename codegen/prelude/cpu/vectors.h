@@ -189,6 +189,51 @@ CINCH_CALL V lanes_up(V x) {
   return shift_lanes_up<Distance>(x, LaneIndices{});
 }
 
+// A function of at most eight steps: values.at[k] above ends.at[k], where k is the last such; the
+// ends ascend and that of 0 does not count. NaN is above none.
+struct EightFloats {
+  f32 at[8];
+};
+#if CINCH_LANES == 8 && defined(__AVX2__)
+#define CINCH_PICKS_OF_EIGHT 1
+// Element index % 8.
+CINCH_CALL Lanes<f32> pick_of_eight(EightFloats x, Lanes<u32> index) {
+  using V8 = f32 __attribute__((vector_size(32)));
+  using I8 = i32 __attribute__((vector_size(32)));
+  return __builtin_bit_cast(Lanes<f32>, __builtin_ia32_permvarsf256(__builtin_bit_cast(V8, x),
+                                                                    __builtin_bit_cast(I8, index)));
+}
+#elif CINCH_LANES == 16 && defined(__AVX512F__)
+#define CINCH_PICKS_OF_EIGHT 1
+CINCH_CALL Lanes<f32> pick_of_eight(EightFloats x, Lanes<u32> index) {
+  using V16 = f32 __attribute__((vector_size(64)));
+  using I16 = i32 __attribute__((vector_size(64)));
+  const struct {
+    EightFloats low, high;
+  } twice = {x, x};
+  return __builtin_bit_cast(
+      Lanes<f32>,
+      __builtin_ia32_permvarsf512(__builtin_bit_cast(V16, twice), __builtin_bit_cast(I16, index)));
+}
+#else
+#define CINCH_PICKS_OF_EIGHT 0
+#endif
+CINCH_CALL Lanes<f32> step_value(Lanes<f32> x, EightFloats ends, EightFloats values) {
+#if CINCH_PICKS_OF_EIGHT
+  const auto above = [&](int k)
+                         __attribute__((always_inline)) { return op_gt(x, wide(ends.at[k])); };
+  const Truth minus =
+      ((above(1) + above(2)) + (above(3) + above(4))) + ((above(5) + above(6)) + above(7));
+  return pick_of_eight(values, __builtin_bit_cast(Lanes<u32>, Truth(0) - minus));
+#else
+  Lanes<f32> value = wide(values.at[0]);
+  for (int k = 1; k < 8; ++k) {
+    value = op_select(op_gt(x, wide(ends.at[k])), wide(values.at[k]), value);
+  }
+  return value;
+#endif
+}
+
 CINCH_CALL u32 least(u32 a, u32 b) {
   return a < b ? a : b;
 }

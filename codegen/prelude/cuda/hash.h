@@ -1,6 +1,6 @@
 // hash.h: the check word of a payload's header and counts (docs/payload.md): the low half of
-// XXH3-128, seed 0, for inputs of 17 to 128 bytes that are whole words. Constants and steps are
-// those of the algorithm's specification.
+// XXH3-128, seed 0, for inputs of 60 to 128 bytes that are whole words, read where the payload has
+// them. Constants and steps are those of the algorithm's specification.
 
 namespace cinch {
 
@@ -21,41 +21,48 @@ CINCH_FN u64 xxh_fold(u64 a, u64 b) {
   return (a * b) ^ __umul64hi(a, b);
 }
 
+// The payload's words without the check word, which is the fourth.
+CINCH_FN u32 framed_word(const u8* payload, u32 index) {
+  return reinterpret_cast<const u32*>(payload)[index < 3u ? index : index + 1u];
+}
+
 // Words of the input at a byte offset, a multiple of 4.
-CINCH_FN u64 xxh_read(const u32* words, u32 offset) {
-  return u64(words[offset / 4u]) | u64(words[offset / 4u + 1u]) << 32;
+CINCH_FN u64 xxh_read(const u8* payload, u32 offset) {
+  return u64(framed_word(payload, offset / 4u)) | u64(framed_word(payload, offset / 4u + 1u)) << 32;
 }
 
 struct XxhSum {
   u64 low, high;
 };
 
-CINCH_FN u64 xxh_mix(const u32* words, u32 offset, u32 secret) {
-  return xxh_fold(xxh_read(words, offset) ^ xxh_secret(secret),
-                  xxh_read(words, offset + 8u) ^ xxh_secret(secret + 1u));
+CINCH_FN u64 xxh_mix(const u8* payload, u32 offset, u32 secret) {
+  return xxh_fold(xxh_read(payload, offset) ^ xxh_secret(secret),
+                  xxh_read(payload, offset + 8u) ^ xxh_secret(secret + 1u));
 }
 
 // 16 bytes from the front and 16 from the back; `secret` counts words.
-CINCH_FN void xxh_take(XxhSum& sum, const u32* words, u32 front, u32 back, u32 secret) {
-  sum.low += xxh_mix(words, front, secret);
-  sum.low ^= xxh_read(words, back) + xxh_read(words, back + 8u);
-  sum.high += xxh_mix(words, back, secret + 2u);
-  sum.high ^= xxh_read(words, front) + xxh_read(words, front + 8u);
+CINCH_FN void xxh_take(XxhSum& sum, const u8* payload, u32 front, u32 back, u32 secret) {
+  sum.low += xxh_mix(payload, front, secret);
+  sum.low ^= xxh_read(payload, back) + xxh_read(payload, back + 8u);
+  sum.high += xxh_mix(payload, back, secret + 2u);
+  sum.high ^= xxh_read(payload, front) + xxh_read(payload, front + 8u);
 }
 
-// `num_bytes`: a multiple of 4 from 20 to 128.
-template <u32 Bytes>
-CINCH_FN u64 xxh3_low(const u32 (&words)[Bytes / 4u]) {
-  static_assert(Bytes % 4u == 0u && Bytes > 16u && Bytes <= 128u);
-  XxhSum sum = {u64(Bytes) * kXxhPrime1, 0u};
-  if constexpr (Bytes > 96u) xxh_take(sum, words, 48u, Bytes - 64u, 12u);
-  if constexpr (Bytes > 64u) xxh_take(sum, words, 32u, Bytes - 48u, 8u);
-  if constexpr (Bytes > 32u) xxh_take(sum, words, 16u, Bytes - 32u, 4u);
-  xxh_take(sum, words, 0u, Bytes - 16u, 0u);
+// `num_words`: 15 of the header, and the counts. A function of its own: payloads are sealed and
+// opened by it.
+static __device__ __noinline__ u32 check_word(const u8* payload, u32 num_words) {
+  const u32 num_bytes = 4u * num_words;
+  XxhSum sum = {u64(num_bytes) * kXxhPrime1, 0u};
+#pragma unroll
+  for (u32 turn = 4; turn-- > 0u;) {
+    if (num_bytes > 32u * turn) {
+      xxh_take(sum, payload, 16u * turn, num_bytes - 16u * (turn + 1u), 4u * turn);
+    }
+  }
   u64 hash = sum.low + sum.high;
   hash ^= hash >> 37;
   hash *= 0x165667919E3779F9ull;
-  return hash ^ hash >> 32;
+  return u32(hash ^ hash >> 32);
 }
 
 }  // namespace cinch

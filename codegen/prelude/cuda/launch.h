@@ -41,19 +41,23 @@ CINCH_FN bool holds(const CinchTensor& args, const CinchCondition& condition) {
   return (flag != 0u) == (condition.wanted != 0u);
 }
 
-// The same for all threads of the block. Blocks that run at the same time may set the status, so
-// threads agree on what they saw. A function of its own, as find_place is: every kernel begins
-// with both.
+// The same for all threads of the block: one of them looks and tells the others, since all blocks
+// read these lines, and blocks that run at the same time may set the status. The step itself may
+// write what was looked at. A function of its own, as find_place is: every kernel begins with both.
 static __device__ __noinline__ bool takes_part(const CinchStep& step, const CinchTensor& args,
                                                const u32* status) {
-  const volatile u32* seen = status;
-  bool stays_out = step.is_guarded != 0u && (seen[0] | seen[1]) != 0u;
-  // Of no elements, and behind a failure, nothing ran that could have written a condition.
-  stays_out = stays_out || (step.num_conditions != 0u && num_elems(args) == 0u);
-  for (u32 i = 0; i < step.num_conditions; ++i) {
-    stays_out = stays_out || !holds(args, step.conditions[i]);
+  if (step.is_guarded == 0u && step.num_conditions == 0u) return true;
+  bool stays_out = false;
+  if (threadIdx.x == 0u) {
+    const volatile u32* seen = status;
+    stays_out = step.is_guarded != 0u && (seen[0] | seen[1]) != 0u;
+    // Of no elements, and behind a failure, nothing ran that could have written a condition.
+    stays_out = stays_out || (step.num_conditions != 0u && num_elems(args) == 0u);
+    for (u32 i = 0; i < step.num_conditions; ++i) {
+      stays_out = stays_out || !holds(args, step.conditions[i]);
+    }
   }
-  return step.is_guarded == 0u ? !stays_out : __syncthreads_or(int(stays_out)) == 0;
+  return __syncthreads_or(int(stays_out)) == 0;
 }
 
 // What the elements of a tensor are shared out by: all threads of its blocks.

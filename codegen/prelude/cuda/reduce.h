@@ -6,9 +6,17 @@
 
 namespace cinch {
 
-template <class Item>
-CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
-  CINCH_EACH columns[c] = empty;
+// Adds x in where that holds: one instruction under a predicate, which compilers else make two of.
+CINCH_FN void add_where(bool holds, f32& sum, f32 x) {
+#if defined(CINCH_LANG_PORTABLE_ONLY)
+  if (holds) sum = lang::add(sum, x);
+#else
+  asm("{.reg .pred holds;\n"
+      "setp.ne.u32 holds, %2, 0;\n"
+      "@holds add.rn.f32 %0, %0, %1;}"
+      : "+f"(sum)
+      : "f"(x), "r"(u32(holds)));
+#endif
 }
 
 // What two lanes, which differ in one bit of their number, make of an item each: the one without
@@ -22,15 +30,25 @@ CINCH_FN Item join_across(Item own, Item other, u32 bit, Join join) {
 // Column j takes in column j + 64, j + 32, … j + 1; 32 columns apart is eight lanes apart. Lanes
 // share the columns out as they go, so that eight shuffles do: after the first step lanes 0 to 15
 // have columns 4l and 4l + 1, the others 4l + 2 and 4l + 3, after the second each has one. All
-// lanes get the result.
-template <class Item, class Join>
+// lanes get the result. Lanes: those that share a row, 32 or less; columns that are missing take no
+// part.
+template <u32 Lanes, class Item, class Join>
 CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
+  if constexpr (Lanes < 32u) {
+    Item x[4];
+    CINCH_EACH x[c] = columns[c];
+#pragma unroll
+    for (u32 bit = Lanes / 2u; bit >= 1u; bit /= 2u) {
+      CINCH_EACH x[c] = join_across(x[c], lane_xor(x[c], bit), bit, join);
+    }
+    return join(join(x[0], x[2]), join(x[1], x[3]));
+  }
   const bool has_late = (lane_index() & 16u) != 0u, has_odd = (lane_index() & 8u) != 0u;
   Item pair[2];
 #pragma unroll
   for (u32 c = 0; c < 2u; ++c) {
-    const Item kept = has_late ? columns[c + 2u] : columns[c];
-    const Item given = has_late ? columns[c] : columns[c + 2u];
+    const Item early = columns[c], late = columns[c + 2u];
+    const Item kept = has_late ? late : early, given = has_late ? early : late;
     pair[c] = join_across(kept, lane_xor(given, 16u), 16u, join);
   }
   const Item given = has_odd ? pair[0] : pair[1];
@@ -41,22 +59,39 @@ CINCH_FN Item join_columns(const Item (&columns)[4], Join join) {
   return x;
 }
 
-// The same as a function of its own, for where it is called once for many elements; of joins that
-// remember something there would be one for each place anyway.
+// Of items that join in any order: each lane has joined its own.
+template <u32 Lanes, class Item, class Join>
+CINCH_FN Item join_lanes(Item x, Join join) {
+#pragma unroll
+  for (u32 bit = Lanes / 2u; bit >= 1u; bit /= 2) x = join(x, lane_xor(x, bit));
+  return x;
+}
+
+// The same of sums of 32 bits, which devices from sm_80 on have an instruction for.
+template <u32 Lanes, class T>
+CINCH_FN T sum_lanes(T x) {
+#if !defined(CINCH_LANG_PORTABLE_ONLY) && __CUDA_ARCH__ >= 800
+  if constexpr (Lanes == 32u) return T(__reduce_add_sync(kAllLanes, u32(x)));
+#endif
+  return join_lanes<Lanes>(x, [](T a, T b) { return lang::add(a, b); });
+}
+
+// join_columns as a function of its own, for where it is called once for many elements; of joins
+// that remember something there would be one for each place anyway.
 template <class Item>
 struct Columns {
   Item at[4];
 };
 template <class Item, class Join>
 static __device__ __noinline__ Item join_few(Columns<Item> columns, Join join) {
-  return join_columns(columns.at, join);
+  return join_columns<32u>(columns.at, join);
 }
 template <class Item, class Join>
 CINCH_FN Item join_columns_apart(const Item (&columns)[4], Join join) {
   if constexpr (__is_empty(Join)) {
     return join_few(Columns<Item>{{columns[0], columns[1], columns[2], columns[3]}}, join);
   } else {
-    return join_columns(columns, join);
+    return join_columns<32u>(columns, join);
   }
 }
 
@@ -92,37 +127,88 @@ struct TileResults {
   __device__ __forceinline__ Item finish(Item empty, Join join) {
 #pragma unroll 1
     for (int level = 0; level < Levels; ++level) {
-      if (count[level] % kTileElems != 0u) {
-        hand_up(level, empty, join);
+      Item kept[4];
+      const u32 num = take_out(level, kept);
+      if (num % kTileElems != 0u) {
+        handed = join_columns_apart(kept, join);
         put(level + 1, empty, join);
       }
-      if (count[level] <= kTileElems) break;
+      if (num <= kTileElems) break;
     }
     return handed;
   }
 
  private:
+  // Levels are found by comparing: an array whose index is known when it runs would lie in memory.
+  // That is more code.
+#if defined(CINCH_QUICK)
+  __device__ __forceinline__ u32 take_out(int level, Item (&kept)[4]) const {
+    CINCH_EACH kept[c] = columns[level][c];
+    return count[level];
+  }
+  __device__ __forceinline__ void put_back(int level, const Item (&kept)[4], u32 num) {
+    CINCH_EACH columns[level][c] = kept[c];
+    count[level] = num;
+  }
+#else
+  __device__ __forceinline__ u32 take_out(int level, Item (&kept)[4]) const {
+    u32 num = count[0];
+    CINCH_EACH kept[c] = columns[0][c];
+#pragma unroll
+    for (int i = 1; i < kKept; ++i) {
+      if (i != level) continue;
+      num = count[i];
+      CINCH_EACH kept[c] = columns[i][c];
+    }
+    return num;
+  }
+  __device__ __forceinline__ void put_back(int level, const Item (&kept)[4], u32 num) {
+#pragma unroll
+    for (int i = 0; i < kKept; ++i) {
+      if (i != level) continue;
+      count[i] = num;
+      CINCH_EACH columns[i][c] = kept[c];
+    }
+  }
+#endif
+
   // What was handed up becomes part of a level, and what that makes of the ones above. Levels are
   // turns of a loop, not copies of its body: once per tile, it is compiled for its size.
   template <class Join>
   __device__ __forceinline__ void put(int first_level, Item empty, Join join) {
 #pragma unroll 1
     for (int level = first_level; level < Levels; ++level) {
-      const u32 place = count[level] % kTileElems;
+      Item kept[4];
+      const u32 num = take_out(level, kept);
+      const u32 place = num % kTileElems;
       const u32 column = place % kRowElems;
       CINCH_EACH {
-        if (column == 4u * lane_index() + c) columns[level][c] = join(columns[level][c], handed);
+        if (column == 4u * lane_index() + c) kept[c] = join(kept[c], handed);
       }
-      ++count[level];
-      if (place + 1u != kTileElems) return;
-      hand_up(level, empty, join);
+      const bool is_full = place + 1u == kTileElems;
+      if (is_full) {
+        handed = join_columns_apart(kept, join);
+        fill_columns(kept, empty);
+      }
+      put_back(level, kept, num + 1u);
+      if (!is_full) return;
     }
   }
+};
 
+// The same of items that join in any order, for groups longer than one tile.
+template <class Item>
+struct JoinedResults {
+  Item joined;
+
+  __device__ __forceinline__ void clear(Item empty) { joined = empty; }
   template <class Join>
-  __device__ __forceinline__ void hand_up(int level, Item empty, Join join) {
-    handed = join_columns_apart(columns[level], join);
-    fill_columns(columns[level], empty);
+  __device__ __forceinline__ void take(Item result, Item, Join join) {
+    joined = join(joined, result);
+  }
+  template <class Join>
+  __device__ __forceinline__ Item finish(Item, Join) {
+    return joined;
   }
 };
 
@@ -191,14 +277,49 @@ CINCH_FN Item reduce_stored(Team<Warps> team, Folding folding, u64 count, Item* 
   return results.finish(empty, join);
 }
 
+// The same of items that join in any order: of a tile where that is folded, else of all.
+template <u32 Warps, class Item, class Load, class Store, class Join>
+CINCH_FN Item join_stored(Team<Warps> team, Folding folding, u64 count, Item* shared, Item empty,
+                          Load load, Store store, Join join) {
+  const u32 level = folding.is_folded ? 10u : 0u;
+  const u64 num_items = (count + (1u << level) - 1u) >> level;
+  const u64 apart = u64(folding.num_blocks) * Warps * kTileElems;
+  Item joined = empty;
+  for (u64 begin = (u64(folding.block) * Warps + (Warps == 1u ? 0u : warp_index())) * kTileElems;
+       begin < num_items; begin += apart) {
+    const u64 end = begin + at_most(kTileElems, i64(num_items - begin));
+    if (folding.folds) joined = empty;
+#pragma unroll 4
+    for (u64 i = begin + lane_index(); i < end; i += 32u) joined = join(joined, load(i << level));
+    if (folding.folds) {
+      const Item result = join_lanes<32u>(joined, join);
+      if (lane_index() == 0u) store(begin, result);
+    }
+  }
+  joined = join_lanes<32u>(joined, join);
+  if constexpr (Warps > 1u) {
+    if (lane_index() == 0u) shared[warp_index()] = joined;
+    team.sync();
+    joined = empty;
+#pragma unroll 1
+    for (u32 warp = 0; warp < Warps; ++warp) joined = join(joined, shared[warp]);
+    team.sync();
+  }
+  return joined;
+}
+
 // The same of scalars in a buffer; compiled once for all kernels that reduce alike.
 template <class S, u32 Warps, class Join>
 static __device__ __noinline__ typename S::Compute reduce_partials(
     Team<Warps> team, Folding folding, u64 count, u8* partials, typename S::Compute* shared,
     typename S::Compute empty, Join join) {
-  return reduce_stored(
-      team, folding, count, shared, empty, [&](u64 i) { return load_one<S>(partials, i64(i)); },
-      [&](u64 i, typename S::Compute x) { store_one<S>(partials, i64(i), x); }, join);
+  const auto load = [&](u64 i) { return load_one<S>(partials, i64(i)); };
+  const auto store = [&](u64 i, typename S::Compute x) { store_one<S>(partials, i64(i), x); };
+  if constexpr (Join::kInAnyOrder) {
+    return join_stored(team, folding, count, shared, empty, load, store, join);
+  } else {
+    return reduce_stored(team, folding, count, shared, empty, load, store, join);
+  }
 }
 
 }  // namespace cinch

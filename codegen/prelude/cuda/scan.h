@@ -33,16 +33,22 @@ CINCH_FN void running_sum(const T (&x)[4], u32 live, bool exclusive, T& carry, T
 // Of truths, how many hold.
 template <class T>
 CINCH_FN void running_sum(const bool (&x)[4], u32 live, bool exclusive, T& carry, T (&out)[4]) {
+  bool counts[4];
+  CINCH_EACH counts[c] = c < live && x[c];
+  if (!holds_in_row(counts)) {
+    CINCH_EACH out[c] = carry;
+    return;
+  }
   const u32 lanes_before = (1u << lane_index()) - 1u;
   u32 before = 0, all = 0;
   CINCH_EACH {
-    const u32 votes = __ballot_sync(kAllLanes, c < live && x[c]);
+    const u32 votes = __ballot_sync(kAllLanes, counts[c]);
     before += u32(__popc(votes & lanes_before));
     all += u32(__popc(votes));
   }
   T sum = wrapping_add(carry, T(before));
   CINCH_EACH {
-    const T upto = wrapping_add(sum, c < live && x[c] ? T(1) : T(0));
+    const T upto = wrapping_add(sum, counts[c] ? T(1) : T(0));
     out[c] = exclusive ? sum : upto;
     sum = upto;
   }
@@ -141,32 +147,37 @@ CINCH_FN void scan_stored_row(Team<Warps> team, u64 len, Item* ends, Item empty,
 
 // ---- look-back (Merrill and Garland, 2016) ----
 // The state of ticket t is two words; each holds a status in its upper half and half of a 64-bit
-// sum in its lower half, so that a reader sees whether both belong together. Status 1: the ticket's
-// own total; 2: the sum up to its end. Behind the last group's pair stands the ticket counter. All
-// zero before the launch.
+// sum in its lower half, so that a reader sees whether both belong together. The sum itself travels
+// with the status, and nothing else that the writer stored is read: accesses need no order. Status
+// 1: the ticket's own total; 2: the sum up to its end. Behind the last group's pair stands the
+// ticket counter. All zero before the launch.
 constexpr u32 kOwnTotal = 1, kSumUpToEnd = 2;
 
-CINCH_FN void publish(volatile u64* state, u64 ticket, u32 status, u64 sum) {
-  __threadfence();
-  state[2 * ticket] = (u64(status) << 32) | (sum & 0xffffffffull);
-  state[2 * ticket + 1] = (u64(status) << 32) | (sum >> 32);
-  __threadfence();
+CINCH_FN void put_state(u64* to, u64 word) {
+  __nv_atomic_store_n(to, word, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+}
+CINCH_FN u64 get_state(u64* from) {
+  return __nv_atomic_load_n(from, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 
-CINCH_FN u32 wait_for(volatile const u64* state, u64 ticket, u64& sum) {
+CINCH_FN void publish(u64* state, u64 ticket, u32 status, u64 sum) {
+  put_state(state + 2 * ticket, (u64(status) << 32) | (sum & 0xffffffffull));
+  put_state(state + 2 * ticket + 1, (u64(status) << 32) | (sum >> 32));
+}
+
+CINCH_FN u32 wait_for(u64* state, u64 ticket, u64& sum) {
   u64 low, high;
   do {
-    low = state[2 * ticket];
-    high = state[2 * ticket + 1];
+    low = get_state(state + 2 * ticket);
+    high = get_state(state + 2 * ticket + 1);
   } while ((low >> 32) == 0u || (low >> 32) != (high >> 32));
-  __threadfence();
   sum = (low & 0xffffffffull) | (high << 32);
   return u32(low >> 32);
 }
 
 // The sum of all tickets before this one; a warp looks at 32 of them at a time. Tickets are taken
 // in order by blocks that run, so every one waited for will be published.
-CINCH_FN u64 sum_before(volatile u64* state, u64 ticket, u64 total) {
+CINCH_FN u64 sum_before(u64* state, u64 ticket, u64 total) {
   const u32 lane = lane_index();
   if (lane == 0u) publish(state, ticket, ticket == 0u ? kSumUpToEnd : kOwnTotal, total);
   __syncwarp();

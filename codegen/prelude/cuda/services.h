@@ -45,12 +45,12 @@ CINCH_FN void widen(Threads threads, u8* to, const u8* from, u64 count, u32 type
     const u32 live = u32(count - first < 4u ? count - first : 4u);
     i32 halves[4];
     f32 values[4];
-    load_four<StoredHalf, Access::Any>(from, i64(first), live, halves);
+    load_four<StoredHalf, Access::Any>(from, i64(first), 0u, live, halves);
     CINCH_EACH {
       const u16 bits = u16(halves[c]);
       values[c] = type == 1u ? lang::from_f16(bits) : lang::from_bf16(bits);
     }
-    store_four<StoredF32, Access::Any>(to, i64(first), live, values);
+    store_four<StoredF32, Access::Any>(to, i64(first), 0u, live, values);
   }
 }
 CINCH_FN void narrow(Threads threads, u8* to, const u8* from, u64 count, u32 type) {
@@ -59,9 +59,9 @@ CINCH_FN void narrow(Threads threads, u8* to, const u8* from, u64 count, u32 typ
     const u32 live = u32(count - first < 4u ? count - first : 4u);
     i32 halves[4];
     f32 values[4];
-    load_four<StoredF32, Access::Any>(from, i64(first), live, values);
+    load_four<StoredF32, Access::Any>(from, i64(first), 0u, live, values);
     CINCH_EACH halves[c] = i32(type == 1u ? lang::to_f16(values[c]) : lang::to_bf16(values[c]));
-    store_four<StoredHalf, Access::Any>(to, i64(first), live, halves);
+    store_four<StoredHalf, Access::Any>(to, i64(first), 0u, live, halves);
   }
 }
 

@@ -159,6 +159,7 @@ template <class Raw>
 struct Quad {
   Raw at[4];
 };
+#if defined(CINCH_LANG_PORTABLE_ONLY)
 template <class Raw>
 CINCH_FN Quad<Raw> load_span(const Raw* at) {
   constexpr int kElems = kSpanElems<Raw>;
@@ -182,6 +183,57 @@ CINCH_FN void store_span(Raw* at, const Quad<Raw>& quad) {
     reinterpret_cast<Span<Raw>*>(at)[part] = span;
   }
 }
+#else
+// By name: compilers make several narrow accesses of some wide ones.
+CINCH_FN Quad<u64> load_span(const u64* at) {
+  Quad<u64> x;
+  asm volatile("ld.global.v2.b64 {%0, %1}, [%2];"
+               : "=l"(x.at[0]), "=l"(x.at[1])
+               : "l"(at)
+               : "memory");
+  asm volatile("ld.global.v2.b64 {%0, %1}, [%2];"
+               : "=l"(x.at[2]), "=l"(x.at[3])
+               : "l"(at + 2)
+               : "memory");
+  return x;
+}
+CINCH_FN Quad<u32> load_span(const u32* at) {
+  Quad<u32> x;
+  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
+               : "l"(at)
+               : "memory");
+  return x;
+}
+CINCH_FN Quad<u16> load_span(const u16* at) {
+  u32 low, high;
+  asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "l"(at) : "memory");
+  return {{u16(low), u16(low >> 16), u16(high), u16(high >> 16)}};
+}
+CINCH_FN Quad<u8> load_span(const u8* at) {
+  u32 x;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(x) : "l"(at) : "memory");
+  return {{u8(x), u8(x >> 8), u8(x >> 16), u8(x >> 24)}};
+}
+CINCH_FN void store_span(u64* at, const Quad<u64>& x) {
+  asm volatile("st.global.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(x.at[0]), "l"(x.at[1]) : "memory");
+  asm volatile("st.global.v2.b64 [%0], {%1, %2};" ::"l"(at + 2), "l"(x.at[2]), "l"(x.at[3])
+               : "memory");
+}
+CINCH_FN void store_span(u32* at, const Quad<u32>& x) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(x.at[0]), "r"(x.at[1]),
+               "r"(x.at[2]), "r"(x.at[3])
+               : "memory");
+}
+CINCH_FN void store_span(u16* at, const Quad<u16>& x) {
+  const u32 low = x.at[0] | u32(x.at[1]) << 16, high = x.at[2] | u32(x.at[3]) << 16;
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(low), "r"(high) : "memory");
+}
+CINCH_FN void store_span(u8* at, const Quad<u8>& x) {
+  const u32 low = x.at[0] | u32(x.at[1]) << 8, high = x.at[2] | u32(x.at[3]) << 8;
+  asm volatile("st.global.b32 [%0], %1;" ::"l"(at), "r"(low | high << 16) : "memory");
+}
+#endif
 
 // How a lane's four neighbours are moved.
 enum class Access {
@@ -189,9 +241,9 @@ enum class Access {
   Any     // at once where that can be done, else one by one
 };
 
-// One by one is rare, so a function of its own: one for all kernels.
+// One by one, where there is a row that is not whole.
 template <class Raw>
-static __device__ __noinline__ Quad<Raw> load_part(const Raw* at, u32 live) {
+CINCH_FN Quad<Raw> load_part(const Raw* at, u32 live) {
   Quad<Raw> quad = {};
   CINCH_EACH {
     if (c < live) quad.at[c] = at[c];
@@ -199,7 +251,7 @@ static __device__ __noinline__ Quad<Raw> load_part(const Raw* at, u32 live) {
   return quad;
 }
 template <class Raw>
-static __device__ __noinline__ void store_part(Raw* at, u32 live, Quad<Raw> quad) {
+CINCH_FN void store_part(Raw* at, u32 live, Quad<Raw> quad) {
   CINCH_EACH {
     if (c < live) at[c] = quad.at[c];
   }
@@ -212,27 +264,31 @@ CINCH_FN Quad<Raw> load_raw(const Raw* at, bool is_aligned, u32 live) {
   return live == 4u && is_aligned ? load_span(at) : load_part(at, live);
 }
 
-// Elements index … index + 3 of a buffer, as many as are live; the others become 0.
+// Elements index … index + 3 of a buffer, as many as are live; the others become 0. Whole rows: of
+// row `turn` from there on.
 template <class S, Access A>
-CINCH_FN void load_four(const u8* buffer, i64 index, u32 live, typename S::Compute (&out)[4]) {
+CINCH_FN void load_four(const u8* buffer, i64 index, u32 turn, u32 live,
+                        typename S::Compute (&out)[4]) {
   if constexpr (S::kIsWhole) {
-    const auto* at = reinterpret_cast<const typename S::Raw*>(buffer) + index;
+    const auto* at =
+        reinterpret_cast<const typename S::Raw*>(buffer) + index + i64(turn * kRowElems);
     const auto quad = load_raw<A>(at, holds_rows<S>(buffer, index), live);
     CINCH_EACH out[c] = S::decode(quad.at[c]);
   } else if constexpr (A == Access::Whole && kIsNibbles<S::kBits>) {
     // Four make 4, 8 or 16 bits, which lie within one unit of memory.
     using Unit = typename RawOf<S::kBits == 4 ? 16 : 8>::Type;
     const u64 first_bit = u64(index) * S::kBits;
-    const Unit unit = *reinterpret_cast<const Unit*>(buffer + (first_bit >> 3));
-    const u32 run = u32(unit) >> u32(first_bit & 7u);
+    const u8* const at = buffer + (first_bit >> 3) + turn * (kRowElems * S::kBits / 8u);
+    const u32 run = u32(*reinterpret_cast<const Unit*>(at)) >> u32(first_bit & 7u);
     CINCH_EACH out[c] = S::decode(run >> (c * S::kBits) & ((1u << S::kBits) - 1u));
   } else if constexpr (S::kBits <= 16) {
-    const u64 run = read_bits<4 * S::kBits>(buffer, u64(index) * S::kBits, live * S::kBits);
+    const u64 first_bit = u64(index + i64(turn * kRowElems)) * S::kBits;
+    const u64 run = read_bits<4 * S::kBits>(buffer, first_bit, live * S::kBits);
     CINCH_EACH out[c] = S::decode(run >> (c * S::kBits) & (~0ull >> (64 - S::kBits)));
   } else {
     CINCH_EACH {
       if (c < live) {
-        out[c] = load_one<S>(buffer, index + c);
+        out[c] = load_one<S>(buffer, index + i64(turn * kRowElems) + c);
       } else {
         out[c] = typename S::Compute(0);
       }
@@ -242,10 +298,11 @@ CINCH_FN void load_four(const u8* buffer, i64 index, u32 live, typename S::Compu
 
 // The counterpart for whole elements: each lane for itself.
 template <class S, Access A>
-CINCH_FN void store_four(u8* buffer, i64 index, u32 live, const typename S::Compute (&x)[4]) {
+CINCH_FN void store_four(u8* buffer, i64 index, u32 turn, u32 live,
+                         const typename S::Compute (&x)[4]) {
   Quad<typename S::Raw> quad;
   CINCH_EACH quad.at[c] = S::encode(x[c]);
-  auto* at = reinterpret_cast<typename S::Raw*>(buffer) + index;
+  auto* at = reinterpret_cast<typename S::Raw*>(buffer) + index + i64(turn * kRowElems);
   if constexpr (A == Access::Whole) return store_span(at, quad);
   if (live == 4u && holds_rows<S>(buffer, index)) return store_span(at, quad);
   store_part(at, live, quad);
@@ -303,23 +360,81 @@ CINCH_FN u32 run_of(const typename S::Compute (&x)[4], u32 live) {
   return run;
 }
 
-// Packs a row of the tile: lane l holds elements row_begin + 4l … + 3, of which `live` exist; live
-// elements form a prefix of the row. Bits in front of the row's first byte boundary belong to an
-// earlier store of the same warp and stay; bits behind the last element become 0. `stage` is this
-// warp's shared memory of stage_words(bits).
+// Rows of a square of units, one row to a lane, become its columns: unit i of lane l goes to unit l
+// of lane i, among neighbouring lanes as many as there are units.
+template <u32 Units, u32 UnitBits>
+CINCH_FN u32 transpose_units(u32 x) {
+#pragma unroll
+  for (u32 distance = Units / 2u; distance >= 1u; distance /= 2u) {
+    const u32 other = __shfl_xor_sync(kAllLanes, x, int(distance));
+    const bool is_late = (lane_index() & distance) != 0u;
+    if (distance * UnitBits == 16u) {
+      x = __byte_perm(x, other, is_late ? 0x3276u : 0x5410u);
+    } else if (distance * UnitBits == 8u) {
+      x = __byte_perm(x, other, is_late ? 0x3715u : 0x6240u);
+    } else {
+      const u32 kept = is_late ? 0xf0f0f0f0u : 0x0f0f0f0fu;
+      x = (x & kept) | ((is_late ? other >> 4 : other << 4) & ~kept);
+    }
+  }
+  return x;
+}
+
+// Packs so many whole rows from `begin` on, as holds_rows allows, by the runs of run_of: a lane
+// gets the word of one row where lanes had a part of all rows' words.
+template <class S, u32 Rows>
+CINCH_FN void pack_rows(u8* buffer, i64 begin, const u32 (&runs)[Rows]) {
+  constexpr u32 kBits = S::kBits, kLanes = 8u / kBits, kRowWords = 4u * kBits;
+  constexpr u32 kUnits = Rows < kLanes ? Rows : kLanes;  // rows and lanes of a square
+  const u32 lane = lane_index();
+  u32* const words = reinterpret_cast<u32*>(buffer + u64(begin) * kBits / 8u);
+#pragma unroll
+  for (u32 first = 0; first < Rows; first += kUnits) {
+    u32 x = 0;
+#pragma unroll
+    for (u32 i = 0; i < kUnits; ++i) x |= runs[first + i] << (4u * kBits * i);
+    x = transpose_units<kUnits, 4u * kBits>(x);
+    if (kUnits < kLanes) x <<= 4u * kBits * kUnits * (lane % kLanes / kUnits);
+#pragma unroll
+    for (u32 distance = kUnits; distance < kLanes; distance *= 2u) {
+      x |= __shfl_xor_sync(kAllLanes, x, int(distance));
+    }
+    if (lane % kLanes < kUnits) words[(first + lane % kUnits) * kRowWords + lane / kLanes] = x;
+  }
+}
+
+// Packs a row that a few lanes share and whose bits begin and end with words, of which the first
+// `len` elements exist.
+template <class S, u32 Lanes>
+CINCH_FN void pack_short_row(u8* buffer, i64 begin, u32 len, const typename S::Compute (&x)[4]) {
+  constexpr u32 kBits = S::kBits, kWordLanes = 8u / kBits;
+  const u32 lane = lane_index() % Lanes;
+  const u32 word = join_runs<S::kBits>(run_of<S>(x, live_elems(4u * lane, len)));
+  const u32 num_bytes = (len * kBits + 7u) >> 3, first = lane / kWordLanes * 4u;
+  u8* const to = buffer + (u64(begin) * kBits >> 3);
+  if (lane % kWordLanes == 0u && first < num_bytes) {
+    store_word(to + first, word, num_bytes - first);
+  }
+}
+
+// Packs row `turn` from `first_row_begin` on: lane l holds its elements 4l … 4l + 3, of which
+// `live` exist; live elements form a prefix of the row. Bits in front of the row's first byte
+// boundary belong to an earlier store of the same warp and stay; bits behind the last element
+// become 0. `stage` is this warp's shared memory of stage_words(bits).
 template <class S, Access A>
-CINCH_FN void pack_four(u8* buffer, i64 row_begin, u32 live, const typename S::Compute (&x)[4],
-                        u32* stage) {
+CINCH_FN void pack_four(u8* buffer, i64 first_row_begin, u32 turn, u32 live,
+                        const typename S::Compute (&x)[4], u32* stage) {
   constexpr u32 kBits = S::kBits;
   const u32 lane = lane_index();
   if constexpr (A == Access::Whole && kIsNibbles<S::kBits>) {
     constexpr u32 kLanes = 8u / kBits;
     const u32 word = join_runs<S::kBits>(run_of<S>(x, 4u));
-    u32* const words = reinterpret_cast<u32*>(buffer + u64(row_begin) * kBits / 8u);
+    u32* const words = reinterpret_cast<u32*>(buffer + u64(first_row_begin) * kBits / 8u +
+                                              turn * (kRowElems * kBits / 8u));
     if (lane % kLanes == 0u) words[lane / kLanes] = word;
     return;
   }
-  const u64 first_bit = u64(row_begin) * kBits;
+  const u64 first_bit = u64(first_row_begin + i64(turn * kRowElems)) * kBits;
   const u32 phase = u32(first_bit & 7u);
   u8* const to = buffer + (first_bit >> 3);
   const u32 num_live = row_live(live);

@@ -71,9 +71,45 @@ CINCH_FN u32 live_elems(u32 live, u32 first, i64 limit) {
   return rest >= i64(live) ? live : (rest <= 0 ? 0u : u32(rest));
 }
 
+// How many of a lane's elements hold.
+CINCH_FN u32 count_four(u32 live, const bool (&x)[4]) {
+  u32 mask = 0;
+  CINCH_EACH mask |= u32(c < live && x[c]) << c;
+  return u32(__popc(mask));
+}
+
+template <class Item>
+CINCH_FN void fill_columns(Item (&columns)[4], Item empty) {
+  CINCH_EACH columns[c] = empty;
+}
+
+// One of four by a number that is not known while compiling, without putting them into memory.
+template <class T>
+CINCH_FN T one_of(const T (&x)[4], u32 which) {
+  const T low = (which & 1u) != 0u ? x[1] : x[0], high = (which & 1u) != 0u ? x[3] : x[2];
+  return (which & 2u) != 0u ? high : low;
+}
+
+// Does it hold for an element of the row that the warp has?
+CINCH_FN bool holds_in_row(const bool (&x)[4]) {
+  return __any_sync(kAllLanes, x[0] || x[1] || x[2] || x[3]) != 0;
+}
+
 // status[0] bit 0: a non-finite gradient value was seen.
 CINCH_FN void flag_nonfinite(u32* status) {
   atomicOr(status, 1u);
+}
+
+// `seen` stays a zero while all numbers are finite, and becomes NaN with the first that is not.
+CINCH_FN void note_nonfinite(f32& seen, f32 x) {
+#if defined(CINCH_LANG_PORTABLE_ONLY)
+  seen += x * 0.0f;
+#else
+  seen = lang::fma(x, 0.0f, seen);
+#endif
+}
+CINCH_FN void note_nonfinite(f32& seen, f64 x) {
+  seen += f32(x - x);
 }
 
 // status[1]: 1 + the lowest index of a failed check, 0 for none.

@@ -38,9 +38,10 @@ CINCH_FN u64 packed_bytes(i64 num_elems, u32 bits) {
 // ---- writing ----
 
 // One field at the place where the payload has it, and the zero bytes in front of it. `staged`:
-// where its elements are if not there already.
-CINCH_FN void close_field(Threads threads, u8* payload, u64 gap, u64 offset, u64 num_bytes,
-                          const u8* staged, bool is_marked) {
+// where its elements are if not there already. A function of its own, as what follows for each
+// field: compilers take as long as there is code.
+static __device__ __noinline__ void close_field(Threads threads, u8* payload, u64 gap, u64 offset,
+                                                u64 num_bytes, const u8* staged, bool is_marked) {
   zero_bytes(threads, payload + gap, offset - gap);
   if (is_marked) {
     zero_bytes(threads, payload + offset, num_bytes);
@@ -49,49 +50,34 @@ CINCH_FN void close_field(Threads threads, u8* payload, u64 gap, u64 offset, u64
   }
 }
 
-// The header without its check word, then the counts: what the check word is of.
-template <u32 Counts>
-struct Frame {
-  static constexpr u32 kWords = 15u + Counts;
-  u32 words[kWords];
-};
-
-template <u32 Counts>
-CINCH_FN u32 check_word(const Frame<Counts>& frame) {
-  return u32(xxh3_low<4u * Frame<Counts>::kWords>(frame.words));
-}
-
 // Payloads lie at multiples of 16 bytes.
-CINCH_FN void put_word(u8* to, u32 word) {
-  *reinterpret_cast<u32*>(to) = word;
+CINCH_FN void put_word(u8* payload, u32 index, u32 word) {
+  reinterpret_cast<u32*>(payload)[index] = word;
 }
-CINCH_FN u32 get_word(const u8* from) {
-  return *reinterpret_cast<const u32*>(from);
+CINCH_FN u32 get_word(const u8* payload, u32 index) {
+  return reinterpret_cast<const u32*>(payload)[index];
 }
 
 // Header and counts, by one thread.
 template <u32 Counts>
-CINCH_FN void write_frame(const CinchTensor& args, u32 flags, u64 payload_bytes,
+CINCH_FN void write_frame(const CinchTensor& args, u32 flags, u64 payload_bytes, u32 num_counts,
                           const u32 (&counts)[Counts + 1u]) {
-  Frame<Counts> frame;
-  frame.words[0] = 0x48434e43u;  // "CNCH"
-  frame.words[1] = kPayloadVersion;
-  frame.words[2] = flags;
-#pragma unroll
-  for (u32 i = 0; i < 5u; ++i) {
-    frame.words[3u + 2u * i] = u32(args.header[i]);
-    frame.words[4u + 2u * i] = u32(args.header[i] >> 32);
-  }
-  frame.words[13] = u32(payload_bytes);
-  frame.words[14] = u32(payload_bytes >> 32);
-#pragma unroll
-  for (u32 i = 0; i < Counts; ++i) frame.words[15u + i] = counts[i];
   u8* const payload = static_cast<u8*>(args.payload);
-#pragma unroll
-  for (u32 i = 0; i < Frame<Counts>::kWords; ++i) {
-    put_word(payload + 4u * (i < 3u ? i : i + 1u), frame.words[i]);
+  put_word(payload, 0, 0x48434e43u);  // "CNCH"
+  put_word(payload, 1, kPayloadVersion);
+  put_word(payload, 2, flags);
+#pragma unroll 1
+  for (u32 i = 0; i < 5u; ++i) {
+    put_word(payload, 4u + 2u * i, u32(args.header[i]));
+    put_word(payload, 5u + 2u * i, u32(args.header[i] >> 32));
   }
-  put_word(payload + 12u, check_word(frame));
+  put_word(payload, 14, u32(payload_bytes));
+  put_word(payload, 15, u32(payload_bytes >> 32));
+#pragma unroll
+  for (u32 i = 0; i < Counts; ++i) {
+    if (i < num_counts) put_word(payload, 16u + i, counts[i]);
+  }
+  put_word(payload, 3, check_word(payload, 15u + num_counts));
 }
 
 // ---- reading ----
@@ -118,61 +104,45 @@ CINCH_FN void refuse(Opened<Counts>& opened, bool is_bad, u32 fault, u32 part = 
   }
 }
 
-// `bounds`: the most that each count can be.
+// `bounds`: the most that each count can be. The payload of no elements is a header alone.
 template <u32 Counts>
 CINCH_FN Opened<Counts> open_frame(const CinchTensor& args, const i64 (&bounds)[Counts + 1u]) {
   Opened<Counts> opened;
   const u8* const payload = static_cast<const u8*>(args.payload);
+  const u32 num_counts = num_elems(args) == 0u ? 0u : Counts;
   refuse(opened, args.payload_bytes < kHeaderBytes, kFaultLength);
   if (opened.fault != 0u) return opened;
-  Frame<Counts> frame;
-#pragma unroll
-  for (u32 i = 0; i < 15u; ++i) frame.words[i] = get_word(payload + 4u * (i < 3u ? i : i + 1u));
-  opened.flags = frame.words[2];
-  opened.payload_bytes = u64(frame.words[13]) | u64(frame.words[14]) << 32;
-  refuse(opened, frame.words[0] != 0x48434e43u, kFaultMagic);
-  refuse(opened, frame.words[1] != kPayloadVersion, kFaultVersion);
+  opened.flags = get_word(payload, 2);
+  opened.payload_bytes = u64(get_word(payload, 14)) | u64(get_word(payload, 15)) << 32;
+  refuse(opened, get_word(payload, 0) != 0x48434e43u, kFaultMagic);
+  refuse(opened, get_word(payload, 1) != kPayloadVersion, kFaultVersion);
   refuse(opened, (opened.flags & ~kMarked) != 0u, kFaultFlags);
   refuse(opened, opened.payload_bytes > args.payload_bytes, kFaultLength);
-  bool is_same[5];
-#pragma unroll
+  u32 same = 0;
+#pragma unroll 1
   for (u32 i = 0; i < 5u; ++i) {
-    const u64 found = u64(frame.words[3u + 2u * i]) | u64(frame.words[4u + 2u * i]) << 32;
-    is_same[i] = found == args.header[i];
+    const u64 found = u64(get_word(payload, 4u + 2u * i)) | u64(get_word(payload, 5u + 2u * i))
+                                                                << 32;
+    same |= u32(found == args.header[i]) << i;
   }
-  refuse(opened, !is_same[0] || !is_same[1], kFaultFingerprint);
-  refuse(opened, !is_same[3] || !is_same[4], kFaultShape);
-  refuse(opened, !is_same[2], kFaultDecodeHash);
-  refuse(opened, args.payload_bytes < kHeaderBytes + 4u * Counts, kFaultLength);
+  refuse(opened, (same & 3u) != 3u, kFaultFingerprint);
+  refuse(opened, (same & 24u) != 24u, kFaultShape);
+  refuse(opened, (same & 4u) == 0u, kFaultDecodeHash);
+  refuse(opened, args.payload_bytes < kHeaderBytes + 4u * num_counts, kFaultLength);
   if (opened.fault != 0u) return opened;
 #pragma unroll
   for (u32 i = 0; i < Counts; ++i) {
-    opened.counts[i] = frame.words[15u + i] = get_word(payload + kHeaderBytes + 4u * i);
+    opened.counts[i] = i < num_counts ? get_word(payload, 16u + i) : 0u;
     const i64 bound = (opened.flags & kMarked) != 0u ? 0 : bounds[i];
-    refuse(opened, i64(opened.counts[i]) > bound, kFaultCount, i);
+    refuse(opened, i < num_counts && i64(opened.counts[i]) > bound, kFaultCount, i);
   }
-  refuse(opened, get_word(payload + 12u) != check_word(frame), kFaultCheckWord);
-  return opened;
-}
-
-// The payload of no elements: a header alone.
-template <u32 Counts>
-CINCH_FN Opened<Counts> open_empty(const CinchTensor& args) {
-  const i64 no_bounds[1] = {0};
-  const Opened<0> header = open_frame<0>(args, no_bounds);
-  Opened<Counts> opened;
-  opened.fault = header.fault;
-  opened.part = header.part;
-  opened.flags = header.flags;
-  opened.payload_bytes = header.payload_bytes;
-#pragma unroll
-  for (u32 i = 0; i < Counts; ++i) opened.counts[i] = 0u;
+  refuse(opened, get_word(payload, 3) != check_word(payload, 15u + num_counts), kFaultCheckWord);
   return opened;
 }
 
 // Zero bytes in front of a field.
-CINCH_FN void check_padding(Threads threads, const u8* payload, u64 begin, u64 end, u32 field,
-                            u32* status) {
+static __device__ __noinline__ void check_padding(Threads threads, const u8* payload, u64 begin,
+                                                  u64 end, u32 field, u32* status) {
 #pragma unroll 1
   for (u64 i = begin + threads.rank; i < end; i += threads.count) {
     if (payload[i] != 0u) fail_payload(status, kFaultPadding, field);
@@ -180,8 +150,9 @@ CINCH_FN void check_padding(Threads threads, const u8* payload, u64 begin, u64 e
 }
 
 // The bits behind a packed field's last element.
-CINCH_FN void check_last_bits(Threads threads, const u8* field_begin, i64 num_elems, u32 bits,
-                              u32 field, u32* status) {
+static __device__ __noinline__ void check_last_bits(Threads threads, const u8* field_begin,
+                                                    i64 num_elems, u32 bits, u32 field,
+                                                    u32* status) {
   const u64 used = u64(num_elems) * bits;
   if (threads.rank != 0u || used % 8u == 0u) return;
   if (field_begin[used / 8u] >> (used % 8u) != 0u) fail_payload(status, kFaultLastBits, field);
@@ -200,8 +171,9 @@ CINCH_FN u64 as_index(u64 x) {
 }
 
 template <class S>
-CINCH_FN void check_indices(Threads threads, const u8* elems, i64 num_elems, i64 row_elems,
-                            u64 limit, bool ascends, u32 field, u32* status) {
+static __device__ __noinline__ void check_indices(Threads threads, const u8* elems, i64 num_elems,
+                                                  i64 row_elems, u64 limit, bool ascends, u32 field,
+                                                  u32* status) {
 #pragma unroll 1
   for (u64 i = threads.rank; i < u64(num_elems); i += threads.count) {
     const u64 index = as_index(load_one<S>(elems, i64(i)));

@@ -114,6 +114,21 @@ CINCH_LANG_FN U narrow_magnitude(U magnitude) {
   return select(magnitude < splat<U>(u32(127 + MinExponent) << 23), subnormal, normal);
 }
 
+// The same for formats of a byte, whose bits are the low ones of the result; those above mean
+// nothing. A number added that is 2^(24 - Digits) times the element's power of two, and no less
+// than that of the smallest normal, lets the adder round to the digits that stay: normal results
+// and subnormal ones alike. Its own low bits take the exponent's offset.
+template <int Digits, int MinExponent, class U>
+CINCH_LANG_FN U narrow_byte(U magnitude) {
+  using F = Like<U, float>;
+  constexpr u32 kDrop = 24 - Digits, kLeast = 127 + MinExponent;
+  constexpr u32 kOffset = (0u - (kLeast << (Digits - 1))) & 0xff;
+  const U power = max(magnitude & splat<U>(0x7f800000u), splat<U>(kLeast << 23));
+  const U anchor = power + splat<U>((kDrop << 23) | kOffset);
+  const U rounded = bits_of(F(f32_of_bits(magnitude) + f32_of_bits(anchor)));
+  return rounded + (power >> splat<U>(kDrop));
+}
+
 template <class F>
 CINCH_LANG_FN Like<F, u16> f32_to_f16(F x) {
 #if CINCH_LANG_CUDA && !defined(CINCH_LANG_PORTABLE_ONLY)
@@ -144,26 +159,36 @@ CINCH_LANG_FN Like<F, u16> f32_to_bf16(F x) {
   const U rounded = (all + splat<U>(0x7fffu) + odd) >> splat<U>(16);
   return convert<u16>(select(mask_like<U>(x != x), splat<U>(0x7fc0u), rounded));
 }
+// Instructions of f8e4m3, for pairs: PTX has them from sm_89 on.
+#if CINCH_LANG_CUDA && !defined(CINCH_LANG_PORTABLE_ONLY) && __CUDA_ARCH__ >= 890
+#define CINCH_LANG_HAS_F8 1
+#else
+#define CINCH_LANG_HAS_F8 0
+#endif
 // Saturates: the format has no infinity, so what is beyond 448, infinities too, becomes 448.
 template <class F>
 CINCH_LANG_FN Like<F, u8> f32_to_f8e4m3(F x) {
+#if CINCH_LANG_HAS_F8
+  u16 pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return x != x ? u8(0x7f) : u8(pair);
+#else
   using U = Like<F, u32>;
   const U all = bits_of(x);
   const U magnitude = all & splat<U>(0x7fffffffu);
-  const U narrow = select(magnitude < splat<U>(0x43e00000u), narrow_magnitude<4, -6>(magnitude),
-                          splat<U>(0x7eu));
+  const U narrow = narrow_byte<4, -6>(min(magnitude, splat<U>(0x43e00000u)));
   const U sign = (all >> splat<U>(24)) & splat<U>(0x80u);
-  return convert<u8>(select(magnitude > splat<U>(0x7f800000u), splat<U>(0x7fu), narrow | sign));
+  return convert<u8>(select(mask_like<U>(x != x), splat<U>(0x7fu), narrow | sign));
+#endif
 }
 template <class F>
 CINCH_LANG_FN Like<F, u8> f32_to_f8e5m2(F x) {
   using U = Like<F, u32>;
   const U all = bits_of(x);
   const U magnitude = all & splat<U>(0x7fffffffu);
-  const U narrow = select(magnitude < splat<U>(0x47700000u), narrow_magnitude<3, -14>(magnitude),
-                          splat<U>(0x7cu));
+  const U narrow = narrow_byte<3, -14>(min(magnitude, splat<U>(0x47700000u)));
   const U sign = (all >> splat<U>(24)) & splat<U>(0x80u);
-  return convert<u8>(select(magnitude > splat<U>(0x7f800000u), splat<U>(0x7eu), narrow | sign));
+  return convert<u8>(select(mask_like<U>(x != x), splat<U>(0x7eu), narrow | sign));
 }
 
 // The doors: from f32, f64 and integers, rounded once.
@@ -223,12 +248,18 @@ CINCH_LANG_FN Like<H, float> from_bf16(H bits) {
 }
 template <class B>
 CINCH_LANG_FN Like<B, float> from_f8e4m3(B bits) {
+#if CINCH_LANG_HAS_F8
+  u32 halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
+  return from_f16(u16(halves));
+#else
   using U = Like<B, u32>;
   const U all = convert<u32>(bits);
   const U magnitude = all & splat<U>(0x7fu);
   const U finite =
       bits_of(widen_magnitude<3, -6>(magnitude)) | ((all & splat<U>(0x80u)) << splat<U>(24));
   return f32_of_bits(select(magnitude == splat<U>(0x7fu), splat<U>(0x7fc00000u), finite));
+#endif
 }
 // e5m2 is the high byte of f16.
 template <class B>

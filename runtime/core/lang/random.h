@@ -234,15 +234,6 @@ CINCH_LANG_FN F stochastic_round(F x, const DrawStream& stream, Like<F, u32> ind
   return stochastic_round_with(x, random_half(stream, kHalfPlane, index), stream, index);
 }
 
-#if CINCH_LANG_VECTORS
-// An integer of `bits` bits (E: i32 or u32) from a float rounded by stochastic_round_with: the long
-// way round.
-template <class E, class F>
-CINCH_LANG_RARE_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const DrawStream& stream,
-                                                  Like<F, u32> index, int bits) {
-  return float_to_int<E>(stochastic_round_with(x, half, stream, index), bits);
-}
-#undef CINCH_LANG_RARE_FN
 // What is known of the number that stochastic_int rounds.
 enum class RoundedRange {
   Any,
@@ -261,6 +252,18 @@ CINCH_LANG_FN I with_sign_of(I magnitude, F x) {
 #endif
   const I sign = as_signed(bits_of(x)) >> splat<I>(31);
   return (magnitude ^ sign) - sign;
+}
+// Are the 16 bits below the point all ones? Ones above as well are only in sums beyond.
+template <class F, class I>
+CINCH_LANG_FN Mask<F> ends_in_ones(I sum) {
+#if CINCH_LANG_VECTORS
+  if constexpr (!kIsScalar<F>) {
+    using Words = Vec<i16, 2 * kLanes<F>>;
+    return __builtin_bit_cast(
+        Mask<F>, __builtin_bit_cast(Words, sum) == __builtin_bit_cast(Words, splat<I>(-1)));
+  }
+#endif
+  if constexpr (kIsScalar<F>) return (sum & 0xffff) == 0xffff;
 }
 // The same value in fixed point: |x| in units of 2^-16 plus 65535 - half carries into the whole
 // part just where the draw is below the fraction. Where all 16 bits below come out as ones the draw
@@ -295,10 +298,7 @@ CINCH_LANG_FN Like<F, E> stochastic_int_but(Mask<F>& rare, F x, Like<F, u32> hal
       if constexpr (Bits > kMostBits) rare |= units >= most;
     }
   }
-  // Ones above as well are only in sums beyond.
-  using Words = Vec<i16, 2 * kLanes<F>>;
-  rare |= __builtin_bit_cast(
-      Mask<F>, __builtin_bit_cast(Words, sum) == __builtin_bit_cast(Words, splat<I>(-1)));
+  rare |= ends_in_ones<F>(sum);
   const I rounded = sum >> splat<I>(16);
   if constexpr (Range == RoundedRange::NonNegative) return convert<E>(rounded);
   const I whole = with_sign_of(rounded, x);
@@ -312,6 +312,16 @@ CINCH_LANG_FN Like<F, E> stochastic_int_but(Mask<F>& rare, F x, Like<F, u32> hal
     return convert<E>(min(above, splat<I>(kTop)));
   }
 }
+
+#if CINCH_LANG_VECTORS
+// An integer of `bits` bits (E: i32 or u32) from a float rounded by stochastic_round_with: the long
+// way round.
+template <class E, class F>
+CINCH_LANG_RARE_FN Like<F, E> stochastic_int_slow(F x, Like<F, u32> half, const DrawStream& stream,
+                                                  Like<F, u32> index, int bits) {
+  return float_to_int<E>(stochastic_round_with(x, half, stream, index), bits);
+}
+#undef CINCH_LANG_RARE_FN
 template <class E, int Bits, RoundedRange Range = RoundedRange::Any, class F>
 CINCH_LANG_FN Like<F, E> stochastic_int(F x, Like<F, u32> half, const DrawStream& stream,
                                         Like<F, u32> index) {

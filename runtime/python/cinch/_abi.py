@@ -57,7 +57,7 @@ class ProgramInfo(ctypes.Structure):
 
 
 class ParameterInfo(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("type", c_char_p), ("range", c_char_p), ("default_value", c_double)]
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("type", c_char_p), ("range", c_char_p), ("default_value", c_double), ("words", c_char_p)]
 
 
 class StateInfo(ctypes.Structure):
@@ -142,6 +142,7 @@ STATUS_FUNCTIONS: Dict[str, List[Any]] = {
     "cinch_program_save": [c_void_p, c_char_p],
     "cinch_program_get_info": [c_void_p, POINTER(ProgramInfo)],
     "cinch_program_get_parameter": [c_void_p, c_size_t, POINTER(ParameterInfo)],
+    "cinch_program_parameter_value": [c_void_p, c_char_p, c_char_p, POINTER(c_double)],
     "cinch_program_get_state": [c_void_p, c_size_t, POINTER(StateInfo)],
     "cinch_program_open": [POINTER(Compressor), POINTER(OpenOptions), POINTER(c_void_p)],
     "cinch_library_load": [c_char_p, POINTER(POINTER(Library))],

@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from .session import Session, Tensors
 
 StrPath = Union[str, "os.PathLike[str]"]
+Value = Union[float, str]  # of a parameter: a number, a truth, or a word where the parameter takes words
 _CPU_LEVELS = ("x86-64-v4", "x86-64-v3", "x86-64")  # the highest first
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A run-time parameter. `range` is text such as "(0, 1]", or "" where every value of the type is allowed."""
+    """A run-time parameter. `range` is text such as "(0, 1]", or "" where every value of the type is allowed. `words` are the names of
+    its values 0, 1, …, where they have names: `("exponential", "gamma")`."""
 
     name: str
     type: str
     range: str
     default: float
+    words: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,22 @@ class Program:
     def _parameter(self, index: int) -> Parameter:
         info = _abi.sized(_abi.ParameterInfo)
         _library.call("cinch_program_get_parameter", self._handle, index, ctypes.byref(info))
-        return Parameter(_library.text_of(info.name), _library.text_of(info.type), _library.text_of(info.range), info.default_value)
+        words = _library.text_of(info.words)
+        return Parameter(
+            _library.text_of(info.name),
+            _library.text_of(info.type),
+            _library.text_of(info.range),
+            info.default_value,
+            tuple(words.split(", ")) if words else (),
+        )
+
+    def _value(self, parameter: str, value: Value) -> float:
+        """Of a run-time parameter; a word is its number."""
+        if not isinstance(value, str):
+            return float(value)
+        number = ctypes.c_double()
+        _library.call("cinch_program_parameter_value", self._handle, _library.c_text(parameter), _library.c_text(value), ctypes.byref(number))
+        return number.value
 
     def _state(self, index: int) -> State:
         info = _abi.sized(_abi.StateInfo)
@@ -115,11 +133,11 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
     text: Optional[str] = None,
     states: str = "second_buffer",
     cpu: Optional[str] = None,
-    bindings: Optional[Mapping[str, float]] = None,
+    bindings: Optional[Mapping[str, Value]] = None,
     include_folders: Sequence[StrPath] = (),
     compile_commands: Optional[StrPath] = None,
     device: Optional[int] = None,
-    **parameters: float,
+    **parameters: Value,
 ) -> Program:
     """Compiles a compressor, or takes it from the cache of compiled programs.
 
@@ -134,7 +152,8 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
         compile_commands: a compile_commands.json, whose include paths are looked at, too.
         device: the number of a GPU, for which code is then made; None: for CPUs.
         bindings: parameters whose names are also arguments of this function.
-        **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`.
+        **parameters: values of constant and run-time parameters: `compile("dgc", ratio=0.001)`. Where a parameter takes words, one of
+            them: `fit="gamma"`.
 
     Errors: ProgramError (with `diagnostics`), InvalidArgumentError (no such program), UnavailableError (no compiler
     library, `cpu` is beyond this machine), IoError, OutOfMemoryError.
@@ -167,7 +186,11 @@ def compile(  # noqa: A001  (cinch.compile is never imported by itself)
 
 
 def _binding(name: str, value: Any) -> bytes:
-    """`value` is a number or a truth, NumPy's among them."""
+    """`value` is a number or a truth, NumPy's among them, or a word."""
+    if isinstance(value, str):
+        if not value.isidentifier():
+            raise TypeError(f"parameter {name} is bound to {value!r}, which is neither a number nor a word")
+        return _library.c_text(f"{name}={value}")
     if not hasattr(value, "__float__"):
         raise TypeError(f"parameter {name} is bound to {value!r}, which is not a number")
     if value is True or value is False:

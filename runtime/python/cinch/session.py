@@ -28,7 +28,7 @@ from .arrays import (
     unsigned,
 )
 from .errors import InvalidArgumentError, OutOfRangeError
-from .program import Program
+from .program import Program, Value
 
 Tensors = Union[SpeaksDlpack, Shape, int, Sequence[Union[SpeaksDlpack, Shape, int]]]
 Given = TypeVar("Given", bound=SpeaksDlpack)
@@ -309,14 +309,15 @@ class Session:
             _library.call("cinch_finish", *call.head(handle), read.descriptors, written.descriptors)
         return outputs[0] if call.is_single else outputs
 
-    def set(self, parameter: str, value: float) -> None:
-        """Binds a run-time parameter for the calls that follow.
+    def set(self, parameter: str, value: Value) -> None:
+        """Binds a run-time parameter for the calls that follow. `value` is a number, or a word where the parameter takes words.
 
         Pass 0.001, not numpy.float32(0.001), which is above it. Errors: InvalidArgumentError (no such name),
-        OutOfRangeError; the old value stays.
+        OutOfRangeError (of a word with those that there are); the old value stays.
         """
+        number = self.program._value(parameter, value)
         with self._alone() as handle:
-            _library.call("cinch_session_set", handle, _library.c_text(parameter), float(value))
+            _library.call("cinch_session_set", handle, _library.c_text(parameter), number)
 
     def cancel(self) -> None:
         """Ends the running call, or the next one, with CancelledError. Any thread may call it at any time."""

@@ -11,7 +11,7 @@ from . import _abi, _library
 from . import _sync_abi as sync_abi
 from .arrays import Shape, described, tensor_arrays, unsigned
 from .errors import Error, InvalidArgumentError
-from .program import Program
+from .program import Program, Value
 from .transport import Transport, milliseconds
 
 
@@ -151,12 +151,12 @@ class Synchronizer:
             raise InvalidArgumentError("the synchronizer is closed")
         return self._handle
 
-    def set(self, program: Program, parameter: str, value: float) -> None:
-        """Binds a run-time parameter. What rank 0 has bound holds on all ranks from the next step on. Errors:
+    def set(self, program: Program, parameter: str, value: Value) -> None:
+        """Binds a run-time parameter to a number, or to a word where it takes words. What rank 0 has bound holds on all ranks from the next step on. Errors:
         InvalidArgumentError (no such name), OutOfRangeError."""
         if not any(program is each for each in self.programs):
             raise InvalidArgumentError(f"{program!r} is not a program of this synchronizer")
-        _library.call("cinch_sync_set", self._alive(), self.programs.index(program), _library.c_text(parameter), float(value))
+        _library.call("cinch_sync_set", self._alive(), self.programs.index(program), _library.c_text(parameter), program._value(parameter, value))
 
     def begin(
         self, step: int, *, scale: float = 1.0, is_sum: bool = False, skips_non_finite: bool = False, measures_errors: bool = False

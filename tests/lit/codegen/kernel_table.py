@@ -17,7 +17,7 @@ FIGURES = ("kernels", "sweeps_least", "sweeps_most", "read_per_element", "writte
 
 def library():
     for folder, _, files in sorted(os.walk(os.path.join(ROOT, "stdlib"))):
-        if os.path.basename(folder) != "wrap":  # wrappers do not stand alone
+        if os.path.basename(folder) not in ("wrap", "parts"):  # these do not stand alone
             yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".cinch"))
 
 

@@ -94,6 +94,30 @@ void changed_before_read(B& b, const std::string&) {
   }
 }
 
+// The rows of such a matrix mirror themselves; of its transpose they do not.
+void product_with_cosines(B& b, const std::string&) {
+  const int w = b.width();
+  if (w > 128) return;  // as many elements as that take long to compute
+  const std::string angle =
+      fmt::format("pi / {} * ((2 * (i % {}) + 1) * (i / {}) % {}) as f64", 2 * w, w, w, 4 * w);
+  const std::string cosines =
+      fmt::format("reshape(map(iota({}), |i| cos({}) as f32), {}, {})", w * w, angle, w, w);
+  const std::string matrix = b.chance(70) ? cosines : "transpose(" + cosines + ")";
+  b.let(b.pick(Elem::F32, Shape::Matrix) + " @ " + matrix, Elem::F32, Shape::Matrix);
+}
+
+// Both may run at the same time, where nothing of one is needed by the other.
+void add_up_beside(B& b, const std::string&) {
+  std::vector<std::string> sums;
+  for (int i = 0; i < 2; ++i) {
+    const std::string x = b.pick(Elem::F32, Shape::Vector);
+    sums.push_back(b.let(
+        fmt::format("scatter_add({}, at: {} % 24, size: 24)", x, b.pick(Elem::U32, Shape::Vector)),
+        Elem::F32, Shape::Bins));
+  }
+  b.let(fmt::format("{} - {}", sums[0], sums[1]), Elem::F32, Shape::Bins);
+}
+
 void add_up_again(B& b, const std::string&) {
   const Elem elem = b.any_number();
   const std::string x = b.pick_mutable(elem, Shape::Bins);
@@ -383,6 +407,8 @@ void add_odd_productions(std::vector<Production>& table) {
   table.push_back({"scatter again", scatter_again});
   for (int i = 0; i < 3; ++i) table.push_back({"changed before it is read", changed_before_read});
   table.push_back({"scatter_add again", add_up_again});
+  table.push_back({"scatter_add beside another", add_up_beside});
+  table.push_back({"product with cosines", product_with_cosines});
   table.push_back({"state before and after", state_twice, true});
   table.push_back({"state of any width", state_of_any_width, true});
   table.push_back({"selection of a selection", select_again});

@@ -315,6 +315,20 @@ void scatter_add(B& b, const std::string&) {
   b.let(fmt::format("scatter_add({}, at: {} % 24, size: 24)", x, b.pick(Elem::U32, Shape::Vector)),
         elem, Shape::Bins);
 }
+void scatter_reduce(B& b, const std::string& name) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Vector);
+  const std::string at = b.pick(Elem::U32, Shape::Vector);
+  b.let(fmt::format("{}({}, at: {} % 23, size: 24)", name, x, at), elem, Shape::Bins);
+}
+void scatter_keep(B& b, const std::string&) {
+  const Elem elem = b.any_number();
+  const std::string x = b.pick(elem, Shape::Vector);
+  const std::string at = b.pick(Elem::U32, Shape::Vector);
+  const char* which = b.chance(2) ? "first" : "last";
+  b.let(fmt::format("scatter({}, at: {} % 23, size: 24, keep: {})", x, at, which), elem,
+        Shape::Bins);
+}
 void histogram(B& b, const std::string&) {
   b.let(fmt::format("histogram({} & 31, bins: 24)", b.pick(Elem::U32, Shape::Vector)), Elem::U32,
         Shape::Bins);
@@ -466,7 +480,7 @@ std::vector<Production> make_table() {  // NOLINT(cinch-function-length)
   add({"pow", "divide_or_zero"}, binary_float);
   add({"min of two", "max of two"},
       [](B& b, const std::string& name) { binary_number(b, name.substr(0, 3)); });
-  add({"ceil_div"}, binary_int);
+  add({"ceil_div", "floor_div"}, binary_int);
   add({"fma"}, fused_multiply_add);
   add({"clamp"}, clamp);
   add({"select"}, select);
@@ -503,6 +517,8 @@ std::vector<Production> make_table() {  // NOLINT(cinch-function-length)
   add({"gather of one"}, gather_scalar);
   add({"scatter"}, scatter);
   add({"scatter_add"}, scatter_add);
+  add({"scatter_min", "scatter_max"}, scatter_reduce);
+  add({"scatter keep"}, scatter_keep);
   add({"histogram"}, histogram);
   add({"reshape"}, reshape);
   add({"transpose"}, transpose);
@@ -526,6 +542,7 @@ std::vector<Production> make_table() {  // NOLINT(cinch-function-length)
   table.push_back({"state of a scalar", state_scalar, true});
   table.push_back({"wrapper", wrapper, true});
   table.push_back({"finish", finish, true});
+  add_form_productions(table);
   add_odd_productions(table);
   return table;
 }

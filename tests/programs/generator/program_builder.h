@@ -146,6 +146,8 @@ struct Production {
   bool is_odd = false;        // of odd_productions.cpp
 };
 const std::vector<Production>& productions();
+/// Ways of writing that others have, too: form_productions.cpp.
+void add_form_productions(std::vector<Production>& table);
 /// Shapes that nobody would write: odd_productions.cpp.
 void add_odd_productions(std::vector<Production>& table);
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codegen/kir/kir.h"
 #include "codegen/passes/state_update.h"
@@ -39,8 +41,12 @@ struct Architectures {
 };
 Architectures architectures();
 
-/// Kernels for each level that is present; errors name it.
-tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels);
+/// Kernels for each of these levels of the CPU; errors name it.
+tl::expected<std::vector<Loaded>, std::string> load_for_all(const kir::KernelProgram& kernels,
+                                                            const std::vector<std::string>& levels);
+/// The levels that a program is compared on: all that this machine runs with CINCH_LONG=1, else the
+/// highest one, and of every third program all, by its name.
+std::vector<std::string> levels_of(std::string_view program);
 
 /// Kernels that an entry launches and that sweep over memory (KernelRole::Sweep), each counted
 /// once.

@@ -79,6 +79,26 @@ constexpr const char* kBounded = R"(compressor bounded {
 }
 )";
 
+// Rounded at random: to integers of any float, of one that fits, and to floats.
+constexpr const char* kTied = R"(compressor tied {
+  wire { code: [u4; n] }
+  encode(g: [f32; n]) { wire { code: stochastic_round(g) as u4 } }
+  decode(w) { w.code as f32 }
+}
+)";
+constexpr const char* kTiedWithin = R"(compressor tied_within {
+  wire { code: [i2; n] }
+  encode(g: [f32; n]) { wire { code: stochastic_round(clamp(g, -1.0, 1.0)) as i2 } }
+  decode(w) { w.code as f32 }
+}
+)";
+constexpr const char* kTiedFloat = R"(compressor tied_float {
+  wire { value: [f32; n] }
+  encode(g: [f32; n]) { wire { value: stochastic_round(g) } }
+  decode(w) { w.value }
+}
+)";
+
 ProgramFile program_file(const std::string& name) {
   if (name == "rounds") return *make_program(name, kRounds);
   if (name == "started") return *make_program(name, kStarted);
@@ -86,6 +106,9 @@ ProgramFile program_file(const std::string& name) {
   if (name == "warming") return *make_program(name, kWarming);
   if (name == "growing") return *make_program(name, kGrowing);
   if (name == "bounded") return *make_program(name, kBounded);
+  if (name == "tied") return *make_program(name, kTied);
+  if (name == "tied_within") return *make_program(name, kTiedWithin);
+  if (name == "tied_float") return *make_program(name, kTiedFloat);
   for (const auto& path : find_programs(CINCH_STDLIB_DIR)) {
     if (path.stem() == name) return *read_program(path);
   }

@@ -28,7 +28,8 @@ struct Both {
 /// rounds a parameter decides), "started" (a state that does not begin with zero), "bulky"
 /// (payloads of 36000 bytes for each element), "warming" (sizes and rounds that follow the step),
 /// "growing" (a size that grows with every step), "bounded" (a finish that looks its sum up in a
-/// table, which fails for what is large). Compiled once.
+/// table, which fails for what is large), "tied", "tied_within" and "tied_float" (rounded at
+/// random). Compiled once.
 const Both& program_for_both(const std::string& name);
 
 class GpuSessionTest : public ::testing::Test {

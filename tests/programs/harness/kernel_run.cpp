@@ -139,7 +139,8 @@ void KernelRun::at_places(const Instr& instr, std::size_t count) {
     } else {
       const Word both[] = {load(buffer, index), at(instr.operands[1], j)};
       const DType dtype = kir::dtype_of(type(instr.operands[1]));
-      store(buffer, index, ir::evaluate_scalar(ScalarOp::add, dtype, both));
+      const ScalarOp joins = instr.kind == InstrKind::max_at ? ScalarOp::max : ScalarOp::add;
+      store(buffer, index, ir::evaluate_scalar(joins, dtype, both));
     }
   }
 }
@@ -298,6 +299,7 @@ void KernelRun::execute(const Instr& instr, std::size_t count) {
     case InstrKind::load_at:
     case InstrKind::store_at:
     case InstrKind::add_at:
+    case InstrKind::max_at:
     case InstrKind::hist_add:
       return at_places(instr, count);
     case InstrKind::argsort_row:

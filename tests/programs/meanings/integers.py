@@ -92,6 +92,7 @@ def by_element(of, x, y):
         "quotient": ("x / y", to, two(lambda a, b: to.wrap(truncated(a, b)[0]))),
         "rest": ("x % y", to, two(lambda a, b: to.wrap(truncated(a, b)[1]))),
         "up": ("ceil_div(x, y)", to, two(ceiled)),
+        "down": ("floor_div(x, y)", to, two(lambda a, b: to.wrap(a // b if b else 0))),
         "both": ("x & y", to, two(lambda a, b: a & b)),
         "either": ("x | y", to, two(lambda a, b: a | b)),
         "one": ("x ^ y", to, two(lambda a, b: a ^ b)),

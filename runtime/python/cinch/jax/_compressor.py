@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Shape, shapes_of, unsigned
 from ..errors import InvalidArgumentError
-from ..program import Program, StrPath, compile
+from ..program import Program, StrPath, Value, compile
 from . import _cores, _targets, _varying
 
 Encoded = Tuple[jax.Array, jax.Array, jax.Array]  # payload, length, states; plain tuples, as specs of shard_map are
@@ -65,7 +65,7 @@ class Compressor:
         tensor: int = 0,
         threads: int = 0,
         payload_bytes: Optional[int] = None,
-        **parameters: float,
+        **parameters: Value,
     ) -> None:
         _targets.register()
         self.program = _compiled(program, parameters)

@@ -9,7 +9,7 @@ from .. import _abi, _library
 from .. import _sync_abi as sync_abi
 from ..arrays import Shape, described
 from ..errors import InvalidArgumentError
-from ..program import Program, compile
+from ..program import Program, Value, compile
 from ..synchronizer import SyncTensor
 
 Use = Union[str, Mapping[str, Any], None]
@@ -29,11 +29,11 @@ class Default(NamedTuple):
     """What rules take that name no program: as it was given, and compiled; None: nothing is compressed."""
 
     given: Union[str, Program]
-    bindings: Mapping[str, float]
+    bindings: Mapping[str, Value]
     program: Optional[Program]
 
 
-def default_of(program: Union[str, Program], bindings: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]) -> Default:
+def default_of(program: Union[str, Program], bindings: Mapping[str, Value], device: Optional[int], starts: Mapping[str, float]) -> Default:
     """`starts`: what run-time parameters begin with that neither `bindings` nor a rule binds. Payloads are given room for that.
     Errors: InvalidArgumentError, those of `cinch.compile`."""
     if isinstance(program, Program):
@@ -111,21 +111,25 @@ def _apply(tensors: Sequence[Named], rules: Optional[str]) -> ctypes.c_void_p:
     return handle
 
 
-def _programs(policy: ctypes.c_void_p) -> List[Tuple[str, Dict[str, float]]]:
+def _programs(policy: ctypes.c_void_p) -> List[Tuple[str, Dict[str, Value]]]:
     found = []
     for i in range(_library.loaded().cinch_policy_num_programs(policy)):
         spec = _abi.sized(sync_abi.PolicyProgram)
         _library.call("cinch_policy_get_program", policy, i, ctypes.byref(spec))
         words = [_library.text_of(spec.bindings[k]).split("=", 1) for k in range(spec.num_bindings)]
-        found.append((_library.text_of(spec.program), {name: _number(value) for name, value in words}))
+        found.append((_library.text_of(spec.program), {name: _value(value) for name, value in words}))
     return found
 
 
-def _number(text: str) -> float:
-    return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+def _value(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    if text.isidentifier():
+        return text
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
 
 
-def _compiled(spec: Tuple[str, Dict[str, float]], default: Default, device: Optional[int], starts: Mapping[str, float]) -> Optional[Program]:
+def _compiled(spec: Tuple[str, Dict[str, Value]], default: Default, device: Optional[int], starts: Mapping[str, float]) -> Optional[Program]:
     name, own = spec
     if not name and not own:
         return default.program
@@ -137,7 +141,7 @@ def _compiled(spec: Tuple[str, Dict[str, float]], default: Default, device: Opti
     return _started(text, own if name else {**default.bindings, **own}, device, starts)
 
 
-def _started(text: str, bound: Mapping[str, float], device: Optional[int], starts: Mapping[str, float]) -> Program:
+def _started(text: str, bound: Mapping[str, Value], device: Optional[int], starts: Mapping[str, float]) -> Program:
     """With room for what run-time parameters begin with."""
     compiled = compile(text, bindings=bound, device=device)
     begins = {parameter: value for parameter, value in starts.items() if parameter in compiled.parameters and parameter not in bound}

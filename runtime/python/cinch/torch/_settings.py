@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from ..errors import InvalidArgumentError
-from ..program import Program
+from ..program import Program, Value
 from ._policy import Rules
 
 Schedule = Mapping[str, Callable[[int], float]]
@@ -21,7 +21,7 @@ class Settings:
     """`cinch.torch.compress` describes the fields."""
 
     program: Union[str, Program] = "none"
-    bindings: Dict[str, float] = field(default_factory=dict)
+    bindings: Dict[str, Value] = field(default_factory=dict)
     rules: Rules = None
     plan: str = "two_shot"
     dense_steps: int = 0

@@ -66,6 +66,9 @@ void agree(const kir::KernelProgram& program, const std::vector<std::int64_t>& l
 TEST(CudaBits, reductions_and_packed_bits) {
   agree(kir::sample_reduce());
 }
+TEST(CudaBits, kernels_that_share_a_function) {
+  agree(kir::sample_twins());
+}
 TEST(CudaBits, compaction) {
   agree(kir::sample_compact());
 }

@@ -370,7 +370,43 @@ TEST_P(MemoryOnArch, GathersAndScattersUnderPredicates) {
   }
 }
 
-TEST_P(MemoryOnArch, AddsInOrderAndCountsInBins) {
+// A bit for each element: neighbours ask for the same word, which may lie behind the last one.
+TEST_P(MemoryOnArch, LoadsWhatNeighboursShare) {
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const HostExprId num_words = pool.ceil_div(pool.n(), pool.const_int(64));
+  const BufferIndex words = add_test_buffer(program, "words", kU32, num_words);
+  const BufferIndex out = add_test_buffer(program, "out", kU32, pool.n());
+  KernelBuilder b(program, "bits", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId place = b.element();
+  const ValueId word = b.scalar(ScalarOp::shr, {place, b.const_u32(5)});
+  const ValueId inside = b.lt(b.convert(word, ComputeType::I64), b.host_size(num_words));
+  const ValueId loaded = b.load_at(words, word, inside);
+  const ValueId bit = b.scalar(ScalarOp::bit_and, {place, b.const_u32(31)});
+  b.store_linear(out, b.scalar(ScalarOp::shr, {loaded, bit}), base);
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  for (std::int64_t n : kLengths) {
+    const auto count = static_cast<std::size_t>(n);
+    std::vector<std::uint32_t> values;
+    for (const std::uint64_t w : test_words((count + 63) / 64, 15)) {
+      values.push_back(static_cast<std::uint32_t>(w));
+    }
+    KernelRun run(program, *module, {.n = n});
+    run.set(words, values);
+    run.run(0);
+    std::vector<std::uint32_t> want(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i / 32 < values.size()) want[i] = values[i / 32] >> i % 32;
+    }
+    EXPECT_EQ(run.get<std::uint32_t>(out, count), want);
+  }
+}
+
+TEST_P(MemoryOnArch, AddsInOrderCountsInBinsAndFindsTheGreatest) {
   KernelProgram program;
   HostExprPool& pool = program.info.exprs;
   constexpr std::uint32_t kCells = 37, kBins = 300;
@@ -378,6 +414,7 @@ TEST_P(MemoryOnArch, AddsInOrderAndCountsInBins) {
   const BufferIndex value = add_test_buffer(program, "value", kF32, pool.n());
   const BufferIndex cells = add_test_buffer(program, "cells", kF32, pool.const_int(kCells));
   const BufferIndex bins = add_test_buffer(program, "bins", kU32, pool.const_int(kBins));
+  const BufferIndex most = add_test_buffer(program, "most", kU32, pool.const_int(kCells));
   KernelBuilder b(program, "add", GroupKind::Tile);
   b.set_extent(pool.n());
   const ValueId base = b.group_base();
@@ -390,7 +427,9 @@ TEST_P(MemoryOnArch, AddsInOrderAndCountsInBins) {
   const ValueId h_base = h.group_base();
   h.elements();
   const ValueId bin = h.load_linear(index, h_base);
-  h.hist_add(bins, bin, kBins, h.lt(h.load_linear(value, h_base), h.const_f32(0)));
+  const ValueId is_negative = h.lt(h.load_linear(value, h_base), h.const_f32(0));
+  h.hist_add(bins, bin, kBins, is_negative);
+  h.max_at(most, h.scalar(ScalarOp::mod, {bin, h.const_u32(kCells)}), bin, is_negative);
   h.finish();
   const auto module = compile_for_test(program, GetParam());
   for (std::int64_t n : kLengths) {
@@ -405,13 +444,17 @@ TEST_P(MemoryOnArch, AddsInOrderAndCountsInBins) {
       run.set(value, values);
       run.zero(cells);
       run.zero(bins);
+      run.zero(most);
       run.run_all(split);
       std::vector<float> want(kCells);
-      std::vector<std::uint32_t> want_bins(kBins);
+      std::vector<std::uint32_t> want_bins(kBins), want_most(kCells);
       for (std::size_t i = 0; i < count; ++i) {
         want[places[i] % kCells] += values[i];
         if (values[i] < 0 && places[i] < kBins) ++want_bins[places[i]];
+        std::uint32_t& cell = want_most[places[i] % kCells];
+        if (values[i] < 0) cell = std::max(cell, places[i]);
       }
+      EXPECT_EQ(run.get<std::uint32_t>(most, kCells), want_most);
       EXPECT_EQ(run.get<float>(cells, kCells), want);
       EXPECT_EQ(run.get<std::uint32_t>(bins, kBins), want_bins);
       ASSERT_TRUE(run.guards_are_whole());

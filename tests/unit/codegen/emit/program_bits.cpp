@@ -169,6 +169,7 @@ class DeviceMemory {
 struct BothTargets::Modules {
   emulator::Module cuda;
   rt::CpuModule cpu;
+  std::vector<std::size_t> served_by;  // KernelSource's
 };
 
 BothTargets::BothTargets(std::unique_ptr<Modules> modules) : modules_(std::move(modules)) {}
@@ -176,7 +177,8 @@ BothTargets::BothTargets(BothTargets&&) noexcept = default;
 BothTargets::~BothTargets() = default;
 
 rt::Result<BothTargets> BothTargets::compile(const kir::KernelProgram& program) {
-  const auto text = compile_emulated(emit_cuda(program));
+  const KernelSource source = emit_cuda(program);
+  const auto text = compile_emulated(source);
   if (!text) return tl::unexpected(text.error());
   auto cuda = emulator::Module::load(*text);
   if (!cuda) return tl::unexpected(cuda.error());
@@ -184,16 +186,18 @@ rt::Result<BothTargets> BothTargets::compile(const kir::KernelProgram& program) 
   if (!binary) return tl::unexpected(binary.error());
   auto cpu = rt::CpuModule::load(*binary);
   if (!cpu) return tl::unexpected(cpu.error());
-  return BothTargets(std::make_unique<Modules>(Modules{std::move(*cuda), std::move(*cpu)}));
+  return BothTargets(
+      std::make_unique<Modules>(Modules{std::move(*cuda), std::move(*cpu), source.served_by}));
 }
 
 class BitsRun::Comparison {
  public:
-  Comparison(const kir::KernelProgram& program, const emulator::Module& cuda,
-             const rt::CpuModule& cpu, const BitsCase& at)
+  Comparison(const kir::KernelProgram& program, const BothTargets::Modules& modules,
+             const BitsCase& at)
       : program_(with_call_sizes(program)),
-        cuda_(cuda),
-        cpu_(cpu),
+        cuda_(modules.cuda),
+        cpu_(modules.cpu),
+        served_by_(modules.served_by),
         at_(at),
         by_cuda_(program, at),
         by_cpu_(program, at) {}
@@ -312,7 +316,10 @@ class BitsRun::Comparison {
     const std::uint32_t blocks = fold == rt::GpuFold::Folds ? at_.num_fold_blocks : own;
     std::vector<std::uint8_t> value = cuda_args(kernel, groups, fold);
     void* params[] = {value.data()};
-    const std::string symbol = shape.is_single_block ? rt::kGpuStepsSymbol : kernel.info.symbol;
+    const std::size_t served_by =
+        served_by_[static_cast<std::size_t>(&kernel - program_.kernels.data())];
+    const std::string symbol =
+        shape.is_single_block ? rt::kGpuStepsSymbol : program_.kernels[served_by].info.symbol;
     const rt::CudaLaunch made = shape.is_single_block ? cuda_steps_launch(program_) : shape;
     const auto status = by_cuda_.gpu().launch(cuda_, symbol, static_cast<void**>(params), {blocks},
                                               {made.block_threads}, made.shared_bytes);
@@ -388,6 +395,7 @@ class BitsRun::Comparison {
   const kir::KernelProgram program_;
   const emulator::Module& cuda_;
   const rt::CpuModule& cpu_;
+  const std::vector<std::size_t>& served_by_;
   const BitsCase& at_;
   DeviceMemory by_cuda_;
   HostMemory by_cpu_;
@@ -398,9 +406,7 @@ class BitsRun::Comparison {
 };
 
 BitsRun::BitsRun(const kir::KernelProgram& program, const BothTargets& targets, const BitsCase& at)
-    : comparison_(
-          std::make_unique<Comparison>(program, targets.modules_->cuda, targets.modules_->cpu, at)),
-      step_(at.step) {}
+    : comparison_(std::make_unique<Comparison>(program, *targets.modules_, at)), step_(at.step) {}
 BitsRun::~BitsRun() = default;
 
 std::string BitsRun::run(rt::EntryKind entry) {

@@ -25,7 +25,7 @@ struct VectorReduce {
   BufferIndex in, mask, partials, result;
 };
 
-VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked) {
+VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked, bool of_magnitudes) {
   VectorReduce r;
   HostExprPool& pool = r.program.info.exprs;
   r.in = add_test_buffer(r.program, "in", dtype, pool.n());
@@ -36,7 +36,8 @@ VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked) {
   b.set_extent(pool.n());
   const ValueId base = b.group_base();
   b.elements();
-  const ValueId x = b.load_linear(r.in, base);
+  const ValueId loaded = b.load_linear(r.in, base);
+  const ValueId x = of_magnitudes ? b.scalar(ScalarOp::abs, {loaded}) : loaded;
   const ValueId pred = masked ? b.load_linear(r.mask, base) : ValueId();
   const auto sum = b.reduce({x}, b.combiner(op), pred);
   b.group();
@@ -52,9 +53,10 @@ VectorReduce vector_reduce(DType dtype, ScalarOp op, bool masked) {
 
 template <typename T, typename Op>
 void check_vector_reduce(const std::string& arch, DType dtype, ScalarOp op, T identity,
-                         const Op& reference, const std::vector<T>& data) {
+                         const Op& reference, const std::vector<T>& data,
+                         bool of_magnitudes = false) {
   for (bool masked : {false, true}) {
-    VectorReduce r = vector_reduce(dtype, op, masked);
+    VectorReduce r = vector_reduce(dtype, op, masked, of_magnitudes);
     const auto module = compile_for_test(r.program, arch);
     for (std::int64_t n : kLengths) {
       const auto count = static_cast<std::size_t>(n);
@@ -65,7 +67,8 @@ void check_vector_reduce(const std::string& arch, DType dtype, ScalarOp op, T id
       const auto expected = ordered_reduce<T>(
           count,
           [&](std::size_t i) {
-            return masked && !bits[i] ? std::optional<T>() : std::optional<T>(values[i]);
+            if (masked && !bits[i]) return std::optional<T>();
+            return std::optional<T>(of_magnitudes ? lang::abs(values[i]) : values[i]);
           },
           reference);
       for (const Split& split : splits()) {
@@ -98,6 +101,18 @@ TEST_P(ReduceOnArch, TakesExtremesOfFloatsThatHoldNan) {
       data);
   check_vector_reduce<float>(
       GetParam(), kF32, ScalarOp::min, inf, [](float a, float b) { return lang::min(a, b); }, data);
+}
+
+TEST_P(ReduceOnArch, TakesExtremesOfMagnitudes) {
+  std::vector<float> data = test_floats(100003, 7, true);
+  for (std::size_t i = 0; i < data.size() / 2; ++i) data[i] = i % 2 == 0 ? -0.0f : 0.0f;
+  const float inf = std::numeric_limits<float>::infinity();
+  check_vector_reduce<float>(
+      GetParam(), kF32, ScalarOp::max, -inf, [](float a, float b) { return lang::max(a, b); }, data,
+      true);
+  check_vector_reduce<float>(
+      GetParam(), kF32, ScalarOp::min, inf, [](float a, float b) { return lang::min(a, b); }, data,
+      true);
 }
 
 TEST_P(ReduceOnArch, ReducesDoublesAndIntegers) {

@@ -337,6 +337,53 @@ TEST_P(ScalarOnArch, ComputesEveryOperationOfEveryType) {
   }
 }
 
+// Constants chosen by comparing one value with constants: at, next to and between the ends, beyond
+// them, and NaN. With two to eight ends, in nested selects of different shapes.
+TEST_P(ScalarOnArch, ChoosesAmongSteps) {
+  constexpr float kEnds[] = {-7.5f, -1.25f, -0.0f, 0x1p-140f, 2.0f, 3.5f, 0x1p90f, INFINITY};
+  KernelProgram program;
+  HostExprPool& pool = program.info.exprs;
+  const BufferIndex in = add_test_buffer(program, "in", kF32, pool.n());
+  KernelBuilder b(program, "steps", GroupKind::Tile);
+  b.set_extent(pool.n());
+  const ValueId base = b.group_base();
+  b.elements();
+  const ValueId x = b.load_linear(in, base);
+  const auto is_above = [&](std::size_t k) {
+    return b.scalar(ScalarOp::gt, {x, b.const_f32(kEnds[k])});
+  };
+  // Of the ends first … last - 1: 0.5 more than how many x is above.
+  const std::function<ValueId(std::size_t, std::size_t)> count = [&](std::size_t first,
+                                                                     std::size_t last) {
+    if (first == last) return b.const_f32(static_cast<float>(first) + 0.5f);
+    const std::size_t middle = first + (last - first) / 2;
+    const ValueId high = count(middle + 1, last), low = count(first, middle);
+    return b.select(is_above(middle), high, low);
+  };
+  std::vector<BufferIndex> out;
+  for (std::size_t ends = 2; ends <= std::size(kEnds); ++ends) {
+    out.push_back(add_test_buffer(program, "out", kF32, pool.n()));
+    b.store_linear(out.back(), count(0, ends), base);
+  }
+  b.finish();
+  const auto module = compile_for_test(program, GetParam());
+  std::vector<float> values = test_floats(1100, 41, true);
+  for (const float end : kEnds) {
+    values.insert(values.end(), {end, std::nextafter(end, INFINITY), std::nextafter(end, -9.0f)});
+  }
+  KernelRun run(program, *module, {.n = static_cast<std::int64_t>(values.size())});
+  run.set(in, values);
+  run.run(0);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const auto got = run.get<float>(out[k], values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto* end = kEnds + k + 2;
+      const auto above = std::count_if(kEnds, end, [&](float e) { return values[i] > e; });
+      ASSERT_EQ(got[i], static_cast<float>(above) + 0.5f) << values[i] << " of " << k + 2;
+    }
+  }
+}
+
 // Widths that are not their container's: the result comes back to its width.
 TEST_P(ScalarOnArch, WrapsOddWidths) {
   KernelProgram program;

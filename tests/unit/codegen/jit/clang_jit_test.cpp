@@ -250,7 +250,7 @@ TEST(CompileProgram, MakesCudaImagesThatComeBackFromTheirFile) {
   }
   read->kernels[0].cuda.block_threads = 48;
   EXPECT_FALSE(rt::validate_image(*read));
-  read->kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1};
+  read->kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1, .resident_blocks = 1};
   EXPECT_TRUE(rt::validate_image(*read));
   read->kernels[0].cuda.is_foldable = true;
   EXPECT_FALSE(rt::validate_image(*read));

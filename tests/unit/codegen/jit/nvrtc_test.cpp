@@ -86,6 +86,16 @@ TEST(Nvrtc, newer_architectures_take_the_ptx_of_the_highest_below) {
   EXPECT_EQ(ptx_arch_for("sm_130", {}), "");
 }
 
+TEST(Nvrtc, code_of_earlier_minors_and_ptx_serve) {
+  using Archs = std::vector<std::string>;
+  EXPECT_EQ(archs_that_serve("sm_80"), (Archs{"sm_80", "ptx"}));
+  EXPECT_EQ(archs_that_serve("sm_82"), (Archs{"sm_82", "sm_81", "sm_80", "ptx"}));
+  EXPECT_EQ(archs_that_serve("sm_101"), (Archs{"sm_101", "sm_100", "ptx"}));
+  EXPECT_EQ(archs_that_serve("sm_120"), (Archs{"sm_120", "ptx"}));
+  EXPECT_EQ(archs_that_serve("sm_70"), (Archs{"sm_70"}));
+  EXPECT_EQ(archs_that_serve("ptx"), (Archs{"ptx"}));
+}
+
 TEST(Nvrtc, what_is_loaded_on_a_newer_device_is_ptx) {
   SKIP_WITHOUT_NVRTC();
   KernelSource source;

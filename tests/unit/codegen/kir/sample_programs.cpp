@@ -276,6 +276,7 @@ void counts_kernels(KernelProgram& program, BufferIndex g, BufferIndex bins, Buf
       b.add_at(sums, bin, x, b.lt(bin, b.const_u32(16)));
     } else {
       b.hist_add(bins, bin, 16);
+      b.max_at(bins, bin, bin, b.lt(bin, b.const_u32(16)));
     }
     b.finish();
   }
@@ -323,6 +324,26 @@ KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits) {
   b.elements();
   b.store_linear(to, b.load_linear(from, base), base);
   b.finish();
+  launch_in_order(program);
+  return program;
+}
+
+KernelProgram sample_twins() {
+  KernelProgram program = start("sample_twins");
+  const BufferIndex given = gradient(program);
+  const BufferIndex first = add_workspace(program, "first", kF32, n(program));
+  const BufferIndex second = add_workspace(program, "second", kF32, n(program));
+  const auto copy = [&](const char* name, BufferIndex from, BufferIndex to, HostExprId extent) {
+    KernelBuilder b(program, name, GroupKind::Tile);
+    b.set_extent(extent);
+    const ValueId base = b.group_base();
+    b.elements();
+    b.store_linear(to, b.load_linear(from, base), base);
+    b.finish();
+  };
+  HostExprPool& pool = program.info.exprs;
+  copy("copy_all", given, first, n(program));
+  copy("copy_half", first, second, pool.ceil_div(n(program), pool.const_int(2)));
   launch_in_order(program);
   return program;
 }
@@ -390,6 +411,7 @@ std::vector<KernelProgram> all_samples() {
   out.push_back(sample_odds());
   out.push_back(sample_partials());
   out.push_back(sample_folds());
+  out.push_back(sample_twins());
   out.push_back(sample_copy(kF16, 16));
   out.push_back(sample_copy(*make_uint(11), 11));
   return out;

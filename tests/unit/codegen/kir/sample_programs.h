@@ -27,6 +27,8 @@ KernelProgram sample_folds();
 /// One tile kernel that loads a buffer of `dtype` in `storage_bits` and stores it to another of the
 /// same kind.
 KernelProgram sample_copy(DType dtype, std::uint8_t storage_bits);
+/// Two copies, of all and of half, that differ in nothing else than buffers and sizes.
+KernelProgram sample_twins();
 /// All of the above.
 std::vector<KernelProgram> all_samples();
 

@@ -77,8 +77,23 @@ TEST_F(Ranges, ArithmeticKeepsEnds) {
 TEST_F(Ranges, SumsRoundAsTheTypeDoes) {
   expect(b.add(clamp(x, 0, 1), b.const_f32(0x1p24f)), 0x1p24, 0x1p24);
 }
-TEST_F(Ranges, InfinitiesMakeAnythingOfASum) {
-  expect(b.add(b.max(x, b.const_f32(0)), b.const_f32(1)), -kInf, kInf, true);
+TEST_F(Ranges, InfinitiesOfBothSignsMakeAnythingOfASum) {
+  expect(b.add(b.max(x, b.const_f32(-1)), b.const_f32(1)), -kInf, kInf, true);
+}
+TEST_F(Ranges, SumsOfWhatIsNotNegativeAreNotNegative) {
+  expect(b.add(b.max(x, b.const_f32(0)), b.const_f32(1)), 1, kInf);
+}
+TEST_F(Ranges, InfinityTimesZeroMakesNaN) {
+  const ValueId magnitude = b.max(x, b.const_f32(0));
+  expect(b.mul(magnitude, clamp(x, 0, 1)), 0, kInf, true);
+}
+TEST_F(Ranges, FloorsAndSignsMoveEnds) {
+  const ValueId whole = b.scalar(ScalarOp::floor, {clamp(x, 0.5f, 2.5f)});
+  expect(b.scalar(ScalarOp::neg, {whole}), -2, 0);
+}
+TEST_F(Ranges, ABoundedMagnitudeIsBoundedOnBothSides) {
+  const ValueId scaled = b.mul(b.scalar(ScalarOp::abs, {x}), b.const_f32(3));
+  expect(b.min(b.scalar(ScalarOp::floor, {scaled}), b.const_f32(127)), 0, 127);
 }
 TEST_F(Ranges, FiniteNumbersMayOverflowButGiveNoNaN) {
   const ValueId finite = clamp(x, -3e38f, 3e38f);

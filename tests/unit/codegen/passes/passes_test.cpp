@@ -7,6 +7,7 @@
 #include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
+#include "codegen/passes/mark_beside.h"
 #include "codegen/passes/mark_compact.h"
 #include "codegen/passes/round_to_integers.h"
 #include "codegen/passes/share_workspace.h"
@@ -233,6 +234,41 @@ TEST(MarkCompact, NotWhatGoesElsewhereOrWhereOthersHold) {
   EXPECT_THAT(marked_compact("%6", "%7"), Not(HasSubstr("compact")));
 }
 
+// A kernel of one task that adds the gradient's elements up in the buffer's first cell.
+std::string adds_up(int to) {
+  const std::string t = std::to_string(to);
+  return "kernel \"add_" + t + "\" sweep tile {\n extent n\n group_len 1024\n" +
+         " groups ceil_div(n, 1024)\n sequential\n reads @0 5\n reads @" + t + " 1\n writes @" + t +
+         " " + std::to_string(5 + to) + "\n kernel:\n    %0: u32 = constant  // 0\n elements:\n" +
+         "    %1: f32 = load_linear _ @0\n    add_at %0, %1, _ @" + t + "\n}\n";
+}
+
+std::string marked_beside(const std::string& steps) {
+  kir::KernelProgram program = parsed(
+      "program \"adds\"\n"
+      "buffer @0 \"gradient\" f32 bits=32 role=gradient index=0 elems=n bytes=mul(4, n)\n" +
+      room(1) + room(2) + adds_up(1) + adds_up(2) + copies(1, 6, 2, 7) +
+      "entry encode @0 @1 @2 {\n" + steps + "}\n");
+  mark_beside(program);
+  check_facts(program, "mark_beside");
+  const std::string text = kir::print(program);
+  EXPECT_EQ(kir::print(parsed(text)), text);
+  return text.substr(text.find("entry"));
+}
+
+TEST(MarkBeside, LaunchesOfOneTaskThatShareNothing) {
+  EXPECT_THAT(marked_beside(" zero @1\n launch 0\n zero @2\n launch 1\n launch 2\n"),
+              HasSubstr(" zero @1\n zero @2\n launch 0 beside 1  // add_1\n"
+                        " launch 1  // add_2\n launch 2  // copy_2\n"));
+}
+
+TEST(MarkBeside, NotThoseThatTouchTheSameOrAreManyTasks) {
+  for (const char* steps : {" launch 0\n launch 0\n", " launch 0\n zero @1\n launch 1\n",
+                            " launch 0\n launch 2\n", " launch 2\n launch 1\n"}) {
+    EXPECT_THAT(marked_beside(steps), Not(HasSubstr("beside"))) << steps;
+  }
+}
+
 // A mark that the kernel does not show is refused, whoever made it.
 TEST(CheckFacts, BelievesNoMark) {
   kir::KernelProgram places = parsed(selects("%6", "%7"));
@@ -241,6 +277,8 @@ TEST(CheckFacts, BelievesNoMark) {
   kir::KernelProgram rows = parsed(by_rows("0xc0"));
   rows.kernels[0].sections.back().instrs[1].is_alike = true;
   EXPECT_THROW(check_facts(rows, "test"), InternalError);
+  kir::KernelProgram beside = parsed(chain(" launch 0 beside 1\n launch 1\n"));
+  EXPECT_THROW(check_facts(beside, "test"), InternalError);
 }
 
 // What lies where is part of the text.

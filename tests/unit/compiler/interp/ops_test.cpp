@@ -217,6 +217,14 @@ INSTANTIATE_TEST_SUITE_P(
              "%80: [u32; 3] = slice %7 {begin=0} %81: [f32; 3] = slice %0 {begin=3} %90: [f32; 3] "
              "= scatter_add %80, %81",
              {0, 0, 14}},
+        Case{"scatter_min",
+             "%80: [u32; 3] = slice %7 {begin=0} %81: [f32; 3] = slice %0 {begin=3} %90: [f32; 3] "
+             "= scatter_reduce.min %80, %81",
+             {-0.0, kInf, 7}},
+        Case{"scatter_max",
+             "%80: [u32; 3] = slice %7 {begin=0} %81: [f32; 3] = slice %0 {begin=3} %90: [f32; 3] "
+             "= scatter_reduce.max %80, %81",
+             {-0.0, -kInf, 7}},
         Case{"scatter_add_from_plus_zero",
              "%80: [u32; 1] = slice %7 {begin=1} %81: [f32; 1] = slice %0 {begin=4} %90: [f32; 1] "
              "= scatter_add %80, %81",

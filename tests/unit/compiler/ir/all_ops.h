@@ -126,6 +126,8 @@ encode {
   %77: [f32; ceil_div(n, 8), 8] = butterflies %46
   %78: [f32; ceil_div(n, 8), 8] = keep %77
   %79: [u8; n] = call_extern %6, %7 {index=0}
+  %80: [f32; n] = scatter_reduce.min %13, %33
+  %81: [f32; n] = scatter_reduce.max %13, %33 {in_rows}
   yield
   results fields(%8, %12, %44) counts(%9) states(%34, %75)
 }

@@ -119,6 +119,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"%9: [f32; n] = scatter %1, %3, %0", "the values"},
         Case{"%9: [f32; n] = scatter %1, %1, %1", "indices are not integers"},
         Case{"%9: [f32; k] = scatter_add %3, %0", "the values"},
+        Case{"%9: [f32; k] = scatter_reduce.add %3, %1", "neither min nor max"},
+        Case{"%9: [f32; k] = scatter_reduce.min %3, %0", "the values"},
         Case{"%9: [u32; 8] = histogram %1", "not u32"},
         Case{"%9: [u32; 8] = histogram %3, %1", "the mask"}));
 

@@ -91,6 +91,21 @@ TEST(ExpandSelection, RowsAreSorted) {
   EXPECT_THAT(text, Not(HasSubstr("top_k")));
 }
 
+TEST(ExpandSelection, LongRowsAreCounted) {
+  const std::string rows = "ceil_div(n, 300), ";
+  const std::string text =
+      expanded("%5: [f32; " + rows + "300] = chunk %0 %6: [u32; " + rows +
+                   "7] = top_k %5 {size=7, axis=1} " + "%7: [f32; " + rows +
+                   "1] = kth_largest %5 {size=9, axis=1} %8: [f32; " + rows +
+                   "300] = map.sub %5, %7 %10: [f32; " + rows + "7] = convert %6 %11: [f32; " +
+                   rows + "1] = reduce %10, %1 {axis=1, combiner=add} %12: [f32; " + rows +
+                   "300] = map.add %8, %11 %9: [f32; n] = unchunk %12",
+               {expand_selection});
+  EXPECT_THAT(text, Not(HasSubstr("argsort")));
+  EXPECT_THAT(text, Not(HasSubstr("top_k")));
+  EXPECT_THAT(text, HasSubstr("nonzero"));
+}
+
 TEST(ExpandMatrixOps, OrthonormalizeBecomesALoop) {
   const std::string text = expanded(
       "%5: [f32; ceil_div(n, 4), 4] = chunk %0 %6: [f32; ceil_div(n, 4), 4] = orthonormalize %5 "

@@ -21,8 +21,12 @@ std::vector<LoadedText> load_std(const std::vector<std::string>& names) {
     }
     return texts;
   }
-  path += ".cinch";
-  if (std::filesystem::exists(path)) texts.push_back({path.string(), read_file(path)});
+  // A program may be named without its family.
+  const std::string wanted = names.back() + ".cinch";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(CINCH_STDLIB)) {
+    if (entry.path().filename() != wanted) continue;
+    texts.push_back({entry.path().string(), read_file(entry.path())});
+  }
   return texts;
 }
 

@@ -66,6 +66,45 @@ TEST_F(ImageCacheTest, LooksIntoSharedFoldersAndNeverWritesThere) {
   EXPECT_EQ(cache().find(kKey)->title, "shared");
 }
 
+TEST_F(ImageCacheTest, PacksEntries) {
+  CacheEntry kept = entry_called("kept", 100'000);
+  for (std::size_t i = 0; i < 1000; ++i) kept.image.binary[i * 50] = static_cast<std::uint8_t>(i);
+  ASSERT_TRUE(cache().put(kKey, kept));
+  ASSERT_TRUE(cache().put(kOtherKey, entry_called("other", 50)));
+  const auto plain = cache().find_stored(kKey);
+  ASSERT_TRUE(plain);
+  const auto packed = cache().pack();
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(*packed, 2u);
+  for (const auto& listed : cache().list()) {
+    EXPECT_FALSE(listed.problem);
+    EXPECT_LT(listed.size_bytes, 20'000u);
+  }
+  const auto found = cache().find(kKey);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->title, "kept");
+  EXPECT_EQ(found->imports, kept.imports);
+  EXPECT_EQ(found->image.binary, kept.image.binary);
+  EXPECT_EQ(cache().find_stored(kKey)->image, plain->image);
+  EXPECT_TRUE(cache().find(kOtherKey));
+  EXPECT_EQ(*cache().pack(), 2u);  // what is packed stays so
+  EXPECT_EQ(cache().find_stored(kKey)->image, plain->image);
+}
+
+TEST_F(ImageCacheTest, TakesADamagedPackedEntryForAMiss) {
+  ASSERT_TRUE(cache().put(kKey, entry_called("sample")));
+  ASSERT_TRUE(cache().pack());
+  const auto path = only_file();
+  const auto whole = read_file_bytes(path);
+  ASSERT_TRUE(whole);
+  for (std::size_t at = 0; at < whole->size(); at += 3) {
+    auto changed = *whole;
+    changed[at] ^= 0x10;
+    ASSERT_TRUE(write_file_bytes(path, changed));
+    EXPECT_FALSE(cache().find(kKey)) << at;
+  }
+}
+
 TEST_F(ImageCacheTest, KeepsNothingWhenItIsOff) {
   settings.is_on = false;
   const auto status = cache().put(kKey, entry_called("sample"));

@@ -53,6 +53,18 @@ TEST_F(StepBoundsTest, a_size_that_rises_and_falls_is_found_between) {
   EXPECT_LE(found.most, 2500 + 2500 / 16);
 }
 
+// Every fourth step has all elements, the others none, whose logarithm is minus infinity.
+TEST_F(StepBoundsTest, integers_of_what_may_be_infinite_keep_the_end_that_is_known) {
+  const HostExprId is_fourth =
+      pool.make(HostOp::Eq, pool.make(HostOp::Mod, pool.step(), i(4)), i(3));
+  const HostExprId size = as_real(pool.select(is_fourth, pool.n(), i(0)));
+  const HostExprId width =
+      pool.cast(pool.make(HostOp::Floor, pool.make(HostOp::Log2, size)), HostType::Int);
+  const StepBounds found = bounds(pool.max(width, i(0)));
+  EXPECT_EQ(found.least, 0);
+  EXPECT_EQ(found.most, 9);
+}
+
 TEST_F(StepBoundsTest, a_decay_is_largest_at_the_start) {
   const HostExprId power = pool.make(HostOp::Pow, real(0.25), as_real(pool.div(pool.step(), i(7))));
   const StepBounds found = bounds(share_of_n(pool.max(power, real(0.001))));

@@ -50,7 +50,8 @@ struct RunOptions {
 };
 
 // Runs the encode entry; `buffers` keeps what it wrote.
-Result<CallOutcome> run(HandProgram& program, ProgramBuffers& buffers, RunOptions options = {}) {
+Result<CallOutcome> run(HandProgram& program, ProgramBuffers& buffers, RunOptions options = {},
+                        std::vector<std::int64_t>* rounds = nullptr) {
   program.entry().present = true;
   const Status valid = validate_image(program.image);
   EXPECT_TRUE(valid) << (valid ? "" : valid.error().message);
@@ -61,7 +62,9 @@ Result<CallOutcome> run(HandProgram& program, ProgramBuffers& buffers, RunOption
   CallInputs inputs;
   inputs.buffers = buffers.pointers();
   inputs.buffer_bytes = buffers.bytes();
-  return executor.run(EntryKind::Encode, inputs);
+  auto outcome = executor.run(EntryKind::Encode, inputs);
+  if (rounds != nullptr) *rounds = executor.loop_rounds();
+  return outcome;
 }
 
 std::uint64_t* words(const KernelArgs* args, BufferIndex buffer) {
@@ -211,6 +214,26 @@ TEST(Executor, WhileStopsByConditionOrBound) {
     ASSERT_TRUE(run(program, buffers));
     EXPECT_EQ(word(buffers, 0), expected);
   }
+}
+
+// A loop in another one counts all of its rounds; one that is never reached has none.
+TEST(Executor, CountsRoundsOfLoops) {
+  HandProgram program;
+  program.buffer(kU64, 1);
+  const BufferIndex index = program.buffer(kI64, 1), inner_index = program.buffer(kI64, 1);
+  const BufferIndex flag = program.buffer(kBool, 1);
+  Step inner{StepKind::For, inner_index, kNoIndex, program.number(0), program.number(2)};
+  inner.body = {{StepKind::Launch, program.kernel(increment, 1)}};
+  Step loop{StepKind::For, index, kNoIndex, program.number(2), program.number(5)};
+  loop.body = {inner};
+  Step turns{StepKind::While, flag, kNoIndex, program.number(9)};
+  turns.cond = {{StepKind::Zero, flag}};
+  turns.body = {{StepKind::Launch, program.kernel(increment, 1)}};
+  program.entry().steps = {{StepKind::Zero, 0}, loop, turns};
+  ProgramBuffers buffers(program.image);
+  std::vector<std::int64_t> rounds;
+  ASSERT_TRUE(run(program, buffers, {}, &rounds));
+  EXPECT_THAT(rounds, testing::ElementsAre(3, 6, 0));
 }
 
 TEST(Executor, IfTakesOneBranch) {

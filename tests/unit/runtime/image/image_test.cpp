@@ -235,6 +235,15 @@ auto& encode_steps(ProgramImage& image) {
 const Fault kFaults[] = {
     {"KernelIndex", [](ProgramImage& i) { encode_steps(i)[3].orelse[0].index = 7; },
      "no such kernel"},
+    {"BesideNothing", [](ProgramImage& i) { encode_steps(i)[3].orelse[0].index2 = 2; },
+     "launches beside it that are not there"},
+    {"BesideManyTasks",
+     [](ProgramImage& i) {
+       std::vector<Step>& steps = encode_steps(i)[3].orelse;
+       steps.push_back(steps[0]);
+       steps[0].index2 = 2;
+     },
+     "no launch of a single task"},
     {"MessageIndex", [](ProgramImage& i) { encode_steps(i)[0].index = 1; }, "no such message"},
     {"ZeroBuffer", [](ProgramImage& i) { encode_steps(i)[1].index = 9; }, "no such buffer"},
     {"UnlistedBuffer", [](ProgramImage& i) { i.entries[1].buffers = {0, 2, 3}; }, "does not list"},
@@ -343,7 +352,7 @@ ProgramImage gpu_image() {
   HostExprPool& pool = image.info.exprs;
   image.target = "cuda:sm_90";
   image.gpu_steps_threads = 32;
-  image.kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1};
+  image.kernels[0].cuda = {.block_threads = 32, .groups_per_block = 1, .resident_blocks = 1};
   image.size_exprs.push_back(pool.const_int(0));
   image.size_exprs.push_back(pool.const_int(20));
   const HostExprId n = pool.n(), bytes = image.buffers[0].size_bytes;
@@ -370,9 +379,17 @@ const Fault kGpuFaults[] = {
     {"BoundWithoutASlot", [](ProgramImage& i) { i.size_exprs.pop_back(); }, "not among the sizes"},
     {"TextWithoutAnEnd", [](ProgramImage& i) { i.binary = {'.', 'v'}; }, "a text with its end"},
     {"NoBinary", [](ProgramImage& i) { i.binary.clear(); }, "neither an object"},
+    {"BlocksOfAMultiprocessor", [](ProgramImage& i) { i.kernels[0].cuda.resident_blocks = 0; },
+     "blocks of a multiprocessor"},
     {"GroupsOfABlock",
      [](ProgramImage& i) { i.kernels[0].cuda.groups_per_block = std::uint64_t{1} << 63; },
      "groups of a block"},
+    {"FunctionOfAnotherLaunch",
+     [](ProgramImage& i) {
+       i.kernels.push_back(i.kernels[0]);
+       i.kernels[1].cuda.block_threads = 64;
+     },
+     "a symbol twice"},
     {"NoGradient", [](ProgramImage& i) { i.buffers[0].role = BufferRole::Workspace; },
      "no gradient"},
     {"NoOutput", [](ProgramImage& i) { i.entries[2].present = true; }, "no output"},
@@ -383,6 +400,12 @@ const Fault kGpuFaults[] = {
     {"NoField", [](ProgramImage& i) { i.buffers[11].role = BufferRole::Workspace; },
      "a field has none"},
 };
+
+TEST(ValidateGpuImages, KernelsMayBeOneFunction) {
+  ProgramImage image = gpu_image();
+  image.kernels.push_back(image.kernels[0]);
+  EXPECT_TRUE(validate_image(image));
+}
 
 INSTANTIATE_TEST_SUITE_P(Faults, ValidateGpuImage, testing::ValuesIn(kGpuFaults),
                          [](const auto& info) { return info.param.name; });

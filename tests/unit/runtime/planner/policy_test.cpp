@@ -53,7 +53,7 @@ TEST(Policy, TheFirstRuleThatFitsDecides) {
   EXPECT_EQ(result.sent[1].codec, kDense);
   EXPECT_EQ(result.sent[2].tensor, 0u);  // lowest priority
   EXPECT_EQ(result.codecs[result.sent[2].codec],
-            (PolicyCodec{.program = "qsgd", .values = {{"levels", 7}}}));
+            (PolicyCodec{.program = "qsgd", .values = {{"levels", "7"}}}));
   EXPECT_EQ(result.codecs[result.sent[0].codec], PolicyCodec{});
 }
 
@@ -86,6 +86,8 @@ TEST(Policy, WhatIsWrongIsNamed) {
     const std::string text = std::string(R"({"rules": [{"priority": )") + priority + "}]}";
     EXPECT_EQ(error_of(text.c_str()), "policy: rule 1: priority: no whole number of 32 bits");
   }
+  EXPECT_EQ(error_of(R"({"rules": [{"use": "topk", "set": {"a": "far away"}}]})"),
+            "policy: rule 1: set: 'far away' is neither a number nor a word");
   EXPECT_EQ(error_of(R"({"rules": [{"use": "exact", "set": {"a": 1}}]})"),
             "policy: rule 1: set: there is no program");
   EXPECT_NE(error_of(R"({"rules": [{"nam": "x"}]})").find("rule 1: nam: unknown; there are name"),

@@ -374,7 +374,7 @@ TEST(Session, OpensOnlyWhatItCanRun) {
   image.target = "cuda:sm_90";
   image.gpu_steps_threads = 32;
   for (KernelInfo& kernel : image.kernels)
-    kernel.cuda = {.block_threads = 32, .groups_per_block = 1};
+    kernel.cuda = {.block_threads = 32, .groups_per_block = 1, .resident_blocks = 1};
   EXPECT_EQ(Session::open(image, {}).error().kind, ErrorKind::Unavailable);
   image = hand_image();
   image.buffers[0].role_index = 0;

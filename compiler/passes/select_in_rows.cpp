@@ -1,0 +1,79 @@
+// See select_in_rows.h.
+#include "compiler/passes/select_in_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cinch::passes {
+namespace {
+
+using ir::ValueId;
+
+// Targets sort rows of up to 128 elements in registers, which takes less (docs/benchmarks/cpu.md).
+constexpr std::int64_t kLeastCountedColumns = 129;
+constexpr std::int64_t kMostCountedColumns = 1 << 16;
+constexpr int kRowDigitBits = 2;
+
+// [rows, 1] of zeros beside the keys.
+ValueId zeros_beside(ir::Builder& b, ValueId keys) {
+  const ir::Type column = ir::matrix_type(kU32, b.type(keys).dims[0], b.exprs().const_int(1));
+  return b.fill(b.constant_int(kU32, 0), column);
+}
+
+// [rows, 1]: for how many elements of each row it holds.
+ValueId count_in_rows(ir::Builder& b, ValueId mask) {
+  return b.reduce(ScalarOp::add, b.convert(mask, kU32), 1);
+}
+
+// The greatest number of `bits` bits for each row that `is_reached` gives true for, a column of
+// truths from a column of numbers; 0 always counts as reached, and what is above a number that is
+// not reached is not reached either.
+template <class IsReached>
+ValueId greatest_reached(ir::Builder& b, ValueId zeros, int bits, const IsReached& is_reached) {
+  ValueId found = zeros;
+  for (int shift = bits; shift > 0;) {
+    const int width = shift % kRowDigitBits == 0 ? kRowDigitBits : shift % kRowDigitBits;
+    shift -= width;
+    const ValueId before = found;
+    for (std::int64_t digit = 1; digit < std::int64_t{1} << width; ++digit) {
+      const ValueId tried = b.map(ScalarOp::bit_or, before, b.constant_int(kU32, digit << shift));
+      found = b.select(is_reached(tried), tried, found);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+bool can_count_rows(ir::Builder& b, const SelectionKeys& keys) {
+  const auto cols = ir::constant_size(b.exprs(), b.type(keys.keys).dims[1]);
+  return cols && *cols >= kLeastCountedColumns && *cols <= kMostCountedColumns && keys.bits <= 32;
+}
+
+ValueId ranked_keys_of_rows(ir::Builder& b, const SelectionKeys& keys, ValueId k) {
+  return greatest_reached(b, zeros_beside(b, keys.keys), keys.bits, [&](ValueId key) {
+    return b.map(ScalarOp::ge, count_in_rows(b, b.map(ScalarOp::ge, keys.keys, key)), k);
+  });
+}
+
+ValueId mask_of_largest_in_rows(ir::Builder& b, const SelectionKeys& keys, ValueId k) {
+  const ValueId least = ranked_keys_of_rows(b, keys, k);
+  const ValueId is_above = b.map(ScalarOp::gt, keys.keys, least);
+  const ValueId is_equal = b.map(ScalarOp::eq, keys.keys, least);
+  const ValueId need = b.map(ScalarOp::sub, k, count_in_rows(b, is_above));
+  const HostExprId cols = b.type(keys.keys).dims[1];
+  const auto last = static_cast<std::uint64_t>(b.exprs().const_value(cols).as_int() - 1);
+  const ValueId column =
+      b.reshape(b.iota(cols), ir::matrix_type(kU32, b.exprs().const_int(1), cols));
+  // The last column whose equal key is needed: up to there they are not enough before it.
+  const ValueId cut =
+      greatest_reached(b, zeros_beside(b, keys.keys), std::bit_width(last), [&](ValueId place) {
+        const ValueId is_before = b.map(ScalarOp::lt, column, place);
+        const ValueId num = count_in_rows(b, b.map(ScalarOp::bit_and, is_equal, is_before));
+        return b.map(ScalarOp::lt, num, need);
+      });
+  const ValueId in_time = b.map(ScalarOp::le, column, cut);
+  return b.map(ScalarOp::bit_or, is_above, b.map(ScalarOp::bit_and, is_equal, in_time));
+}
+
+}  // namespace cinch::passes

@@ -1,0 +1,270 @@
+// Exact numbers: what was divided and meets floats is a quotient, and what is made of literals and
+// loop variables is made in the type that it meets.
+#include <algorithm>
+
+#include "dsl/sema/elaborator.h"
+
+namespace cinch::sema {
+
+namespace {
+
+// Operators whose quotient is that of their operands' quotients.
+bool keeps_quotient(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::div:
+    case ScalarOp::divide_or_zero:
+    case ScalarOp::min:
+    case ScalarOp::max:
+    case ScalarOp::clamp:
+    case ScalarOp::select:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool divides(ScalarOp op) {
+  return op == ScalarOp::div || op == ScalarOp::divide_or_zero;
+}
+
+// The low bits of the result are those of the operands' low bits.
+bool works_on_low_bits(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::neg:
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+    case ScalarOp::bit_and:
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor:
+    case ScalarOp::bit_not:
+    case ScalarOp::shl:
+    case ScalarOp::select:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool Elaborator::has_quotient(const Value& value) {
+  return value.quotient != nullptr || (value.remake != nullptr && value.remake->has_quotient);
+}
+
+// The quotient of a number of the host where there is one.
+Value Elaborator::as_quotient(const Value& value) {
+  if (value.quotient == nullptr) return value;
+  Value quotient = *value.quotient;
+  quotient.span = value.span;
+  return quotient;
+}
+
+// Operands that meet a float, or an operator of reals, as the quotients that they are. In a size
+// what bounds another size stays a whole number.
+std::vector<Value> Elaborator::with_quotients(ScalarOp op, std::vector<Value> args) {
+  const auto first = args.begin() + (op == ScalarOp::select ? 1 : 0);
+  const auto is_size = [&](const Value& v) {
+    return v.is_host() && pool().type(v.host) == HostType::Int && !pool().is_const(v.host);
+  };
+  const bool bounds_size = in_host_ && bounds(op) && std::any_of(first, args.end(), is_size);
+  const bool meets_float = is_for_reals(op) || std::any_of(first, args.end(), [&](const Value& v) {
+                             return is_real(v);
+                           });
+  if (bounds_size || !meets_float) return args;
+  std::transform(first, args.end(), first, [&](const Value& v) { return as_quotient(v); });
+  return args;
+}
+
+// A whole number, or a table of some, as floats.
+Value Elaborator::exact_as_float(const Value& value) {
+  if (value.quotient != nullptr) return as_quotient(value);
+  if (value.is_host()) return host(pool().cast(value.host, HostType::F64), value.span);
+  Value table = value;
+  for (HostExprId& element : table.table) element = pool().cast(element, HostType::F64);
+  return table;
+}
+
+// What `result`, of whole numbers on the host, is where it meets floats.
+std::shared_ptr<const Value> Elaborator::quotient_of(ScalarOp op, const std::vector<Value>& args,
+                                                     const Value& result, Span span) {
+  if (!keeps_quotient(op) || is_real(result)) return nullptr;
+  const bool is_new = divides(op) && !in_claim_;
+  std::vector<Value> floats;
+  bool has_any = is_new;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Value& arg = args[i];
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    if (arg.is_big || holds_big(arg) || (arg.declared && !in_host_)) return nullptr;
+    if (!is_choice && own_dtype(arg) == kBool) return nullptr;
+    has_any |= arg.quotient != nullptr;
+    floats.push_back(is_choice ? arg : exact_as_float(arg));
+  }
+  if (!has_any) return nullptr;
+  const bool is_table = result.kind == ValueKind::Table;
+  const Value quotient =
+      is_table ? as_table_op(op, floats, span) : host_scalar_op(op, floats, span);
+  return quotient.is_error() ? nullptr : std::make_shared<const Value>(quotient);
+}
+
+// The same operation in the type that its result meets, where a conversion of the result would give
+// another number: floats divide, and what has 32 bits may need more.
+std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vector<Value>& args,
+                                                    Value result, Span span) {
+  Remake made;
+  made.has_quotient = divides(op);
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool is_choice = op == ScalarOp::select && i == 0;
+    made.has_quotient |= !is_choice && has_quotient(args[i]) && keeps_quotient(op);
+    made.holds_data |= is_choice && args[i].is_typed();
+    made.holds_data |= args[i].remake != nullptr && args[i].remake->holds_data;
+  }
+  result.is_exact = false;
+  const bool has_quotient = made.has_quotient;
+  made.in_type = [this, op, args, result, span, has_quotient](DType to) {
+    const bool is_anew = is_float(to) ? has_quotient : works_on_low_bits(op);
+    if (!is_anew) return convert(result, to, span);
+    const DType type = arithmetic_type(to);
+    std::vector<Value> operands = args;
+    for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < operands.size(); ++i) {
+      operands[i] = coerce(operands[i], type);
+    }
+    return convert(typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// The quotient is computed where the number is: later its data may have changed.
+Value Elaborator::named_quotient(const Value& value, Value read) {
+  const Value quotient = shared(value.remake->in_type(kF32), "quotient");
+  read.is_exact = true;
+  Value plain = read;
+  plain.is_exact = false;
+  Remake made{{}, true, false};
+  made.in_type = [this, quotient, plain](DType to) {
+    return convert(is_float(to) ? quotient : plain, to, plain.span);
+  };
+  read.remake = std::make_shared<const Remake>(std::move(made));
+  return read;
+}
+
+// What a name stands for of an exact number that was computed: made anew it must be the same.
+Value Elaborator::as_named(const Value& value, Value read) {
+  read.chosen = value.chosen;
+  const bool holds_data = value.remake != nullptr && value.remake->holds_data;
+  if (holds_data && value.remake->has_quotient) return named_quotient(value, read);
+  read.is_exact = value.is_exact && !holds_data;
+  if (!read.is_exact || value.remake == nullptr) return read;
+  // Whole numbers of 64 bits convert; only what they are as floats is not known from them.
+  const bool is_wide = value.type.dtype == kI64;
+  if (is_wide && !value.remake->has_quotient) return read;
+  Remake made = *value.remake;
+  if (is_wide) {
+    Value plain = read;
+    plain.is_exact = false;
+    made.in_type = [this, anew = value.remake, plain](DType to) {
+      return is_float(to) ? anew->in_type(to) : convert(plain, to, plain.span);
+    };
+  }
+  read.remake = std::make_shared<const Remake>(std::move(made));
+  return read;
+}
+
+// `if` on the device, of which a branch holds a quotient: floats branch to it.
+std::shared_ptr<const Remake> Elaborator::branch_remake(const Value& test,
+                                                        std::span<const Value> branches,
+                                                        Value result, Span span) {
+  Remake made{{}, true, true};
+  result.is_exact = false;
+  made.in_type = [this, test, a = branches[0], b = branches[1], result, span](DType to) {
+    if (!is_float(to)) return convert(result, to, span);
+    Expr choice{ExprKind::If, result.type, span};
+    choice.type.dtype = to;
+    choice.args = {test.expr, coerce(a, to).expr, coerce(b, to).expr};
+    return typed(std::move(choice));
+  };
+  return std::make_shared<const Remake>(std::move(made));
+}
+
+// A table of which some elements are quotients.
+Value Elaborator::with_table_quotient(Value table, const std::vector<Value>& elements) {
+  if (std::ranges::none_of(elements, [](const Value& e) { return has_quotient(e); })) return table;
+  Value floats = table;
+  floats.table.clear();
+  floats.big_elements.clear();
+  bool is_float = false;
+  for (const Value& element : elements) {
+    is_float |= is_real(element);
+    const Value real = as_quotient(element);
+    if (real.is_host()) add_element(floats, real.host, real.is_big);
+    for (std::size_t i = 0; i < real.table.size(); ++i) {
+      add_element(floats, real.table[i], real.big_elements[i]);
+    }
+  }
+  if (is_float) return floats;
+  table.quotient = std::make_shared<const Value>(std::move(floats));
+  return table;
+}
+
+// The quotient rounded down, made of what rounds toward zero and what that leaves.
+Value Elaborator::floor_div_call(const CallArgs& args) {
+  const Span span = args.span;
+  Value a = expr(args.positional[0]), b = expr(args.positional[1]);
+  if (a.is_error() || b.is_error()) return error(span);
+  a.quotient.reset();
+  b.quotient.reset();
+  const auto apply = [&](ScalarOp op, std::vector<Value> operands) {
+    return scalar_op(op, std::move(operands), span, args.name);
+  };
+  if (a.is_typed()) a = shared(a, "dividend");
+  if (b.is_typed()) b = shared(b, "divisor");
+  Value down = apply(ScalarOp::div, {a, b});
+  const Value rest = apply(ScalarOp::mod, {a, b});
+  down.quotient.reset();
+  if (down.is_error() || rest.is_error()) return error(span);
+  if (is_real(down)) return cannot_combine(args.name, a, b, span);
+  const auto is_natural = [&](const Value& v) {
+    if (v.is_typed()) return is_unsigned_int(v.type.dtype);
+    return v.is_host() && !v.declared && sizes_.proves_nonnegative(v.host);
+  };
+  if (is_natural(a) && is_natural(b)) return down;
+  const Value zero = host(pool().const_int(0), span), one = host(pool().const_int(1), span);
+  const Value is_rest = apply(ScalarOp::ne, {rest, zero});
+  const Value is_positive = apply(ScalarOp::gt, {rest, zero});
+  const Value differs = apply(ScalarOp::ne, {is_positive, apply(ScalarOp::gt, {b, zero})});
+  const Value below = apply(ScalarOp::sub, {down, one});
+  Value result =
+      apply(ScalarOp::select, {apply(ScalarOp::bit_and, {is_rest, differs}), below, down});
+  result.quotient.reset();
+  return result;
+}
+
+// A constant of a mask: -1 has all bits of the type set.
+Value Elaborator::as_mask(const Value& value, DType type) {
+  const bool is_table = value.kind == ValueKind::Table;
+  if (!is_unsigned_int(type) || holds_big(value) || (!is_table && !value.is_host())) return value;
+  const std::int64_t least = min_int(make_int(type.bits).value_or(kI64));
+  // Bits of u64 are held as those of a literal of 2^63 or more.
+  const auto is_set = [&](HostExprId& id) {
+    if (!pool().is_const(id) || pool().type(id) != HostType::Int) return false;
+    const std::int64_t number = pool().const_value(id).as_int();
+    if (number >= 0 || number < least) return false;
+    const auto bits = static_cast<std::uint64_t>(number) & max_int(type);
+    id = pool().const_int(static_cast<std::int64_t>(bits));
+    return type.bits == 64;
+  };
+  Value mask = value;
+  if (!is_table) {
+    mask.is_big = is_set(mask.host);
+    return mask;
+  }
+  for (std::size_t i = 0; i < mask.table.size(); ++i) mask.big_elements[i] = is_set(mask.table[i]);
+  return mask;
+}
+
+}  // namespace cinch::sema

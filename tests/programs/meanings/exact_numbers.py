@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""exact_numbers.py CINCH: what exact numbers mean where they meet floats and integers of other types, by numpy.
+
+Each program is a list of expressions over a gradient; the interpreter, the CPU and the emulated GPU give their values, which are compared bit
+by bit with what docs/language.md says, computed here without Cinch."""
+import sys
+
+import numpy as np
+
+from running import run
+
+SIZE = 40
+F32 = np.float32
+GRADIENT = (np.arange(SIZE, dtype=np.float32) - 11.5) * F32(0.75)
+ONE, TWO = GRADIENT[1], GRADIENT[2]
+WORDS = GRADIENT.view(np.uint32)
+
+
+def f32(number):
+    return F32(number)
+
+
+# (expression, its value as f32)
+QUOTIENTS = [
+    ("g[1] * (1 / 4)", ONE * f32(0.25)),
+    ("2 / 3 * g[1]", f32(2 / 3) * ONE),
+    ("g[1] * (1 / n)", ONE * (f32(1) / f32(SIZE))),
+    ("g[1] + n / 3", ONE + f32(SIZE) / f32(3)),
+    ("g[1] * (1 - 1 / 4)", ONE * f32(0.75)),
+    ("g[1] * (1 / 3 * 3)", ONE),
+    ("g[1] * max(1 / 3, 1 / 2)", ONE * f32(0.5)),
+    ("g[1] * third", ONE * f32(1 / 3)),
+    ("g[1] * [1 / 2, 3 / 4][1]", ONE * f32(0.75)),
+    ("sum(table * g[0..2])", f32(0.5) * GRADIENT[0] + f32(0.25) * ONE),
+    ("g[1] * [1 / 3, 2 / 3][u[0] % 2]", ONE * np.array([1 / 3, 2 / 3], np.float32)[WORDS[0] % 2]),
+    ("[1 / 2, 1 / 3][u[1] % 2] as f32", np.array([1 / 2, 1 / 3], np.float32)[WORDS[1] % 2]),
+    ("g[1] * (if n > 3 { 1 / 4 } else { 2 })", ONE * f32(0.25)),
+    ("g[1] * (if g[1] > 0 { 1 / 4 } else { 3 / 4 })", ONE * f32(0.25 if ONE > 0 else 0.75)),
+    ("select(g[1] > 0, 1 / 4, g[2])", f32(0.25) if ONE > 0 else TWO),
+    ("(7 / 2) as f32", f32(3.5)),
+    ("ceil(7 / 2)", f32(4)),
+    ("sqrt(1 / 4)", f32(0.5)),
+    ("g[1] * tenth", ONE * f32(0.1)),
+    ("of_f32(1 / 4)", f32(0.5)),
+    # Whole numbers are wanted: the quotient is cut.
+    ("(7 / 2) as i32 as f32", f32(3)),
+    ("g[7 / 2]", GRADIENT[3]),
+    ("len(g[0..n / 3]) as f32", f32(13)),
+    ("(1 << 7 / 2) as f32", f32(8)),
+    ("floor_div(7, 2) * g[1]", f32(3) * ONE),
+    ("floor_div(-7, 2) * g[1]", f32(-4) * ONE),
+    ("ceil_div(7, 2) * g[1]", f32(4) * ONE),
+    ("of_i32(7 / 2)", f32(6)),
+    # Loop variables.
+    ("halves", sum((GRADIENT[0] * f32(i / 2) for i in range(4)), f32(0))),
+]
+
+MASKS = [
+    ("u & -1", WORDS),
+    ("((u as u64) & -1) as u32", WORDS),
+    ("u | select(g < 0, 8, 0)", WORDS | np.where(GRADIENT < 0, 8, 0).astype(np.uint32)),
+    ("u ^ (1 << (u >> 30))", WORDS ^ (np.uint32(1) << (WORDS >> np.uint32(30)))),
+    ("u ^ (if n > 3 { 0x80000000 } else { 1 })", WORDS ^ np.uint32(0x80000000)),
+    ("u + [1, 2][iota(n) % 2]", WORDS + np.array([1, 2], np.uint32)[np.arange(SIZE) % 2]),
+    ("u ^ marks[(u % 3)]", WORDS ^ np.array([0x80000000, 0x7f, 0xffffffff], np.uint32)[WORDS % 3]),
+    ("shifted", WORDS ^ np.uint32(0b111111)),
+    ("select(odd[iota(n) % 4], u, 1)", np.where(np.arange(SIZE) % 4 % 3 != 0, WORDS, 1).astype(np.uint32)),
+    ("(wide >> 32) as u32", ((WORDS.astype(np.uint64) ^ np.uint64(sum(1 << s for s in range(30, 40)))) >> np.uint64(32)).astype(np.uint32)),
+]
+
+TEXT = """
+const third = 1 / 3
+const table = [1 / 2, 1 / 4]
+const marks = [0x80000000, 0x7f, 0xffffffff]
+const odd = [0, 1, 1, 0] == 1
+
+fn of_f32(x: f32) -> f32 {{ x + x }}
+fn of_i32(x: i32) -> f32 {{ (x + x) as f32 }}
+
+compressor exact(const tenth: f32 = 1 / 10 in (0, 1 / 2]) {{
+  wire {{ {fields} }}
+  encode(g: [f32; n]) {{
+    let u = bitcast<u32>(g)
+    let mut halves = 0.0
+    for i in 0..4 {{ halves += g[0] * (i / 2) }}
+    let mut shifted = u
+    for s in 0..6 {{ shifted ^= 1 << s }}
+    let mut wide = u as u64
+    for s in 30..40 {{ wide ^= 1 << s }}
+    wire {{ {values} }}
+  }}
+  decode(w) {{ {result} }}
+}}
+"""
+
+
+def compare(what, expressions, found, expected):
+    for (text, _), mine, theirs in zip(expressions, found, expected):
+        if mine.tobytes() != theirs.tobytes():
+            sys.exit(f"{what}: {text} gives {mine}, not {theirs}")
+
+
+def main():
+    cinch = sys.argv[1]
+    for options in (["--interpret"], [], ["--device", "emulated"]):
+        what = " ".join(options) or "CPU"
+        values = ", ".join(text for text, _ in QUOTIENTS)
+        scalars = TEXT.format(fields=f"value: [f32; {len(QUOTIENTS)}]", values=f"value: [{values}]",
+                              result=f"scatter(w.value, at: iota({len(QUOTIENTS)}), size: n)")
+        found = run(cinch, scalars, GRADIENT, *options)[:len(QUOTIENTS)]
+        compare(what, QUOTIENTS, found, np.array([value for _, value in QUOTIENTS], np.float32))
+        for text, expected in MASKS:
+            words = TEXT.format(fields="value: [u32; n]", values=f"value: {text}", result="bitcast<f32>(w.value)")
+            found = run(cinch, words, GRADIENT, *options).view(np.uint32)
+            # Decoded NaNs are canonical.
+            is_nan = np.isnan(expected.view(np.float32))
+            compare(what, [(text, None)], [found[~is_nan]], [expected[~is_nan]])
+    print(f"{len(QUOTIENTS) + len(MASKS)} expressions mean what they should on three targets")
+
+
+main()

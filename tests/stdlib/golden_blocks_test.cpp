@@ -1,0 +1,283 @@
+// Golden vectors of plain casts, formats in blocks, dithering and of what selects by block or by a
+// fitted threshold. As in golden_test.cpp, values were computed outside of this project, by plain
+// scripts from the papers' formulas.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/stdlib/golden.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+void expect_near(const std::vector<float>& found, const std::vector<float>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 3e-7f * std::abs(expected[i])) << i;
+  }
+}
+
+TEST(GoldenVectors, None) {
+  Golden golden("none", library_text("quantize/none.cinch"));
+  const float largest = std::numeric_limits<float>::max();
+  std::vector<float> gradient = kV;
+  gradient[2] = largest;
+  gradient[3] = -largest;
+  gradient[4] = std::numeric_limits<float>::denorm_min();
+  golden.encode(0, gradient);
+  EXPECT_EQ(golden.floats(0), gradient);
+  EXPECT_EQ(golden.decoded(), gradient);
+  EXPECT_EQ(golden.payload().size(), 128u);
+}
+
+// By a search of all numbers of the formats in f64.
+TEST(GoldenVectors, Fp8) {
+  Golden e4m3("fp8", library_text("quantize/fp8.cinch"));
+  e4m3.encode();
+  EXPECT_THAT(e4m3.floats(0), ElementsAre(112.0f));
+  EXPECT_THAT(e4m3.bytes(1), ElementsAreArray({0x6e, 0xf6, 0x66, 0xde, 0x7a, 0x00, 0xd6, 0x79, 0xf2,
+                                               0x6a, 0xce, 0x7e, 0xfc, 0x62, 0xec, 0x5a}));
+  expect_near(e4m3.decoded(), {1, -2, 0.5f, -0.25f, 2.857142925f, 0, -0.125f, 2.571428537f,
+                               -1.428571463f, 0.714285731f, -0.0625f, 4, -3.428571463f,
+                               0.357142866f, -0.857142866f, 0.178571433f});
+  Golden e5m2("fp8", library_text("quantize/fp8.cinch"), {{"mantissa", 2}});
+  e5m2.encode();
+  EXPECT_THAT(e5m2.floats(0), ElementsAre(14336.0f));
+  EXPECT_THAT(e5m2.bytes(1), ElementsAreArray({0x73, 0xf7, 0x6f, 0xeb, 0x79, 0x00, 0xe7, 0x78, 0xf5,
+                                               0x71, 0xe3, 0x7b, 0xfa, 0x6d, 0xf2, 0x69}));
+  expect_near(e5m2.decoded(), {1, -2, 0.5f, -0.25f, 2.857142925f, 0, -0.125f, 2.285714388f,
+                               -1.428571463f, 0.714285731f, -0.0625f, 4, -3.428571463f,
+                               0.357142866f, -0.857142866f, 0.178571433f});
+}
+
+// -2 is -63.5 levels of 127: a tie.
+TEST(GoldenVectors, Int8Block) {
+  Golden whole("int8_block", library_text("quantize/int8_block.cinch"));
+  whole.encode();
+  EXPECT_THAT(whole.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(whole.integers(1),
+              ElementsAre(32, -64, 16, -8, 95, 0, -4, 79, -48, 24, -2, 127, -111, 12, -28, 6));
+  Golden halves("int8_block", library_text("quantize/int8_block.cinch"), {{"block", 8}});
+  halves.encode();
+  EXPECT_THAT(halves.floats(0), ElementsAre(3.0f, 4.0f));
+  EXPECT_THAT(halves.integers(1),
+              ElementsAre(42, -85, 21, -11, 127, 0, -5, 106, -48, 24, -2, 127, -111, 12, -28, 6));
+  expect_near(halves.decoded(),
+              {0.992125988f, -2.007874011f, 0.496062994f, -0.259842515f, 3, 0, -0.118110240f,
+               2.503937006f, -1.511811018f, 0.755905509f, -0.062992126f, 4, -3.496062994f,
+               0.377952754f, -0.881889760f, 0.188976377f});
+}
+
+TEST(GoldenVectors, Int4Block) {
+  Golden whole("int4_block", library_text("quantize/int4_block.cinch"));
+  whole.encode();
+  EXPECT_THAT(whole.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(whole.integers(1), ElementsAre(2, -4, 1, 0, 5, 0, 0, 4, -3, 1, 0, 7, -6, 1, -2, 0));
+  Golden halves("int4_block", library_text("quantize/int4_block.cinch"), {{"block", 8}});
+  halves.encode();
+  EXPECT_THAT(halves.floats(0), ElementsAre(3.0f, 4.0f));
+  EXPECT_THAT(halves.integers(1), ElementsAre(2, -5, 1, -1, 7, 0, 0, 6, -3, 1, 0, 7, -6, 1, -2, 0));
+  expect_near(halves.decoded(),
+              {0.857142866f, -2.142857075f, 0.428571433f, -0.428571433f, 3, 0, 0, 2.571428537f,
+               -1.714285731f, 0.571428597f, 0, 4, -3.428571463f, 0.571428597f, -1.142857194f, 0});
+}
+
+// By a search of E2M1's eight magnitudes in f64. The second has ties and what exceeds 6 scales, and
+// the same at 2^-60.
+TEST(GoldenVectors, MxFp4) {
+  Golden golden("mxfp4", library_text("quantize/mxfp4.cinch"));
+  golden.encode();
+  EXPECT_THAT(golden.bytes(0), ElementsAre(0x7f));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0xc2, 0x81, 0x05, 0x48, 0x2b, 0x68, 0x1e, 0x0a));
+  EXPECT_THAT(golden.decoded(),
+              ElementsAre(1, -2, 0.5f, 0, 3, 0, 0, 2, -1.5f, 1, 0, 4, -4, 0.5f, -1, 0));
+  for (const int exponent : {0, -60}) {
+    std::vector<float> gradient = {7.5f,  -6.5f,  5,     -5.01f, 3.5f,  -2.5f, 1.75f, 1.25f,
+                                   0.75f, -0.25f, 0.26f, -0.2f,  4.99f, 2.51f, -0.0f, 1};
+    std::vector<float> expected = {6, -6, 4, -6, 4, -2, 2, 1, 1, 0, 0.5f, 0, 4, 3, 0, 1};
+    for (float& x : gradient) x = std::ldexp(x, exponent);
+    for (float& x : expected) x = std::ldexp(x, exponent);
+    golden.encode(1, gradient);
+    EXPECT_THAT(golden.bytes(0), ElementsAre(127 + exponent));
+    EXPECT_THAT(golden.bytes(1), ElementsAre(0xf7, 0xf6, 0xc6, 0x24, 0x82, 0x81, 0x56, 0x28));
+    EXPECT_EQ(golden.decoded(1), expected);
+  }
+}
+
+// Four blocks of one gradient: as it is, 0.3 times, where the scale 134.4 becomes 128, 2^-13 times,
+// and 2^-20 times, which the scales do not reach.
+TEST(GoldenVectors, NvFp4) {
+  std::vector<float> gradient, expected;
+  const float scales[] = {448, 128, 0.0546875f, 0};
+  const float factors[] = {1, 0.3f, 0x1p-13f, 0x1p-20f};
+  const float values[] = {1.5f, -3, 1, -0.5f, 4, 0, 0, 4, -2, 1, 0, 6, -6, 0.5f, -1.5f, 0.5f};
+  for (std::size_t block = 0; block < 4; ++block) {
+    for (std::size_t i = 0; i < kV.size(); ++i) {
+      gradient.push_back((i == 2 ? 0.53125f : kV[i]) * factors[block]);
+      expected.push_back(values[i] * scales[block] * (4.0f / 2688));
+    }
+  }
+  Golden golden("nvfp4", library_text("quantize/nvfp4.cinch"), {}, gradient.size());
+  golden.encode(0, gradient);
+  expect_near(golden.floats(0), {0.001488095266f});
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0x7e, 0x70, 0x16, 0x00));
+  const auto code = golden.bytes(2);
+  ASSERT_EQ(code.size(), 32u);
+  const std::vector<std::uint8_t> codes = {0xd3, 0x92, 0x06, 0x68, 0x2c, 0x78, 0x1f, 0x1b};
+  for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(code[i], codes[i % 8]) << i;
+  expect_near(golden.decoded(), expected);
+}
+
+// Momenta of the gradients V, -2 V and V at a half: 0.5, -0.75 and 0.125 times V.
+TEST(GoldenVectors, Signum) {
+  Golden golden("signum", library_text("sign/signum.cinch"), {{"beta", 0.5}});
+  const float factors[] = {1, -2, 1}, momenta[] = {0.5f, -0.75f, 0.125f};
+  const std::vector<int> bits[] = {{0x4a, 0x55}, {0x95, 0xaa}, {0x4a, 0x55}};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    std::vector<float> gradient = kV, momentum = kV;
+    for (float& x : gradient) x *= factors[step];
+    for (float& x : momentum) x *= momenta[step];
+    golden.encode(step, gradient);
+    EXPECT_THAT(golden.bytes(0), ElementsAreArray(bits[step]));
+    EXPECT_EQ(golden.state(0), momentum);
+  }
+  EXPECT_EQ(golden.finished({2, -2, 0, -0.0f, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
+            std::vector<float>({1, -1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST(GoldenVectors, NaturalDithering) {
+  const std::string text = kHalfRounding + library_text("quantize/natural_dithering.cinch");
+  Golden euclidean("natural_dithering", text);
+  euclidean.encode();
+  EXPECT_NEAR(euclidean.floats(0).at(0), 7.251616199165535, 1e-6);
+  EXPECT_THAT(euclidean.integers(1),
+              ElementsAre(4, -5, 3, -2, 6, 0, -1, 5, -5, 4, -1, 6, -6, 3, -4, 2));
+  Golden largest("natural_dithering", text, {{"max_norm", 1}});
+  largest.encode();
+  EXPECT_THAT(largest.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(largest.integers(1),
+              ElementsAre(5, -6, 4, -3, 6, 0, -2, 6, -5, 4, -1, 7, -7, 3, -5, 2));
+  EXPECT_THAT(largest.decoded(), ElementsAre(1, -2, 0.5f, -0.25f, 2, 0, -0.125f, 2, -1, 0.5f,
+                                             -0.0625f, 4, -4, 0.25f, -1, 0.125f));
+}
+
+// With the largest magnitude 2 is 3.5 levels of 7: a tie, which u = 1/2 does not lift.
+TEST(GoldenVectors, LinearDithering) {
+  const std::string text = kHalfRounding + library_text("quantize/linear_dithering.cinch");
+  Golden euclidean("linear_dithering", text);
+  euclidean.encode();
+  EXPECT_NEAR(euclidean.floats(0).at(0), 7.251616199165535, 1e-6);
+  EXPECT_THAT(euclidean.integers(1),
+              ElementsAre(1, -2, 0, 0, 3, 0, 0, 2, -1, 1, 0, 4, -3, 0, -1, 0));
+  Golden largest("linear_dithering", text, {{"max_norm", 1}});
+  largest.encode();
+  EXPECT_THAT(largest.floats(0), ElementsAre(4.0f));
+  EXPECT_THAT(largest.integers(1), ElementsAre(2, -3, 1, 0, 5, 0, 0, 4, -3, 1, 0, 7, -6, 1, -2, 0));
+}
+
+// Gaps 5, 3, 4 and 1.
+TEST(GoldenVectors, TopKElias) {
+  Golden golden("topk_elias", library_text("sparsify/topk_elias.cinch"), {{"ratio", 0.25}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(3.0f, 2.5f, 4.0f, -3.5f));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0xea, 0x16, 0x00, 0x00));
+  EXPECT_THAT(golden.decoded(), ElementsAre(0, 0, 0, 0, 3, 0, 0, 2.5f, 0, 0, 0, 4, -3.5f, 0, 0, 0));
+}
+
+// Two blocks of 64, the second with 36 elements.
+TEST(GoldenVectors, BlockTopK) {
+  std::vector<float> gradient(100), expected(100);
+  for (int i = 0; i < 100; ++i) gradient[i] = static_cast<float>(i * 37 % 101 - 50) / 8;
+  for (const int i : {0, 30, 60, 71, 82, 90}) expected[i] = gradient[i];
+  Golden golden("block_topk", library_text("sparsify/block_topk.cinch"), {{"kept", 3}, {"bits", 6}},
+                gradient.size());
+  golden.encode(0, gradient);
+  EXPECT_THAT(golden.integers(1), ElementsAre(0, 30, 60, 7, 18, 26));
+  EXPECT_THAT(golden.floats(0), ElementsAre(-6.25f, 6.25f, 6.125f, -6.125f, -5.75f, 6.0f));
+  EXPECT_EQ(golden.decoded(), expected);
+}
+
+// Where 10 are wanted 26, 4, 65 and then 17 quantiles of Laplace's distribution exceed the
+// thresholds, and 28 and then 10 of a Pareto distribution's.
+TEST(GoldenVectors, GaussianK) {
+  constexpr int kNumElems = 1000;
+  Golden golden("gaussiank", library_text("sparsify/gaussiank.cinch"), {}, kNumElems);
+  std::uint64_t step = 0;
+  for (const bool is_pareto : {false, true}) {
+    std::vector<float> gradient(kNumElems);
+    for (int i = 0; i < kNumElems; ++i) {
+      const double rest = 1 - (i + 0.5) / kNumElems;
+      const double a = is_pareto ? 4 * (std::pow(rest, -0.25) - 1) : -std::log(rest);
+      gradient[i] = static_cast<float>(i % 2 == 0 ? a : -a);
+    }
+    golden.encode(step++, gradient);
+    const int kept = is_pareto ? 10 : 17;
+    EXPECT_EQ(golden.floats(0), std::vector<float>(gradient.end() - kept, gradient.end()));
+  }
+  golden.encode(step, std::vector<float>(kNumElems, -2.0f));
+  EXPECT_EQ(golden.floats(0), std::vector<float>(20, -2.0f)) << "equal ones: the cap";
+  EXPECT_EQ(golden.indices(1, 0).back(), 19);
+}
+
+TEST(GoldenVectors, StcUnderErrorFeedback) {
+  Golden golden("sent",
+                "import std.wrap\nimport std.sparsify\n"
+                "compressor sent = error_feedback(stc(ratio: 0.25))\n");
+  golden.encode();
+  EXPECT_THAT(golden.floats(0), ElementsAre(3.25f));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0x08));
+  EXPECT_THAT(golden.decoded(),
+              ElementsAre(0, 0, 0, 0, 3.25f, 0, 0, 3.25f, 0, 0, 0, 3.25f, -3.25f, 0, 0, 0));
+  golden.encode(1);
+  EXPECT_THAT(golden.floats(0), ElementsAre(3.875f));
+  EXPECT_THAT(golden.bytes(1), ElementsAre(0x0b));
+  EXPECT_THAT(golden.state(0), ElementsAre(2, -0.125f, 1, -0.5f, 2.75f, 0, -0.25f, 1.75f, 0.875f,
+                                           1.5f, -0.125f, 0.875f, 0.125f, 0.75f, -1.75f, 0.375f));
+}
+
+TEST(GoldenVectors, TbqSparse) {
+  Golden golden("tbq_sparse", library_text("quantize/tbq_sparse.cinch"), {{"tau", 1}});
+  golden.encode();
+  const std::vector<float> decoded = {1, -1, 0, 0, 1, 0, 0, 1, -1, 0, 0, 1, -1, 0, 0, 0};
+  EXPECT_THAT(golden.bytes(0), ElementsAre(0x52));
+  EXPECT_EQ(golden.decoded(), decoded);
+  EXPECT_THAT(golden.state(0), ElementsAre(0, -1, 0.5f, -0.25f, 2, 0, -0.125f, 1.5f, -0.5f, 0.75f,
+                                           -0.0625f, 3, -2.5f, 0.375f, -0.875f, 0.1875f));
+}
+
+// The key is 12345: signs by MurmurHash3's last steps, a 16 by 16 Hadamard matrix.
+TEST(GoldenVectors, Drive) {
+  const std::string text = "fn random_bits(m: u32) -> [u32; 1] { fill(12345 as u32, 1) }\n" +
+                           library_text("quantize/drive.cinch");
+  Golden golden("drive", text, {{"block", 16}});
+  golden.encode();
+  EXPECT_THAT(golden.floats(1), ElementsAre(1.4453125f));
+  EXPECT_THAT(golden.bytes(2), ElementsAre(0x70, 0x19));
+  EXPECT_THAT(golden.decoded(),
+              ElementsAre(1.4453125f, -1.4453125f, -1.4453125f, -1.4453125f, 1.4453125f, 1.4453125f,
+                          1.4453125f, 1.4453125f, 0, 0, 0, 2.890625f, -2.890625f, 0, 0, 0));
+  Golden unbiased("drive", text, {{"block", 16}, {"unbiased", 1}});
+  unbiased.encode();
+  EXPECT_NEAR(unbiased.floats(1).at(0), 2.2739864864864865, 1e-6);
+  EXPECT_THAT(unbiased.bytes(2), ElementsAre(0x70, 0x19));
+}
+
+// 64 bytes of header, what a block has, and no element but the ten.
+TEST(SmallTensors, NoPaddingOfFormatsInBlocksIsSent) {
+  const std::vector<float> ten(kV.begin(), kV.begin() + 10);
+  const std::pair<const char*, std::size_t> sizes[] = {
+      {"int8_block", 90}, {"int4_block", 85}, {"mxfp4", 85}, {"nvfp4", 101}};
+  for (const auto& [name, bytes] : sizes) {
+    Golden golden(name, library_text(std::string("quantize/") + name + ".cinch"), {}, ten.size());
+    golden.encode(0, ten);
+    EXPECT_EQ(golden.payload().size(), bytes) << name;
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
