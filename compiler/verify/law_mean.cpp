@@ -35,14 +35,24 @@ std::vector<std::vector<float>> directions_of(const Input& input) {
 class MeanOf {
  public:
   explicit MeanOf(const Input& input)
-      : input_(input), directions_(directions_of(input)), elements_(input.values.size()) {}
+      : input_(input), directions_(directions_of(input)), elements_(input.values.size()) {
+    std::vector<float> magnitudes;
+    for (float value : input.values) magnitudes.push_back(std::abs(value));
+    std::ranges::sort(magnitudes);
+    if (magnitudes.empty()) return;
+    median_ = magnitudes[magnitudes.size() / 2];
+    greatest_ = magnitudes.back();
+  }
 
   void add(const std::vector<float>& decoded) {
     double sums[kDirections] = {};
     for (std::size_t i = 0; i < decoded.size(); ++i) {
       const double error = static_cast<double>(decoded[i]) - input_.values[i];
       elements_[i].add(error);
-      largest_ = std::max(largest_, std::abs(static_cast<double>(decoded[i])));
+      const double magnitude = std::abs(static_cast<double>(decoded[i]));
+      largest_ = std::max(largest_, magnitude);
+      const double was = std::abs(static_cast<double>(input_.values[i]));
+      if (was > 0 && was >= median_) growth_ = std::max(growth_, magnitude / was);
       for (std::size_t d = 0; d < kDirections; ++d) sums[d] += directions_[d][i] * error;
     }
     for (std::size_t d = 0; d < kDirections; ++d) sums_[d].add(sums[d]);
@@ -53,22 +63,31 @@ class MeanOf {
     const auto n = static_cast<double>(std::max<std::size_t>(elements_.size(), 1));
     const double granted = std::sqrt(kStandardErrors * kStandardErrors + 2 * std::log(n));
     double worst = 0;
-    for (const Moments& element : elements_) {
-      const double found = std::abs(verify::standard_errors(element, 0, largest_));
+    for (std::size_t i = 0; i < elements_.size(); ++i) {
+      const double most = most_of(std::abs(static_cast<double>(input_.values[i])));
+      const double found = std::abs(verify::standard_errors(elements_[i], 0, most));
       worst = std::max(worst, found * kStandardErrors / granted);
     }
     for (const Moments& sum : sums_) {
-      worst = std::max(worst, std::abs(verify::standard_errors(sum, 0, largest_)));
+      const double found = verify::standard_errors(sum, 0, most_of(greatest_));
+      worst = std::max(worst, std::abs(found));
     }
     return worst;
   }
 
  private:
+  // The most that an element of this magnitude may decode to: an outlier that no seed has kept yet
+  // may grow as others grew.
+  double most_of(double magnitude) const { return std::max(largest_, growth_ * magnitude); }
+
   const Input& input_;
   std::vector<std::vector<float>> directions_;
   std::vector<Moments> elements_;
   Moments sums_[kDirections];
   double largest_ = 0;
+  double median_ = 0, greatest_ = 0;  // of the input's magnitudes
+  // Of an element no smaller than the median: what rounds small ones up says nothing of large ones.
+  double growth_ = 0;
 };
 
 }  // namespace

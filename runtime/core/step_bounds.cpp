@@ -145,17 +145,17 @@ class StepSearch {
 }  // namespace
 
 rt::Result<StepBounds> bounds_over_steps(const HostExprPool& pool, HostExprId id,
-                                         const HostEnv& env) {
+                                         const HostEnv& env, std::int64_t from) {
   HostEnv first = env;
-  first.step = 0;
+  first.step = from;
   first.memo = nullptr;
   const auto at_first = pool.eval_int(id, first);
   if (!at_first) return tl::unexpected<rt::Error>(at_first.error());
   if (!pool.depends_on(id, HostOp::Step)) return StepBounds{*at_first, *at_first};
   RangesOverSteps ranges(pool, id, first);
-  constexpr Steps kAll{0, kMostStep};
-  return StepBounds{StepSearch(ranges, -1, *at_first).run(kAll),
-                    StepSearch(ranges, 1, *at_first).run(kAll)};
+  const Steps all{from, kMostStep};
+  return StepBounds{StepSearch(ranges, -1, *at_first).run(all),
+                    StepSearch(ranges, 1, *at_first).run(all)};
 }
 
 }  // namespace cinch

@@ -15,11 +15,11 @@ struct StepBounds {
   std::int64_t least = 0, most = 0;
 };
 
-/// Of the Int expression `id` over steps 0 to kMostStep, the rest of `env` as it is: no step's
+/// Of the Int expression `id` over steps `from` to kMostStep, the rest of `env` as it is: no step's
 /// value is outside, and a bound is near the value of some step (a sixteenth away at most) where a
 /// bounded search finds one. Steps for which eval fails count for nothing. Errors: those of eval
-/// for step 0.
+/// for step `from`.
 rt::Result<StepBounds> bounds_over_steps(const HostExprPool& pool, HostExprId id,
-                                         const HostEnv& env);
+                                         const HostEnv& env, std::int64_t from = 0);
 
 }  // namespace cinch

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/step_bounds.h"
 #include "runtime/payload/payload.h"
 
 namespace cinch::rt {
@@ -20,12 +21,23 @@ std::int64_t align_field(std::int64_t offset) {
 constexpr std::int64_t kMaxFieldElems = std::int64_t{1} << 48;
 constexpr std::int64_t kMaxPayloadBytes = std::int64_t{1} << 52;
 
+// What sizes are: those of the environment's step, or the most of that step and all later ones.
+enum class Over : std::uint8_t { OneStep, LaterSteps };
+
+Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const HostEnv& env,
+                             Over over) {
+  if (over == Over::OneStep) return info.exprs.eval_int(expr, env);
+  const auto bounds = bounds_over_steps(info.exprs, expr, env, env.step);
+  if (!bounds) return tl::unexpected<Error>(bounds.error());
+  return bounds->most;
+}
+
 // The field's sizes; its place comes later.
 Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field,
-                                 const HostEnv& env) {
+                                 const HostEnv& env, Over over = Over::OneStep) {
   FieldPlace place{0, 0, 1, 1};
   for (int i = 0; i < field.type.rank; ++i) {
-    const auto dim = info.exprs.eval_int(field.type.dims[i], env);
+    const auto dim = size_of(info, field.type.dims[i], env, over);
     if (!dim) return tl::unexpected<Error>(dim.error());
     const bool fits =
         *dim >= 0 && (place.num_elems == 0 || *dim <= kMaxFieldElems / place.num_elems);
@@ -51,14 +63,15 @@ Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
 }
 
 // By the counts that stand in the layout.
-Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layout) {
+Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layout,
+                      Over over = Over::OneStep) {
   layout.fields.clear();
   layout.size_bytes = kPayloadHeaderBytes;
   if (env.n == 0) return Ok{};
   env.counts = layout.counts;
   layout.size_bytes += static_cast<std::int64_t>(layout.counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
-    auto place = measure_field(info, field, env);
+    auto place = measure_field(info, field, env, over);
     if (!place) return tl::unexpected<Error>(place.error());
     place->offset = align_field(layout.size_bytes);
     layout.size_bytes = place->offset + place->size_bytes;
@@ -108,11 +121,13 @@ bool has_fixed_offset(const ProgramInfo& info, std::size_t index) {
   return true;
 }
 
-Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
-                            std::vector<std::int64_t>& bounds) {
+namespace {
+
+Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
+                    std::vector<std::int64_t>& bounds) {
   bounds.clear();
   for (const CountInfo& count : info.wire.counts) {
-    const auto bound = info.exprs.eval_int(count.bound, env);
+    const auto bound = size_of(info, count.bound, env, over);
     if (!bound) return tl::unexpected<Error>(bound.error());
     if (*bound < 0 || *bound > UINT32_MAX) {
       if (Status status = measure_fixed_fields(info, env); !status) return status;
@@ -122,6 +137,13 @@ Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
     bounds.push_back(*bound);
   }
   return Ok{};
+}
+
+}  // namespace
+
+Status payload_count_bounds(const ProgramInfo& info, const HostEnv& env,
+                            std::vector<std::int64_t>& bounds) {
+  return count_bounds(info, env, Over::OneStep, bounds);
 }
 
 Status lay_out_payload(const ProgramInfo& info, const HostEnv& env,
@@ -148,6 +170,18 @@ Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEn
   const Status status = lay_out_payload_bound(info, env, layout);
   if (!status) return tl::unexpected<Error>(status.error());
   return layout;
+}
+
+Result<std::int64_t> payload_bound_over_steps(const ProgramInfo& info, const HostEnv& env) {
+  PayloadLayout layout;
+  Status status = count_bounds(info, env, Over::LaterSteps, layout.counts);
+  if (status) status = lay_out_fields(info, env, layout, Over::LaterSteps);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return layout.size_bytes;
+}
+
+bool has_steady_wire(const ProgramInfo& info) {
+  return !wire_depends_on(info, HostOp::Step);
 }
 
 std::uint64_t decode_hash(const ProgramInfo& info, const DecodeFacts& facts) {

@@ -63,6 +63,10 @@ Status lay_out_payload_bound(const ProgramInfo& info, const HostEnv& env, Payloa
 Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env,
                                      std::span<const std::uint32_t> counts);
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env);
+/// The most bytes that a payload can have in the step of `env` or a later one. Errors: as above.
+Result<std::int64_t> payload_bound_over_steps(const ProgramInfo& info, const HostEnv& env);
+/// Are the sizes of the wire the same in all steps, apart from its counts?
+bool has_steady_wire(const ProgramInfo& info);
 /// Does no count change where field `index` begins, or how long it is?
 bool has_fixed_offset(const ProgramInfo& info, std::size_t index);
 bool has_fixed_size(const ProgramInfo& info, std::size_t index);

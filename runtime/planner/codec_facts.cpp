@@ -25,17 +25,15 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
   facts.has_sync = info.has_sync;
   facts.takes_partial_sums = info.takes_partial_sums();
   facts.has_narrow_fields = has_narrow_fields(info);
-  facts.has_fixed_size = info.wire.counts.empty();
-  const auto layout = [program, world, step](std::int64_t rows, std::int64_t cols) {
+  facts.has_fixed_size = info.wire.counts.empty() && has_steady_wire(info);
+  facts.bound = [program, world, step](std::int64_t rows,
+                                       std::int64_t cols) -> Result<std::uint64_t> {
     const ProgramInfo& of = program->info;
     const TensorFacts tensor = facts_for(of, {rows, cols, world});
     const ParameterValues parameters(of);
-    return payload_bound_layout(of, host_env(tensor, parameters, step));
-  };
-  facts.bound = [layout](std::int64_t rows, std::int64_t cols) -> Result<std::uint64_t> {
-    const auto found = layout(rows, cols);
-    if (!found) return tl::unexpected<Error>(found.error());
-    return static_cast<std::uint64_t>(found->size_bytes);
+    const auto most = payload_bound_over_steps(of, host_env(tensor, parameters, step));
+    if (!most) return tl::unexpected<Error>(most.error());
+    return static_cast<std::uint64_t>(*most);
   };
   if (info.has_sync && has_fixed_rounds(*program)) {
     facts.sync_rounds = [program, world, step](std::int64_t rows, std::int64_t cols) {
@@ -45,10 +43,15 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
       return sync_rounds(*program, host_env(tensor, parameters, step));
     };
   }
-  if (const auto summed = SummedArrays::of(info, world); summed && !info.has_sync) {
-    facts.sum_arrays = [layout, summed](std::int64_t rows,
-                                        std::int64_t cols) -> Result<std::vector<SumArray>> {
-      const auto found = layout(rows, cols);
+  // The arrays of a sum are as long in every step.
+  const auto summed = SummedArrays::of(info, world);
+  if (summed && !info.has_sync && has_steady_wire(info)) {
+    facts.sum_arrays = [program, summed, world, step](
+                           std::int64_t rows, std::int64_t cols) -> Result<std::vector<SumArray>> {
+      const ProgramInfo& of = program->info;
+      const TensorFacts tensor = facts_for(of, {rows, cols, world});
+      const ParameterValues parameters(of);
+      const auto found = payload_bound_layout(of, host_env(tensor, parameters, step));
       if (!found) return tl::unexpected<Error>(found.error());
       return summed->arrays(*found);
     };

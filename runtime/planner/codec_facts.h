@@ -8,7 +8,8 @@
 
 namespace cinch::rt {
 
-/// Payloads are bounded with the parameters' defaults, at `step`. The facts keep the program.
+/// Payloads are bounded with the parameters' defaults, in `step` and all later ones. The facts keep
+/// the program.
 CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::uint32_t world,
                        std::uint64_t step = 0);
 

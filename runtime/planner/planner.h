@@ -24,8 +24,9 @@ struct CodecFacts {
   /// into pieces (language.md, Pieces).
   bool can_cut = false;
   bool has_sync = false;
-  bool has_fixed_size = true;  // no counts: every payload is as long as its bound
-  /// Most bytes of a payload of so many rows and columns.
+  /// Every payload is as long as its bound: no counts, no sizes that follow the step.
+  bool has_fixed_size = true;
+  /// Most bytes, over all steps, of a payload of so many rows and columns.
   std::function<Result<std::uint64_t>(std::int64_t rows, std::int64_t cols)> bound;
   /// The arrays that a transport adds up for such a payload; none where its wire is not summable.
   std::function<Result<std::vector<SumArray>>(std::int64_t rows, std::int64_t cols)> sum_arrays;

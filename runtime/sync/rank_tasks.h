@@ -33,7 +33,8 @@ class RankTasks {
   virtual Status set_parameter(std::uint32_t codec, std::string_view name, double value) = 0;
 
   /// What must be done before the first task of a step. Errors: InvalidArgument (a payload of this
-  /// step may be longer than the plan has room for), those of Session::payload_bound.
+  /// step may be longer than the plan has room for: it was made for a later step), those of
+  /// Session::payload_bound.
   virtual Status begin_step(std::uint64_t step) = 0;
   /// Runs a task that is no exchange. Errors: those of the sessions, CorruptPayload.
   virtual Status run(const Task& task, PieceMemory& memory) = 0;

@@ -85,7 +85,7 @@ Status check_room(const Plan& plan, std::uint32_t piece, std::int64_t bound, std
   if (static_cast<std::uint64_t>(bound) <= room) return Ok{};
   return fail(ErrorKind::InvalidArgument,
               fmt::format("{}: a payload of step {} may have {} bytes, the plan has room for {}: "
-                          "it was made for other parameters or an earlier step",
+                          "it was made for other parameters or a later step",
                           describe_piece(plan, piece), step, bound, room));
 }
 

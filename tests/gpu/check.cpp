@@ -5,10 +5,14 @@
 // Programs that synchronise: worlds of one rank and of more, which share the device.
 //
 //   gpu_check FOLDER [--device cuda|emulated] [--only NAME,…] [--except NAME,…] [--quick] [--huge]
+//             [--processes N]
 //
 // --quick: few sizes and steps, for a run under compute-sanitizer or an emulator. --huge: one
-// tensor of 2^31 + 5 elements through the programs whose memory allows it.
+// tensor of 2^31 + 5 elements through the programs whose memory allows it. --processes: so many
+// at a time, each for one program; the CPU's side takes most of the time.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -35,6 +39,7 @@ struct Options {
   std::string device = "cuda";
   std::vector<std::string> only, except;
   bool quick = false, huge = false;
+  int processes = 1;
 };
 
 struct Programs {
@@ -247,6 +252,8 @@ std::optional<Options> parse(std::span<char* const> args) {
       options.quick = true;
     } else if (arg == "--huge") {
       options.huge = true;
+    } else if (arg == "--processes" && has_value) {
+      options.processes = std::stoi(args[++i]);
     } else if (arg == "--device" && has_value) {
       options.device = args[++i];
     } else if (arg == "--only" && has_value) {
@@ -259,7 +266,7 @@ std::optional<Options> parse(std::span<char* const> args) {
       return std::nullopt;
     }
   }
-  if (options.folder.empty()) return std::nullopt;
+  if (options.folder.empty() || options.processes < 1) return std::nullopt;
   return options;
 }
 
@@ -283,29 +290,66 @@ std::string check_image(const fs::path& image, const std::shared_ptr<const rt::G
   }
 }
 
-int run(const Options& options) {
-  const auto device = open_device(options.device, std::size_t{1} << 32);
-  fmt::print("{} ({})\n", device->name(), device->arch());
+std::vector<fs::path> wanted_images(const Options& options) {
   std::vector<fs::path> images;
   for (const fs::directory_entry& entry : fs::directory_iterator(options.folder)) {
     if (entry.path().string().ends_with(".gpu.image")) images.push_back(entry.path());
   }
-  std::ranges::sort(images);
-  int failed = 0, passed = 0;
-  for (const fs::path& image : images) {
+  std::erase_if(images, [&](const fs::path& image) {
     const std::string name = image.stem().stem().string();
     const auto is_in = [&](const std::vector<std::string>& names) {
       return std::ranges::find(names, name) != names.end();
     };
-    if ((!options.only.empty() && !is_in(options.only)) || is_in(options.except)) continue;
+    return (!options.only.empty() && !is_in(options.only)) || is_in(options.except);
+  });
+  std::ranges::sort(images);
+  return images;
+}
+
+int run(const Options& options, std::span<const fs::path> images) {
+  const auto device = open_device(options.device, std::size_t{1} << 32);
+  fmt::print("{} ({})\n", device->name(), device->arch());
+  int failed = 0, passed = 0;
+  for (const fs::path& image : images) {
     const std::string error = check_image(image, device, options);
-    fmt::print("{} {}{}\n", error.empty() ? "same bits" : "DIFFERS", name,
+    fmt::print("{} {}{}\n", error.empty() ? "same bits" : "DIFFERS", image.stem().stem().string(),
                error.empty() ? "" : ": " + error);
     std::fflush(stdout);
     ++(error.empty() ? passed : failed);
   }
   fmt::print("{} programs the same, {} not\n", passed, failed);
   return failed > 0 || passed == 0 ? 1 : 0;
+}
+
+// A process for each program: one whose kernels fault takes the device from no other. Each opens
+// it for itself: no driver is open yet when they part.
+int run_apart(const Options& options, const std::vector<fs::path>& images) {
+  int failed = 0, running = 0;
+  const auto wait_for_one = [&] {
+    int status = 0;
+    if (wait(&status) < 0) throw std::runtime_error("a process got lost");
+    --running;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) ++failed;
+  };
+  for (const fs::path& image : images) {
+    if (running == options.processes) wait_for_one();
+    const pid_t child = fork();
+    if (child < 0) throw std::runtime_error("no process could be started");
+    if (child == 0) {
+      const int code = run(options, {&image, 1});
+      std::fflush(stdout);
+      _exit(code);
+    }
+    ++running;
+  }
+  while (running > 0) wait_for_one();
+  fmt::print("{} programs, {} not the same\n", images.size(), failed);
+  return failed > 0 || images.empty() ? 1 : 0;
+}
+
+int run(const Options& options) {
+  const std::vector<fs::path> images = wanted_images(options);
+  return options.processes > 1 ? run_apart(options, images) : run(options, images);
 }
 
 }  // namespace
@@ -316,7 +360,7 @@ int main(int argc, char** argv) {
   if (!options) {
     fmt::print(stderr,
                "gpu_check FOLDER [--device cuda|emulated] [--only NAME,...] "
-               "[--except NAME,...] [--quick] [--huge]\n");
+               "[--except NAME,...] [--quick] [--huge] [--processes N]\n");
     return 2;
   }
   try {
