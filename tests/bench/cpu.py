@@ -156,7 +156,7 @@ def main_text(options):
             f"{min(bandwidths):.1f} to {max(bandwidths):.1f} GB/s over these runs: where that spreads, others used the machine.", "",
             f"    ./dev bench          (tests/bench/cpu.py, {options.seconds} s for each call)", "",
             "The floor of a program is the time that plain vector loops take over the same streams, sweep by sweep, on the same threads, in the same "
-            "run, and a bare generator for its random words (`docs/architecture.md`, The floor). Shares are medians over medians of calls that take "
+            "run, and a bare generator for its random words (`docs/notes/fusion.md`, The floor). Shares are medians over medians of calls that take "
             "turns; a goal is named where it is not reached. GB/s count the gradient's bytes. Compiling is cold (the first row opens the compiler's "
             "libraries) and from a warm cache, from source to callable.", "",
             f"## {options.elements} elements", "", *large, "", f"## {IN_CACHE} elements: in the caches", "",

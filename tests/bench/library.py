@@ -65,7 +65,7 @@ def selectors_text(comparison, seconds):
         return figures
     return figures + (" A fit needs the moments of all magnitudes before the first threshold, those of what exceeds it before each further one, and "
                       "then a sweep that selects: with s stages at least s + 1 sweeps. Exact selection guided by a sample needs one where k is small "
-                      "(`docs/architecture.md`, Exact selection), so the estimate has nothing left to save.")
+                      "(`docs/notes/fusion.md`, Exact selection), so the estimate has nothing left to save.")
 
 
 def text(cinch, seconds):

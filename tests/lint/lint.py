@@ -4,7 +4,7 @@
     lint.py BUILD --test     tries the checks on made-up trees
 
 BUILD is a build folder with the targets list_includes and print_tables, which read C++. The layers are those of
-docs/architecture.md. The length of functions is a check of clang-tidy's plugin (function_length.cpp).
+docs/notes/folders.md. The length of functions is a check of clang-tidy's plugin (function_length.cpp).
 """
 import argparse
 import os
