@@ -32,7 +32,7 @@ rt::Session& SyncOracle::session(std::uint32_t piece, std::uint32_t rank, Site s
     options.threads = 1;
     options.world = plan_.world();
     options.worker = rank;
-    // As docs/sync.md says: the site's number times this.
+    // As docs/sync_reference.md says: the site's number times this.
     options.seed = seed_ ^ (0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(site));
     options.tensor = of.tensor;
     options.piece = of.number;

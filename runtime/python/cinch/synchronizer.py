@@ -260,7 +260,7 @@ class Synchronizer:
         return _library.text_of(_library.loaded().cinch_sync_choice(self._alive()))
 
     def report(self) -> Dict[str, Any]:
-        """What the last step took on this rank: docs/sync.md. Errors: InvalidArgumentError (a step is under way)."""
+        """What the last step took on this rank: docs/sync_reference.md. Errors: InvalidArgumentError (a step is under way)."""
         found: Dict[str, Any] = json.loads(self._bytes("cinch_sync_report"))
         return found
 

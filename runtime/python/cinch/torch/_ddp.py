@@ -63,7 +63,7 @@ def compress(
             `cinch.compile` gave.
         optimizer: looked at for momentum that the program has, too; `take_momentum` takes it out.
         rules: which parameters are compressed, by which program; by default tensors of one dimension or under 4096
-            elements are exact. JSON or a list, as docs/sync.md has it under Policies; a function of name and shape in
+            elements are exact. JSON or a list, as docs/sync_reference.md has it under Policies; a function of name and shape in
             the list returns "exact", a program, {"use": …, "set": {…}}, or None.
         plan: "two_shot", "allreduce", "allgather", "ring", "tree", or "auto", which measures first. Under two_shot the rank
             that has summed a piece compresses it once more; under allgather updates are the mean of what all ranks sent.

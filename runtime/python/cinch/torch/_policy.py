@@ -49,8 +49,8 @@ def choose(tensors: Sequence[Named], default: Default, rules: Rules, device: Opt
     """The tensors with their programs, compiled.
 
     `rules`: None, where tensors of one dimension or under 4096 elements are exact and others compressed; JSON, or a list
-    of rules as docs/sync.md has them under Policies; a function of name and shape among them gives the rest of a rule, such as
-    "exact", "dgc" or {"use": "dgc", "set": {"ratio": 0.001}}, or None where it has nothing to say.
+    of rules as docs/sync_reference.md has them under Policies; a function of name and shape among them gives the rest of a
+    rule, such as "exact", "dgc" or {"use": "dgc", "set": {"ratio": 0.001}}, or None where it has nothing to say.
 
     Errors: FileError (names rule and entry), InvalidArgumentError, those of `cinch.compile`.
     """

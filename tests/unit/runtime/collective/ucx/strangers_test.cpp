@@ -75,7 +75,7 @@ class SlowStore : public StoreInMemory {
 };
 
 // UCX ends the process of a rank to whom a stranger sends UCX's own first bytes and then nonsense
-// (see docs/sync.md); all others it sends away.
+// (see docs/sync_reference.md); all others it sends away.
 TEST(UcxStrangers, AreSentAwayWhileRanksConnect) {
   constexpr int kStrangers = 200;
   std::vector<OwnedFile> kept;
