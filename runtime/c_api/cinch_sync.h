@@ -191,8 +191,8 @@ typedef struct cinch_sync_options {
   /* "allreduce", "allgather", "two_shot", "ring", "ps", "tree", "hierarchical" (a program whose
    * finish is not linear takes no "ring" and no "tree": INVALID_ARGUMENT), "reduce_scatter": each
    * rank gets the update of its part alone, in a tensor of that size, or "auto": what is
-   * fastest on these ranks, which takes some seconds to measure and to try (docs/sync_reference.md);
-   * NULL: two_shot. */
+   * fastest on these ranks, which takes some seconds to measure and to try
+   * (docs/sync_reference.md); NULL: two_shot. */
   const char* plan;
   uint64_t
       piece_bytes; /* of the gradient, encoded and sent at a time; 0: 4 MiB, or auto's choice */
