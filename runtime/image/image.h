@@ -56,6 +56,8 @@ struct CudaLaunch {
   bool is_single_block = false;        // exactly one block
   std::uint32_t resident_blocks = 0;   // that a multiprocessor holds at a time, at least: code is
                                        // compiled for that; at least 1
+  std::uint32_t waves = 1;             // blocks of a launch, at most, for each that is resident; 0:
+                                       // as many as there are groups for
   std::uint32_t shared_bytes = 0;      // dynamic shared memory of a block
   bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;

@@ -76,7 +76,7 @@ template <typename A>
 void describe(A& a, CudaLaunch& x) {
   a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
   a("is_single_block", x.is_single_block)("resident_blocks", x.resident_blocks);
-  a("shared_bytes", x.shared_bytes);
+  a("shared_bytes", x.shared_bytes)("waves", x.waves);
   a("is_foldable", x.is_foldable);
 }
 template <typename A>

@@ -74,7 +74,7 @@ def take_benchmarks(build, cinch, options, wanted):
 
 def take(source, folder, fallback):
     """A program or library, and beside it what it needs that is not the machine's."""
-    shutil.copy2(source, folder / source.name)
+    subprocess.run(["strip", "--strip-unneeded", "-o", folder / source.name, source], check=True)
     for library, path in libraries(source).items():
         shutil.copy2(path, (fallback if OF_CPP.match(library) else folder) / library)
 

@@ -379,6 +379,7 @@ const Fault kGpuFaults[] = {
     {"BoundWithoutASlot", [](ProgramImage& i) { i.size_exprs.pop_back(); }, "not among the sizes"},
     {"TextWithoutAnEnd", [](ProgramImage& i) { i.binary = {'.', 'v'}; }, "a text with its end"},
     {"NoBinary", [](ProgramImage& i) { i.binary.clear(); }, "neither an object"},
+    {"WavesOfBlocks", [](ProgramImage& i) { i.kernels[0].cuda.waves = 65536; }, "waves"},
     {"BlocksOfAMultiprocessor", [](ProgramImage& i) { i.kernels[0].cuda.resident_blocks = 0; },
      "blocks of a multiprocessor"},
     {"GroupsOfABlock",
