@@ -68,7 +68,7 @@ class CarryInPlace {
   // `end` if none is a launch that does.
   std::size_t writing_step(const Steps& body, std::size_t end, BufferIndex next) const {
     std::size_t at = 0;
-    while (at < end && !(body[at].kind == StepKind::Launch && touches(body[at], next))) ++at;
+    while (at < end && (body[at].kind != StepKind::Launch || !touches(body[at], next))) ++at;
     return at;
   }
 

@@ -177,6 +177,7 @@ class Elaborator {
   static bool bounds(ScalarOp op);
   static bool has_quotient(const Value& value);
   static Value as_quotient(const Value& value);
+  Value unmet(const Value& value);
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
   Value exact_as_float(const Value& value);
   std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
