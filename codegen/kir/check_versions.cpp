@@ -203,11 +203,18 @@ class EntryChecker {
       case rt::StepKind::While:
         return loop(step, contents);
       case rt::StepKind::Collective:
-        for (const StepTouch& touch : touches_of(step)) {
-          expect(contents, touch.buffer, touch.first, "a collective");
-          contents.at(step.index) = touch.made;
-        }
-        return;
+        return collective(step, contents);
+    }
+  }
+
+  void collective(const rt::Step& step, Contents& contents) {
+    for (const StepTouch& touch : touches_of(step)) {
+      if (touch.first == kNothing) {
+        contents.at(touch.buffer) = touch.made;
+      } else {
+        expect(contents, touch.buffer, touch.first, "a collective");
+        contents.at(step.index) = touch.made;
+      }
     }
   }
 

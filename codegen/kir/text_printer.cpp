@@ -311,9 +311,11 @@ class Printer {
         return line("{:{}}}}", "", indent);
       case rt::StepKind::Collective: {
         const rt::CollectiveInfo& c = s.collective;
-        return line("{} @{} from @{} by {} root {}",
+        std::string scalars;
+        for (const BufferIndex scalar : s.scalars) scalars += fmt::format(" scalar @{}", scalar);
+        return line("{} @{} from @{} by {} root {}{}",
                     kCollectiveNames[static_cast<std::size_t>(c.kind)], s.index, s.index2,
-                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root);
+                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root, scalars);
       }
     }
   }

@@ -1,4 +1,8 @@
 // Collectives: all ranks' arrays in rank order, then the part that this rank gets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
@@ -81,6 +85,72 @@ void Evaluator::eval_broadcast(const Op& op) {
   const std::vector<Array> ranks = meet(op, in(op, 0));
   if (op.attrs.index >= ranks.size()) stop(rt::ErrorKind::OutOfRange, "there is no such root");
   out(op) = ranks[op.attrs.index];
+}
+
+std::vector<Evaluator::Element> Evaluator::tell_all(const Op& op, Element own) {
+  std::vector<Element> numbers;
+  for (const Array& rank : meet(op, make_scalar(kU64, own))) numbers.push_back(rank.bits[0]);
+  return numbers;
+}
+
+std::size_t Evaluator::find_sender(const Op& op) {
+  const std::vector<Element> to = tell_all(op, in(op, 1).bits[0]);
+  std::vector<std::optional<std::size_t>> from(to.size());
+  for (std::size_t rank = 0; rank < to.size(); ++rank) {
+    if (to[rank] >= to.size()) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("`sendrecv`: rank {} sends to rank {} of {}", rank, to[rank], to.size()));
+    }
+    if (from[to[rank]]) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("`sendrecv`: ranks {} and {} both send to rank {}", *from[to[rank]], rank,
+                       to[rank]));
+    }
+    from[to[rank]] = rank;
+  }
+  return from[call_.inputs.worker].value();
+}
+
+void Evaluator::eval_send_receive(const Op& op) {
+  const std::size_t sender = find_sender(op);
+  out(op) = meet(op, in(op, 0))[sender];
+}
+
+// Ranks meet with arrays of one size, so each fills its own up to the longest.
+std::vector<Evaluator::Elements> Evaluator::meet_counted(const Op& op, Element own_length) {
+  const std::vector<Element> lengths = tell_all(op, own_length);
+  Array own = in(op, 0);
+  own.dims[0] = static_cast<std::int64_t>(*std::ranges::max_element(lengths));
+  own.bits.resize(static_cast<std::size_t>(own.dims[0]));
+  std::vector<Elements> all;
+  for (Array& rank : meet(op, own)) {
+    rank.bits.resize(lengths[all.size()]);
+    all.push_back(std::move(rank.bits));
+  }
+  return all;
+}
+
+void Evaluator::give_counted(const Op& op, Elements received) {
+  out(op, 1) = make_scalar(kU32, received.size());
+  Array result = make_out(op);
+  if (received.size() > result.bits.size()) {
+    stop(rt::ErrorKind::Internal, "an array that is longer than its receiver's");
+  }
+  std::ranges::copy(received, result.bits.begin());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_all_gather_counted(const Op& op) {
+  Elements joined;
+  for (const Elements& rank : meet_counted(op, in(op, 1).bits[0])) {
+    joined.insert(joined.end(), rank.begin(), rank.end());
+  }
+  give_counted(op, std::move(joined));
+}
+
+void Evaluator::eval_send_receive_counted(const Op& op) {
+  const std::size_t sender = find_sender(op);
+  give_counted(op, std::move(meet_counted(op, in(op, 2).bits[0])[sender]));
 }
 
 }  // namespace cinch::interp

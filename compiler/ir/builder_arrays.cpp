@@ -338,4 +338,8 @@ ValueId Builder::broadcast(ValueId x, std::uint32_t root) {
   return add_one(OpKind::broadcast, {x}, type(x), attrs);
 }
 
+ValueId Builder::send_receive(ValueId x, ValueId to) {
+  return add_one(OpKind::send_receive, {x, to}, type(x));
+}
+
 }  // namespace cinch::ir

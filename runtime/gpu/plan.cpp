@@ -52,7 +52,8 @@ class Planner {
         return launch({.arg0 = step.index,
                        .arg1 = step.index2,
                        .meeting = PlannedMeeting::Exchange,
-                       .collective = step.collective});
+                       .collective = step.collective,
+                       .scalars = step.scalars});
     }
     CINCH_BUG("a step of no kind");
   }

@@ -94,6 +94,7 @@ template <typename A>
 void describe(A& a, Step& x) {
   a("kind", x.kind)("index", x.index)("index2", x.index2)("expr", x.expr)("expr2", x.expr2);
   a("collective", x.collective)("cond", x.cond)("body", x.body)("orelse", x.orelse);
+  a.if_any("scalars", x.scalars);
 }
 template <typename A>
 void describe(A& a, Entry& x) {

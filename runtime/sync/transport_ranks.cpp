@@ -60,6 +60,7 @@ Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
 Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   auto all = agree(RankStatus::Good);
   if (!all || *all != RankStatus::Good) return all;
+  if (is_routed(call.collective.kind)) return exchange_routed(call);
   const Exchange exchange = exchange_of(call);
   if (exchange.kind == ExchangeKind::Broadcast) {
     // Images say sizes; no transport compares these.
@@ -71,6 +72,43 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (Status status = run(exchange, timeout_); !status) {
     return tl::unexpected<Error>(status.error());
   }
+  return RankStatus::Good;
+}
+
+Result<std::vector<RankOffer>> TransportRanks::gather_offers(const CollectiveCall& call) {
+  const RankOffer own = offer_of(call);
+  std::vector<RankOffer> offers(transport_.world());
+  for (std::uint32_t rank = 0; rank < offers.size(); ++rank) {
+    parts_[rank] = {rank * sizeof own, sizeof own};
+  }
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = std::span(reinterpret_cast<const std::uint8_t*>(&own), sizeof own);
+  exchange.output =
+      std::span(reinterpret_cast<std::uint8_t*>(offers.data()), offers.size() * sizeof own);
+  exchange.received = parts_;
+  if (Status status = run(exchange, timeout_); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  return offers;
+}
+
+Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
+  const auto offers = gather_offers(call);
+  if (!offers) return tl::unexpected<Error>(offers.error());
+  const auto received = received_parts(call.collective.kind, *offers, transport_.rank());
+  if (!received) return tl::unexpected<Error>(received.error());
+  Exchange exchange{exchange_kind_of(call.collective.kind)};
+  exchange.dtype = call.dtype;
+  exchange.input = call.input;
+  exchange.output = call.output;
+  exchange.received = *received;
+  std::ranges::fill(parts_, ByteRange{});
+  if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
+  exchange.sent = parts_;
+  if (Status status = run(exchange, timeout_); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  end_routed(call, *received);
   return RankStatus::Good;
 }
 

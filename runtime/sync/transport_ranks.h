@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/collective/routes.h"
 #include "runtime/collective/transport.h"
 
 namespace cinch::rt {
@@ -33,6 +34,9 @@ class TransportRanks : public RankExchange {
 
  private:
   Exchange exchange_of(const CollectiveCall& call);
+  /// What every rank says of a routed collective, by rank.
+  Result<std::vector<RankOffer>> gather_offers(const CollectiveCall& call);
+  Result<RankStatus> exchange_routed(const CollectiveCall& call);
   /// As exchange_now; the error that it gives has no name yet.
   Status run(const Exchange& exchange, std::chrono::milliseconds timeout);
   Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus own);
