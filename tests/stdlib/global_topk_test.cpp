@@ -1,0 +1,255 @@
+// gtopk and oktopk against plain programs over maps from index to value, which follow the papers
+// step by step: updates and residuals have the same bits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "tests/programs/harness/gradients.h"
+#include "tests/programs/harness/rank_runs.h"
+#include "tests/stdlib/golden.h"
+
+namespace cinch::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+using Values = std::vector<float>;
+using ByRank = std::vector<Values>;
+using Sparse = std::map<std::size_t, float>;
+
+// The k largest magnitudes; of equal ones those of the lower indices.
+Sparse largest(const Sparse& x, std::size_t k) {
+  std::vector<std::pair<std::size_t, float>> order(x.begin(), x.end());
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return std::pair(-std::fabs(a.second), a.first) < std::pair(-std::fabs(b.second), b.first);
+  });
+  order.resize(std::min(k, order.size()));
+  return {order.begin(), order.end()};
+}
+
+Sparse all_of(const Values& x) {
+  Sparse all;
+  for (std::size_t i = 0; i < x.size(); ++i) all[i] = x[i];
+  return all;
+}
+
+float kth_magnitude(const Sparse& x, std::size_t k) {
+  const Sparse kept = largest(x, k);
+  if (kept.size() < k) return 0;
+  float least = INFINITY;
+  for (const auto& [index, value] : kept) least = std::min(least, std::fabs(value));
+  return least;
+}
+
+class Reference {
+ public:
+  Reference(std::size_t world, std::size_t n, std::size_t k)
+      : residuals(world, Values(n)), world_(world), n_(n), k_(k) {}
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  virtual ~Reference() = default;
+
+  Values step(const ByRank& gradients) {
+    ByRank x = gradients;
+    for (std::size_t rank = 0; rank < world_; ++rank) {
+      for (std::size_t i = 0; i < n_; ++i) x[rank][i] += residuals[rank][i];
+    }
+    std::vector<Sparse> own;
+    const Sparse result = exchange(x, own);
+    for (std::size_t rank = 0; rank < world_; ++rank) {
+      for (const auto& [index, value] : own[rank]) {
+        if (result.contains(index)) x[rank][index] = 0;
+      }
+    }
+    residuals = x;
+    Values update(n_);
+    for (const auto& [index, value] : result) update[index] = value / static_cast<float>(world_);
+    return update;
+  }
+
+  ByRank residuals;
+
+ protected:
+  // `own`: by rank, what it selects itself.
+  virtual Sparse exchange(const ByRank& x, std::vector<Sparse>& own) = 0;
+
+  const std::size_t world_, n_, k_;
+};
+
+// Algorithm 2 of the paper; ranks without a partner wait.
+class GTopK : public Reference {
+ public:
+  using Reference::Reference;
+
+ private:
+  Sparse exchange(const ByRank& x, std::vector<Sparse>& own) override {
+    for (const Values& each : x) own.push_back(largest(all_of(each), k_));
+    std::vector<Sparse> merged = own;
+    for (std::size_t distance = 1; distance < world_; distance *= 2) {
+      for (std::size_t to = 0; to + distance < world_; to += 2 * distance) {
+        for (const auto& [index, value] : merged[to + distance]) merged[to][index] += value;
+        merged[to] = largest(merged[to], k_);
+      }
+    }
+    return merged[0];
+  }
+};
+
+// Algorithm 1 of the paper.
+class OkTopK : public Reference {
+ public:
+  OkTopK(std::size_t world, std::size_t n, std::size_t k, std::size_t thresholds,
+         std::size_t regions)
+      : Reference(world, n, k), thresholds_(thresholds), regions_(regions), own_threshold_(world) {}
+
+ private:
+  Sparse exchange(const ByRank& x, std::vector<Sparse>& own) override {
+    const bool tunes = step_ % thresholds_ == 0;
+    for (std::size_t rank = 0; rank < world_ && tunes; ++rank) {
+      own_threshold_[rank] = kth_magnitude(all_of(x[rank]), k_);
+    }
+    if (step_ % regions_ == 0) cut_regions(x);
+    ++step_;
+    for (std::size_t rank = 0; rank < world_; ++rank) own.push_back(selected(x[rank], rank));
+    std::vector<Sparse> sums = sums_of_owners(own);
+    Sparse pool;
+    for (const Sparse& each : sums) pool.insert(each.begin(), each.end());
+    if (tunes) threshold_ = kth_magnitude(pool, k_);
+    Sparse result;
+    for (const Sparse& each : sums) {
+      std::size_t kept = 0;
+      for (const auto& [index, value] : each) {
+        if (std::fabs(value) >= threshold_ && kept++ < most()) result[index] = value;
+      }
+    }
+    return result;
+  }
+
+  std::size_t most() const { return std::min(2 * k_, n_); }
+
+  void cut_regions(const ByRank& x) {
+    begin_.assign(world_, 0);
+    for (std::size_t region = 1; region < world_; ++region) {
+      for (const Values& each : x) {
+        const Sparse kept = largest(all_of(each), k_);
+        begin_[region] += std::next(kept.begin(), region * k_ / world_)->first;
+      }
+      begin_[region] /= world_;
+    }
+  }
+
+  Sparse selected(const Values& x, std::size_t rank) const {
+    Sparse kept;
+    for (std::size_t i = 0; i < n_ && kept.size() < most(); ++i) {
+      if (std::fabs(x[i]) >= own_threshold_[rank] && x[i] != 0) kept[i] = x[i];
+    }
+    return kept;
+  }
+
+  // An owner adds its own part, then that of the rank before it, and so on.
+  std::vector<Sparse> sums_of_owners(const std::vector<Sparse>& own) const {
+    std::vector<Sparse> sums(world_);
+    for (std::size_t owner = 0; owner < world_; ++owner) {
+      const std::size_t end = owner + 1 < world_ ? begin_[owner + 1] : n_;
+      for (std::size_t i = 0; i < world_; ++i) {
+        for (const auto& [index, value] : own[(owner + world_ - i) % world_]) {
+          if (index >= begin_[owner] && index < end) sums[owner][index] += value;
+        }
+      }
+      std::erase_if(sums[owner], [](const auto& entry) { return entry.second == 0; });
+    }
+    return sums;
+  }
+
+  const std::size_t thresholds_, regions_;
+  std::size_t step_ = 0;
+  std::vector<float> own_threshold_;
+  float threshold_ = 0;
+  std::vector<std::size_t> begin_;
+};
+
+using Bindings = std::vector<std::pair<std::string, double>>;
+
+RankResults results_of(const char* name, const Bindings& bindings, const RankCase& one_case) {
+  auto program = make_program(name, library_text("sparsify/" + std::string(name) + ".cinch"));
+  program->bindings = bindings;
+  const Loaded loaded = load(*program);
+  RankCase sized = one_case;
+  sized.options.rows = static_cast<std::int64_t>(one_case.gradients[0][0].size());
+  sized.options.world = static_cast<std::uint32_t>(one_case.gradients[0].size());
+  return loaded == nullptr ? RankResults() : run_ranks_on_cpu(loaded, sized);
+}
+
+Values residual_of(const RankResult& rank) {
+  return values_of<float>(rank.states.at(0));
+}
+
+RankCase steps_of(std::size_t world, std::size_t n, std::size_t steps, DataKind kind) {
+  RankCase made;
+  for (std::size_t step = 0; step < steps; ++step) {
+    auto& ranks = made.gradients.emplace_back();
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      ranks.push_back(make_gradient(kind, static_cast<std::int64_t>(n), 100 * step + rank));
+    }
+  }
+  return made;
+}
+
+void expect_same(const RankCase& one_case, const RankResults& results, Reference& reference) {
+  ASSERT_EQ(results.size(), one_case.gradients.size());
+  for (std::size_t step = 0; step < results.size(); ++step) {
+    const Values update = reference.step(one_case.gradients[step]);
+    for (std::size_t rank = 0; rank < results[step].size(); ++rank) {
+      const RankResult& found = results[step][rank];
+      ASSERT_EQ(found.error, "");
+      ASSERT_EQ(found.update, update) << "step " << step << ", rank " << rank;
+      ASSERT_EQ(residual_of(found), reference.residuals[rank])
+          << "step " << step << ", rank " << rank;
+    }
+  }
+}
+
+constexpr std::size_t kLength = 500, kSelected = 25;
+
+TEST(GTopK, MergesAsThePaperDoes) {
+  for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
+    for (const DataKind kind : {DataKind::Normal, DataKind::Sparse, DataKind::Constant}) {
+      const RankCase one_case = steps_of(world, kLength, 5, kind);
+      GTopK reference(world, kLength, kSelected);
+      expect_same(one_case, results_of("gtopk", {{"ratio", 0.05}}, one_case), reference);
+    }
+  }
+}
+
+TEST(OkTopK, SumsByRegionAsThePaperDoes) {
+  for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
+    for (const DataKind kind : {DataKind::Normal, DataKind::Sparse}) {
+      const RankCase one_case = steps_of(world, kLength, 7, kind);
+      OkTopK reference(world, kLength, kSelected, 2, 4);
+      const Bindings bindings = {{"ratio", 0.05}, {"threshold_every", 2}, {"region_every", 4}};
+      expect_same(one_case, results_of("oktopk", bindings, one_case), reference);
+    }
+  }
+}
+
+// Rank 0 selects 5 and -4, rank 1 selects -6 and 4; of these 5 and -6 are in the result.
+TEST(GlobalTopK, OfTwoRanks) {
+  RankCase one_case;
+  one_case.gradients = {{{5, -4, 1, 0, 3, 0}, {1, 0, 0, -6, 4, 2}}};
+  for (const char* name : {"gtopk", "oktopk"}) {
+    const RankResults results = results_of(name, {{"ratio", 0.33}}, one_case);
+    ASSERT_EQ(results.size(), 1);
+    for (const RankResult& rank : results[0]) {
+      EXPECT_THAT(rank.update, ElementsAre(2.5f, 0, 0, -3, 0, 0));
+    }
+    EXPECT_THAT(residual_of(results[0][0]), ElementsAre(0, -4, 1, 0, 3, 0));
+    EXPECT_THAT(residual_of(results[0][1]), ElementsAre(1, 0, 0, 0, 4, 2));
+  }
+}
+
+}  // namespace
+}  // namespace cinch::testing
