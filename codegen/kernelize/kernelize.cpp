@@ -123,6 +123,9 @@ class RegionEmitter {
                   .index = s.results[1],
                   .index2 = s.results[0],
                   .collective = collective_of(cx_.fn, op)};
+    if (rt::names_receiver(step.collective.kind)) {
+      step.message = cx_.program.message(op.attrs.text);
+    }
     for (const int scalar : s.scalars) step.scalars.push_back(plan_.sinks[scalar].buffer);
     const kir::Version made = version(op.results[0]);
     declare_step(step.index, step.index2, version(op.operands[0]), kir::kNothing, made);

@@ -393,6 +393,9 @@ void StepParser::collective(rt::Step& step) {
     lexer_.expect("scalar");
     step.scalars.push_back(buffer());
   }
+  if (!rt::names_receiver(step.collective.kind)) return;
+  lexer_.expect("message");
+  step.message = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
 }
 
 rt::Result<KernelProgram> parse(std::string_view text) {

@@ -311,11 +311,12 @@ class Printer {
         return line("{:{}}}}", "", indent);
       case rt::StepKind::Collective: {
         const rt::CollectiveInfo& c = s.collective;
-        std::string scalars;
-        for (const BufferIndex scalar : s.scalars) scalars += fmt::format(" scalar @{}", scalar);
+        std::string more;
+        for (const BufferIndex scalar : s.scalars) more += fmt::format(" scalar @{}", scalar);
+        if (s.message != rt::kNoIndex) more += fmt::format(" message {}", s.message);
         return line("{} @{} from @{} by {} root {}{}",
                     kCollectiveNames[static_cast<std::size_t>(c.kind)], s.index, s.index2,
-                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root, scalars);
+                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root, more);
       }
     }
   }

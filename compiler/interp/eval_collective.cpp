@@ -98,13 +98,12 @@ std::size_t Evaluator::find_sender(const Op& op) {
   std::vector<std::optional<std::size_t>> from(to.size());
   for (std::size_t rank = 0; rank < to.size(); ++rank) {
     if (to[rank] >= to.size()) {
-      stop(rt::ErrorKind::CheckFailed,
-           fmt::format("`sendrecv`: rank {} sends to rank {} of {}", rank, to[rank], to.size()));
+      stop(rt::ErrorKind::CheckFailed, fmt::format("{}: rank {} sends to rank {} of {}",
+                                                   op.attrs.text, rank, to[rank], to.size()));
     }
     if (from[to[rank]]) {
-      stop(rt::ErrorKind::CheckFailed,
-           fmt::format("`sendrecv`: ranks {} and {} both send to rank {}", *from[to[rank]], rank,
-                       to[rank]));
+      stop(rt::ErrorKind::CheckFailed, fmt::format("{}: ranks {} and {} both send to rank {}",
+                                                   op.attrs.text, *from[to[rank]], rank, to[rank]));
     }
     from[to[rank]] = rank;
   }

@@ -126,7 +126,7 @@ Lowered BodyLowering::lower_collective(const Expr& e) {
       attrs.index = e.index;
       return {emit_.emit(OpKind::broadcast, {x}, e.type, attrs)};
     case BuiltinId::sendrecv:
-      return {emit_.send_receive(x, receiver(e))};
+      return {emit_.send_receive(x, receiver(e), located(e.span, "`sendrecv`"))};
     default:
       break;
   }
@@ -148,8 +148,10 @@ Lowered BodyLowering::lower_counted_collective(const Expr& e) {
   if (!gathers) operands.push_back(receiver(e));
   operands.push_back(host_scalar(emit_.type(operands[0]).dims[0], kU32));
   const OpKind kind = gathers ? OpKind::all_gather_counted : OpKind::send_receive_counted;
+  ir::Attrs attrs;
+  if (!gathers) attrs.text = located(e.span, "`sendrecv`");
   const std::vector<ValueId> received = emit_.emit_multi(
-      kind, operands, {vector_type(e.type.dtype, e.size), scalar_type(kU32)}, ir::Attrs());
+      kind, operands, {vector_type(e.type.dtype, e.size), scalar_type(kU32)}, attrs);
   const ValueId arrived = emit_.map(ScalarOp::lt, emit_.iota(e.size), received[1]);
   const ValueId index = select_counted(arrived, e.index, e.type.dims[0], {});
   return {emit_.gather(received[0], index)};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
@@ -23,6 +24,7 @@ struct CollectiveCall {
   std::span<std::uint8_t> output;       // written only where all ranks are Good
   // Of routed collectives (is_routed):
   std::uint32_t to = 0;                   // the rank that gets the input
+  std::string_view place = {};            // where receivers are named: what errors begin with
   std::uint32_t element_bytes = 0;        // where arrays are counted
   std::span<std::uint8_t> received = {};  // a u32: how many elements of the output arrived
 };

@@ -16,18 +16,17 @@ using Offers = std::span<const RankOffer>;
 constexpr std::uint32_t kNobody = UINT32_MAX;
 
 // By receiver, the rank that sends to it.
-Result<std::vector<std::uint32_t>> senders(Offers offers) {
+Result<std::vector<std::uint32_t>> senders(std::string_view place, Offers offers) {
   std::vector<std::uint32_t> from(offers.size(), kNobody);
   for (std::uint32_t rank = 0; rank < offers.size(); ++rank) {
     const std::uint64_t to = offers[rank].to;
     if (to >= offers.size()) {
-      return fail(ErrorKind::CheckFailed, fmt::format("`sendrecv`: rank {} sends to rank {} of {}",
+      return fail(ErrorKind::CheckFailed, fmt::format("{}: rank {} sends to rank {} of {}", place,
                                                       rank, to, offers.size()));
     }
     if (from[to] != kNobody) {
-      return fail(
-          ErrorKind::CheckFailed,
-          fmt::format("`sendrecv`: ranks {} and {} both send to rank {}", from[to], rank, to));
+      return fail(ErrorKind::CheckFailed, fmt::format("{}: ranks {} and {} both send to rank {}",
+                                                      place, from[to], rank, to));
     }
     from[to] = rank;
   }
@@ -38,13 +37,13 @@ tl::unexpected<Error> no_room() {
   return fail(ErrorKind::Internal, "an array that is longer than its receiver's");
 }
 
-Result<std::vector<ByteRange>> parts_from_sender(CollectiveKind kind, Offers offers,
+Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Offers offers,
                                                  std::uint32_t rank) {
-  const auto from = senders(offers);
+  const auto from = senders(call.place, offers);
   if (!from) return tl::unexpected<Error>(from.error());
   for (std::uint32_t to = 0; to < offers.size(); ++to) {
     const std::uint64_t sent = offers[(*from)[to]].sent_bytes, room = offers[to].room_bytes;
-    if (is_counted(kind) ? sent > room : sent != room) return no_room();
+    if (is_counted(call.collective.kind) ? sent > room : sent != room) return no_room();
   }
   const std::uint32_t sender = (*from)[rank];
   std::vector<ByteRange> parts(offers.size());
@@ -52,15 +51,15 @@ Result<std::vector<ByteRange>> parts_from_sender(CollectiveKind kind, Offers off
   return parts;
 }
 
+// Every rank's room is as large as the smallest, or the others would not find the same error.
 Result<std::vector<ByteRange>> parts_in_rank_order(Offers offers) {
+  std::uint64_t room = UINT64_MAX, end = 0;
+  for (const RankOffer& offer : offers) room = std::min(room, offer.room_bytes);
   std::vector<ByteRange> parts;
-  std::uint64_t end = 0;
   for (const RankOffer& offer : offers) {
+    if (offer.sent_bytes > room - end) return no_room();
     parts.push_back({end, offer.sent_bytes});
     end += offer.sent_bytes;
-  }
-  if (std::ranges::any_of(offers, [end](const RankOffer& each) { return end > each.room_bytes; })) {
-    return no_room();
   }
   return parts;
 }
@@ -71,9 +70,10 @@ RankOffer offer_of(const CollectiveCall& call) {
   return {call.to, call.input.size(), call.output.size()};
 }
 
-Result<std::vector<ByteRange>> received_parts(CollectiveKind kind, Offers offers,
+Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call, Offers offers,
                                               std::uint32_t rank) {
-  return names_receiver(kind) ? parts_from_sender(kind, offers, rank) : parts_in_rank_order(offers);
+  return names_receiver(call.collective.kind) ? parts_from_sender(call, offers, rank)
+                                              : parts_in_rank_order(offers);
 }
 
 void end_routed(const CollectiveCall& call, std::span<const ByteRange> parts) {
@@ -89,7 +89,7 @@ void end_routed(const CollectiveCall& call, std::span<const ByteRange> parts) {
 Status give_routed(const CollectiveCall& call,
                    std::span<const std::span<const std::uint8_t>> inputs, Offers offers,
                    std::uint32_t rank) {
-  const auto parts = received_parts(call.collective.kind, offers, rank);
+  const auto parts = received_parts(call, offers, rank);
   if (!parts) return tl::unexpected<Error>(parts.error());
   for (std::size_t from = 0; from < inputs.size(); ++from) {
     const ByteRange& part = (*parts)[from];

@@ -23,7 +23,7 @@ RankOffer offer_of(const CollectiveCall& call);
 /// sends nothing to `rank`. All ranks find the same error, so none waits for another: CheckFailed
 /// (a receiver that does not exist, two ranks that send to the same one), Internal (an array that
 /// does not fit its receiver).
-Result<std::vector<ByteRange>> received_parts(CollectiveKind kind,
+Result<std::vector<ByteRange>> received_parts(const CollectiveCall& call,
                                               std::span<const RankOffer> offers,
                                               std::uint32_t rank);
 

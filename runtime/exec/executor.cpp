@@ -321,6 +321,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       return tl::unexpected<Error>(status.error());
     }
     if (is_counted(step.collective.kind)) meeting_.received = memory_of(step.scalars.back());
+    if (step.message != kNoIndex) meeting_.place = image_.messages[step.message];
     return Next::Meet;
   }
 

@@ -53,7 +53,8 @@ class Planner {
                        .arg1 = step.index2,
                        .meeting = PlannedMeeting::Exchange,
                        .collective = step.collective,
-                       .scalars = step.scalars});
+                       .scalars = step.scalars,
+                       .message = step.message});
     }
     CINCH_BUG("a step of no kind");
   }

@@ -175,6 +175,7 @@ Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) c
   if (Status status = take_scalars(meeting.scalars, to.storage_bits, read, call); !status) {
     return tl::unexpected<Error>(status.error());
   }
+  if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
   if (is_counted(meeting.collective.kind)) {
     const auto received = bytes_of(meeting.scalars.back());
     if (!received) return tl::unexpected<Error>(received.error());

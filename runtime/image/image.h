@@ -135,6 +135,7 @@ struct Step {
   std::vector<Step> cond, body, orelse;
   CollectiveInfo collective = {};         // of Collective
   std::vector<BufferIndex> scalars = {};  // of Collective: what CollectiveKind says
+  std::uint32_t message = kNoIndex;  // of Collective that names a receiver: what errors begin with
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
 };

@@ -102,6 +102,9 @@ class EntryChecks {
         place, "a collective where none is due");
     checks_.require(step.scalars.size() == num_scalars(step.collective.kind), place,
                     "a collective without the scalars of its kind");
+    checks_.require(names_receiver(step.collective.kind) ? step.message < image_.messages.size()
+                                                         : step.message == kNoIndex,
+                    place, "no such message");
     switch (step.kind) {
       case StepKind::Launch:
         return checks_.require(step.index < image_.kernels.size(), place, "no such kernel");

@@ -95,7 +95,7 @@ Result<std::vector<RankOffer>> TransportRanks::gather_offers(const CollectiveCal
 Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   const auto offers = gather_offers(call);
   if (!offers) return tl::unexpected<Error>(offers.error());
-  const auto received = received_parts(call.collective.kind, *offers, transport_.rank());
+  const auto received = received_parts(call, *offers, transport_.rank());
   if (!received) return tl::unexpected<Error>(received.error());
   Exchange exchange{exchange_kind_of(call.collective.kind)};
   exchange.dtype = call.dtype;

@@ -345,20 +345,21 @@ TEST(Ranks, SendToTheRanksThatTheyName) {
   const Rows g = {{1, 2}, {3, 5}, {7, 8}};
   const std::string to_right =
       "%1: u32 = host_size {size=mod(worker + 1, world)} "
-      "%9: [f32; n] = send_receive %0, %1";
+      "%9: [f32; n] = send_receive %0, %1 {text=\"there\"}";
   EXPECT_EQ(synced(to_right, g), (Rows{{7, 8}, {1, 2}, {3, 5}}));
   const std::string to_itself =
-      "%1: u32 = host_size {size=worker} %9: [f32; n] = send_receive %0, %1";
+      "%1: u32 = host_size {size=worker} %9: [f32; n] = send_receive %0, %1 {text=\"there\"}";
   EXPECT_EQ(synced(to_itself, g), g);
 }
 
 TEST(Ranks, TwoThatSendToTheSameOneAreAnErrorOfAll) {
-  const auto program =
-      sync_of("%1: u32 = host_size {size=div(worker, 2)} %9: [f32; n] = send_receive %0, %1");
+  const auto program = sync_of(
+      "%1: u32 = host_size {size=div(worker, 2)} %9: [f32; n] = send_receive %0, %1 "
+      "{text=\"there\"}");
   const std::vector<Inputs> ranks(3, inputs_for(std::vector<float>{1}));
   const auto result = run_ranks(program, FunctionKind::Sync, ranks);
   ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(result.error().message, "`sendrecv`: ranks 0 and 1 both send to rank 0");
+  EXPECT_EQ(result.error().message, "there: ranks 0 and 1 both send to rank 0");
 }
 
 // Each rank sends as many elements as its number says; the result is filled up with zeros.
@@ -369,10 +370,11 @@ TEST(Ranks, SendAsMuchAsTheyCount) {
                             "%9: [f32; n] = slice %2 {begin=0}",
                    g),
             (Rows{{4, 7, 8}, {4, 7, 8}, {4, 7, 8}}));
-  EXPECT_EQ(synced(length + "%2: u32 = host_size {size=mod(worker + 1, world)} "
-                            "%9: [f32; n], %4: u32 = send_receive_counted %0, %2, %1",
-                   g),
-            (Rows{{7, 8, 0}, {0, 0, 0}, {4, 0, 0}}));
+  EXPECT_EQ(
+      synced(length + "%2: u32 = host_size {size=mod(worker + 1, world)} "
+                      "%9: [f32; n], %4: u32 = send_receive_counted %0, %2, %1 {text=\"there\"}",
+             g),
+      (Rows{{7, 8, 0}, {0, 0, 0}, {4, 0, 0}}));
 }
 
 TEST(Ranks, OneRankAloneNeedsNoOthers) {

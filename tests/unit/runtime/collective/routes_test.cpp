@@ -21,10 +21,16 @@ std::vector<RankOffer> offers(const std::vector<std::uint64_t>& to, std::uint64_
   return all;
 }
 
+CollectiveCall call_of(CollectiveKind kind) {
+  CollectiveCall call{{kind}, kU32, {}, {}};
+  call.place = "here";
+  return call;
+}
+
 std::string fault_of(CollectiveKind kind, const std::vector<RankOffer>& all) {
   std::string first;
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
-    const auto parts = received_parts(kind, all, rank);
+    const auto parts = received_parts(call_of(kind), all, rank);
     if (parts) return "";
     if (rank == 0) first = parts.error().message;
     EXPECT_EQ(parts.error().message, first);
@@ -35,22 +41,23 @@ std::string fault_of(CollectiveKind kind, const std::vector<RankOffer>& all) {
 TEST(Routes, EveryRankReceivesFromOne) {
   const auto all = offers({2, 0, 1});
   const ByteRange nothing{}, whole{0, 8};
-  EXPECT_THAT(received_parts(CollectiveKind::SendReceive, all, 0).value(),
+  EXPECT_THAT(received_parts(call_of(CollectiveKind::SendReceive), all, 0).value(),
               ElementsAre(nothing, whole, nothing));
-  EXPECT_THAT(received_parts(CollectiveKind::SendReceive, all, 1).value(),
+  EXPECT_THAT(received_parts(call_of(CollectiveKind::SendReceive), all, 1).value(),
               ElementsAre(nothing, nothing, whole));
-  EXPECT_THAT(received_parts(CollectiveKind::SendReceive, offers({0, 1}), 1).value(),
+  EXPECT_THAT(received_parts(call_of(CollectiveKind::SendReceive), offers({0, 1}), 1).value(),
               ElementsAre(nothing, whole));
 }
 
 TEST(Routes, CountedArraysLieInRankOrder) {
   const std::vector<RankOffer> all = {{0, 4, 16}, {0, 0, 16}, {0, 12, 16}};
-  EXPECT_THAT(received_parts(CollectiveKind::AllGatherCounted, all, 1).value(),
+  EXPECT_THAT(received_parts(call_of(CollectiveKind::AllGatherCounted), all, 1).value(),
               ElementsAre(ByteRange{0, 4}, ByteRange{4, 0}, ByteRange{4, 12}));
 }
 
 TEST(Routes, AllRanksFindTheSameFault) {
-  EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({0, 3, 1})), HasSubstr("rank 3 of 3"));
+  EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({0, 3, 1})),
+              HasSubstr("here: rank 1 sends to rank 3 of 3"));
   EXPECT_THAT(fault_of(CollectiveKind::SendReceive, offers({1, 0, 1})),
               HasSubstr("ranks 0 and 2 both send to rank 1"));
   std::vector<RankOffer> short_one = offers({1, 0});
