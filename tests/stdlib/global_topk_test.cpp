@@ -174,14 +174,16 @@ class OkTopK : public Reference {
 
 using Bindings = std::vector<std::pair<std::string, double>>;
 
-RankResults results_of(const char* name, const Bindings& bindings, const RankCase& one_case) {
+Loaded load_library(const char* name, const Bindings& bindings) {
   auto program = make_program(name, library_text("sparsify/" + std::string(name) + ".cinch"));
   program->bindings = bindings;
-  const Loaded loaded = load(*program);
-  RankCase sized = one_case;
-  sized.options.rows = static_cast<std::int64_t>(one_case.gradients[0][0].size());
-  sized.options.world = static_cast<std::uint32_t>(one_case.gradients[0].size());
-  return loaded == nullptr ? RankResults() : run_ranks_on_cpu(loaded, sized);
+  return load(*program);
+}
+
+RankResults results_of(const Loaded& program, RankCase one_case) {
+  one_case.options.rows = static_cast<std::int64_t>(one_case.gradients[0][0].size());
+  one_case.options.world = static_cast<std::uint32_t>(one_case.gradients[0].size());
+  return program == nullptr ? RankResults() : run_ranks_on_cpu(program, one_case);
 }
 
 Values residual_of(const RankResult& rank) {
@@ -216,22 +218,24 @@ void expect_same(const RankCase& one_case, const RankResults& results, Reference
 constexpr std::size_t kLength = 500, kSelected = 25;
 
 TEST(GTopK, MergesAsThePaperDoes) {
+  const Loaded program = load_library("gtopk", {{"ratio", 0.05}});
   for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
     for (const DataKind kind : {DataKind::Normal, DataKind::Sparse, DataKind::Constant}) {
       const RankCase one_case = steps_of(world, kLength, 5, kind);
       GTopK reference(world, kLength, kSelected);
-      expect_same(one_case, results_of("gtopk", {{"ratio", 0.05}}, one_case), reference);
+      expect_same(one_case, results_of(program, one_case), reference);
     }
   }
 }
 
 TEST(OkTopK, SumsByRegionAsThePaperDoes) {
+  const Loaded program =
+      load_library("oktopk", {{"ratio", 0.05}, {"threshold_every", 2}, {"region_every", 4}});
   for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
     for (const DataKind kind : {DataKind::Normal, DataKind::Sparse}) {
       const RankCase one_case = steps_of(world, kLength, 7, kind);
       OkTopK reference(world, kLength, kSelected, 2, 4);
-      const Bindings bindings = {{"ratio", 0.05}, {"threshold_every", 2}, {"region_every", 4}};
-      expect_same(one_case, results_of("oktopk", bindings, one_case), reference);
+      expect_same(one_case, results_of(program, one_case), reference);
     }
   }
 }
@@ -241,7 +245,7 @@ TEST(GlobalTopK, OfTwoRanks) {
   RankCase one_case;
   one_case.gradients = {{{5, -4, 1, 0, 3, 0}, {1, 0, 0, -6, 4, 2}}};
   for (const char* name : {"gtopk", "oktopk"}) {
-    const RankResults results = results_of(name, {{"ratio", 0.33}}, one_case);
+    const RankResults results = results_of(load_library(name, {{"ratio", 0.33}}), one_case);
     ASSERT_EQ(results.size(), 1);
     for (const RankResult& rank : results[0]) {
       EXPECT_THAT(rank.update, ElementsAre(2.5f, 0, 0, -3, 0, 0));
