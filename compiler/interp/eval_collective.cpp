@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
@@ -88,26 +87,31 @@ void Evaluator::eval_broadcast(const Op& op) {
 }
 
 std::vector<Evaluator::Element> Evaluator::tell_all(const Op& op, Element own) {
+  const std::vector<Array> ranks = meet(op, make_scalar(kU64, own));
   std::vector<Element> numbers;
-  for (const Array& rank : meet(op, make_scalar(kU64, own))) numbers.push_back(rank.bits[0]);
+  numbers.reserve(ranks.size());
+  for (const Array& rank : ranks) numbers.push_back(rank.bits[0]);
   return numbers;
 }
 
 std::size_t Evaluator::find_sender(const Op& op) {
   const std::vector<Element> to = tell_all(op, in(op, 1).bits[0]);
-  std::vector<std::optional<std::size_t>> from(to.size());
+  const std::size_t nobody = to.size();
+  std::vector<std::size_t> from(to.size(), nobody);
   for (std::size_t rank = 0; rank < to.size(); ++rank) {
+    const std::string& place = op.attrs.text;
     if (to[rank] >= to.size()) {
-      stop(rt::ErrorKind::CheckFailed, fmt::format("{}: rank {} sends to rank {} of {}",
-                                                   op.attrs.text, rank, to[rank], to.size()));
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("{}: rank {} sends to rank {} of {}", place, rank, to[rank], to.size()));
     }
-    if (from[to[rank]]) {
-      stop(rt::ErrorKind::CheckFailed, fmt::format("{}: ranks {} and {} both send to rank {}",
-                                                   op.attrs.text, *from[to[rank]], rank, to[rank]));
+    std::size_t& sender = from[to[rank]];
+    if (sender != nobody) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("{}: ranks {} and {} both send to rank {}", place, sender, rank, to[rank]));
     }
-    from[to[rank]] = rank;
+    sender = rank;
   }
-  return from[call_.inputs.worker].value();
+  return from[call_.inputs.worker];
 }
 
 void Evaluator::eval_send_receive(const Op& op) {

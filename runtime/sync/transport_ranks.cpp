@@ -81,6 +81,7 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
 
 Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   std::vector<RankOffer> offers;
+  offers.reserve(words_.size());
   for (const RankWord& word : words_) offers.push_back(word.offer);
   const auto received = received_parts(call, offers, transport_.rank());
   if (!received) return tl::unexpected<Error>(received.error());

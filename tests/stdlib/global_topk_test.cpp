@@ -47,27 +47,27 @@ float kth_magnitude(const Sparse& x, std::size_t k) {
 
 class Reference {
  public:
-  Reference(std::size_t world, std::size_t n, std::size_t k)
-      : residuals(world, Values(n)), world_(world), n_(n), k_(k) {}
+  Reference(std::size_t num_ranks, std::size_t length, std::size_t count)
+      : residuals(num_ranks, Values(length)), world(num_ranks), n(length), k(count) {}
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
   virtual ~Reference() = default;
 
   Values step(const ByRank& gradients) {
     ByRank x = gradients;
-    for (std::size_t rank = 0; rank < world_; ++rank) {
-      for (std::size_t i = 0; i < n_; ++i) x[rank][i] += residuals[rank][i];
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      for (std::size_t i = 0; i < n; ++i) x[rank][i] += residuals[rank][i];
     }
     std::vector<Sparse> own;
     const Sparse result = exchange(x, own);
-    for (std::size_t rank = 0; rank < world_; ++rank) {
+    for (std::size_t rank = 0; rank < world; ++rank) {
       for (const auto& [index, value] : own[rank]) {
         if (result.contains(index)) x[rank][index] = 0;
       }
     }
     residuals = x;
-    Values update(n_);
-    for (const auto& [index, value] : result) update[index] = value / static_cast<float>(world_);
+    Values update(n);
+    for (const auto& [index, value] : result) update[index] = value / static_cast<float>(world);
     return update;
   }
 
@@ -77,7 +77,7 @@ class Reference {
   // `own`: by rank, what it selects itself.
   virtual Sparse exchange(const ByRank& x, std::vector<Sparse>& own) = 0;
 
-  const std::size_t world_, n_, k_;
+  const std::size_t world, n, k;
 };
 
 // Algorithm 2 of the paper; ranks without a partner wait.
@@ -87,12 +87,12 @@ class GTopK : public Reference {
 
  private:
   Sparse exchange(const ByRank& x, std::vector<Sparse>& own) override {
-    for (const Values& each : x) own.push_back(largest(all_of(each), k_));
+    for (const Values& each : x) own.push_back(largest(all_of(each), k));
     std::vector<Sparse> merged = own;
-    for (std::size_t distance = 1; distance < world_; distance *= 2) {
-      for (std::size_t to = 0; to + distance < world_; to += 2 * distance) {
+    for (std::size_t distance = 1; distance < world; distance *= 2) {
+      for (std::size_t to = 0; to + distance < world; to += 2 * distance) {
         for (const auto& [index, value] : merged[to + distance]) merged[to][index] += value;
-        merged[to] = largest(merged[to], k_);
+        merged[to] = largest(merged[to], k);
       }
     }
     return merged[0];
@@ -102,23 +102,26 @@ class GTopK : public Reference {
 // Algorithm 1 of the paper.
 class OkTopK : public Reference {
  public:
-  OkTopK(std::size_t world, std::size_t n, std::size_t k, std::size_t thresholds,
+  OkTopK(std::size_t num_ranks, std::size_t length, std::size_t count, std::size_t thresholds,
          std::size_t regions)
-      : Reference(world, n, k), thresholds_(thresholds), regions_(regions), own_threshold_(world) {}
+      : Reference(num_ranks, length, count),
+        thresholds_(thresholds),
+        regions_(regions),
+        own_threshold_(num_ranks) {}
 
  private:
   Sparse exchange(const ByRank& x, std::vector<Sparse>& own) override {
     const bool tunes = step_ % thresholds_ == 0;
-    for (std::size_t rank = 0; rank < world_ && tunes; ++rank) {
-      own_threshold_[rank] = kth_magnitude(all_of(x[rank]), k_);
+    for (std::size_t rank = 0; rank < world && tunes; ++rank) {
+      own_threshold_[rank] = kth_magnitude(all_of(x[rank]), k);
     }
     if (step_ % regions_ == 0) cut_regions(x);
     ++step_;
-    for (std::size_t rank = 0; rank < world_; ++rank) own.push_back(selected(x[rank], rank));
+    for (std::size_t rank = 0; rank < world; ++rank) own.push_back(selected(x[rank], rank));
     std::vector<Sparse> sums = sums_of_owners(own);
     Sparse pool;
     for (const Sparse& each : sums) pool.insert(each.begin(), each.end());
-    if (tunes) threshold_ = kth_magnitude(pool, k_);
+    if (tunes) threshold_ = kth_magnitude(pool, k);
     Sparse result;
     for (const Sparse& each : sums) {
       std::size_t kept = 0;
@@ -129,22 +132,22 @@ class OkTopK : public Reference {
     return result;
   }
 
-  std::size_t most() const { return std::min(2 * k_, n_); }
+  std::size_t most() const { return std::min(2 * k, n); }
 
   void cut_regions(const ByRank& x) {
-    begin_.assign(world_, 0);
-    for (std::size_t region = 1; region < world_; ++region) {
+    begin_.assign(world, 0);
+    for (std::size_t region = 1; region < world; ++region) {
       for (const Values& each : x) {
-        const Sparse kept = largest(all_of(each), k_);
-        begin_[region] += std::next(kept.begin(), region * k_ / world_)->first;
+        const Sparse kept = largest(all_of(each), k);
+        begin_[region] += std::next(kept.begin(), region * k / world)->first;
       }
-      begin_[region] /= world_;
+      begin_[region] /= world;
     }
   }
 
   Sparse selected(const Values& x, std::size_t rank) const {
     Sparse kept;
-    for (std::size_t i = 0; i < n_ && kept.size() < most(); ++i) {
+    for (std::size_t i = 0; i < n && kept.size() < most(); ++i) {
       if (std::fabs(x[i]) >= own_threshold_[rank] && x[i] != 0) kept[i] = x[i];
     }
     return kept;
@@ -152,11 +155,11 @@ class OkTopK : public Reference {
 
   // An owner adds its own part, then that of the rank before it, and so on.
   std::vector<Sparse> sums_of_owners(const std::vector<Sparse>& own) const {
-    std::vector<Sparse> sums(world_);
-    for (std::size_t owner = 0; owner < world_; ++owner) {
-      const std::size_t end = owner + 1 < world_ ? begin_[owner + 1] : n_;
-      for (std::size_t i = 0; i < world_; ++i) {
-        for (const auto& [index, value] : own[(owner + world_ - i) % world_]) {
+    std::vector<Sparse> sums(world);
+    for (std::size_t owner = 0; owner < world; ++owner) {
+      const std::size_t end = owner + 1 < world ? begin_[owner + 1] : n;
+      for (std::size_t i = 0; i < world; ++i) {
+        for (const auto& [index, value] : own[(owner + world - i) % world]) {
           if (index >= begin_[owner] && index < end) sums[owner][index] += value;
         }
       }

@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 
 std::vector<RankOffer> offers(const std::vector<std::uint64_t>& to, std::uint64_t bytes = 8) {
   std::vector<RankOffer> all;
+  all.reserve(to.size());
   for (const std::uint64_t rank : to) all.push_back({rank, bytes, bytes});
   return all;
 }
