@@ -111,17 +111,18 @@ class OkTopK : public Reference {
 
  private:
   Sparse exchange(const ByRank& x, std::vector<Sparse>& own) override {
-    const bool tunes = step_ % thresholds_ == 0;
-    for (std::size_t rank = 0; rank < world && tunes; ++rank) {
-      own_threshold_[rank] = kth_magnitude(all_of(x[rank]), k);
+    const bool is_due = step_ % thresholds_ == 0;
+    for (std::size_t rank = 0; rank < world; ++rank) {
+      float& own_threshold = own_threshold_[rank];
+      if (is_due || own_threshold == 0) own_threshold = kth_magnitude(all_of(x[rank]), k);
     }
-    if (step_ % regions_ == 0) cut_regions(x);
+    if (step_ % regions_ == 0 || threshold_ == 0) cut_regions(x);
     ++step_;
     for (std::size_t rank = 0; rank < world; ++rank) own.push_back(selected(x[rank], rank));
     std::vector<Sparse> sums = sums_of_owners(own);
     Sparse pool;
     for (const Sparse& each : sums) pool.insert(each.begin(), each.end());
-    if (tunes) threshold_ = kth_magnitude(pool, k);
+    if (is_due || threshold_ == 0) threshold_ = kth_magnitude(pool, k);
     Sparse result;
     for (const Sparse& each : sums) {
       std::size_t kept = 0;
