@@ -175,7 +175,7 @@ class BodyLowering {
   std::vector<ValueId> draw_operands(const Expr& e, std::vector<ValueId> operands);
   Lowered lower_collective(const Expr& e);
   Lowered lower_counted_collective(const Expr& e);
-  ValueId receiver(const Expr& e);                  // of a sendrecv, checked to be a rank
+  ValueId receiver(const Expr& e);                  // of a sendrecv, proved or checked to be a rank
   Lowered lower_plain(const Expr& e, OpKind kind);  // operands and type as they stand
 
   // ---- lower_move.cpp: filter, pack, move, matrix

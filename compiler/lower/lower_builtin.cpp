@@ -135,8 +135,10 @@ Lowered BodyLowering::lower_collective(const Expr& e) {
 
 ValueId BodyLowering::receiver(const Expr& e) {
   const ValueId to = as_index(uniform(e.args.at(1)));
-  check_index({to}, scalar_type(kU32), emit_.exprs().world(),
-              located(e.span, "`sendrecv` to a rank that does not exist"));
+  if (!e.proved_in_bounds) {
+    check_index({to}, scalar_type(kU32), emit_.exprs().world(),
+                located(e.span, "`sendrecv` to a rank that does not exist"));
+  }
   return to;
 }
 

@@ -204,7 +204,8 @@ Value Elaborator::sendrecv_call(const CallArgs& args) {
     reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
     return error(args.span);
   }
-  const Value to = as_index(expr(given->second->value));
+  const Value rank = expr(given->second->value);
+  const Value to = as_index(rank);
   if (x.is_error() || to.is_error()) return error(args.span);
   if (to.type.rank != 0) {
     reporter_.report<DiagKind::Mismatch>(to.span, "the number of a rank", describe(to));
@@ -216,11 +217,19 @@ Value Elaborator::sendrecv_call(const CallArgs& args) {
   } else {
     received = builtin(BuiltinId::sendrecv, x.type, {x.expr, to.expr}, args.span);
   }
+  if (is_surely_a_rank(rank, to)) out_.exprs[received.expr.index()].proved_in_bounds = true;
   // Places are checked where they are used: they have come over a network.
   received.facts.unique = x.facts.unique;
   received.facts.ascending = x.facts.ascending;
   received.facts.unique_in_rows = x.facts.unique_in_rows;
   return received;
+}
+
+bool Elaborator::is_surely_a_rank(const Value& given, const Value& index) {
+  if (is_in_bounds(index, pool().world())) return true;
+  if (!given.is_host() || given.is_big || pool().type(given.host) != HostType::Int) return false;
+  return sizes_.proves_nonnegative(given.host) &&
+         sizes_.proves_less_equal(pool().add(given.host, pool().const_int(1)), pool().world());
 }
 
 bool Elaborator::is_counted_vector(const Value& x) {
