@@ -225,11 +225,13 @@ Value Elaborator::sendrecv_call(const CallArgs& args) {
   return received;
 }
 
+// As far as is seen at once: what is taken modulo `world`, and indices with such a limit.
 bool Elaborator::is_surely_a_rank(const Value& given, const Value& index) {
   if (is_in_bounds(index, pool().world())) return true;
-  if (!given.is_host() || given.is_big || pool().type(given.host) != HostType::Int) return false;
-  return sizes_.proves_nonnegative(given.host) &&
-         sizes_.proves_less_equal(pool().add(given.host, pool().const_int(1)), pool().world());
+  if (!given.is_host() || given.is_big) return false;
+  const HostExprNode node = pool().node(given.host);
+  return node.op == HostOp::Mod && node.args[1] == pool().world() &&
+         sizes_.proves_nonnegative(node.args[0]);
 }
 
 bool Elaborator::is_counted_vector(const Value& x) {
