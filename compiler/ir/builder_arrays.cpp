@@ -338,4 +338,10 @@ ValueId Builder::broadcast(ValueId x, std::uint32_t root) {
   return add_one(OpKind::broadcast, {x}, type(x), attrs);
 }
 
+ValueId Builder::send_receive(ValueId x, ValueId to, std::string text) {
+  Attrs attrs;
+  attrs.text = std::move(text);
+  return add_one(OpKind::send_receive, {x, to}, type(x), attrs);
+}
+
 }  // namespace cinch::ir

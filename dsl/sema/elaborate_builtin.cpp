@@ -89,6 +89,8 @@ Form form_of(BuiltinId id) {  // NOLINT(cinch-function-length)
       return {{"shared", "stream"}, 1, 1};
     case BuiltinId::broadcast:
       return {{"root"}, 1, 1};
+    case BuiltinId::sendrecv:
+      return {{"to"}, 1, 1};
     default:
       return {{"where", "axis"}, 1, 1};
   }

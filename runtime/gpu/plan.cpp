@@ -52,7 +52,9 @@ class Planner {
         return launch({.arg0 = step.index,
                        .arg1 = step.index2,
                        .meeting = PlannedMeeting::Exchange,
-                       .collective = step.collective});
+                       .collective = step.collective,
+                       .scalars = step.scalars,
+                       .message = step.message});
     }
     CINCH_BUG("a step of no kind");
   }

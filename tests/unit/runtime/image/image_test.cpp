@@ -263,6 +263,14 @@ const Fault kFaults[] = {
        encode_steps(i)[2].collective = {CollectiveKind::AllGather};
      },
      "outside of `sync`"},
+    {"CollectiveWithoutScalars",
+     [](ProgramImage& i) {
+       encode_steps(i)[2].kind = StepKind::Collective;
+       encode_steps(i)[2].collective = {CollectiveKind::SendReceive};
+     },
+     "without the scalars of its kind"},
+    {"ScalarsOfACopy", [](ProgramImage& i) { encode_steps(i)[2].scalars = {1}; },
+     "without the scalars of its kind"},
     {"FlagOfARole", [](ProgramImage& i) { encode_steps(i)[3].index = 3; }, "scalar buffer"},
     {"LongFlag", [](ProgramImage& i) { i.buffers[1].size_bytes = i.info.exprs.const_int(0); },
      "another size"},
