@@ -12,6 +12,7 @@
 namespace cinch::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::FloatNear;
@@ -286,6 +287,19 @@ TEST(GoldenVectors, ScaleUnbiasedOfTopOne) {
   golden.encode();
   EXPECT_THAT(golden.floats(0), ElementsAre(4.0f));
   EXPECT_EQ(golden.decoded()[11], 1.0f);
+}
+
+// Nothing in the first step, both gradients in the second; then from the beginning.
+TEST(GoldenVectors, LocalStepsOfTopOne) {
+  Golden golden("sent", wrapped("local_steps(topk(ratio: 0.0625), every: 2)"));
+  for (const std::uint64_t step : {0, 2}) {
+    golden.encode(step);
+    EXPECT_THAT(golden.floats(0), ElementsAre());
+    EXPECT_THAT(golden.decoded(), Each(0.0f));
+    golden.encode(step + 1);
+    EXPECT_THAT(golden.floats(0), ElementsAre(8.0f));
+    EXPECT_EQ(golden.decoded()[11], 8.0f);
+  }
 }
 
 // Half of V each step; the residual is what was not sent of it.
