@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/ir/builder.h"
+#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
 
 namespace cinch::ir {
