@@ -128,7 +128,10 @@ std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
 // group to group, or prepare draws; else the device hands out short blocks better than they share.
 std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
   constexpr std::uint32_t kWavesOfDraws = 3;
-  if (kernel.group_kind != kir::GroupKind::Tile || uses.reduces || uses.look_back) return 1;
+  // Where a count decides most groups may have nothing to do.
+  const bool is_counted = bool{kernel.extent_value};
+  const bool is_of_tiles = kernel.group_kind == kir::GroupKind::Tile;
+  if (!is_of_tiles || is_counted || uses.reduces || uses.look_back) return 1;
   return uses.draws ? kWavesOfDraws : 0;
 }
 
