@@ -144,6 +144,7 @@ rt::CudaLaunch cuda_launch(const kir::KernelProgram& program, const kir::Kernel&
           .groups_per_block = shape.groups_per_block(),
           .is_single_block = shape.is_single_block,
           .resident_blocks = shape.resident_blocks,
+          .waves = shape.waves,
           .shared_bytes = shape.shared_bytes,
           .is_foldable = kernel.is_foldable};
 }

@@ -119,17 +119,17 @@ void CudaKernelEmitter::close_tile(const kir::Section& section) {
 void CudaKernelEmitter::close_reductions(const kir::Section& section) {
   for (const Instr& instr : section.instrs) {
     if (instr.kind == InstrKind::running_sum) {
-      line(fmt::format("const {} {} = {};", c_type(type(instr.results[1])), name(instr.results[1]),
+      line(fmt::format("{} {} = {};", c_type(type(instr.results[1])), name(instr.results[1]),
                        carry_name(name(instr.results[0]))));
     }
     if (instr.kind != InstrKind::reduce) continue;
     const Item& made = item(instr);
     const std::string value = name(instr.results[0]);
     const std::string reduced = "reduced_" + value;
-    line(fmt::format("const {} {} = {}.finish({}, {});", made.type, reduced, result_name(value),
+    line(fmt::format("{} {} = {}.finish({}, {});", made.type, reduced, result_name(value),
                      made.empty, made.join));
     for (std::size_t i = 0; i < instr.results.size(); ++i) {
-      line(fmt::format("const {} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+      line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
                        item_part(made, reduced, i)));
     }
   }

@@ -6,6 +6,7 @@
 #include "codegen/emit/cuda_wire.h"
 #include "codegen/emit/value_facts.h"
 #include "codegen/kir/builder.h"
+#include "codegen/kir/structure.h"
 #include "runtime/core/check.h"
 
 namespace cinch::codegen {
@@ -67,6 +68,7 @@ void CudaKernelEmitter::emit_signature() {
 }
 
 void CudaKernelEmitter::emit_head() {
+  if (kir::is_of_scalars(kernel_)) line("if (place.block != 0u || threadIdx.x != 0u) return;");
   line("const u32 lane = lane_index(), warp = warp_index();");
   line(fmt::format("const {} team{{{}}};", team_type(),
                    shape_.team_warps == 1 ? "lane" : "threadIdx.x"));

@@ -60,7 +60,10 @@ void CudaKernelEmitter::define(const Instr& instr, const std::string& text) {
     }
     line(fmt::format("CINCH_EACH {}[c] = {};", name(value), text));
   } else {
-    line(fmt::format("const {} {} = {};", c_type(type(value)), name(value), text));
+    // Only numbers are const: NVRTC tries to evaluate what a const integer begins with, and what
+    // that is made of, again for each use, so that a chain of them takes exponential time.
+    const std::string_view held = instr.kind == InstrKind::constant ? "const " : "";
+    line(fmt::format("{}{} {} = {};", held, c_type(type(value)), name(value), text));
   }
 }
 

@@ -23,7 +23,7 @@ constexpr std::uint64_t kSortBytes = std::uint64_t{4} * (256 + 1);
 constexpr std::int64_t kWarpRowElems = 4096;
 
 struct Uses {
-  bool running_sum = false, look_back = false, argsort = false, draws = false;
+  bool running_sum = false, look_back = false, argsort = false, draws = false, reduces = false;
   std::uint32_t stage_bits = 0;
   std::uint64_t block_bytes = 0;  // shared once per block
   std::uint64_t item_bytes = 0;   // of all reductions, per warp of a team
@@ -60,10 +60,12 @@ void note(const kir::KernelProgram& program, const kir::Kernel& kernel, const ki
       return;
     }
     case InstrKind::hist_add:
+      uses.reduces = true;
       if (instr.bits <= kSharedBins) uses.block_bytes += whole_words(4 * instr.bits + 4);
       return;
     case InstrKind::reduce:
     case InstrKind::finish_reduce:
+      uses.reduces = true;
       uses.item_bytes += tuple_bytes(combined_types(program, kernel, instr));
       return;
     case InstrKind::finish_scan:
@@ -120,6 +122,17 @@ std::uint32_t thread_registers(const kir::Kernel& kernel, const Uses& uses) {
   if (most > kTwiceInstrs) return 128;
   if (uses.look_back || uses.draws) return 80;
   return most <= kFewInstrs ? 64 : 80;
+}
+
+// What is measured in docs/benchmarks/gpu.md: blocks that stay pay where they keep something from
+// group to group, or prepare draws; else the device hands out short blocks better than they share.
+std::uint32_t waves_of(const kir::Kernel& kernel, const Uses& uses) {
+  constexpr std::uint32_t kWavesOfDraws = 3;
+  // Where a count decides most groups may have nothing to do.
+  const bool is_counted = bool{kernel.extent_value};
+  const bool is_of_tiles = kernel.group_kind == kir::GroupKind::Tile;
+  if (!is_of_tiles || is_counted || uses.reduces || uses.look_back) return 1;
+  return uses.draws ? kWavesOfDraws : 0;
 }
 
 }  // namespace
@@ -184,6 +197,7 @@ CudaShape cuda_shape(const kir::KernelProgram& program, const kir::Kernel& kerne
   }
   shape.shared_bytes = static_cast<std::uint32_t>(shared_bytes(kernel, uses, shape));
   if (!shape.is_single_block) {
+    shape.waves = waves_of(kernel, uses);
     const std::uint32_t by_registers =
         kMultiprocessorRegisters / (thread_registers(kernel, uses) * 32 * shape.block_warps);
     const std::uint32_t by_memory = kMultiprocessorShared / std::max(shape.shared_bytes, 1u);

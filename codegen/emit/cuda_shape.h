@@ -20,6 +20,7 @@ struct CudaShape {
   // Blocks that a multiprocessor is to hold: by that compilers choose how many registers a thread
   // gets. 1 where the kernel is a step only.
   std::uint32_t resident_blocks = 1;
+  std::uint32_t waves = 1;  // CudaLaunch::waves
   std::uint64_t groups_per_block() const {
     return team_warps > 1 ? 1 : std::uint64_t{block_warps} * multiple;
   }

@@ -159,18 +159,18 @@ void CudaKernelEmitter::emit_finish_reduce(const Instr& instr) {
   const std::string held = share(made.type, result, "[kBlockWarps]");
   if (!made.is_tuple) {
     return line(fmt::format(
-        "const {} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
+        "{} {} = reduce_partials<{}>(team, folding, at_most(~0ull >> 1, {}), {}, "
         "{}, {}, {});",
         made.type, name(instr.results[0]), storage(instr.buffers[0]), name(instr.operands[0]),
         buffer_name(instr.buffers[0]), held, made.empty, made.join));
   }
   line(
-      fmt::format("const {} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
+      fmt::format("{} {} = reduce_stored(team, folding, at_most(~0ull >> 1, {}), {}, {}, "
                   "[&](u64 i) {{ return {}; }}, [&](u64 i, const {}& x) {{{} }}, {});",
                   made.type, result, name(instr.operands[0]), held, made.empty,
                   item_of(made, parts), made.type, stores, made.join));
   for (std::size_t i = 0; i < instr.results.size(); ++i) {
-    line(fmt::format("const {} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
+    line(fmt::format("{} {} = {};", c_type(type(instr.results[i])), name(instr.results[i]),
                      item_part(made, result, i)));
   }
 }

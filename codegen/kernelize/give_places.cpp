@@ -70,14 +70,20 @@ class Places {
       case SinkKind::Control:
         return give_each(s, "carried");
       case SinkKind::Collective:
-        s.results = {plan_.sinks[s.source].buffer, room(result(s), "received")};
-        cx_.in_buffer[result(s).index()] = s.results[1];
-        return;
+        return give_collective(s);
       case SinkKind::Kept:
         cx_.in_buffer[result(s).index()] = plan_.sinks[s.source].buffer;
         return;
       default:
         return;
+    }
+  }
+
+  void give_collective(Sink& s) {
+    s.results = {plan_.sinks[s.source].buffer};
+    for (std::size_t i = 0; i < cx_.op(s.op).results.size(); ++i) {
+      s.results.push_back(room(result(s, i), "received"));
+      cx_.in_buffer[result(s, i).index()] = s.results.back();
     }
   }
 

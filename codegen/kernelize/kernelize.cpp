@@ -41,6 +41,12 @@ rt::CollectiveInfo collective_of(const ir::Function& fn, const ir::Op& op) {
       return {rt::CollectiveKind::AllToAll};
     case OpKind::reduce_scatter:
       return {rt::CollectiveKind::ReduceScatter, reduction_of(fn, op)};
+    case OpKind::send_receive:
+      return {rt::CollectiveKind::SendReceive};
+    case OpKind::all_gather_counted:
+      return {rt::CollectiveKind::AllGatherCounted};
+    case OpKind::send_receive_counted:
+      return {rt::CollectiveKind::SendReceiveCounted};
     default:
       return {.kind = rt::CollectiveKind::Broadcast,
               .root = static_cast<std::uint32_t>(op.attrs.index)};
@@ -113,12 +119,24 @@ class RegionEmitter {
   Steps emit_collective(int sink) {
     const auto& s = plan_.sinks[sink];
     const auto& op = cx_.op(s.op);
-    declare_step(s.results[1], s.results[0], version(op.operands[0]), kir::kNothing,
-                 version(op.results[0]));
-    return {{.kind = rt::StepKind::Collective,
-             .index = s.results[1],
-             .index2 = s.results[0],
-             .collective = collective_of(cx_.fn, cx_.op(s.op))}};
+    rt::Step step{.kind = rt::StepKind::Collective,
+                  .index = s.results[1],
+                  .index2 = s.results[0],
+                  .collective = collective_of(cx_.fn, op)};
+    if (rt::names_receiver(step.collective.kind)) {
+      step.message = cx_.program.message(op.attrs.text);
+    }
+    for (const int scalar : s.scalars) step.scalars.push_back(plan_.sinks[scalar].buffer);
+    const kir::Version made = version(op.results[0]);
+    declare_step(step.index, step.index2, version(op.operands[0]), kir::kNothing, made);
+    for (std::size_t i = 0; i < step.scalars.size(); ++i) {
+      declare_step(step.index, step.scalars[i], version(op.operands[i + 1]), kir::kNothing, made);
+    }
+    if (op.results.size() > 1) {
+      step.scalars.push_back(s.results[2]);
+      declare_step(step.index, s.results[2], kir::kNothing, kir::kNothing, version(op.results[1]));
+    }
+    return {std::move(step)};
   }
 
   // The context in which regions of a control operator see outer values.
@@ -326,6 +344,7 @@ void touch(const kir::KernelProgram& program, const Steps& steps,
     } else if (step.kind != rt::StepKind::CheckHost) {
       buffers.insert(step.index);
       if (step.has_source()) buffers.insert(step.index2);
+      buffers.insert(step.scalars.begin(), step.scalars.end());
     }
     touch(program, step.cond, buffers);
     touch(program, step.body, buffers);

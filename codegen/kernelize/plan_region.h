@@ -35,7 +35,7 @@ enum class SinkKind {
   NonFinite,   // flags a non-finite gradient
   Control,     // if, for, while
   Kept,        // nothing by itself: its operand is stored in `results`
-  Collective,  // with all ranks: `results` are what is sent and what is received
+  Collective,  // with all ranks: `results` are what is sent and what the operator gives
 };
 
 // What a sink sweeps over.
@@ -84,7 +84,8 @@ struct Sink {
   // Scatter: the sink in whose place it works, a Store of its base or the scatter that made it.
   // Argsort, Collective, Kept: the Store of what it works on.
   int source = -1;
-  int changed_by = -1;  // Store, Scatter: the scatter that works in its place
+  std::vector<int> scalars = {};  // Collective: the Stores of its other operands
+  int changed_by = -1;            // Store, Scatter: the scatter that works in its place
   Domain domain;
   bool is_row_level = false;  // Store: one value per row of a Row kernel
   int compaction = -1;        // Store: the Nonzero sink whose kernel stores it

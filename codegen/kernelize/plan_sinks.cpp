@@ -53,8 +53,10 @@ void Planner::add_sink_of(ir::OpId op_id) {
     case OpKind::all_to_all:
     case OpKind::reduce_scatter:
     case OpKind::broadcast:
-      return add_behind_store(op.operands[0], name(op.operands[0], "sent"),
-                              {.kind = SinkKind::Collective, .op = op_id});
+    case OpKind::send_receive:
+    case OpKind::all_gather_counted:
+    case OpKind::send_receive_counted:
+      return add_collective(op_id);
     case OpKind::keep:
       return add_behind_store(op.operands[0], name(op.results[0], "kept"),
                               {.kind = SinkKind::Kept, .op = op_id});
@@ -75,6 +77,18 @@ void Planner::add_behind_store(ValueId v, std::string room, Sink sink) {
   sink.source = add_store({v, rt::kNoIndex, false}, std::move(room));
   sink.edges.push_back({sink.source});
   plan_.sink_of_op[op_id.index()] = add(std::move(sink), {});
+}
+
+// The host reads scalars before the ranks meet.
+void Planner::add_collective(ir::OpId op_id) {
+  const auto op = cx_.op(op_id);
+  Sink sink{.kind = SinkKind::Collective, .op = op_id};
+  for (std::size_t i = 1; i < op.operands.size(); ++i) {
+    const int store = add_store({op.operands[i], rt::kNoIndex, false}, "scalar");
+    sink.scalars.push_back(store);
+    sink.edges.push_back({store});
+  }
+  add_behind_store(op.operands[0], name(op.operands[0], "sent"), std::move(sink));
 }
 
 // Of all elements of its first operand, each at its place.

@@ -51,6 +51,7 @@ class Planner {
   std::vector<std::pair<ValueId, Align>> operands(const ir::Op& op, Align align) const;
   // A sink that stands alone and works on a stored `v`, in room of that name.
   void add_behind_store(ValueId v, std::string room, Sink sink);
+  void add_collective(ir::OpId op);
   void add_swept(ir::OpId op_id, SinkKind kind);
   void add_row_reduce(ir::OpId op_id);
   // A product of rows on chip: with a square matrix of a constant size.

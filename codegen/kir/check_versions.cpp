@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "codegen/kir/structure.h"
 #include "codegen/kir/text.h"
@@ -203,11 +204,30 @@ class EntryChecker {
       case rt::StepKind::While:
         return loop(step, contents);
       case rt::StepKind::Collective:
-        for (const StepTouch& touch : touches_of(step)) {
-          expect(contents, touch.buffer, touch.first, "a collective");
-          contents.at(step.index) = touch.made;
-        }
-        return;
+        return collective(step, contents);
+    }
+  }
+
+  // Touches stand in the order of the step's buffers: what it sends, then its scalars.
+  bool names_what_is_declared(const rt::Step& step) {
+    const std::vector<StepTouch>& touches = touches_of(step);
+    if (touches.empty() || touches.front().buffer != step.index2) return false;
+    return std::ranges::equal(std::span(touches).subspan(1), step.scalars, {}, &StepTouch::buffer);
+  }
+
+  void collective(const rt::Step& step, Contents& contents) {
+    if (!names_what_is_declared(step) && complaint_.empty()) {
+      complaint_ =
+          fmt::format("{}: the collective that makes @{} names other buffers than declared",
+                      entry_name(kind_), step.index);
+    }
+    for (const StepTouch& touch : touches_of(step)) {
+      if (touch.first == kNothing) {
+        contents.at(touch.buffer) = touch.made;
+      } else {
+        expect(contents, touch.buffer, touch.first, "a collective");
+        contents.at(step.index) = touch.made;
+      }
     }
   }
 

@@ -103,7 +103,8 @@ struct Touch {
 //   For, While  `first` is there before the first round, `second` after each, `made` is what a
 //   round
 //               finds and what is there behind the loop; a counter is only `made`
-//   Collective  `first` is sent (from `buffer`), `made` is received
+//   Collective  `first` is sent (from `buffer`) or read, `made` is received; without a `first` the
+//               collective leaves `made` in `buffer`
 struct StepTouch {
   BufferIndex step = rt::kNoIndex, buffer = rt::kNoIndex;
   Version first = kNothing, second = kNothing, made = kNothing;

@@ -78,6 +78,20 @@ std::string describe_structure(const KernelProgram& program, rt::EntryKind entry
   return fmt::format("{}: {}", entry_name(entry), counts.empty() ? "nothing" : counts);
 }
 
+void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit) {
+  visit(step);
+  for (const std::vector<rt::Step>* list : {&step.cond, &step.body, &step.orelse}) {
+    for (const rt::Step& inner : *list) for_each_step(inner, visit);
+  }
+}
+
+bool is_of_scalars(const Kernel& kernel) {
+  if (kernel.group_kind != GroupKind::Single || kernel.sections.size() != 1) return false;
+  return std::ranges::none_of(kernel.sections[0].instrs, [](const Instr& instr) {
+    return instr.kind == InstrKind::finish_reduce || instr.kind == InstrKind::finish_scan;
+  });
+}
+
 bool adds_in_any_order(DType dtype) {
   return is_int(dtype) && (dtype.bits == 32 || dtype.bits == 64);
 }

@@ -1,5 +1,6 @@
 // Structure of a kernel program: how many kernels an entry launches, and which have an order.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct EntryStructure {
 EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry);
 /// "encode: 1 sweep, 1 finish, 1 zero": for tests and explain. Empty for an absent entry.
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
+/// The step, and all that are in it.
+void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit);
+/// Does the kernel load, compute and store scalars only? One thread does all of it.
+bool is_of_scalars(const Kernel& kernel);
 /// Do additions into the buffer give the same bits in any order, and is one of them an atomic
 /// access of every target? Integers that fill 32 or 64 bits.
 bool adds_in_any_order(DType dtype);

@@ -12,8 +12,9 @@ inline constexpr std::array<std::string_view, 9> kRoleNames = {
     "state_next", "state_in_place", "constant", "workspace"};
 inline constexpr std::array<std::string_view, rt::kNumEntries> kEntryNames = {
     "init", "encode", "decode", "decode_add", "finish", "sync"};
-inline constexpr std::array<std::string_view, 6> kCollectiveNames = {
-    "no_collective", "all_reduce", "all_gather", "all_to_all", "reduce_scatter", "broadcast"};
+inline constexpr std::array<std::string_view, 9> kCollectiveNames = {
+    "no_collective", "all_reduce",   "all_gather",         "all_to_all",          "reduce_scatter",
+    "broadcast",     "send_receive", "all_gather_counted", "send_receive_counted"};
 inline constexpr std::array<std::string_view, 5> kReductionNames = {"none", "sum", "mean", "min",
                                                                     "max"};
 inline constexpr std::array<std::string_view, 4> kFieldSumNames = {"none", "sum", "min", "max"};

@@ -372,20 +372,30 @@ rt::Step StepParser::step(int depth) {
     step.body = block(depth + 1);
   } else if (const auto kind = std::ranges::find(kCollectiveNames, word);
              kind != kCollectiveNames.end()) {
-    step.kind = rt::StepKind::Collective;
-    rt::CollectiveInfo& collective = step.collective;
-    collective.kind = static_cast<rt::CollectiveKind>(kind - kCollectiveNames.begin());
-    step.index = buffer();
-    lexer_.expect("from");
-    step.index2 = buffer();
-    lexer_.expect("by");
-    collective.reduction = static_cast<rt::RankReduction>(expect_name(lexer_, kReductionNames));
-    lexer_.expect("root");
-    collective.root = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
+    step.collective.kind = static_cast<rt::CollectiveKind>(kind - kCollectiveNames.begin());
+    collective(step);
   } else {
     lexer_.fail("unknown step '" + word + "'");
   }
   return step;
+}
+
+void StepParser::collective(rt::Step& step) {
+  step.kind = rt::StepKind::Collective;
+  step.index = buffer();
+  lexer_.expect("from");
+  step.index2 = buffer();
+  lexer_.expect("by");
+  step.collective.reduction = static_cast<rt::RankReduction>(expect_name(lexer_, kReductionNames));
+  lexer_.expect("root");
+  step.collective.root = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
+  for (std::size_t i = 0; i < rt::num_scalars(step.collective.kind); ++i) {
+    lexer_.expect("scalar");
+    step.scalars.push_back(buffer());
+  }
+  if (!rt::names_receiver(step.collective.kind)) return;
+  lexer_.expect("message");
+  step.message = static_cast<std::uint32_t>(lexer_.expect_number(UINT32_MAX));
 }
 
 rt::Result<KernelProgram> parse(std::string_view text) {

@@ -70,6 +70,8 @@ class StepParser {
 
  private:
   rt::Step step(int depth);
+  /// What follows the name of a collective.
+  void collective(rt::Step& step);
   std::uint32_t buffer();
 
   Lexer& lexer_;

@@ -311,9 +311,12 @@ class Printer {
         return line("{:{}}}}", "", indent);
       case rt::StepKind::Collective: {
         const rt::CollectiveInfo& c = s.collective;
-        return line("{} @{} from @{} by {} root {}",
+        std::string more;
+        for (const BufferIndex scalar : s.scalars) more += fmt::format(" scalar @{}", scalar);
+        if (s.message != rt::kNoIndex) more += fmt::format(" message {}", s.message);
+        return line("{} @{} from @{} by {} root {}{}",
                     kCollectiveNames[static_cast<std::size_t>(c.kind)], s.index, s.index2,
-                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root);
+                    kReductionNames[static_cast<std::size_t>(c.reduction)], c.root, more);
       }
     }
   }

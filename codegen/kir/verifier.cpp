@@ -244,6 +244,15 @@ std::string check_step(const KernelProgram& program, const rt::Step& step) {
           (step.kind == rt::StepKind::Collective)) {
         return "a collective that is none";
       }
+      if (step.scalars.size() != rt::num_scalars(step.collective.kind)) {
+        return "a collective without the scalars of its kind";
+      }
+      if (rt::names_receiver(step.collective.kind) && step.message >= program.messages.size()) {
+        return "a collective without a message";
+      }
+      for (const BufferIndex scalar : step.scalars) {
+        if (!has_buffer(program, scalar)) return "a collective with a scalar of no buffer";
+      }
       return has_buffer(program, step.index) && has_buffer(program, step.index2)
                  ? ""
                  : "a copy of no buffer";

@@ -49,6 +49,7 @@ class Renaming {
           step.kind != rt::StepKind::Launch && step.kind != rt::StepKind::CheckHost;
       if (names_buffer) rename(step.index);
       if (step.has_source()) rename(step.index2);
+      for (BufferIndex& scalar : step.scalars) rename(scalar);
       for (Steps* list : {&step.cond, &step.body, &step.orelse}) rename(*list);
     }
   }

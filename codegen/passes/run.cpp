@@ -2,6 +2,7 @@
 #include "codegen/passes/run.h"
 
 #include "codegen/kir/check_versions.h"
+#include "codegen/passes/carry_in_place.h"
 #include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
@@ -19,6 +20,8 @@ void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, ir::Step
     update_in_place(program, steps);
     kir::check_versions(program, "update_in_place");
   }
+  carry_in_place(program, steps);
+  kir::check_versions(program, "carry_in_place");
   count_truths(program, steps);
   round_to_integers(program, steps);
   mark_alike(program);

@@ -49,9 +49,11 @@ class LiveRanges {
       if (step.kind == rt::StepKind::CheckHost) continue;
       touch(step.index);
       if (step.has_source()) touch(step.index2);
+      for (const BufferIndex scalar : step.scalars) touch(scalar);
       if (step.kind == rt::StepKind::Zero || step.kind == rt::StepKind::Copy) continue;
       named_.insert(step.index);
       if (step.has_source()) named_.insert(step.index2);
+      named_.insert(step.scalars.begin(), step.scalars.end());
       const bool loops = step.kind == rt::StepKind::For || step.kind == rt::StepKind::While;
       loops ? walk_loop(step) : walk_inner(step);
     }

@@ -8,6 +8,7 @@
 
 #include "codegen/kir/builder.h"
 #include "codegen/kir/check_versions.h"
+#include "codegen/kir/structure.h"
 #include "codegen/passes/rename_buffers.h"
 
 namespace cinch::codegen {
@@ -17,13 +18,6 @@ using kir::Instr;
 using kir::InstrKind;
 using rt::BufferIndex;
 using Steps = std::vector<rt::Step>;
-
-void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit) {
-  visit(step);
-  for (const Steps* list : {&step.cond, &step.body, &step.orelse}) {
-    for (const rt::Step& inner : *list) for_each_step(inner, visit);
-  }
-}
 
 bool uses(const Instr& instr, BufferIndex buffer) {
   return std::find(instr.buffers.begin(), instr.buffers.end(), buffer) != instr.buffers.end();
@@ -78,7 +72,7 @@ class InPlace {
 
   bool touches(const rt::Step& step, BufferIndex buffer) const {
     bool found = false;
-    for_each_step(step, [&](const rt::Step& s) {
+    kir::for_each_step(step, [&](const rt::Step& s) {
       if (s.kind == rt::StepKind::Launch) {
         for_each_instr(s.index, [&](const Instr& instr) { found |= uses(instr, buffer); });
       } else if (s.kind != rt::StepKind::CheckHost) {
@@ -114,7 +108,7 @@ class InPlace {
 
   bool can_fail(const rt::Step& step) const {
     bool found = false;
-    for_each_step(step, [&](const rt::Step& s) {
+    kir::for_each_step(step, [&](const rt::Step& s) {
       found |= s.kind == rt::StepKind::CheckHost;
       if (s.kind != rt::StepKind::Launch) return;
       for_each_instr(s.index,
@@ -155,7 +149,7 @@ class InPlace {
   void check_before(std::size_t first) {
     bool is_later = false;
     for (std::size_t i = first; i < entry_.steps.size(); ++i) {
-      for_each_step(entry_.steps[i], [&](const rt::Step& s) {
+      kir::for_each_step(entry_.steps[i], [&](const rt::Step& s) {
         if (s.kind == rt::StepKind::Launch) is_later |= drop_check(program_.kernels[s.index]);
       });
     }

@@ -143,7 +143,7 @@ class Floor {
     const auto bytes = packed_sum_bytes(program_, function_, op, request_.env);
     if (bytes) travelling_bytes_[sent] = travelling_bytes_[received] = *bytes;
     if (is_array(sent) && !was_stored(sent, from)) keep(sent, from++);
-    ready_[received.index()] = from;
+    for (const ValueId result : op.results) ready_[result.index()] = from;
     places_[received] = place_of(sent);
   }
   std::string place_of(ValueId value) const {

@@ -109,11 +109,12 @@ void print_protocol(const json& collectives) {
   fmt::print("protocol  {} collectives\n", collectives.size());
   for (const json& each : collectives) {
     const auto type = each["type"].get<std::string>();
-    fmt::print("  {:<15} {}, ", each["name"].get<std::string>(), type);
+    fmt::print("  {:<20} {}, ", each["name"].get<std::string>(), type);
     if (each.contains("packed")) {
       print_packed(each["packed"]);
     } else {
-      fmt::print("{} bytes\n", each["bytes"].get<std::int64_t>());
+      fmt::print("{}{} bytes\n", each.contains("is_most") ? "at most " : "",
+                 each["bytes"].get<std::int64_t>());
     }
   }
 }

@@ -284,6 +284,7 @@ class Report {
       list.push_back({{"name", ir::op_info(op->kind).name},
                       {"type", ir::print_type(info_, type)},
                       {"bytes", sent_bytes(sent, 1)}});
+      if (has_counts(sent)) list.back()["is_most"] = true;
       // Words of integers of 64 bits have their type.
       const bool is_packed = type.dtype != sent.dtype || sent_bytes(type, 1) != sent_bytes(sent, 1);
       if (is_packed) list.back()["packed"] = packed(type, sent);
@@ -315,6 +316,11 @@ class Report {
       if (skipped-- == 0) break;
     }
     return last;
+  }
+
+  bool has_counts(const rt::ArrayType& type) const {
+    return std::any_of(type.dims, type.dims + type.rank,
+                       [&](HostExprId dim) { return info_.exprs.has_count(dim); });
   }
 
   // As elements lie in memory, whole bytes each.

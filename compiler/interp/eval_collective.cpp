@@ -1,4 +1,7 @@
 // Collectives: all ranks' arrays in rank order, then the part that this rank gets.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "compiler/interp/evaluator.h"
@@ -81,6 +84,76 @@ void Evaluator::eval_broadcast(const Op& op) {
   const std::vector<Array> ranks = meet(op, in(op, 0));
   if (op.attrs.index >= ranks.size()) stop(rt::ErrorKind::OutOfRange, "there is no such root");
   out(op) = ranks[op.attrs.index];
+}
+
+std::vector<Evaluator::Element> Evaluator::tell_all(const Op& op, Element own) {
+  const std::vector<Array> ranks = meet(op, make_scalar(kU64, own));
+  std::vector<Element> numbers;
+  numbers.reserve(ranks.size());
+  for (const Array& rank : ranks) numbers.push_back(rank.bits[0]);
+  return numbers;
+}
+
+std::size_t Evaluator::find_sender(const Op& op) {
+  const std::vector<Element> to = tell_all(op, in(op, 1).bits[0]);
+  const std::size_t nobody = to.size();
+  std::vector<std::size_t> from(to.size(), nobody);
+  for (std::size_t rank = 0; rank < to.size(); ++rank) {
+    const std::string& place = op.attrs.text;
+    if (to[rank] >= to.size()) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("{}: rank {} sends to rank {} of {}", place, rank, to[rank], to.size()));
+    }
+    std::size_t& sender = from[to[rank]];
+    if (sender != nobody) {
+      stop(rt::ErrorKind::CheckFailed,
+           fmt::format("{}: ranks {} and {} both send to rank {}", place, sender, rank, to[rank]));
+    }
+    sender = rank;
+  }
+  return from[call_.inputs.worker];
+}
+
+void Evaluator::eval_send_receive(const Op& op) {
+  const std::size_t sender = find_sender(op);
+  out(op) = meet(op, in(op, 0))[sender];
+}
+
+// Ranks meet with arrays of one size, so each fills its own up to the longest.
+std::vector<Evaluator::Elements> Evaluator::meet_counted(const Op& op, Element own_length) {
+  const std::vector<Element> lengths = tell_all(op, own_length);
+  Array own = in(op, 0);
+  own.dims[0] = static_cast<std::int64_t>(*std::ranges::max_element(lengths));
+  own.bits.resize(static_cast<std::size_t>(own.dims[0]));
+  std::vector<Elements> all;
+  for (Array& rank : meet(op, own)) {
+    rank.bits.resize(lengths[all.size()]);
+    all.push_back(std::move(rank.bits));
+  }
+  return all;
+}
+
+void Evaluator::give_counted(const Op& op, Elements received) {
+  out(op, 1) = make_scalar(kU32, received.size());
+  Array result = make_out(op);
+  if (received.size() > result.bits.size()) {
+    stop(rt::ErrorKind::Internal, "an array that is longer than its receiver's");
+  }
+  std::ranges::copy(received, result.bits.begin());
+  out(op) = std::move(result);
+}
+
+void Evaluator::eval_all_gather_counted(const Op& op) {
+  Elements joined;
+  for (const Elements& rank : meet_counted(op, in(op, 1).bits[0])) {
+    joined.insert(joined.end(), rank.begin(), rank.end());
+  }
+  give_counted(op, std::move(joined));
+}
+
+void Evaluator::eval_send_receive_counted(const Op& op) {
+  const std::size_t sender = find_sender(op);
+  give_counted(op, std::move(meet_counted(op, in(op, 2).bits[0])[sender]));
 }
 
 }  // namespace cinch::interp

@@ -110,6 +110,14 @@ class Evaluator {
   // eval_collective.cpp
   std::vector<Array> meet(const Op& op, const Array& array);
   Array join_ranks(const Op& op, const std::vector<Array>& ranks) const;
+  /// By rank, the number that it tells the others.
+  std::vector<Element> tell_all(const Op& op, Element own);
+  /// The rank whose operand 1 names this one.
+  std::size_t find_sender(const Op& op);
+  /// By rank, the elements of operand 0 that it counts.
+  std::vector<Elements> meet_counted(const Op& op, Element own_length);
+  /// The first result is `received` and zeros, the second the number of received elements.
+  void give_counted(const Op& op, Elements received);
 
   CallContext& call_;
   const ir::Function& function_;

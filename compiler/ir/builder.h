@@ -189,6 +189,7 @@ class Builder {
   ValueId all_to_all(ValueId x);
   ValueId reduce_scatter(ValueId x, ScalarOp op);
   ValueId broadcast(ValueId x, std::uint32_t root);
+  ValueId send_receive(ValueId x, ValueId to, std::string text);
 
  private:
   ValueId add_one(OpKind kind, ValueIds operands, Type type, Attrs attrs = {},

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/ir/builder.h"
+#include "compiler/ir/scalar_eval.h"
 #include "runtime/core/check.h"
 
 namespace cinch::ir {
@@ -336,6 +337,12 @@ ValueId Builder::broadcast(ValueId x, std::uint32_t root) {
   Attrs attrs;
   attrs.index = root;
   return add_one(OpKind::broadcast, {x}, type(x), attrs);
+}
+
+ValueId Builder::send_receive(ValueId x, ValueId to, std::string text) {
+  Attrs attrs;
+  attrs.text = std::move(text);
+  return add_one(OpKind::send_receive, {x, to}, type(x), attrs);
 }
 
 }  // namespace cinch::ir

@@ -60,7 +60,7 @@ bool is_draw(OpKind kind) {
 }
 
 bool is_collective(OpKind kind) {
-  return kind >= OpKind::all_reduce && kind <= OpKind::broadcast;
+  return kind >= OpKind::all_reduce && kind <= OpKind::send_receive_counted;
 }
 
 std::size_t num_reduced_values(const Op& op) {

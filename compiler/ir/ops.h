@@ -55,7 +55,7 @@ int cost_of_element(const rt::ProgramInfo& info, const Op& op);
 int num_regions(OpKind kind);
 /// random, random_bits, normal, random_index, stochastic_round.
 bool is_draw(OpKind kind);
-/// all_reduce, all_gather, all_to_all, reduce_scatter, broadcast.
+/// all_reduce, all_gather, all_to_all, reduce_scatter, broadcast, send_receive and those of counts.
 bool is_collective(OpKind kind);
 
 /// Number of values N that a reduce or scan joins: operands are N values, N inits and, for a

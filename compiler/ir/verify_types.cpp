@@ -415,6 +415,32 @@ class Rules {
     require_sync();
     require_out(in(0));
   }
+  void require_number(std::size_t operand, const char* what) const {
+    require_type(in(operand), scalar_type(kU32), what);
+  }
+  void send_receive() const {
+    require_sync();
+    require_number(1, "the receiver");
+    require_out(in(0));
+  }
+  // What does not fit the result is found when the ranks meet.
+  void require_counted() const {
+    require_sync();
+    require_rank(in(0), 1, "the operand");
+    require_rank(out(), 1, "the result");
+    require(out().dtype == in(0).dtype, "the result has another element type");
+    require(!exprs().has_count(out().dims[0]), "the result's length is not known before launch");
+    require_type(out(1), scalar_type(kU32), "the number of elements");
+  }
+  void all_gather_counted() const {
+    require_counted();
+    require_number(1, "the length");
+  }
+  void send_receive_counted() const {
+    require_counted();
+    require_number(1, "the receiver");
+    require_number(2, "the length");
+  }
 
   const VerifyContext& c_;
   const Op& op_;

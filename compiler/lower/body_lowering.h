@@ -174,6 +174,8 @@ class BodyLowering {
   ir::Attrs draw_attrs(const Expr& e) const;
   std::vector<ValueId> draw_operands(const Expr& e, std::vector<ValueId> operands);
   Lowered lower_collective(const Expr& e);
+  Lowered lower_counted_collective(const Expr& e);
+  ValueId receiver(const Expr& e);                  // of a sendrecv, proved or checked to be a rank
   Lowered lower_plain(const Expr& e, OpKind kind);  // operands and type as they stand
 
   // ---- lower_move.cpp: filter, pack, move, matrix
@@ -184,6 +186,8 @@ class BodyLowering {
   Lowered lower_reshape(const Expr& e);
   Lowered lower_product(const Expr& e);
   ValueId nonzero(const Expr& e, ValueId mask, HostExprId len);
+  /// Ascending places where the mask holds; `len` is their count, entry `count` of the program's.
+  ValueId select_counted(ValueId mask, std::uint32_t count, HostExprId len, HostExprId limit);
   Lowered lower_pack(const Expr& e);
   Lowered lower_scatter(const Expr& e);
   Lowered lower_scatter_keep(const Expr& e);

@@ -107,6 +107,7 @@ Lowered BodyLowering::lower_stochastic_round(const Expr& e) {
 }
 
 Lowered BodyLowering::lower_collective(const Expr& e) {
+  if (e.size) return lower_counted_collective(e);
   ir::Attrs attrs;
   const ValueId x = uniform(e.args.at(0));
   switch (e.builtin) {
@@ -124,10 +125,38 @@ Lowered BodyLowering::lower_collective(const Expr& e) {
     case BuiltinId::broadcast:
       attrs.index = e.index;
       return {emit_.emit(OpKind::broadcast, {x}, e.type, attrs)};
+    case BuiltinId::sendrecv:
+      return {emit_.send_receive(x, receiver(e), located(e.span, "`sendrecv`"))};
     default:
       break;
   }
   CINCH_BUG("not a collective");
+}
+
+ValueId BodyLowering::receiver(const Expr& e) {
+  const ValueId to = as_index(uniform(e.args.at(1)));
+  if (!e.proved_in_bounds) {
+    check_index({to}, scalar_type(kU32), emit_.exprs().world(),
+                located(e.span, "`sendrecv` to a rank that does not exist"));
+  }
+  return to;
+}
+
+// What arrived lies at the beginning of an array with room for the most; a selection of these
+// places finds the count.
+Lowered BodyLowering::lower_counted_collective(const Expr& e) {
+  const bool gathers = e.builtin == BuiltinId::allgather;
+  std::vector<ValueId> operands{uniform(e.args.at(0))};
+  if (!gathers) operands.push_back(receiver(e));
+  operands.push_back(host_scalar(emit_.type(operands[0]).dims[0], kU32));
+  const OpKind kind = gathers ? OpKind::all_gather_counted : OpKind::send_receive_counted;
+  ir::Attrs attrs;
+  if (!gathers) attrs.text = located(e.span, "`sendrecv`");
+  const std::vector<ValueId> received = emit_.emit_multi(
+      kind, operands, {vector_type(e.type.dtype, e.size), scalar_type(kU32)}, attrs);
+  const ValueId arrived = emit_.map(ScalarOp::lt, emit_.iota(e.size), received[1]);
+  const ValueId index = select_counted(arrived, e.index, e.type.dims[0], {});
+  return {emit_.gather(received[0], index)};
 }
 
 }  // namespace cinch::lower

@@ -106,15 +106,20 @@ Lowered BodyLowering::lower_product(const Expr& e) {
   return {emit_.convert(emit_.map(ScalarOp::shr, moved, unused), dtype)};
 }
 
-ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
+ValueId BodyLowering::select_counted(ValueId mask, std::uint32_t count, HostExprId len,
+                                     HostExprId limit) {
   ir::Attrs attrs;
-  attrs.index = e.index;
-  attrs.has_limit = e.size.is_valid();
-  attrs.size = e.size;
+  attrs.index = count;
+  attrs.has_limit = limit.is_valid();
+  attrs.size = limit;
   const std::vector<ValueId> found =
       emit_.emit_multi(OpKind::nonzero, {mask}, {vector_type(kU32, len), scalar_type(kU32)}, attrs);
-  counts_[e.index] = found[1];
+  counts_[count] = found[1];
   return found[0];
+}
+
+ValueId BodyLowering::nonzero(const Expr& e, ValueId mask, HostExprId len) {
+  return select_counted(mask, e.index, len, e.size);
 }
 
 Lowered BodyLowering::lower_filter(const Expr& e) {

@@ -37,6 +37,7 @@ class MeanOf {
   explicit MeanOf(const Input& input)
       : input_(input), directions_(directions_of(input)), elements_(input.values.size()) {
     std::vector<float> magnitudes;
+    magnitudes.reserve(input.values.size());
     for (float value : input.values) magnitudes.push_back(std::abs(value));
     std::ranges::sort(magnitudes);
     if (magnitudes.empty()) return;

@@ -103,7 +103,8 @@ struct Expr {
 //   slice   x (begin: `size`), or x, begin where it is not host-computable scatter, scatter_add …
 //   v, at                  matmul  a, b iota random random_bits normal   none         random_index
 //   none (`size:` argument: `size`) stochastic_round   x                          collectives   x
-//   (root of broadcast: `index`)
+//   (root of broadcast: `index`; receiver of sendrecv: a second operand; of counted arrays `index`
+//   is the count entry of the result and `size` its most)
 
 enum class StmtKind : std::uint8_t {
   Let,            // var = expr

@@ -89,6 +89,8 @@ Form form_of(BuiltinId id) {  // NOLINT(cinch-function-length)
       return {{"shared", "stream"}, 1, 1};
     case BuiltinId::broadcast:
       return {{"root"}, 1, 1};
+    case BuiltinId::sendrecv:
+      return {{"to"}, 1, 1};
     default:
       return {{"where", "axis"}, 1, 1};
   }
@@ -147,7 +149,7 @@ Value Elaborator::operand(ast::ExprId id) {
 
 Value Elaborator::operand_of(const Value& value) {
   if (value.is_error()) return value;
-  const Value made = materialize(value);
+  const Value made = unmet(value);
   if (!made.is_error() && !made.is_typed()) {
     reporter_.report<DiagKind::BadType>(value.span, "a value", describe(value));
     return error(value.span);
@@ -276,7 +278,7 @@ Value Elaborator::fill_call(const CallArgs& args) {
     reporter_.report<DiagKind::MissingArgument>(args.span, "fill", "a size");
     return error(args.span);
   }
-  Value v = takes_shape ? coerce(value, wanted_->dtype) : materialize(value);
+  Value v = takes_shape ? coerce(value, wanted_->dtype) : unmet(value);
   if (v.is_error()) return v;
   if (!v.is_typed() || v.type.rank != 0) {
     reporter_.report<DiagKind::BadType>(value.span, "a number to repeat", describe(value));

@@ -1,6 +1,7 @@
 // Exact numbers: what was divided and meets floats is a quotient, and what is made of literals and
 // loop variables is made in the type that it meets.
 #include <algorithm>
+#include <cmath>
 
 #include "dsl/sema/elaborator.h"
 
@@ -13,6 +14,7 @@ bool keeps_quotient(ScalarOp op) {
   switch (op) {
     case ScalarOp::neg:
     case ScalarOp::abs:
+    case ScalarOp::sign:
     case ScalarOp::add:
     case ScalarOp::sub:
     case ScalarOp::mul:
@@ -63,6 +65,20 @@ Value Elaborator::as_quotient(const Value& value) {
   Value quotient = *value.quotient;
   quotient.span = value.span;
   return quotient;
+}
+
+// An operand that meets nothing that would say what a quotient is: one with a fraction stays it.
+Value Elaborator::unmet(const Value& value) {
+  const auto has_fraction = [&](HostExprId number) {
+    if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
+    const double real = pool().const_value(number).to_double();
+    return real != std::trunc(real);
+  };
+  if (value.quotient == nullptr) return materialize(value);
+  const Value& quotient = *value.quotient;
+  const bool is_fraction = quotient.is_host() ? has_fraction(quotient.host)
+                                              : std::ranges::any_of(quotient.table, has_fraction);
+  return is_fraction ? coerce(as_quotient(value), kF32) : materialize(value);
 }
 
 // Operands that meet a float, or an operator of reals, as the quotients that they are. In a size

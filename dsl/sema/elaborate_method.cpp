@@ -206,12 +206,18 @@ void Elaborator::check_collectives(const Body& sync) {
   if (reporter_.num_errors() != 0) return;  // the tree is whole only without mistakes
   for (const Disagreement& found : find_disagreements(out_, sync)) {
     const std::string name(builtin_info(found.operation).name);
-    if (found.is_size) {
-      reporter_.report<DiagKind::RankSizesDiffer>(found.collective, name)
-          .note(found.cause, "this array");
-    } else {
-      reporter_.report<DiagKind::RanksDiffer>(found.collective, name)
-          .note(found.cause, "this may differ from rank to rank");
+    switch (found.kind) {
+      case Disagreement::Kind::Way:
+        reporter_.report<DiagKind::RanksDiffer>(found.collective, name)
+            .note(found.cause, "this may differ from rank to rank");
+        break;
+      case Disagreement::Kind::Size:
+        reporter_.report<DiagKind::RankSizesDiffer>(found.collective, name)
+            .note(found.cause, "this array");
+        break;
+      case Disagreement::Kind::Receiver:
+        reporter_.report<DiagKind::OneReceiver>(found.cause);
+        break;
     }
   }
 }

@@ -166,6 +166,7 @@ Value Elaborator::collective_call(BuiltinId id, const CallArgs& args) {
     return error(args.span);
   }
   if (id == BuiltinId::allreduce) return allreduce_call(args);
+  if (id == BuiltinId::sendrecv) return sendrecv_call(args);
   if (id != BuiltinId::broadcast) return per_rank_call(id, args);
   Value x = operand(args.positional[0]);
   std::int64_t root = 0;
@@ -196,11 +197,78 @@ Value Elaborator::allreduce_call(const CallArgs& args) {
   });
 }
 
+Value Elaborator::sendrecv_call(const CallArgs& args) {
+  const Value x = operand(args.positional[0]);
+  const auto given = args.named.find("to");
+  if (given == args.named.end()) {
+    reporter_.report<DiagKind::MissingArgument>(args.span, args.name, "`to:`");
+    return error(args.span);
+  }
+  const Value rank = expr(given->second->value);
+  const Value to = as_index(rank);
+  if (x.is_error() || to.is_error()) return error(args.span);
+  if (to.type.rank != 0) {
+    reporter_.report<DiagKind::Mismatch>(to.span, "the number of a rank", describe(to));
+    return error(args.span);
+  }
+  Value received;
+  if (is_counted_vector(x)) {
+    received = counted_collective(BuiltinId::sendrecv, x, to.expr, args.span);
+  } else {
+    received = builtin(BuiltinId::sendrecv, x.type, {x.expr, to.expr}, args.span);
+  }
+  if (is_surely_a_rank(rank, to)) out_.exprs[received.expr.index()].proved_in_bounds = true;
+  // Places are checked where they are used: they have come over a network.
+  received.facts.unique = x.facts.unique;
+  received.facts.ascending = x.facts.ascending;
+  received.facts.unique_in_rows = x.facts.unique_in_rows;
+  return received;
+}
+
+// As far as is seen at once: what is taken modulo `world`, and indices with such a limit.
+bool Elaborator::is_surely_a_rank(const Value& given, const Value& index) {
+  if (is_in_bounds(index, pool().world())) return true;
+  if (!given.is_host() || given.is_big) return false;
+  const HostExprNode node = pool().node(given.host);
+  return node.op == HostOp::Mod && node.args[1] == pool().world() &&
+         sizes_.proves_nonnegative(node.args[0]);
+}
+
+bool Elaborator::is_counted_vector(const Value& x) {
+  return x.type.rank == 1 && pool().has_count(x.type.dims[0]);
+}
+
+// A vector whose length is a count, which may differ between ranks. What arrives has a count of its
+// own: the same for all vectors that had one length before and went the same way.
+Value Elaborator::counted_collective(BuiltinId id, const Value& x, ExprId to, Span span) {
+  const bool gathers = id == BuiltinId::allgather;
+  HostExprId most = without_counts(x.type.dims[0]);
+  if (!most) {
+    reporter_.report<DiagKind::NotKnownOnHost>(span, "the most that a rank sends");
+    return error(span);
+  }
+  if (gathers) most = pool().mul(pool().world(), most);
+  const std::string key = std::string(builtin_info(id).name) + "|" +
+                          std::to_string(x.type.dims[0].index()) + "|" + (to ? expr_key(to) : "");
+  const auto [known, is_new] =
+      counts_by_mask_.try_emplace(key, static_cast<std::uint32_t>(out_.info.counts.size()));
+  const std::uint32_t index = known->second;
+  if (is_new) out_.info.counts.push_back({"count" + std::to_string(index), most});
+  std::vector<ExprId> operands{x.expr};
+  if (to) operands.push_back(to);
+  return builtin(id, vector(x.type.dtype, pool().count(index, most)), std::move(operands), span,
+                 [&](Expr& e) {
+                   e.index = index;
+                   e.size = most;
+                 });
+}
+
 // allgather, all_to_all, reduce_scatter: one row per rank.
 Value Elaborator::per_rank_call(BuiltinId id, const CallArgs& args) {
   if (id == BuiltinId::allgather) {
     Value x = vector_operand(args.positional[0], args.name);
     if (x.is_error()) return x;
+    if (is_counted_vector(x)) return counted_collective(id, x, ExprId(), args.span);
     Value rows =
         builtin(id, matrix(x.type.dtype, pool().world(), x.type.dims[0]), {x.expr}, args.span);
     // Places are checked where they are used: they have come over a network.

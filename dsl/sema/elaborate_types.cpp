@@ -430,7 +430,7 @@ Value Elaborator::convert(const Value& value, DType to, Span span) {
 }
 
 Value Elaborator::arithmetic(const Value& value) {
-  const Value made = materialize(value);
+  const Value made = unmet(value);
   return made.is_error() ? made : coerce(made, arithmetic_type(made.type.dtype));
 }
 

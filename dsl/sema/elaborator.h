@@ -177,6 +177,7 @@ class Elaborator {
   static bool bounds(ScalarOp op);
   static bool has_quotient(const Value& value);
   static Value as_quotient(const Value& value);
+  Value unmet(const Value& value);
   std::vector<Value> with_quotients(ScalarOp op, std::vector<Value> args);
   Value exact_as_float(const Value& value);
   std::shared_ptr<const Value> quotient_of(ScalarOp op, const std::vector<Value>& args,
@@ -379,6 +380,11 @@ class Elaborator {
   Value matmul(const Value& a, const Value& b, Span span);
   Value matrix_call(BuiltinId id, const CallArgs& args);
   Value collective_call(BuiltinId id, const CallArgs& args);
+  Value sendrecv_call(const CallArgs& args);
+  /// `index`: of `given`.
+  bool is_surely_a_rank(const Value& given, const Value& index);
+  bool is_counted_vector(const Value& x);
+  Value counted_collective(BuiltinId id, const Value& x, ExprId to, Span span);
   Value allreduce_call(const CallArgs& args);
   Value per_rank_call(BuiltinId id, const CallArgs& args);
 

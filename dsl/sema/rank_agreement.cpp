@@ -38,6 +38,9 @@ class Walker {
       facts_.states[i] = visit(program_.state_inits[i]);
     }
     repeat([&] { visit(sync.root); });
+    for (const Receiver& each : receivers_) {
+      if (!each.differs) note(each.same);
+    }
     const auto is_before = [](const Disagreement& a, const Disagreement& b) {
       return a.collective.begin < b.collective.begin;
     };
@@ -98,12 +101,14 @@ class Walker {
   }
 
   bool visit_builtin(const Expr& e) {
+    if (e.builtin == BuiltinId::sendrecv) return visit_sendrecv(e);
     const bool differs = visit_args(e) || may_differ(e.size);
     switch (e.builtin) {
       case BuiltinId::allreduce:
       case BuiltinId::allgather:
       case BuiltinId::broadcast:
         note_collective(e);
+        if (has_own_count(e)) facts_.counts[e.index] = false;
         return false;
       case BuiltinId::all_to_all:
       case BuiltinId::reduce_scatter:
@@ -126,17 +131,55 @@ class Walker {
     }
   }
 
+  bool visit_sendrecv(const Expr& e) {
+    visit(e.args.at(0));
+    const bool receiver_differs = visit(e.args.at(1));
+    note_collective(e);
+    note_receiver(e, receiver_differs);
+    if (has_own_count(e)) facts_.counts[e.index] = true;
+    return true;
+  }
+
+  // Of a collective: does its result have a count, and its array a length that may differ?
+  static bool has_own_count(const Expr& e) {
+    const bool may_be_counted =
+        e.builtin == BuiltinId::allgather || e.builtin == BuiltinId::sendrecv;
+    return may_be_counted && e.size.is_valid();
+  }
+
   void note_collective(const Expr& e) {
     const Expr& array = program_.exprs[e.args.at(0).index()];
     bool size_differs = false;
-    for (int i = 0; i < array.type.rank; ++i) size_differs |= may_differ(array.type.dims[i]);
-    const auto is_known = [&](const Disagreement& known) { return known.collective == e.span; };
-    if (std::any_of(found_.begin(), found_.end(), is_known)) return;
-    if (cause_ != nullptr) {
-      found_.push_back({e.span, e.builtin, *cause_, false});
-    } else if (size_differs) {
-      found_.push_back({e.span, e.builtin, array.span, true});
+    if (has_own_count(e)) {
+      size_differs = may_differ(e.size);
+    } else {
+      for (int i = 0; i < array.type.rank; ++i) size_differs |= may_differ(array.type.dims[i]);
     }
+    if (cause_ != nullptr) {
+      note({e.span, e.builtin, *cause_, Disagreement::Kind::Way});
+    } else if (size_differs) {
+      note({e.span, e.builtin, array.span, Disagreement::Kind::Size});
+    }
+  }
+
+  // What differs shows only after some rounds of `repeat`: until then receivers are kept aside.
+  void note_receiver(const Expr& e, bool differs) {
+    const Span& to = program_.exprs[e.args.at(1).index()].span;
+    const auto known = std::ranges::find_if(
+        receivers_, [&](const Receiver& each) { return each.same.cause == to; });
+    if (known == receivers_.end()) {
+      receivers_.push_back({{e.span, e.builtin, to, Disagreement::Kind::Receiver}, differs});
+    } else {
+      known->differs |= differs;
+    }
+  }
+
+  // One for each collective.
+  void note(const Disagreement& found) {
+    const auto is_known = [&](const Disagreement& known) {
+      return known.collective == found.collective;
+    };
+    if (std::none_of(found_.begin(), found_.end(), is_known)) found_.push_back(found);
   }
 
   void visit(const Stmt& s) {
@@ -201,8 +244,14 @@ class Walker {
   }
 
   const CheckedProgram& program_;
+  struct Receiver {
+    Disagreement same;  // reported unless it differs
+    bool differs = false;
+  };
+
   Facts facts_;
-  const Span* cause_ = nullptr;  // of the outermost way that differs
+  std::vector<Receiver> receivers_;  // of the `sendrecv`s
+  const Span* cause_ = nullptr;      // of the outermost way that differs
   std::vector<Disagreement> found_;
 };
 

@@ -7,12 +7,17 @@
 
 namespace cinch::sema {
 
-/// A collective that ranks may reach differently, or with arrays of different sizes.
+/// A collective on which ranks may not agree, or a `sendrecv` whose receiver is surely the same.
 struct Disagreement {
+  enum class Kind : std::uint8_t {
+    Way,       // ranks may not all reach it: `cause` is the condition
+    Size,      // arrays may differ in size: `cause` is the array
+    Receiver,  // all ranks send to one rank, which `cause` names
+  };
   Span collective;
   BuiltinId operation{};
-  Span cause;            // the condition, or the array
-  bool is_size = false;  // the array's size differs; else the way differs
+  Span cause;
+  Kind kind = Kind::Way;
 };
 
 /// In source order, each collective once. Sound and incomplete: what is made of the gradient, of

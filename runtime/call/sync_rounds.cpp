@@ -32,7 +32,8 @@ bool is_fixed(const ProgramImage& image, HostExprId expr) {
 bool are_fixed(const ProgramImage& image, const Steps& steps) {
   return std::ranges::all_of(steps, [&](const Step& step) {
     if (step.kind == StepKind::Collective) {
-      return is_fixed(image, image.buffers[step.index].size_bytes) &&
+      return !is_routed(step.collective.kind) &&
+             is_fixed(image, image.buffers[step.index].size_bytes) &&
              is_fixed(image, image.buffers[step.index2].size_bytes);
     }
     if (step.kind == StepKind::For && has_collective(step.body)) {

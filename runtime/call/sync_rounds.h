@@ -17,8 +17,8 @@ struct SyncRound {
   std::uint64_t sent_bytes = 0, received_bytes = 0;  // input and output of CollectiveCall
 };
 
-/// No collective stands in a branch or in a `while`; how often loops run, and all sizes, depend on
-/// neither parameters nor the step.
+/// No collective stands in a branch or in a `while`, or is routed (is_routed); how often loops run,
+/// and all sizes, depend on neither parameters nor the step.
 bool has_fixed_rounds(const ProgramImage& image);
 
 /// Of a program that has fixed rounds: in order, loops unrolled. Errors: those of formulas.

@@ -159,6 +159,9 @@ Status give_part(const CollectiveCall& call, Inputs inputs, std::uint32_t rank) 
   }
   switch (call.collective.kind) {
     case CollectiveKind::None:
+    case CollectiveKind::SendReceive:
+    case CollectiveKind::AllGatherCounted:
+    case CollectiveKind::SendReceiveCounted:
       break;
     case CollectiveKind::AllReduce:
       return join_part(call, inputs, 0);

@@ -18,9 +18,9 @@ Status join_arrays(DType dtype, RankReduction reduction,
                    std::span<const std::span<const std::uint8_t>> inputs,
                    std::span<std::uint8_t> output);
 
-/// Writes `call.output` from `inputs`, by rank and as long as `call.input` each: joined element by
-/// element in rank order where the collective joins, else copied. Errors: Internal (sizes or types
-/// that no checked program has).
+/// Of collectives that are not routed: writes `call.output` from `inputs`, by rank and as long as
+/// `call.input` each: joined element by element in rank order where the collective joins, else
+/// copied. Errors: Internal (sizes or types that no checked program has).
 Status give_part(const CollectiveCall& call, std::span<const std::span<const std::uint8_t>> inputs,
                  std::uint32_t rank);
 

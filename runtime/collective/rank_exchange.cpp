@@ -2,6 +2,7 @@
 #include "runtime/collective/rank_exchange.h"
 
 #include "runtime/collective/join_ranks.h"
+#include "runtime/collective/routes.h"
 
 namespace cinch::rt {
 
@@ -11,9 +12,10 @@ Result<RankStatus> meet_at(const RankPoint& point, RankExchange& ranks) {
 
 Result<RankStatus> LoneRank::exchange(const CollectiveCall& call) {
   const std::span<const std::uint8_t> inputs[] = {call.input};
-  if (Status status = give_part(call, inputs, 0); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  const RankOffer offers[] = {offer_of(call)};
+  const Status status = is_routed(call.collective.kind) ? give_routed(call, inputs, offers, 0)
+                                                        : give_part(call, inputs, 0);
+  if (!status) return tl::unexpected<Error>(status.error());
   return RankStatus::Good;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "runtime/core/dtype.h"
 #include "runtime/core/error.h"
@@ -19,8 +20,13 @@ enum class RankStatus : std::uint8_t { Good, Failed, NonFinite };
 struct CollectiveCall {
   CollectiveInfo collective;
   DType dtype;                          // of the elements; stored in 8, 16, 32 or 64 bits
-  std::span<const std::uint8_t> input;  // the same number of bytes on all ranks
+  std::span<const std::uint8_t> input;  // as long on all ranks, unless the collective is counted
   std::span<std::uint8_t> output;       // written only where all ranks are Good
+  // Of routed collectives (is_routed):
+  std::uint32_t to = 0;                   // the rank that gets the input
+  std::string_view place = {};            // where receivers are named: what errors begin with
+  std::uint32_t element_bytes = 0;        // where arrays are counted
+  std::span<std::uint8_t> received = {};  // a u32: how many elements of the output arrived
 };
 
 /// Each rank makes the same calls in the same order; after a status other than Good, or an error,

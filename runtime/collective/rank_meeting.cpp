@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "runtime/collective/join_ranks.h"
+#include "runtime/collective/routes.h"
 
 namespace cinch::rt {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 constexpr std::chrono::milliseconds kLook{20};
 
 bool are_same(const CollectiveCall& a, const CollectiveCall& b) {
-  return a.collective == b.collective && a.dtype == b.dtype && a.input.size() == b.input.size();
+  const bool is_as_long = is_counted(a.collective.kind) || a.input.size() == b.input.size();
+  return a.collective == b.collective && a.dtype == b.dtype && is_as_long;
 }
 
 }  // namespace
@@ -90,6 +92,17 @@ Status RankMeeting::check_same_call() const {
   return Ok{};
 }
 
+Status RankMeeting::give(const CollectiveCall& call, std::uint32_t rank) const {
+  std::vector<std::span<const std::uint8_t>> inputs;
+  std::vector<RankOffer> offers;
+  for (const Arrival& each : arrivals_) {
+    inputs.push_back(each.call->input);
+    offers.push_back(offer_of(*each.call));
+  }
+  return is_routed(call.collective.kind) ? give_routed(call, inputs, offers, rank)
+                                         : give_part(call, inputs, rank);
+}
+
 Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival) {
   // Written before all have come, read after: the waiting in between orders both.
   arrivals_[rank] = arrival;
@@ -97,10 +110,7 @@ Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival)
   const RankStatus status = worst();
   Status given = status == RankStatus::Good ? check_same_call() : Status(Ok{});
   if (given && status == RankStatus::Good && arrival.call != nullptr) {
-    std::vector<std::span<const std::uint8_t>> inputs;
-    inputs.reserve(arrivals_.size());
-    for (const Arrival& each : arrivals_) inputs.push_back(each.call->input);
-    given = give_part(*arrival.call, inputs, rank);
+    given = give(*arrival.call, rank);
   }
   if (Status taken = wait_for_all(); !taken) return tl::unexpected<Error>(taken.error());
   if (!given) return tl::unexpected<Error>(given.error());

@@ -32,6 +32,8 @@ class RankMeeting {
   /// Waits until all ranks have come, or none can.
   Status wait_for_all();
   Status check_same_call() const;
+  /// What all ranks have come with, to one of them.
+  Status give(const CollectiveCall& call, std::uint32_t rank) const;
   RankStatus worst() const;
 
   std::vector<std::unique_ptr<RankExchange>> doors_;

@@ -209,8 +209,11 @@ Status exchange_now(Transport& transport, const Exchange& exchange,
 ExchangeKind exchange_kind_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::AllGather:
+    case CollectiveKind::AllGatherCounted:
       return ExchangeKind::AllGather;
     case CollectiveKind::AllToAll:
+    case CollectiveKind::SendReceive:
+    case CollectiveKind::SendReceiveCounted:
       return ExchangeKind::AllToAll;
     case CollectiveKind::ReduceScatter:
       return ExchangeKind::ReduceScatter;

@@ -39,7 +39,7 @@ class RangesOverSteps {
     for (std::size_t i = ranges_.size(); i-- > 0;) {
       if (!is_used[i]) continue;
       note(HostExprId(i));
-      if (!pool.depends_on(HostExprId(i), HostOp::Step)) continue;
+      if (!follows_step(HostExprId(i))) continue;
       for (HostExprId arg : pool.node(HostExprId(i)).args) {
         if (arg) is_used[arg.index()] = true;
       }
@@ -64,9 +64,14 @@ class RangesOverSteps {
   }
 
  private:
+  // A count is what the environment says, though its bound may follow the step.
+  bool follows_step(HostExprId id) const {
+    return pool_.depends_on(id, HostOp::Step) && pool_.node(id).op != HostOp::Count;
+  }
+
   // What does not follow the step has one value.
   void note(HostExprId id) {
-    if (pool_.depends_on(id, HostOp::Step)) {
+    if (follows_step(id)) {
       following_.push_back(id);
       return;
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/collective/routes.h"
 #include "runtime/core/sanitizer.h"
 #include "runtime/image/buffer_size.h"
 
@@ -304,11 +305,23 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     });
   }
 
-  Next meet(const Step& step) {
-    meeting_ = {step.collective,
-                image_.buffers[step.index].dtype,
-                {bytes_of(step.index2), static_cast<std::size_t>(size_of(step.index2))},
-                {bytes_of(step.index), static_cast<std::size_t>(size_of(step.index))}};
+  std::span<std::uint8_t> memory_of(BufferIndex buffer) const {
+    return {bytes_of(buffer), static_cast<std::size_t>(size_of(buffer))};
+  }
+
+  Result<Next> meet(const Step& step) {
+    const BufferInfo& to = image_.buffers[step.index];
+    meeting_ = {step.collective, to.dtype, memory_of(step.index2), memory_of(step.index)};
+    const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
+      std::uint32_t value = 0;
+      std::memcpy(&value, bytes_of(scalar), sizeof value);
+      return value;
+    };
+    if (Status status = take_scalars(step.scalars, to.storage_bits, read, meeting_); !status) {
+      return tl::unexpected<Error>(status.error());
+    }
+    if (is_counted(step.collective.kind)) meeting_.received = memory_of(step.scalars.back());
+    if (step.message != kNoIndex) meeting_.place = image_.messages[step.message];
     return Next::Meet;
   }
 

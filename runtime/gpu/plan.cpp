@@ -52,7 +52,9 @@ class Planner {
         return launch({.arg0 = step.index,
                        .arg1 = step.index2,
                        .meeting = PlannedMeeting::Exchange,
-                       .collective = step.collective});
+                       .collective = step.collective,
+                       .scalars = step.scalars,
+                       .message = step.message});
     }
     CINCH_BUG("a step of no kind");
   }
@@ -108,9 +110,13 @@ class Planner {
 
   // One more of a loop.
   template <typename Body>
-  Status in_round(const GpuCondition& condition, const Body& body) {
+  Status count_round(const Body& body) {
     if (++num_steps_ > kMaxSteps) return too_long();
-    return within(condition, body);
+    return body();
+  }
+  template <typename Body>
+  Status in_round(const GpuCondition& condition, const Body& body) {
+    return count_round([&] { return within(condition, body); });
   }
 
   std::uint32_t slot(HostExprId expr) const {
@@ -158,11 +164,16 @@ class Planner {
     const auto rounds = rounds_of(step.expr, step.expr2);
     if (!rounds) return tl::unexpected<Error>(rounds.error());
     const std::uint32_t first = slot(step.expr);
+    const auto add_round = [&](std::int64_t i) {
+      Status done = service(GpuService::SetRound, step.index, first, i);
+      return done ? add(step.body) : done;
+    };
+    const HostExprPool& pool = image_.info.exprs;
+    const bool are_fixed = pool.is_const(step.expr) && pool.is_const(step.expr2);
     for (std::int64_t i = 0; i < *rounds; ++i) {
-      const Status status = in_round(round(i, slot(step.expr2), first), [&] {
-        Status done = service(GpuService::SetRound, step.index, first, i);
-        return done ? add(step.body) : done;
-      });
+      const Status status =
+          are_fixed ? count_round([&] { return add_round(i); })
+                    : in_round(round(i, slot(step.expr2), first), [&] { return add_round(i); });
       if (!status) return status;
     }
     return Ok{};

@@ -32,6 +32,8 @@ struct PlannedLaunch {
   bool is_guarded = true;
   PlannedMeeting meeting = PlannedMeeting::None;
   CollectiveInfo collective;
+  std::vector<BufferIndex> scalars = {};  // of the exchange, as those of its step
+  std::uint32_t message = kNoIndex;       // likewise
   /// Reduces stored partials in part, by many blocks.
   bool is_fold() const { return !is_service && value == static_cast<std::int64_t>(GpuFold::Folds); }
 };

@@ -18,6 +18,8 @@ constexpr std::int64_t kNarrowSealBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kSealBlockBytes = std::int64_t{1} << 20;
 
 constexpr std::int64_t kTileElems = 1024;
+// Of a launch whose blocks do not stay: more would only add to what a launch of many tensors has.
+constexpr std::int64_t kMostBlocks = 65536;
 
 // Of the kernel of steps a multiprocessor holds at least so many.
 constexpr std::int64_t kFoldBlocks = 2;
@@ -57,8 +59,8 @@ Result<std::int64_t> GpuSession::Impl::blocks_of(std::size_t shape, std::size_t 
   }
 }
 
-// The most that a kernel can use on a tensor, and no more than run at a time: a block that stays
-// takes the next groups without what starting one costs.
+// The most that a kernel can use on a tensor, and no more than its waves of those that run at a
+// time: a block that stays takes the next groups without what starting one costs.
 Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
                                                      const TensorFacts& tensor) const {
   if (tensor.num_elems() == 0) return 0;
@@ -68,7 +70,11 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   const auto groups = over_steps(info_of.num_groups, tensor);
   if (!groups) return tl::unexpected<Error>(groups.error());
   const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
-  return that_fit(std::max(std::int64_t{1}, blocks), info_of.cuda.resident_blocks);
+  if (info_of.cuda.waves == 0 && tuning.blocks_per_multiprocessor == 0) {
+    return std::clamp(blocks, std::int64_t{1}, kMostBlocks);
+  }
+  return that_fit(std::max(std::int64_t{1}, blocks),
+                  std::int64_t{info_of.cuda.resident_blocks} * info_of.cuda.waves);
 }
 
 std::int64_t GpuSession::Impl::that_fit(std::int64_t blocks, std::int64_t resident) const {

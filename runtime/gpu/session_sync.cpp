@@ -2,6 +2,7 @@
 // that meet: in parts where the caller brings them together, else over the host, whose memory what
 // is sent and received goes through.
 #include "runtime/call/entries.h"
+#include "runtime/collective/routes.h"
 #include "runtime/core/float_environment.h"
 #include "runtime/gpu/session_impl.h"
 #include "runtime/image/buffer_size.h"
@@ -162,7 +163,25 @@ Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) c
   const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
   if (!input) return tl::unexpected<Error>(input.error());
   if (!output) return tl::unexpected<Error>(output.error());
-  return CollectiveCall{meeting.collective, image().buffers[meeting.arg0].dtype, *input, *output};
+  const BufferInfo& to = image().buffers[meeting.arg0];
+  CollectiveCall call{meeting.collective, to.dtype, *input, *output};
+  const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
+    std::uint32_t value = 0;
+    const std::span bytes(reinterpret_cast<std::uint8_t*>(&value), sizeof value);
+    const Status status = device().read(bytes, own_address(0, scalar), syncing.stream);
+    if (!status) return tl::unexpected<Error>(status.error());
+    return value;
+  };
+  if (Status status = take_scalars(meeting.scalars, to.storage_bits, read, call); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
+  if (is_counted(meeting.collective.kind)) {
+    const auto received = bytes_of(meeting.scalars.back());
+    if (!received) return tl::unexpected<Error>(received.error());
+    call.received = *received;
+  }
+  return call;
 }
 
 // What the batch does besides the meeting of ranks that it may be.
@@ -187,14 +206,18 @@ Result<RankStatus> GpuSession::Impl::meet(const RankPoint& point, RankExchange& 
   };
   CollectiveCall call = *point.call;
   const GpuAddress from = address_of(call.input), to = address_of(call.output);
+  const GpuAddress count_to = address_of(call.received);
   std::vector<std::uint8_t> sent(call.input.size()), received(call.output.size());
+  std::vector<std::uint8_t> count(call.received.size());
   Status status = device().read(sent, from, syncing.stream);
   if (!status) return stop(status);
   call.input = sent;
   call.output = received;
+  call.received = count;
   auto all = meet_at({point.own, call}, ranks);
   if (!all || *all != RankStatus::Good) return all;
   status = device().write(to, received, syncing.stream);
+  if (status && !count.empty()) status = device().write(count_to, count, syncing.stream);
   if (!status) return stop(status);
   return all;
 }

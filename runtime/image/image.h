@@ -3,6 +3,7 @@
 // Plain data; has a file form (image_file.h).
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ struct CudaLaunch {
   bool is_single_block = false;        // exactly one block
   std::uint32_t resident_blocks = 0;   // that a multiprocessor holds at a time, at least: code is
                                        // compiled for that; at least 1
+  std::uint32_t waves = 1;             // blocks of a launch, at most, for each that is resident; 0:
+                                       // as many as there are groups for
   std::uint32_t shared_bytes = 0;      // dynamic shared memory of a block
   bool is_foldable = false;            // stored partials may be folded before it (GpuFold)
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
@@ -95,8 +98,28 @@ enum class CollectiveKind : std::uint8_t {
   AllGather,
   AllToAll,
   ReduceScatter,
-  Broadcast
+  Broadcast,
+  // Each rank names the rank that gets its array: `scalars` are {to}.
+  SendReceive,
+  // Arrays whose lengths are counts: `scalars` are {sent, received}, in elements.
+  AllGatherCounted,
+  // `scalars` are {to, sent, received}.
+  SendReceiveCounted,
 };
+// Do ranks tell each other first where arrays go and how long they are?
+inline bool is_routed(CollectiveKind kind) {
+  return kind >= CollectiveKind::SendReceive;
+}
+inline bool names_receiver(CollectiveKind kind) {
+  return kind == CollectiveKind::SendReceive || kind == CollectiveKind::SendReceiveCounted;
+}
+inline bool is_counted(CollectiveKind kind) {
+  return kind >= CollectiveKind::AllGatherCounted;
+}
+// How many buffers of one u32 such a step names.
+inline std::size_t num_scalars(CollectiveKind kind) {
+  return (names_receiver(kind) ? 1U : 0U) + (is_counted(kind) ? 2U : 0U);
+}
 // Element by element, in rank order; the mean is the sum divided by the number of ranks.
 enum class RankReduction : std::uint8_t { None, Sum, Mean, Min, Max };
 
@@ -112,7 +135,9 @@ struct Step {
   std::uint32_t index = kNoIndex, index2 = kNoIndex;
   HostExprId expr, expr2;
   std::vector<Step> cond, body, orelse;
-  CollectiveInfo collective = {};  // of Collective
+  CollectiveInfo collective = {};         // of Collective
+  std::vector<BufferIndex> scalars = {};  // of Collective: what CollectiveKind says
+  std::uint32_t message = kNoIndex;  // of Collective that names a receiver: what errors begin with
   // Does `index2` name a buffer that is read?
   bool has_source() const { return kind == StepKind::Copy || kind == StepKind::Collective; }
 };

@@ -76,7 +76,7 @@ template <typename A>
 void describe(A& a, CudaLaunch& x) {
   a("block_threads", x.block_threads)("groups_per_block", x.groups_per_block);
   a("is_single_block", x.is_single_block)("resident_blocks", x.resident_blocks);
-  a("shared_bytes", x.shared_bytes);
+  a("shared_bytes", x.shared_bytes)("waves", x.waves);
   a("is_foldable", x.is_foldable);
 }
 template <typename A>
@@ -94,6 +94,8 @@ template <typename A>
 void describe(A& a, Step& x) {
   a("kind", x.kind)("index", x.index)("index2", x.index2)("expr", x.expr)("expr2", x.expr2);
   a("collective", x.collective)("cond", x.cond)("body", x.body)("orelse", x.orelse);
+  a.if_any("scalars", x.scalars);
+  a.if_any("message", x.message);
 }
 template <typename A>
 void describe(A& a, Entry& x) {
@@ -123,6 +125,9 @@ class JsonWriter {
   template <typename T>
   void if_any(const char* name, std::vector<T>& list) {
     if (!list.empty()) write(out_[name], list);
+  }
+  void if_any(const char* name, std::uint32_t index) {
+    if (index != kNoIndex) write(out_[name], index);
   }
 
  private:
@@ -195,6 +200,10 @@ class JsonReader {
   void if_any(const char* name, std::vector<T>& list) {
     const auto found = in_.find(name);
     if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, list);
+  }
+  void if_any(const char* name, std::uint32_t& index) {
+    const auto found = in_.find(name);
+    if (fault_.empty() && found != in_.end()) read(*found, path_ + "." + name, index);
   }
 
  private:

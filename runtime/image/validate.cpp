@@ -210,7 +210,7 @@ class TableChecks {
     const auto [first, is_new] = functions_.emplace(kernel.symbol, &kernel);
     const auto shape = [](const CudaLaunch& launch) {
       return std::tuple(launch.block_threads, launch.groups_per_block, launch.is_single_block,
-                        launch.resident_blocks, launch.shared_bytes);
+                        launch.resident_blocks, launch.shared_bytes, launch.waves);
     };
     const bool is_same = is_gpu_image(image_) && shape(first->second->cuda) == shape(kernel.cuda);
     require(is_new || is_same, place, "a symbol twice");
@@ -270,6 +270,7 @@ class TableChecks {
             "groups of a block");
     require(launch.resident_blocks >= 1 && launch.resident_blocks <= UINT16_MAX, place,
             "blocks of a multiprocessor");
+    require(launch.waves <= UINT16_MAX, place, "waves of blocks");
     require(!launch.is_foldable || launch.is_single_block, place, "a fold before many blocks");
   }
 

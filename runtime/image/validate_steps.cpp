@@ -11,7 +11,7 @@
 namespace cinch::rt {
 namespace {
 
-constexpr std::int64_t kFlagBytes = 1, kRoundBytes = 8;
+constexpr std::int64_t kFlagBytes = 1, kScalarBytes = 4, kRoundBytes = 8;
 
 bool is_decode(EntryKind kind) {
   return kind == EntryKind::Decode || kind == EntryKind::DecodeAdd;
@@ -100,6 +100,11 @@ class EntryChecks {
     checks_.require(
         (step.collective.kind != CollectiveKind::None) == (step.kind == StepKind::Collective),
         place, "a collective where none is due");
+    checks_.require(step.scalars.size() == num_scalars(step.collective.kind), place,
+                    "a collective without the scalars of its kind");
+    checks_.require(names_receiver(step.collective.kind) ? step.message < image_.messages.size()
+                                                         : step.message == kNoIndex,
+                    place, "no such message");
     switch (step.kind) {
       case StepKind::Launch:
         return checks_.require(step.index < image_.kernels.size(), place, "no such kernel");
@@ -165,7 +170,8 @@ class EntryChecks {
     const bool joins = collective.kind == CollectiveKind::AllReduce ||
                        collective.kind == CollectiveKind::ReduceScatter;
     checks_.require(kind_ == EntryKind::Sync, place, "a collective outside of `sync`");
-    checks_.require(collective.kind <= CollectiveKind::Broadcast, place, "no such collective");
+    checks_.require(collective.kind <= CollectiveKind::SendReceiveCounted, place,
+                    "no such collective");
     checks_.require(collective.reduction <= RankReduction::Max &&
                         joins == (collective.reduction != RankReduction::None),
                     place, "no such reduction");
@@ -175,11 +181,13 @@ class EntryChecks {
         to.dtype == from.dtype && to.storage_bits == from.storage_bits && to.storage_bits % 8 == 0,
         place, "a collective between types");
     const bool keeps_size = collective.kind == CollectiveKind::AllReduce ||
-                            collective.kind == CollectiveKind::Broadcast;
+                            collective.kind == CollectiveKind::Broadcast ||
+                            collective.kind == CollectiveKind::SendReceive;
     checks_.require(!keeps_size || to.size_bytes == from.size_bytes, place,
                     "a collective between buffers of different sizes");
     const bool are_own = to.role == BufferRole::Workspace && from.role == BufferRole::Workspace;
     checks_.require(are_own || !is_gpu_image(image_), place, "a collective on what is a call's");
+    for (const BufferIndex scalar : step.scalars) check_scalar(scalar, place, kScalarBytes);
   }
 
   void check_host(const Step& step, Place place, int depth) {

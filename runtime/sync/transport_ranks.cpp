@@ -22,24 +22,28 @@ Result<RankStatus> TransportRanks::agree(RankStatus own) {
   return agree_within(timeout_, own);
 }
 
-Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeout, RankStatus own) {
+Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeout,
+                                                RankStatus status, const RankOffer& offer) {
+  const RankWord own{static_cast<std::uint64_t>(status), offer};
   const std::uint32_t world = transport_.world();
-  for (std::uint32_t rank = 0; rank < world; ++rank) parts_[rank] = {rank, 1};
-  const auto word = static_cast<std::uint8_t>(own);
-  Exchange exchange{ExchangeKind::AllGather};
-  exchange.input = std::span(&word, 1);
-  exchange.output = statuses_;
-  exchange.received = parts_;
-  if (Status status = run(exchange, timeout); !status) {
-    return tl::unexpected<Error>(status.error());
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    parts_[rank] = {rank * sizeof own, sizeof own};
   }
-  const std::uint8_t worst = *std::ranges::max_element(statuses_);
-  has_failed_elsewhere_ =
-      worst == static_cast<std::uint8_t>(RankStatus::Failed) && own != RankStatus::Failed;
-  if (worst > static_cast<std::uint8_t>(RankStatus::NonFinite)) {
+  Exchange exchange{ExchangeKind::AllGather};
+  exchange.input = std::span(reinterpret_cast<const std::uint8_t*>(&own), sizeof own);
+  exchange.output =
+      std::span(reinterpret_cast<std::uint8_t*>(words_.data()), words_.size() * sizeof own);
+  exchange.received = parts_;
+  if (Status ended = run(exchange, timeout); !ended) {
+    return tl::unexpected<Error>(ended.error());
+  }
+  const std::uint64_t worst = std::ranges::max_element(words_, {}, &RankWord::status)->status;
+  if (worst > static_cast<std::uint64_t>(RankStatus::NonFinite)) {
     return fail(ErrorKind::Internal, "a rank that is in no state");
   }
-  return static_cast<RankStatus>(worst);
+  const auto all = static_cast<RankStatus>(worst);
+  has_failed_elsewhere_ = all == RankStatus::Failed && status != RankStatus::Failed;
+  return all;
 }
 
 Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
@@ -58,8 +62,9 @@ Exchange TransportRanks::exchange_of(const CollectiveCall& call) {
 }
 
 Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
-  auto all = agree(RankStatus::Good);
+  auto all = agree_within(timeout_, RankStatus::Good, offer_of(call));
   if (!all || *all != RankStatus::Good) return all;
+  if (is_routed(call.collective.kind)) return exchange_routed(call);
   const Exchange exchange = exchange_of(call);
   if (exchange.kind == ExchangeKind::Broadcast) {
     // Images say sizes; no transport compares these.
@@ -71,6 +76,27 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
   if (Status status = run(exchange, timeout_); !status) {
     return tl::unexpected<Error>(status.error());
   }
+  return RankStatus::Good;
+}
+
+Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
+  std::vector<RankOffer> offers;
+  offers.reserve(words_.size());
+  for (const RankWord& word : words_) offers.push_back(word.offer);
+  const auto received = received_parts(call, offers, transport_.rank());
+  if (!received) return tl::unexpected<Error>(received.error());
+  Exchange exchange{exchange_kind_of(call.collective.kind)};
+  exchange.dtype = call.dtype;
+  exchange.input = call.input;
+  exchange.output = call.output;
+  exchange.received = *received;
+  std::ranges::fill(parts_, ByteRange{});
+  if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
+  exchange.sent = parts_;
+  if (Status status = run(exchange, timeout_); !status) {
+    return tl::unexpected<Error>(status.error());
+  }
+  end_routed(call, *received);
   return RankStatus::Good;
 }
 

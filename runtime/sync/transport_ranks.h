@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/collective/rank_exchange.h"
+#include "runtime/collective/routes.h"
 #include "runtime/collective/transport.h"
 
 namespace cinch::rt {
@@ -19,7 +20,7 @@ class TransportRanks : public RankExchange {
   TransportRanks(Transport& transport, std::chrono::milliseconds timeout)
       : transport_(transport),
         timeout_(timeout),
-        statuses_(transport.world()),
+        words_(transport.world()),
         parts_(transport.world()) {}
 
   /// Before the first call of a protocol.
@@ -32,15 +33,24 @@ class TransportRanks : public RankExchange {
   Error reason_of(const Error& error);
 
  private:
+  // What an agreement brings from each rank; words without padding, as they travel.
+  struct RankWord {
+    std::uint64_t status = 0;  // a RankStatus
+    RankOffer offer;           // of the collective that it is at
+  };
+
   Exchange exchange_of(const CollectiveCall& call);
+  /// After an agreement that told the offers of all ranks.
+  Result<RankStatus> exchange_routed(const CollectiveCall& call);
   /// As exchange_now; the error that it gives has no name yet.
   Status run(const Exchange& exchange, std::chrono::milliseconds timeout);
-  Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus own);
+  Result<RankStatus> agree_within(std::chrono::milliseconds timeout, RankStatus status,
+                                  const RankOffer& offer = {});
 
   Transport& transport_;
   const std::chrono::milliseconds timeout_;
   Naming naming_;
-  std::vector<std::uint8_t> statuses_;
+  std::vector<RankWord> words_;  // of the last agreement, by rank
   std::vector<ByteRange> parts_;
   bool has_failed_elsewhere_ = false;
 };

@@ -49,10 +49,11 @@ TEST(DevicePlans, GiveWhatTheOracleGives) {
   RecordProperty("combinations", static_cast<int>(combinations.size()));
 }
 
-// In parts: with matrices, with collectives of integers, and where one rank's gradient is not
-// finite.
+// In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
+// where one rank's gradient is not finite.
 TEST(DevicePlans, RunProtocolsBesideRanksOnCpus) {
-  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)"}) {
+  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)",
+                                    "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {
     for (const std::uint32_t each : {1U, 2U}) {
       EmulatedRanks ranks({.schedule_seed = each});
       rt::PlanRequest request;

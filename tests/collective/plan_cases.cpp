@@ -35,6 +35,7 @@ const std::string kPrograms[] = {"",
                                  "randomk(ratio: 0.2)",
                                  "momentum(error_feedback(minmax))",
                                  "terngrad_shared",
+                                 "oktopk(ratio: 0.1)",
                                  "fp16",
                                  "count_sketch"};
 constexpr std::uint64_t kPieceBytes[] = {1024, 16384};

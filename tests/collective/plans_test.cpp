@@ -1,5 +1,6 @@
 // Compressor x plan x ranks x sizes x transport: every rank's update is that of the sequential
 // oracle, bit for bit. A set that covers all pairs of values; CINCH_LONG=1 takes all combinations.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,6 +84,26 @@ TEST(Plans, SynchroniseMatrices) {
     request.tensors = {{"a", 30, 20, 0}, {"bias", 20, 1, rt::kDense}, {"b", 8, 40, 0}};
     matrices.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
     check_steps(matrices, "powersgd");
+  }
+}
+
+// Payloads of a header only, then of all elements: the first step is not the one with the largest.
+TEST(Plans, PayloadsThatFollowTheStep) {
+  constexpr std::uint32_t kWorld = 3;
+  for (const char* program : {"local_steps(none, every: 2)", "local_steps(topk, every: 2)"}) {
+    rt::PlanRequest request;
+    request.world = kWorld;
+    request.piece_bytes = 16384;
+    const auto compiled = compiled_library(program);
+    request.codecs = {rt::codec_facts(rt::image_of(compiled), kWorld)};
+    request.tensors = {{"large", 9000, 1, 0}, {"small", 40, 1, 0}};
+    for (const std::string_view plan : rt::plan_names()) {
+      request.plan = plan;
+      if (!rt::build_plan(request)) continue;  // sums on the way take steady payloads
+      SyncCase one_case = make_sync_case(compiled, request);
+      one_case.num_steps = 4;
+      check_steps(one_case, fmt::format("{} by {}", program, plan));
+    }
   }
 }
 

@@ -51,6 +51,36 @@ compressor open {
 }
 )";
 
+// Ranks name their receivers, and send as many elements as they find.
+constexpr const char* kRouted = R"(
+compressor routed {
+  state turns: u32 = 0
+  sync(g: [f32; n]) {
+    let from_left = sendrecv(g, to: (worker + 1) % world)
+    let own = sendrecv(from_left as f16, to: (worker + world - 1) % world) as f32
+    let index = nonzero(abs(own) > 0.5)
+    let values = sendrecv(g[index], to: (worker as u32 + turns) % world)
+    let places = sendrecv(index, to: (worker as u32 + turns) % world)
+    let none = allgather(filter(g, where: g != g))
+    turns += 1
+    scatter_add(allgather(values), at: allgather(places), size: n) +
+      allreduce(from_left, mean) + (len(none) as f32)
+  }
+}
+)";
+
+// From the second step on two ranks send to the same one.
+constexpr const char* kCrowding = R"(
+compressor crowding {
+  state turns: u32 = 0
+  sync(g: [f32; n]) {
+    turns += 1
+    let to = if turns < 2 { worker as u32 } else { max(worker as u32, 1) }
+    allreduce(sendrecv(g, to: to), mean)
+  }
+}
+)";
+
 constexpr const char* kFailingText = R"(
 compressor failing {
   state kept: [f32; n] = 0
@@ -78,7 +108,8 @@ SyncCase mixed_case(std::string_view plan, std::uint32_t world, const Protocol& 
   SyncCase made;
   made.programs = {compiled_library("powersgd(rank: 2)"),
                    compiled_text(protocol.name, protocol.text),
-                   compiled_library("topk(ratio: 0.1)"), compiled_text("open", kOpen)};
+                   compiled_library("topk(ratio: 0.1)"), compiled_text("open", kOpen),
+                   compiled_text("routed", kRouted)};
   rt::PlanRequest request;
   request.plan = plan;
   request.world = world;
@@ -88,7 +119,7 @@ SyncCase mixed_case(std::string_view plan, std::uint32_t world, const Protocol& 
   }
   request.tensors = {{"fc1", 30, 20, 0}, {"fc2", 1500, 1, 1},         {"large", 9000, 1, 2},
                      {"fc3", 8, 40, 0},  {"bias", 20, 1, rt::kDense}, {"fc4", 333, 1, 1},
-                     {"none", 0, 1, 1},  {"branching", 50, 1, 3}};
+                     {"none", 0, 1, 1},  {"branching", 50, 1, 3},     {"routed", 210, 1, 4}};
   made.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
   return made;
 }
@@ -109,7 +140,7 @@ TEST(Protocols, AreOneTaskOnlyWhereValuesDecide) {
   ASSERT_TRUE(plan);
   EXPECT_EQ(*plan, *mixed.plan);
   const auto& tasks = plan->ranks[1].tasks;
-  EXPECT_EQ(std::ranges::count(tasks, rt::TaskKind::Synchronise, &rt::Task::kind), 1);
+  EXPECT_EQ(std::ranges::count(tasks, rt::TaskKind::Synchronise, &rt::Task::kind), 2);
   // powersgd has two collectives, the rounds eleven; a part before each, and one to the end.
   EXPECT_EQ(std::ranges::count(tasks, rt::TaskKind::Part, &rt::Task::kind), 2 * 3 + 2 * 12 + 1);
 }
@@ -186,6 +217,32 @@ TEST(Protocols, AFailureInTheMiddle) {
 }
 TEST(Protocols, AFailureInTheLastPart) {
   expect_failure(2e5F, "small at the end");
+}
+
+// No rank waits for one that will not send, and no state has advanced.
+TEST(Protocols, ReceiversOnWhichRanksDoNotAgree) {
+  SyncCase one_case;
+  one_case.programs = {compiled_text("crowding", kCrowding)};
+  rt::PlanRequest request;
+  request.plan = "two_shot";
+  request.world = 3;
+  request.codecs = {rt::codec_facts(rt::image_of(one_case.programs[0]), 3)};
+  request.tensors = {{"fc", 100, 1, 0}};
+  one_case.plan = std::make_shared<rt::Plan>(*rt::build_plan(request));
+  rt::LoopbackWorld world(3);
+  run_ranks(world, 3, [&](const RankBody& own) {
+    auto session = rt::SyncSession::open(sync_options(one_case, own.rank), own.transport);
+    ASSERT_TRUE(session) << session.error().message;
+    Tensors updates;
+    ASSERT_TRUE(step_on(**session, gradients_of(one_case, own.rank, 0), updates, 0));
+    const States before = states_of(**session);
+    const rt::Status status = step_on(**session, gradients_of(one_case, own.rank, 1), updates, 1);
+    ASSERT_FALSE(status);
+    const std::string& error = status.error().message;
+    EXPECT_NE(error.find("ranks 0 and 1 both send to rank 1"), std::string::npos) << error;
+    EXPECT_NE(error.find("fc"), std::string::npos) << error;
+    EXPECT_EQ(states_of(**session), before) << "rank " << own.rank;
+  });
 }
 
 // A plan of another program's collectives.

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -74,9 +75,18 @@ def take_benchmarks(build, cinch, options, wanted):
 
 def take(source, folder, fallback):
     """A program or library, and beside it what it needs that is not the machine's."""
-    shutil.copy2(source, folder / source.name)
+    subprocess.run(["strip", "--strip-unneeded", "-o", folder / source.name, source], check=True)
     for library, path in libraries(source).items():
         shutil.copy2(path, (fallback if OF_CPP.match(library) else folder) / library)
+
+
+def pack_images(folder):
+    """They are most of the folder, and half as large in one file; tests/gpu/run unpacks them."""
+    images = sorted(folder.glob("*.image"))
+    with tarfile.open(folder / "images.tar.gz", "w:gz") as packed:
+        for image in images:
+            packed.add(image, image.name)
+            image.unlink()
 
 
 def take_python(build, folder):
@@ -118,6 +128,8 @@ def main():
         shutil.copy2(module, options.folder / module.name)
     take_python(build, options.folder)
     take_benchmarks(build, cinch, options, wanted)
+    if options.arch != "emulated":
+        pack_images(options.folder)
     size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
     print(f"{options.folder}: {len(wanted)} programs, {size / (1 << 20):.1f} MiB")
     # What is made for an emulated GPU stays here; with sanitizers it is larger.

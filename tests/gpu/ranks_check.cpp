@@ -322,6 +322,8 @@ int run(const Options& options) {
 }  // namespace cinch::testing
 
 int main(int argc, char** argv) {
+  // What was checked is told of, though the time may be over before the end.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   cinch::testing::Options options;
   if (!cinch::testing::parse(argc, argv, options)) {
     fmt::print(stderr,

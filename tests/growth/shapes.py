@@ -100,7 +100,9 @@ BUILTINS = {
     "lambda_table": chain("x = map(x, |a| a + sum([0.5, 1.5] * a))"), "lambda_gather": chain("x = map(iota(n), |i| x[i] + g[i])"),
     "allreduce": syncs("x = allreduce(x, mean) + g"), "allgather": syncs("x = x + sum(allgather(x))"),
     "all_to_all": syncs("x = x + sum(all_to_all(allgather(x)))"), "reduce_scatter": syncs("x = reduce_scatter(allgather(x))"),
-    "broadcast": syncs("x = broadcast(x, root: 0) + g"),
+    "broadcast": syncs("x = broadcast(x, root: 0) + g"), "sendrecv": syncs("x = sendrecv(x, to: worker) + g"),
+    "allgather_counted": syncs("x = x + sum(allgather(filter(x, where: x > 0)))"),
+    "sendrecv_counted": syncs("x = x + sum(sendrecv(filter(x, where: x > 0), to: worker))"),
 }
 
 STATEMENTS = {

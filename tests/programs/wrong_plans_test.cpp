@@ -124,6 +124,13 @@ constexpr const char* kSync = R"(compressor planted {
   }
 })";
 
+constexpr const char* kRouted = R"(compressor planted {
+  sync(g: [f32; n]) {
+    let part = filter(g, where: g > 0)
+    g + sum(sendrecv(part, to: (worker + 1) % world))
+  }
+})";
+
 Steps& steps_of(KernelProgram& program, EntryKind entry = EntryKind::Encode) {
   return program.entries[static_cast<std::size_t>(entry)].steps;
 }
@@ -359,6 +366,30 @@ const Plant kPlants[] = {
        Steps& steps = steps_of(p, EntryKind::Sync);
        const auto first = std::ranges::find(steps, StepKind::Collective, &rt::Step::kind);
        std::rotate(steps.begin(), first, first + 1);
+       return true;
+     }},
+    {"sent_before_its_receiver_is_there", kRouted,
+     [](KernelProgram& p) {
+       Steps& steps = steps_of(p, EntryKind::Sync);
+       const auto first = std::ranges::find(steps, StepKind::Collective, &rt::Step::kind);
+       const BufferIndex receiver = first->scalars[0];
+       return std::erase_if(steps, [&](const rt::Step& step) {
+                return step.kind == StepKind::Launch &&
+                       std::ranges::any_of(p.kernels[step.index].writes, [&](const kir::Touch& t) {
+                         return t.buffer == receiver;
+                       });
+              }) > 0;
+     }},
+    {"receiver_and_length_exchanged", kRouted,
+     [](KernelProgram& p) {
+       rt::Step* sent = find_step(steps_of(p, EntryKind::Sync), StepKind::Collective);
+       std::swap(sent->scalars[0], sent->scalars[1]);
+       return true;
+     }},
+    {"count_received_elsewhere", kRouted,
+     [](KernelProgram& p) {
+       rt::Step* sent = find_step(steps_of(p, EntryKind::Sync), StepKind::Collective);
+       sent->scalars[2] = sent->scalars[1];
        return true;
      }},
 };

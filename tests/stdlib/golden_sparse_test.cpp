@@ -12,6 +12,7 @@
 namespace cinch::testing {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::FloatNear;
@@ -286,6 +287,21 @@ TEST(GoldenVectors, ScaleUnbiasedOfTopOne) {
   golden.encode();
   EXPECT_THAT(golden.floats(0), ElementsAre(4.0f));
   EXPECT_EQ(golden.decoded()[11], 1.0f);
+}
+
+// Nothing in the first step, both gradients in the second; what was not sent waits.
+TEST(GoldenVectors, LocalStepsOfTopOne) {
+  Golden golden("sent", wrapped("local_steps(topk(ratio: 0.0625), every: 2)"));
+  const float sent[] = {8, -14};
+  const std::size_t index[] = {11, 12};
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    golden.encode(2 * round);
+    EXPECT_THAT(golden.floats(0), ElementsAre());
+    EXPECT_THAT(golden.decoded(2 * round), Each(0.0f));
+    golden.encode(2 * round + 1);
+    EXPECT_THAT(golden.floats(0), ElementsAre(sent[round]));
+    EXPECT_EQ(golden.decoded(2 * round + 1)[index[round]], sent[round]);
+  }
 }
 
 // Half of V each step; the residual is what was not sent of it.

@@ -131,7 +131,7 @@ CINCH_FN void serve(const CinchLaunch& launch, const CinchStep& step, const Cinc
     case kServiceCopy:
       return move_bytes(threads, to, from, args.bytes[step.arg0]);
     case kServiceSetRound:
-      if (is_first) {
+      if (is_first && count != 0u) {
         *reinterpret_cast<i64*>(to) = step.value + i64(args.sizes[step.arg1]);
       }
       return;

@@ -152,10 +152,11 @@ TEST(NcclDevicePlans, AddPayloadsUpOnTheDevices) {
   }
 }
 
-// In parts: with matrices, with collectives of integers, and where one rank's gradient is not
-// finite.
+// In parts or as one task: with matrices, with collectives of integers and of counted arrays, and
+// where one rank's gradient is not finite.
 TEST(NcclDevicePlans, RunProtocols) {
-  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)"}) {
+  for (const std::string program : {"powersgd(rank: 2)", "terngrad_shared", "thc(block: 64)",
+                                    "gtopk(ratio: 0.1)", "oktopk(ratio: 0.1)"}) {
     for (const std::uint32_t each : {1U, 2U}) {
       const ComputingDouble nccl({.schedule_seed = each});
       rt::PlanRequest request;

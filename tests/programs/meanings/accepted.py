@@ -91,8 +91,8 @@ FORMS = {
     "orthonormalize": [(2, "{f}({a})", "r, c")],
     "hadamard": [(1, "hadamard(chunk({a}, 8))", "ceil_div(n, 8), 8"), (1, "hadamard({a}[0..16])", "16")],
 }
-# In `sync` alone: tests/programs/collectives.cinch.
-ELSEWHERE = {"allreduce", "allgather", "all_to_all", "reduce_scatter", "broadcast"}
+# In `sync` alone: tests/programs/collectives.cinch and routed.cinch.
+ELSEWHERE = {"allreduce", "allgather", "all_to_all", "reduce_scatter", "broadcast", "sendrecv"}
 
 
 def table(path, row):

@@ -4,6 +4,7 @@
 
 #include "codegen/kir/text.h"
 #include "codegen/kir/verifier.h"
+#include "codegen/passes/carry_in_place.h"
 #include "codegen/passes/check_facts.h"
 #include "codegen/passes/count_truths.h"
 #include "codegen/passes/mark_alike.h"
@@ -270,6 +271,55 @@ TEST(MarkBeside, NotThoseThatTouchTheSameOrAreManyTasks) {
 }
 
 // A mark that the kernel does not show is refused, whoever made it.
+// A loop that carries two scalars, @1 and @2, by @3 and @4; `round` are a round's launches.
+std::string carrying(const std::string& round) {
+  const auto scalar = [](int index) {
+    return "buffer @" + std::to_string(index) +
+           " \"x\" f32 bits=32 role=workspace index=0 elems=1 bytes=4\n";
+  };
+  const auto kernel = [](const std::string& touches, const std::string& body) {
+    return "kernel \"k\" finish single {\n extent 1\n group_len 1\n groups 1\n" + touches +
+           " kernel:\n    %0: i64 = constant\n" + body + "}\n";
+  };
+  return "program \"carry\"\n"
+         "buffer @0 \"i\" i64 bits=64 role=workspace index=0 elems=1 bytes=8\n" +
+         scalar(1) + scalar(2) + scalar(3) + scalar(4) + scalar(5) +
+         kernel(" reads @1 5\n reads @2 6\n writes @3 6\n writes @4 5\n",
+                "    %1: f32 = load_at %0 @2\n    store_at %0, %1 @3\n"
+                "    %2: f32 = load_at %0 @1\n    store_at %0, %2 @4\n") +
+         kernel(" reads @1 5\n writes @5 9\n",
+                "    %1: f32 = load_at %0 @1\n    store_at %0, %1 @5\n") +
+         "entry encode @0 @1 @2 @3 @4 @5 {\n for @0 0 to 3 {\n" + round +
+         "  copy @1 from @3\n  copy @2 from @4\n }\n}\n";
+}
+
+TEST(CarryInPlace, StoresBehindAllLoads) {
+  kir::KernelProgram program = parsed(carrying("  launch 1\n  launch 0\n"));
+  ir::StepLimit steps;
+  carry_in_place(program, steps);
+  EXPECT_EQ(steps.taken(), 2);
+  EXPECT_EQ(program.buffers.size(), 4u);
+  const auto& instrs = program.kernels[0].sections[0].instrs;
+  ASSERT_EQ(instrs.size(), 5u);
+  EXPECT_EQ(instrs[2].kind, kir::InstrKind::load_at);
+  EXPECT_EQ(instrs[3].kind, kir::InstrKind::store_at);
+  EXPECT_EQ(instrs[3].buffers[0], 1u);
+  EXPECT_EQ(instrs[4].buffers[0], 2u);
+  EXPECT_EQ(program.entries[static_cast<std::size_t>(rt::EntryKind::Encode)].steps[0].body.size(),
+            2u);
+}
+
+TEST(CarryInPlace, NotWhatIsReadAfterwardsOrAtTheLimit) {
+  kir::KernelProgram program = parsed(carrying("  launch 0\n  launch 1\n"));
+  ir::StepLimit steps;
+  carry_in_place(program, steps);
+  EXPECT_EQ(steps.taken(), 1);  // @2 alone: @1 is read behind
+  kir::KernelProgram other = parsed(carrying("  launch 1\n  launch 0\n"));
+  ir::StepLimit none(0);
+  carry_in_place(other, none);
+  EXPECT_EQ(other.buffers.size(), 6u);
+}
+
 TEST(CheckFacts, BelievesNoMark) {
   kir::KernelProgram places = parsed(selects("%6", "%7"));
   places.kernels[0].sections.back().instrs.back().is_compact = true;

@@ -341,6 +341,42 @@ TEST(Ranks, CollectivesMeetInRankOrder) {
             (Rows{{1, 2}, {3, 5}}));
 }
 
+TEST(Ranks, SendToTheRanksThatTheyName) {
+  const Rows g = {{1, 2}, {3, 5}, {7, 8}};
+  const std::string to_right =
+      "%1: u32 = host_size {size=mod(worker + 1, world)} "
+      "%9: [f32; n] = send_receive %0, %1 {text=\"there\"}";
+  EXPECT_EQ(synced(to_right, g), (Rows{{7, 8}, {1, 2}, {3, 5}}));
+  const std::string to_itself =
+      "%1: u32 = host_size {size=worker} %9: [f32; n] = send_receive %0, %1 {text=\"there\"}";
+  EXPECT_EQ(synced(to_itself, g), g);
+}
+
+TEST(Ranks, TwoThatSendToTheSameOneAreAnErrorOfAll) {
+  const auto program = sync_of(
+      "%1: u32 = host_size {size=div(worker, 2)} %9: [f32; n] = send_receive %0, %1 "
+      "{text=\"there\"}");
+  const std::vector<Inputs> ranks(3, inputs_for(std::vector<float>{1}));
+  const auto result = run_ranks(program, FunctionKind::Sync, ranks);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message, "there: ranks 0 and 1 both send to rank 0");
+}
+
+// Each rank sends as many elements as its number says; the result is filled up with zeros.
+TEST(Ranks, SendAsMuchAsTheyCount) {
+  const Rows g = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+  const std::string length = "%1: u32 = host_size {size=worker} ";
+  EXPECT_EQ(synced(length + "%2: [f32; world * n], %3: u32 = all_gather_counted %0, %1 "
+                            "%9: [f32; n] = slice %2 {begin=0}",
+                   g),
+            (Rows{{4, 7, 8}, {4, 7, 8}, {4, 7, 8}}));
+  EXPECT_EQ(
+      synced(length + "%2: u32 = host_size {size=mod(worker + 1, world)} "
+                      "%9: [f32; n], %4: u32 = send_receive_counted %0, %2, %1 {text=\"there\"}",
+             g),
+      (Rows{{7, 8, 0}, {0, 0, 0}, {4, 0, 0}}));
+}
+
 TEST(Ranks, OneRankAloneNeedsNoOthers) {
   const auto result = run(sync_of("%9: [f32; n] = all_reduce %0 {combiner=add}"),
                           FunctionKind::Sync, inputs_for(std::vector<float>{1, 2}));

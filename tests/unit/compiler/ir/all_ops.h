@@ -159,8 +159,13 @@ sync {
   %6: [f32; n] = reduce_scatter %5 {combiner=max}
   %7: [f32; n] = broadcast %6 {index=0}
   %8: [f32; n] = reshape %7 {proved}
+  %9: u32 = host_size {size=worker}
+  %10: [f32; n] = send_receive %8, %9 {text="sent"}
+  %11: u32 = host_size {size=n}
+  %12: [f32; world * n], %13: u32 = all_gather_counted %10, %11
+  %14: [f32; n], %15: u32 = send_receive_counted %10, %9, %11 {text="sent"}
   yield
-  results output(%8) states(%1, %2)
+  results output(%14) states(%1, %2)
 }
 )";
 

@@ -80,6 +80,27 @@ TEST_F(StepBoundsTest, steps_at_which_evaluation_fails_count_for_nothing) {
   EXPECT_EQ(found.most, 1000);
 }
 
+TEST_F(StepBoundsTest, steps_before_the_first_count_for_nothing) {
+  HostEnv env;
+  env.n = 1000;
+  const HostExprId falling = pool.max(pool.sub(pool.n(), pool.step()), i(10));
+  const auto found = bounds_over_steps(pool, falling, env, 600);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->most, 400);
+  EXPECT_EQ(found->least, 10);
+}
+
+TEST_F(StepBoundsTest, a_count_is_the_environment_s_though_its_bound_follows_the_step) {
+  HostEnv env;
+  env.n = 1000;
+  const std::int64_t counts[] = {77};
+  env.counts = counts;
+  const HostExprId bound = pool.min(pool.step(), pool.n());
+  const auto found = bounds_over_steps(pool, pool.add(pool.count(0, bound), pool.step()), env, 5);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->least, 82);
+}
+
 TEST_F(StepBoundsTest, what_grows_for_ever_has_the_last_step_s_value) {
   EXPECT_EQ(bounds(pool.add(pool.step(), i(1))).most, kMostStep + 1);
 }

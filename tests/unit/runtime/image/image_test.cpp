@@ -263,6 +263,14 @@ const Fault kFaults[] = {
        encode_steps(i)[2].collective = {CollectiveKind::AllGather};
      },
      "outside of `sync`"},
+    {"CollectiveWithoutScalars",
+     [](ProgramImage& i) {
+       encode_steps(i)[2].kind = StepKind::Collective;
+       encode_steps(i)[2].collective = {CollectiveKind::SendReceive};
+     },
+     "without the scalars of its kind"},
+    {"ScalarsOfACopy", [](ProgramImage& i) { encode_steps(i)[2].scalars = {1}; },
+     "without the scalars of its kind"},
     {"FlagOfARole", [](ProgramImage& i) { encode_steps(i)[3].index = 3; }, "scalar buffer"},
     {"LongFlag", [](ProgramImage& i) { i.buffers[1].size_bytes = i.info.exprs.const_int(0); },
      "another size"},
@@ -379,6 +387,7 @@ const Fault kGpuFaults[] = {
     {"BoundWithoutASlot", [](ProgramImage& i) { i.size_exprs.pop_back(); }, "not among the sizes"},
     {"TextWithoutAnEnd", [](ProgramImage& i) { i.binary = {'.', 'v'}; }, "a text with its end"},
     {"NoBinary", [](ProgramImage& i) { i.binary.clear(); }, "neither an object"},
+    {"WavesOfBlocks", [](ProgramImage& i) { i.kernels[0].cuda.waves = 65536; }, "waves"},
     {"BlocksOfAMultiprocessor", [](ProgramImage& i) { i.kernels[0].cuda.resident_blocks = 0; },
      "blocks of a multiprocessor"},
     {"GroupsOfABlock",
