@@ -85,6 +85,28 @@ void for_each_step(const rt::Step& step, const std::function<void(const rt::Step
   }
 }
 
+bool touches(const KernelProgram& program, const rt::Step& step, rt::BufferIndex buffer) {
+  const auto names = [buffer](const auto& buffers) {
+    return std::ranges::find(buffers, buffer) != buffers.end();
+  };
+  const auto kernel_names = [&](const Kernel& kernel) {
+    const auto in = [&](const std::vector<Instr>& instrs) {
+      return std::ranges::any_of(instrs, names, &Instr::buffers);
+    };
+    return std::ranges::any_of(kernel.sections, in, &Section::instrs) ||
+           std::ranges::any_of(kernel.combiners, in, &Combiner::body);
+  };
+  bool found = false;
+  for_each_step(step, [&](const rt::Step& s) {
+    if (s.kind == rt::StepKind::Launch) {
+      found |= kernel_names(program.kernels[s.index]);
+    } else if (s.kind != rt::StepKind::CheckHost) {
+      found |= s.index == buffer || (s.has_source() && s.index2 == buffer) || names(s.scalars);
+    }
+  });
+  return found;
+}
+
 bool is_of_scalars(const Kernel& kernel) {
   if (kernel.group_kind != GroupKind::Single || kernel.sections.size() != 1) return false;
   return std::ranges::none_of(kernel.sections[0].instrs, [](const Instr& instr) {

@@ -25,6 +25,8 @@ EntryStructure entry_structure(const KernelProgram& program, rt::EntryKind entry
 std::string describe_structure(const KernelProgram& program, rt::EntryKind entry);
 /// The step, and all that are in it.
 void for_each_step(const rt::Step& step, const std::function<void(const rt::Step&)>& visit);
+/// Does the step, or what is in it, read or write the buffer?
+bool touches(const KernelProgram& program, const rt::Step& step, rt::BufferIndex buffer);
 /// Does the kernel load, compute and store scalars only? One thread does all of it.
 bool is_of_scalars(const Kernel& kernel);
 /// Do additions into the buffer give the same bits in any order, and is one of them an atomic

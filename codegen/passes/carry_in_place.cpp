@@ -88,23 +88,7 @@ class CarryInPlace {
   }
 
   bool touches(const rt::Step& step, BufferIndex buffer) const {
-    bool found = false;
-    kir::for_each_step(step, [&](const rt::Step& s) {
-      if (s.kind == StepKind::Launch) {
-        found |= kernel_touches(program_.kernels[s.index], buffer);
-      } else if (s.kind != StepKind::CheckHost) {
-        found |= s.index == buffer || (s.has_source() && s.index2 == buffer);
-      }
-    });
-    return found;
-  }
-
-  static bool kernel_touches(const kir::Kernel& kernel, BufferIndex buffer) {
-    return std::ranges::any_of(kernel.sections, [&](const kir::Section& section) {
-      return std::ranges::any_of(section.instrs, [&](const kir::Instr& instr) {
-        return std::ranges::find(instr.buffers, buffer) != instr.buffers.end();
-      });
-    });
+    return kir::touches(program_, step, buffer);
   }
 
   template <class Wanted>

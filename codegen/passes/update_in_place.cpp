@@ -71,15 +71,7 @@ class InPlace {
   }
 
   bool touches(const rt::Step& step, BufferIndex buffer) const {
-    bool found = false;
-    kir::for_each_step(step, [&](const rt::Step& s) {
-      if (s.kind == rt::StepKind::Launch) {
-        for_each_instr(s.index, [&](const Instr& instr) { found |= uses(instr, buffer); });
-      } else if (s.kind != rt::StepKind::CheckHost) {
-        found |= s.index == buffer || (s.has_source() && s.index2 == buffer);
-      }
-    });
-    return found;
+    return kir::touches(program_, step, buffer);
   }
 
   void for_each_instr(std::uint32_t kernel, const std::function<void(const Instr&)>& visit) const {

@@ -36,7 +36,7 @@ constexpr TuningNumber<GpuTuning> kGpuNumbers[] = {
     {"block_warps", "warps of a block; part of the compiled code", &GpuTuning::block_warps, 2, 16,
      true, kBlockWarps},
     {"blocks_per_multiprocessor",
-     "blocks of a launch and tensor, at most; 0: as many as run at a time",
+     "blocks of a launch and tensor, at most; 0: what the compiled kernel asks for",
      &GpuTuning::blocks_per_multiprocessor, 0, kManyBlocks, false, kBlocksPerMultiprocessor},
     {"service_elements", "elements for each block of a kernel that begins or ends a call",
      &GpuTuning::service_elements, 1, kMany, false, kServiceElements},

@@ -3,6 +3,10 @@
 find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19)
 add_library(cinch_llvm INTERFACE)
 target_include_directories(cinch_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+# By GNU's linker: the archives have functions without any code, which lie where the next one begins. Of two such entries of the table of
+# frames mold puts either last, and an exception finds the last: std::bad_alloc ended the process where that was the empty one (the test
+# c_api_unwind_table).
+target_link_options(cinch_llvm INTERFACE -fuse-ld=bfd)
 if(NOT CINCH_SELF_CONTAINED)
   target_link_directories(cinch_llvm INTERFACE ${LLVM_LIBRARY_DIRS})
   target_link_libraries(cinch_llvm INTERFACE lldELF lldCommon clang-cpp LLVM-19)

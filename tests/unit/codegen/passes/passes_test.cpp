@@ -309,6 +309,18 @@ TEST(CarryInPlace, StoresBehindAllLoads) {
             2u);
 }
 
+// The host reads a collective's scalars when its turn comes.
+TEST(CarryInPlace, NotAReceiverThatACollectiveReadsAfterwards) {
+  const std::string collective = "  send_receive @5 from @4 by none root 0 scalar @1 message 0\n";
+  std::string text = carrying("  launch 0\n" + collective);
+  text.insert(text.find("kernel"), "message 0 = \"receivers\"\n");
+  kir::KernelProgram program = parsed(text);
+  ir::StepLimit steps;
+  carry_in_place(program, steps);
+  // @1 is a scalar of the collective, @4 is sent by it.
+  EXPECT_EQ(steps.taken(), 0);
+}
+
 TEST(CarryInPlace, NotWhatIsReadAfterwardsOrAtTheLimit) {
   kir::KernelProgram program = parsed(carrying("  launch 0\n  launch 1\n"));
   ir::StepLimit steps;
