@@ -18,7 +18,7 @@ using Steps = std::vector<rt::Step>;
 
 class CarryInPlace {
  public:
-  CarryInPlace(kir::KernelProgram& program, ir::StepLimit& steps)
+  CarryInPlace(kir::KernelProgram& program, rt::StepLimit& steps)
       : program_(program), steps_(steps), to_(program.buffers.size()) {
     std::iota(to_.begin(), to_.end(), 0);
   }
@@ -119,14 +119,14 @@ class CarryInPlace {
   }
 
   kir::KernelProgram& program_;
-  ir::StepLimit& steps_;
+  rt::StepLimit& steps_;
   std::vector<BufferIndex> to_;
   std::size_t num_joined_ = 0;
 };
 
 }  // namespace
 
-void carry_in_place(kir::KernelProgram& program, ir::StepLimit& steps) {
+void carry_in_place(kir::KernelProgram& program, rt::StepLimit& steps) {
   CarryInPlace(program, steps).run();
 }
 

@@ -8,13 +8,13 @@
 //            }
 #pragma once
 #include "codegen/kir/kir.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {
 
 /// Of scalars alone: a kernel of a single group that loads, computes and stores, the last of a
 /// round that touches what is carried. Its stores go behind its loads. A step for each copy that is
 /// saved.
-void carry_in_place(kir::KernelProgram& program, ir::StepLimit& steps);
+void carry_in_place(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -29,7 +29,7 @@ ValueId counted_truth(const Definitions& made, ValueId value) {
 
 }  // namespace
 
-void count_truths(kir::KernelProgram& program, ir::StepLimit& steps) {
+void count_truths(kir::KernelProgram& program, rt::StepLimit& steps) {
   for (kir::Kernel& kernel : program.kernels) {
     const Definitions made(kernel);
     bool has_changed = false;

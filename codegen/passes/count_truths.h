@@ -4,11 +4,11 @@
 //            %8: u32, %9: u32 = running_sum %7
 #pragma once
 #include "codegen/kir/kir.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {
 
 /// Also of conversions from bool. A step for each sum.
-void count_truths(kir::KernelProgram& program, ir::StepLimit& steps);
+void count_truths(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

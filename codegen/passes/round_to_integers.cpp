@@ -22,7 +22,7 @@ const Instr* rounding_of(const kir::Kernel& kernel, const Definitions& made, con
   return is_rounded ? round : nullptr;
 }
 
-bool convert_roundings(kir::Kernel& kernel, ir::StepLimit& steps) {
+bool convert_roundings(kir::Kernel& kernel, rt::StepLimit& steps) {
   const Definitions made(kernel);
   bool has_changed = false;
   for (kir::Section& section : kernel.sections) {
@@ -43,7 +43,7 @@ bool convert_roundings(kir::Kernel& kernel, ir::StepLimit& steps) {
 
 }  // namespace
 
-void round_to_integers(kir::KernelProgram& program, ir::StepLimit& steps) {
+void round_to_integers(kir::KernelProgram& program, rt::StepLimit& steps) {
   for (kir::Kernel& kernel : program.kernels) {
     if (convert_roundings(kernel, steps)) drop_unused(kernel);
   }

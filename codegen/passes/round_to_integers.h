@@ -5,12 +5,12 @@
 //            %6: i32 = convert %5 dtype=i8                       dtype=i8 draw=1
 #pragma once
 #include "codegen/kir/kir.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {
 
 /// Of f32, to integers of 2 to 32 bits, per element. The draw is the same where the number itself
 /// is used, too. A step for each conversion.
-void round_to_integers(kir::KernelProgram& program, ir::StepLimit& steps);
+void round_to_integers(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -15,7 +15,7 @@
 
 namespace cinch::codegen {
 
-void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, ir::StepLimit& steps) {
+void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, rt::StepLimit& steps) {
   if (states == StateUpdate::InPlace) {
     update_in_place(program, steps);
     kir::check_versions(program, "update_in_place");

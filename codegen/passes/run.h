@@ -2,11 +2,11 @@
 #pragma once
 #include "codegen/kir/kir.h"
 #include "codegen/passes/state_update.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {
 
 /// Throws InternalError where a pass leaves a plan that would read what is not there.
-void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, ir::StepLimit& steps);
+void run_kernel_passes(kir::KernelProgram& program, StateUpdate states, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

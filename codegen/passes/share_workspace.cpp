@@ -86,7 +86,7 @@ class LiveRanges {
 
 class Sharing {
  public:
-  Sharing(kir::KernelProgram& program, ir::StepLimit& steps)
+  Sharing(kir::KernelProgram& program, rt::StepLimit& steps)
       : program_(program), steps_(steps), to_(program.buffers.size()) {
     std::iota(to_.begin(), to_.end(), 0);
   }
@@ -139,13 +139,13 @@ class Sharing {
   }
 
   kir::KernelProgram& program_;
-  ir::StepLimit& steps_;
+  rt::StepLimit& steps_;
   std::vector<BufferIndex> to_;
 };
 
 }  // namespace
 
-void share_workspace(kir::KernelProgram& program, ir::StepLimit& steps) {
+void share_workspace(kir::KernelProgram& program, rt::StepLimit& steps) {
   Sharing(program, steps).run();
 }
 

@@ -30,7 +30,7 @@ struct Pair {
 
 class InPlace {
  public:
-  InPlace(kir::KernelProgram& program, ir::StepLimit& steps)
+  InPlace(kir::KernelProgram& program, rt::StepLimit& steps)
       : program_(program),
         steps_(steps),
         entry_(program.entries[static_cast<std::size_t>(rt::EntryKind::Encode)]) {}
@@ -193,13 +193,13 @@ class InPlace {
   }
 
   kir::KernelProgram& program_;
-  ir::StepLimit& steps_;
+  rt::StepLimit& steps_;
   rt::Entry& entry_;
 };
 
 }  // namespace
 
-void update_in_place(kir::KernelProgram& program, ir::StepLimit& steps) {
+void update_in_place(kir::KernelProgram& program, rt::StepLimit& steps) {
   InPlace(program, steps).run();
 }
 

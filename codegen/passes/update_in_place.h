@@ -14,11 +14,11 @@
 // From the first such kernel on, the call runs to its end whatever its caller cancels.
 #pragma once
 #include "codegen/kir/kir.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::codegen {
 
 // A step for each state.
-void update_in_place(kir::KernelProgram& program, ir::StepLimit& steps);
+void update_in_place(kir::KernelProgram& program, rt::StepLimit& steps);
 
 }  // namespace cinch::codegen

@@ -14,7 +14,7 @@
 #include <span>
 
 #include "compiler/driver/command_tree.h"
-#include "compiler/driver/commands.h"
+#include "compiler/driver/commands/commands.h"
 #include "compiler/driver/completion.h"
 #include "compiler/driver/target.h"
 #include "compiler/driver/version.h"

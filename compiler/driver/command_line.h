@@ -1,6 +1,6 @@
 // From words to a sub-command's options, and the sub-command run.
 #pragma once
-#include "compiler/driver/exit_code.h"
+#include "compiler/driver/process/exit_code.h"
 
 namespace cinch::driver {
 

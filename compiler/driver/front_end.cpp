@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "compiler/driver/terminal.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/version.h"
 #include "dsl/diag/render.h"
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "compiler/driver/command_line.h"
-#include "compiler/driver/exit_code.h"
-#include "compiler/driver/interrupt.h"
-#include "compiler/driver/report.h"
-#include "compiler/driver/standard_streams.h"
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/standard_streams.h"
+#include "compiler/driver/report/report.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include "codegen/emulator/driver.h"
 #include "codegen/jit/clang_jit.h"
-#include "compiler/driver/exit_code.h"
-#include "compiler/driver/standard_streams.h"
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/standard_streams.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image_file.h"
 #include "runtime/module/cpu_module.h"

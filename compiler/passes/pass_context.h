@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/ir.h"
-#include "compiler/ir/step_limit.h"
+#include "runtime/core/step_limit.h"
 
 namespace cinch::passes {
 
@@ -32,7 +32,7 @@ class PassContext {
   /// Asked before each rewrite; counts it where there is leave.
   bool may_rewrite() { return steps_.may_take(); }
   std::int64_t num_rewrites() const { return steps_.taken(); }
-  void set_limit(std::int64_t limit) { steps_ = ir::StepLimit(limit); }
+  void set_limit(std::int64_t limit) { steps_ = rt::StepLimit(limit); }
 
   void set_pass(std::string name) { pass_ = std::move(name); }
   void remark(dsl::Span span, std::string text) {
@@ -51,7 +51,7 @@ class PassContext {
   }
 
  private:
-  ir::StepLimit steps_;
+  rt::StepLimit steps_;
   std::string pass_;
   std::vector<Remark> remarks_;
   Evaluate evaluate_;

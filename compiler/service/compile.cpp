@@ -5,11 +5,11 @@
 
 #include "codegen/jit/compile_program.h"
 #include "codegen/jit/nvrtc.h"
-#include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/kernelize/kernelize.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/compile_cache.h"
@@ -34,7 +34,7 @@ ir::Program lower_program(const FrontEnd& front_end, const sema::CheckedProgram&
   return program;
 }
 
-void run_passes(ir::Program& program, ir::StepLimit& steps) {
+void run_passes(ir::Program& program, rt::StepLimit& steps) {
   const auto report =
       pipeline::run(program, {.pass_limit = steps.left(), .evaluate = evaluate_constant});
   steps.count(report.num_rewrites);
@@ -165,7 +165,7 @@ rt::ProgramImage compile_and_keep(FrontEnd& front_end, Compilation& compilation,
                                   const CompileCache& cache, const codegen::Target& target,
                                   const codegen::ImageOptions& options) {
   if (!compilation.checked) compilation.checked = check_program(front_end, compilation.text, {});
-  ir::StepLimit steps = step_limit(compilation.request);
+  rt::StepLimit steps = step_limit(compilation.request);
   ir::Program program = lower_program(front_end, *compilation.checked);
   run_passes(program, steps);
   rt::ProgramImage image = value_or_throw(
@@ -201,15 +201,15 @@ rt::ProgramImage find_or_compile(FrontEnd& front_end, Compilation& compilation,
 
 }  // namespace
 
-ir::StepLimit step_limit(const ProgramRequest& request) {
-  return request.pass_limit ? ir::StepLimit(*request.pass_limit) : ir::StepLimit();
+rt::StepLimit step_limit(const ProgramRequest& request) {
+  return request.pass_limit ? rt::StepLimit(*request.pass_limit) : rt::StepLimit();
 }
 
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes,
-                    ir::StepLimit* steps) {
+                    rt::StepLimit* steps) {
   ir::Program program =
       lower_program(front_end, check_program(front_end, find_program(request), request.bindings));
-  ir::StepLimit own = step_limit(request);
+  rt::StepLimit own = step_limit(request);
   if (with_passes) run_passes(program, steps != nullptr ? *steps : own);
   return program;
 }

@@ -2,9 +2,9 @@
 #pragma once
 #include "codegen/emit/cuda.h"
 #include "codegen/emit/kernel_source.h"
-#include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/kir.h"
 #include "compiler/ir/ir.h"
+#include "compiler/kernelize/kernelize.h"
 #include "compiler/service/front_end.h"
 #include "runtime/image/image.h"
 
@@ -13,12 +13,12 @@ namespace cinch::service {
 // Verified IR; `with_passes` false: as lowering left it.
 // `steps` counts what passes do.
 ir::Program make_ir(FrontEnd& front_end, const ProgramRequest& request, bool with_passes = true,
-                    ir::StepLimit* steps = nullptr);
+                    rt::StepLimit* steps = nullptr);
 // Verified kernels with their costs.
 kir::KernelProgram make_kernels(const ir::Program& program,
                                 const codegen::KernelizeOptions& options);
 // What a request's limit leaves.
-ir::StepLimit step_limit(const ProgramRequest& request);
+rt::StepLimit step_limit(const ProgramRequest& request);
 // How passes evaluate constant functions: by the interpreter.
 std::optional<std::vector<std::uint64_t>> evaluate_constant(const ir::Program& program,
                                                             const ir::Function& function);

@@ -72,7 +72,7 @@ Value Elaborator::unmet(const Value& value) {
   const auto has_fraction = [&](HostExprId number) {
     if (!pool().is_const(number) || pool().type(number) != HostType::F64) return false;
     const double real = pool().const_value(number).to_double();
-    return real != std::trunc(real);
+    return std::isfinite(real) && real != std::trunc(real);
   };
   if (value.quotient == nullptr) return materialize(value);
   const Value& quotient = *value.quotient;

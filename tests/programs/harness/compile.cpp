@@ -8,11 +8,11 @@
 
 #include "codegen/jit/compile_program.h"
 #include "codegen/jit/extern_functions.h"
-#include "codegen/kernelize/kernelize.h"
 #include "codegen/kir/cost.h"
 #include "codegen/kir/verifier.h"
 #include "compiler/interp/interp.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/kernelize/kernelize.h"
 #include "compiler/lower/lower.h"
 #include "compiler/pipeline/pipeline.h"
 #include "dsl/diag/render.h"

@@ -42,6 +42,14 @@ QUOTIENTS = [
     ("sqrt(1 / 4)", f32(0.5)),
     ("g[1] * tenth", ONE * f32(0.1)),
     ("of_f32(1 / 4)", f32(0.5)),
+    # Nothing is met: one with a fraction is a float, others are whole numbers.
+    ("g[1] * sum([1 / 2, 1 / 2])", ONE),
+    ("sum(fill(1 / 2, 3))", f32(1.5)),
+    ("g[1] * sign(1 / 2)", ONE),
+    ("max([1 / 2, 1 / 4])", f32(0.5)),
+    ("sum(map([1 / 2, 1 / 4], |x| x + 1))", f32(2.75)),
+    ("sum([0 / 0, 2]) as f32", f32(2)),
+    ("sum([7 / 7, 4 / 2]) as f32", f32(3)),
     # Whole numbers are wanted: the quotient is cut.
     ("(7 / 2) as i32 as f32", f32(3)),
     ("g[7 / 2]", GRADIENT[3]),

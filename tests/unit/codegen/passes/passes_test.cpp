@@ -52,7 +52,7 @@ std::string chain(const std::string& steps) {
 
 TEST(ShareWorkspace, GivesARoomToTheNextWhenNobodyNeedsIt) {
   kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   share_workspace(program, steps);
   // @1 is done with when @3 is written; @4 is larger.
   EXPECT_EQ(program.buffers.size(), 4u);
@@ -62,7 +62,7 @@ TEST(ShareWorkspace, GivesARoomToTheNextWhenNobodyNeedsIt) {
 
 TEST(ShareWorkspace, KeepsWhatIsReadLater) {
   kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n launch 0\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   share_workspace(program, steps);
   EXPECT_EQ(program.buffers.size(), 5u);
 }
@@ -73,14 +73,14 @@ TEST(ShareWorkspace, TakesALoopForOneStep) {
       "buffer @0 \"i\" i64 bits=64 role=workspace index=0 elems=1 bytes=8\n" +
       room(1) + room(2) + room(3) + copies(1, 5, 2, 6) + copies(2, 6, 3, 7) +
       "entry encode @0 @1 @2 @3 {\n for @0 0 to 3 {\n  launch 0\n  launch 1\n }\n}\n");
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   share_workspace(program, steps);
   EXPECT_EQ(program.buffers.size(), 4u);
 }
 
 TEST(ShareWorkspace, StopsAtTheLimit) {
   kir::KernelProgram program = parsed(chain(" launch 0\n launch 1\n launch 2\n"));
-  ir::StepLimit steps(0);
+  rt::StepLimit steps(0);
   share_workspace(program, steps);
   EXPECT_EQ(program.buffers.size(), 5u);
 }
@@ -101,7 +101,7 @@ TEST(CountTruths, OfOnesAndZeros) {
   for (const char* made : {"    %5: u32 = scalar.select %4, %0, %1\n",
                            "    %5: u32 = convert %4 from=bool dtype=u32\n"}) {
     kir::KernelProgram program = parsed(counting(made));
-    ir::StepLimit steps;
+    rt::StepLimit steps;
     count_truths(program, steps);
     const std::string text = kir::print(program);
     EXPECT_THAT(text, ::testing::ContainsRegex("(%[0-9]): bool = scalar.lt"));
@@ -117,7 +117,7 @@ TEST(CountTruths, NotOfOtherNumbers) {
   for (const char* made :
        {"    %5: u32 = scalar.select %4, %1, %0\n", "    %5: u32 = scalar.add %0, %1\n"}) {
     kir::KernelProgram program = parsed(counting(made));
-    ir::StepLimit steps;
+    rt::StepLimit steps;
     count_truths(program, steps);
     EXPECT_THAT(kir::print(program), HasSubstr("running_sum %5 exclusive"));
   }
@@ -136,7 +136,7 @@ std::string rounding(const std::string& made) {
 TEST(RoundToIntegers, MakesOneInstructionOfTwo) {
   kir::KernelProgram program =
       parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   round_to_integers(program, steps);
   const std::string text = kir::print(program);
   EXPECT_THAT(text, HasSubstr("%2: i32 = stochastic_round %0, %1 dtype=i8 draw=3"));
@@ -151,7 +151,7 @@ TEST(RoundToIntegers, KeepsANumberThatIsUsedElsewhere) {
   kir::KernelProgram program =
       parsed(rounding("    %3: i32 = convert %2 dtype=i8\n    store_linear %3 @1\n"
                       "    flag_nonfinite %2\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   round_to_integers(program, steps);
   const std::string text = kir::print(program);
   EXPECT_THAT(text, HasSubstr("%2: f32 = stochastic_round %0, %1 draw=3"));
@@ -162,7 +162,7 @@ TEST(RoundToIntegers, NotToSingleBitsOrLongIntegers) {
   for (const char* made :
        {"    %3: u32 = convert %2 dtype=u1\n", "    %3: i64 = convert %2 dtype=i40\n"}) {
     kir::KernelProgram program = parsed(rounding(made));
-    ir::StepLimit steps;
+    rt::StepLimit steps;
     round_to_integers(program, steps);
     EXPECT_THAT(kir::print(program), HasSubstr("convert"));
     EXPECT_EQ(steps.taken(), 0);
@@ -295,7 +295,7 @@ std::string carrying(const std::string& round) {
 
 TEST(CarryInPlace, StoresBehindAllLoads) {
   kir::KernelProgram program = parsed(carrying("  launch 1\n  launch 0\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   carry_in_place(program, steps);
   EXPECT_EQ(steps.taken(), 2);
   EXPECT_EQ(program.buffers.size(), 4u);
@@ -315,7 +315,7 @@ TEST(CarryInPlace, NotAReceiverThatACollectiveReadsAfterwards) {
   std::string text = carrying("  launch 0\n" + collective);
   text.insert(text.find("kernel"), "message 0 = \"receivers\"\n");
   kir::KernelProgram program = parsed(text);
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   carry_in_place(program, steps);
   // @1 is a scalar of the collective, @4 is sent by it.
   EXPECT_EQ(steps.taken(), 0);
@@ -323,11 +323,11 @@ TEST(CarryInPlace, NotAReceiverThatACollectiveReadsAfterwards) {
 
 TEST(CarryInPlace, NotWhatIsReadAfterwardsOrAtTheLimit) {
   kir::KernelProgram program = parsed(carrying("  launch 0\n  launch 1\n"));
-  ir::StepLimit steps;
+  rt::StepLimit steps;
   carry_in_place(program, steps);
   EXPECT_EQ(steps.taken(), 1);  // @2 alone: @1 is read behind
   kir::KernelProgram other = parsed(carrying("  launch 1\n  launch 0\n"));
-  ir::StepLimit none(0);
+  rt::StepLimit none(0);
   carry_in_place(other, none);
   EXPECT_EQ(other.buffers.size(), 6u);
 }

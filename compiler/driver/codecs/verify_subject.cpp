@@ -1,0 +1,251 @@
+#include "compiler/driver/codecs/verify_subject.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "codegen/jit/clang_jit.h"
+#include "codegen/jit/extern_functions.h"
+#include "compiler/driver/codecs/codec.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/ranks/rank_group.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
+#include "runtime/call/state_file.h"
+#include "runtime/core/check.h"
+#include "runtime/module/cpu_module.h"
+
+namespace cinch::driver {
+
+namespace {
+
+// What the interpreter and the emulator do in some hundredths of a second.
+constexpr std::int64_t kMostSlowElements = 5000;
+
+// What a call of a codec gives, its errors as values.
+template <typename Call>
+auto as_result(const Call& call) -> rt::Result<decltype(call())> {
+  try {
+    return call();
+  } catch (const CommandError& error) {
+    return rt::fail(error.kind().value_or(rt::ErrorKind::InvalidArgument), error.what());
+  } catch (const InternalError& error) {
+    return rt::fail(rt::ErrorKind::Internal, error.what());
+  }
+}
+
+std::vector<verify::Bytes> states_of(Codec& codec) {
+  const verify::Bytes file = codec.states_as_bytes();
+  const rt::StateFile states = value_or_throw(rt::parse_states(file));
+  std::vector<verify::Bytes> bytes;
+  bytes.reserve(states.states.size());
+  for (const rt::StateView& state : states.states) {
+    bytes.emplace_back(state.bytes.begin(), state.bytes.end());
+  }
+  return bytes;
+}
+
+class CodecTensor : public verify::Tensor {
+ public:
+  explicit CodecTensor(std::unique_ptr<Codec> codec) : codec_(std::move(codec)) {}
+
+  rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
+    return as_result([&] { return codec_->encode(rt::ConstTensorView(gradient), step); });
+  }
+  rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
+                    std::uint64_t step) override {
+    return as_result([&] {
+      codec_->decode(payload, out, step);
+      return rt::Ok{};
+    });
+  }
+  rt::Status finish(std::span<float> sum, std::uint64_t step) override {
+    return as_result([&] {
+      codec_->finish(sum, step);
+      return rt::Ok{};
+    });
+  }
+  rt::Result<std::int64_t> payload_bound(std::uint64_t step) override {
+    return as_result([&] { return codec_->payload_bound(step); });
+  }
+  std::vector<verify::Bytes> states() override { return states_of(*codec_); }
+
+ protected:
+  Codec& codec() { return *codec_; }
+
+ private:
+  std::unique_ptr<Codec> codec_;
+};
+
+// A program with a `sync` body in a world of one: its update stands for a payload.
+class LoneTensor : public CodecTensor {
+ public:
+  using CodecTensor::CodecTensor;
+
+  rt::Result<verify::Bytes> encode(std::span<const float> gradient, std::uint64_t step) override {
+    return as_result([&] {
+      std::vector<float> update(gradient.size());
+      rt::LoneRank ranks;
+      codec().sync(rt::ConstTensorView(gradient), update, step, ranks);
+      verify::Bytes bytes(update.size() * sizeof(float));
+      if (!bytes.empty()) std::memcpy(bytes.data(), update.data(), bytes.size());
+      return bytes;
+    });
+  }
+  rt::Status decode(std::span<const std::uint8_t> payload, std::span<float> out,
+                    std::uint64_t) override {
+    if (!payload.empty()) std::memcpy(out.data(), payload.data(), payload.size());
+    return rt::Ok{};
+  }
+  rt::Status finish(std::span<float>, std::uint64_t) override { return rt::Ok{}; }
+};
+
+class CodecRanks : public verify::Ranks {
+ public:
+  CodecRanks(const verify::TensorRequest& request, const CodecFactory& factory)
+      : group_(factory, {request.shape.rows, request.shape.cols}, request.world) {}
+
+  rt::Result<std::vector<std::vector<float>>> sync(std::span<const std::vector<float>> gradients,
+                                                   std::uint64_t step) override {
+    const std::vector<rt::ConstTensorView> views(gradients.begin(), gradients.end());
+    return as_result([&] { return group_.sync(views, step); });
+  }
+  std::vector<std::vector<verify::Bytes>> states() override {
+    std::vector<std::vector<verify::Bytes>> all;
+    all.reserve(group_.world());
+    for (std::uint32_t rank = 0; rank < group_.world(); ++rank) {
+      all.push_back(states_of(group_.codec(rank)));
+    }
+    return all;
+  }
+
+ private:
+  RankGroup group_;
+};
+
+// A compiled program and the options that its factory reads when it opens a codec.
+struct Machine {
+  explicit Machine(RunOptions wanted) : options(std::move(wanted)), factory(options) {}
+  RunOptions options;
+  CodecFactory factory;
+};
+
+class CodecTarget : public verify::Target {
+ public:
+  CodecTarget(std::shared_ptr<Machine> machine, std::uint32_t threads)
+      : machine_(std::move(machine)), threads_(threads) {}
+
+  rt::Result<std::unique_ptr<verify::Tensor>> open(
+      const verify::TensorRequest& request) const override {
+    machine_->options.seed = request.seed;
+    machine_->options.execution.threads = threads_;
+    return as_result([&]() -> std::unique_ptr<verify::Tensor> {
+      const Shape shape{request.shape.rows, request.shape.cols};
+      const CodecFactory& factory = machine_->factory;
+      auto codec = factory.open(shape, request.worker, request.world);
+      if (factory.info().has_sync) {
+        return std::make_unique<LoneTensor>(std::move(codec));
+      }
+      return std::make_unique<CodecTensor>(std::move(codec));
+    });
+  }
+
+  rt::Result<std::unique_ptr<verify::Ranks>> open_ranks(
+      const verify::TensorRequest& request) const override {
+    machine_->options.seed = request.seed;
+    machine_->options.execution.threads = threads_;
+    return as_result([&]() -> std::unique_ptr<verify::Ranks> {
+      return std::make_unique<CodecRanks>(request, machine_->factory);
+    });
+  }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+  std::uint32_t threads_;
+};
+
+std::shared_ptr<Machine> make_machine(const VerifyOptions& options,
+                                      const ExecutionOptions& execution, bool interpret = false) {
+  RunOptions run;
+  run.program = options.program;
+  run.execution = execution;
+  run.interpret = interpret;
+  return std::make_shared<Machine>(std::move(run));
+}
+
+std::unique_ptr<const verify::Target> make_target(std::shared_ptr<Machine> machine,
+                                                  std::uint32_t threads, std::string name,
+                                                  std::string arguments,
+                                                  std::int64_t most_elements = 0) {
+  auto target = std::make_unique<CodecTarget>(std::move(machine), threads);
+  target->name = std::move(name);
+  target->arguments = std::move(arguments);
+  target->most_elements = most_elements;
+  return target;
+}
+
+std::string on_cpu(const std::string& arch, std::uint32_t threads) {
+  return fmt::format("--cpu {} --threads {}", arch, threads);
+}
+
+void add_cpu_targets(const VerifyOptions& options, const std::shared_ptr<Machine>& main,
+                     const std::string& arch, std::uint32_t main_threads,
+                     verify::Subject& subject) {
+  for (std::uint32_t threads : {1u, 2u, 5u}) {
+    if (threads == main_threads) continue;
+    subject.threads.push_back(
+        make_target(main, threads, fmt::format("{} threads", threads), on_cpu(arch, threads)));
+  }
+  for (const std::string& other : codegen::cpu_archs()) {
+    if (other == arch || !codegen::has_images(other) || !rt::host_supports(other)) continue;
+    ExecutionOptions execution = options.execution;
+    execution.cpu = other;
+    subject.vector_widths.push_back(make_target(make_machine(options, execution), main_threads,
+                                                other, on_cpu(other, main_threads)));
+  }
+}
+
+void add_devices(const VerifyOptions& options, verify::Subject& subject) {
+  subject.devices.push_back(make_target(make_machine(options, {}, /*interpret=*/true), 1,
+                                        "interpreter", "--interpret", kMostSlowElements));
+  if (is_gpu(options.execution)) {
+    subject.devices.push_back(make_target(make_machine(options, {}), 1, "cpu", "--device cpu"));
+  }
+  if (options.execution.device == "emulated") return;
+  ExecutionOptions emulated;
+  emulated.device = "emulated";
+  subject.devices.push_back(make_target(make_machine(options, emulated), 1, "emulated GPU",
+                                        "--device emulated", kMostSlowElements));
+}
+
+sema::CheckedProgram check(const ProgramOptions& program) {
+  FrontEnd front_end;
+  return service::check_program(front_end, service::find_program(program), program.bindings);
+}
+
+}  // namespace
+
+VerifiedProgram::VerifiedProgram(const VerifyOptions& options)
+    : checked(check(options.program)), ir(service::make_ir(silent, options.program)) {
+  // What no pass but the last knows.
+  checked.info.aggregation = ir.info.aggregation;
+  subject.checked = &checked;
+  subject.ir = &ir;
+  subject.call_extern = codegen::call_extern;
+  subject.sources = &silent.sources;
+  const auto main = make_machine(options, options.execution);
+  if (is_gpu(options.execution)) {
+    subject.main =
+        make_target(main, 1, options.execution.device, "--device " + options.execution.device);
+  } else {
+    const std::string arch = find_target(options.execution, true).arch;
+    // Many tensors are opened; threads of their own would cost more than they save.
+    const std::uint32_t threads = std::max(options.execution.threads, 1u);
+    subject.main = make_target(main, threads, arch, on_cpu(arch, threads));
+    add_cpu_targets(options, main, arch, threads, subject);
+  }
+  add_devices(options, subject);
+}
+
+}  // namespace cinch::driver

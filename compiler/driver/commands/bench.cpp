@@ -1,0 +1,171 @@
+// cinch bench: calls of programs beside the floor that this machine sets them, and what compiling
+// them costs.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "compiler/bench/floor_timer.h"
+#include "compiler/bench/made_up_gradient.h"
+#include "compiler/bench/program_bench.h"
+#include "compiler/driver/codecs/gradient_file.h"
+#include "compiler/driver/codecs/matrix_columns.h"
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/temporary_folder.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/target.h"
+#include "compiler/service/compile.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+std::vector<float> bench_gradient(const BenchOptions& options) {
+  if (options.input.empty()) return bench::made_up_gradient(options.elements);
+  return to_f32(view_of(repeat_to(read_gradient(options.input, ""), 4 * options.elements)));
+}
+
+struct CompileTimes {
+  double cold_ms = 0, cached_ms = 0;
+};
+
+// From source to callable, without and with an entry of the cache.
+std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& program,
+                                                       const codegen::Target& target,
+                                                       CompileTimes& times) {
+  std::shared_ptr<const rt::LoadedProgram> loaded;
+  const auto make = [&] {
+    FrontEnd front_end;
+    loaded = value_or_throw(
+        rt::LoadedProgram::load(service::make_program_image(front_end, program, target)));
+  };
+  times.cold_ms = bench::timed_ms(make);
+  times.cached_ms = bench::timed_ms(make);
+  return loaded;
+}
+
+json call_report(const bench::CallFigures& call, std::size_t elements) {
+  return {{"ms", call.ms},
+          {"floor_ms", call.floor_ms},
+          {"floor_share", call.floor_share()},
+          {"gb_per_s", 4.0 * static_cast<double>(elements) / call.ms / 1e6},
+          {"floor_sweeps", call.floor_sweeps},
+          {"floor_bytes_read", call.floor_bytes.read},
+          {"floor_bytes_written", call.floor_bytes.written},
+          {"random_words", call.random_words},
+          {"rounds", call.rounds}};
+}
+
+// Plain reading of an array as long as the gradient.
+double read_bandwidth(std::size_t elements, const BenchOptions& options) {
+  rt::TaskRunner runner(options.execution.threads);
+  analysis::ForcedSweeps reading;
+  const auto bytes = static_cast<std::int64_t>(4 * elements);
+  reading.sweeps = {{{"gradient", analysis::Stream::Use::Read, bytes}}};
+  bench::FloorTimer timer = value_or_throw(bench::FloorTimer::make(reading, runner));
+  const bench::Rounds rounds =
+      bench::take_turns({[&] { return timer.run(); }}, {.seconds = options.seconds / 4});
+  return static_cast<double>(bytes) / rounds.medians[0] / 1e6;
+}
+
+json bench_one(const ProgramOptions& program, std::span<const float> gradient,
+               const BenchOptions& options) {
+  CompileTimes compile;
+  const codegen::Target target = find_target(options.execution, true);
+  auto loaded = timed_compile(program, target, compile);
+  service::FrontEnd silent;
+  const ir::Program lowered = service::make_ir(silent, program, /*with_passes=*/false);
+  bench::BenchOptions bench_options;
+  bench_options.threads = options.execution.threads;
+  bench_options.limits.seconds = options.seconds;
+  if (loaded->info().is_matrix)
+    bench_options.columns =
+        matrix_columns(static_cast<std::int64_t>(gradient.size()), options.columns);
+  const bench::ProgramFigures figures =
+      value_or_throw(bench::bench_program(loaded, lowered, gradient, bench_options));
+  json report = {
+      {"compressor", loaded->info().name},      {"device", options.execution.device},
+      {"target", loaded->image().target},       {"elements", gradient.size()},
+      {"payload_bytes", figures.payload_bytes}, {"workspace_bytes", figures.workspace_bytes},
+      {"state_bytes", figures.state_bytes},     {"compile_cold_ms", compile.cold_ms},
+      {"compile_cached_ms", compile.cached_ms}};
+  if (loaded->info().is_matrix) report["columns"] = bench_options.columns;
+  for (const bench::CallFigures& call : figures.calls) {
+    report[call.name] = call_report(call, gradient.size());
+    report[call.name + "_ms"] = call.ms;
+    report[call.name + "_floor_share"] = call.floor_share();
+  }
+  return report;
+}
+
+// Programs of one kind: what their calls are called, one beside the other.
+void print_table(const json& list, const std::vector<std::string>& calls) {
+  std::string above = fmt::format("{:<15} {:>12}", "", "payload");
+  std::string head = fmt::format("{:<15} {:>12}", "compressor", "bytes");
+  for (const std::string& call : calls) {
+    above += fmt::format(" {:>10} {:>8} {:>7}", call, "", "of the");
+    head += fmt::format(" {:>10} {:>8} {:>7}", "ms", "GB/s", "floor");
+  }
+  fmt::print("{} {:>9} {:>9}\n", above, "compiled", "from the");
+  fmt::print("{} {:>9} {:>9}\n", head, "ms", "cache ms");
+  for (const json& r : list) {
+    fmt::print("{:<15} {:>12}", r["compressor"].get<std::string>(),
+               r["payload_bytes"].get<std::int64_t>());
+    for (const std::string& call : calls) {
+      fmt::print(" {:>10.3f} {:>8.2f} {:>7.2f}", r[call]["ms"].get<double>(),
+                 r[call]["gb_per_s"].get<double>(), r[call]["floor_share"].get<double>());
+    }
+    fmt::print(" {:>9.1f} {:>9.2f}\n", r["compile_cold_ms"].get<double>(),
+               r["compile_cached_ms"].get<double>());
+  }
+}
+
+void print_tables(const json& list) {
+  json codecs = json::array(), protocols = json::array();
+  for (const json& report : list) (report.contains("sync") ? protocols : codecs).push_back(report);
+  if (!codecs.empty()) print_table(codecs, {"encode", "decode"});
+  if (!protocols.empty()) print_table(protocols, {"sync"});
+}
+
+}  // namespace
+
+ExitCode run_bench(const BenchOptions& options) {
+  if (is_gpu(options.execution)) {
+    throw CommandError(
+        ExitCode::Unavailable,
+        "device '" + options.execution.device +
+            "': calls and their floors are measured on CPUs only; leave --device out");
+  }
+  // A cache of its own: cold is cold, and what is kept for work stays.
+  const TemporaryFolder cache("cinch-bench");
+  setenv("CINCH_CACHE_DIR", cache.path().c_str(), 1);
+  setenv("CINCH_CACHE", "on", 1);
+  unsetenv("CINCH_CACHE_SHARED");
+  const std::vector<float> elements = bench_gradient(options);
+  const std::vector<std::string> programs = programs_or_library(options.programs);
+  const double bandwidth = read_bandwidth(elements.size(), options);
+  json list = json::array();
+  Progress progress("programs measured", reader_of(options.json));
+  for (const std::string& program : programs) {
+    json report = bench_one({program, options.bindings, {}, options.states, {}, options.headers},
+                            elements, options);
+    report["bandwidth_gb_per_s"] = bandwidth;
+    list.push_back(std::move(report));
+    progress.update(list.size(), programs.size());
+    end_if_interrupted();
+  }
+  if (options.json) {
+    fmt::print("{}\n", list.dump());
+    return ExitCode::Done;
+  }
+  fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),
+             rt::TaskRunner(options.execution.threads).threads(), bandwidth);
+  print_tables(list);
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,29 @@
+// The sub-commands: each does its work, prints, and gives its exit code. They may throw
+// CommandError and InternalError.
+#pragma once
+#include "compiler/driver/options.h"
+#include "compiler/driver/process/exit_code.h"
+
+namespace cinch::driver {
+
+ExitCode run_check(const CheckOptions& options);
+ExitCode run_format(const FormatOptions& options);
+ExitCode run_explain(const ExplainOptions& options);
+ExitCode run_run(const RunOptions& options);
+ExitCode run_encode(const RunOptions& options);
+ExitCode run_decode(const RunOptions& options);
+ExitCode run_build(const BuildOptions& options);
+ExitCode run_opt(const OptOptions& options);
+ExitCode run_list(const ListOptions& options);
+ExitCode run_doctor(const DoctorOptions& options);
+ExitCode run_bench(const BenchOptions& options);
+ExitCode run_tune(const TuneOptions& options);
+ExitCode run_verify(const VerifyOptions& options);
+ExitCode run_cache_show(const CacheOptions& options);
+ExitCode run_cache_clear(const CacheOptions& options);
+ExitCode run_cache_pack(const CacheOptions& options);
+ExitCode run_cache_warm(const CacheOptions& options);
+ExitCode run_probe(const ProbeCommandOptions& options);
+ExitCode run_sync_command(const SyncCommandOptions& options);
+
+}  // namespace cinch::driver

@@ -1,0 +1,59 @@
+// cinch decode: a payload to a gradient. The tensor's shape is the one that the payload names.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/codecs/codec.h"
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/interrupt.h"
+#include "runtime/payload/payload.h"
+#include "runtime/payload/payload_file.h"
+
+namespace cinch::driver {
+
+namespace {
+
+constexpr std::int64_t kMostElements = (std::int64_t{1} << 32) - 1;
+
+// The header is anyone's: sizes are bounded before memory is taken for them.
+void check_shape(Shape shape, const std::string& path) {
+  const bool fits = shape.rows >= 0 && shape.cols >= 0 && shape.rows <= kMostElements &&
+                    shape.cols <= kMostElements &&
+                    (shape.cols == 0 || shape.rows <= kMostElements / shape.cols);
+  if (fits) return;
+  throw CommandError(ExitCode::AtFault,
+                     fmt::format("{}: rows and columns: found {} and {}, expected fewer than 2^32 "
+                                 "elements",
+                                 path, shape.rows, shape.cols));
+}
+
+}  // namespace
+
+ExitCode run_decode(const RunOptions& options) {
+  const std::vector<std::uint8_t> payload = value_or_throw(rt::read_payload_file(options.payload));
+  const CodecFactory factory(options);
+  factory.require_payloads("decode");
+  const rt::PayloadHeader header =
+      value_or_throw(rt::read_payload_header(payload), options.payload);
+  const Shape shape{header.rows, header.cols};
+  check_shape(shape, options.payload);
+  const auto codec = factory.open(shape, options.worker, options.world);
+  std::vector<float> decoded(static_cast<std::size_t>(shape.num_elems()));
+  codec->decode(payload, decoded, options.step);
+  end_if_interrupted();
+  std::vector<std::int64_t> dims{shape.rows};
+  if (factory.info().is_matrix) dims.push_back(shape.cols);
+  write_gradient(options.output, decoded, dims);
+  if (options.json) {
+    const nlohmann::json report = {{"compressor", factory.info().name},
+                                   {"elements", shape.num_elems()},
+                                   {"payload_bytes", payload.size()},
+                                   {"non_finite", header.is_non_finite()}};
+    fmt::print("{}\n", report.dump());
+  } else {
+    fmt::print("{}: {} elements\n", options.output, shape.num_elems());
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

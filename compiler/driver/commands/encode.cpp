@@ -1,0 +1,41 @@
+// cinch encode: a gradient to a payload.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/codecs/codec.h"
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/output_file.h"
+
+namespace cinch::driver {
+
+ExitCode run_encode(const RunOptions& options) {
+  if (options.worker >= options.world) {
+    throw CommandError(ExitCode::Usage, "--worker must be below --world");
+  }
+  require_distinct_files({{"--payload", options.payload}, {"--state-out", options.state_out}});
+  const rt::NpyArray gradient = read_gradient(options.inputs.at(0), options.dtype);
+  const CodecFactory factory(options);
+  factory.require_payloads("encode");
+  const Shape shape = shape_of(gradient, factory.info().is_matrix);
+  const auto codec = factory.open(shape, options.worker, options.world);
+  if (!options.state_in.empty()) codec->load_states(options.state_in);
+  const std::vector<std::uint8_t> payload = codec->encode(view_of(gradient), options.step);
+  end_if_interrupted();
+  write_file(options.payload, payload);
+  if (!options.state_out.empty()) codec->save_states(options.state_out);
+  if (options.json) {
+    const nlohmann::json report = {{"compressor", factory.info().name},
+                                   {"elements", shape.num_elems()},
+                                   {"payload_bytes", payload.size()},
+                                   {"bound_bytes", codec->payload_bound(options.step)},
+                                   {"fingerprint", factory.fingerprint()}};
+    fmt::print("{}\n", report.dump());
+  } else {
+    fmt::print("{}: {} elements, {} bytes\n", options.payload, shape.num_elems(), payload.size());
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

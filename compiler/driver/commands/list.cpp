@@ -1,0 +1,185 @@
+// cinch list: the standard library, a line for each compressor; of some of them all there is to
+// say.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/front_end.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/service/library_list.h"
+#include "runtime/core/nearest_name.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+// Where standard output is no terminal.
+constexpr std::size_t kPlainWidth = 80;
+constexpr std::size_t kHeadingWidth = 12;
+
+std::size_t text_width() {
+  const std::size_t width = output_width();
+  return width == 0 ? kPlainWidth : width;
+}
+
+std::string bits_text(const json& item) {
+  const json& bits = item["payload_bits_per_element"];
+  return bits.is_null() ? "-" : fmt::format("{:.3f}", bits.get<double>());
+}
+
+std::string adds_up_text(const json& item) {
+  const auto aggregation = item["aggregation"].get<std::string>();
+  return aggregation == "as the wrapped one" ? "-" : aggregation;
+}
+
+// Names of one width, so that all families have the same columns.
+void print_list(const json& list) {
+  const std::size_t width = text_width();
+  std::size_t longest = 0;
+  for (const json& item : list)
+    longest = std::max(longest, num_characters(item["name"].get<std::string>()));
+  const auto print_row = [&](const std::string& name, const std::string& bits,
+                             const std::string& adds_up, const std::string& summary) {
+    const std::string row = fmt::format("  {} {:>7}  {:<7} ", padded(name, longest), bits, adds_up);
+    const std::size_t taken = std::min(num_characters(row), width);
+    fmt::print("{}\n", fit_to_width(row + shortened(summary, width - taken), width));
+  };
+  print_row("", "bits", "adds up", "what it does");
+  std::string family;
+  for (const json& item : list) {
+    if (item["family"] != family) {
+      family = item["family"];
+      fmt::print("std.{}\n", family);
+    }
+    print_row(item["name"], bits_text(item), adds_up_text(item), item["summary"]);
+  }
+  fmt::print("\n{}\n", wrapped("bits: per element of a tensor of 4 MiB, at most. `cinch list NAME` "
+                               "shows one: its paper, parameters, claims and an example.",
+                               0, width));
+}
+
+// "const block: u32 = 32 in 1..=1024"
+std::string parameter_text(const json& param) {
+  std::string text =
+      fmt::format("{}{}: {}", param["constant"].get<bool>() ? "const " : "",
+                  param["name"].get<std::string>(), param["type"].get<std::string>());
+  if (!param["default"].is_null()) text += " = " + param["default"].get<std::string>();
+  if (!param["range"].is_null()) text += " in " + param["range"].get<std::string>();
+  const auto doc = param["doc"].get<std::string>();
+  return doc.empty() ? text : text + "  " + doc;
+}
+
+std::string payload_text(const json& item) {
+  if (item["aggregation"] == "sync") return "none: ranks talk to each other in its `sync`";
+  if (item["payload_bound"].is_null()) return "that of what it wraps";
+  return fmt::format("at most {} bits per element of a tensor of 4 MiB; in bytes {}",
+                     bits_text(item), item["payload_bound"].get<std::string>());
+}
+
+class Card {
+ public:
+  explicit Card(std::size_t width) : width_(width) {}
+
+  void print(const json& item) const {
+    const auto name = item["name"].get<std::string>();
+    fmt::print("{} (std.{})\n", name, item["family"].get<std::string>());
+    fmt::print("{}\n\n", wrapped(item["summary"], 0, width_));
+    for (const char* heading : {"paper", "stores", "choices"})
+      print_part(heading, item[heading].get<std::string>());
+    print_parameters(item["parameters"]);
+    print_part("claims",
+               fmt::format("{}", fmt::join(item["claims"].get<std::vector<std::string>>(), ", ")));
+    print_part("payload", payload_text(item));
+    print_part("adds up", item["aggregation"]);
+    print_part("source", item["file"]);
+    print_example(item["example"]);
+  }
+
+ private:
+  void print_part(const std::string& heading, const std::string& text) const {
+    if (text.empty()) return;
+    fmt::print("{}{}\n", padded(heading, kHeadingWidth), wrapped(text, kHeadingWidth, width_));
+  }
+
+  void print_parameters(const json& parameters) const {
+    std::string heading = "parameters";
+    for (const json& param : parameters) {
+      print_part(heading, parameter_text(param));
+      heading = "";
+    }
+  }
+
+  // As it is, to be pasted.
+  static void print_example(const json& example) {
+    fmt::print("\n{}\n\n", example["command"].get<std::string>());
+    for (const json& line : example["python"]) fmt::print("{}\n", line.get<std::string>());
+  }
+
+  std::size_t width_;
+};
+
+// The command as it was given, and a mark below the name that there is not.
+std::string marked(const std::vector<std::string>& words, const std::string& name) {
+  const auto wrong = std::find(words.begin() + 1, words.end(), name);
+  const std::string before = fmt::format("  cinch {} ", fmt::join(words.begin() + 1, wrong, " "));
+  return fmt::format("{}{}\n{}{}", before, fmt::join(wrong, words.end(), " "),
+                     std::string(num_characters(before), ' '),
+                     std::string(std::max<std::size_t>(num_characters(name), 1), '^'));
+}
+
+const json& find_compressor(const json& list, const std::string& name,
+                            const std::vector<std::string>& words) {
+  std::vector<std::string_view> names;
+  for (const json& item : list) {
+    const auto& known = item["name"].get_ref<const std::string&>();
+    if (known == name) return item;
+    names.push_back(known);
+  }
+  const std::string_view near = nearest_name(name, names);
+  throw CommandError(ExitCode::Usage,
+                     fmt::format("the standard library has no compressor '{}'{}\n{}", name,
+                                 near.empty() ? "; `cinch list` shows all"
+                                              : fmt::format("; did you mean '{}'?", near),
+                                 marked(words, name)));
+}
+
+json chosen(const json& list, const ListOptions& options) {
+  json items = json::array();
+  for (const std::string& name : options.names)
+    items.push_back(find_compressor(list, name, options.words));
+  return items;
+}
+
+void print_cards(const json& items) {
+  const Card card(text_width());
+  bool is_first = true;
+  for (const json& item : items) {
+    if (!is_first) fmt::print("\n\n");
+    is_first = false;
+    card.print(item);
+  }
+}
+
+}  // namespace
+
+ExitCode run_list(const ListOptions& options) {
+  FrontEnd front_end;
+  const json all = service::list_library(front_end);
+  front_end.end_if_errors();
+  const json items = options.names.empty() ? all : chosen(all, options);
+  if (options.json) {
+    fmt::print("{}\n", items.dump());
+  } else if (options.names.empty()) {
+    print_list(all);
+  } else {
+    print_cards(items);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

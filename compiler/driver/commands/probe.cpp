@@ -1,0 +1,127 @@
+// cinch probe: how long exchanges between ranks take.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/ranks/mpi_ranks.h"
+#include "compiler/driver/ranks/nccl_ranks.h"
+#include "compiler/driver/ranks/rank_threads.h"
+#include "compiler/driver/ranks/ucx_ranks.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/planner/network_probe.h"
+#include "runtime/transports/mpi/mpi_transport.h"
+
+namespace cinch::driver {
+
+namespace {
+
+rt::ProbeOptions probe_options(const ProbeCommandOptions& options) {
+  return {options.largest_bytes, options.seconds,
+          std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options.timeout_seconds))};
+}
+
+rt::NetworkModel probe_loopback(const ProbeCommandOptions& options) {
+  if (options.ranks == 0) {
+    throw CommandError(ExitCode::Usage, "how many ranks are there? --ranks");
+  }
+  const rt::LinkShape shape{options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
+  rt::LoopbackWorld world(options.ranks, shape);
+  std::vector<rt::NetworkModel> models(options.ranks);
+  run_on_rank_threads(options.ranks, [&](std::uint32_t rank) {
+    const auto transport = world.transport(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  });
+  return std::move(models[0]);
+}
+
+rt::NetworkModel probe_nccl(const ProbeCommandOptions& options) {
+  const NcclRanks ranks(options, options.ranks);
+  std::vector<rt::NetworkModel> models(ranks.world());
+  run_on_rank_threads(ranks.world(), [&](std::uint32_t rank) {
+    const auto transport = ranks.open(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  });
+  return std::move(models[0]);
+}
+
+// Nothing on ranks that do not report.
+std::optional<rt::NetworkModel> probe_mpi(const ProbeCommandOptions& options) {
+  const rt::ProbeOptions probe = probe_options(options);
+  auto transport = value_or_throw(
+      rt::open_mpi_transport({.is_exact = options.is_exact, .timeout = probe.timeout}));
+  if (options.ranks > 0 && options.ranks != transport->world()) {
+    throw CommandError(ExitCode::Usage, fmt::format("{} ranks were launched, not {}",
+                                                    transport->world(), options.ranks));
+  }
+  rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe));
+  const bool reports = transport->rank() == 0;
+  transport.reset();
+  value_or_throw(rt::leave_mpi(probe.timeout));
+  if (reports) return model;
+  return std::nullopt;
+}
+
+std::optional<rt::NetworkModel> probe_ucx(const ProbeCommandOptions& options) {
+  const auto transport = open_ucx_rank(options);
+  rt::NetworkModel model = value_or_throw(rt::measure_network(*transport, probe_options(options)));
+  return transport->rank() == 0 ? std::optional(std::move(model)) : std::nullopt;
+}
+
+void print_model(const rt::NetworkModel& model) {
+  fmt::print("{}, {} ranks; bytes are those that a rank sends, times those of the last rank\n",
+             model.transport, model.world);
+  fmt::print("{:<15} {:>11} {:>11} {:>20} {:>11}\n", "", "latency", "bandwidth",
+             "the line is off by", "at once");
+  fmt::print("{:<15} {:>11} {:>11} {:>10} {:>9} {:>11}\n", "exchange", "us", "MB/s", "usually",
+             "at most", "us each");
+  for (const rt::ExchangeKind kind : rt::kMeasuredKinds) {
+    const rt::FittedLine& of = model.of(kind);
+    fmt::print("{:<15} {:>11.1f} {:>11} {:>9.0f}% {:>8.0f}% {:>11.1f}\n",
+               rt::exchange_kind_name(kind), of.line.base * 1e6,
+               of.line.slope > 0 ? fmt::format("{:.1f}", 1e-6 / of.line.slope) : "-",
+               100 * of.typical_error, 100 * of.largest_error,
+               1e6 * model.gaps[rt::NetworkModel::index_of(kind)]);
+  }
+  fmt::print("\n{:<15} {:>11} {:>11} {:>11} {:>8}\n", "exchange", "bytes", "measured us", "line us",
+             "off by");
+  for (const rt::NetworkPoint& point : model.points) {
+    const double fitted = model.of(point.kind).line.at(static_cast<double>(point.bytes));
+    fmt::print("{:<15} {:>11} {:>11.1f} {:>11.1f} {:>+7.0f}%\n", rt::exchange_kind_name(point.kind),
+               point.bytes, point.seconds * 1e6, fitted * 1e6,
+               point.seconds > 0 ? 100 * (fitted / point.seconds - 1) : 0);
+  }
+}
+
+}  // namespace
+
+ExitCode run_probe(const ProbeCommandOptions& options) {
+  if (options.transport == "mpi" && options.ranks > 1 && !is_launched_rank()) {
+    return launch_mpi_ranks(options.words, options.ranks);
+  }
+  if (options.transport == "ucx" && options.ranks > 1 && !is_ucx_rank(options)) {
+    return launch_ucx_ranks(options, options.ranks);
+  }
+  std::optional<rt::NetworkModel> model;
+  if (options.transport == "loopback") {
+    model = probe_loopback(options);
+  } else if (options.transport == "nccl") {
+    model = probe_nccl(options);
+  } else if (options.transport == "ucx") {
+    model = probe_ucx(options);
+  } else {
+    model = probe_mpi(options);
+  }
+  if (!model) return ExitCode::Done;
+  const std::string text = rt::network_to_json(*model);
+  if (!options.output.empty()) write_file(options.output, text);
+  if (options.json) {
+    fmt::print("{}\n", nlohmann::json::parse(text).dump());
+  } else {
+    print_model(*model);
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,391 @@
+// cinch sync: gradients of ranks, averaged by a plan over a transport.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/ranks/mpi_ranks.h"
+#include "compiler/driver/ranks/nccl_ranks.h"
+#include "compiler/driver/ranks/plan_choice.h"
+#include "compiler/driver/ranks/rank_threads.h"
+#include "compiler/driver/ranks/sync_devices.h"
+#include "compiler/driver/ranks/sync_rank.h"
+#include "compiler/driver/ranks/sync_tensors.h"
+#include "compiler/driver/ranks/ucx_ranks.h"
+#include "compiler/driver/report/sync_report.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/plan/plan_text.h"
+#include "runtime/planner/codec_facts.h"
+#include "runtime/sync/agreement.h"
+#include "runtime/transports/mpi/mpi_transport.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+rt::LengthPolicy length_policy(const std::string& name) {
+  return name == "padded"      ? rt::LengthPolicy::Padded
+         : name == "exchanged" ? rt::LengthPolicy::Exchanged
+                               : rt::LengthPolicy::Auto;
+}
+
+rt::CudaAware cuda_aware(const std::string& name) {
+  return name == "yes"  ? rt::CudaAware::Yes
+         : name == "no" ? rt::CudaAware::No
+                        : rt::CudaAware::Auto;
+}
+
+// Names of files may be no UTF-8.
+void print_json(const json& written) {
+  fmt::print("{}\n", written.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubject& subject,
+                             std::uint32_t world) {
+  rt::PlanRequest request;
+  for (const Program& program : subject.programs) {
+    request.codecs.push_back(rt::codec_facts(rt::image_of(program), world, options.step));
+  }
+  request.plan = options.plan;
+  request.world = world;
+  request.tensors = subject.tensors;
+  request.piece_bytes = options.piece_bytes.value_or(request.piece_bytes);
+  request.lengths = length_policy(options.lengths);
+  request.servers = options.servers;
+  request.ranks_per_machine = options.ranks_per_machine;
+  return request;
+}
+
+class SyncCommand {
+ public:
+  explicit SyncCommand(const SyncCommandOptions& options) : options_(options) {}
+
+  ExitCode run_on_loopback() {
+    const std::uint32_t world = asked_ranks();
+    const std::vector<RankTensors> gradients = read_all(world);
+    prepare(gradients[0], world, [&](const rt::PlanRequest& request) {
+      return choose_on_loopback(options_, inputs_by_rank(request, gradients));
+    });
+    if (options_.explain) return explain();
+    const std::vector<SyncReport> reports = run_threads(gradients);
+    write_states(reports);
+    return report(reports[0], gradients[0]);
+  }
+
+  // Ranks are threads, each with a GPU.
+  ExitCode run_on_nccl() {
+    const NcclRanks ranks(options_, asked_ranks());
+    const std::uint32_t world = ranks.world();
+    const std::vector<RankTensors> gradients = read_all(world);
+    std::vector<std::unique_ptr<rt::Transport>> transports(world);
+    run_on_rank_threads(world, [&](std::uint32_t r) { transports[r] = ranks.open(r); });
+    prepare(gradients[0], world, [&](const rt::PlanRequest& request) {
+      const std::vector<rt::AutoPlanInputs> by_rank = inputs_by_rank(request, gradients);
+      std::vector<rt::AutoPlan> chosen(world);
+      run_on_rank_threads(world, [&](std::uint32_t r) {
+        chosen[r] = choose_over(options_, by_rank[r], *transports[r]);
+      });
+      return chosen[0];
+    });
+    std::vector<SyncReport> reports(world);
+    const Cancellable scope;
+    const std::vector<SyncRankOptions> ranks_of_plan = options_by_rank();
+    run_on_rank_threads(world, [&](std::uint32_t r) {
+      // All at once: NCCL waits for the others, also where a rank has thrown.
+      const auto close = [&](std::unique_ptr<rt::Transport>* transport) { transport->reset(); };
+      const std::unique_ptr<std::unique_ptr<rt::Transport>, decltype(close)> closing(&transports[r],
+                                                                                     close);
+      if (options_.explain) return;
+      reports[r] =
+          run_sync_rank(ranks_of_plan[r], views_of(subject_, gradients[r]), *transports[r]);
+    });
+    if (options_.explain) return explain();
+    write_states(reports);
+    return report(reports[0], gradients[0]);
+  }
+
+  // One of the ranks that a launcher has started: it reads its own gradient, and rank 0 reports.
+  ExitCode run_on_mpi() {
+    if (const std::uint32_t world = asked_ranks(); world > 1 && !is_launched_rank()) {
+      check_num_inputs(world);
+      return launch_mpi_ranks(options_.words, world);
+    }
+    auto transport =
+        value_or_throw(rt::open_mpi_transport({.is_exact = options_.is_exact,
+                                               .timeout = timeout(),
+                                               .cuda_aware = cuda_aware(options_.cuda_aware)}));
+    const ExitCode code = run_as_rank(transport);
+    leave(transport);
+    return code;
+  }
+
+  // One of the ranks that this command, or something else, has started.
+  ExitCode run_on_ucx() {
+    const std::uint32_t world = asked_ranks();
+    if (world > 1 && !is_ucx_rank(options_)) {
+      check_num_inputs(world);
+      return launch_ucx_ranks(options_, world);
+    }
+    auto transport = open_ucx_rank(options_);
+    return run_as_rank(transport);
+  }
+
+ private:
+  ExitCode run_as_rank(std::unique_ptr<rt::Transport>& transport) {
+    const std::uint32_t world = transport->world();
+    if (options_.ranks > 0 && options_.ranks != world) {
+      throw CommandError(ExitCode::Usage,
+                         fmt::format("{} ranks were launched, not {}: mpirun -n {} starts them",
+                                     world, options_.ranks, options_.ranks));
+    }
+    check_num_inputs(world);
+    const RankTensors gradient = read_ready(transport->rank());
+    agree_on_options(*transport);
+    const bool reports = transport->rank() == 0;
+    prepare(
+        gradient, world,
+        [&](const rt::PlanRequest& request) {
+          return choose_over(options_, auto_inputs(request, transport->rank(), gradient),
+                             *transport);
+        },
+        reports);
+    if (options_.explain) return reports ? explain() : ExitCode::Done;
+    const Cancellable scope;
+    SyncReport result =
+        run_sync_rank(rank_options(transport->rank()), views_of(subject_, gradient), *transport);
+    write_saved_states(options_, transport->rank(), result.saved_states);
+    // Ranks end by the signal, and mpirun ends the others when one does: first, all have written,
+    // and none waits in MPI_Finalize for one that has ended.
+    if (result.was_stopped) {
+      meet_all(*transport);
+      leave(transport);
+    }
+    if (reports) return report(result, gradient);
+    if (result.was_stopped) end_if_interrupted();
+    return result.same_bits ? ExitCode::Done : ExitCode::Internal;
+  }
+
+  // Once; a rank that has gone is waited for as long as in a step.
+  void leave(std::unique_ptr<rt::Transport>& transport) const {
+    if (transport == nullptr) return;
+    const bool is_of_mpi = transport->name() == "mpi";
+    transport.reset();
+    if (is_of_mpi) value_or_throw(rt::leave_mpi(timeout()));
+  }
+
+  std::chrono::milliseconds timeout() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * options_.timeout_seconds));
+  }
+
+  // What no session compares, and without which ranks would wait for each other.
+  void agree_on_options(rt::Transport& transport) const {
+    const auto text = [](bool flag) { return flag ? "yes" : "no"; };
+    const rt::Status status = rt::agree_on({{"--steps", std::to_string(options_.num_steps)},
+                                            {"--step", std::to_string(options_.step)},
+                                            {"--exact", text(options_.is_exact)},
+                                            {"--explain", text(options_.explain)}},
+                                           transport, timeout());
+    if (!status) throw_error(status.error());
+  }
+
+  void meet_all(rt::Transport& transport) const {
+    const std::vector<rt::ByteRange> parts(transport.world());
+    rt::Exchange exchange{rt::ExchangeKind::AllGather};
+    exchange.received = parts;
+    value_or_throw(rt::exchange_now(transport, exchange, timeout(), "leaving"));
+  }
+
+  // 0: as many as there are GPUs.
+  std::uint32_t asked_ranks() const {
+    const bool is_counted = options_.inputs.size() > 1 || options_.transport != "nccl";
+    return options_.ranks > 0 ? options_.ranks : is_counted ? num_input_ranks(options_) : 0;
+  }
+
+  std::vector<RankTensors> read_all(std::uint32_t world) {
+    check_num_inputs(world);
+    std::vector<RankTensors> gradients;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+      gradients.push_back(read_ready(rank));
+      check_same_tensors(gradients.front(), gradients.back(), name_of(rank));
+    }
+    return gradients;
+  }
+
+  // In the order of the profile, if there is one.
+  RankTensors read_ready(std::uint32_t rank) {
+    RankTensors tensors = read_tensors(options_, rank);
+    if (!options_.profile.empty()) ready_ = order_by_profile(options_, tensors);
+    return tensors;
+  }
+  std::string name_of(std::uint32_t rank) const {
+    return options_.inputs.empty() ? options_.profile : input_of(options_, rank);
+  }
+
+  void check_num_inputs(std::uint32_t world) const {
+    if (options_.inputs.size() <= 1 || options_.inputs.size() == world) return;
+    throw CommandError(ExitCode::Usage,
+                       fmt::format("{} inputs for {} ranks", options_.inputs.size(), world));
+  }
+
+  using Choose = std::function<rt::AutoPlan(const rt::PlanRequest&)>;
+
+  void prepare(const RankTensors& tensors, std::uint32_t world, const Choose& choose,
+               bool writes = true) {
+    check_state_names(options_, world);
+    subject_ = assign_programs(options_, tensors);
+    devices_.emplace(options_.execution, subject_.sources);
+    rt::PlanRequest request = make_request(options_, subject_, world);
+    if (options_.plan == "auto") {
+      rt::AutoPlan chosen = choose(request);
+      request = std::move(chosen.request);
+      choice_ = std::move(chosen.choice);
+    }
+    plan_ = std::make_shared<rt::Plan>(value_or_throw(rt::build_plan(request)));
+    saved_ = read_saved_states(options_);
+    if (writes && !options_.save_plan.empty())
+      write_file(options_.save_plan, rt::plan_to_json(*plan_));
+  }
+
+  // Without a plan.
+  rt::SyncOptions session_options(std::uint32_t rank, std::uint32_t world) {
+    rt::SyncOptions session;
+    if (devices_) session.device = devices_->of(rank);
+    session.programs = subject_.programs;
+    session.threads = threads_of_a_rank(world);
+    session.seed = options_.seed;
+    session.timeout = timeout();
+    return session;
+  }
+
+  rt::AutoPlanInputs auto_inputs(const rt::PlanRequest& request, std::uint32_t rank,
+                                 const RankTensors& tensors) {
+    rt::AutoPlanInputs inputs;
+    inputs.request = request;
+    inputs.session = session_options(rank, request.world);
+    inputs.gradients = views_of(subject_, tensors);
+    inputs.step = options_.step;
+    inputs.space = space_of(options_);
+    return inputs;
+  }
+
+  std::vector<rt::AutoPlanInputs> inputs_by_rank(const rt::PlanRequest& request,
+                                                 const std::vector<RankTensors>& gradients) {
+    std::vector<rt::AutoPlanInputs> all;
+    all.reserve(request.world);
+    for (std::uint32_t r = 0; r < request.world; ++r) {
+      all.push_back(auto_inputs(request, r, gradients[r]));
+    }
+    return all;
+  }
+
+  SyncRankOptions rank_options(std::uint32_t number) {
+    SyncRankOptions rank;
+    rank.session = session_options(number, plan_->world());
+    rank.session.plan = plan_;
+    rank.first_step = options_.step;
+    rank.num_steps = options_.num_steps;
+    rank.saved_states = saved_;
+    rank.saves_states = !options_.state_out.empty();
+    for (const std::uint32_t tensor : subject_.sent) {
+      if (!ready_.empty() && !options_.is_at_once) rank.ready_seconds.push_back(ready_[tensor]);
+    }
+    return rank;
+  }
+
+  // Before ranks are threads. Nothing computes where a plan is only explained.
+  std::vector<SyncRankOptions> options_by_rank() {
+    std::vector<SyncRankOptions> all;
+    for (std::uint32_t rank = 0; rank < plan_->world() && !options_.explain; ++rank) {
+      all.push_back(rank_options(rank));
+    }
+    return all;
+  }
+
+  // Ranks share the machine's threads.
+  std::uint32_t threads_of_a_rank(std::uint32_t world) const {
+    if (options_.execution.threads > 0) return options_.execution.threads;
+    return std::max(1U, std::thread::hardware_concurrency() / world);
+  }
+
+  void write_states(const std::vector<SyncReport>& reports) const {
+    for (std::uint32_t rank = 0; rank < reports.size(); ++rank) {
+      write_saved_states(options_, rank, reports[rank].saved_states);
+    }
+  }
+
+  std::vector<SyncReport> run_threads(const std::vector<RankTensors>& gradients) {
+    const Cancellable scope;
+    const rt::LinkShape shape{options_.latency_us / 1e6, options_.megabits_per_second * 1e6 / 8};
+    rt::LoopbackWorld world(plan_->world(), shape);
+    const std::vector<SyncRankOptions> ranks = options_by_rank();
+    std::vector<SyncReport> reports(plan_->world());
+    run_on_rank_threads(plan_->world(), [&](std::uint32_t r) {
+      const auto transport = world.transport(r);
+      reports[r] = run_sync_rank(ranks[r], views_of(subject_, gradients[r]), *transport);
+    });
+    return reports;
+  }
+
+  ExitCode explain() const {
+    if (options_.json) {
+      json written = {{"plan", json::parse(rt::plan_to_json(*plan_))}};
+      if (choice_) written["auto"] = choice_json(*choice_);
+      print_json(written);
+      return ExitCode::Done;
+    }
+    if (choice_) fmt::print("{}\n", choice_text(*choice_));
+    fmt::print("{}", rt::print_plan(*plan_, 0));
+    return ExitCode::Done;
+  }
+
+  ExitCode report(const SyncReport& report, const RankTensors& tensors) const {
+    if (report.was_stopped) {
+      end_if_interrupted();
+      throw CommandError(ExitCode::Unavailable, "another rank was stopped: no update is written");
+    }
+    if (!options_.output.empty()) write_updates(options_.output, subject_, tensors, report.updates);
+    if (!options_.trace.empty()) write_file(options_.trace, rt::trace_json(*plan_, report.times));
+    json written = report_of(options_, subject_, *plan_, report);
+    if (choice_) written["auto"] = choice_json(*choice_);
+    if (options_.json) {
+      print_json(written);
+    } else {
+      print_sync_report(written);
+    }
+    if (report.same_bits) return ExitCode::Done;
+    throw CommandError(ExitCode::Internal, "ranks hold different bits");
+  }
+
+  const SyncCommandOptions& options_;
+  SyncSubject subject_;
+  std::optional<SyncDevices> devices_;
+  std::shared_ptr<const rt::Plan> plan_;
+  std::optional<rt::PlanChoice> choice_;          // of plan auto
+  std::vector<double> ready_;                     // by tensor of the input; empty: all at once
+  std::vector<std::vector<std::uint8_t>> saved_;  // states to start from, by the rank they are of
+};
+
+}  // namespace
+
+ExitCode run_sync_command(const SyncCommandOptions& options) {
+  if (options.is_at_once && options.profile.empty()) {
+    throw CommandError(ExitCode::Usage, "--at-once is of a --profile");
+  }
+  require_distinct_files({{"--output", options.output},
+                          {"--trace", options.trace},
+                          {"--save-plan", options.save_plan},
+                          {"--state-out", options.state_out}});
+  if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
+  if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
+  if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();
+  return SyncCommand(options).run_on_loopback();
+}
+
+}  // namespace cinch::driver

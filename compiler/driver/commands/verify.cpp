@@ -1,0 +1,141 @@
+// cinch verify: the laws of a program, one line each, with figure and bound.
+#include "compiler/verify/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/codecs/counterexample_file.h"
+#include "compiler/driver/codecs/gradient_file.h"
+#include "compiler/driver/codecs/verify_subject.h"
+#include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/terminal.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+std::vector<verify::Input> read_inputs(const VerifyOptions& options, bool is_matrix) {
+  std::vector<verify::Input> inputs;
+  for (const std::string& path : options.inputs) {
+    const rt::NpyArray array = read_gradient(path, options.dtype);
+    const Shape shape = shape_of(array, is_matrix);
+    verify::Input input{path, {shape.rows, shape.cols}, to_f32(view_of(array)), true};
+    if (!std::ranges::all_of(input.values, [](float x) { return std::isfinite(x); })) {
+      throw CommandError(ExitCode::AtFault,
+                         path +
+                             ": holds a value that is not finite; such gradients are tried "
+                             "without being given");
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// Other files go beside it, which a device has no place for.
+void check_counterexample(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  const bool is_fine = path.empty() || type == std::filesystem::file_type::regular ||
+                       type == std::filesystem::file_type::not_found;
+  if (is_fine) return;
+  throw CommandError(
+      ExitCode::Usage,
+      fmt::format("--counterexample {}: is no file that others can go beside", path));
+}
+
+// What a law that does not hold left on disk, by the order of the findings.
+std::vector<std::optional<CounterexampleFiles>> write_counterexamples(
+    const VerifyOptions& options, const rt::ProgramInfo& info, const verify::Report& report) {
+  std::vector<std::optional<CounterexampleFiles>> files;
+  bool is_first = true;
+  for (const verify::Finding& finding : report.findings) {
+    files.emplace_back();
+    if (!finding.counterexample) continue;
+    std::string path = fmt::format("{}-{}.npy", info.name, finding.law);
+    if (is_first && !options.counterexample.empty()) path = options.counterexample;
+    is_first = false;
+    files.back() = write_counterexample(path, options, info, finding, *finding.counterexample);
+  }
+  return files;
+}
+
+json as_json(const verify::Finding& finding, const std::optional<CounterexampleFiles>& files) {
+  json law = {{"law", finding.law},     {"holds", finding.holds},   {"figure", finding.figure},
+              {"bound", finding.bound}, {"detail", finding.detail}, {"cut", finding.cut}};
+  if (files) {
+    law["counterexample"] = {{"inputs", files->inputs},
+                             {"description", files->description},
+                             {"commands", files->commands}};
+  }
+  return law;
+}
+
+void print_counterexample(const std::string& law, const std::string& shows,
+                          const CounterexampleFiles& files) {
+  fmt::print("\n{} does not hold: {}\n  {} ({})\n", law, shows, fmt::join(files.inputs, ", "),
+             files.description);
+  for (const std::string& command : files.commands) fmt::print("  {}\n", command);
+}
+
+void print_report(const verify::Report& report,
+                  const std::vector<std::optional<CounterexampleFiles>>& files,
+                  const rt::ProgramInfo& info, const VerifyOptions& options) {
+  fmt::print("{} on {}: {} of {} laws hold\n", info.name, options.execution.device,
+             std::ranges::count_if(report.findings, &verify::Finding::holds),
+             report.findings.size());
+  fmt::print("{:<18} {:<6} {:>11} {:>11}\n", "law", "holds", "figure", "bound");
+  const std::size_t width = output_width();
+  for (const verify::Finding& finding : report.findings) {
+    std::string line =
+        fmt::format("{:<18} {:<6} {:>11.5g} {:>11.5g}  {}", finding.law,
+                    finding.holds ? "yes" : "NO", finding.figure, finding.bound, finding.detail);
+    if (!finding.cut.empty()) line += fmt::format(" (only {} in the time)", finding.cut);
+    fmt::print("{}\n", finding.holds ? fit_to_width(line, width) : line);
+  }
+  if (!report.not_claimed.empty()) {
+    fmt::print("not claimed: {}\n", fmt::join(report.not_claimed, ", "));
+  }
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<CounterexampleFiles>& written = files[i];
+    const std::optional<verify::Counterexample>& found = report.findings[i].counterexample;
+    if (written && found) print_counterexample(report.findings[i].law, found->shows, *written);
+  }
+}
+
+}  // namespace
+
+ExitCode run_verify(const VerifyOptions& options) {
+  check_counterexample(options.counterexample);
+  const VerifiedProgram program(options);
+  const rt::ProgramInfo& info = program.subject.info();
+  const verify::Options wanted{options.budget, options.seed, read_inputs(options, info.is_matrix)};
+  Progress progress("laws tried", reader_of(options.json));
+  const verify::Report report = verify::verify(
+      program.subject, wanted, [&](const std::string&, std::size_t done, std::size_t of) {
+        end_if_interrupted();
+        progress.update(done, of);
+        return true;
+      });
+  end_if_interrupted();
+  progress.clear();
+  const auto files = write_counterexamples(options, info, report);
+  if (options.json) {
+    json laws = json::array();
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      laws.push_back(as_json(report.findings[i], files[i]));
+    }
+    fmt::print("{}\n", laws.dump());
+  } else {
+    print_report(report, files, info, options);
+  }
+  return report.all_hold() ? ExitCode::Done : ExitCode::AtFault;
+}
+
+}  // namespace cinch::driver

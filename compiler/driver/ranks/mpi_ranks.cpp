@@ -1,0 +1,116 @@
+// Bodies of mpi_ranks.h.
+#include "compiler/driver/ranks/mpi_ranks.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/ranks/child_process.h"
+#include "runtime/transports/mpi/mpi_library.h"
+
+namespace cinch::driver {
+
+namespace {
+
+bool can_be_run(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
+}
+
+// The library that the transport has opened; empty where it cannot be told.
+std::filesystem::path mpi_file() {
+  void* const entry = ::dlsym(RTLD_DEFAULT, "MPI_Init_thread");
+  Dl_info info{};
+  if (entry == nullptr || ::dladdr(entry, &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::filesystem::path find_mpirun() {
+  if (const char* named = std::getenv("CINCH_MPIRUN"); named != nullptr && *named != '\0') {
+    if (can_be_run(named)) return named;
+    throw CommandError(ExitCode::Unavailable,
+                       fmt::format("no mpirun: CINCH_MPIRUN is {}, which cannot be run", named));
+  }
+  std::vector<std::filesystem::path> folders;
+  const std::filesystem::path library = mpi_file();
+  std::error_code error;
+  for (const auto& file : {library, std::filesystem::canonical(library, error)}) {
+    if (!file.empty()) folders.push_back(file.parent_path().parent_path() / "bin");
+  }
+  const char* const path = std::getenv("PATH");
+  std::istringstream searched(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(searched, folder, ':');) folders.emplace_back(folder);
+  for (const auto& folder : folders) {
+    if (can_be_run(folder / "mpirun")) return folder / "mpirun";
+  }
+  throw CommandError(ExitCode::Unavailable,
+                     fmt::format("no mpirun beside {} or in PATH; CINCH_MPIRUN may name it",
+                                 library.empty() ? "the MPI library" : library.string()));
+}
+
+// What the user has set stays. Ranks may be more than the machine has cores, as those of loopback
+// may, and each has its share of all cores for its threads. Whoever runs this command may run it as
+// ranks, too. Their errors are told by themselves.
+void set_environment() {
+  constexpr std::array<std::pair<const char*, const char*>, 8> kVariables = {
+      {{kLaunched, "1"},
+       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+       {"OMPI_MCA_orte_execute_quiet", "1"},
+       {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+       {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}};
+  for (const auto& [name, value] : kVariables) ::setenv(name, value, 0);
+}
+
+// mpirun would end the ranks a second after SIGTERM; SIGUSR2 it hands on, once they are there. So
+// that is sent until they have ended.
+int wait_for(pid_t child) {
+  constexpr std::chrono::milliseconds kLook{10};
+  constexpr int kLooksBetween = 25;
+  const Cancellable scope;
+  int status = 0;
+  for (int num_looks = 0; ::waitpid(child, &status, WNOHANG) != child;) {
+    if (*Cancellable::flag() && num_looks++ % kLooksBetween == 0) ::kill(child, SIGUSR2);
+    std::this_thread::sleep_for(kLook);
+  }
+  return status;
+}
+
+}  // namespace
+
+bool is_launched_rank() {
+  // Of Open MPI, of PMIx (srun, prun), of MPICH and srun's PMI.
+  return std::ranges::any_of(std::array{kLaunched, "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"},
+                             [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+ExitCode launch_mpi_ranks(const std::vector<std::string>& words, std::uint32_t world) {
+  value_or_throw(rt::mpi_library());
+  std::vector<std::string> command = {find_mpirun().string(), "-n", std::to_string(world),
+                                      std::filesystem::read_symlink("/proc/self/exe").string()};
+  command.insert(command.end(), words.begin() + 1, words.end());
+  set_environment();
+  const pid_t child = start_child(command);
+  if (child < 0) throw CommandError(ExitCode::Unavailable, "no process for mpirun can be made");
+  const int status = wait_for(child);
+  end_if_interrupted();
+  if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
+  throw CommandError(ExitCode::Unavailable,
+                     fmt::format("mpirun was ended by signal {}", WTERMSIG(status)));
+}
+
+}  // namespace cinch::driver

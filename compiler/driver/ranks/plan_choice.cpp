@@ -1,0 +1,153 @@
+// Bodies of plan_choice.h.
+#include "compiler/driver/ranks/plan_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/process/output_file.h"
+#include "compiler/driver/ranks/rank_threads.h"
+#include "runtime/collective/loopback.h"
+#include "runtime/planner/network_probe.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+// What threads take to meet and copy, on links that have a shape, and where nothing else is known.
+constexpr double kOverheadSeconds = 0.2, kNetworkSeconds = 1;
+constexpr std::uint64_t kLargestBytes = 4 << 20;
+
+rt::LinkShape shape_of(const SyncCommandOptions& options) {
+  return {options.latency_us / 1e6, options.megabits_per_second * 1e6 / 8};
+}
+
+rt::NetworkModel read_network(const SyncCommandOptions& options, std::uint32_t world) {
+  rt::NetworkModel model =
+      value_or_throw(rt::network_from_json(read_text_file(options.probe)), options.probe);
+  if (model.transport == options.transport && model.world == world) return model;
+  throw CommandError(
+      ExitCode::AtFault,
+      fmt::format("{}: measured over {} with {} ranks, not over {} with {}", options.probe,
+                  model.transport, model.world, options.transport, world));
+}
+
+// Ranks on links without a shape.
+rt::NetworkModel measure_loopback(const rt::ProbeOptions& probe, std::uint32_t ranks) {
+  rt::LoopbackWorld world(ranks);
+  std::vector<rt::NetworkModel> models(ranks);
+  run_on_rank_threads(ranks, [&](std::uint32_t rank) {
+    const auto transport = world.transport(rank);
+    models[rank] = value_or_throw(rt::measure_network(*transport, probe));
+  });
+  return std::move(models[0]);
+}
+
+rt::KnownNetwork loopback_network(const SyncCommandOptions& options,
+                                  const rt::AutoPlanInputs& inputs) {
+  const std::uint32_t world = inputs.request.world;
+  if (!options.probe.empty()) return {read_network(options, world), {}};
+  const rt::LinkShape shape = shape_of(options);
+  // On links without a shape threads meet and copy: all of it is work.
+  const rt::NetworkModel threads =
+      measure_loopback({kLargestBytes, shape.is_shaped() ? kOverheadSeconds : kNetworkSeconds,
+                        inputs.session.timeout},
+                       world);
+  rt::KnownNetwork known{rt::shaped_network(world, shape), {}};
+  for (std::size_t i = 0; i < known.model.lines.size(); ++i) {
+    const rt::Line& work = threads.lines[i].line;
+    known.model.gaps[i] = work.base;
+    known.model.lines[i].line.base += work.base;
+    known.copying[i] = work.slope;
+  }
+  return known;
+}
+
+json candidate_json(const rt::PlanCandidate& candidate) {
+  const auto ms = [](double seconds) { return seconds * 1e3; };
+  const char* const lengths = candidate.lengths == rt::LengthPolicy::Padded      ? "padded"
+                              : candidate.lengths == rt::LengthPolicy::Exchanged ? "exchanged"
+                                                                                 : "known";
+  return {{"plan", candidate.plan},
+          {"piece_bytes", candidate.piece_bytes},
+          {"lengths", lengths},
+          {"compressed", !candidate.is_dense},
+          {"predicted_ms", ms(candidate.cost.seconds)},
+          {"tried_ms", candidate.is_tried() ? json(ms(candidate.tried_seconds)) : json()},
+          {"encode_ms", ms(candidate.cost.encode_seconds)},
+          {"network_ms", ms(candidate.cost.network_seconds)},
+          {"decode_ms", ms(candidate.cost.decode_seconds)}};
+}
+
+}  // namespace
+
+rt::ChoiceSpace space_of(const SyncCommandOptions& options) {
+  rt::ChoiceSpace space;
+  if (options.piece_bytes) space.piece_bytes = {*options.piece_bytes};
+  if (options.lengths == "padded") space.lengths = {rt::LengthPolicy::Padded};
+  if (options.lengths == "exchanged") space.lengths = {rt::LengthPolicy::Exchanged};
+  return space;
+}
+
+rt::AutoPlan choose_on_loopback(const SyncCommandOptions& options,
+                                std::vector<rt::AutoPlanInputs> by_rank) {
+  if (!rt::has_choice(by_rank[0].request)) return rt::without_choice(by_rank[0].request);
+  by_rank[0].network = loopback_network(options, by_rank[0]);
+  rt::LoopbackWorld links(by_rank[0].request.world, shape_of(options));
+  std::vector<rt::AutoPlan> chosen(by_rank.size());
+  run_on_rank_threads(by_rank[0].request.world, [&](std::uint32_t rank) {
+    const auto transport = links.transport(rank);
+    by_rank[rank].measures_network = false;
+    chosen[rank] = value_or_throw(rt::choose_auto_plan(by_rank[rank], *transport));
+  });
+  return std::move(chosen[0]);
+}
+
+rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs inputs,
+                         rt::Transport& transport) {
+  inputs.measures_network = options.probe.empty();
+  if (!inputs.measures_network && transport.rank() == 0) {
+    try {
+      inputs.network = {read_network(options, transport.world()), {}};
+    } catch (const CommandError& error) {
+      transport.abandon({rt::ErrorKind::InvalidArgument, error.what()});
+      throw;
+    }
+  }
+  return value_or_throw(rt::choose_auto_plan(inputs, transport));
+}
+
+std::string choice_text(const rt::PlanChoice& choice) {
+  constexpr const char* kRow = "{:<50} {:>10} {:>10} {:>10} {:>10} {:>10}\n";
+  const auto ms = [](double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); };
+  std::string text = fmt::format(kRow, "", "tried", "predicted", "encode", "network", "decode");
+  text += fmt::format(kRow, "plan", "ms", "ms", "ms", "ms", "ms");
+  std::vector<std::pair<std::string, bool>> shown;
+  for (const rt::PlanCandidate& each : choice.candidates) {
+    const std::pair key(each.plan, each.is_dense);
+    const bool is_tried = each.is_tried();
+    if (!is_tried && std::ranges::find(shown, key) != shown.end()) continue;
+    shown.push_back(key);
+    text += fmt::format(kRow, rt::describe_candidate(each), is_tried ? ms(each.tried_seconds) : "",
+                        ms(each.cost.seconds), ms(each.cost.encode_seconds),
+                        ms(each.cost.network_seconds), ms(each.cost.decode_seconds));
+  }
+  return text + choice.reason + "\n";
+}
+
+json choice_json(const rt::PlanChoice& choice) {
+  json candidates = json::array();
+  for (const rt::PlanCandidate& each : choice.candidates) {
+    candidates.push_back(candidate_json(each));
+  }
+  return {{"reason", choice.reason},
+          {"chosen", candidate_json(choice.chosen)},
+          {"candidates", candidates}};
+}
+
+}  // namespace cinch::driver

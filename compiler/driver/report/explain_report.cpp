@@ -1,0 +1,390 @@
+// Gathers the report of `cinch explain`; see explain_report.h.
+#include "compiler/driver/report/explain_report.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "codegen/kir/builder.h"
+#include "codegen/kir/cost.h"
+#include "codegen/kir/structure.h"
+#include "compiler/analysis/forced_sweeps.h"
+#include "compiler/analysis/safety.h"
+#include "compiler/driver/codecs/matrix_columns.h"
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/ir/ops.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/rewriter.h"
+#include "compiler/service/formula.h"
+#include "runtime/call/parameters.h"
+#include "runtime/call/payload_sum.h"
+#include "runtime/core/param_range.h"
+#include "runtime/payload/payload.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+const char* sum_name(rt::FieldSum sum) {
+  switch (sum) {
+    case rt::FieldSum::Sum:
+      return "sum";
+    case rt::FieldSum::Min:
+      return "min";
+    case rt::FieldSum::Max:
+      return "max";
+    case rt::FieldSum::None:
+      break;
+  }
+  return "none";
+}
+
+std::string aggregation_text(rt::Aggregation aggregation) {
+  switch (aggregation) {
+    case rt::Aggregation::SumProved:
+      return "field by field, then one decode (proved)";
+    case rt::Aggregation::SumToTest:
+      return "field by field, then one decode (declared: to be tested)";
+    case rt::Aggregation::Gather:
+      break;
+  }
+  return "no: every rank's payload is decoded";
+}
+
+std::string narrow_sums_text(const rt::ProgramInfo& info) {
+  const bool is_added = info.aggregation != rt::Aggregation::Gather && rt::has_narrow_fields(info);
+  return is_added ? "; the sum of all ranks may be beyond a field's type where the mean is not"
+                  : "";
+}
+
+class Report {
+ public:
+  Report(const ir::Program& lowered, const ir::Program& program, kir::KernelProgram& kernels,
+         const ExplainOptions& options)
+      : lowered_(lowered),
+        program_(program),
+        kernels_(kernels),
+        info_(kernels.info),
+        parameters_(info_) {
+    env_.n = options.elements;
+    if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
+      throw CommandError(ExitCode::Usage, "--elements: a tensor has fewer than 2^32 elements");
+    }
+    env_.cols = info_.is_matrix ? matrix_columns(env_.n, options.columns) : 1;
+    env_.rows = env_.n / env_.cols;
+    env_.params = parameters_.host_values();
+  }
+
+  json whole() {
+    json report = {{"compressor", info_.name}, {"elements", env_.n}, {"doc", info_.doc}};
+    if (info_.is_matrix) report["columns"] = env_.cols;
+    report["parameters"] = parameters();
+    report["states"] = states();
+    report["checks"] = checks();
+    report["safety"] = safety();
+    if (info_.has_sync) {
+      report["collectives"] = collectives();
+    } else {
+      report["payload"] = payload();
+      report["aggregation"] = aggregation_text(info_.aggregation) + narrow_sums_text(info_);
+      if (info_.has_finish) report["finish_is_linear"] = info_.is_finish_linear;
+    }
+    for (std::size_t i = 0; i < rt::kNumEntries; ++i) {
+      const auto kind = static_cast<rt::EntryKind>(i);
+      if (kernels_.entries[i].present && kind != rt::EntryKind::Init) {
+        report[kir::entry_name(kind)] = entry(kind);
+      }
+    }
+    const HostExprId workspace = workspace_bytes();
+    report["workspace"] = text(workspace);
+    report["workspace_bytes"] = value(workspace);
+    return report;
+  }
+
+ private:
+  std::string text(HostExprId id) { return service::formula_text(info_, id); }
+  std::int64_t value(HostExprId id) {
+    return value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(id), env_));
+  }
+
+  json parameters() {
+    json list = json::array();
+    for (const rt::ConstantInfo& c : info_.constants) {
+      list.push_back({{"name", c.name}, {"value", c.value}, {"constant", true}});
+    }
+    for (const rt::ParamInfo& p : info_.params) {
+      const json range = p.range ? json(rt::range_text(p.dtype, *p.range)) : json();
+      list.push_back(
+          {{"name", p.name}, {"value", p.default_value}, {"constant", false}, {"range", range}});
+    }
+    return list;
+  }
+
+  json payload() {
+    const rt::PayloadLayout layout = value_or_throw(rt::payload_bound_layout(info_, env_));
+    json fields = json::array();
+    for (std::size_t i = 0; i < info_.wire.fields.size(); ++i) {
+      const rt::FieldInfo& field = info_.wire.fields[i];
+      const rt::FieldPlace place = i < layout.fields.size() ? layout.fields[i] : rt::FieldPlace{};
+      fields.push_back({{"name", field.name},
+                        {"type", ir::print_type(info_, field.type)},
+                        {"offset", place.offset},
+                        {"bytes", place.size_bytes},
+                        {"ascending", field.ascending},
+                        {"packs", field.packing.empty() ? json() : json(field.packing)},
+                        {"by", field.sum == rt::FieldSum::None ? json() : sum_name(field.sum)}});
+    }
+    json counts = json::array();
+    for (const rt::CountInfo& count : info_.wire.counts) {
+      counts.push_back({{"name", count.name}, {"bound", text(count.bound)}});
+    }
+    return {{"header_bytes", rt::kPayloadHeaderBytes},
+            {"bound", text(service::payload_bound(info_))},
+            {"bound_bytes", layout.size_bytes},
+            {"counts", counts},
+            {"fields", fields}};
+  }
+
+  // What must move whatever the kernels are.
+  analysis::ForcedSweeps floor(rt::EntryKind kind) const {
+    analysis::FloorRequest request;
+    request.function = kind == rt::EntryKind::Encode   ? ir::FunctionKind::Encode
+                       : kind == rt::EntryKind::Finish ? ir::FunctionKind::Finish
+                       : kind == rt::EntryKind::Sync   ? ir::FunctionKind::Sync
+                                                       : ir::FunctionKind::Decode;
+    request.adds_output = kind == rt::EntryKind::DecodeAdd;
+    request.env = env_;
+    return value_or_throw(analysis::find_forced_sweeps(lowered_, request));
+  }
+
+  json entry(rt::EntryKind kind) {
+    const kir::EntryStructure structure = kir::entry_structure(kernels_, kind);
+    const kir::EntryBytes bytes = kir::entry_bytes(kernels_, kind);
+    const analysis::ForcedSweeps floor_sweeps = floor(kind);
+    const analysis::SweepBytes floor_bytes = floor_sweeps.bytes();
+    const auto per_element = [&](std::int64_t total) {
+      return env_.n == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(env_.n);
+    };
+    json list = json::array();
+    for (std::uint32_t index : structure.kernels) list.push_back(kernel(kernels_.kernels[index]));
+    const auto& steps = kernels_.entries[static_cast<std::size_t>(kind)].steps;
+    return {{"kernels", structure.sweeps},
+            {"finishes", structure.finishes},
+            {"sweeps_least", sweeps(steps, false)},
+            {"sweeps_most", sweeps(steps, true)},
+            {"bytes_read", value(bytes.read)},
+            {"bytes_written", value(bytes.written)},
+            {"bytes_read_least", value(bytes.least_read)},
+            {"bytes_written_least", value(bytes.least_written)},
+            {"read_per_element", per_element(value(bytes.read))},
+            {"written_per_element", per_element(value(bytes.written))},
+            {"read_per_element_least", per_element(value(bytes.least_read))},
+            {"written_per_element_least", per_element(value(bytes.least_written))},
+            {"floor_read_per_element", per_element(floor_bytes.read)},
+            {"floor_written_per_element", per_element(floor_bytes.written)},
+            {"floor_sweeps", floor_sweeps.sweeps.size()},
+            {"random_words_per_element", per_element(floor_sweeps.random_words)},
+            {"kernel_list", list}};
+  }
+
+  json kernel(const kir::Kernel& kernel) {
+    const kir::KernelBytes bytes = kir::kernel_bytes(kernels_, kernel);
+    return {{"name", kernel.info.symbol},
+            {"role", kernel.info.role == rt::KernelRole::Finish ? "finish" : "sweep"},
+            {"fused", kernel.info.fused},
+            {"bytes_read", text(bytes.read)},
+            {"bytes_written", text(bytes.written)},
+            {"bytes_read_exact", value(bytes.read) == value(bytes.least_read)},
+            {"bytes_written_exact", value(bytes.written) == value(bytes.least_written)}};
+  }
+
+  // Does the kernel go over the tensor, or only over a part, as over what was selected?
+  bool is_sweep(const kir::Kernel& kernel) {
+    return kernel.info.role == rt::KernelRole::Sweep && 2 * value(kernel.extent) > env_.n;
+  }
+
+  // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and
+  // the shorter one.
+  std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most) {
+    std::int64_t total = 0;
+    for (const rt::Step& step : steps) {
+      switch (step.kind) {
+        case rt::StepKind::Launch:
+          total += is_sweep(kernels_.kernels[step.index]) ? 1 : 0;
+          break;
+        case rt::StepKind::If: {
+          const std::int64_t a = sweeps(step.body, most), b = sweeps(step.orelse, most);
+          total += most ? std::max(a, b) : std::min(a, b);
+          break;
+        }
+        case rt::StepKind::While: {
+          const std::int64_t times = most ? value(step.expr) : 0;
+          total += (times + 1) * sweeps(step.cond, most) + times * sweeps(step.body, most);
+          break;
+        }
+        case rt::StepKind::For: {
+          const std::int64_t times = value(step.expr2) - value(step.expr);
+          total += std::max<std::int64_t>(times, 0) * sweeps(step.body, most);
+          break;
+        }
+        default:
+          break;
+      }
+    }
+    return total;
+  }
+
+  HostExprId workspace_bytes() {
+    HostExprPool& pool = info_.exprs;
+    HostExprId total = pool.const_int(0);
+    for (const rt::BufferInfo& buffer : kernels_.buffers) {
+      if (buffer.role != rt::BufferRole::Workspace) continue;
+      total = pool.add(total, pool.upper_bound(buffer.size_bytes));
+    }
+    return total;
+  }
+
+  json states() {
+    json list = json::array();
+    for (const rt::StateInfo& state : info_.states) {
+      list.push_back({{"name", state.name},
+                      {"type", ir::print_type(info_, state.type)},
+                      {"bytes", array_bytes(state.type)},
+                      {"in_place", is_in_place(list.size())}});
+    }
+    return list;
+  }
+
+  bool is_in_place(std::size_t state) const {
+    return std::ranges::any_of(kernels_.buffers, [&](const rt::BufferInfo& buffer) {
+      return buffer.role == rt::BufferRole::StateInPlace && buffer.role_index == state;
+    });
+  }
+
+  std::int64_t array_bytes(const rt::ArrayType& type) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < type.rank; ++d) elements *= value(type.dims[d]);
+    return packed_bytes(type.dtype, elements);
+  }
+
+  // What a `sync` body hands to the other ranks, in the order of its text.
+  json collectives() {
+    json list = json::array();
+    const ir::Function& sync = *program_.find(ir::FunctionKind::Sync);
+    const ir::Function& as_written = *lowered_.find(ir::FunctionKind::Sync);
+    std::vector<const ir::Op*> before;
+    for (const ir::Op* op : collectives_of(sync)) {
+      const rt::ArrayType& sent = sync.values[op->operands.at(0).index()].type;
+      const ir::Op* written = written_collective(*op, before);
+      before.push_back(op);
+      const rt::ArrayType& type =
+          written == nullptr ? sent : as_written.values[written->operands.at(0).index()].type;
+      list.push_back({{"name", ir::op_info(op->kind).name},
+                      {"type", ir::print_type(info_, type)},
+                      {"bytes", sent_bytes(sent, 1)}});
+      if (has_counts(sent)) list.back()["is_most"] = true;
+      // Words of integers of 64 bits have their type.
+      const bool is_packed = type.dtype != sent.dtype || sent_bytes(type, 1) != sent_bytes(sent, 1);
+      if (is_packed) list.back()["packed"] = packed(type, sent);
+    }
+    return list;
+  }
+
+  static std::vector<const ir::Op*> collectives_of(const ir::Function& function) {
+    std::vector<const ir::Op*> found;
+    ir::walk(function, [&](ir::OpId id, ir::RegionId) {
+      const ir::Op& op = function.ops[id.index()];
+      if (ir::is_collective(op.kind)) found.push_back(&op);
+    });
+    return found;
+  }
+
+  // The collective as it was written: of several from one place in the text, the one that has as
+  // many before it.
+  const ir::Op* written_collective(const ir::Op& op,
+                                   const std::vector<const ir::Op*>& before) const {
+    const auto is_same = [&](const ir::Op* other) {
+      return other->kind == op.kind && other->span == op.span;
+    };
+    auto skipped = std::ranges::count_if(before, is_same);
+    const ir::Op* last = nullptr;
+    for (const ir::Op* written : collectives_of(*lowered_.find(ir::FunctionKind::Sync))) {
+      if (!is_same(written)) continue;
+      last = written;
+      if (skipped-- == 0) break;
+    }
+    return last;
+  }
+
+  bool has_counts(const rt::ArrayType& type) const {
+    return std::any_of(type.dims, type.dims + type.rank,
+                       [&](HostExprId dim) { return info_.exprs.has_count(dim); });
+  }
+
+  // As elements lie in memory, whole bytes each.
+  std::int64_t sent_bytes(const rt::ArrayType& type, std::int64_t world) {
+    HostEnv env = env_;
+    env.world = world;
+    std::int64_t elements = 1;
+    for (int d = 0; d < type.rank; ++d) {
+      elements *= value_or_throw(info_.exprs.eval_int(info_.exprs.upper_bound(type.dims[d]), env));
+    }
+    return elements * (kir::whole_element_bits(type.dtype) / 8);
+  }
+
+  // What ranks add up has more bits the more ranks there are.
+  json packed(const rt::ArrayType& type, const rt::ArrayType& sent) {
+    json list = json::array();
+    for (const std::int64_t world : {2, 4, 8}) {
+      const std::int64_t bytes = sent_bytes(sent, world);
+      const auto elements = sent_bytes(type, world) / (kir::whole_element_bits(type.dtype) / 8);
+      const double bits =
+          elements == 0 ? 0 : 8 * static_cast<double>(bytes) / static_cast<double>(elements);
+      list.push_back({{"ranks", world}, {"bytes", bytes}, {"bits_per_element", bits}});
+    }
+    return list;
+  }
+
+  // What is looked at while running, since it was not proved.
+  json checks() {
+    std::set<std::string> texts;
+    for (const ir::Function& function : program_.functions) {
+      for (const ir::Op& op : function.ops) {
+        if (ir::op_info(op.kind).effect != ir::Effect::Check) continue;
+        const bool is_host = op.kind == ir::OpKind::check_host;
+        texts.insert((is_host ? "before launch: " : "on the device: ") + op.attrs.text);
+      }
+    }
+    return texts;
+  }
+
+  // Every access, store and loop of the program as it was written, and what makes it safe.
+  json safety() {
+    json list = json::array();
+    for (const analysis::SafetyFact& fact : analysis::find_safety(lowered_)) {
+      list.push_back({{"in", ir::function_kind_name(fact.function)},
+                      {"what", fact.what},
+                      {"property", analysis::safety_kind_name(fact.kind)},
+                      {"how", analysis::safety_way_name(fact.way)}});
+    }
+    return list;
+  }
+
+  const ir::Program& lowered_;
+  const ir::Program& program_;
+  kir::KernelProgram& kernels_;
+  rt::ProgramInfo& info_;
+  rt::ParameterValues parameters_;
+  HostEnv env_;
+};
+
+}  // namespace
+
+json explain_report(const ir::Program& lowered, const ir::Program& program,
+                    kir::KernelProgram& kernels, const ExplainOptions& options) {
+  return Report(lowered, program, kernels, options).whole();
+}
+
+}  // namespace cinch::driver

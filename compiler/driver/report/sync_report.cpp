@@ -1,0 +1,141 @@
+// Bodies of sync_report.h.
+#include "compiler/driver/report/sync_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+json phases_json(const rt::RankPlan& plan, const rt::TaskTimes& times) {
+  json list = json::array();
+  for (const rt::Phase& phase : rt::phases_of(plan, times)) {
+    list.push_back({{"phase", phase.name},
+                    {"ms", phase.seconds * 1e3},
+                    {"sent_bytes", phase.sent_bytes},
+                    {"tasks", phase.num_tasks}});
+  }
+  return list;
+}
+
+// Until the last tensor of the slowest rank is ready.
+double backward_ms(const std::vector<rt::TaskTimes>& by_rank) {
+  double longest = 0;
+  for (const rt::TaskTimes& times : by_rank) {
+    for (const double ready : times.ready) longest = std::max(longest, ready - times.begin);
+  }
+  return longest * 1e3;
+}
+
+// How the plan sends each tensor: its program's name, or f32.
+json tensors_json(const SyncSubject& subject, const rt::Plan& plan) {
+  json list = json::array();
+  for (const rt::PlanTensor& tensor : plan.tensors) {
+    const bool is_exact = tensor.codec == rt::kDense;
+    list.push_back({{"name", tensor.name},
+                    {"elements", tensor.num_elems()},
+                    {"sent_as", is_exact ? "f32" : subject.programs[tensor.codec]->info().name}});
+  }
+  return list;
+}
+
+json restored_json(const rt::RestoreReport& report) {
+  return {{"next_step", report.next_step},
+          {"kept", report.num_kept},
+          {"joined", report.num_joined},
+          {"reset", report.num_reset},
+          {"notes", report.notes}};
+}
+
+// Of a single one nothing is said that is not said above.
+void print_tensors(const json& tensors) {
+  if (tensors.size() < 2) return;
+  std::map<std::string, std::pair<std::size_t, std::int64_t>> by_use;
+  for (const json& tensor : tensors) {
+    auto& [num, elements] = by_use[tensor["sent_as"].get<std::string>()];
+    ++num;
+    elements += tensor["elements"].get<std::int64_t>();
+  }
+  for (const auto& [use, of] : by_use) {
+    fmt::print("sent as {:<7} {} tensors, {} elements\n", use, of.first, of.second);
+  }
+}
+
+void print_restored(const json& restored) {
+  fmt::print("states          {} as saved before step {}, {} put together anew, {} new\n",
+             restored["kept"].get<std::size_t>(), restored["next_step"].get<std::uint64_t>(),
+             restored["joined"].get<std::size_t>(), restored["reset"].get<std::size_t>());
+  for (const json& note : restored["notes"]) fmt::print("  {}\n", note.get<std::string>());
+}
+
+}  // namespace
+
+json report_of(const SyncCommandOptions& options, const SyncSubject& subject, const rt::Plan& plan,
+               const SyncReport& report) {
+  const double error = report.relative_error;
+  std::size_t elements = 0;
+  for (const auto& update : report.updates) elements += update.size();
+  json written = {{"compressor", options.program.program},
+                  {"plan", plan.name},
+                  {"transport", options.transport},
+                  {"ranks", plan.world()},
+                  {"elements", elements},
+                  {"steps", report.step_ms.size()},
+                  {"step_ms", median(report.step_ms)},
+                  {"all_step_ms", report.step_ms},
+                  {"bytes_sent", *std::ranges::max_element(report.sent_bytes)},
+                  {"relative_error", std::isfinite(error) ? json(error) : json()},
+                  {"same_bits", report.same_bits},
+                  {"tensors", tensors_json(subject, plan)},
+                  {"phases", phases_json(plan.ranks[0], report.times[0])}};
+  if (report.times[0].is_in_parts) written["backward_ms"] = backward_ms(report.times);
+  if (report.restored) written["restored"] = restored_json(*report.restored);
+  return written;
+}
+
+void print_sync_report(const json& r) {
+  fmt::print("{} by {} over {}, {} ranks, {} elements, {} steps\n",
+             r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
+             r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),
+             r["elements"].get<std::size_t>(), r["steps"].get<std::size_t>());
+  if (r.contains("auto"))
+    fmt::print("auto            {}\n", r["auto"]["reason"].get<std::string>());
+  fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
+             r["step_ms"].get<double>());
+  if (r.contains("backward_ms")) {
+    const double backward = r["backward_ms"].get<double>();
+    const double last = r["all_step_ms"].back().get<double>();
+    fmt::print("backward pass   {:.3f} ms; the last step ends {:.3f} ms behind it\n", backward,
+               last - backward);
+  }
+  fmt::print("sent by a rank  {} bytes (at most)\n", r["bytes_sent"].get<std::uint64_t>());
+  if (r["relative_error"].is_number()) {
+    fmt::print("relative error  {:.4g} (to the mean, last step)\n",
+               r["relative_error"].get<double>());
+  } else {
+    fmt::print("relative error  - (the mean is zero, or not finite)\n");
+  }
+  print_tensors(r["tensors"]);
+  if (r.contains("restored")) print_restored(r["restored"]);
+  fmt::print("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
+  fmt::print("phases of rank 0 in the last step (they overlap)\n");
+  for (const json& phase : r["phases"]) {
+    fmt::print("  {:<14} {:>5} tasks {:>10.3f} ms {:>14} bytes sent\n",
+               phase["phase"].get<std::string>(), phase["tasks"].get<std::uint64_t>(),
+               phase["ms"].get<double>(), phase["sent_bytes"].get<std::uint64_t>());
+  }
+}
+
+}  // namespace cinch::driver

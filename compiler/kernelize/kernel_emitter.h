@@ -1,0 +1,174 @@
+// Emits one kernel: pulls values at a place, and turns each sink into instructions.
+#pragma once
+#include <map>
+#include <tuple>
+
+#include "codegen/kir/builder.h"
+#include "compiler/kernelize/plan_region.h"
+
+namespace cinch::codegen {
+
+// Where in an array an element is wanted.
+struct Index {
+  enum class Kind : std::uint8_t {
+    Linear,   // base + j: neighbouring elements side by side
+    Uniform,  // the same for all elements of the group (or of the kernel)
+    Varying,  // any u32 per element
+  };
+  Kind kind = Kind::Linear;
+  kir::ValueId value;           // Linear: base, i64 (invalid: 0); Uniform: i64; Varying: u32
+  kir::ValueId limit;           // Linear: i64, elements j >= limit are not there (and read as 0)
+  kir::ValueId pred;            // Uniform, Varying: bool, false: not there
+  bool is_group_level = false;  // the value is known per group, not per kernel
+  friend auto operator<=>(const Index&, const Index&) = default;
+};
+
+// An element of an array: its row-major index, or row and column, or both.
+struct Place {
+  std::optional<Index> flat, row, col;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+struct EmittedKernels {
+  std::vector<rt::Step> steps;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(FunctionContext& cx, const RegionPlan& plan, const KernelPlan& kernel);
+  // Appends the kernel (and what finishes it) to the program; returns its steps.
+  std::vector<rt::Step> emit();
+
+ private:
+  friend class ScanEmitter;
+  friend class UniqueEmitter;
+  friend class SortEmitter;
+  // --- sinks (emit_sinks.cpp) ---
+  void emit_phase(int phase, int last_phase);
+  void emit_group_sinks(int phase);
+  void emit_element_sinks(int phase);
+  void after_elements(int phase);
+  void emit_single();
+  void declare_store(const Sink& s);
+  void emit_store(const Sink& s);
+  void emit_compact_store(const Sink& s);
+  void emit_row_store(const Sink& s);
+  void emit_reduce(int id, const Place& place);
+  void emit_row_reduce(int id);
+  void emit_row_transform(int id);
+  void finish_row_transform(int id);
+  // A buffer that a step zeroes before the kernel, which changes it.
+  void change_zeros(rt::BufferIndex buffer, kir::Version made);
+  rt::BufferIndex look_back_state();
+  void emit_running_sum(int id);
+  void emit_nonzero(int id);
+  void emit_scatter(const Sink& s);
+  void emit_scatter_add(const Sink& s);
+  void emit_histogram(const Sink& s);
+  void emit_check(const Sink& s, kir::ValueId value);
+  void emit_nonfinite(const Sink& s);
+  void store_partials(int id);
+  void keep_row_results(int id);
+  void place_running_sum(int id);
+  void place_nonzero(int id);
+  std::optional<std::uint32_t> finish_reductions(std::uint32_t sweep);
+  void describe();
+  std::string fused_name(const Sink& s) const;
+
+  // --- pulls (pull.cpp, pull_access.cpp) ---
+  kir::ValueId pull(ir::ValueId v, const Place& place);
+  kir::ValueId pull_scalar(ir::ValueId v) { return pull(v, uniform_place(b_.const_i64(0), false)); }
+  kir::ValueId pull_now(ir::ValueId v, const Place& place);
+  std::optional<kir::ValueId> pull_on_chip(ir::ValueId v, const Place& place);
+  std::optional<kir::ValueId> pull_row_on_chip(int id, const Place& place);
+  std::optional<rt::BufferIndex> buffer_of(ir::ValueId v) const;
+  kir::ValueId load(rt::BufferIndex buffer, const ir::Type& type, const Place& place);
+  kir::ValueId pull_op(const ir::Op& op, ir::ValueId v, const Place& place);
+  std::optional<DType> integer_type(const ir::Op& op) const;
+  kir::ValueId pull_operand(const ir::Op& op, std::size_t i, const Place& place) {
+    return pull(op.operands[i], place_of_operand(op, i, place));
+  }
+  kir::ValueId pull_map(const ir::Op& op, const Place& place);
+  kir::ValueId pull_draw(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_const(const ir::Op& op, ir::ValueId v);
+  kir::ValueId pull_host_size(const ir::Op& op, ir::ValueId v);
+  kir::ValueId pull_gather_along(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_concat(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_chunk(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId bits_of_integer(kir::ValueId value, DType dtype);
+  kir::ValueId pull_pack(const ir::Op& op, ir::ValueId v, const Place& place);
+  kir::ValueId pull_unpack(const ir::Op& op, ir::ValueId v, const Place& place);
+
+  // --- places ---
+  Place uniform_place(kir::ValueId i64, bool is_group_level) const;
+  Place domain_place();  // element j of the group at hand, in the kernel's domain
+  // The same for a value of another shape that is swept in row-major order; rows may hold more
+  // places than it has elements.
+  Place domain_place(const ir::Type& type);
+  // How many of `elems` elements in row-major order lie in the row at hand or behind it. Invalid
+  // where rows hold exactly these, and in kernels that do not sweep rows.
+  kir::ValueId row_limit(HostExprId elems);
+  bool is_domain_place(const Place& place);
+  // In the kernel of the selection: its elements by their place among the selected ones.
+  Place selected_place(int selection) const;
+  bool is_selected(const Place& place) const;
+  Index scatter_index(const ir::Op& op);
+  Index flat_of(const Place& place, const ir::Type& type);
+  // Which of row and column are asked for: the other may come back as zero.
+  struct Halves {
+    bool row = true, col = true;
+  };
+  std::pair<Index, Index> row_col_of(const Place& place, const ir::Type& type, Halves halves);
+  Place place_of_operand(const ir::Op& op, std::size_t i, const Place& place);
+  Place broadcast_place(const Place& place, const ir::Type& operand, const ir::Type& result);
+  Place shifted_place(const ir::Op& op, const Place& place);
+  Place gathered_place(const ir::Op& op, const Place& place);
+  Index computed_index(const Place& place, kir::ValueId element, kir::ValueId pred);
+  kir::ValueId index_u32(const Index& index);
+  // In a kernel's row or tile: are so many places left at the lane at hand?
+  kir::ValueId is_below_limit(const Index& linear);
+  // Computed once for the group at hand, or once for all.
+  kir::ValueId once_for(bool is_group_level, const std::function<kir::ValueId()>& make);
+  kir::ValueId at_level_of(const Place& place, const std::function<kir::ValueId()>& make);
+  Index index_at(ir::ValueId idx, const Place& place, HostExprId extent);
+  Index new_index_at(ir::ValueId idx, const Place& place, HostExprId extent);
+  bool is_element_level(const Place& place) const;
+  bool is_group_level(const Place& place) const;
+
+  // --- host values and combiners ---
+  kir::ValueId host_value(HostExprId expr);
+  kir::ValueId host_value_now(HostExprId expr);
+  std::uint32_t make_combiner(const ir::Op& op);
+  std::uint32_t make_combiner(const ir::Op& op, kir::KernelBuilder& b, KernelEmitter& values);
+  std::vector<kir::ValueId> join(const ir::Op& op, const std::vector<kir::ValueId>& a,
+                                 const std::vector<kir::ValueId>& c);
+  std::vector<kir::ValueId> eval_region(ir::RegionId region, const std::vector<kir::ValueId>& args);
+  void pull_region_scalars(ir::RegionId region);
+  std::vector<kir::ValueId> with_init(const ir::Op& op, std::vector<kir::ValueId> results);
+  HostExprId bound(HostExprId e) { return pc_.exprs().upper_bound(e); }
+  const ir::Type& type(ir::ValueId v) const { return cx_.value(v).type; }
+  std::string stem() const;
+
+  FunctionContext& cx_;
+  ProgramContext& pc_;
+  const RegionPlan& plan_;
+  const KernelPlan& kp_;
+  kir::KernelBuilder b_;
+  int current_ = -1;  // the sink being emitted: its deps say what is loaded
+  int phase_ = 0;
+  std::vector<rt::Step> before_;  // zeroing steps
+  std::map<std::pair<std::uint32_t, Place>, kir::ValueId> uniform_memo_, element_memo_;
+  std::map<std::tuple<std::uint32_t, Place, std::uint32_t>, Index> index_memo_;  // uniform ones
+  std::map<std::uint32_t, kir::ValueId> host_memo_, region_values_, row_limits_;
+  std::map<int, std::vector<kir::ValueId>> reduced_;  // RowReduce, Reduce: group results
+  std::map<int, std::vector<kir::Touch>> partials_;   // Reduce
+  std::map<int, std::uint32_t> rows_on_chip_;         // RowTransform: local array
+  struct Position {
+    kir::ValueId prefix, total, rank, pred;  // rank and pred: of the current phase
+    rt::BufferIndex state = 0;
+    int rank_phase = -1;
+  };
+  std::map<int, Position> positions_;  // RunningSum, Nonzero
+};
+
+}  // namespace cinch::codegen

@@ -1,0 +1,162 @@
+// Planner: which kernel a sink can share with what it reads, and the level that follows.
+#include <algorithm>
+
+#include "compiler/kernelize/planner.h"
+
+namespace cinch::codegen {
+
+using ir::OpKind;
+using ir::ValueId;
+
+bool is_store_of_barrier_possible(SinkKind kind) {
+  return kind == SinkKind::RowReduce || kind == SinkKind::RowTransform ||
+         kind == SinkKind::RunningSum || kind == SinkKind::Nonzero;
+}
+
+bool stands_alone(SinkKind kind) {
+  return kind == SinkKind::Scan || kind == SinkKind::ScatterAdd || kind == SinkKind::Argsort ||
+         kind == SinkKind::CheckHost || kind == SinkKind::CheckUnique ||
+         kind == SinkKind::Control || kind == SinkKind::Collective || kind == SinkKind::Kept;
+}
+
+int Planner::stored_form(int sink, std::uint32_t result) {
+  const auto kind = plan_.sinks[sink].kind;
+  if (!is_store_of_barrier_possible(kind)) return sink;
+  const auto v = cx_.op(plan_.sinks[sink].op).results[result];
+  if (const auto it = plan_.stored.find(v.index()); it != plan_.stored.end()) {
+    return it->second;
+  }
+  return add_store({v, rt::kNoIndex, false}, name(v, "kept"));
+}
+
+bool Planner::can_share_kernel(const Sink& s, const Edge& e) const {
+  const auto& t = plan_.sinks[e.from];
+  switch (t.kind) {
+    case SinkKind::RowReduce:
+      if (e.align == Align::Row) return can_feed_rows(t) && can_run_in_rows(s, t.domain);
+      return e.align == Align::Flat && s.kind == SinkKind::Store && s.compaction < 0 &&
+             !is_packed(s.buffer) && pc_.num_elems(type(s.value)) == t.domain.rows;
+    case SinkKind::RowTransform:
+      return e.align == Align::Flat && can_run_in_rows(s, t.domain);
+    case SinkKind::RunningSum:
+      return e.align == Align::Flat && kernel_domain(s) == t.domain && !stands_alone(s.kind);
+    case SinkKind::Nonzero:
+      return s.compaction == e.from && e.align == Align::Selected;
+    case SinkKind::Store:
+      if (t.compaction >= 0) return s.compaction == t.compaction && e.align == Align::Selected;
+      // What is stored per row is there for the elements of that row.
+      if (t.is_row_level) return e.align == Align::Row && can_run_in_rows(s, t.domain);
+      return e.align == Align::Flat && !stands_alone(s.kind) &&
+             (kernel_domain(s) == t.domain || can_join_rows(s, t.domain) ||
+              ((s.kind == SinkKind::RowReduce || s.kind == SinkKind::RowTransform) &&
+               can_repeat_in_rows(t, s.domain)));
+    default:
+      return false;
+  }
+}
+
+bool Planner::can_feed_rows(const Sink& t) const {
+  const auto& op = cx_.op(t.op);
+  return op.kind == OpKind::reduce && op.attrs.axis == 1;
+}
+
+bool Planner::can_run_in_rows(const Sink& s, const Domain& rows) const {
+  if (s.kind == SinkKind::RowReduce) return s.domain == rows && can_feed_rows(s);
+  if (s.kind == SinkKind::RowTransform) return s.domain == rows;
+  return s.kind == SinkKind::Store && s.compaction < 0 &&
+         (s.domain == rows || is_flat_view(s.domain.extent, rows));
+}
+
+bool Planner::can_join_rows(const Sink& s, const Domain& rows) const {
+  return rows.kind == kir::GroupKind::Row && s.domain.kind == kir::GroupKind::Tile &&
+         can_run_in_rows(s, rows);
+}
+
+bool Planner::can_repeat_in_rows(const Sink& stored, const Domain& rows) const {
+  return stored.kind == SinkKind::Store && stored.compaction < 0 && stored.phase == 0 &&
+         stored.domain.kind == kir::GroupKind::Tile && is_flat_view(stored.domain.extent, rows);
+}
+
+void Planner::find_on_chip(const Sink& s, std::vector<Edge>& edges) const {
+  if (stands_alone(s.kind)) return;
+  std::optional<Domain> rows;
+  for (auto& e : edges) {
+    if (e.kind != Edge::Kind::Value || !can_share_kernel(s, e)) continue;
+    const auto& domain = plan_.sinks[e.from].domain;
+    const bool is_of_rows = domain.kind == kir::GroupKind::Row;
+    e.is_on_chip = !is_of_rows || !rows || *rows == domain;
+    if (e.is_on_chip && is_of_rows) rows = domain;
+  }
+  if (!rows) return;
+  for (auto& e : edges) {
+    // What lies on chip in a kernel over a vector is out of reach of one over rows.
+    const auto& t = plan_.sinks[e.from];
+    if (e.kind == Edge::Kind::Value && t.domain.kind == kir::GroupKind::Tile)
+      e.is_on_chip = e.align == Align::Flat && can_repeat_in_rows(t, *rows);
+  }
+}
+
+int Planner::phase_behind(const std::vector<Edge>& edges) const {
+  int phase = 0;
+  for (const auto& e : edges) {
+    const auto& t = plan_.sinks[e.from];
+    if (e.is_on_chip) phase = std::max(phase, t.phase + (t.kind == SinkKind::Store ? 0 : 1));
+  }
+  return phase;
+}
+
+int Planner::level_behind(const std::vector<Edge>& edges) const {
+  int level = 0;
+  for (const auto& e : edges)
+    level = std::max(level, plan_.sinks[e.from].level + (e.is_on_chip ? 0 : 1));
+  return level;
+}
+
+// What runs on a lower level is read from memory, in stored form. Returns whether anything changed.
+bool Planner::leave_chip(std::vector<Edge>& edges, int level) {
+  bool has_changed = false;
+  for (auto& e : edges) {
+    if (e.is_on_chip && plan_.sinks[e.from].level == level) continue;
+    has_changed |= e.is_on_chip;
+    e.is_on_chip = false;
+    if (e.kind != Edge::Kind::Value) continue;
+    const int stored = stored_form(e.from, e.result);
+    has_changed |= stored != e.from;
+    e.from = stored;
+  }
+  return has_changed;
+}
+
+bool Planner::is_made_on_chip(int id) const {
+  const auto& s = plan_.sinks[id];
+  return s.compaction >= 0 ||
+         (s.kind == SinkKind::Store && plan_.sink_of_op.contains(cx_.value(s.value).def.index()));
+}
+
+void Planner::place(int id) {
+  std::vector<Edge> edges = plan_.sinks[id].edges;  // stored forms are sinks, too
+  find_on_chip(plan_.sinks[id], edges);
+  const bool is_free = std::ranges::any_of(edges, &Edge::is_on_chip) && !is_made_on_chip(id);
+  if (is_free && !pc_.steps.may_take()) {
+    for (auto& e : edges) e.is_on_chip = false;
+  }
+  if (phase_behind(edges) > kMostPhases && !is_made_on_chip(id)) {
+    for (auto& e : edges) e.is_on_chip = false;
+  }
+  int level = level_behind(edges);
+  while (leave_chip(edges, level)) level = level_behind(edges);
+  auto& s = plan_.sinks[id];
+  s.level = level;
+  s.edges = std::move(edges);
+  s.phase = phase_behind(s.edges);
+  s.is_row_level = false;
+  for (const auto& e : s.edges) {
+    if (!e.is_on_chip) continue;
+    const auto& t = plan_.sinks[e.from];
+    if (t.domain.kind != kir::GroupKind::Row) continue;
+    s.is_row_level |= t.kind == SinkKind::RowReduce && e.align == Align::Flat;
+    s.domain = t.domain;
+  }
+}
+
+}  // namespace cinch::codegen

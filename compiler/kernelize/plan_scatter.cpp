@@ -1,0 +1,130 @@
+// Planner: in whose place a scatter works. Its base lies there, and nobody may read that later:
+// what reads it comes before by an edge, and was proved to be all that ever does.
+#include <algorithm>
+#include <ranges>
+
+#include "compiler/ir/ops.h"
+#include "compiler/kernelize/planner.h"
+#include "compiler/kernelize/walk_pulls.h"
+
+namespace cinch::codegen {
+
+using ir::OpKind;
+using ir::ValueId;
+
+bool Planner::is_zero_fill(ValueId v) const {
+  const auto& op = cx_.def(v);
+  if (op.kind != OpKind::fill) return false;
+  const auto& scalar = cx_.def(op.operands[0]);
+  return scalar.kind == OpKind::const_scalar && scalar.attrs.bits == 0;
+}
+
+rt::BufferIndex Planner::whole_request(ValueId v) const {
+  const auto it = requests_.find(v.index());
+  if (it == requests_.end()) return rt::kNoIndex;
+  const auto fits = std::ranges::find_if(it->second, [&](const StoreRequest& r) {
+    return !pc_.is_packed(r.buffer) && !r.adds_to_buffer &&
+           pc_.buffer(r.buffer).dtype == type(v).dtype && !is_bool(type(v).dtype);
+  });
+  return fits == it->second.end() ? rt::kNoIndex : fits->buffer;
+}
+
+rt::BufferIndex Planner::adding_request(ValueId v) const {
+  const auto it = requests_.find(v.index());
+  const bool is_only_added = it != requests_.end() && it->second.size() == 1 &&
+                             it->second[0].adds_to_buffer && !is_used_.contains(v.index());
+  return is_only_added ? it->second[0].buffer : rt::kNoIndex;
+}
+
+// A pulled operator reads where its own result is read; what must end in a buffer is read where it
+// is made, by a store, or holds its place for ever. 0: nowhere.
+void Planner::find_last_reads() {
+  constexpr auto kForEver = static_cast<std::size_t>(-1);
+  const auto note = [](auto& reads, ValueId v, std::size_t at) {
+    reads[v.index()] = std::max(reads[v.index()], at);
+  };
+  for (const auto id : ops_) {
+    for (const auto r : cx_.op(id).results) {
+      const auto asked = requests_.find(r.index());
+      if (asked == requests_.end()) continue;
+      const bool stays = ir::is_sweep(cx_.op(id).kind) && whole_request(r) != rt::kNoIndex;
+      note(last_read_, r, stays ? kForEver : order_.at(id.index()));
+    }
+  }
+  for (const auto id : std::views::reverse(ops_)) {
+    if (!live_.contains(id.index())) continue;
+    const auto& op = cx_.op(id);
+    std::size_t at = 0;
+    if (ir::is_sweep(op.kind)) {
+      at = order_.at(id.index());
+    } else {
+      for (const auto r : op.results)
+        at = std::max({at, last_read_[r.index()], last_base_[r.index()]});
+    }
+    const bool is_scatter = op.kind == OpKind::scatter;
+    std::size_t operand = 0;
+    for_each_used_value(cx_.fn, id, [&](ValueId v) {
+      is_used_.insert(v.index());
+      note(is_scatter && operand++ == 0 ? last_base_ : last_read_, v, at);
+    });
+  }
+}
+
+bool Planner::is_last_use(ValueId base, ir::OpId op_id) const {
+  const auto at = order_.at(op_id.index());
+  const auto read = last_read_.find(base.index());
+  return (read == last_read_.end() || read->second < at) && last_base_.at(base.index()) == at;
+}
+
+int Planner::source_of(ir::OpId op_id) {
+  const auto base = cx_.op(op_id).operands[0];
+  if (chosen_.contains(base.index())) {
+    const auto stored = plan_.stored.find(base.index());
+    const bool is_free = stored != plan_.stored.end() &&
+                         plan_.sinks[stored->second].buffer == rt::kNoIndex &&
+                         plan_.sinks[stored->second].changed_by < 0;
+    if (is_free && pc_.steps.may_take()) return stored->second;
+  }
+  const auto made = plan_.sink_of_op.find(cx_.value(base).def.index());
+  const bool is_free = made != plan_.sink_of_op.end() &&
+                       plan_.sinks[made->second].kind == SinkKind::Scatter &&
+                       plan_.sinks[made->second].buffer == rt::kNoIndex;
+  if (is_free && is_last_use(base, op_id) && pc_.steps.may_take()) return made->second;
+  return add_store({base, rt::kNoIndex, false}, "scattered", false);
+}
+
+void Planner::add_scatter(ir::OpId op_id) {
+  const auto& op = cx_.op(op_id);
+  const auto result = op.results[0], base = op.operands[0];
+  Sink s{
+      .kind = SinkKind::Scatter, .op = op_id, .domain = tile(pc_.num_elems(type(op.operands[2])))};
+  std::vector<Edge> before;
+  s.zero_first = is_zero_fill(base);
+  if (s.zero_first) s.buffer = adding_request(result);
+  if (s.buffer != rt::kNoIndex) {
+    s.adds_to_buffer = true;
+    s.zero_first = false;
+  } else {
+    s.buffer = whole_request(result);
+    if (!s.zero_first) s.source = source_of(op_id);
+  }
+  const int id = static_cast<int>(plan_.sinks.size());
+  if (s.source >= 0) {
+    before.push_back({s.source, Align::None, 0, Edge::Kind::Change});
+    for (int i = 0; i < id; ++i) {
+      const bool reads = std::ranges::any_of(plan_.sinks[i].edges, [&](const Edge& e) {
+        return e.from == s.source && e.kind == Edge::Kind::Value;
+      });
+      if (reads) before.push_back({i, Align::None, 0, Edge::Kind::Before});
+    }
+    // From here on nobody reads the base, the scatter's own values included.
+    plan_.sinks[s.source].changed_by = id;
+  }
+  s.edges = std::move(before);
+  plan_.sink_of_op[op_id.index()] = id;
+  // On a matrix, an index stands for a row of values.
+  const auto index_align = type(base).rank == 1 ? Align::Flat : Align::None;
+  add(std::move(s), {{op.operands[1], index_align}, {op.operands[2], Align::Flat}});
+}
+
+}  // namespace cinch::codegen

@@ -1,0 +1,224 @@
+// See walk_pulls.h.
+#include "compiler/kernelize/walk_pulls.h"
+
+#include <algorithm>
+
+#include "compiler/ir/ops.h"
+
+namespace cinch::codegen {
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+
+void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
+                       const std::function<void(ValueId)>& visit);
+
+void visit_combiner_uses(const ir::Function& fn, const ir::Op& op, std::set<std::uint32_t>& inner,
+                         const std::function<void(ValueId)>& visit) {
+  if (!op.attrs.combiner.is_valid()) return;
+  const auto& c = fn.combiners[op.attrs.combiner.index()];
+  if (!c.op) visit_region_uses(fn, c.region, inner, visit);
+}
+
+void visit_op_uses(const ir::Function& fn, const ir::Op& op, std::set<std::uint32_t>& inner,
+                   const std::function<void(ValueId)>& visit) {
+  for (const auto v : op.operands) {
+    if (!inner.contains(v.index())) visit(v);
+  }
+  for (const auto r : op.regions) visit_region_uses(fn, r, inner, visit);
+  visit_combiner_uses(fn, op, inner, visit);
+}
+
+void visit_region_uses(const ir::Function& fn, ir::RegionId region, std::set<std::uint32_t>& inner,
+                       const std::function<void(ValueId)>& visit) {
+  for (const auto op_id : fn.regions[region.index()].ops) {
+    const auto& op = fn.ops[op_id.index()];
+    visit_op_uses(fn, op, inner, visit);
+    for (const auto r : op.results) inner.insert(r.index());
+  }
+}
+
+bool is_one(const FunctionContext& cx, HostExprId id) {
+  return cx.program.is_const(id, 1);
+}
+
+bool same_shape(const ir::Type& a, const ir::Type& b) {
+  if (a.rank != b.rank) return false;
+  for (int i = 0; i < a.rank; ++i) {
+    if (!(a.dims[i] == b.dims[i])) return false;
+  }
+  return true;
+}
+
+// How an operand that broadcasts into `result` is aligned.
+Align broadcast_align(const FunctionContext& cx, const ir::Type& operand, const ir::Type& result,
+                      Align align) {
+  if (operand.rank == 0) return Align::None;
+  if (same_shape(operand, result)) return align;
+  if (operand.rank == 2 && align == Align::Flat && operand.dims[0] == result.dims[0] &&
+      is_one(cx, operand.dims[1])) {
+    return Align::Row;
+  }
+  return Align::None;
+}
+
+}  // namespace
+
+void for_each_used_value(const ir::Function& fn, ir::OpId op,
+                         const std::function<void(ValueId)>& visit) {
+  std::set<std::uint32_t> inner;
+  visit_op_uses(fn, fn.ops[op.index()], inner, visit);
+}
+
+void for_each_combiner_value(const ir::Function& fn, ir::OpId op,
+                             const std::function<void(ValueId)>& visit) {
+  std::set<std::uint32_t> inner;
+  visit_combiner_uses(fn, fn.ops[op.index()], inner, visit);
+}
+
+bool is_selection(const FunctionContext& cx, ValueId v, ValueId selection) {
+  while (!(v == selection)) {
+    const auto& op = cx.def(v);
+    const bool keeps = op.kind == OpKind::reshape ||
+                       (op.kind == OpKind::convert && is_int(cx.value(v).type.dtype) &&
+                        cx.value(v).type.dtype.bits >= 32);
+    if (!keeps) return false;
+    v = op.operands[0];
+  }
+  return true;
+}
+
+void for_each_pulled_operand(const FunctionContext& cx, const ir::Op& op, ValueId result,
+                             Align align, ValueId compaction_idx,
+                             const std::function<void(ValueId, Align)>& visit) {
+  const auto& to = cx.value(result).type;
+  const Align elsewhere = align == Align::Few ? Align::Few : Align::None;
+  const bool follows = op.kind == OpKind::gather && compaction_idx.is_valid() &&
+                       align == Align::Selected && cx.value(op.operands[0]).type.rank == 1 &&
+                       is_selection(cx, op.operands[1], compaction_idx);
+  if (follows) return visit(op.operands[0], Align::Flat);
+  const auto align_of = [&](std::size_t operand) {
+    const auto& from = cx.value(op.operands[operand]).type;
+    const auto is_short = [&](const ir::Type& t) {
+      return t.rank == 1 && cx.program.is_at_most_constant(t.dims[0]);
+    };
+    switch (ir::reads_of(op, operand)) {
+      case ir::Reads::Pointwise:
+        return broadcast_align(cx, from, to, align);
+      case ir::Reads::SameIndex:
+        return align == Align::Row ? Align::None : align;
+      case ir::Reads::Index:
+        return from.rank == 1 && to.rank == 1 ? align : elsewhere;
+      case ir::Reads::Gathered:
+        return is_short(to) && !is_short(from) ? Align::Few : elsewhere;
+      default:
+        return elsewhere;
+    }
+  };
+  const bool is_gather = op.kind == OpKind::gather;  // its indices first
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const std::size_t operand = is_gather ? 1 - i : i;
+    visit(op.operands[operand], align_of(operand));
+  }
+}
+
+void PullWalk::add_edge(int sink, Align align, Edge::Kind kind, std::uint32_t result) {
+  if (sink == self) return;
+  const auto is_same = [&](const Edge& e) {
+    return e.from == sink && e.align == align && e.kind == kind && e.result == result;
+  };
+  if (std::ranges::none_of(edges, is_same)) edges.push_back({sink, align, result, kind});
+}
+
+void PullWalk::visit(ValueId v, Align align) {
+  if (!seen.try_emplace({v.index(), align}, true).second) return;
+  const auto def = cx.value(v).def;
+  ValueId selection;
+  if (compaction >= 0) selection = cx.op(plan.sinks[compaction].op).results[0];
+  if (selection.is_valid() && v == selection) return add_edge(compaction, align);
+  const auto& op = cx.op(def);
+  // The size of what follows the selection is the number of its elements: nothing reads it.
+  visit_counts(cx.value(v).type, align == Align::Selected);
+  visit_count(op.attrs.size);
+  if (op.kind == OpKind::count_value) add_count(op.attrs.index, false);
+  const auto barrier = plan.sink_of_op.find(def.index());
+  const auto stored = plan.stored.find(v.index());
+  const bool is_stored = stored != plan.stored.end() && stored->second != self &&
+                         plan.sinks[stored->second].changed_by < 0 &&
+                         (align != Align::Few || plan.long_work.contains(v.index()));
+  if (barrier != plan.sink_of_op.end()) {
+    const auto& sink = plan.sinks[barrier->second];
+    const bool is_count = sink.kind == SinkKind::Nonzero && cx.value(v).result_index == 1;
+    return add_edge(barrier->second, align, is_count ? Edge::Kind::Count : Edge::Kind::Value,
+                    cx.value(v).result_index);
+  }
+  if (is_stored) return add_edge(stored->second, align);
+  if (cx.buffer_of(v)) return;
+  for_each_pulled_operand(cx, op, v, align, selection, [&](ValueId operand, Align operand_align) {
+    visit(operand, operand_align);
+  });
+}
+
+void PullWalk::visit_count(HostExprId size, bool is_own_known) {
+  for (const auto count : cx.program.exprs().counts_of(size)) add_count(count, is_own_known);
+}
+
+void PullWalk::add_count(std::uint64_t count, bool is_own_known) {
+  const auto finders = plan.finders_of.find(count);
+  if (finders == plan.finders_of.end()) return;
+  for (const int i : finders->second) {
+    if (!is_own_known || i != compaction) add_edge(i, Align::None, Edge::Kind::Count);
+  }
+}
+
+void PullWalk::visit_counts(const ir::Type& type, bool is_own_known) {
+  for (int d = 0; d < type.rank; ++d) visit_count(type.dims[d], is_own_known);
+}
+
+void PullWalk::visit_counts_of(ir::OpId op_id) {
+  const auto& op = cx.op(op_id);
+  visit_count(op.attrs.size);
+  visit_count(op.attrs.size2);
+  if (op.kind == OpKind::count_value) add_count(op.attrs.index, false);
+  for (const auto r : op.results) visit_counts(cx.value(r).type);
+  for (const auto r : op.regions) {
+    for (const auto inner : cx.fn.regions[r.index()].ops) visit_counts_of(inner);
+  }
+}
+
+int find_compaction(const FunctionContext& cx, const RegionPlan& plan, ValueId v) {
+  // Only what has the extent of its user follows it place by place; a reshape says that two
+  // extents are equal.
+  const auto is_vector_like = [&](ValueId value, HostExprId extent) {
+    const auto& t = cx.value(value).type;
+    return t.rank == 1 && t.dims[0] == extent;
+  };
+  if (cx.value(v).type.rank != 1) return -1;
+  std::vector<ValueId> work = {v};
+  std::set<std::uint32_t> seen;
+  while (!work.empty()) {
+    const auto value = work.back();
+    work.pop_back();
+    if (!seen.insert(value.index()).second) continue;
+    const auto& op = cx.def(value);
+    const auto sink = plan.sink_of_op.find(cx.value(value).def.index());
+    if (sink != plan.sink_of_op.end()) {
+      if (plan.sinks[sink->second].kind == SinkKind::Nonzero) return sink->second;
+      continue;
+    }
+    const auto extent = cx.value(value).type.dims[0];
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const ir::Reads reads = ir::reads_of(op, i);
+      const bool is_follower = reads == ir::Reads::Pointwise || reads == ir::Reads::Index;
+      const auto operand = op.operands[i];
+      if (is_follower ? is_vector_like(operand, extent)
+                      : op.kind == OpKind::reshape && cx.value(operand).type.rank == 1) {
+        work.push_back(operand);
+      }
+    }
+  }
+  return -1;
+}
+
+}  // namespace cinch::codegen
