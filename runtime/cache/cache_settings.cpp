@@ -15,6 +15,11 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+bool is_on(const char* name) {
+  const auto word = variable(name);
+  return word != "off" && word != "0";
+}
+
 std::filesystem::path default_folder() {
   if (const auto given = variable("CINCH_CACHE_DIR"); !given.empty()) return given;
   if (const auto xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) {
@@ -30,8 +35,8 @@ std::filesystem::path default_folder() {
 
 CacheSettings cache_settings_from_environment() {
   CacheSettings settings;
-  const auto word = variable("CINCH_CACHE");
-  settings.is_on = word != "off" && word != "0";
+  settings.is_on = is_on("CINCH_CACHE");
+  settings.improves = is_on("CINCH_BACKGROUND");
   settings.folder = default_folder();
   auto shared = variable("CINCH_CACHE_SHARED");
   while (!shared.empty()) {

@@ -23,6 +23,7 @@ ExitCode run_cache_show(const CacheOptions& options);
 ExitCode run_cache_clear(const CacheOptions& options);
 ExitCode run_cache_pack(const CacheOptions& options);
 ExitCode run_cache_warm(const CacheOptions& options);
+ExitCode run_cache_improve(const CacheOptions& options);
 ExitCode run_probe(const ProbeCommandOptions& options);
 ExitCode run_sync_command(const SyncCommandOptions& options);
 

@@ -28,8 +28,9 @@ int count_devices(const rt::GpuDevice& device) {
 rt::SyncDevice SyncDevices::open(int ordinal) {
   const auto device = open_gpu(execution_, ordinal);
   const codegen::Target target{codegen::TargetKind::Cuda, device->arch()};
-  const auto load = [&](const ProgramOptions& program) {
+  const auto load = [&](ProgramOptions program) {
     FrontEnd front_end;
+    program.is_improved_later = true;
     return value_or_throw(
         rt::GpuProgram::load(device, service::make_program_image(front_end, program, target)));
   };
