@@ -134,7 +134,8 @@ ExitCode run_cache_warm(const CacheOptions& options) {
 }
 
 ExitCode run_cache_improve(const CacheOptions&) {
-  const auto improvement = service::value_or_throw(service::read_improvement(read_text_or_input("-")));
+  const auto improvement =
+      service::value_or_throw(service::read_improvement(read_text_or_input("-")));
   const rt::ImageCache cache(service::cache_settings());
   if (!cache.check_writable() || !goes_on_alone()) return ExitCode::Done;
   wait_for_turn(cache.settings().folder);
