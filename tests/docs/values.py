@@ -1,8 +1,8 @@
 """What expressions in the documents give: lines `EXPRESSION  // RESULT`, which Cinch computes and compares with what the line says.
 
 A result is written as a program would write it: `3`, `-0.5`, `true`, `[0, 2]`, `[[1.0, 2.0], [3.0, 4.0]]`. With a point (or inf, nan) it is a
-float, which is right to the digits that are shown. Lines that begin with `let ` or end inside a bracket belong to what follows. All lines of a
-block are one program, which the interpreter runs; payloads are read as docs/payload.md says.
+float, which is right to the digits that are shown. Other lines are statements and declarations, which come before all expressions. A line that
+ends inside a bracket goes on. All lines of a block are one program, which the interpreter runs; payloads are read as docs/payload.md says.
 
 With several ranks (`ranks=2`), results differ: `// [3.0, 4.0] on rank 0, [1.0, 2.0] on rank 1`, or `// 5.0 on every rank`."""
 import json
@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 
 COUNTED = 64  # at most so many elements of a counted result
+STATEMENT = re.compile(r"(let|for|while|assert|fn|const|import) |\w+(\[.*\])? [-+*/%&|^]?= ")
 CELLS = 16  # of a rank's result that travels to rank 0
 
 
@@ -82,8 +83,8 @@ def statements(lines, first):
         at, text = (number, code.strip()) if not text else (at, text + " " + code.strip())
         comment = said.strip() or comment
         if all(text.count(a) <= text.count(b) for a, b in ("()", "[]", "{}")):
-            is_value = not re.match(r"(let|for|while|if|assert|fn|const|import) |\w+(\[.*\])? [-+*/%&|^]?= ", text)
-            out.append((at, text, comment if is_value else None))
+            is_statement = STATEMENT.match(text) or (text.startswith("if ") and not comment)
+            out.append((at, text, None if is_statement else comment))
             text, comment = "", ""
     if text:
         raise Wrong(f"line {at}: a bracket stays open")
@@ -118,11 +119,10 @@ def field(i, result, counted):
 
 def values_of_one(cinch, declarations, body, expressions, results):
     """What one rank computes."""
-    is_counted = [bool(re.match(r"(filter|nonzero)\(", e)) or "// counted" in e for e in expressions]
+    is_counted = [bool(re.match(r"(filter|nonzero)\(", e)) for e in expressions]
     wire = ", ".join(field(i, result, counted) for i, (result, counted) in enumerate(zip(results, is_counted)))
-    lets = [f"let e{i} = {e}" for i, e in enumerate(expressions)]
-    fields = ", ".join(f"f{i}: {'e' if counted else ''}{i if counted else e}" for i, (e, counted) in enumerate(zip(expressions, is_counted)))
-    lets = [let for let, counted in zip(lets, is_counted) if counted]
+    lets = [f"let e{i} = {e}" for i, e in enumerate(expressions) if is_counted[i]]
+    fields = ", ".join(f"f{i}: " + (f"e{i}" if is_counted[i] else e) for i, e in enumerate(expressions))
     text = "\n".join([*declarations, "compressor tried {", f"wire {{ {wire} }}", "encode(g: [f32; n]) {", *body, *lets,
                       f"wire {{ {fields} }}", "}", "decode(w) { fill(0.0, n) }", "}", ""])
     with tempfile.TemporaryDirectory() as folder:
