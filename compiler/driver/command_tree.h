@@ -29,4 +29,8 @@ struct CommandShape {
 // Commands and options that --help does not show are left out.
 CommandShape shape_of(const CLI::App& app);
 
+// Names of the parameters of a compressor of the standard library, or of all of them where there is
+// no such compressor with parameters. None where the library cannot be read.
+std::vector<std::string> library_parameters(const std::string& compressor);
+
 }  // namespace cinch::driver

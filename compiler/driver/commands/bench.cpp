@@ -13,8 +13,9 @@
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/temporary_folder.h"
-#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 
@@ -149,7 +150,7 @@ ExitCode run_bench(const BenchOptions& options) {
   const std::vector<std::string> programs = programs_or_library(options.programs);
   const double bandwidth = read_bandwidth(elements.size(), options);
   json list = json::array();
-  Progress progress("programs measured", reader_of(options.json));
+  Progress progress("programs measured");
   for (const std::string& program : programs) {
     json report = bench_one({program, options.bindings, {}, options.states, {}, options.headers},
                             elements, options);
@@ -159,7 +160,7 @@ ExitCode run_bench(const BenchOptions& options) {
     end_if_interrupted();
   }
   if (options.json) {
-    fmt::print("{}\n", list.dump());
+    print_result(list);
     return ExitCode::Done;
   }
   fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),

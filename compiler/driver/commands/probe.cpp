@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/ranks/mpi_ranks.h"
 #include "compiler/driver/ranks/nccl_ranks.h"
@@ -117,7 +118,7 @@ ExitCode run_probe(const ProbeCommandOptions& options) {
   const std::string text = rt::network_to_json(*model);
   if (!options.output.empty()) write_file(options.output, text);
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json::parse(text).dump());
+    print_result(nlohmann::json::parse(text));
   } else {
     print_model(*model);
   }

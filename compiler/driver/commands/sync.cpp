@@ -9,6 +9,7 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/process/interrupt.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
 #include "compiler/driver/ranks/mpi_ranks.h"
 #include "compiler/driver/ranks/nccl_ranks.h"
@@ -40,11 +41,6 @@ rt::CudaAware cuda_aware(const std::string& name) {
   return name == "yes"  ? rt::CudaAware::Yes
          : name == "no" ? rt::CudaAware::No
                         : rt::CudaAware::Auto;
-}
-
-// Names of files may be no UTF-8.
-void print_json(const json& written) {
-  fmt::print("{}\n", written.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 rt::PlanRequest make_request(const SyncCommandOptions& options, const SyncSubject& subject,
@@ -337,7 +333,7 @@ class SyncCommand {
     if (options_.json) {
       json written = {{"plan", json::parse(rt::plan_to_json(*plan_))}};
       if (choice_) written["auto"] = choice_json(*choice_);
-      print_json(written);
+      print_result(written);
       return ExitCode::Done;
     }
     if (choice_) fmt::print("{}\n", choice_text(*choice_));
@@ -355,7 +351,7 @@ class SyncCommand {
     json written = report_of(options_, subject_, *plan_, report);
     if (choice_) written["auto"] = choice_json(*choice_);
     if (options_.json) {
-      print_json(written);
+      print_result(written);
     } else {
       print_sync_report(written);
     }

@@ -189,12 +189,12 @@ TEST_F(ImageCacheTest, SharesOneKeyAmongProcesses) {
 TEST(CacheSettings, ComeFromTheEnvironment) {
   ::setenv("CINCH_CACHE_DIR", "/a/b", 1);
   ::setenv("CINCH_CACHE_SHARED", "/c::/d e", 1);
-  ::setenv("CINCH_CACHE_MAX_BYTES", "123", 1);
+  ::setenv("CINCH_CACHE_MAX_BYTES", "64KiB", 1);
   ::setenv("CINCH_CACHE", "off", 1);
   auto settings = cache_settings_from_environment();
   EXPECT_EQ(settings.folder, "/a/b");
   EXPECT_THAT(settings.shared, ElementsAre("/c", "/d e"));
-  EXPECT_EQ(settings.max_bytes, 123u);
+  EXPECT_EQ(settings.max_bytes, 65536u);
   EXPECT_FALSE(settings.is_on);
   for (const char* name : {"CINCH_CACHE_DIR", "CINCH_CACHE_SHARED", "CINCH_CACHE"})
     ::unsetenv(name);
