@@ -10,6 +10,7 @@
 #include <span>
 
 #include "compiler/driver/arguments/help.h"
+#include "compiler/driver/arguments/man_page.h"
 #include "compiler/driver/arguments/rank_commands.h"
 #include "compiler/driver/arguments/shared_options.h"
 #include "compiler/driver/arguments/wrong_words.h"
@@ -344,6 +345,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_sync(registry);
   add_probe(registry);
   add_help(registry);
+  add_man_pages(registry);
   add_output_options(app);
   find_command(app, std::span(registry.words).subspan(1));
   try {

@@ -89,6 +89,8 @@ OptionShape shape_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return shape;
   const std::string type = option.get_type_name();
   shape.words = known_words(type);
+  shape.default_value = option.get_default_str();
+  shape.is_required = option.get_required();
   shape.value_name = shape.words.empty() || type.find('{') == std::string::npos ? type : "WORD";
   shape.takes_files = names_a_file(type);
   shape.is_repeatable = option.get_items_expected_max() > 1;
@@ -126,7 +128,7 @@ std::vector<std::string> library_parameters(const std::string& compressor) {
 }
 
 CommandShape shape_of(const CLI::App& app) {
-  CommandShape shape{app.get_name(), app.get_description(), {}, {}};
+  CommandShape shape{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;
     shape.options.push_back(shape_of(*option));
