@@ -19,6 +19,7 @@
 #include "compiler/driver/completion.h"
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/ranks/child_process.h"
 #include "compiler/driver/version.h"
 
 namespace cinch::driver {
@@ -327,7 +328,10 @@ ExitCode run_command_line(int argc, char** argv) {
   app.footer("`cinch help COMMAND` shows the options of a command.");
   Action action;
   Registry registry{app, action, std::vector<std::string>(argv, argv + argc)};
-  output_settings().is_json = asks_for_json(registry.words);
+  OutputSettings& settings = output_settings();
+  settings.is_json = asks_for_json(registry.words);
+  settings.shows_progress = is_first_rank();
+  settings.prints_json_errors = is_first_rank() && !is_started_by_command();
   add_check(registry);
   add_format(registry);
   add_explain(registry);

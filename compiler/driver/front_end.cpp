@@ -53,6 +53,12 @@ FrontEnd::FrontEnd() {
   };
 }
 
+rt::ProgramImage compile_program(service::FrontEnd& front_end, const ProgramOptions& program,
+                                 const codegen::Target& target) {
+  const Progress progress("compiling " + program.program);
+  return service::make_program_image(front_end, program, target);
+}
+
 std::vector<std::string> programs_or_library(const std::vector<std::string>& given) {
   if (!given.empty()) return given;
   std::vector<std::string> programs;

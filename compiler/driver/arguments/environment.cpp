@@ -49,6 +49,7 @@ constexpr EnvironmentVariable kVariables[] = {
      "Set by the command for the ranks that it starts, so that these start none."},
     {"RANK", "The number of this rank over transport ucx, as torchrun sets it."},
     {"WORLD_SIZE", "The number of ranks over transport ucx, as torchrun sets it."},
+    {"OMPI_COMM_WORLD_RANK", "Set by Open MPI's mpirun. Rank 0 reports for all ranks."},
     {"OMPI_COMM_WORLD_SIZE",
      "Set by Open MPI's mpirun. This process is then one of its ranks, and the transport is mpi."},
     {"PMIX_RANK", "Set by launchers such as srun. This process is then a rank of transport mpi."},

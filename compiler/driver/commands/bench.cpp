@@ -41,8 +41,7 @@ std::shared_ptr<const rt::LoadedProgram> timed_compile(const ProgramOptions& pro
   std::shared_ptr<const rt::LoadedProgram> loaded;
   const auto make = [&] {
     FrontEnd front_end;
-    loaded = value_or_throw(
-        rt::LoadedProgram::load(service::make_program_image(front_end, program, target)));
+    loaded = value_or_throw(rt::LoadedProgram::load(compile_program(front_end, program, target)));
   };
   times.cold_ms = bench::timed_ms(make);
   times.cached_ms = bench::timed_ms(make);
@@ -148,9 +147,9 @@ ExitCode run_bench(const BenchOptions& options) {
   unsetenv("CINCH_CACHE_SHARED");
   const std::vector<float> elements = bench_gradient(options);
   const std::vector<std::string> programs = programs_or_library(options.programs);
+  Progress progress("programs measured");
   const double bandwidth = read_bandwidth(elements.size(), options);
   json list = json::array();
-  Progress progress("programs measured");
   for (const std::string& program : programs) {
     json report = bench_one({program, options.bindings, {}, options.states, {}, options.headers},
                             elements, options);

@@ -103,7 +103,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
                                       .states = options.states,
                                       .headers = options.headers,
                                       .is_ahead_of_time = true};
-      service::make_program_image(front_end, request, target);
+      compile_program(front_end, request, target);
       progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }

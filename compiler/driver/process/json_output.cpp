@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "compiler/driver/process/terminal.h"
-#include "compiler/driver/ranks/child_process.h"
 
 namespace cinch::driver {
 
@@ -18,6 +16,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct Printed {
   bool has_result = false;
+  std::string message;
   OrderedJson diagnostics = OrderedJson::array();
 };
 
@@ -65,12 +64,16 @@ void keep_diagnostics(const std::string& rendered) {
   printed().diagnostics = OrderedJson::parse(rendered)["diagnostics"];
 }
 
+void keep_failure_message(const std::string& message) {
+  printed().message = message;
+}
+
 void print_failure(ExitCode code, const std::string& message) {
-  // Of ranks that a command has started, the command tells it once.
-  const bool is_told = printed().has_result || std::getenv(kLaunched) != nullptr;
-  if (!output_settings().is_json || is_told) return;
+  const OutputSettings& settings = output_settings();
+  if (!settings.is_json || !settings.prints_json_errors || printed().has_result) return;
   const OrderedJson& diagnostics = printed().diagnostics;
   std::string text = message.empty() ? first_error(diagnostics) : message;
+  if (text.empty()) text = printed().message;
   if (text.empty()) text = meaning_of(code).text;
   const OrderedJson error = {{"kind", meaning_of(code).kind},
                              {"exit_code", static_cast<int>(code)},

@@ -17,6 +17,8 @@ void print_result(const nlohmann::json& result);
 // For a result that was printed by other means.
 void note_printed_result();
 
+// What print_failure says where a command ends with a code and without a message.
+void keep_failure_message(const std::string& message);
 // The diagnostics of the latest program, as dsl::render_json writes them, for a failure that may
 // follow.
 void keep_diagnostics(const std::string& rendered);

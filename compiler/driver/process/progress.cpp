@@ -140,7 +140,8 @@ class ProgressLine {
 
 Progress::Progress(std::string what) {
   const OutputSettings& settings = output_settings();
-  if (settings.is_quiet || settings.is_json || isatty(STDERR_FILENO) == 0) return;
+  const bool is_wanted = settings.shows_progress && !settings.is_quiet && !settings.is_json;
+  if (!is_wanted || isatty(STDERR_FILENO) == 0) return;
   task_ = std::make_unique<Task>();
   task_->what = std::move(what);
   ProgressLine::instance().begin(*task_);

@@ -13,6 +13,9 @@ struct OutputSettings {
   Colour colour = Colour::Auto;
   bool is_quiet = false;  // standard error has errors only
   bool is_json = false;   // standard output is for programs
+  // Of several ranks that one user has started, the first shows progress. It prints an error as
+  // JSON if no command has started the ranks, which then prints one itself.
+  bool shows_progress = true, prints_json_errors = true;
 };
 OutputSettings& output_settings();
 
