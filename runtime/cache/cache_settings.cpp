@@ -1,11 +1,11 @@
 // The environment's word on the cache.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "runtime/cache/image_cache.h"
+#include "runtime/core/parse_count.h"
 
 namespace cinch::rt {
 namespace {
@@ -45,11 +45,9 @@ CacheSettings cache_settings_from_environment() {
     shared.remove_prefix(std::min(colon + 1, shared.size()));
   }
   const auto limit = variable("CINCH_CACHE_MAX_BYTES");
-  std::uint64_t bytes = 0;
-  const auto parsed = std::from_chars(limit.data(), limit.data() + limit.size(), bytes);
-  const bool is_number = parsed.ec == std::errc() && parsed.ptr == limit.data() + limit.size();
-  if (!limit.empty() && is_number) {
-    settings.max_bytes = bytes;
+  const ParsedCount bytes = parse_count(limit, "B");
+  if (bytes.state == ParsedCount::State::Whole && !bytes.is_negative) {
+    settings.max_bytes = bytes.magnitude;
   } else if (!limit.empty()) {
     settings.problem =
         fmt::format("CINCH_CACHE_MAX_BYTES is '{}', which is no number of bytes", limit);

@@ -1,5 +1,5 @@
-"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, the language reference,
-adding_a_compressor, adding_a_target, python and jax.
+"""Does every step of the documents as a reader would: run.py BUILD_FOLDER [FILE.md…]; default the tutorial, command_line, the language
+reference, adding_a_compressor, adding_a_target, python and jax.
 
 In a document, a block with file=NAME (```cinch file=NAME) is written to NAME; in a block ```console each line `$ COMMAND` is run by bash in the same
 folder, and the lines below it must be its output (`...` stands for anything, within a line or for any number of lines). Other blocks of
@@ -117,7 +117,7 @@ def run_document(path, build):
 
 
 def default_documents(build):
-    names = ["tutorial", "adding_a_compressor", "adding_a_target"]
+    names = ["tutorial", "command_line", "adding_a_compressor", "adding_a_target"]
     for name, module in (("python", "numpy"), ("jax", "jax")):
         if subprocess.run(["python3", "-c", f"import {module}"], env=environment(build), stderr=subprocess.DEVNULL).returncode == 0:
             names.append(name)

@@ -52,7 +52,7 @@ CodecFactory::CodecFactory(const RunOptions& options) : options_(options) {
     } else {
       ProgramOptions program = options.program;
       program.is_improved_later = true;
-      image = service::make_program_image(front_end, program, find_target(options.execution, true));
+      image = compile_program(front_end, program, find_target(options.execution, true));
     }
     if (is_gpu(options.execution)) {
       on_gpu_ =

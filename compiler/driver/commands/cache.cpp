@@ -10,8 +10,9 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/output_file.h"
-#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/process/progress.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 #include "compiler/service/compile_cache.h"
@@ -88,7 +89,7 @@ void wait_for_turn(const std::filesystem::path& folder) {
 ExitCode run_cache_show(const CacheOptions& options) {
   const json report = report_of(rt::ImageCache(service::cache_settings()));
   if (options.json) {
-    fmt::print("{}\n", report.dump());
+    print_result(report);
   } else {
     print_for_people(report);
   }
@@ -113,7 +114,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
     throw CommandError(ExitCode::Usage, "the cache is off: there is nothing to warm");
   }
   const std::vector<std::string> programs = programs_or_library(options.programs);
-  Progress progress("programs compiled", reader_of(false));
+  Progress progress("programs compiled");
   std::size_t done = 0;
   for (const std::string& text : options.targets) {
     const codegen::Target target = parse_target(text);
@@ -125,7 +126,7 @@ ExitCode run_cache_warm(const CacheOptions& options) {
                                       .states = options.states,
                                       .headers = options.headers,
                                       .is_ahead_of_time = true};
-      service::make_program_image(front_end, request, target);
+      compile_program(front_end, request, target);
       progress.clear();
       fmt::print("{} for {}\n", program, target.arch);
     }

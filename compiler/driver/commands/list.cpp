@@ -7,6 +7,7 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/service/library_list.h"
@@ -18,14 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// Where standard output is no terminal.
-constexpr std::size_t kPlainWidth = 80;
 constexpr std::size_t kHeadingWidth = 12;
-
-std::size_t text_width() {
-  const std::size_t width = output_width();
-  return width == 0 ? kPlainWidth : width;
-}
 
 std::string bits_text(const json& item) {
   const json& bits = item["payload_bits_per_element"];
@@ -173,7 +167,7 @@ ExitCode run_list(const ListOptions& options) {
   front_end.end_if_errors();
   const json items = options.names.empty() ? all : chosen(all, options);
   if (options.json) {
-    fmt::print("{}\n", items.dump());
+    print_result(items);
   } else if (options.names.empty()) {
     print_list(all);
   } else {

@@ -189,13 +189,13 @@ TEST_F(ImageCacheTest, SharesOneKeyAmongProcesses) {
 TEST(CacheSettings, ComeFromTheEnvironment) {
   ::setenv("CINCH_CACHE_DIR", "/a/b", 1);
   ::setenv("CINCH_CACHE_SHARED", "/c::/d e", 1);
-  ::setenv("CINCH_CACHE_MAX_BYTES", "123", 1);
+  ::setenv("CINCH_CACHE_MAX_BYTES", "64KiB", 1);
   ::setenv("CINCH_CACHE", "off", 1);
   ::setenv("CINCH_BACKGROUND", "0", 1);
   auto settings = cache_settings_from_environment();
   EXPECT_EQ(settings.folder, "/a/b");
   EXPECT_THAT(settings.shared, ElementsAre("/c", "/d e"));
-  EXPECT_EQ(settings.max_bytes, 123u);
+  EXPECT_EQ(settings.max_bytes, 65536u);
   EXPECT_FALSE(settings.is_on);
   EXPECT_FALSE(settings.improves);
   for (const char* name :
