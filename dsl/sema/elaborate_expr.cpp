@@ -274,7 +274,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   }
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
-  const bool has_quotients = has_quotient(a) || has_quotient(b);
+  const bool is_anew =
+      has_quotient(a) || has_quotient(b) || a.remake != nullptr || b.remake != nullptr;
+  const bool is_adaptable = stays_adaptable(ScalarOp::select, std::vector{chosen_by, a, b});
   const Value branches[] = {a, b};
   auto dtype = own_dtype(a);
   const auto other = own_dtype(b);
@@ -299,7 +301,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   value.facts = common_facts(a.facts, b.facts);
   value.is_exact = is_exact;
   if (is_exact) value.chosen = constants_of(branches);
-  if (is_exact && has_quotients) value.remake = branch_remake(test, branches, value, span);
+  if (is_anew && (is_exact || is_adaptable)) {
+    value.remake = branch_remake(test, branches, value, span);
+  }
   return value;
 }
 

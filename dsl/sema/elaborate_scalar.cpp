@@ -165,6 +165,7 @@ Value Elaborator::scalar_op(ScalarOp op, std::vector<Value> args, Span span,
   if (!all_host && has_table && all_constant) result = as_table_op(op, args, span);
   if (!result.is_error()) {
     result.quotient = quotient_of(op, args, result, span);
+    if (result.is_host()) result.remake = host_remake(op, args, result, span);
     return result;
   }
   if (reporter_.num_errors() != errors) return error(span);
@@ -250,7 +251,8 @@ std::optional<DType> Elaborator::operand_type(ScalarOp op, const std::vector<Val
   if (is_logical && all_bool) return kBool;
   if (op == ScalarOp::shl || op == ScalarOp::shr) {
     const auto own = own_dtype(args[0]), by = own_dtype(args[1]);
-    const bool takes_other = !own && by && is_int(*by) && !is_real(args[0]) && !holds_big(args[0]);
+    const bool takes_other =
+        !own && by && is_int(*by) && !is_real(args[0]) && has_room(args[0], arithmetic_type(*by));
     const DType type = own           ? arithmetic_type(*own)
                        : takes_other ? arithmetic_type(*by)
                                      : materialize(args[0]).type.dtype;
@@ -339,6 +341,14 @@ std::optional<Type> Elaborator::broadcast(std::span<const Value> args, Span span
   return shape;
 }
 
+// May the number be one of this type? A constant is looked at.
+bool Elaborator::has_room(const Value& number, DType type) {
+  if (holds_big(number)) return false;
+  const bool is_constant = number.is_host() && pool().is_const(number.host);
+  return !is_constant || pool().type(number.host) != HostType::Int ||
+         fits(pool().const_value(number.host).as_int(), type);
+}
+
 // What bounds the results of integer arithmetic, whatever the values are.
 IndexFacts Elaborator::facts_of_op(ScalarOp op, const std::vector<Value>& args, DType type) {
   if (args.size() != 2 || !args[1].is_host() || pool().type(args[1].host) != HostType::Int)
@@ -412,7 +422,9 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
   Value value = typed(std::move(made));
   value.facts = facts_of_op(op, args, *type);
   value.is_exact = is_exact && !is_comparison(op) && (*type == kI64 || *type == kI32);
-  if (value.is_exact) value.remake = remake_of(op, args, value, span);
+  if (value.is_exact || (is_int(*type) && stays_adaptable(op, args))) {
+    value.remake = remake_of(op, args, value, span);
+  }
   if (value.is_exact && op == ScalarOp::select) {
     value.chosen = constants_of(std::span(args).subspan(1));
   }

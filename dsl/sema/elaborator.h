@@ -188,6 +188,10 @@ class Elaborator {
   std::shared_ptr<const Remake> branch_remake(const Value& test, std::span<const Value> branches,
                                               Value result, Span span);
   Value as_named(const Value& value, Value read);
+  std::shared_ptr<const Remake> host_remake(ScalarOp op, const std::vector<Value>& args,
+                                            const Value& result, Span span);
+  static bool is_adaptable(const Value& value);
+  bool stays_adaptable(ScalarOp op, std::span<const Value> args);
   Value named_quotient(const Value& value, Value read);
   Value as_mask(const Value& value, DType type);
   bool is_bool_table(const Value& value) const;
@@ -200,6 +204,7 @@ class Elaborator {
   /// arithmetic, and the number stays known to the host where it is proved to fit.
   Value declared_scalar_op(ScalarOp op, const std::vector<Value>& args, Span span,
                            std::string_view name);
+  std::optional<HostExprId> big_shift(std::span<const HostExprId> args);
   Value host_unify(ScalarOp op, std::vector<HostExprId>& args, Span span);
   HostExprId to_int(HostExprId id);
   HostExprId host_select(HostExprId c, HostExprId a, HostExprId b);
@@ -240,6 +245,7 @@ class Elaborator {
   bool is_small_number(const Value& value);
   std::optional<DType> operand_type(ScalarOp op, const std::vector<Value>& args, Span span,
                                     std::string_view name);
+  bool has_room(const Value& number, DType type);
   bool is_row_of(const Type& a, const Type& b);
   /// A vector as the row of a matrix that it meets.
   Value as_row(const Value& value, const Type& shape);

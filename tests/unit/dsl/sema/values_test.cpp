@@ -44,6 +44,16 @@ TEST(SemaValues, ChoicesAmongNumbersAreSmall) {
               "select(gt(gradient, 0_f32), 1_i32, select(lt(gradient, 0_f32), -1_i32, 0_i32))");
 }
 
+TEST(SemaValues, ShiftsOfNumbersTakeTheTypeTheyMeetNotThatOfTheCount) {
+  const std::string wide = "let u = bitcast<u32>(g) as u64\nlet c = count(g > 0)\n";
+  EXPECT_DUMP(wide + "let x = u ^ (1 << c)", "shl(1_u64, convert<u64>(c.1))");
+  EXPECT_DUMP(wide + "let x = u ^ ((1 << c) - 1)", "sub(shl(1_u64, convert<u64>(c.1)), 1_u64)");
+  EXPECT_DUMP(wide + "let x = u ^ (1 << n)", "shl(1_u64, n_u64)");
+  EXPECT_DUMP(wide + "let x = u ^ (1 << 63)", "9223372036854775808_u64");
+  // Of nothing that is met the count's type is as good as another.
+  EXPECT_DUMP("let c = count(g > 0)\nlet mut x = 1 << c", "shl(1_u32, c.0)");
+}
+
 TEST(SemaValues, SizesAreComputedOnTheHost) {
   const std::string text =
       dumped("let x = fill(0, k)", "const half = 0.5\nsize k = ceil(half * n)\n");
