@@ -150,7 +150,7 @@ std::shared_ptr<const Remake> Elaborator::remake_of(ScalarOp op, const std::vect
     const DType type = arithmetic_type(to);
     std::vector<Value> operands = args;
     for (std::size_t i = op == ScalarOp::select ? 1 : 0; i < operands.size(); ++i) {
-      operands[i] = coerce(operands[i], type);
+      operands[i] = coerce(as_operand(op, operands[i], type), type);
     }
     return convert(typed_scalar_op(op, operands, span, scalar_op_info(op).name), to, span);
   };
@@ -298,6 +298,41 @@ Value Elaborator::floor_div_call(const CallArgs& args) {
       apply(ScalarOp::select, {apply(ScalarOp::bit_and, {is_rest, differs}), below, down});
   result.quotient.reset();
   return result;
+}
+
+// An exact number as an operand of an operator of this type: where the low bits are all that
+// counts, what is negative has those of its two's complement.
+Value Elaborator::as_operand(ScalarOp op, const Value& value, DType type) {
+  const bool is_on_bits =
+      op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
+  const bool is_equality = op == ScalarOp::eq || op == ScalarOp::ne;
+  const bool is_modular = works_on_low_bits(op) && op != ScalarOp::select;
+  const Value mask = is_on_bits ? as_mask(value, type) : value;
+  return is_modular || is_equality ? as_low_bits(mask, type) : mask;
+}
+
+// A size that may be negative.
+Value Elaborator::as_low_bits(const Value& value, DType type) {
+  const bool is_size = value.is_host() && !value.declared && value.remake == nullptr &&
+                       !pool().is_const(value.host) && pool().type(value.host) == HostType::Int;
+  if (!is_size || !is_unsigned_int(type) || sizes_.proves_nonnegative(value.host)) return value;
+  const bool is_wide = type.bits == 64;
+  Expr size{ExprKind::HostSize, scalar(is_wide ? kI64 : type), value.span};
+  size.size = value.host;
+  if (!is_wide) {
+    const HostExprId all = pool().const_int(static_cast<std::int64_t>(max_int(type)));
+    size.size = pool().make(HostOp::BitAnd, value.host, all);
+    return typed(std::move(size));
+  }
+  Expr bits{ExprKind::Bitcast, scalar(type), value.span};
+  bits.args = {typed(std::move(size)).expr};
+  return typed(std::move(bits));
+}
+
+// A size that is below zero wherever it is not zero is a mistake beside unsigned integers.
+bool Elaborator::is_never_positive(HostExprId size) {
+  const HostExprId opposite = pool().sub(pool().const_int(0), size);
+  return !sizes_.proves_nonnegative(size) && sizes_.proves_nonnegative(opposite);
 }
 
 // A constant of a mask: -1 has all bits of the type set.

@@ -84,10 +84,6 @@ bool keeps_exactness(ScalarOp op) {
          op != ScalarOp::divide_or_zero;
 }
 
-bool is_on_bits(ScalarOp op) {
-  return op == ScalarOp::bit_and || op == ScalarOp::bit_or || op == ScalarOp::bit_xor;
-}
-
 }  // namespace
 
 // The language rounds floats alone.
@@ -414,8 +410,8 @@ Value Elaborator::typed_scalar_op(ScalarOp op, std::vector<Value> args, Span spa
     const bool is_choice = op == ScalarOp::select && i == 0;
     const bool fits = is_choice || can_coerce(args[i], *type);
     if (!fits) return cannot_combine(name, args[0], args[i == 0 ? args.size() - 1 : i], span);
-    const Value operand = is_on_bits(op) ? as_mask(args[i], *type) : args[i];
-    const Value arg = as_row(is_choice ? operand : coerce(operand, *type), *shape);
+    const Value operand = is_choice ? args[i] : coerce(as_operand(op, args[i], *type), *type);
+    const Value arg = as_row(operand, *shape);
     if (arg.is_error()) return error(span);
     made.args.push_back(arg.expr);
   }

@@ -56,6 +56,11 @@ std::string Elaborator::size_text_within(HostExprId id, int depth, int& left) {
   if (node.op == HostOp::Cast) return inner(node.args[0]);
   const int num_args = host_op_num_args(node.op);
   if (num_args == 0) return host_op_name(node.op);
+  if (node.op == HostOp::Neg) {
+    const bool needs =
+        infix_of(pool().node(node.args[0]).op) != nullptr && !size_names_.contains(node.args[0]);
+    return needs ? "-(" + inner(node.args[0]) + ")" : "-" + inner(node.args[0]);
+  }
   if (const char* infix = infix_of(node.op)) {
     const auto side = [&](HostExprId arg, bool is_right) {
       const HostOp op = pool().node(arg).op;

@@ -363,6 +363,11 @@ Value Elaborator::coerce(const Value& value, DType to) {
     return literal(value.host, to, value.span);
   }
   if (is_int(to) && value.remake != nullptr) return value.remake->in_type(to);
+  if (type == HostType::Int && is_unsigned_int(to) && is_never_positive(value.host)) {
+    reporter_.report<DiagKind::ConstantOutOfRange>(value.span, size_text(value.host),
+                                                   dtype_name(to));
+    return error(value.span);
+  }
   Expr size{ExprKind::HostSize, scalar(to), value.span};
   size.size = value.host;
   if (is_float(to)) size.size = pool().cast(value.host, to == kF64 ? HostType::F64 : HostType::F32);

@@ -193,6 +193,9 @@ class Elaborator {
   static bool is_adaptable(const Value& value);
   bool stays_adaptable(ScalarOp op, std::span<const Value> args);
   Value named_quotient(const Value& value, Value read);
+  Value as_operand(ScalarOp op, const Value& value, DType type);
+  Value as_low_bits(const Value& value, DType type);
+  bool is_never_positive(HostExprId size);
   Value as_mask(const Value& value, DType type);
   bool is_bool_table(const Value& value) const;
 

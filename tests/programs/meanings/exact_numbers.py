@@ -86,6 +86,12 @@ MASKS = [
     ("(((u as u64) | (1 << n + 23)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) | (1 << 63)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
     ("(((u as u64) + top) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),
+    # Sizes that may be negative have the bits of their two's complement.
+    ("u ^ -n", WORDS ^ np.uint32(2**32 - SIZE)),
+    ("u + (n - 45)", WORDS + np.uint32(2**32 - 5)),
+    ("u & (len(kept) - 50)", WORDS & np.uint32(2**32 - 10)),
+    ("select(iota(n) == n - 45, 0, u)", WORDS),
+    ("(((u as u64) ^ -n) >> 32) as u32", np.full(SIZE, 2**32 - 1, np.uint32)),
     ("(wide >> 32) as u32", ((WORDS.astype(np.uint64) ^ np.uint64(sum(1 << s for s in range(30, 40)))) >> np.uint64(32)).astype(np.uint32)),
 ]
 
