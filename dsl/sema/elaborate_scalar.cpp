@@ -93,7 +93,12 @@ bool Elaborator::is_for_reals(ScalarOp op) {
 
 Value Elaborator::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
-  return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {expr(node.operand)}, span,
+  const Value operand = expr(node.operand);
+  // 2^63 alone is no i64, and -2^63 is one.
+  const bool is_least = is_negation && operand.is_big &&
+                        pool().const_value(operand.host).as_int() == min_int(kI64);
+  if (is_least) return host(operand.host, span);
+  return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {operand}, span,
                    is_negation ? "-" : "!");
 }
 
