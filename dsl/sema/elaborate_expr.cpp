@@ -281,7 +281,7 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   auto dtype = own_dtype(a);
   const auto other = own_dtype(b);
   if (!dtype || (other && widens_losslessly(*dtype, *other))) dtype = other;
-  if (!dtype) dtype = meet(a, b);
+  if (!dtype) dtype = is_small_number(a) && is_small_number(b) ? kI32 : meet(a, b);
   const bool fits = a.kind != ValueKind::Payload && b.kind != ValueKind::Payload &&
                     a.kind != ValueKind::Wire && b.kind != ValueKind::Wire && dtype &&
                     can_coerce(a, *dtype) && can_coerce(b, *dtype);

@@ -42,6 +42,11 @@ TEST(SemaValues, NarrowTypesEnterArithmeticWider) {
 TEST(SemaValues, ChoicesAmongNumbersAreSmall) {
   EXPECT_DUMP("let x = select(g > 0, 1, select(g < 0, -1, 0)) as i2",
               "select(gt(gradient, 0_f32), 1_i32, select(lt(gradient, 0_f32), -1_i32, 0_i32))");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { 2 }", "let mut x.0: i32 = ");
+  EXPECT_DUMP("let x = fill(if g[0] > 0 { 1 } else { 2 }, 3)", "let x.0: [i32; 3] = ");
+  EXPECT_DUMP("let x = map(g, |a| if a > 0 { 1 } else { 2 })", "let x.1: [i32; n] = ");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { 3000000000 }", "let mut x.0: i64 = ");
+  EXPECT_DUMP("let mut x = if g[0] > 0 { 1 } else { n }", "let mut x.0: i64 = ");
 }
 
 TEST(SemaValues, ShiftsOfNumbersTakeTheTypeTheyMeetNotThatOfTheCount) {
