@@ -130,7 +130,17 @@ const Symbol* Elaborator::assignable(const ast::Assign& node) {
     reporter_.report<DiagKind::NotInLambda>(name.span, "an assignment to `" + name.text + "`");
     return nullptr;
   }
+  if (is_in_condition(*symbol)) {
+    reporter_.report<DiagKind::AssignInCondition>(name.span, name.text);
+    return nullptr;
+  }
   return symbol;
+}
+
+// What the condition of a loop changes outside of itself has no way into the loop's body.
+bool Elaborator::is_in_condition(const Symbol& symbol) const {
+  if (!condition_vars_) return false;
+  return symbol.kind == SymbolKind::State || symbol.value.var.index() < *condition_vars_;
 }
 
 void Elaborator::assign(const ast::Assign& node, Span span) {
@@ -323,7 +333,9 @@ void Elaborator::while_loop(const ast::While& node, Span span) {
   Value test = error(span);
   const Value body = in_loop([&] {
     test = in_block(tree()[node.condition].span, [&] {
+      const auto outer = std::exchange(condition_vars_, out_.vars.size());
       const auto holds = condition(node.condition);
+      condition_vars_ = outer;
       Value value = error(span);
       if (!holds) return value;
       value.kind = ValueKind::Typed;
