@@ -95,18 +95,19 @@ Value Elaborator::unary(const ast::Unary& node, Span span) {
   const bool is_negation = node.op == ast::UnaryOp::Negate;
   const Value operand = expr(node.operand);
   // 2^63 alone is no i64, and -2^63 is one.
-  const bool is_least = is_negation && operand.is_big &&
-                        pool().const_value(operand.host).as_int() == min_int(kI64);
+  const bool is_least =
+      is_negation && operand.is_big && pool().const_value(operand.host).as_int() == min_int(kI64);
   if (is_least) return host(operand.host, span);
   return scalar_op(is_negation ? ScalarOp::neg : ScalarOp::bit_not, {operand}, span,
                    is_negation ? "-" : "!");
 }
 
 Value Elaborator::binary(const ast::Binary& node, Span span) {
-  const Value a = expr(node.lhs);
-  const Value b = expr(node.rhs);
+  const bool is_compared = is_comparison(infix_of(node.op).op);
+  const Value a = is_compared ? compared(node.lhs, node.rhs) : expr(node.lhs);
+  const Value b = is_compared ? compared(node.rhs, node.lhs) : expr(node.rhs);
   if (a.is_error() || b.is_error()) return error(span);
-  if (is_comparison(infix_of(node.op).op) && own_dtype(b) != kBool) warn_of_chain(node, span);
+  if (is_compared && own_dtype(b) != kBool) warn_of_chain(node, span);
   return binary_op(node.op, a, b, span);
 }
 

@@ -410,6 +410,7 @@ class Elaborator {
   void assign_indexed(const ast::Assign& node, const Symbol& symbol, const Type& type, Span span);
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
   const Symbol* assignable(const ast::Assign& node);
+  bool is_in_condition(const Symbol& symbol) const;
   Value unused_block(ast::BlockId id);
   void for_loop(const ast::For& node, Span span);
   void while_loop(const ast::While& node, Span span);
@@ -435,7 +436,12 @@ class Elaborator {
   /// Of a declaration; reports.
   std::optional<ParamType> declared_type(const ast::Param& param);
   static std::string takes_text(const ParamType& type);
+  // elaborate_words.cpp
   void declare_word(Instance& instance, const ast::Param& param, std::size_t i);
+  const ast::Param* words_param(ast::ExprId id) const;
+  Value compared(ast::ExprId id, ast::ExprId other);
+  Value ambiguous_word(const ast::Name& name);
+  bool may_be_word(ast::ExprId id);
   /// The value that stands behind `=` of a parameter.
   std::optional<Constant> default_of(const ast::Param& param, DType dtype);
   /// Reports a value that the parameter may not have.
@@ -482,7 +488,7 @@ class Elaborator {
   void check_set_elements(const Instance& instance);
   Instance* find_inner(Instance& from, std::span<const ast::Name> path);
   HostExprId set_value(const Value& value, DType dtype);
-  void require_set_value(const ast::SetItem& node, const InnerParam& target, HostExprId value);
+  void require_set_value(const ast::SetItem& node, const ParamType& target, HostExprId value);
   void check_set_values();
   /// A host expression of which nothing is known.
   HostExprId opaque_number(HostType type);
@@ -567,6 +573,8 @@ class Elaborator {
   bool is_check_ = false;           // nothing will be compiled
   bool in_claim_ = false;           // whole numbers divide exactly
   bool in_constant_ = false;        // nothing but constants can be seen
+  /// In the condition of a `while`: variables from this number on are the condition's own.
+  std::optional<std::size_t> condition_vars_;
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
   /// Holds an open level of expressions and blocks.

@@ -59,6 +59,21 @@ TEST(SemaValues, ShiftsOfNumbersTakeTheTypeTheyMeetNotThatOfTheCount) {
   EXPECT_DUMP("let c = count(g > 0)\nlet mut x = 1 << c", "shl(1_u32, c.0)");
 }
 
+TEST(SemaValues, WordsAreThoseOfTheParameterBesideThem) {
+  Checked checked = check(
+      "compressor t(a: {x, y} = x, b: {z, x} = x) {\n  wire { value: [f32; n] }\n"
+      "  encode(g: [f32; n]) { wire { value: if a == x && x == b { g } else { -g } } }\n"
+      "  decode(w) { w.value }\n}\n"
+      "compressor outer(inner: compressor) {\n  set inner.b = x\n  wire inner.wire\n"
+      "  encode(g: [f32; n]) { inner.encode(g) }\n  decode(w) { inner.decode(w) }\n}\n"
+      "compressor set_by_word = outer(t)\n");
+  EXPECT_EQ(checked.all_lines(), "");
+  const std::string text = dump(checked.program("t"));
+  EXPECT_TRUE(contains(text, "bit_and(eq(param a, 0_u32), eq(1_u32, param b))")) << text;
+  const std::string set = dump(checked.program("set_by_word"));
+  EXPECT_TRUE(contains(set, "eq(1_u32, 1_u32)")) << set;
+}
+
 TEST(SemaValues, SizesAreComputedOnTheHost) {
   const std::string text =
       dumped("let x = fill(0, k)", "const half = 0.5\nsize k = ceil(half * n)\n");
