@@ -304,7 +304,10 @@ class Elaborator {
   Value call_decl(const DeclRef& decl, const ast::Call& node, const ast::Name& name, Span span);
   Value call_fn(const DeclRef& decl, const ast::Fn& fn, const ast::Call& node, Span span);
   static bool is_of_scalars(const ast::Module& tree, const ast::Fn& fn);
-  Value map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values, Span span);
+  Value map_fn(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+               std::optional<std::size_t> result, Span span);
+  Value map_each(const DeclRef& decl, const ast::Fn& fn, std::vector<Value> values,
+                 std::size_t num_results, Span span);
   Value inline_fn(const DeclRef& decl, const ast::Fn& fn, const std::vector<Value>& values,
                   Span span);
   Value call_extern(const DeclRef& decl, const ast::ExternFn& fn, const ast::Call& node, Span span);
@@ -404,6 +407,7 @@ class Elaborator {
             Span span);
   void let_tuple(const ast::LetTuple& node, Span span);
   Value updated(const ast::Assign& node, const Symbol& symbol, const Value& value, Span span);
+  Value update(ast::BinaryOp op, const Value& before, const Value& value, Span span);
   void assign(const ast::Assign& node, Span span);
   IndexFacts assign_whole(const ast::Assign& node, const Symbol& symbol, const Type& type,
                           Span span);
