@@ -165,7 +165,7 @@ void Elaborator::assign(const ast::Assign& node, Span span) {
   }
 }
 
-// A value for a place of this type: the elements widen, a number fills an array.
+// A value for a place of this type: the elements widen, a number fills an array, a row a matrix.
 Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view name, Span span) {
   if (value.is_error()) return value;
   const bool is_value = value.is_host() || value.is_typed() || value.kind == ValueKind::Table;
@@ -174,6 +174,9 @@ Value Elaborator::fit_to(const Value& value, const Type& type, std::string_view 
   const bool fills = made.is_typed() && made.type.rank == 0 && type.rank > 0;
   if (fills) return builtin(BuiltinId::fill, type, {made.expr}, span);
   if (made.is_typed() && same_shape(made.type, type)) return made;
+  const bool is_row =
+      made.is_typed() && made.type.rank == 1 && type.rank == 2 && is_row_of(made.type, type);
+  if (is_row) return builtin(BuiltinId::fill, type, {as_row(made, type).expr}, span);
   if (is_value && can_coerce(value, type.dtype) && made.is_error()) return made;
   auto& diag = reporter_.report<DiagKind::CannotAssignType>(value.span, describe(value),
                                                             std::string(name), type_text(type));
