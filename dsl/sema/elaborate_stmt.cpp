@@ -206,7 +206,21 @@ Value Elaborator::updated(const ast::Assign& node, const Symbol& symbol, const V
                           Span span) {
   if (value.is_error()) return value;
   const Value before = symbol_value(symbol, node.target);
-  return before.is_error() ? before : binary_op(node.op, before, value, span);
+  return before.is_error() ? before : update(node.op, before, value, span);
+}
+
+// Bits of a narrow integer that are joined with others of its type stay within the type.
+Value Elaborator::update(ast::BinaryOp op, const Value& before, const Value& value, Span span) {
+  const bool is_on_bits =
+      op == ast::BinaryOp::BitAnd || op == ast::BinaryOp::BitOr || op == ast::BinaryOp::BitXor;
+  const DType type = before.type.dtype;
+  const bool is_number = value.kind == ValueKind::Table || own_dtype(value).has_value() ||
+                         (value.is_host() && pool().is_const(value.host));
+  const bool stays = is_on_bits && is_int(type) && !(arithmetic_type(type) == type) && is_number &&
+                     can_coerce(value, type);
+  if (!stays) return binary_op(op, before, value, span);
+  const Value bits = coerce(as_mask(value, type), type);
+  return bits.is_error() ? bits : convert(binary_op(op, before, bits, span), type, span);
 }
 
 // x[a..b] = e stores at a, a + 1 … b - 1.
@@ -264,7 +278,7 @@ void Elaborator::assign_indexed(const ast::Assign& node, const Symbol& symbol, c
     const Value whole = symbol_value(symbol, node.target);
     const Value before = range == nullptr ? gather(whole, raw, span) : slice(whole, *range, span);
     if (before.is_error()) return;
-    given = binary_op(node.op, before, value, span);
+    given = update(node.op, before, value, span);
   }
   const Value made = fit_to(given, stored, node.target.text + "[…]", span);
   if (made.is_error()) return;
