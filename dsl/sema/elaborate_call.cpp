@@ -368,6 +368,7 @@ bool Elaborator::bind_fn_params(const ast::Fn& fn, const std::vector<Value>& arg
     Symbol symbol;
     symbol.value = shared(value, param.name.text);
     symbol.span = param.name.span;
+    symbol.noun = "an argument";
     inner.scopes.front().insert_or_assign(param.name.text, symbol);
   }
   return true;

@@ -347,6 +347,7 @@ Value Elaborator::lambda(ast::ExprId id, const std::vector<Type>& params, std::s
     Symbol symbol;
     symbol.value = read_var(add_var(param.text, params[i], false, param.span), param.span);
     symbol.span = param.span;
+    symbol.noun = "a parameter of the lambda";
     made.params.push_back(out_.exprs[symbol.value.expr.index()].var);
     declare(param, symbol);
   }

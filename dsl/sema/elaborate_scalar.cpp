@@ -212,7 +212,14 @@ Value Elaborator::cannot_combine(std::string_view name, const Value& a, const Va
 }
 
 std::optional<DType> Elaborator::cannot_apply(const Value& value, std::string_view name) {
-  reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+  auto& diag =
+      reporter_.report<DiagKind::CannotApply>(value.span, std::string(name), describe(value));
+  for (std::string_view of_bits : {"&", "|", "^", "<<", ">>", "popcount", "clz"}) {
+    const bool is_run_time_float = value.is_typed() && is_float(value.type.dtype);
+    if (name != of_bits || !is_run_time_float) continue;
+    diag.note("it takes integers; the bits of a float are `bitcast<u" +
+              std::to_string(value.type.dtype.bits) + ">(x)`");
+  }
   return std::nullopt;
 }
 

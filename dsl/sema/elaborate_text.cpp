@@ -91,8 +91,10 @@ std::string Elaborator::type_text(const Type& type) {
 
 // A constant of the host.
 std::string Elaborator::number_text(const Value& value) {
-  return value.is_big ? std::to_string(pool().const_value(value.host).bits)
-                      : pool().print(value.host);
+  if (value.is_big) return std::to_string(pool().const_value(value.host).bits);
+  const std::string text = pool().print(value.host);
+  const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return pool().type(value.host) == HostType::F64 && looks_whole ? text + ".0" : text;
 }
 
 std::string Elaborator::describe(const Value& value) {

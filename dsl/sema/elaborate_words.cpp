@@ -27,7 +27,15 @@ bool has_word(const ast::EnumType& words, std::string_view text) {
 
 // Seen wherever the compressor's names are, it means its number.
 void Elaborator::declare_word(Instance& instance, const ast::Param& param, std::size_t i) {
-  const ast::Name& word = std::get<ast::EnumType>(tree()[param.type].node).names[i];
+  const auto& words = std::get<ast::EnumType>(tree()[param.type].node).names;
+  const ast::Name& word = words[i];
+  const auto before = words.begin() + static_cast<std::ptrdiff_t>(i);
+  const auto is_same = [&](const ast::Name& other) { return other.text == word.text; };
+  if (const auto first = std::find_if(words.begin(), before, is_same); first != before) {
+    reporter_.report<DiagKind::DuplicateName>(word.span, word.text)
+        .note(first->span, "first declared here");
+    return;
+  }
   const auto known = instance.names.find(word.text);
   const HostExprId number = pool().const_int(static_cast<std::int64_t>(i));
   if (known != instance.names.end() && known->second.is_word) {
@@ -38,6 +46,7 @@ void Elaborator::declare_word(Instance& instance, const ast::Param& param, std::
   symbol.value = host(number, word.span);
   symbol.span = word.span;
   symbol.is_word = true;
+  symbol.noun = "a word";
   declare_item(instance, word, std::move(symbol));
 }
 

@@ -61,8 +61,7 @@ class Elaborator {
 
   /// elaborate_instance.cpp. A compressor with values for open parameters; `is_check`: parameters
   /// without a default get one.
-  bool run(Spec& spec, const std::string& name, const std::vector<Binding>& bindings,
-           bool is_check);
+  bool run(Spec& spec, const ast::Name& name, const std::vector<Binding>& bindings, bool is_check);
   /// A number of a file that is known when the program is compiled; reports.
   std::optional<Constant> evaluate_constant(const FileUnit& unit, ast::ExprId id);
   /// Checks a fn with sizes of its own.
@@ -415,6 +414,9 @@ class Elaborator {
   Value index_of_range(const ast::Range& range, const Type& type, Span span);
   const Symbol* assignable(const ast::Assign& node);
   bool is_in_condition(const Symbol& symbol) const;
+  void report_not_mutable(const ast::Name& name, const Symbol& symbol);
+  void report_repeats(const ast::Assign& node, Span span);
+  void name_counts(const Type& type, const ast::Name& name);
   Value unused_block(ast::BlockId id);
   void for_loop(const ast::For& node, Span span);
   void while_loop(const ast::While& node, Span span);
@@ -619,6 +621,7 @@ class Elaborator {
   std::vector<const void*> open_consts_;
   const Type* wanted_ = nullptr;  // state inits: the shape that operators without a size take
   std::map<HostExprId, std::pair<std::string, Span>> size_names_;
+  std::set<HostExprId> unnamed_counts_;          // whose name is still the compiler's
   std::map<HostExprId, HostExprId> size_forms_;  // normal form: the one that was met first
   std::uint32_t next_placeholder_ = 1u << 20;
   std::uint32_t next_generic_ = 0;
