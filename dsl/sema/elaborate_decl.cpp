@@ -95,6 +95,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
       const auto type = checked_type(param);
       Symbol symbol;
       symbol.span = param.name.span;
+      symbol.noun = "an argument";
       if (type) {
         symbol.value = read_var(add_var(param.name.text, *type, false, symbol.span), symbol.span);
         // Whole numbers may stand in sizes.

@@ -56,6 +56,11 @@ std::string Elaborator::size_text_within(HostExprId id, int depth, int& left) {
   if (node.op == HostOp::Cast) return inner(node.args[0]);
   const int num_args = host_op_num_args(node.op);
   if (num_args == 0) return host_op_name(node.op);
+  if (node.op == HostOp::Neg) {
+    const bool needs =
+        infix_of(pool().node(node.args[0]).op) != nullptr && !size_names_.contains(node.args[0]);
+    return needs ? "-(" + inner(node.args[0]) + ")" : "-" + inner(node.args[0]);
+  }
   if (const char* infix = infix_of(node.op)) {
     const auto side = [&](HostExprId arg, bool is_right) {
       const HostOp op = pool().node(arg).op;
@@ -86,8 +91,10 @@ std::string Elaborator::type_text(const Type& type) {
 
 // A constant of the host.
 std::string Elaborator::number_text(const Value& value) {
-  return value.is_big ? std::to_string(pool().const_value(value.host).bits)
-                      : pool().print(value.host);
+  if (value.is_big) return std::to_string(pool().const_value(value.host).bits);
+  const std::string text = pool().print(value.host);
+  const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
+  return pool().type(value.host) == HostType::F64 && looks_whole ? text + ".0" : text;
 }
 
 std::string Elaborator::describe(const Value& value) {

@@ -39,7 +39,7 @@ void check_decl(ModuleData& data, const DeclRef& decl, Reporter& reporter) {
     const auto spec = make_spec(data, decl, reporter);
     if (spec == nullptr) return;
     wants_inner(data, *spec, true);
-    Elaborator(data, reporter).run(*spec, declared_name(node)->text, {}, true);
+    Elaborator(data, reporter).run(*spec, *declared_name(node), {}, true);
   }
 }
 
@@ -174,7 +174,7 @@ std::optional<CheckedProgram> elaborate(const CheckedModule& module, std::string
     return std::nullopt;
   }
   Elaborator elaborator(data, reporter);
-  if (!elaborator.run(*spec, std::string(compressor), bindings, false)) return std::nullopt;
+  if (!elaborator.run(*spec, *declared_name(*decl), bindings, false)) return std::nullopt;
   CheckedProgram program = elaborator.take();
   program.info.doc = (*decl).doc;
   program.name_span = declared_name(*decl)->span;
