@@ -19,6 +19,14 @@ bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+bool is_opener(TokenKind kind) {
+  return kind == TokenKind::LParen || kind == TokenKind::LBracket || kind == TokenKind::LBrace;
+}
+
+bool is_closer(TokenKind kind) {
+  return kind == TokenKind::RParen || kind == TokenKind::RBracket || kind == TokenKind::RBrace;
+}
+
 // The tokens before a place, and the brackets among them that are open there.
 class PlaceReader {
  public:
@@ -54,12 +62,8 @@ class PlaceReader {
 
   void note_bracket(std::size_t index) {
     const TokenKind kind = stream_.tokens[index].kind;
-    const bool opens =
-        kind == TokenKind::LParen || kind == TokenKind::LBracket || kind == TokenKind::LBrace;
-    const bool closes =
-        kind == TokenKind::RParen || kind == TokenKind::RBracket || kind == TokenKind::RBrace;
-    if (opens) open_.push_back(index);
-    if (closes && !open_.empty()) open_.pop_back();
+    if (is_opener(kind)) open_.push_back(index);
+    if (is_closer(kind) && !open_.empty()) open_.pop_back();
   }
 
   bool begins_line() const {
@@ -106,14 +110,14 @@ class PlaceReader {
   // Index of the token before the name and parameters that end before `brace`.
   std::size_t before_signature(std::size_t brace) const {
     std::size_t at = brace - 1;
-    if (kind_at(at) == TokenKind::RParen) {
-      int depth = 0;
-      do {
-        if (kind_at(at) == TokenKind::RParen) ++depth;
-        if (kind_at(at) == TokenKind::LParen) --depth;
-        --at;
-      } while (depth > 0 && at < stream_.tokens.size());
-    }
+    if (kind_at(at) != TokenKind::RParen) return at - 1;
+    // Brackets of an interval need not be of one kind.
+    int depth = 0;
+    do {
+      if (is_closer(kind_at(at))) ++depth;
+      if (is_opener(kind_at(at))) --depth;
+      --at;
+    } while (depth > 0 && at < stream_.tokens.size());
     return at - 1;
   }
 

@@ -23,9 +23,12 @@ std::string_view builtin_name_meaning(std::string_view name);
 std::string declaration_text(const Analysis& analysis, const sema::FileUnit& unit,
                              const Declaration& decl);
 
-/// What is known of a compressor beside its text: claims, payload, and bytes that its sweeps move
-/// per element; Markdown, empty for a compressor that cannot be compiled as it is.
-std::string compressor_text(const Analysis& analysis, const sema::FileUnit& unit,
-                            const std::string& name);
+/// What is known of a compressor of the document beside its text: claims, payload, and bytes that
+/// its sweeps move per element; Markdown, empty for a compressor that cannot be compiled as it is.
+std::string compressor_text(const Analysis& analysis, const std::string& name);
+
+/// What the statement at a place adds to the sweeps over memory, per element; Markdown, empty where
+/// that is not known.
+std::string cost_text(const Analysis& analysis, std::uint32_t offset);
 
 }  // namespace cinch::lsp

@@ -59,8 +59,9 @@ Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
   } else if (source != &analysis.source()) {
     // In a file that this one imports.
     span = analysis.import_of(source->name()).value_or(Span{analysis.source().id(), 0, 0});
-    related.insert(related.begin(), {{"location", location_json(*source, diag.span)},
-                                     {"message", "the mistake is here"}});
+    const Json place = {{"location", location_json(*source, diag.span)},
+                        {"message", "the mistake is here"}};
+    related.insert(related.begin(), place);
   }
   json["range"] = range_json(positions, span);
   if (!related.empty()) json["relatedInformation"] = std::move(related);

@@ -42,16 +42,15 @@ std::string name_text(const Query& query, const NameUse& use) {
   if (decl == nullptr) return "";
   const sema::FileUnit& unit = *use.declared.unit;
   std::string text = code_block(declaration_text(analysis, unit, *decl));
-  // Of a state, a parameter or a mutable variable the type where it is used.
+  // The value of a constant, which its text does not always say.
   const std::string* type = analysis.types().find(use.span);
-  const bool is_told = decl->kind == NameKind::Parameter || decl->kind == NameKind::State ||
-                       decl->kind == NameKind::MethodParameter || decl->kind == NameKind::Const;
-  if (type != nullptr && is_told && use.span != decl->name.span)
-    text += paragraph("`" + *type + "`");
+  const bool is_constant = decl->kind == NameKind::Parameter || decl->kind == NameKind::Const;
+  if (type != nullptr && is_constant && type->find(' ') != std::string::npos)
+    text += paragraph(*type);
   text += paragraph(kind_word(decl->kind)) + paragraph(decl->doc);
-  if (decl->kind == NameKind::Compressor) {
-    text += paragraph(compressor_text(analysis, unit, decl->name.text));
-  }
+  const bool is_own = &unit == &analysis.root();
+  if (decl->kind == NameKind::Compressor && is_own)
+    text += paragraph(compressor_text(analysis, decl->name.text));
   return text;
 }
 
@@ -90,16 +89,21 @@ Json hover_json(const Query& query, const std::string& text, Span span) {
 }  // namespace
 
 Json hover(const Query& query) {
+  const std::string cost = cost_text(query.analysis, query.offset);
+  const auto with_cost = [&](const std::string& text) {
+    return text.empty() || cost.empty() ? text : text + "\n\n---\n" + cost;
+  };
   const NameIndex& names = query.analysis.names();
   // Of a shorthand the value, which has a type, is told behind the field.
   const std::vector<NameUse> uses = names.uses_at(query.offset);
-  if (!uses.empty()) return hover_json(query, name_text(query, uses.back()), uses.back().span);
-  if (const WordUse* word = names.word_at(query.offset)) {
-    return hover_json(query, word_text(query, *word), word->span);
-  }
+  if (!uses.empty())
+    return hover_json(query, with_cost(name_text(query, uses.back())), uses.back().span);
+  if (const WordUse* word = names.word_at(query.offset))
+    return hover_json(query, with_cost(word_text(query, *word)), word->span);
   const auto span = expression_at(query);
   if (!span) return {};
-  return hover_json(query, code_block(*query.analysis.types().find(*span)), *span);
+  const std::string& type = *query.analysis.types().find(*span);
+  return hover_json(query, with_cost(code_block(type)), *span);
 }
 
 }  // namespace cinch::lsp

@@ -20,7 +20,8 @@ bool is_compressor_type(const ast::Module& tree, ast::TypeId type) {
 }
 
 // From the first character of a declaration to where its body begins.
-Span signature(const ast::Module& tree, const ast::Decl& decl) {
+Span signature(const sema::FileUnit& unit, const ast::Decl& decl) {
+  const ast::Module& tree = unit.tree;
   Span span = decl.span;
   if (const auto* fn = std::get_if<ast::Fn>(&decl.node); fn != nullptr && fn->result) {
     span.end = tree[fn->result].span.end;
@@ -28,6 +29,10 @@ Span signature(const ast::Module& tree, const ast::Decl& decl) {
   if (const auto* node = std::get_if<ast::Compressor>(&decl.node)) {
     span.end = node->name.span.end;
     for (const ast::ParamId id : tree.list(node->params)) span.end = tree[id].span.end;
+    if (node->params.count > 0) {
+      const std::size_t bracket = unit.source->text().find(')', span.end);
+      if (bracket < decl.span.end) span.end = static_cast<std::uint32_t>(bracket + 1);
+    }
   }
   return span;
 }
@@ -50,7 +55,7 @@ void NameWalker::declare_in_file(const ast::Decl& decl) {
   const ast::Name* name = sema::declared_name(decl);
   if (name == nullptr) return;
   const Span whole_file = unit_.source->whole();
-  const auto at = declare(kind_of(decl), *name, signature(tree_, decl), whole_file, decl.doc);
+  const auto at = declare(kind_of(decl), *name, signature(unit_, decl), whole_file, decl.doc);
   file_names_.try_emplace(name->text, at);
 }
 

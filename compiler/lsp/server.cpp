@@ -36,6 +36,19 @@ Json capabilities() {
           {"renameProvider", {{"prepareProvider", true}}}};
 }
 
+// Discarded where it is no JSON. No message of the protocol is deep, and a value that is could not
+// be copied on the stack.
+Json parse_message(const std::string& text) {
+  constexpr int kMaxDepth = 200;
+  bool is_too_deep = false;
+  const auto note_depth = [&](int depth, Json::parse_event_t, const Json&) {
+    is_too_deep |= depth > kMaxDepth;
+    return !is_too_deep;
+  };
+  Json message = Json::parse(text, note_depth, false);
+  return is_too_deep ? Json(Json::value_t::discarded) : message;
+}
+
 class Server {
  public:
   explicit Server(const ServerOptions& options)
@@ -76,9 +89,9 @@ class Server {
         is_at_end_ = true;
         break;
       }
-      Json message = Json::parse(*text, nullptr, false);
+      Json message = parse_message(*text);
       if (message.is_discarded()) {
-        respond_error(nullptr, {ErrorCode::ParseError, "the message is no JSON"});
+        respond_error(nullptr, {ErrorCode::ParseError, "the message is no JSON, or too deep"});
       } else if (is_cancellation(message)) {
         cancel(message);
       } else {
