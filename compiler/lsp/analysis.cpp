@@ -37,8 +37,8 @@ Analysis::Analysis(AnalysisRequest request) {
     return texts;
   };
   types_.file = sources_.add(std::move(request.path), std::move(request.text)).id();
-  module_ = sema::check_module(sources_, types_.file, load, sink_, request.depth,
-                               std::move(request.read_extern), &types_);
+  module_ = std::make_unique<const sema::CheckedModule>(sema::check_module(
+      sources_, types_.file, load, sink_, request.depth, std::move(request.read_extern), &types_));
   // Imports are followed in a text without syntax errors alone.
   const bool lacks_imports = root().imports.empty() && root().names.empty();
   if (lacks_imports && request.earlier != nullptr && has_import(request.earlier->root().tree)) {

@@ -64,7 +64,7 @@ class Analysis {
   dsl::SourceSet sources_;
   dsl::DiagSink sink_;
   sema::TypeRecord types_;
-  std::optional<sema::CheckedModule> module_;
+  std::unique_ptr<const sema::CheckedModule> module_;
   std::map<std::string, ImportOrigin> origins_;  // by name of the file that was read
   std::shared_ptr<const Analysis> imports_from_;
   mutable std::map<const sema::FileUnit*, std::unique_ptr<const NameIndex>> indices_;

@@ -160,7 +160,8 @@ class PlaceReader {
     const std::size_t around = open_.size() - back;
     if (around == 0 || around > open_.size()) return false;
     const std::size_t bracket = open_[around - 1];
-    return opens_parameters(bracket) || opens_wire(bracket) || first_word_of_line() == "state";
+    const bool is_state = token(back + 2) != nullptr && token(back + 2)->text == "state";
+    return opens_parameters(bracket) || opens_wire(bracket) || is_state;
   }
 
   bool is_new_name() const {

@@ -119,20 +119,21 @@ class Completer {
     names_in_scope();
     imported_names();
     for (const std::string_view name : operator_names()) {
-      const auto info = find_operator(name);
-      add(std::string(name), Kind::Function, 3, info->signature, info->meaning);
+      const OperatorInfo info = find_operator(name).value_or(OperatorInfo());
+      add(std::string(name), Kind::Function, 3, info.signature, info.meaning);
     }
     for (const char* name : {"n", "r", "c", "world", "worker", "step"})
       add(name, Kind::Constant, 4, std::string(builtin_name_meaning(name)));
     words({"if", "else", "as", "true", "false", "inf", "nan", "pi"});
   }
 
-  // Names that are declared later in the same block are out of scope, and hidden ones come last.
+  // Of two of one name the one declared later is nearer, and is offered.
   void names_in_scope() {
     const NameIndex& names = query_.analysis.names();
     for (std::size_t i = names.declarations.size(); i-- > 0;) {
       const Declaration& decl = names.declarations[i];
-      const bool is_seen = decl.scope.begin <= query_.offset && query_.offset <= decl.scope.end;
+      // At the end of its own statement a variable cannot be seen yet.
+      const bool is_seen = decl.scope.begin < query_.offset && query_.offset <= decl.scope.end;
       const bool is_in_wire = decl.kind == NameKind::Field;
       const bool is_of_file = decl.scope == query_.analysis.source().whole();
       if (is_seen && !is_in_wire) add_declaration(query_.analysis.root(), decl, is_of_file ? 1 : 0);
@@ -185,7 +186,8 @@ class Completer {
     for (const char c : signature) {
       const bool is_letter = (c >= 'a' && c <= 'z') || c == '_';
       if (c == ':' && !word.empty()) labels.push_back(word);
-      word = is_letter ? word + c : "";
+      if (!is_letter) word.clear();
+      if (is_letter) word += c;
     }
     return labels;
   }

@@ -96,7 +96,7 @@ std::string_view builtin_name_meaning(std::string_view name) {
 
 std::string declaration_text(const Analysis& analysis, const sema::FileUnit& unit,
                              const Declaration& decl) {
-  const std::string text = one_line(unit.source->text(decl.whole));
+  std::string text = one_line(unit.source->text(decl.whole));
   if (!is_bound(decl.kind)) return text;
   std::string line = decl.name.text;
   if (decl.kind == NameKind::Variable) line = "let " + line;

@@ -163,7 +163,7 @@ std::string compressor_text(const Analysis& analysis, const std::string& name) {
   text += entry_text(*compiled, ir::FunctionKind::Encode, "encode");
   text += entry_text(*compiled, ir::FunctionKind::Decode, "decode");
   text += entry_text(*compiled, ir::FunctionKind::Sync, "sync");
-  return text;
+  return text.empty() ? text : text.substr(1);
 }
 
 std::string cost_text(const Analysis& analysis, std::uint32_t offset) {

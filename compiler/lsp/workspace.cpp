@@ -98,12 +98,6 @@ Document& Workspace::document(const std::string& uri) {
   return at->second;
 }
 
-std::vector<Document*> Workspace::documents() {
-  std::vector<Document*> all;
-  for (auto& [uri, document] : documents_) all.push_back(&document);
-  return all;
-}
-
 Document* Workspace::next_stale() {
   for (auto& [uri, document] : documents_) {
     if (document.is_stale) return &document;

@@ -43,7 +43,6 @@ class Workspace {
 
   /// Throws RequestError for a document that is not open.
   Document& document(const std::string& uri);
-  std::vector<Document*> documents();
   /// The next document to be checked; nullptr where all are.
   Document* next_stale();
   /// Checks a stale document. Throws InternalError for a fault of the checker; the document then

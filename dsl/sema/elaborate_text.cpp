@@ -128,7 +128,7 @@ bool Elaborator::records_types(Span span) const {
   return !types->types.contains({span.begin, span.end});
 }
 
-void Elaborator::record_text(Span span, std::string text) {
+void Elaborator::record_text(Span span, std::string text) const {
   module_.types->types.emplace(std::pair(span.begin, span.end), std::move(text));
 }
 

@@ -125,7 +125,7 @@ class Elaborator {
   void record_type(Span span, const Value& value);
   void record_type(Span span, const Symbol& symbol);
   bool records_types(Span span) const;
-  void record_text(Span span, std::string text);
+  void record_text(Span span, std::string text) const;
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                      std::set<HostExprId>& seen);
