@@ -305,6 +305,17 @@ void add_cache(Registry& registry) {
       "Example: CINCH_CACHE_DIR=kernels cinch cache warm --cpu x86-64-v3 --target cuda:sm_90");
 }
 
+void add_lsp(Registry& registry) {
+  auto options = std::make_shared<LspOptions>();
+  CLI::App* command = registry.add(
+      "lsp", "serves editors over standard input and output (Language Server Protocol)", run_lsp,
+      options);
+  add_headers(command, options->headers);
+  // Editors that know one way alone to talk to a server say so.
+  command->add_flag("--stdio", options->is_stdio, "the same: there is no other way");
+  command->footer("Example: cinch lsp -I include");
+}
+
 void add_completion(Registry& registry) {
   auto options = std::make_shared<CompletionOptions>();
   CLI::App* command = registry.app.add_subcommand("completion", "completion for a shell");
@@ -347,6 +358,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_bench(registry);
   add_tune(registry);
   add_cache(registry);
+  add_lsp(registry);
   add_completion(registry);
   add_sync(registry);
   add_probe(registry);

@@ -79,6 +79,7 @@ void Elaborator::check_fn(const DeclRef& decl) {
   const auto& fn = std::get<ast::Fn>((*decl).node);
   const Use use(*this, fn.name.span);
   is_check_ = true;
+  is_of_fn_ = true;
   body_ = BodyKind::Encode;
   open_fns_.push_back(decl);
   Environment env{decl.unit, nullptr, {Scope{}}};

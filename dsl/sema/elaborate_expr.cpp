@@ -14,6 +14,7 @@ Value Elaborator::expr(ast::ExprId id) {
   const Level level(*this);
   Value value = expr_node(id, node);
   if (!value.is_error() && !value.span.has_file()) value.span = node.span;
+  record_type(node.span, value);
   return value;
 }
 

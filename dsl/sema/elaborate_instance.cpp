@@ -199,6 +199,7 @@ void Elaborator::declare_item(Instance& instance, const ast::Name& name, Symbol 
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
     return;
   }
+  record_type(name.span, symbol);
   const auto [at, is_new] = instance.names.try_emplace(name.text, symbol);
   if (is_new) return;
   reporter_.report<DiagKind::DuplicateName>(name.span, name.text)

@@ -35,6 +35,7 @@ void Elaborator::declare(const ast::Name& name, Symbol symbol) {
     reporter_.report<DiagKind::BuiltinNameTaken>(name.span, name.text);
   }
   symbol.lambda_depth = lambda_depth_;
+  record_type(name.span, symbol);
   Scope& scope = env_->scopes.back();
   const auto old = scope.find(name.text);
   if (old != scope.end()) {

@@ -125,6 +125,36 @@ std::string Elaborator::describe(const Value& value) {
   return "";
 }
 
+// What is put in place elsewhere has the types of that place: only where a body is declared are
+// they those that it says.
+bool Elaborator::records_types(Span span) const {
+  const TypeRecord* types = module_.types;
+  if (types == nullptr || span.file != types->file || env_ == nullptr) return false;
+  if (env_->instance != nullptr && !env_->instance->prefix.empty()) return false;
+  if (open_fns_.size() > (is_of_fn_ ? 1u : 0u)) return false;
+  return !types->types.contains({span.begin, span.end});
+}
+
+void Elaborator::record_text(Span span, std::string text) const {
+  module_.types->types.emplace(std::pair(span.begin, span.end), std::move(text));
+}
+
+void Elaborator::record_type(Span span, const Value& value) {
+  const bool is_known = !value.is_error() && value.kind != ValueKind::Unit;
+  if (is_known && records_types(span)) record_text(span, describe(value));
+}
+
+void Elaborator::record_type(Span span, const Symbol& symbol) {
+  if (!records_types(span)) return;
+  if (symbol.kind == SymbolKind::State) {
+    record_text(span, type_text(out_.info.states[symbol.index].type));
+  } else if (symbol.kind == SymbolKind::Param) {
+    record_text(span, dtype_name(symbol.value.type.dtype));
+  } else {
+    record_type(span, symbol.value);
+  }
+}
+
 // The named sizes and leaves that a size is made of, each with the place it comes from.
 void Elaborator::collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                                std::set<HostExprId>& seen) {

@@ -120,6 +120,11 @@ class Elaborator {
   std::string type_text(const Type& type);
   std::string describe(const Value& value);
   std::string number_text(const Value& value);
+  /// For editors: what is known of an expression or a name that is declared.
+  void record_type(Span span, const Value& value);
+  void record_type(Span span, const Symbol& symbol);
+  bool records_types(Span span) const;
+  void record_text(Span span, std::string text) const;
   dsl::Diagnostic& note_sizes(dsl::Diagnostic& diag, std::initializer_list<const Value*> values);
   void collect_sizes(HostExprId id, std::vector<std::pair<std::string, Span>>& out,
                      std::set<HostExprId>& seen);
@@ -581,6 +586,7 @@ class Elaborator {
   bool in_constant_ = false;        // nothing but constants can be seen
   /// In the condition of a `while`: variables from this number on are the condition's own.
   std::optional<std::size_t> condition_vars_;
+  bool is_of_fn_ = false;           // a fn is checked with sizes of its own
   int lambda_depth_ = 0;
   int depth_ = 0;  // inlined calls
   /// Holds an open level of expressions and blocks.

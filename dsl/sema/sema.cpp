@@ -133,11 +133,13 @@ std::vector<CompressorEntry> CheckedModule::compressors() const {
 }
 
 CheckedModule check_module(dsl::SourceSet& sources, dsl::FileId file, const Loader& loader,
-                           dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern) {
+                           dsl::DiagSink& sink, CheckDepth depth, ExternReader read_extern,
+                           TypeRecord* types) {
   const std::size_t errors = sink.num_errors();
   std::shared_ptr<ModuleData> data = load_files(sources, file, loader, sink);
   data->load = loader;
   data->read_extern = std::move(read_extern);
+  data->types = types;
   load_stand_in(*data, sink);
   if (depth == CheckDepth::Everything && sink.num_errors() == errors) {
     Reporter reporter(sink);
