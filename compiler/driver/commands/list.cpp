@@ -18,14 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Where standard output is no terminal.
-constexpr std::size_t kPlainWidth = 80;
 constexpr std::size_t kHeadingWidth = 12;
-
-std::size_t text_width() {
-  const std::size_t width = output_width();
-  return width == 0 ? kPlainWidth : width;
-}
 
 std::string bits_text(const json& item) {
   const json& bits = item["payload_bits_per_element"];

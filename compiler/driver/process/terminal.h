@@ -13,6 +13,8 @@ bool colour_on_errors();
 
 // Columns of the terminal that standard output is; 0 where it is none or does not say.
 std::size_t output_width();
+// The same; 80 where that is 0.
+std::size_t text_width();
 // `line`, in UTF-8, cut to `width` characters, the last one "…"; whole where `width` is 0.
 std::string fit_to_width(const std::string& line, std::size_t width);
 
