@@ -190,6 +190,9 @@ void add_explain(Registry& registry) {
       ->capture_default_str();
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
+  command
+      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->type_name("FILE");
   command->add_flag("--formulas", options->formulas,
                     "sizes and bytes as formulas of n, the numbers behind them");
   command->add_flag("--fusion", options->fusion,

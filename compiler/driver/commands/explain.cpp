@@ -6,6 +6,8 @@
 
 #include "compiler/driver/commands/commands.h"
 #include "compiler/driver/front_end.h"
+#include "compiler/driver/page/explain_page.h"
+#include "compiler/driver/process/output_file.h"
 #include "compiler/driver/process/terminal.h"
 #include "compiler/driver/report/explain_formulas.h"
 #include "compiler/driver/report/explain_gpu.h"
@@ -45,11 +47,14 @@ ExitCode run_explain(const ExplainOptions& options) {
   json report = explain_report(
       {lowered, program, kernels, apart, steps.taken(), front_end.sources, checked}, options);
   if (options.execution.device == "cuda") add_gpu_report(front_end, options, report);
+  if (!options.html.empty()) write_file(options.html, explain_page(report));
   if (options.json) {
     fmt::print("{}\n", report.dump());
-  } else {
+  } else if (options.html.empty()) {
     print_explained(report, options);
     if (options.execution.device == "cuda") print_gpu_report(report);
+  } else {
+    fmt::print("{}: a page about {}\n", options.html, report["compressor"].get<std::string>());
   }
   return ExitCode::Done;
 }

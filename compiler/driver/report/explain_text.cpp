@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "compiler/driver/options.h"
+#include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
 #include "compiler/driver/report/text_table.h"
@@ -20,55 +19,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kHeadingWidth = 11;
-// A stream of fewer bytes is a scalar: partial results and counts that a sweep leaves or takes.
-constexpr std::int64_t kSmallBytes = 64;
-
 std::string number_of_bytes(const json& bytes) {
   return grouped(bytes.get<std::int64_t>());
-}
-
-// Of a packed field what it is to the program, and the words that it becomes.
-std::string field_in_words(const json& field) {
-  std::string text = field["type"].get<std::string>();
-  if (!field["packs"].is_null()) text = field["packs"].get<std::string>() + ", in " + text;
-  if (!field["by"].is_null()) text += ", ranks add it up by " + field["by"].get<std::string>();
-  return text;
-}
-
-// Names of streams, each once; what is small has one name for all.
-std::string names_of(const json& streams) {
-  std::vector<std::string> names;
-  bool has_small = false;
-  for (const json& stream : streams) {
-    const auto name = stream["name"].get<std::string>();
-    if (stream["most"].get<std::int64_t>() <= kSmallBytes && stream["kind"] == "workspace") {
-      has_small = true;
-    } else if (std::ranges::find(names, name) == names.end()) {
-      names.push_back(name);
-    }
-  }
-  if (has_small && names.empty()) names.emplace_back("scalars");
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// "sum ×4, compute w".
-std::string work_of(const json& does) {
-  std::vector<std::pair<std::string, int>> work;
-  for (const json& each : does) {
-    const auto text = each.get<std::string>();
-    const auto known = std::ranges::find(work, text, &std::pair<std::string, int>::first);
-    if (known == work.end()) {
-      work.emplace_back(text, 1);
-    } else {
-      ++known->second;
-    }
-  }
-  std::string text;
-  for (const auto& [what, times] : work) {
-    text += (text.empty() ? "" : ", ") + what;
-    if (times > 1) text += fmt::format(" ×{}", times);
-  }
-  return text;
 }
 
 class Explanation {
@@ -161,10 +113,7 @@ class Explanation {
   void add_named_numbers(const std::string& heading, const json& list) {
     std::vector<std::string> numbers;
     for (const json& each : list) {
-      const json& value = each["value"];
-      const auto text = value.is_number_integer() ? grouped(value.get<std::int64_t>())
-                                                  : fmt::format("{}", value.get<double>());
-      numbers.push_back(each["name"].get<std::string>() + " = " + text);
+      numbers.push_back(each["name"].get<std::string>() + " = " + number_in_words(each["value"]));
     }
     if (!numbers.empty()) add(heading, fmt::format("{}", fmt::join(numbers, ", ")));
   }
@@ -266,8 +215,8 @@ class Explanation {
       }
       has_branch |= kernel["in_branch"].get<bool>();
       has_loop |= kernel["in_loop"].get<bool>();
-      table.add({number_of(kernel), names_of(kernel["reads"]), work_of(kernel["does"]),
-                 names_of(kernel["writes"]), size_text(static_cast<double>(most))});
+      table.add({number_of(kernel), stream_names(kernel["reads"]), work_in_words(kernel["does"]),
+                 stream_names(kernel["writes"]), size_text(static_cast<double>(most))});
     }
     text_ += table.text();
     if (has_branch) text_ += "  ?: only where the data asks for it\n";
@@ -279,43 +228,11 @@ class Explanation {
     }
   }
 
-  // "needs `low` first", "over 1000 and 4 x 1000 elements".
-  std::string reason_of(const json& pair) const {
-    const json& sizes = pair["sizes"];
-    std::string why = pair["why"].get<std::string>();
-    if (sizes.size() == 2) {
-      why = fmt::format("they go over {} and {} elements", sizes[0].get<std::string>(),
-                        sizes[1].get<std::string>());
-    }
-    if (with_places_ && !pair["at"].is_null()) why += " (" + pair["at"].get<std::string>() + ")";
-    return why;
-  }
-
-  // Neighbours that are apart for one reason are told together.
   void add_apart(const json& kernels) {
-    std::map<std::string, int> numbers;
-    for (const json& kernel : kernels) {
-      if (!kernel["number"].is_null()) numbers[kernel["name"]] = kernel["number"];
-    }
-    std::map<std::pair<int, int>, std::string> reasons;  // by the second of both, then the first
-    for (const json& pair : report_["fusion"]["apart"]) {
-      const auto first = numbers.find(pair["first"].get<std::string>());
-      const auto second = numbers.find(pair["second"].get<std::string>());
-      if (first == numbers.end() || second == numbers.end()) continue;
-      reasons[{second->second, first->second}] = reason_of(pair);
-    }
-    std::vector<std::pair<std::string, std::string>> told;  // reason, who
-    for (const auto& [both, why] : reasons) {
-      const std::string who = fmt::format("{}+{}", both.second, both.first);
-      const auto known = std::ranges::find(told, why, &std::pair<std::string, std::string>::first);
-      if (known == told.end()) {
-        told.emplace_back(why, who);
-      } else {
-        known->second += ", " + who;
-      }
-    }
-    if (!told.empty()) text_ += "  not one sweep, because\n";
-    for (const auto& [why, who] : told)
+    const auto apart =
+        apart_in_words(report_["fusion"], kernels, with_places_ ? Places::Path : Places::None);
+    if (!apart.empty()) text_ += "  not one sweep, because\n";
+    for (const auto& [who, why] : apart)
       text_ += "    " + wrapped(fmt::format("{}: {}", who, why), 4, width_) + "\n";
   }
 

@@ -1,5 +1,5 @@
-"""explain_fits.py CINCH: no line of `cinch explain` is longer than 80 characters for any program of the library, and the bytes of each
-kernel's streams are those of the kernel."""
+"""explain_fits.py CINCH: no line of `cinch explain` is longer than 80 characters for any program of the library; of every fourth, the bytes
+of each kernel's streams are those of the kernel."""
 import concurrent.futures
 import json
 import shlex
@@ -13,12 +13,13 @@ def output_of(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def check(item):
-    words = shlex.split(item["example"]["command"])
-    program = words[2]
+def check_lines(program):
     text = output_of(cinch, "explain", program, "--elements", "1000000")
     longest = max(text.splitlines(), key=len)
     assert len(longest) <= 80, (program, longest)
+
+
+def check_bytes(program):
     report = json.loads(output_of(cinch, "explain", program, "--elements", "1000000", "--json"))
     for call in ("encode", "decode", "decode_add", "finish", "sync"):
         for kernel in report.get(call, {}).get("kernel_list", []):
@@ -35,6 +36,7 @@ def check(item):
 
 
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    items = json.loads(output_of(cinch, "list", "--json"))
-    list(pool.map(check, items))
-print(f"{len(items)} programs fit")
+    programs = [shlex.split(item["example"]["command"])[2] for item in json.loads(output_of(cinch, "list", "--json"))]
+    list(pool.map(check_lines, programs))
+    list(pool.map(check_bytes, programs[::4]))
+print(f"{len(programs)} programs fit")
