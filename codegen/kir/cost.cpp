@@ -1,6 +1,8 @@
 // Bodies of cost.h.
 #include "codegen/kir/cost.h"
 
+#include <map>
+
 #include "codegen/kir/taking_part.h"
 #include "runtime/core/check.h"
 
@@ -50,24 +52,34 @@ class Traffic {
   Sum least_, most_;
 };
 
+// Both directions.
+struct TwoWays {
+  explicit TwoWays(HostExprPool& pool) : read(pool), written(pool) {}
+  KernelBytes bytes() { return {read.most(), written.most(), read.least(), written.least()}; }
+  Traffic read, written;
+};
+
 class CostCounter {
  public:
   CostCounter(KernelProgram& program, const Kernel& kernel)
-      : program_(program),
-        pool_(program.info.exprs),
-        kernel_(kernel),
-        read_(pool_),
-        written_(pool_) {}
-
-  KernelBytes run() {
+      : program_(program), pool_(program.info.exprs), kernel_(kernel), all_(pool_) {
     for (std::size_t s = 0; s < kernel_.sections.size(); ++s) {
       const Section& section = kernel_.sections[s];
       for (std::size_t i = 0; i < section.instrs.size(); ++i) instruction(section, s, i);
     }
-    return {read_.most(), written_.most(), read_.least(), written_.least()};
+  }
+
+  KernelBytes all() { return all_.bytes(); }
+  std::vector<BufferBytes> by_buffer() {
+    std::vector<BufferBytes> list;
+    for (auto& [buffer, ways] : by_buffer_) list.push_back({buffer, ways.bytes()});
+    return list;
   }
 
  private:
+  using Way = Traffic TwoWays::*;
+  static constexpr Way kRead = &TwoWays::read, kWritten = &TwoWays::written;
+
   // How often an instruction of this section runs.
   HostExprId times(const Section& section) {
     return section.kind == SectionKind::Elements ? kernel_.extent : kernel_.info.num_groups;
@@ -78,11 +90,15 @@ class CostCounter {
     return predicated_access(program_, kernel_, predicate, times(section));
   }
 
-  void add(Traffic& traffic, BufferIndex buffer, TakingPart elems) {
+  void add(Way way, BufferIndex buffer, std::uint8_t bits, HostExprId most, HostExprId least) {
+    (all_.*way).add(bits, most, least);
+    (by_buffer_.try_emplace(buffer, pool_).first->second.*way).add(bits, most, least);
+  }
+  void add(Way way, BufferIndex buffer, TakingPart elems) {
     const bool is_certain =
         elems.is_certain && !kernel_.extent_value && !pool_.has_count(elems.most);
-    traffic.add(program_.buffers[buffer].storage_bits, elems.most,
-                is_certain ? elems.most : pool_.const_int(0));
+    add(way, buffer, program_.buffers[buffer].storage_bits, elems.most,
+        is_certain ? elems.most : pool_.const_int(0));
   }
   TakingPart at_most_buffer(BufferIndex buffer, TakingPart elems) {
     elems.most = pool_.min(elems.most, program_.buffers[buffer].num_elems);
@@ -98,8 +114,8 @@ class CostCounter {
     for (BufferIndex buffer : instr.buffers) {
       TakingPart elems{program_.buffers[buffer].num_elems, false};
       if (first && len) elems = {pool_.mul(first, len), true};
-      add(read_, buffer, elems);
-      if (is_scan) add(written_, buffer, elems);
+      add(kRead, buffer, elems);
+      if (is_scan) add(kWritten, buffer, elems);
     }
   }
 
@@ -108,32 +124,32 @@ class CostCounter {
     switch (instr.kind) {
       case InstrKind::load_linear:
         if (!is_counted_load(program_, kernel_, s, i)) return;
-        return add(read_, instr.buffers[0], linear_access(program_, kernel_, instr, 0));
+        return add(kRead, instr.buffers[0], linear_access(program_, kernel_, instr, 0));
       case InstrKind::load_at:
         if (section.kind == SectionKind::Kernel) return;
-        return add(read_, instr.buffers[0], taking_part(section, optional_operand(instr, 1)));
+        return add(kRead, instr.buffers[0], taking_part(section, optional_operand(instr, 1)));
       case InstrKind::store_linear:
-        return add(written_, instr.buffers[0], linear_access(program_, kernel_, instr, 1));
+        return add(kWritten, instr.buffers[0], linear_access(program_, kernel_, instr, 1));
       case InstrKind::store_at:
         if (section.kind == SectionKind::Kernel) return;
         return add(
-            written_, instr.buffers[0],
+            kWritten, instr.buffers[0],
             at_most_buffer(instr.buffers[0], taking_part(section, optional_operand(instr, 2))));
       case InstrKind::add_at:
       case InstrKind::max_at:
-        add(read_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
-        return add(written_, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
+        add(kRead, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
+        return add(kWritten, instr.buffers[0], taking_part(section, optional_operand(instr, 2)));
       case InstrKind::hist_add:
         return histogram(instr);
       case InstrKind::finish_reduce:
       case InstrKind::finish_scan:
         return finish(instr);
       case InstrKind::local_product:  // the matrix lies in a cache from the first row on
-        return read_.add(program_.buffers[instr.buffers[0]].storage_bits,
-                         program_.buffers[instr.buffers[0]].num_elems, pool_.const_int(0));
+        return add(kRead, instr.buffers[0], program_.buffers[instr.buffers[0]].storage_bits,
+                   program_.buffers[instr.buffers[0]].num_elems, pool_.const_int(0));
       case InstrKind::argsort_row:
-        add(read_, instr.buffers[0], {kernel_.extent, true});
-        return add(written_, instr.buffers[1], {kernel_.extent, true});
+        add(kRead, instr.buffers[0], {kernel_.extent, true});
+        return add(kWritten, instr.buffers[1], {kernel_.extent, true});
       default:
         return;
     }
@@ -143,13 +159,14 @@ class CostCounter {
   void histogram(const Instr& instr) {
     const HostExprId bins = pool_.const_int(static_cast<std::int64_t>(instr.bits));
     const HostExprId is_launched = pool_.min(kernel_.info.num_groups, pool_.const_int(1));
-    written_.add(32, bins, pool_.mul(bins, is_launched));
+    add(kWritten, instr.buffers[0], 32, bins, pool_.mul(bins, is_launched));
   }
 
   KernelProgram& program_;
   HostExprPool& pool_;
   const Kernel& kernel_;
-  Traffic read_, written_;
+  TwoWays all_;
+  std::map<BufferIndex, TwoWays> by_buffer_;
 };
 
 // Sums steps.
@@ -260,7 +277,11 @@ bool is_counted_load(const KernelProgram& program, const Kernel& kernel, std::si
 }
 
 KernelBytes kernel_bytes(KernelProgram& program, const Kernel& kernel) {
-  return CostCounter(program, kernel).run();
+  return CostCounter(program, kernel).all();
+}
+
+std::vector<BufferBytes> buffer_bytes(KernelProgram& program, const Kernel& kernel) {
+  return CostCounter(program, kernel).by_buffer();
 }
 
 void annotate_costs(KernelProgram& program) {

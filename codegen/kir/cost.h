@@ -23,6 +23,15 @@ struct KernelBytes {
 /// Adds nodes to the program's pool.
 KernelBytes kernel_bytes(KernelProgram& program, const Kernel& kernel);
 
+/// The same of one buffer. Packed bits are rounded up in each buffer, so that all buffers together
+/// may be some bytes more than kernel_bytes.
+struct BufferBytes {
+  BufferIndex buffer = 0;
+  KernelBytes bytes;
+};
+/// In ascending order of buffers, those alone that are counted. Adds nodes to the program's pool.
+std::vector<BufferBytes> buffer_bytes(KernelProgram& program, const Kernel& kernel);
+
 /// Sets KernelInfo::bytes_read and bytes_written of every kernel: the most.
 void annotate_costs(KernelProgram& program);
 

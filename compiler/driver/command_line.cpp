@@ -78,7 +78,14 @@ void add_explain(Registry& registry) {
       ->capture_default_str();
   command->add_option("--target", options->target, "with --device cuda: cuda:sm_90 and such")
       ->type_name("TARGET");
-  command->add_flag("--fusion", options->fusion, "also says why neighbouring sweeps are not one");
+  command
+      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->type_name("FILE");
+  command->add_flag("--formulas", options->formulas,
+                    "sizes and bytes as formulas of n, the numbers behind them");
+  command->add_flag("--fusion", options->fusion,
+                    "also says where in the text neighbouring sweeps part, and how many steps "
+                    "fusion took");
   add_json(command, options->json);
   command->footer("Example: cinch explain dgc --elements 25557032");
 }

@@ -40,7 +40,9 @@ struct ExplainOptions {
   std::int64_t elements = 1 << 20;
   std::string target;                   // with device "cuda"; empty: this machine's GPU, or sm_90
   std::optional<std::int64_t> columns;  // matrix programs; elements must be a multiple
-  bool fusion = false;                  // why neighbouring sweeps are not one
+  bool fusion = false;    // where in the text sweeps part, and how many steps fusion took
+  std::string html;       // where a page goes; empty: nowhere
+  bool formulas = false;  // sizes and bytes as formulas of n
   bool json = false;
 };
 

@@ -21,7 +21,8 @@ class Apart {
       return {{},
               {},
               "different domains " + domain(first.domain) + " and " + domain(second.domain),
-              {}};
+              {},
+              {as_sizes(first.domain), as_sizes(second.domain)}};
     }
     // What comes between, and the second needs.
     for (const KernelPlan& between : plan_.kernels) {
@@ -89,6 +90,11 @@ class Apart {
     return scatter.source < 0 ? "its base" : name(value_of(plan_.sinks[scatter.source], 0));
   }
 
+  SweepDomain as_sizes(const Domain& d) const {
+    if (d.kind == kir::GroupKind::Row) return {d.rows, d.cols};
+    if (d.kind == kir::GroupKind::Tile) return {d.extent, {}};
+    return {cx_.program.out.info.exprs.const_int(1), {}};
+  }
   std::string domain(const Domain& d) const {
     const ir::HostPrinter text(cx_.program.out.info);
     switch (d.kind) {

@@ -27,18 +27,6 @@ std::string one_line(std::string text) {
   return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
-// What follows `heading` in a program's documentation, or what comes first in it, up to the next
-// heading.
-std::string section(const std::string& doc, std::string_view heading) {
-  const std::size_t at = doc.find(heading);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + heading.size();
-  std::size_t end = doc.size();
-  for (const std::string_view next : kHeadings)
-    end = std::min(end, doc.find("\n" + std::string(next), begin));
-  return one_line(doc.substr(begin, end - begin));
-}
-
 // Null where there is no payload.
 json payload_bits(const rt::ProgramInfo& info) {
   if (info.has_sync) return {};
@@ -82,10 +70,10 @@ json parameters_of(FrontEnd& front_end, const sema::CheckedModule& module,
 json what_is_known(const StdlibFile& file, const sema::CompressorEntry& entry) {
   return {{"name", entry.name},
           {"family", file.family},
-          {"summary", section(entry.doc, "")},
-          {"paper", section(entry.doc, "Paper:")},
-          {"stores", section(entry.doc, "Stores:")},
-          {"choices", section(entry.doc, "Choices:")},
+          {"summary", doc_section(entry.doc, "")},
+          {"paper", doc_section(entry.doc, "Paper:")},
+          {"stores", doc_section(entry.doc, "Stores:")},
+          {"choices", doc_section(entry.doc, "Choices:")},
           {"payload_bits_per_element", nullptr},
           {"payload_bound", nullptr},
           {"aggregation", "as the wrapped one"},
@@ -126,6 +114,16 @@ void describe(FrontEnd& front_end, const StdlibFile& file, json& list) {
 }
 
 }  // namespace
+
+std::string doc_section(const std::string& doc, std::string_view heading) {
+  const std::size_t at = doc.find(heading);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + heading.size();
+  std::size_t end = doc.size();
+  for (const std::string_view next : kHeadings)
+    end = std::min(end, doc.find("\n" + std::string(next), begin));
+  return one_line(doc.substr(begin, end - begin));
+}
 
 json list_library(FrontEnd& front_end) {
   const std::vector<StdlibFile> files = stdlib_files();

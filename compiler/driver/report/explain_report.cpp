@@ -12,10 +12,12 @@
 #include "compiler/analysis/safety.h"
 #include "compiler/driver/codecs/matrix_columns.h"
 #include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/report/explain_kernels.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/rewriter.h"
 #include "compiler/service/formula.h"
+#include "compiler/service/library_list.h"
 #include "runtime/call/parameters.h"
 #include "runtime/call/payload_sum.h"
 #include "runtime/core/param_range.h"
@@ -61,12 +63,12 @@ std::string narrow_sums_text(const rt::ProgramInfo& info) {
 
 class Report {
  public:
-  Report(const ir::Program& lowered, const ir::Program& program, kir::KernelProgram& kernels,
-         const ExplainOptions& options)
-      : lowered_(lowered),
-        program_(program),
-        kernels_(kernels),
-        info_(kernels.info),
+  Report(const ExplainInputs& inputs, const ExplainOptions& options)
+      : inputs_(inputs),
+        lowered_(inputs.lowered),
+        program_(inputs.program),
+        kernels_(inputs.kernels),
+        info_(inputs.kernels.info),
         parameters_(info_) {
     env_.n = options.elements;
     if (env_.n < 0 || env_.n > std::int64_t{UINT32_MAX}) {
@@ -79,8 +81,12 @@ class Report {
 
   json whole() {
     json report = {{"compressor", info_.name}, {"elements", env_.n}, {"doc", info_.doc}};
+    report["summary"] = service::doc_section(info_.doc, "");
+    report["claims"] = json::array();
+    for (const sema::Claim& claim : inputs_.checked.claims) report["claims"].push_back(claim.text);
     if (info_.is_matrix) report["columns"] = env_.cols;
     report["parameters"] = parameters();
+    report["sizes"] = sizes();
     report["states"] = states();
     report["checks"] = checks();
     report["safety"] = safety();
@@ -100,6 +106,8 @@ class Report {
     const HostExprId workspace = workspace_bytes();
     report["workspace"] = text(workspace);
     report["workspace_bytes"] = value(workspace);
+    report["fusion"] = {{"apart", apart_list(kernels_, inputs_.apart, env_, inputs_.sources)},
+                        {"steps", inputs_.steps}};
     return report;
   }
 
@@ -122,6 +130,16 @@ class Report {
     return list;
   }
 
+  // Sizes with a name, at their bounds where counts are in them.
+  json sizes() {
+    json list = json::array();
+    for (const rt::SizeInfo& size : info_.sizes) {
+      list.push_back(
+          {{"name", size.name}, {"formula", text(size.value)}, {"value", value(size.value)}});
+    }
+    return list;
+  }
+
   json payload() {
     const rt::PayloadLayout layout = value_or_throw(rt::payload_bound_layout(info_, env_));
     json fields = json::array();
@@ -138,11 +156,21 @@ class Report {
     }
     json counts = json::array();
     for (const rt::CountInfo& count : info_.wire.counts) {
-      counts.push_back({{"name", count.name}, {"bound", text(count.bound)}});
+      counts.push_back(
+          {{"name", count.name}, {"bound", text(count.bound)}, {"most", value(count.bound)}});
     }
+    const std::vector<std::uint32_t> none(info_.wire.counts.size());
+    const std::int64_t least = value_or_throw(rt::payload_layout(info_, env_, none)).size_bytes;
+    const auto ratio = [&](std::int64_t bytes) {
+      return env_.n == 0 ? json()
+                         : json(4.0 * static_cast<double>(env_.n) / static_cast<double>(bytes));
+    };
     return {{"header_bytes", rt::kPayloadHeaderBytes},
             {"bound", text(service::payload_bound(info_))},
             {"bound_bytes", layout.size_bytes},
+            {"least_bytes", least},
+            {"ratio", ratio(layout.size_bytes)},
+            {"ratio_most", ratio(least)},
             {"counts", counts},
             {"fields", fields}};
   }
@@ -167,13 +195,11 @@ class Report {
     const auto per_element = [&](std::int64_t total) {
       return env_.n == 0 ? 0.0 : static_cast<double>(total) / static_cast<double>(env_.n);
     };
-    json list = json::array();
-    for (std::uint32_t index : structure.kernels) list.push_back(kernel(kernels_.kernels[index]));
-    const auto& steps = kernels_.entries[static_cast<std::size_t>(kind)].steps;
+    EntryKernels of_entry(kernels_, kind, env_);
     return {{"kernels", structure.sweeps},
             {"finishes", structure.finishes},
-            {"sweeps_least", sweeps(steps, false)},
-            {"sweeps_most", sweeps(steps, true)},
+            {"sweeps_least", of_entry.sweeps(false)},
+            {"sweeps_most", of_entry.sweeps(true)},
             {"bytes_read", value(bytes.read)},
             {"bytes_written", value(bytes.written)},
             {"bytes_read_least", value(bytes.least_read)},
@@ -186,54 +212,7 @@ class Report {
             {"floor_written_per_element", per_element(floor_bytes.written)},
             {"floor_sweeps", floor_sweeps.sweeps.size()},
             {"random_words_per_element", per_element(floor_sweeps.random_words)},
-            {"kernel_list", list}};
-  }
-
-  json kernel(const kir::Kernel& kernel) {
-    const kir::KernelBytes bytes = kir::kernel_bytes(kernels_, kernel);
-    return {{"name", kernel.info.symbol},
-            {"role", kernel.info.role == rt::KernelRole::Finish ? "finish" : "sweep"},
-            {"fused", kernel.info.fused},
-            {"bytes_read", text(bytes.read)},
-            {"bytes_written", text(bytes.written)},
-            {"bytes_read_exact", value(bytes.read) == value(bytes.least_read)},
-            {"bytes_written_exact", value(bytes.written) == value(bytes.least_written)}};
-  }
-
-  // Does the kernel go over the tensor, or only over a part, as over what was selected?
-  bool is_sweep(const kir::Kernel& kernel) {
-    return kernel.info.role == rt::KernelRole::Sweep && 2 * value(kernel.extent) > env_.n;
-  }
-
-  // Sweeps that the steps run: every loop at its most and the longer branch, or no loop at all and
-  // the shorter one.
-  std::int64_t sweeps(const std::vector<rt::Step>& steps, bool most) {
-    std::int64_t total = 0;
-    for (const rt::Step& step : steps) {
-      switch (step.kind) {
-        case rt::StepKind::Launch:
-          total += is_sweep(kernels_.kernels[step.index]) ? 1 : 0;
-          break;
-        case rt::StepKind::If: {
-          const std::int64_t a = sweeps(step.body, most), b = sweeps(step.orelse, most);
-          total += most ? std::max(a, b) : std::min(a, b);
-          break;
-        }
-        case rt::StepKind::While: {
-          const std::int64_t times = most ? value(step.expr) : 0;
-          total += (times + 1) * sweeps(step.cond, most) + times * sweeps(step.body, most);
-          break;
-        }
-        case rt::StepKind::For: {
-          const std::int64_t times = value(step.expr2) - value(step.expr);
-          total += std::max<std::int64_t>(times, 0) * sweeps(step.body, most);
-          break;
-        }
-        default:
-          break;
-      }
-    }
-    return total;
+            {"kernel_list", of_entry.list()}};
   }
 
   HostExprId workspace_bytes() {
@@ -372,6 +351,7 @@ class Report {
     return list;
   }
 
+  const ExplainInputs& inputs_;
   const ir::Program& lowered_;
   const ir::Program& program_;
   kir::KernelProgram& kernels_;
@@ -382,9 +362,8 @@ class Report {
 
 }  // namespace
 
-json explain_report(const ir::Program& lowered, const ir::Program& program,
-                    kir::KernelProgram& kernels, const ExplainOptions& options) {
-  return Report(lowered, program, kernels, options).whole();
+json explain_report(const ExplainInputs& inputs, const ExplainOptions& options) {
+  return Report(inputs, options).whole();
 }
 
 }  // namespace cinch::driver

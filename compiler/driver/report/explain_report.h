@@ -6,12 +6,23 @@
 #include "codegen/kir/kir.h"
 #include "compiler/driver/options.h"
 #include "compiler/ir/ir.h"
+#include "compiler/kernelize/fusion_report.h"
+#include "dsl/sema/checked.h"
+#include "dsl/source/source.h"
 
 namespace cinch::driver {
 
-// `lowered` is the program before passes: what people wrote. `kernels` has its costs; formulas are
-// added to its pool. Throws CommandError where a size does not evaluate.
-nlohmann::json explain_report(const ir::Program& lowered, const ir::Program& program,
-                              kir::KernelProgram& kernels, const ExplainOptions& options);
+struct ExplainInputs {
+  const ir::Program& lowered;   // before passes: what people wrote
+  const ir::Program& program;   // behind them
+  kir::KernelProgram& kernels;  // with costs; formulas are added to its pool
+  const std::vector<codegen::SweepsApart>& apart;
+  std::int64_t steps = 0;         // that passes and fusion took
+  const dsl::SourceSet& sources;  // of the program
+  const sema::CheckedProgram& checked;
+};
+
+// Throws CommandError where a size does not evaluate.
+nlohmann::json explain_report(const ExplainInputs& inputs, const ExplainOptions& options);
 
 }  // namespace cinch::driver

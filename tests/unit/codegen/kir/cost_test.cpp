@@ -55,6 +55,23 @@ TEST(Cost, packed_widths_round_up_once_a_launch) {
   EXPECT_EQ(at(program, bytes.written, 3), 5);
 }
 
+TEST(Cost, buffers_add_up_to_the_kernel) {
+  KernelProgram program = sample_compact();
+  const KernelBytes all = kernel_bytes(program, program.kernels[0]);
+  std::int64_t read = 0, written = 0, least_written = 0;
+  std::size_t num_read = 0;
+  for (const BufferBytes& each : buffer_bytes(program, program.kernels[0])) {
+    read += at(program, each.bytes.read, 3000);
+    written += at(program, each.bytes.written, 3000);
+    least_written += at(program, each.bytes.least_written, 3000);
+    num_read += at(program, each.bytes.read, 3000) > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(num_read, 1U);  // the gradient alone
+  EXPECT_EQ(read, at(program, all.read, 3000));
+  EXPECT_EQ(written, at(program, all.written, 3000));
+  EXPECT_EQ(least_written, at(program, all.least_written, 3000));
+}
+
 TEST(Cost, entries_sum_launches_and_zero_fills) {
   KernelProgram program = sample_compact();
   annotate_costs(program);

@@ -1,0 +1,153 @@
+// Bodies of html.h.
+#include "compiler/driver/page/html.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+
+namespace cinch::driver {
+
+namespace {
+
+// Those of docs/gallery's pictures (examples/pytorch/chart.py).
+constexpr std::array kPageColours = {"#4f7fe0", "#e0a100", "#f2644b", "#3ca951",
+                                     "#b07552", "#a463f2", "#45b09b", "#ee77a8",
+                                     "#8a8f98", "#8f9c00", "#5fa3d9", "#c76a1a"};
+
+constexpr std::string_view kPageStyle =
+    R"(:root{--paper:#fff;--ink:#24292f;--soft:#57606a;--grid:#d8dee4;--line:#8c959f;--box:#f6f8fa}
+@media (prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--soft:#9198a1;--grid:#2d333b;--line:#6e7681;--box:#161b22}}
+:root{color-scheme:light dark}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+main{max-width:960px;margin:0 auto;padding:24px 20px 60px}
+h1{font-size:30px;margin:0 0 4px}h2{font-size:21px;margin:40px 0 8px;border-bottom:1px solid var(--grid)}h3{font-size:16px;margin:24px 0 6px}
+p{margin:6px 0}.lead{font-size:18px}.soft{color:var(--soft)}
+code{font-family:ui-monospace,monospace;font-size:.92em}
+.figures{display:flex;flex-wrap:wrap;gap:12px 36px;margin:16px 0}.figures div{min-width:90px}.figures b{display:block;font-size:24px;line-height:1.2}
+.figures span{color:var(--soft);font-size:14px}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:14px;margin:8px 0}th,td{text-align:left;vertical-align:top;padding:4px 16px 4px 0;border-bottom:1px solid var(--grid)}
+th{color:var(--soft);font-weight:600}.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.swatch{display:inline-block;width:11px;height:11px;margin-right:7px;border-radius:2px}
+svg{display:block;width:100%;height:auto;margin:8px 0}svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg text.soft{fill:var(--soft)}
+svg text.strong{font-weight:600}svg text.small{font-size:11px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round}
+.grid{stroke:var(--grid);fill:none}.line{stroke:var(--line);fill:none}.box{fill:var(--box);stroke:var(--line)}.plain{fill:var(--grid);background:var(--grid)}.arrow{fill:var(--line)}
+details{margin:8px 0}summary{cursor:pointer;color:var(--soft)}
+)";
+
+// How many bytes the character at `at` has; 0 where there is none that HTML takes.
+std::size_t character_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t first = byte(at);
+  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || at + length > text.size()) return 0;
+  std::uint32_t code = first & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80) return 0;
+    code = code << 6 | (byte(at + i) & 0x3fU);
+  }
+  const bool is_short = code < (length == 2 ? 0x80U : length == 3 ? 0x800U : 0x10000U);
+  const bool is_none = (code >= 0xd800 && code < 0xe000) || code > 0x10ffff || (code | 1) == 0xffff;
+  return is_short || is_none ? 0 : length;
+}
+
+std::string opened(std::string_view tag, std::string_view css_class) {
+  return css_class.empty() ? fmt::format("<{}>", tag)
+                           : fmt::format("<{} class=\"{}\">", tag, css_class);
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length != 1) {
+      out += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(at, length);
+      at += length == 0 ? 1 : length;
+      continue;
+    }
+    const char c = text[at++];
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_page(std::string_view title, std::string_view body) {
+  std::string colours;
+  for (std::size_t i = 0; i < kPageColours.size(); ++i)
+    colours += fmt::format(".c{0}{{fill:{1};background:{1}}}", i, kPageColours[i]);
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>\n{}{}\n</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n"
+      "</html>\n",
+      escaped(title), kPageStyle, colours, body);
+}
+
+std::string html_heading(int level, std::string_view text) {
+  return fmt::format("<h{0}>{1}</h{0}>\n", level, escaped(text));
+}
+
+std::string html_paragraph(std::string_view text, std::string_view css_class) {
+  return opened("p", css_class) + escaped(text) + "</p>\n";
+}
+
+std::string html_figures(const std::vector<Figure>& list) {
+  std::string text = "<div class=\"figures\">\n";
+  for (const Figure& figure : list) {
+    text += fmt::format("<div><b>{}</b><span>{}</span></div>\n", escaped(figure.number),
+                        escaped(figure.what));
+  }
+  return text + "</div>\n";
+}
+
+std::string html_table(const std::vector<std::string>& headings,
+                       const std::vector<std::vector<std::string>>& rows,
+                       const std::vector<std::string>& swatches) {
+  std::string text = "<div class=\"scroll\"><table>\n<thead><tr>";
+  std::vector<std::string_view> classes;
+  for (std::string_view name : headings) {
+    classes.emplace_back(name.ends_with('#') ? "n" : "");
+    if (name.ends_with('#')) name.remove_suffix(1);
+    text += opened("th", classes.back()) + escaped(name) + "</th>";
+  }
+  text += "</tr></thead>\n<tbody>\n";
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    text += "<tr>";
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      text += opened("td", classes[c]);
+      const bool has_swatch = c == 0 && r < swatches.size() && !swatches[r].empty();
+      if (has_swatch) text += fmt::format("<span class=\"swatch {}\"></span>", swatches[r]);
+      text += escaped(rows[r][c]) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody>\n</table></div>\n";
+}
+
+std::string colour_class(std::size_t n) {
+  return fmt::format("c{}", n % kPageColours.size());
+}
+
+}  // namespace cinch::driver

@@ -1,0 +1,215 @@
+// Bodies of explain_kernels.h.
+#include "compiler/driver/report/explain_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/kir/cost.h"
+#include "codegen/kir/structure.h"
+#include "compiler/driver/process/exit_code.h"
+#include "compiler/driver/report/quantities.h"
+#include "compiler/service/formula.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+const char* role_name(rt::BufferRole role) {
+  switch (role) {
+    case rt::BufferRole::Gradient:
+      return "gradient";
+    case rt::BufferRole::Output:
+      return "output";
+    case rt::BufferRole::Field:
+      return "field";
+    case rt::BufferRole::Count:
+      return "count";
+    case rt::BufferRole::State:
+    case rt::BufferRole::StateNext:
+    case rt::BufferRole::StateInPlace:
+      return "state";
+    case rt::BufferRole::Constant:
+      return "table";
+    case rt::BufferRole::Workspace:
+      break;
+  }
+  return "workspace";
+}
+
+// Words for what reductions join by.
+const std::map<std::string_view, std::string_view> kReductions = {
+    {"reduce.add", "sum"},      {"reduce.mul", "product"}, {"reduce.min", "min"},
+    {"reduce.max", "max"},      {"reduce.bit_or", "any"},  {"reduce.bit_and", "all"},
+    {"scan.add", "running sum"}};
+
+// "reduce.add scale" is "sum scale", "store x" is "compute x".
+std::string in_words(const std::string& fused) {
+  if (fused == "check finite") return "look for NaN";
+  if (fused.starts_with("finish ")) return "finish " + in_words(fused.substr(7));
+  if (fused.starts_with("store ")) return "compute " + fused.substr(6);
+  const std::string_view all = fused;
+  const std::string_view op = all.substr(0, std::min(all.find_first_of(" :"), all.size()));
+  const auto known = kReductions.find(op);
+  if (known == kReductions.end()) return fused;
+  return std::string(known->second).append(all.substr(op.size()));
+}
+
+// Where the first launch of a kernel is among steps that decide about it.
+struct LaunchPlace {
+  bool is_in_branch = false, is_in_loop = false;
+};
+
+void place_kernels(const std::vector<rt::Step>& steps, LaunchPlace at,
+                   std::map<std::uint32_t, LaunchPlace>& places) {
+  for (const rt::Step& step : steps) {
+    if (step.kind == rt::StepKind::Launch) places.emplace(step.index, at);
+    LaunchPlace within = at;
+    within.is_in_branch |= step.kind == rt::StepKind::If;
+    within.is_in_loop |= step.kind == rt::StepKind::While || step.kind == rt::StepKind::For;
+    for (const auto* list : {&step.cond, &step.body, &step.orelse})
+      place_kernels(*list, within, places);
+  }
+}
+
+std::int64_t value_of(kir::KernelProgram& program, HostExprId id, const HostEnv& env) {
+  return value_or_throw(program.info.exprs.eval_int(program.info.exprs.upper_bound(id), env));
+}
+
+// Nothing where the text has no such place.
+json place_of(const dsl::Span& span, const dsl::SourceSet& sources) {
+  const dsl::SourceBuffer* file = span.has_file() ? sources.find(span.file) : nullptr;
+  if (file == nullptr) return nullptr;
+  const dsl::LineColumn at = file->position(span.begin);
+  return fmt::format("{}:{}:{}", file->name(), at.line, at.column);
+}
+
+}  // namespace
+
+std::string EntryKernels::text(HostExprId id) {
+  return service::formula_text(program_.info, id);
+}
+
+std::int64_t EntryKernels::value(HostExprId id) {
+  return value_of(program_, id, env_);
+}
+
+json EntryKernels::list() {
+  const auto& steps = program_.entries[static_cast<std::size_t>(kind_)].steps;
+  std::map<std::uint32_t, LaunchPlace> places;
+  place_kernels(steps, {}, places);
+  json list = json::array();
+  int number = 0;
+  for (const std::uint32_t index : kir::entry_structure(program_, kind_).kernels) {
+    list.push_back(kernel(program_.kernels[index]));
+    json& made = list.back();
+    made["number"] = made["role"] == "sweep" ? json(++number) : json();
+    made["in_branch"] = places.at(index).is_in_branch;
+    made["in_loop"] = places.at(index).is_in_loop;
+  }
+  return list;
+}
+
+json EntryKernels::kernel(const kir::Kernel& kernel) {
+  const kir::KernelBytes bytes = kir::kernel_bytes(program_, kernel);
+  const std::int64_t read = value(bytes.read), written = value(bytes.written);
+  const std::int64_t least_read = value(bytes.least_read);
+  const std::int64_t least_written = value(bytes.least_written);
+  json does = json::array();
+  for (const std::string& fused : kernel.info.fused) does.push_back(in_words(fused));
+  json made = {{"name", kernel.info.symbol},
+               {"role", kernel.info.role == rt::KernelRole::Finish ? "finish" : "sweep"},
+               {"fused", kernel.info.fused},
+               {"does", does},
+               {"bytes_read", text(bytes.read)},
+               {"bytes_written", text(bytes.written)},
+               {"bytes_read_exact", read == least_read},
+               {"bytes_written_exact", written == least_written},
+               {"read_most", read},
+               {"read_least", least_read},
+               {"written_most", written},
+               {"written_least", least_written}};
+  add_streams(kernel, made);
+  return made;
+}
+
+void EntryKernels::add_streams(const kir::Kernel& kernel, json& to) {
+  json reads = json::array(), writes = json::array();
+  const auto add = [&](json& list, rt::BufferIndex index, HostExprId least, HostExprId most) {
+    const rt::BufferInfo& buffer = program_.buffers[index];
+    if (value(most) == 0) return;
+    list.push_back({{"buffer", index},
+                    {"name", buffer.name},
+                    {"kind", role_name(buffer.role)},
+                    {"least", value(least)},
+                    {"most", value(most)}});
+  };
+  for (const kir::BufferBytes& each : kir::buffer_bytes(program_, kernel)) {
+    add(reads, each.buffer, each.bytes.least_read, each.bytes.read);
+    add(writes, each.buffer, each.bytes.least_written, each.bytes.written);
+  }
+  to["reads"] = std::move(reads);
+  to["writes"] = std::move(writes);
+}
+
+// Does the kernel go over the tensor, or only over a part, as over what was selected?
+bool EntryKernels::is_sweep(const kir::Kernel& kernel) {
+  return kernel.info.role == rt::KernelRole::Sweep && 2 * value(kernel.extent) > env_.n;
+}
+
+std::int64_t EntryKernels::sweeps(bool most) {
+  return sweeps(program_.entries[static_cast<std::size_t>(kind_)].steps, most);
+}
+
+std::int64_t EntryKernels::sweeps(const std::vector<rt::Step>& steps, bool most) {
+  std::int64_t total = 0;
+  for (const rt::Step& step : steps) {
+    switch (step.kind) {
+      case rt::StepKind::Launch:
+        total += is_sweep(program_.kernels[step.index]) ? 1 : 0;
+        break;
+      case rt::StepKind::If: {
+        const std::int64_t a = sweeps(step.body, most), b = sweeps(step.orelse, most);
+        total += most ? std::max(a, b) : std::min(a, b);
+        break;
+      }
+      case rt::StepKind::While: {
+        const std::int64_t times = most ? value(step.expr) : 0;
+        total += (times + 1) * sweeps(step.cond, most) + times * sweeps(step.body, most);
+        break;
+      }
+      case rt::StepKind::For: {
+        const std::int64_t times = value(step.expr2) - value(step.expr);
+        total += std::max<std::int64_t>(times, 0) * sweeps(step.body, most);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  return total;
+}
+
+json apart_list(kir::KernelProgram& program, const std::vector<codegen::SweepsApart>& apart,
+                const HostEnv& env, const dsl::SourceSet& sources) {
+  json list = json::array();
+  for (const codegen::SweepsApart& pair : apart) {
+    json sizes = json::array();
+    for (const codegen::SweepDomain& domain : pair.domains) {
+      std::string size = grouped(value_of(program, domain.rows, env));
+      if (domain.cols) size += " x " + grouped(value_of(program, domain.cols, env));
+      sizes.push_back(size);
+    }
+    list.push_back({{"first", pair.first},
+                    {"second", pair.second},
+                    {"why", pair.why},
+                    {"sizes", sizes},
+                    {"at", place_of(pair.at, sources)}});
+  }
+  return list;
+}
+
+}  // namespace cinch::driver

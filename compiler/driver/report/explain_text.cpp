@@ -1,0 +1,273 @@
+// Bodies of explain_text.h.
+#include "compiler/driver/report/explain_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "compiler/driver/report/explain_words.h"
+#include "compiler/driver/report/quantities.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kHeadingWidth = 11;
+std::string number_of_bytes(const json& bytes) {
+  return grouped(bytes.get<std::int64_t>());
+}
+
+class Explanation {
+ public:
+  Explanation(const json& report, std::size_t width, bool with_places)
+      : report_(report), width_(width), with_places_(with_places) {}
+
+  std::string whole() {
+    add_head();
+    if (report_.contains("collectives")) {
+      add_protocol();
+    } else {
+      add_payload();
+    }
+    add_named_numbers("sizes", report_["sizes"]);
+    add_named_numbers("parameters", report_["parameters"]);
+    for (const char* name : {"encode", "decode", "decode_add", "finish", "sync"}) {
+      if (report_.contains(name)) add_entry(name, report_[name]);
+    }
+    text_ += "\n";
+    add_memory();
+    add_aggregation();
+    add_safety();
+    if (with_places_) {
+      add("steps", fmt::format("{} rewrites and fusion steps (--pass-limit)",
+                               report_["fusion"]["steps"].get<std::int64_t>()));
+    }
+    return std::move(text_);
+  }
+
+ private:
+  // The heading, and behind it the text, on as many lines as it takes.
+  void add(const std::string& heading, const std::string& text) {
+    text_ += padded(heading, kHeadingWidth) + wrapped(text, kHeadingWidth, width_) + "\n";
+  }
+
+  void add_head() {
+    const auto name = report_["compressor"].get<std::string>();
+    const auto summary = report_["summary"].get<std::string>();
+    text_ += wrapped(name + (summary.empty() ? "" : ": " + summary), 0, width_) + "\n";
+    const auto elements = report_["elements"].get<std::int64_t>();
+    std::string shape;
+    if (report_.contains("columns")) {
+      const auto columns = report_["columns"].get<std::int64_t>();
+      shape = fmt::format(", a matrix of {} x {}", elements / columns, columns);
+    }
+    const char* other = elements == ExplainOptions{}.elements ? " (or --elements N)" : "";
+    text_ += fmt::format("for {}{}{}: {} bytes\n\n", counted(elements, "element"), other, shape,
+                         grouped(4 * elements));
+  }
+
+  // "payload    8,544 bytes, ratio 491", or from the shortest to the longest.
+  void add_payload() {
+    const json& payload = report_["payload"];
+    const std::string most = number_of_bytes(payload["bound_bytes"]);
+    std::string bytes = most + " bytes", ratio;
+    if (payload["least_bytes"] != payload["bound_bytes"])
+      bytes = number_of_bytes(payload["least_bytes"]) + " to " + bytes;
+    if (!payload["ratio"].is_null()) {
+      ratio = ", ratio " + three_digits(payload["ratio"].get<double>());
+      if (payload["least_bytes"] != payload["bound_bytes"])
+        ratio += " to " + three_digits(payload["ratio_most"].get<double>());
+    }
+    add("payload", bytes + ratio);
+    add_fields(payload);
+  }
+
+  void add_fields(const json& payload) {
+    std::size_t name_width = 6;
+    for (const json& field : payload["fields"])
+      name_width = std::max(name_width, num_characters(field["name"].get<std::string>()));
+    const auto add_row = [&](const std::string& name, const json& bytes, const std::string& type) {
+      const std::string row =
+          fmt::format("  {}  {:>13}  ", padded(name, name_width), number_of_bytes(bytes));
+      text_ += row + wrapped(type, num_characters(row), width_);
+      text_.erase(text_.find_last_not_of(' ') + 1);
+      text_ += "\n";
+    };
+    add_row("header", payload["header_bytes"], "");
+    for (const json& field : payload["fields"])
+      add_row(field["name"].get<std::string>(), field["bytes"], field_in_words(field));
+    std::vector<std::string> counts;
+    for (const json& count : payload["counts"]) {
+      counts.push_back(fmt::format("{} <= {}", count["name"].get<std::string>(),
+                                   number_of_bytes(count["most"])));
+    }
+    if (!counts.empty()) add("counts", fmt::format("{}", fmt::join(counts, ", ")));
+  }
+
+  void add_named_numbers(const std::string& heading, const json& list) {
+    std::vector<std::string> numbers;
+    for (const json& each : list) {
+      numbers.push_back(each["name"].get<std::string>() + " = " + number_in_words(each["value"]));
+    }
+    if (!numbers.empty()) add(heading, fmt::format("{}", fmt::join(numbers, ", ")));
+  }
+
+  void add_protocol() {
+    const json& collectives = report_["collectives"];
+    add("protocol", counted(static_cast<std::int64_t>(collectives.size()), "collective"));
+    for (const json& each : collectives) {
+      std::string bytes;
+      if (each.contains("packed")) {
+        bytes = "packed:";
+        for (const json& world : each["packed"]) {
+          bytes += fmt::format("{} {} ranks {} bytes", bytes.ends_with(':') ? "" : ",",
+                               world["ranks"].get<int>(), number_of_bytes(world["bytes"]));
+        }
+      } else {
+        bytes = fmt::format("{}{} bytes", each.contains("is_most") ? "at most " : "",
+                            number_of_bytes(each["bytes"]));
+      }
+      const std::string name = "  " + padded(each["name"].get<std::string>(), 20) + " ";
+      text_ +=
+          name +
+          wrapped(each["type"].get<std::string>() + ", " + bytes, num_characters(name), width_) +
+          "\n";
+    }
+  }
+
+  static std::string moved(double read, double written) {
+    return fmt::format("{:.3f} B read, {:.3f} B written per element", read, written);
+  }
+  static std::string in_sweeps(const json& sweeps, const std::string& text) {
+    return counted(sweeps.get<std::int64_t>(), "sweep") + "; " + text;
+  }
+
+  // What moves beside what must move; where branches decide, the best and the worst case.
+  void add_cases(const json& entry) {
+    const auto per_element = [&](const std::string& key) { return entry[key].get<double>(); };
+    const auto add_case = [&](const char* name, const std::string& text) {
+      add(std::string("  ") + name, text);
+    };
+    const std::string most =
+        moved(per_element("read_per_element"), per_element("written_per_element"));
+    const std::string least =
+        moved(per_element("read_per_element_least"), per_element("written_per_element_least"));
+    if (least == most && entry["sweeps_least"] == entry["sweeps_most"]) {
+      add_case("moves", most);
+    } else {
+      add_case("best", in_sweeps(entry["sweeps_least"], least));
+      add_case("worst", in_sweeps(entry["sweeps_most"], most));
+    }
+    std::string floor = in_sweeps(
+        entry["floor_sweeps"],
+        moved(per_element("floor_read_per_element"), per_element("floor_written_per_element")));
+    const double words = per_element("random_words_per_element");
+    if (words > 0) floor += fmt::format(", {:.3f} random words", words);
+    add_case("floor", floor);
+  }
+
+  void add_entry(const std::string& name, const json& entry) {
+    const std::string sweeps =
+        entry["sweeps_least"] == entry["sweeps_most"]
+            ? counted(entry["sweeps_least"].get<std::int64_t>(), "sweep")
+            : fmt::format("{} to {}", entry["sweeps_least"].dump(),
+                          counted(entry["sweeps_most"].get<std::int64_t>(), "sweep"));
+    text_ += "\n";
+    add(name, fmt::format("{}, {} over memory",
+                          counted(entry["kernels"].get<std::int64_t>(), "kernel"), sweeps));
+    add_cases(entry);
+    if (name == "decode_add") return;  // decode's kernels; the output is read, too
+    add_kernels(entry["kernel_list"]);
+    add_apart(entry["kernel_list"]);
+  }
+
+  // "2?" is in a branch, "3*" in a loop.
+  static std::string number_of(const json& kernel) {
+    return kernel["number"].dump() + (kernel["in_branch"].get<bool>() ? "?" : "") +
+           (kernel["in_loop"].get<bool>() ? "*" : "");
+  }
+
+  void add_kernels(const json& kernels) {
+    constexpr std::size_t kNumber = 4, kBytes = 9, kBlanks = 2 + 4 * 2;
+    const std::size_t names = (width_ - kNumber - kBytes - kBlanks) / 10 * 3;
+    const std::size_t does = width_ - kNumber - kBytes - kBlanks - 2 * names;
+    TextTable table({{"#", kNumber, true},
+                     {"reads", names, false},
+                     {"does", does, false},
+                     {"writes", names, false},
+                     {"bytes", kBytes, true}},
+                    2);
+    std::int64_t finishes = 0, finish_bytes = 0;
+    bool has_branch = false, has_loop = false;
+    for (const json& kernel : kernels) {
+      const auto most =
+          kernel["read_most"].get<std::int64_t>() + kernel["written_most"].get<std::int64_t>();
+      if (kernel["number"].is_null()) {
+        ++finishes;
+        finish_bytes += most;
+        continue;
+      }
+      has_branch |= kernel["in_branch"].get<bool>();
+      has_loop |= kernel["in_loop"].get<bool>();
+      table.add({number_of(kernel), stream_names(kernel["reads"]), work_in_words(kernel["does"]),
+                 stream_names(kernel["writes"]), size_text(static_cast<double>(most))});
+    }
+    text_ += table.text();
+    if (has_branch) text_ += "  ?: only where the data asks for it\n";
+    if (has_loop) text_ += "  *: in a loop\n";
+    if (finishes > 0) {
+      text_ += fmt::format("  and {} that {} what sweeps left: {}\n",
+                           counted(finishes, "small kernel"), finishes == 1 ? "joins" : "join",
+                           size_text(static_cast<double>(finish_bytes)));
+    }
+  }
+
+  void add_apart(const json& kernels) {
+    const auto apart =
+        apart_in_words(report_["fusion"], kernels, with_places_ ? Places::Path : Places::None);
+    if (!apart.empty()) text_ += "  not one sweep, because\n";
+    for (const auto& [who, why] : apart)
+      text_ += "    " + wrapped(fmt::format("{}: {}", who, why), 4, width_) + "\n";
+  }
+
+  void add_memory() {
+    for (const json& state : report_["states"]) {
+      add("state",
+          fmt::format("{}: {}, {} bytes, {}", state["name"].get<std::string>(),
+                      state["type"].get<std::string>(), number_of_bytes(state["bytes"]),
+                      state["in_place"].get<bool>() ? "updated in place" : "and a second buffer"));
+    }
+    add("workspace", number_of_bytes(report_["workspace_bytes"]) + " bytes");
+  }
+
+  void add_aggregation() {
+    if (!report_.contains("aggregation")) return;
+    add("adds up", report_["aggregation"].get<std::string>());
+    if (!report_.value("finish_is_linear", true))
+      add("plans", "those that decode every rank's payload: finish is not linear");
+  }
+
+  void add_safety() {
+    for (const json& check : report_["checks"]) add("checked", check.get<std::string>());
+    if (report_["checks"].empty()) add("checked", "nothing while running: all is proved");
+  }
+
+  const json& report_;
+  std::size_t width_;
+  bool with_places_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string explanation_text(const json& report, std::size_t width, bool with_places) {
+  return Explanation(report, width, with_places).whole();
+}
+
+}  // namespace cinch::driver

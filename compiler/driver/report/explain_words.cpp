@@ -1,0 +1,109 @@
+// Bodies of explain_words.h.
+#include "compiler/driver/report/explain_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "compiler/driver/report/quantities.h"
+
+namespace cinch::driver {
+
+namespace {
+
+using nlohmann::json;
+
+// A stream of workspace of fewer bytes is a scalar: a partial result or count that a sweep leaves
+// or takes.
+constexpr std::int64_t kSmallBytes = 64;
+
+// "needs `low` first", "they go over 1000 and 4 x 1000 elements".
+std::string reason_of(const json& pair, Places places) {
+  const json& sizes = pair["sizes"];
+  std::string why = pair["why"].get<std::string>();
+  if (sizes.size() == 2) {
+    why = fmt::format("they go over {} and {} elements", sizes[0].get<std::string>(),
+                      sizes[1].get<std::string>());
+  }
+  if (places == Places::None || pair["at"].is_null()) return why;
+  std::string at = pair["at"].get<std::string>();
+  if (places == Places::FileName) at.erase(0, at.rfind('/') + 1);  // npos + 1 is 0
+  return why + " (" + at + ")";
+}
+
+}  // namespace
+
+std::string work_in_words(const json& does) {
+  std::vector<std::pair<std::string, int>> work;
+  for (const json& each : does) {
+    const auto text = each.get<std::string>();
+    const auto known = std::ranges::find(work, text, &std::pair<std::string, int>::first);
+    if (known == work.end()) {
+      work.emplace_back(text, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::string text;
+  for (const auto& [what, times] : work) {
+    text += (text.empty() ? "" : ", ") + what;
+    if (times > 1) text += fmt::format(" ×{}", times);
+  }
+  return text;
+}
+
+std::string stream_names(const json& streams) {
+  std::vector<std::string> names;
+  bool has_small = false;
+  for (const json& stream : streams) {
+    const auto name = stream["name"].get<std::string>();
+    if (stream["most"].get<std::int64_t>() <= kSmallBytes && stream["kind"] == "workspace") {
+      has_small = true;
+    } else if (std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  if (has_small && names.empty()) names.emplace_back("scalars");
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string field_in_words(const json& field) {
+  std::string text = field["type"].get<std::string>();
+  if (!field["packs"].is_null()) text = field["packs"].get<std::string>() + ", in " + text;
+  if (!field["by"].is_null()) text += ", ranks add it up by " + field["by"].get<std::string>();
+  return text;
+}
+
+std::string number_in_words(const json& number) {
+  if (number.is_number_integer()) return grouped(number.get<std::int64_t>());
+  return number.is_null() ? "-" : fmt::format("{}", number.get<double>());
+}
+
+std::vector<Apart> apart_in_words(const json& fusion, const json& kernels, Places places) {
+  std::map<std::string, int> numbers;
+  for (const json& kernel : kernels) {
+    if (!kernel["number"].is_null()) numbers[kernel["name"]] = kernel["number"];
+  }
+  std::map<std::pair<int, int>, std::string> reasons;  // by the second of both, then the first
+  for (const json& pair : fusion["apart"]) {
+    const auto first = numbers.find(pair["first"].get<std::string>());
+    const auto second = numbers.find(pair["second"].get<std::string>());
+    if (first == numbers.end() || second == numbers.end()) continue;
+    reasons[{second->second, first->second}] = reason_of(pair, places);
+  }
+  std::vector<Apart> told;
+  for (const auto& [both, why] : reasons) {
+    const std::string who = fmt::format("{}+{}", both.second, both.first);
+    const auto known = std::ranges::find(told, why, &Apart::why);
+    if (known == told.end()) {
+      told.push_back({who, why});
+    } else {
+      known->who += ", " + who;
+    }
+  }
+  return told;
+}
+
+}  // namespace cinch::driver

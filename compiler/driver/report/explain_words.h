@@ -1,0 +1,32 @@
+// Words for parts of the report of `cinch explain`, for its text and its page.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cinch::driver {
+
+/// "sum ×4, compute w", of a kernel's `does`.
+std::string work_in_words(const nlohmann::json& does);
+
+/// Names of a kernel's `reads` or `writes`, each once; "scalars" where all are small.
+std::string stream_names(const nlohmann::json& streams);
+
+/// "[u32; k] ascending below n, in [u32; index.words]", of a field.
+std::string field_in_words(const nlohmann::json& field);
+
+/// "0.001", "1,000,000".
+std::string number_in_words(const nlohmann::json& number);
+
+/// How it is told where in the text the value is for which a sweep waits.
+enum class Places { None, FileName, Path };
+
+/// Neighbouring sweeps of an entry, and why they are not one. Those of one reason are told
+/// together: who is "3+4, 4+5".
+struct Apart {
+  std::string who, why;
+};
+std::vector<Apart> apart_in_words(const nlohmann::json& fusion, const nlohmann::json& kernels,
+                                  Places places);
+
+}  // namespace cinch::driver
