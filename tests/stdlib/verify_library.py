@@ -1,6 +1,6 @@
 """verify_library.py CINCH [--budget SECONDS] [--only NAME…]: every program of the library states claims, and `cinch verify` finds no law broken. Wrappers are
 tried around a deterministic and a random compressor. Programs that this version cannot run (exit status 3) are named and left out. Where CINCH_SAMPLE is
-set, every third program."""
+set, every fifth program."""
 import argparse
 import json
 import os
@@ -20,7 +20,7 @@ options = parser.parse_args()
 options.cinch = os.path.abspath(options.cinch)
 listed = json.loads(subprocess.run([options.cinch, "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)
 if os.environ.get("CINCH_SAMPLE"):
-    listed = listed[::3]
+    listed = listed[::5]
 failures = 0
 
 
