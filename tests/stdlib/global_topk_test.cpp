@@ -8,17 +8,13 @@
 #include <map>
 #include <vector>
 
-#include "tests/programs/harness/gradients.h"
-#include "tests/programs/harness/rank_runs.h"
-#include "tests/stdlib/golden.h"
+#include "tests/stdlib/rank_steps.h"
 
 namespace cinch::testing {
 namespace {
 
 using ::testing::ElementsAre;
 
-using Values = std::vector<float>;
-using ByRank = std::vector<Values>;
 using Sparse = std::map<std::size_t, float>;
 
 // The k largest magnitudes; of equal ones those of the lower indices.
@@ -178,31 +174,8 @@ class OkTopK : public Reference {
 
 using Bindings = std::vector<std::pair<std::string, double>>;
 
-Loaded load_library(const char* name, const Bindings& bindings) {
-  auto program = make_program(name, library_text("sparsify/" + std::string(name) + ".cinch"));
-  program->bindings = bindings;
-  return load(*program);
-}
-
-RankResults results_of(const Loaded& program, RankCase one_case) {
-  one_case.options.rows = static_cast<std::int64_t>(one_case.gradients[0][0].size());
-  one_case.options.world = static_cast<std::uint32_t>(one_case.gradients[0].size());
-  return program == nullptr ? RankResults() : run_ranks_on_cpu(program, one_case);
-}
-
 Values residual_of(const RankResult& rank) {
   return values_of<float>(rank.states.at(0));
-}
-
-RankCase steps_of(std::size_t world, std::size_t n, std::size_t steps, DataKind kind) {
-  RankCase made;
-  for (std::size_t step = 0; step < steps; ++step) {
-    auto& ranks = made.gradients.emplace_back();
-    for (std::size_t rank = 0; rank < world; ++rank) {
-      ranks.push_back(make_gradient(kind, static_cast<std::int64_t>(n), 100 * step + rank));
-    }
-  }
-  return made;
 }
 
 void expect_same(const RankCase& one_case, const RankResults& results, Reference& reference) {
@@ -222,7 +195,7 @@ void expect_same(const RankCase& one_case, const RankResults& results, Reference
 constexpr std::size_t kLength = 500, kSelected = 25;
 
 TEST(GTopK, MergesAsThePaperDoes) {
-  const Loaded program = load_library("gtopk", {{"ratio", 0.05}});
+  const Loaded program = load_library("sparsify/gtopk.cinch", {{"ratio", 0.05}});
   for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
     for (const DataKind kind : {DataKind::Normal, DataKind::Sparse, DataKind::Constant}) {
       const RankCase one_case = steps_of(world, kLength, 5, kind);
@@ -233,8 +206,8 @@ TEST(GTopK, MergesAsThePaperDoes) {
 }
 
 TEST(OkTopK, SumsByRegionAsThePaperDoes) {
-  const Loaded program =
-      load_library("oktopk", {{"ratio", 0.05}, {"threshold_every", 2}, {"region_every", 4}});
+  const Loaded program = load_library(
+      "sparsify/oktopk.cinch", {{"ratio", 0.05}, {"threshold_every", 2}, {"region_every", 4}});
   for (const std::size_t world : {1, 2, 3, 4, 5, 8}) {
     for (const DataKind kind : {DataKind::Normal, DataKind::Sparse}) {
       const RankCase one_case = steps_of(world, kLength, 7, kind);
@@ -249,7 +222,8 @@ TEST(GlobalTopK, OfTwoRanks) {
   RankCase one_case;
   one_case.gradients = {{{5, -4, 1, 0, 3, 0}, {1, 0, 0, -6, 4, 2}}};
   for (const char* name : {"gtopk", "oktopk"}) {
-    const RankResults results = results_of(load_library(name, {{"ratio", 0.33}}), one_case);
+    const RankResults results = results_of(
+        load_library("sparsify/" + std::string(name) + ".cinch", {{"ratio", 0.33}}), one_case);
     ASSERT_EQ(results.size(), 1);
     for (const RankResult& rank : results[0]) {
       EXPECT_THAT(rank.update, ElementsAre(2.5f, 0, 0, -3, 0, 0));
