@@ -23,6 +23,7 @@ class CinchLexer(RegexLexer):
             (r"0x[0-9a-fA-F]+", Number.Hex),
             (r"\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+", Number.Float),
             (r"\d+", Number.Integer),
+            (r"((?<!\.)\.)([A-Za-z_]\w*)", bygroups(Punctuation, Name)),  # a field, also one of a reserved name: inner.wire
             (words(("true", "false", "inf", "nan", "pi"), suffix=r"\b"), Keyword.Constant),
             (r"(fn|compressor)(\s+)([A-Za-z_]\w*)", bygroups(Keyword, Text.Whitespace, Name.Function)),
             (words(RESERVED, suffix=r"\b"), Keyword),

@@ -55,13 +55,13 @@ def below(text, folder):
 
 
 def without_sources(text, docname):
-    """Links to files that are no pages become text, or links to SOURCES."""
+    """Links to folders and to files outside of docs/ become text, or links to SOURCES."""
     folder = os.path.dirname(os.path.join(DOCS, docname))
 
     def other(link):
         words, target = link.group(1), link.group(2)
         path = os.path.normpath(os.path.join(folder, target))
-        if ":" in target or path.startswith(DOCS + os.sep):
+        if ":" in target or (path.startswith(DOCS + os.sep) and not os.path.isdir(path)):
             return link.group(0)
         if not os.path.exists(path):
             log.warning("%s: there is no %s", docname, target)
