@@ -19,7 +19,7 @@ rt::Result<ReplyPtr> request_output(std::span<const KernelSource> sources,
                                     const CpuCompileOptions& options, CinchClangOutput output) {
   CINCH_CHECK(!sources.empty(), "nothing to compile");
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   const CinchClangBackend* functions = backend->functions;
   const std::string arch = resolve_arch(sources[0].target.arch);
   std::vector<CinchClangText> texts;
@@ -56,7 +56,7 @@ std::vector<CinchClangBytes> borrowed(std::span<const NamedBytes> items) {
 template <typename Call>
 rt::Result<std::vector<std::uint8_t>> library_part(const Call& call) {
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   const CinchClangBackend* functions = backend->functions;
   ReplyPtr reply(call(*functions), functions->release);
   if (!reply->ok) return refusal({}, *reply);
@@ -134,7 +134,7 @@ rt::Result<std::string> compile_cpu_to_assembly(const KernelSource& source,
 
 rt::Result<std::string> format_source(std::string_view text) {
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   const CinchClangBackend* functions = backend->functions;
   ReplyPtr reply(functions->format(text.data(), text.size()), functions->release);
   CINCH_CHECK(reply->ok, std::string("emitted source cannot be formatted: ") + reply->log);
@@ -143,7 +143,7 @@ rt::Result<std::string> format_source(std::string_view text) {
 
 rt::Result<ClangInfo> find_clang() {
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   return ClangInfo{backend->functions->version, backend->path};
 }
 

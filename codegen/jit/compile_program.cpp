@@ -36,7 +36,7 @@ rt::Result<rt::ProgramImage> make_cpu_image(const kir::KernelProgram& program,
   emit_options.links_helpers = can_link_helpers(compile_options);
   emit_options.max_parts = kMaxParts;
   auto binary = compile_cpu(emit_cpu_parts(program, emit_options), compile_options);
-  if (!binary) return tl::unexpected(binary.error());
+  CINCH_TRY(binary);
   rt::ProgramImage image = image_without_code(program, "cpu:" + arch);
   image.binary = std::move(*binary);
   image.counts_accesses = options.count_accesses;
@@ -53,7 +53,7 @@ rt::Result<rt::ProgramImage> make_cuda_image(const kir::KernelProgram& given,
   const KernelSource source = emit_cuda(program, emit_options);
   auto binary = arch == kEmulatedArch ? compile_emulated(source)
                                       : options.compile_cuda(source, options.is_ptx);
-  if (!binary) return tl::unexpected(binary.error());
+  CINCH_TRY(binary);
   rt::ProgramImage image = image_without_code(program, "cuda:" + arch);
   for (std::size_t k = 0; k < program.kernels.size(); ++k) {
     image.kernels[k].cuda = cuda_launch(program, program.kernels[k], emit_options);
@@ -73,7 +73,7 @@ rt::Result<std::vector<std::uint8_t>> binary_of(const KernelSource& source, bool
                                                 CudaEffort effort) {
   auto binary = is_ptx ? compile_cuda(source, {.output = CudaOutput::Ptx, .effort = effort})
                        : compile_cuda_to_load(source, effort);
-  if (!binary) return tl::unexpected(binary.error());
+  CINCH_TRY(binary);
   return std::move(binary->bytes);
 }
 }  // namespace

@@ -35,7 +35,7 @@ Wrapped wrap(const KernelSource& source) {
 rt::Result<std::vector<std::uint8_t>> compile_emulated(const KernelSource& source,
                                                        const EmulatedCompileOptions& options) {
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   const CinchClangBackend* functions = backend->functions;
   const Wrapped wrapped = wrap(source);
   const CinchClangText text{wrapped.text.data(), wrapped.text.size()};

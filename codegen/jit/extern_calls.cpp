@@ -62,9 +62,9 @@ rt::Result<Loaded> load(const rt::ExternInfo& function) {
   CpuCompileOptions options;
   options.optimization_level = 1;
   const auto bytes = compile_cpu(source_of(function), options);
-  if (!bytes) return tl::unexpected(bytes.error());
+  CINCH_TRY(bytes);
   auto library = rt::SharedObject::load(*bytes, "a C++ function");
-  if (!library) return tl::unexpected(library.error());
+  CINCH_TRY(library);
   Loaded loaded{std::move(*library), nullptr};
   loaded.call = reinterpret_cast<CallElements>(loaded.library.find(kSymbol));
   return loaded;
@@ -81,7 +81,7 @@ rt::Result<std::vector<std::uint64_t>> call_extern(
   auto found = loaded.find(function.digest);
   if (found == loaded.end()) {
     auto made = load(function);
-    if (!made) return tl::unexpected(made.error());
+    CINCH_TRY(made);
     found = loaded.emplace(function.digest, std::move(*made)).first;
   }
   std::vector<const std::uint64_t*> pointers;

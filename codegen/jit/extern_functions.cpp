@@ -71,7 +71,7 @@ HeaderReader::~HeaderReader() {
 rt::Result<rt::ExternReply> HeaderReader::read(const rt::ExternRequest& request) {
   if (!is_file_name(request.header)) return broken("this is no name of a file");
   const auto& backend = clang_backend();
-  if (!backend) return tl::unexpected(backend.error());
+  CINCH_TRY(backend);
   const std::string header = place_of(request.header, request.from);
   std::vector<std::string> types;
   types.reserve(request.params.size());

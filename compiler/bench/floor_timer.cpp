@@ -31,7 +31,7 @@ std::int64_t longest(const std::vector<Stream>& sweep) {
 
 rt::Result<FloorTimer> FloorTimer::make(analysis::ForcedSweeps floor, rt::TaskRunner& runner) {
   FloorTimer timer(std::move(floor), runner);
-  if (auto status = timer.allocate(); !status) return tl::unexpected(status.error());
+  CINCH_TRY(timer.allocate());
   return timer;
 }
 

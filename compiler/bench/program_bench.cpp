@@ -68,11 +68,9 @@ class ProgramBench {
         out_(gradient.size()) {}
 
   Result<ProgramFigures> run() {
-    if (auto status = lowered_.info.has_sync ? add_sync() : add_codec(); !status) {
-      return tl::unexpected(status.error());
-    }
+    CINCH_TRY(lowered_.info.has_sync ? add_sync() : add_codec());
     const auto workspace_bytes = session_.workspace_bytes();
-    if (!workspace_bytes) return tl::unexpected(workspace_bytes.error());
+    CINCH_TRY(workspace_bytes);
     figures_.workspace_bytes = *workspace_bytes;
     figures_.state_bytes = session_.state_bytes();
     return std::move(figures_);
@@ -98,7 +96,7 @@ class ProgramBench {
   // One payload that all decoding works on, and the counts that it holds.
   Status take_payload() {
     const auto payload = session_.encode(rt::ConstTensorView(gradient_), step_);
-    if (!payload) return tl::unexpected(payload.error());
+    CINCH_TRY(payload);
     payload_.assign(payload->begin(), payload->end());
     figures_.payload_bytes = static_cast<std::int64_t>(payload_.size());
     const std::size_t num_counts = lowered_.info.wire.counts.size();
@@ -123,7 +121,7 @@ class ProgramBench {
 
   Result<analysis::ForcedSweeps> floor_of(rt::EntryKind kind) {
     auto loop_rounds = rounds_of(kind);
-    if (!loop_rounds) return tl::unexpected(loop_rounds.error());
+    CINCH_TRY(loop_rounds);
     analysis::FloorRequest request;
     request.function = kind == rt::EntryKind::Encode ? ir::FunctionKind::Encode
                        : kind == rt::EntryKind::Sync ? ir::FunctionKind::Sync
@@ -156,9 +154,9 @@ class ProgramBench {
 
   Status add(rt::EntryKind kind) {
     const auto sweeps = floor_of(kind);
-    if (!sweeps) return tl::unexpected(sweeps.error());
+    CINCH_TRY(sweeps);
     Result<FloorTimer> floor = FloorTimer::make(*sweeps, runner_);
-    if (!floor) return tl::unexpected(floor.error());
+    CINCH_TRY(floor);
     const Rounds rounds =
         take_turns({[&] { return timed_ms([&] { call(kind); }); }, [&] { return floor->run(); }},
                    options_.limits);
@@ -200,7 +198,7 @@ Result<ProgramFigures> bench_program(std::shared_ptr<const rt::LoadedProgram> pr
   session_options.threads = options.threads;
   session_options.seed = options.seed;
   auto session = rt::Session::open(std::move(program), session_options);
-  if (!session) return tl::unexpected(session.error());
+  CINCH_TRY(session);
   return ProgramBench(std::move(*session), lowered, gradient, options).run();
 }
 

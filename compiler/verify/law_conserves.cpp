@@ -57,13 +57,13 @@ std::vector<float> floats_of(const Bytes& state, std::size_t n) {
 rt::Result<Drift> drift_of(const Trial& trial, const std::vector<Input>& gradients,
                            std::uint32_t state) {
   auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   Sums sums(gradients[0].values.size());
   Drift drift;
   while (drift.steps < kConservesSteps && !(drift.distance > kTolerance)) {
     const std::vector<float>& gradient = gradients[drift.steps % kConservesGradients].values;
     const auto decoded = round_trip_of(**tensor, gradient, drift.steps);
-    if (!decoded) return tl::unexpected(decoded.error());
+    CINCH_TRY(decoded);
     sums.add(gradient, *decoded);
     ++drift.steps;
     drift.distance = sums.distance_to(floats_of((*tensor)->states()[state], gradient.size()));

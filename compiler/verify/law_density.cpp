@@ -29,11 +29,11 @@ std::vector<Input> ordinary_inputs(const Trial& trial) {
 
 rt::Result<double> density_of(const Trial& trial, const std::vector<Input>& gradients) {
   auto tensor = trial.subject.main->open(trial.request(gradients[0].shape));
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   Moments shares;
   for (std::uint32_t step = 0; step < kDensitySteps; ++step) {
     const auto decoded = round_trip_of(**tensor, gradients[step % kDensityGradients].values, step);
-    if (!decoded) return tl::unexpected(decoded.error());
+    CINCH_TRY(decoded);
     if (step < kFirstCounted) continue;
     const auto kept = std::ranges::count_if(*decoded, [](float x) { return x != 0; });
     shares.add(static_cast<double>(kept) / static_cast<double>(decoded->size()));

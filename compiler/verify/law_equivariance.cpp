@@ -29,14 +29,14 @@ rt::Result<std::size_t> num_different_at(const Trial& trial, const Input& input,
                                          std::uint32_t& step) {
   auto plain = trial.subject.main->open(trial.request(input.shape));
   auto changed = trial.subject.main->open(trial.request(input.shape));
-  if (!plain) return tl::unexpected(plain.error());
-  if (!changed) return tl::unexpected(changed.error());
+  CINCH_TRY(plain);
+  CINCH_TRY(changed);
   for (step = 0; step < kEquivarianceSteps; ++step) {
     const std::vector<float> gradient = variant_of(input, step).values;
     const auto expected = round_trip_of(**plain, gradient, step);
-    if (!expected) return tl::unexpected(expected.error());
+    CINCH_TRY(expected);
     const auto found = round_trip_of(**changed, times(gradient, factor), step);
-    if (!found) return tl::unexpected(found.error());
+    CINCH_TRY(found);
     const std::size_t different = num_different(times(*expected, factor), *found);
     if (different > 0) return different;
   }

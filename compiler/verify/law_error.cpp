@@ -39,7 +39,7 @@ rt::Result<Measured> measure(const Trial& trial, const Input& input, Clock::time
         const double far = std::isnan(distance) ? HUGE_VAL : std::sqrt(distance);
         measured.farthest = std::max(measured.farthest, far);
       });
-  if (!taken) return tl::unexpected(taken.error());
+  CINCH_TRY(taken);
   return measured;
 }
 

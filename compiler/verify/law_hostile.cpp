@@ -106,12 +106,12 @@ struct Hostile {
 
 rt::Result<Hostile> prepare(const Trial& trial, Input input) {
   auto tensor = trial.subject.main->open(trial.request(input.shape));
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   rt::Result<Bytes> payload = (*tensor)->encode(input.values, 0);
-  if (!payload) return tl::unexpected(payload.error());
+  CINCH_TRY(payload);
   std::vector<float> decoded(input.values.size());
   const rt::Status status = (*tensor)->decode(*payload, decoded, 0);
-  if (!status) return tl::unexpected(status.error());
+  CINCH_TRY(status);
   std::vector<Bytes> states = (*tensor)->states();
   const std::size_t counts = trial.subject.info().wire.counts.size();
   return Hostile{std::move(*tensor), std::move(input),  std::move(*payload),

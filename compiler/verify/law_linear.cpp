@@ -84,9 +84,9 @@ rt::Result<Ranks> run_ranks(const Trial& trial, const Input& input, std::uint32_
     const std::vector<float> gradient = variant_of(input, rank).values;
     std::vector<float> decoded;
     const auto payload = encode_on(trial, input.shape, rank, world, gradient, &decoded);
-    if (!payload) return tl::unexpected(payload.error());
+    CINCH_TRY(payload);
     auto fields = fields_of(trial.subject.info(), *payload, env);
-    if (!fields) return tl::unexpected(fields.error());
+    CINCH_TRY(fields);
     if (rank == 0) {
       ranks.sum = std::move(*fields);
     } else {
@@ -112,7 +112,7 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
   inputs.draw.seed = trial.seed;
   inputs.fields = ranks.sum;
   const auto out = interp::run(*trial.subject.ir, ir::FunctionKind::Decode, inputs);
-  if (!out) return tl::unexpected(out.error());
+  CINCH_TRY(out);
   const std::optional<interp::Array>& output = out->output;
   if (!output) return rt::fail(rt::ErrorKind::Internal, "decode gave nothing");
   const std::vector<float> decoded = interp::to_floats(*output);
@@ -128,9 +128,9 @@ rt::Result<double> decode_distance(const Trial& trial, const Shape& shape, std::
 rt::Result<double> encode_distance(const Trial& trial, const Shape& shape, std::uint32_t world,
                                    const Ranks& ranks, const HostEnv& env) {
   const auto payload = encode_on(trial, shape, 0, world, ranks.sum_gradients, nullptr);
-  if (!payload) return tl::unexpected(payload.error());
+  CINCH_TRY(payload);
   const auto fields = fields_of(trial.subject.info(), *payload, env);
-  if (!fields) return tl::unexpected(fields.error());
+  CINCH_TRY(fields);
   return field_distance(ranks.sum, *fields);
 }
 
@@ -138,7 +138,7 @@ rt::Result<double> distance_of(const Trial& trial, const Input& input, std::uint
   const rt::ParameterValues parameters(trial.subject.info());
   const HostEnv env = env_of(input.shape, world, parameters);
   const auto ranks = run_ranks(trial, input, world, env);
-  if (!ranks) return tl::unexpected(ranks.error());
+  CINCH_TRY(ranks);
   auto decoded = decode_distance(trial, input.shape, world, *ranks);
   if (!decoded || *decoded <= tolerance_of(trial.subject.info(), world)) return decoded;
   auto encoded = encode_distance(trial, input.shape, world, *ranks, env);

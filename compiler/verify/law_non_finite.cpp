@@ -26,14 +26,14 @@ constexpr Poison kPoisons[] = {{"NaN", std::numeric_limits<float>::quiet_NaN()},
 rt::Result<std::string> wrong_with(Tensor& tensor, const std::vector<float>& poisoned) {
   const std::vector<Bytes> before = tensor.states();
   const rt::Result<Bytes> payload = tensor.encode(poisoned, 1);
-  if (!payload) return tl::unexpected(payload.error());
+  CINCH_TRY(payload);
   const auto header = rt::read_payload_header(*payload);
-  if (!header) return tl::unexpected(header.error());
+  CINCH_TRY(header);
   if (!header->is_non_finite()) return std::string("the payload is not marked");
   if (tensor.states() != before) return std::string("a state has changed");
   std::vector<float> out(poisoned.size(), 0.0f);
   const rt::Status decoded = tensor.decode(*payload, out, 1);
-  if (!decoded) return tl::unexpected(decoded.error());
+  CINCH_TRY(decoded);
   if (!std::ranges::all_of(out, [](float x) { return std::isnan(x); })) {
     return std::string("not all of it decodes to NaN");
   }

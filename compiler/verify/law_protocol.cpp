@@ -37,7 +37,7 @@ rt::Result<std::unique_ptr<Ranks>> open_ranks(const Trial& trial, const Shape& s
 rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Gradients& gradients) {
   for (std::uint64_t step = 0; step < kProtocolSteps; ++step) {
     const auto updates = ranks.sync(gradients, step);
-    if (!updates) return tl::unexpected(updates.error());
+    CINCH_TRY(updates);
     if (!all_same_bits(*updates)) return step;
   }
   return std::nullopt;
@@ -45,11 +45,11 @@ rt::Result<std::optional<std::uint64_t>> differing_step(Ranks& ranks, const Grad
 
 // What is wrong with a step in which the gradient of one rank is not finite, or "".
 rt::Result<std::string> wrong_with(Ranks& ranks, Gradients gradients) {
-  if (const auto first = ranks.sync(gradients, 0); !first) return tl::unexpected(first.error());
+  CINCH_TRY(ranks.sync(gradients, 0));
   const auto before = ranks.states();
   gradients[gradients.size() / 2].back() = std::numeric_limits<float>::quiet_NaN();
   const auto updates = ranks.sync(gradients, 1);
-  if (!updates) return tl::unexpected(updates.error());
+  CINCH_TRY(updates);
   if (ranks.states() != before) return std::string("a state has changed");
   const auto is_marked = [](const std::vector<float>& update) {
     return std::ranges::all_of(update, [](float x) { return std::isnan(x); });

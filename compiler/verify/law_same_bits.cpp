@@ -92,11 +92,11 @@ rt::Result<std::vector<float>> update_of(Tensor& rank, const std::vector<Bytes>&
   std::vector<float> sum(elements), decoded(elements);
   for (const Bytes& payload : payloads) {
     const rt::Status status = rank.decode(payload, decoded, 0);
-    if (!status) return tl::unexpected(status.error());
+    CINCH_TRY(status);
     for (std::size_t i = 0; i < elements; ++i) sum[i] += decoded[i];
   }
   const rt::Status status = rank.finish(sum, 0);
-  if (!status) return tl::unexpected(status.error());
+  CINCH_TRY(status);
   return sum;
 }
 
@@ -109,16 +109,16 @@ rt::Result<std::vector<std::vector<float>>> updates_of_ranks(const Trial& trial,
     request.worker = rank;
     request.world = kRanks;
     auto tensor = trial.subject.main->open(request);
-    if (!tensor) return tl::unexpected(tensor.error());
+    CINCH_TRY(tensor);
     rt::Result<Bytes> payload = (*tensor)->encode(gradients[rank].values, 0);
-    if (!payload) return tl::unexpected(payload.error());
+    CINCH_TRY(payload);
     ranks.push_back(std::move(*tensor));
     payloads.push_back(std::move(*payload));
   }
   std::vector<std::vector<float>> updates;
   for (const auto& rank : ranks) {
     auto update = update_of(*rank, payloads, gradients[0].values.size());
-    if (!update) return tl::unexpected(update.error());
+    CINCH_TRY(update);
     updates.push_back(std::move(*update));
   }
   return updates;

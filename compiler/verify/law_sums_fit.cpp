@@ -86,9 +86,9 @@ rt::Result<Sum> sum_of(const Trial& trial, const Input& input, std::uint32_t wor
   std::vector<Fields> ranks;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
     const auto payload = encode_on(trial, input.shape, rank, world, input.values, nullptr);
-    if (!payload) return tl::unexpected(payload.error());
+    CINCH_TRY(payload);
     auto fields = fields_of(info, *payload, env);
-    if (!fields) return tl::unexpected(fields.error());
+    CINCH_TRY(fields);
     ranks.push_back(std::move(*fields));
   }
   return largest_sum(info, ranks);

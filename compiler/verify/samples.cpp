@@ -41,7 +41,7 @@ rt::Result<std::size_t> sample_seeds(const Trial& trial, const Input& input, std
     request.seed = trial.seed + taken;
     const rt::Result<std::vector<float>> decoded =
         round_trip_of(*trial.subject.main, request, input.values);
-    if (!decoded) return tl::unexpected(decoded.error());
+    CINCH_TRY(decoded);
     sampled(*decoded);
     ++taken;
   }

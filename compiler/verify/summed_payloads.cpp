@@ -22,7 +22,7 @@ HostEnv env_of(const Shape& shape, std::uint32_t world, const rt::ParameterValue
 rt::Result<Fields> fields_of(const rt::ProgramInfo& info, const Bytes& payload,
                              const HostEnv& env) {
   const auto layout = rt::payload_layout(info, env, {});
-  if (!layout) return tl::unexpected(layout.error());
+  CINCH_TRY(layout);
   Fields fields;
   for (std::size_t i = 0; i < layout->fields.size(); ++i) {
     const rt::FieldPlace& place = layout->fields[i];
@@ -47,12 +47,12 @@ rt::Result<Bytes> encode_on(const Trial& trial, const Shape& shape, std::uint32_
   request.worker = rank;
   request.world = world;
   auto tensor = trial.subject.main->open(request);
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   rt::Result<Bytes> payload = (*tensor)->encode(gradient, 0);
   if (!payload || decoded == nullptr) return payload;
   decoded->resize(gradient.size());
   const rt::Status status = (*tensor)->decode(*payload, *decoded, 0);
-  if (!status) return tl::unexpected(status.error());
+  CINCH_TRY(status);
   return payload;
 }
 

@@ -9,35 +9,35 @@ namespace cinch::verify {
 rt::Result<std::vector<float>> round_trip_of(Tensor& tensor, std::span<const float> gradient,
                                              std::uint64_t step) {
   const rt::Result<Bytes> payload = tensor.encode(gradient, step);
-  if (!payload) return tl::unexpected(payload.error());
+  CINCH_TRY(payload);
   std::vector<float> out(gradient.size());
   const rt::Status decoded = tensor.decode(*payload, out, step);
-  if (!decoded) return tl::unexpected(decoded.error());
+  CINCH_TRY(decoded);
   return out;
 }
 
 rt::Result<std::vector<float>> round_trip_of(const Target& target, const TensorRequest& request,
                                              std::span<const float> gradient) {
   auto tensor = target.open(request);
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   return round_trip_of(**tensor, gradient, 0);
 }
 
 rt::Result<Trace> trace_of(const Target& target, const TensorRequest& request,
                            std::span<const Input> steps) {
   auto tensor = target.open(request);
-  if (!tensor) return tl::unexpected(tensor.error());
+  CINCH_TRY(tensor);
   Trace trace;
   for (std::size_t step = 0; step < steps.size(); ++step) {
     rt::Result<Bytes> payload = (*tensor)->encode(steps[step].values, step);
-    if (!payload) return tl::unexpected(payload.error());
+    CINCH_TRY(payload);
     std::vector<float> out(steps[step].values.size());
     rt::Status status = (*tensor)->decode(*payload, out, step);
-    if (!status) return tl::unexpected(status.error());
+    CINCH_TRY(status);
     trace.payloads.push_back(std::move(*payload));
     trace.decoded.push_back(out);
     status = (*tensor)->finish(out, step);
-    if (!status) return tl::unexpected(status.error());
+    CINCH_TRY(status);
     trace.updates.push_back(std::move(out));
   }
   trace.states = (*tensor)->states();

@@ -36,7 +36,7 @@ rt::Result<double> Trial::claimed(HostExprId number, const Shape& shape) const {
   env.cols = shape.cols;
   env.params = parameters.host_values();
   const rt::Result<HostValue> value = subject.info().exprs.eval(number, env);
-  if (!value) return tl::unexpected(value.error());
+  CINCH_TRY(value);
   return value->to_double();
 }
 

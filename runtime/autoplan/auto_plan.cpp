@@ -69,13 +69,13 @@ class AutoChoice {
       : inputs_(inputs), transport_(transport) {}
 
   Result<AutoPlan> run() {
-    if (Status status = agree(); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(agree());
     const auto on_machine = ranks_of_machine();
-    if (!on_machine) return tl::unexpected<Error>(on_machine.error());
+    CINCH_TRY(on_machine);
     if (inputs_.measures_network) {
       auto model =
           measure_network(transport_, {kLargestBytes, kNetworkSeconds, inputs_.session.timeout});
-      if (!model) return tl::unexpected<Error>(model.error());
+      CINCH_TRY(model);
       network_ = KnownNetwork{std::move(*model), {}};
     }
     if (transport_.rank() == 0) {
@@ -84,7 +84,7 @@ class AutoChoice {
         return tl::unexpected<Error>(status.error());
       }
     }
-    if (Status status = tell(); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(tell());
     return settle();
   }
 
@@ -117,7 +117,7 @@ class AutoChoice {
     exchange.received = parts;
     const Status status =
         exchange_now(transport_, exchange, inputs_.session.timeout, "choosing a plan");
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return static_cast<std::uint32_t>(std::ranges::count(all, own));
   }
 
@@ -148,7 +148,7 @@ class AutoChoice {
       if (!t) continue;
       const PlanTensor& tensor = inputs_.request.tensors[*t];
       auto of_codec = measure_codec(codec, inputs_.gradients[*t], tensor.rows, tensor.cols, speed);
-      if (!of_codec) return tl::unexpected<Error>(of_codec.error());
+      CINCH_TRY(of_codec);
       measured = std::move(*of_codec);
     }
     return Ok{};
@@ -173,7 +173,7 @@ class AutoChoice {
     }
     if (Status status = measure_codecs(speed, costs); !status) return status;
     auto choice = choose_plan(inputs_.request, costs, inputs_.space);
-    if (!choice) return tl::unexpected<Error>(choice.error());
+    CINCH_TRY(choice);
     choice_ = std::move(*choice);
     tried_ = worth_trying(*choice_, inputs_.trial_seconds);
     told_.candidates[0] = words_of(choice_->chosen);
@@ -197,7 +197,7 @@ class AutoChoice {
     std::size_t fastest = 0;
     if (count > 1) {
       const auto seconds = try_first(count);
-      if (!seconds) return tl::unexpected<Error>(seconds.error());
+      CINCH_TRY(seconds);
       fastest = static_cast<std::size_t>(std::ranges::min_element(*seconds) - seconds->begin());
       for (std::size_t i = 0; choice_ && i < count; ++i) {
         choice_->candidates[tried_[i]].tried_seconds = (*seconds)[i];
@@ -212,7 +212,7 @@ class AutoChoice {
     std::vector<std::shared_ptr<const Plan>> plans;
     for (std::size_t i = 0; i < count; ++i) {
       auto plan = build_plan(request_of(inputs_.request, candidate_of(told_.candidates[i])));
-      if (!plan) return tl::unexpected<Error>(plan.error());
+      CINCH_TRY(plan);
       plans.push_back(std::make_shared<Plan>(std::move(*plan)));
     }
     TrialOptions options;

@@ -35,14 +35,12 @@ class Trials {
   // from the first, so that what slows a machine down for a while does not meet the same.
   Result<std::vector<double>> run() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
-      if (Status status = take_steps(i, kFirstSteps); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
+      CINCH_TRY(take_steps(i, kFirstSteps));
     }
     std::vector<std::size_t> close = close_plans();
     for (std::size_t turn = 0; turn < kTurns && close.size() > 1; ++turn) {
       std::ranges::reverse(close);
-      if (Status status = take_turn(close); !status) return tl::unexpected<Error>(status.error());
+      CINCH_TRY(take_turn(close));
     }
     std::vector<double> medians;
     medians.reserve(seconds_.size());
@@ -71,7 +69,7 @@ class Trials {
     session_options.plan = plans_[plan];
     if (session_options.device) session_options.device->has_tensors = false;
     const auto session = SyncSession::open(session_options, transport_);
-    if (!session) return tl::unexpected<Error>(session.error());
+    CINCH_TRY(session);
     double meeting = 0;
     Status status = take_largest(transport_, {&meeting, 1}, options_.session.timeout);
     for (std::size_t i = 0; i <= number && status; ++i) {

@@ -101,7 +101,7 @@ class Steps {
     options.plan = plan_;
     if (options.device) options.device->has_tensors = false;
     auto session = SyncSession::open(options, transport_);
-    if (!session) return tl::unexpected<Error>(session.error());
+    CINCH_TRY(session);
     session_ = std::move(*session);
     return Ok{};
   }
@@ -126,13 +126,13 @@ Result<KindTimes> time_plan(const Subject& subject, const std::shared_ptr<const 
   LoopbackWorld alone(1);
   const auto transport = alone.transport(0);
   Steps steps(subject, plan, *transport);
-  if (Status status = steps.open(); !status) return tl::unexpected<Error>(status.error());
-  if (Status status = steps.take(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(steps.open());
+  CINCH_TRY(steps.take());
   std::map<Kind, std::vector<double>> times;
   const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(seconds));
   do {
-    if (Status status = steps.take(); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(steps.take());
     for (const auto& [kind, mean] : mean_times(plan->ranks[0], steps.times())) {
       times[kind].push_back(mean);
     }
@@ -165,7 +165,7 @@ Result<KindTimes> time_copies(const Subject& subject, const std::shared_ptr<cons
 // Of a payload's bound, how much is used: what two ranks send each other where lengths go first.
 Result<double> used_share(const Subject& subject, std::int64_t size) {
   auto built = plan_in_pieces(subject, "allgather", size, 2, LengthPolicy::Exchanged);
-  if (!built) return tl::unexpected<Error>(built.error());
+  CINCH_TRY(built);
   const auto plan = std::make_shared<const Plan>(std::move(*built));
   LoopbackWorld both(2);
   std::array<Result<double>, 2> shares;
@@ -174,7 +174,7 @@ Result<double> used_share(const Subject& subject, std::int64_t size) {
     Steps steps(subject, plan, *transport);
     Status status = steps.open();
     if (status) status = steps.take();
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     const RankPlan& own = plan->ranks[rank];
     double used = 0, room = 0;
     for (std::size_t t = 0; t < own.tasks.size(); ++t) {
@@ -216,10 +216,10 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
     KindTimes times;
     for (const std::string_view name : names) {
       auto plan = plan_in_pieces(subject, name, size, 1, LengthPolicy::Padded);
-      if (!plan) return tl::unexpected<Error>(plan.error());
+      CINCH_TRY(plan);
       const auto found =
           time_copies(subject, std::make_shared<const Plan>(std::move(*plan)), seconds);
-      if (!found) return tl::unexpected<Error>(found.error());
+      CINCH_TRY(found);
       times.insert(found->begin(), found->end());  // what two_shot has goes first
     }
     for (const auto& [kind, time] : times) {
@@ -231,7 +231,7 @@ Result<std::map<Kind, CostCurve>> measure_kinds(const Subject& subject) {
 
 Result<CodecSpeed> speed_of(const Subject& subject, CostCurve* clear) {
   auto curves = measure_kinds(subject);
-  if (!curves) return tl::unexpected<Error>(curves.error());
+  CINCH_TRY(curves);
   const auto of = [&](TaskKind kind) { return std::move((*curves)[{kind, 0}]); };
   CodecSpeed speed{of(TaskKind::Encode),
                    of(TaskKind::Decode),
@@ -260,7 +260,7 @@ Result<CodecSpeed> measure_codec(std::uint32_t codec, ConstTensorView gradient, 
   auto speed = speed_of(subject, nullptr);
   if (!speed || subject.codecs(1)[codec].has_fixed_size) return speed;
   const auto share = used_share(subject, subject.tensor.num_elems());
-  if (!share) return tl::unexpected<Error>(share.error());
+  CINCH_TRY(share);
   speed->used_share = *share;
   return speed;
 }
@@ -270,7 +270,7 @@ Status measure_dense(std::int64_t elems, const SpeedOptions& options, CostInputs
   const std::vector<float> gradient(static_cast<std::size_t>(most));
   const Subject subject{{"sample", most, 1, kDense}, {gradient.data(), kF32, most}, options};
   auto speed = speed_of(subject, &to.clear);
-  if (!speed) return tl::unexpected<Error>(speed.error());
+  CINCH_TRY(speed);
   to.dense = std::move(*speed);
   return Ok{};
 }

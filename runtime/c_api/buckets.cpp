@@ -16,7 +16,7 @@ CallStatus found(const rt::ListStatus& status) {
 CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_first) {
   cinch_session& session = *call.session;
   const auto given = read_struct(bucket, sizeof *bucket, "bucket");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   const auto dtype = dtype_of(given->dtype);
   if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(given->dtype));
   if (given->data == nullptr && given->num_elements > 0) {
@@ -40,7 +40,7 @@ CallStatus read_bucket(const Call& call, const cinch_bucket* bucket, bool is_fir
 
 CallResult<rt::PayloadArena> read_arena(const Call& call, const cinch_arena* arena) {
   const auto given = read_struct(arena, sizeof *arena, "arena");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   const bool has_arrays = given->offsets != nullptr && given->sizes != nullptr;
   if (call.count > 0 && (given->data == nullptr || !has_arrays)) {
     return fail(CINCH_INVALID_ARGUMENT, "an arena's data, offsets or sizes are null");
@@ -56,7 +56,7 @@ CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* 
   CallStatus status = read_bucket(call, gradients, true);
   if (!status) return status;
   const auto arena = read_arena(call, payloads);
-  if (!arena) return tl::unexpected<CallError>(arena.error());
+  CINCH_TRY(arena);
   session.bounds.resize(call.count);
   status = call.payload_bounds(session.bounds.data());
   if (status) status = done(rt::arena_rooms(*arena, session.bounds, session.rooms));
@@ -78,7 +78,7 @@ CallStatus encode(const Call& call, const cinch_bucket* gradients, cinch_arena* 
 
 CallStatus read_payloads(const Call& call, const cinch_arena* payloads) {
   const auto arena = read_arena(call, payloads);
-  if (!arena) return tl::unexpected<CallError>(arena.error());
+  CINCH_TRY(arena);
   return found(rt::arena_payloads(*arena, call.session->payloads));
 }
 

@@ -95,14 +95,14 @@ CallStatus read_all(std::vector<T>& to, std::size_t count, const Read& read) {
 CallResult<std::span<const std::uint8_t>> payload_bytes(const cinch_payload* payloads,
                                                         std::size_t index) {
   const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");
-  if (!payload) return tl::unexpected<CallError>(payload.error());
+  CINCH_TRY(payload);
   if (payload->data == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a payload's data is null");
   return std::span(static_cast<const std::uint8_t*>(payload->data), payload->size);
 }
 
 CallResult<rt::PayloadSlot> payload_slot(const cinch_payload* payloads, std::size_t index) {
   const auto payload = read_struct(entry(payloads, index), sizeof *payloads, "payload");
-  if (!payload) return tl::unexpected<CallError>(payload.error());
+  CINCH_TRY(payload);
   if (payload->capacity > 0 && payload->data == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "a payload has a capacity and no data");
   }
@@ -119,11 +119,11 @@ CallStatus read_tensors(const Call& call, const cinch_tensor* from, bool is_firs
   return read_all(call.session->tensors, call.count,
                   [&](std::size_t i) -> CallResult<rt::TensorView> {
                     const auto tensor = described_tensor(from, i, call.session->device);
-                    if (!tensor) return tl::unexpected<CallError>(tensor.error());
+                    CINCH_TRY(tensor);
                     const cinch_tensor& given = tensor->given;
                     const CallStatus placed =
                         call.take_place(given.device_number, given.stream, is_first && i == 0);
-                    if (!placed) return tl::unexpected<CallError>(placed.error());
+                    CINCH_TRY(placed);
                     return view_of(*tensor);
                   });
 }

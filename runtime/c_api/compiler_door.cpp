@@ -54,7 +54,7 @@ void ask(cinch_compiler_compile_fn entry, cinch_compiler_request& request, Answe
 CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& options,
                                               const CompileTarget& target) {
   const auto entry = open_compiler(options.compiler);
-  if (!entry) return tl::unexpected<CallError>(entry.error());
+  CINCH_TRY(entry);
   Answer answer;
   cinch_compiler_request request{};
   request.program = options.program;
@@ -74,7 +74,7 @@ CallResult<std::vector<std::uint8_t>> compile(const cinch_compile_options& optio
 
 CallResult<std::vector<std::uint8_t>> list_programs(const char* compiler) {
   const auto entry = open_compiler(compiler);
-  if (!entry) return tl::unexpected<CallError>(entry.error());
+  CINCH_TRY(entry);
   Answer answer;
   cinch_compiler_request request{};
   request.lists_programs = 1;

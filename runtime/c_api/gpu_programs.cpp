@@ -26,7 +26,7 @@ CallResult<std::shared_ptr<const rt::GpuProgram>> load_on_gpu(const cinch_progra
   std::weak_ptr<const rt::GpuProgram>& known = program.on_gpus[device_number];
   if (auto loaded = known.lock()) return loaded;
   const auto device = open_gpu(device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
+  CINCH_TRY(device);
   auto loaded = rt::GpuProgram::load(*device, program.image());
   if (!loaded) return fail(loaded.error());
   known = *loaded;

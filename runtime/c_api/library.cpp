@@ -86,7 +86,7 @@ const cinch_gpu_code* choose_gpu(const cinch_compressor& compressor, const std::
 CallStatus open_on_cpu(const cinch_compressor& compressor, const char* level,
                        cinch_program** program) {
   const auto code = choose_cpu(compressor, level);
-  if (!code) return tl::unexpected<CallError>(code.error());
+  CINCH_TRY(code);
   auto image = rt::read_image({compressor.image, compressor.image_size});
   if (!image) return fail(image.error());
   image->target = "cpu:" + std::string((*code)->level);
@@ -115,7 +115,7 @@ CallStatus open_gpu_code(const cinch_compressor& compressor, const std::string& 
 CallResult<std::string> arch_of_device(const cinch_open_options& options) {
   if (options.arch != nullptr && options.arch[0] != '\0') return std::string(options.arch);
   const auto device = open_gpu(options.device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
+  CINCH_TRY(device);
   return (*device)->arch();
 }
 
@@ -131,7 +131,7 @@ CallStatus open(const cinch_compressor& compressor, const cinch_open_options& op
       return open_on_cpu(compressor, options.cpu, program);
     case CINCH_GPU_CODE: {
       const auto arch = arch_of_device(options);
-      if (!arch) return tl::unexpected<CallError>(arch.error());
+      CINCH_TRY(arch);
       return open_gpu_code(compressor, *arch, program);
     }
     case CINCH_ANY_CODE: {
@@ -161,21 +161,13 @@ CallResult<const cinch_library*> load_library(const std::filesystem::path& path)
     return fail(CINCH_CORRUPT_FILE, path.string() + ": no library of compressors");
   }
   const cinch_library* library = find();
-  if (CallStatus status =
-          check_version(library->library_version, library->struct_size, sizeof *library);
-      !status) {
-    return tl::unexpected<CallError>(std::move(status.error()));
-  }
+  CINCH_TRY(check_version(library->library_version, library->struct_size, sizeof *library));
   return library;
 }
 
 CallResult<const cinch_compressor*> find_compressor(const cinch_library& library,
                                                     std::string_view name) {
-  if (CallStatus status =
-          check_version(library.library_version, library.struct_size, sizeof library);
-      !status) {
-    return tl::unexpected<CallError>(std::move(status.error()));
-  }
+  CINCH_TRY(check_version(library.library_version, library.struct_size, sizeof library));
   std::string names;
   for (std::size_t i = 0; i < library.num_compressors; ++i) {
     const cinch_compressor* compressor = library.compressors[i];
@@ -191,7 +183,7 @@ CallResult<const cinch_compressor*> find_compressor(const cinch_library& library
 CallStatus load_from_library(const std::string& path, const std::string& name,
                              cinch_program** program) {
   const auto library = load_library(path);
-  if (!library) return tl::unexpected<CallError>(library.error());
+  CINCH_TRY(library);
   if (name.empty() && (*library)->num_compressors != 1) {
     return fail(CINCH_INVALID_ARGUMENT, path + " has " +
                                             std::to_string((*library)->num_compressors) +
@@ -199,7 +191,7 @@ CallStatus load_from_library(const std::string& path, const std::string& name,
   }
   const auto compressor = name.empty() ? (*library)->compressors[0] : nullptr;
   const auto found = compressor != nullptr ? compressor : find_compressor(**library, name);
-  if (!found) return tl::unexpected<CallError>(found.error());
+  CINCH_TRY(found);
   return open(**found, {}, program);
 }
 
@@ -215,7 +207,7 @@ cinch_status cinch_program_open(const cinch_compressor* compressor,
       return fail(CINCH_INVALID_ARGUMENT, "compressor or program is null");
     if (options == nullptr) return open(*compressor, {}, program);
     const auto given = read_struct(options, sizeof(cinch_open_options), "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     return open(*compressor, *given, program);
   });
 }
@@ -226,7 +218,7 @@ cinch_status cinch_library_load(const char* path, const cinch_library** library,
     if (path == nullptr || library == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "path or library is null");
     const auto loaded = load_library(path);
-    if (!loaded) return tl::unexpected<CallError>(loaded.error());
+    CINCH_TRY(loaded);
     *library = *loaded;
     return cinch::rt::Ok{};
   });
@@ -238,7 +230,7 @@ cinch_status cinch_library_find(const cinch_library* library, const char* name,
     if (library == nullptr || name == nullptr || compressor == nullptr)
       return fail(CINCH_INVALID_ARGUMENT, "library, name or compressor is null");
     const auto found = find_compressor(*library, name);
-    if (!found) return tl::unexpected<CallError>(found.error());
+    CINCH_TRY(found);
     *compressor = *found;
     return cinch::rt::Ok{};
   });

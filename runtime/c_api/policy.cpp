@@ -28,7 +28,7 @@ constexpr std::int32_t kMostDims = 64;
 
 CallResult<rt::PolicyTensor> policy_tensor(const cinch_policy_tensor* tensors, std::size_t index) {
   const auto given = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
   const bool has_shape = given->num_dims == 0 || given->shape != nullptr;
   if (given->num_dims < 0 || given->num_dims > kMostDims || !has_shape) {

@@ -80,19 +80,17 @@ CallResult<std::string> cpu_level(const char* asked) {
 CallResult<CompileTarget> compile_target(const cinch_compile_options& options) {
   if (options.device == CINCH_CPU) {
     auto cpu = cpu_level(options.cpu);
-    if (!cpu) return tl::unexpected<CallError>(cpu.error());
+    CINCH_TRY(cpu);
     return CompileTarget{std::move(*cpu), {}};
   }
   if (options.device != CINCH_CUDA) {
     return fail(CINCH_UNAVAILABLE, "device " + std::to_string(options.device));
   }
   // A number of the table is part of code for a GPU.
-  if (CallStatus status = check_named_tuning(); !status) {
-    return tl::unexpected<CallError>(std::move(status.error()));
-  }
+  CINCH_TRY(check_named_tuning());
   if (options.arch != nullptr && options.arch[0] != '\0') return CompileTarget{{}, options.arch};
   const auto device = open_gpu(options.device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
+  CINCH_TRY(device);
   return CompileTarget{{}, (*device)->arch()};
 }
 
@@ -151,7 +149,7 @@ cinch_status cinch_programs_list(const char* compiler, void* data, size_t* size,
                                  cinch_error* error) {
   return guarded(error, [&]() -> CallStatus {
     const auto list = list_programs(compiler);
-    if (!list) return tl::unexpected<CallError>(list.error());
+    CINCH_TRY(list);
     return copy_out(*list, "names of programs", data, size);
   });
 }
@@ -161,12 +159,12 @@ cinch_status cinch_program_compile(const cinch_compile_options* options, cinch_p
   return guarded(error, [&]() -> CallStatus {
     if (program == nullptr) return fail(CINCH_INVALID_ARGUMENT, "program is null");
     const auto given = read_struct(options, offsetof(cinch_compile_options, states), "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     if (CallStatus status = check_compile_options(*given); !status) return status;
     const auto target = compile_target(*given);
-    if (!target) return tl::unexpected<CallError>(target.error());
+    CINCH_TRY(target);
     const auto image = compile(*given, *target);
-    if (!image) return tl::unexpected<CallError>(image.error());
+    CINCH_TRY(image);
     return load(rt::read_image(*image), program);
   });
 }

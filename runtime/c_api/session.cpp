@@ -36,7 +36,7 @@ rt::MemorySource source_of(const cinch_allocator& allocator) {
 CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
   if (given == nullptr) return rt::MemorySource{};
   const auto allocator = read_struct(given, sizeof *given, "allocator");
-  if (!allocator) return tl::unexpected<CallError>(allocator.error());
+  CINCH_TRY(allocator);
   if ((allocator->allocate == nullptr) != (allocator->release == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "an allocator has both allocate and release");
   }
@@ -46,12 +46,10 @@ CallResult<rt::MemorySource> take_allocator(const cinch_allocator* given) {
 CallResult<rt::ListTensor> list_tensor(cinch_device device, const cinch_session_options& options,
                                        const cinch_tensor* tensors, std::size_t index) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (CallStatus status = check_device(tensor->device, device); !status) {
-    return tl::unexpected<CallError>(std::move(status.error()));
-  }
+  CINCH_TRY(tensor);
+  CINCH_TRY(check_device(tensor->device, device));
   const auto shape = shape_of(*tensor);
-  if (!shape) return tl::unexpected<CallError>(shape.error());
+  CINCH_TRY(shape);
   rt::ListTensor made;
   made.rows = shape->rows;
   made.cols = shape->cols;
@@ -133,9 +131,9 @@ CallStatus open_on_gpu(const Opening& opening, cinch_session& to) {
                    {CINCH_INVALID_ARGUMENT, "tensors of a session on a GPU have one type and GPU"});
   }
   const auto wanted = gpu_options(opening, dtype);
-  if (!wanted) return tl::unexpected<CallError>(wanted.error());
+  CINCH_TRY(wanted);
   const auto loaded = load_on_gpu(opening.program, to.device_number);
-  if (!loaded) return tl::unexpected<CallError>(loaded.error());
+  CINCH_TRY(loaded);
   auto session = rt::GpuSession::open(*loaded, *wanted, static_cast<rt::GpuStream>(to.stream));
   if (!session) return fail(session.error());
   to.list = std::make_unique<rt::GpuSession>(std::move(*session));
@@ -155,13 +153,13 @@ CallStatus open_session(const cinch_program* program, const cinch_session_option
   if (options != nullptr) {
     const auto given =
         read_struct(options, offsetof(cinch_session_options, largest_names), "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     wanted = *given;
   }
   if (CallStatus status = check_named_tuning(); !status) return status;
   auto made = std::make_unique<cinch_session>();
   const auto memory = take_allocator(wanted.allocator);
-  if (!memory) return tl::unexpected<CallError>(memory.error());
+  CINCH_TRY(memory);
   made->device = program->loaded != nullptr ? CINCH_CPU : CINCH_CUDA;
   Opening opening{*program, wanted, *memory, tensors, {}};
   for (std::size_t i = 0; i < num_tensors; ++i) {
@@ -185,7 +183,7 @@ CallStatus check_tensor(const cinch_session* session, std::size_t tensor) {
 
 CallResult<std::vector<std::uint8_t>> states(const cinch_session* session, std::size_t tensor) {
   CallStatus status = check_tensor(session, tensor);
-  if (!status) return tl::unexpected<CallError>(std::move(status.error()));
+  CINCH_TRY(status);
   return use_alone(session->in_use, [&]() -> CallResult<std::vector<std::uint8_t>> {
     auto bytes = session->list->states_as_bytes(tensor);
     if (!bytes) return fail(bytes.error());
@@ -203,13 +201,13 @@ CallStatus set_states(cinch_session* session, std::size_t tensor,
 CallStatus save_states(const cinch_session* session, std::size_t tensor, void* data,
                        std::size_t* size) {
   const auto bytes = states(session, tensor);
-  if (!bytes) return tl::unexpected<CallError>(bytes.error());
+  CINCH_TRY(bytes);
   return copy_out(*bytes, "states", data, size);
 }
 
 CallStatus save_states_file(const cinch_session* session, std::size_t tensor, const char* path) {
   const auto bytes = states(session, tensor);
-  if (!bytes) return tl::unexpected<CallError>(bytes.error());
+  CINCH_TRY(bytes);
   if (path == nullptr) return fail(CINCH_INVALID_ARGUMENT, "path is null");
   return done(rt::write_file_bytes(path, *bytes));
 }

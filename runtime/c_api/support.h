@@ -93,7 +93,7 @@ CallResult<T> read_struct(const T* given, std::size_t least, const char* name) {
 template <typename T>
 CallStatus write_struct(T value, T* to, const char* name) {
   const auto given = read_struct(to, sizeof(std::size_t), name);
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   value.struct_size = given->struct_size;
   std::memcpy(to, &value, std::min(value.struct_size, sizeof value));
   return rt::Ok{};

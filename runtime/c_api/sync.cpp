@@ -23,7 +23,7 @@ CallResult<rt::PlanTensor> plan_tensor(const cinch_sync_tensor* tensors, std::si
                                        std::size_t num_programs, std::uint32_t world) {
   const auto given =
       read_struct(entry(tensors, index), offsetof(cinch_sync_tensor, part_ends), "tensor");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   if (given->name == nullptr) return fail(CINCH_INVALID_ARGUMENT, "a tensor has no name");
   const std::string name = given->name;
   constexpr std::int64_t kTooMany = std::int64_t{1} << 32;
@@ -119,19 +119,19 @@ CallResult<std::unique_ptr<cinch_sync>> open_sync(const cinch_transport& transpo
   made->device = with.options.device;
   rt::Transport& over = *transport.parts->transport;
   const auto programs = rank_programs(with.programs, with.num_programs, with.options);
-  if (!programs) return tl::unexpected<CallError>(programs.error());
+  CINCH_TRY(programs);
   auto request = plan_request(with.options, over.world(), *programs);
-  if (!request) return tl::unexpected<CallError>(request.error());
+  CINCH_TRY(request);
   auto tensors =
       plan_tensors(with.tensors, with.num_tensors, with.num_programs, over.world(), made->given);
-  if (!tensors) return tl::unexpected<CallError>(tensors.error());
+  CINCH_TRY(tensors);
   request->tensors = std::move(*tensors);
   made->plan_tensors.resize(made->given.size());
   for (std::uint32_t t = 0; t < made->given.size(); ++t) made->plan_tensors[made->given[t]] = t;
   rt::SyncOptions options = session_options(with.options, *programs);
   if (request->plan == "auto") {
     auto chosen = choose_plan(with.options, std::move(*request), made->given, options, over);
-    if (!chosen) return tl::unexpected<CallError>(chosen.error());
+    CINCH_TRY(chosen);
     if (const auto& choice = chosen->choice) made->choice = choice->reason;
     request = std::move(chosen->request);
   }
@@ -206,7 +206,7 @@ CallStatus load_states(cinch_sync& sync, const void* const* data, const std::siz
   cinch_sync_restored told{};
   if (restored != nullptr) {
     const auto given = read_struct(restored, sizeof(std::size_t), "restored");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
   }
   std::vector<std::vector<std::uint8_t>> saved;
   for (std::size_t rank = 0; rank < num_ranks; ++rank) {
@@ -241,7 +241,7 @@ cinch_status cinch_sync_open(cinch_transport* transport, const cinch_program* co
     OpenArguments with{programs, num_programs, tensors, num_tensors, {}};
     if (options != nullptr) {
       const auto given = read_struct(options, offsetof(cinch_sync_options, samples), "options");
-      if (!given) return tl::unexpected<CallError>(given.error());
+      CINCH_TRY(given);
       with.options = *given;
     }
     return use_alone(transport->parts->in_use, [&]() -> CallStatus {

@@ -50,7 +50,7 @@ CallResult<rt::AutoPlan> choose_plan(const cinch_sync_options& options, rt::Plan
     inputs.gradients = make_samples(request, memory);
   } else {
     auto samples = read_samples(options.samples, request, given);
-    if (!samples) return tl::unexpected<CallError>(samples.error());
+    CINCH_TRY(samples);
     inputs.gradients = std::move(*samples);
   }
   if (options.piece_bytes > 0) inputs.space.piece_bytes = {options.piece_bytes};

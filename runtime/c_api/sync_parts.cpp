@@ -13,7 +13,7 @@ CallStatus begin_step(cinch_sync& sync, std::uint64_t step, const cinch_step_opt
   if (options != nullptr) {
     const auto given =
         read_struct(options, offsetof(cinch_step_options, measures_errors), "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     how.scale = given->scale == 0 ? 1 : given->scale;
     how.is_sum = given->is_sum != 0;
     how.skips_non_finite = given->skips_non_finite != 0;
@@ -45,7 +45,7 @@ CallStatus make_ready(cinch_sync& sync, std::size_t tensor, const cinch_tensor* 
 CallStatus finish_step(cinch_sync& sync, cinch_step_outcome* outcome) {
   if (outcome != nullptr) {
     const auto given = read_struct(outcome, sizeof(std::size_t), "outcome");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
   }
   const auto ended = sync.session->finish_step();
   if (!sync.session->is_in_step()) sync.transport->stepping = nullptr;

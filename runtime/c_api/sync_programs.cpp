@@ -27,7 +27,7 @@ CallStatus add_on_cpu(const cinch_program& program, RankPrograms& to) {
 CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std::size_t count,
                                          const cinch_sync_options& options) {
   const auto device = open_gpu(options.device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
+  CINCH_TRY(device);
   RankPrograms programs;
   rt::SyncDevice& made = programs.device.emplace();
   made.stream = static_cast<rt::GpuStream>(options.stream);
@@ -39,14 +39,14 @@ CallResult<RankPrograms> programs_on_gpu(const cinch_program* const* given, std:
   }
   for (std::size_t i = 0; i < count; ++i) {
     auto loaded = load_on_gpu(*given[i], options.device_number);
-    if (!loaded) return tl::unexpected<CallError>(loaded.error());
+    CINCH_TRY(loaded);
     programs.images.emplace_back(*loaded, &(*loaded)->image());
     made.programs.push_back(std::move(*loaded));
   }
   if (count > 0) made.plain = made.programs[0];
   if (count > 0 || options.plain == nullptr) return programs;
   auto plain = load_on_gpu(*options.plain, options.device_number);
-  if (!plain) return tl::unexpected<CallError>(plain.error());
+  CINCH_TRY(plain);
   made.plain = std::move(*plain);
   return programs;
 }
@@ -65,9 +65,7 @@ CallResult<RankPrograms> rank_programs(const cinch_program* const* given, std::s
   }
   RankPrograms programs;
   for (std::size_t i = 0; i < count; ++i) {
-    if (CallStatus status = add_on_cpu(*given[i], programs); !status) {
-      return tl::unexpected<CallError>(std::move(status.error()));
-    }
+    CINCH_TRY(add_on_cpu(*given[i], programs));
   }
   return programs;
 }

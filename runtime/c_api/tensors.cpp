@@ -57,9 +57,7 @@ CallResult<Shape> shape_of(const cinch_tensor& tensor) {
   if (is_too_large) return fail(CINCH_INVALID_ARGUMENT, "2^32 elements or more");
   const bool has_elems = !is_empty && tensor.num_dims > 0;
   if (has_elems && tensor.strides != nullptr) {
-    if (CallStatus status = check_strides(tensor); !status) {
-      return tl::unexpected<CallError>(status.error());
-    }
+    CINCH_TRY(check_strides(tensor));
   }
   return shape;
 }
@@ -77,14 +75,12 @@ CallStatus check_device(cinch_device given, cinch_device device) {
 CallResult<DescribedTensor> described_tensor(const cinch_tensor* tensors, std::size_t index,
                                              cinch_device device) {
   const auto tensor = read_struct(entry(tensors, index), sizeof *tensors, "tensor");
-  if (!tensor) return tl::unexpected<CallError>(tensor.error());
-  if (CallStatus status = check_device(tensor->device, device); !status) {
-    return tl::unexpected<CallError>(std::move(status.error()));
-  }
+  CINCH_TRY(tensor);
+  CINCH_TRY(check_device(tensor->device, device));
   const auto dtype = dtype_of(tensor->dtype);
   if (!dtype) return fail(CINCH_INVALID_ARGUMENT, "type " + std::to_string(tensor->dtype));
   const auto shape = shape_of(*tensor);
-  if (!shape) return tl::unexpected<CallError>(shape.error());
+  CINCH_TRY(shape);
   return DescribedTensor{*tensor, *dtype, shape->rows * shape->cols};
 }
 

@@ -25,7 +25,7 @@ CallStatus open_mpi(const cinch_mpi_options* options, cinch_transport** transpor
   rt::MpiOptions wanted;
   if (options != nullptr) {
     const auto given = read_struct(options, offsetof(cinch_mpi_options, cuda_aware), "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     if (given->cuda_aware < CINCH_CUDA_AWARE_AUTO || given->cuda_aware > CINCH_CUDA_AWARE_NO) {
       return fail(CINCH_INVALID_ARGUMENT, "cuda_aware is none of the enum's");
     }
@@ -56,7 +56,7 @@ cinch_status cinch_transport_of_calls(const cinch_transport_calls* calls,
   return guarded(error, [&]() -> CallStatus {
     if (transport == nullptr) return fail(CINCH_INVALID_ARGUMENT, "transport is null");
     const auto given = read_struct(calls, offsetof(cinch_transport_calls, awaited), "calls");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     cinch_transport_calls known = *given;
     known.struct_size = sizeof known;
     return give_transport(rt::make_callback_transport(known), nullptr, transport);

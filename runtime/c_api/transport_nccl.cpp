@@ -17,11 +17,11 @@ CallResult<rt::NcclOptions> nccl_options(const cinch_nccl_options* options) {
   cinch_nccl_options known{};
   if (options != nullptr) {
     const auto given = read_struct(options, sizeof *options, "options");
-    if (!given) return tl::unexpected<CallError>(given.error());
+    CINCH_TRY(given);
     known = *given;
   }
   auto device = open_gpu(known.device_number);
-  if (!device) return tl::unexpected<CallError>(device.error());
+  CINCH_TRY(device);
   rt::NcclOptions wanted;
   wanted.device = std::move(*device);
   wanted.is_exact = known.is_exact != 0;
@@ -57,7 +57,7 @@ cinch_status cinch_transport_of_nccl(const void* id, uint32_t rank, uint32_t wor
       return fail(CINCH_INVALID_ARGUMENT, "id or transport is null");
     }
     const auto wanted = nccl_options(options);
-    if (!wanted) return tl::unexpected<CallError>(wanted.error());
+    CINCH_TRY(wanted);
     rt::NcclId shared;
     std::memcpy(shared.bytes.data(), id, shared.bytes.size());
     return give_transport(rt::open_nccl_transport(shared, rank, world, *wanted), nullptr,
@@ -72,7 +72,7 @@ cinch_status cinch_transport_of_nccl_comm(void* communicator, const cinch_nccl_o
       return fail(CINCH_INVALID_ARGUMENT, "communicator or transport is null");
     }
     const auto wanted = nccl_options(options);
-    if (!wanted) return tl::unexpected<CallError>(wanted.error());
+    CINCH_TRY(wanted);
     return give_transport(rt::open_nccl_transport(communicator, *wanted), nullptr, transport);
   });
 }

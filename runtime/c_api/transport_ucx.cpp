@@ -67,7 +67,7 @@ std::string text_or_empty(const char* text) {
 CallResult<std::shared_ptr<rt::KeyValueStore>> lent_store(const cinch_store_calls* calls) {
   if (calls == nullptr) return std::shared_ptr<rt::KeyValueStore>();
   const auto given = read_struct(calls, sizeof *calls, "store");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   if (given->put == nullptr || given->get == nullptr) {
     return fail(CINCH_INVALID_ARGUMENT, "a store without put or get");
   }
@@ -76,12 +76,12 @@ CallResult<std::shared_ptr<rt::KeyValueStore>> lent_store(const cinch_store_call
 
 CallStatus open_ucx(const cinch_ucx_options* options, cinch_transport** transport) {
   const auto given = read_struct(options, sizeof *options, "options");
-  if (!given) return tl::unexpected<CallError>(given.error());
+  CINCH_TRY(given);
   if ((given->rendezvous == nullptr) == (given->store == nullptr)) {
     return fail(CINCH_INVALID_ARGUMENT, "ranks meet at a rendezvous or over a store");
   }
   auto store = lent_store(given->store);
-  if (!store) return tl::unexpected<CallError>(store.error());
+  CINCH_TRY(store);
   if (given->secret == nullptr && given->secret_bytes > 0) {
     return fail(CINCH_INVALID_ARGUMENT, "secret is null");
   }

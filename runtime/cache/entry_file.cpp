@@ -147,13 +147,13 @@ std::vector<std::uint8_t> write_entry(const std::string& key, const CacheEntry& 
 
 Result<StoredEntry> read_stored_entry(std::span<const std::uint8_t> bytes, const std::string& key) {
   const auto text = checked_meta(bytes);
-  if (!text) return tl::unexpected<Error>(text.error());
+  CINCH_TRY(text);
   auto meta = read_meta(*text, key);
-  if (!meta) return tl::unexpected<Error>(std::move(meta.error()));
+  CINCH_TRY(meta);
   const auto stored = bytes.subspan(image_offset(text->size()));
   if (const std::optional<std::uint64_t> num_bytes = meta->unpacked_bytes) {
     auto unpacked = unpack(stored, *num_bytes);
-    if (!unpacked) return tl::unexpected<Error>(std::move(unpacked.error()));
+    CINCH_TRY(unpacked);
     meta->entry.image = std::move(*unpacked);
   } else {
     meta->entry.image.assign(stored.begin(), stored.end());
@@ -163,9 +163,9 @@ Result<StoredEntry> read_stored_entry(std::span<const std::uint8_t> bytes, const
 
 Result<CacheEntry> read_entry(std::span<const std::uint8_t> bytes, const std::string& key) {
   auto stored = read_stored_entry(bytes, key);
-  if (!stored) return tl::unexpected<Error>(std::move(stored.error()));
+  CINCH_TRY(stored);
   auto image = read_image(stored->image);
-  if (!image) return tl::unexpected<Error>(std::move(image.error()));
+  CINCH_TRY(image);
   return CacheEntry{std::move(stored->title), std::move(stored->imports), std::move(*image)};
 }
 

@@ -24,9 +24,9 @@ constexpr auto kAbandonedAfter = std::chrono::hours(1);
 // Opened by way of the folders, none of which somebody else may write.
 Result<OpenFile> open_entry(const fs::path& folder, const fs::path& path) {
   const auto top = open_trusted_folder(folder);
-  if (!top) return tl::unexpected<Error>(top.error());
+  CINCH_TRY(top);
   const auto inner = open_trusted_folder_in(*top, path.parent_path());
-  if (!inner) return tl::unexpected<Error>(inner.error());
+  CINCH_TRY(inner);
   return open_trusted_file_in(*inner, path);
 }
 
@@ -36,7 +36,7 @@ template <typename Read>
 auto read_opened(const OpenFile& file, const fs::path& path, const Read& read)
     -> decltype(read({}, {})) {
   const auto bytes = read_file_bytes(file, path);
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  CINCH_TRY(bytes);
   auto entry = read(*bytes, path.stem().string());
   if (!entry) entry.error().message = path.string() + ": " + entry.error().message;
   return entry;
@@ -44,7 +44,7 @@ auto read_opened(const OpenFile& file, const fs::path& path, const Read& read)
 
 Result<CacheEntry> load_entry(const fs::path& folder, const fs::path& path) {
   const auto file = open_entry(folder, path);
-  if (!file) return tl::unexpected<Error>(file.error());
+  CINCH_TRY(file);
   return read_opened(*file, path, read_entry);
 }
 
@@ -139,9 +139,7 @@ Result<std::size_t> ImageCache::pack() const {
   for (const ListedEntry& listed : list()) {
     const auto entry = load_entry(settings_.folder, listed.path);
     if (!entry) continue;
-    if (Status status = write(listed.path, *entry, EntryForm::Packed); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(write(listed.path, *entry, EntryForm::Packed));
     ++packed;
   }
   return packed;
@@ -153,10 +151,10 @@ Status ImageCache::write(const fs::path& path, const CacheEntry& entry, EntryFor
   }
   if (Status status = make_private_folders(settings_.folder); !status) return status;
   const auto folder = open_trusted_folder(settings_.folder);
-  if (!folder) return tl::unexpected<Error>(folder.error());
+  CINCH_TRY(folder);
   if (Status status = make_folder_in(*folder, path.parent_path()); !status) return status;
   const auto inner = open_trusted_folder_in(*folder, path.parent_path());
-  if (!inner) return tl::unexpected<Error>(inner.error());
+  CINCH_TRY(inner);
   const std::vector<std::uint8_t> bytes = write_entry(path.stem().string(), entry, form);
   return write_file_bytes_in(*inner, path, bytes, kEntryMode);
 }

@@ -26,7 +26,7 @@ bool OpenFile::close() {
 Result<std::vector<std::uint8_t>> read_file_bytes(const OpenFile& file,
                                                   const std::filesystem::path& path) {
   auto reader = FileReader::open_descriptor(file.number(), quoted_path(path.string()));
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  CINCH_TRY(reader);
   return reader->read_all({});
 }
 

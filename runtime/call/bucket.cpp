@@ -66,7 +66,7 @@ Status arena_rooms(const PayloadArena& arena, std::span<const std::size_t> bound
                             arena.sizes.size(), bounds.size()));
   }
   const auto needed = arena_bytes(bounds);
-  if (!needed) return tl::unexpected<Error>(needed.error());
+  CINCH_TRY(needed);
   if (*needed > arena.capacity) {
     return fail(ErrorKind::InvalidArgument,
                 fmt::format("payloads may take {} bytes, there are {}", *needed, arena.capacity));

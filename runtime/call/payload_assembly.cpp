@@ -50,16 +50,12 @@ Result<std::vector<std::uint8_t>> assemble_payload(const PayloadContext& context
                                                    const EncodedFields& encoded) {
   const std::vector<std::uint32_t> none(context.info->wire.counts.size(), 0);
   const auto& counts = encoded.non_finite ? none : encoded.counts;
-  if (Status status = check_counts(context, counts); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_counts(context, counts));
   const auto layout = payload_layout(*context.info, context.env, counts);
-  if (!layout) return tl::unexpected<Error>(layout.error());
+  CINCH_TRY(layout);
   std::vector<std::uint8_t> out(static_cast<std::size_t>(layout->size_bytes), 0);
   if (!encoded.non_finite) {
-    if (Status status = copy_fields(context, encoded, *layout, out); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(copy_fields(context, encoded, *layout, out));
   }
   PayloadHeader header;
   header.flags = encoded.non_finite ? kPayloadNonFinite : 0;

@@ -147,7 +147,7 @@ Result<std::vector<std::uint8_t>> sum_payloads(
   std::vector<PayloadView> ranks;
   for (const auto payload : payloads) {
     auto view = read_payload(payload, expected);
-    if (!view) return tl::unexpected<Error>(view.error());
+    CINCH_TRY(view);
     ranks.push_back(std::move(*view));
   }
   std::vector<std::uint8_t> sum(payloads[0].begin(), payloads[0].end());
@@ -162,7 +162,7 @@ Result<std::vector<std::uint8_t>> sum_payloads(
       continue;
     }
     const auto bytes = join_field(expected.info->wire.fields[i], place.num_elems, ranks, i);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    CINCH_TRY(bytes);
     std::copy(bytes->begin(), bytes->end(), to);
   }
   write_payload_frame(sum, header, {}, layout);

@@ -133,7 +133,7 @@ Result<std::vector<std::uint8_t>> read_state_file(const std::filesystem::path& p
 
 Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
   const auto preamble = read_preamble(file);
-  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  CINCH_TRY(preamble);
   StateFile parsed{{{preamble->fingerprint[0], preamble->fingerprint[1]},
                     static_cast<std::int64_t>(preamble->rows),
                     static_cast<std::int64_t>(preamble->cols)},
@@ -141,7 +141,7 @@ Result<StateFile> parse_states(std::span<const std::uint8_t> file) {
   Cursor cursor(file.subspan(sizeof(Preamble)));
   for (std::uint32_t i = 0; i < preamble->num_states; ++i) {
     auto state = read_state(cursor);
-    if (!state) return tl::unexpected<Error>(state.error());
+    CINCH_TRY(state);
     parsed.states.push_back(std::move(*state));
   }
   if (!cursor.at_end()) return corrupt("bytes after its last state");
@@ -152,7 +152,7 @@ Result<std::vector<std::span<const std::uint8_t>>> read_states(
     std::span<const std::uint8_t> file, const StateFileKey& key,
     std::span<const StateView> expected) {
   const auto found = parse_states(file);
-  if (!found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(found);
   if (found->key.fingerprint != key.fingerprint || found->states.size() != expected.size()) {
     return fail(ErrorKind::InvalidArgument,
                 "state file: states of another compressor or constants");
@@ -164,9 +164,7 @@ Result<std::vector<std::span<const std::uint8_t>>> read_states(
   }
   std::vector<std::span<const std::uint8_t>> states;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (Status status = check_state(found->states[i], expected[i]); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(check_state(found->states[i], expected[i]));
     states.push_back(found->states[i].bytes);
   }
   return states;

@@ -41,7 +41,7 @@ Status copy_slice(const StateSlice& own, const StateFile& of_own, const StateSli
   const Range range = common_range(own, part);
   if (range.begin >= range.end) return Ok{};
   const auto from = parse_states(part.states);
-  if (!from) return tl::unexpected<Error>(from.error());
+  CINCH_TRY(from);
   if (from->key.fingerprint != of_own.key.fingerprint || from->states.size() != data.size()) {
     return unfit("states of another program or constants");
   }
@@ -72,16 +72,14 @@ bool has_elementwise_states(const ProgramInfo& info) {
 Result<std::vector<std::uint8_t>> join_slices(const StateSlice& own,
                                               std::span<const StateSlice> parts) {
   auto parsed = parse_states(own.states);
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  CINCH_TRY(parsed);
   if (!are_enough(own, parts)) return unfit("states of only some of its elements");
   Data data;
   for (const StateView& state : parsed->states) {
     data.emplace_back(state.bytes.begin(), state.bytes.end());
   }
   for (const StateSlice& part : parts) {
-    if (Status status = copy_slice(own, *parsed, part, data); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(copy_slice(own, *parsed, part, data));
   }
   for (std::size_t i = 0; i < data.size(); ++i) parsed->states[i].bytes = data[i];
   return write_states(parsed->key, parsed->states);

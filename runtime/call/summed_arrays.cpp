@@ -232,7 +232,7 @@ std::vector<SumArray> SummedArrays::arrays(const PayloadLayout& layout) const {
 Status SummedArrays::spread(std::span<const std::uint8_t> payload, const PayloadLayout& layout,
                             std::span<std::span<std::uint8_t>> arrays) const {
   const auto header = read_payload_header(payload);
-  if (!header) return tl::unexpected<Error>(header.error());
+  CINCH_TRY(header);
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {
     const FieldPlace& place = layout.fields[i];
     const std::size_t array = fields_[i].array;
@@ -254,7 +254,7 @@ Status SummedArrays::join(std::span<std::span<const std::uint8_t>> arrays,
   const auto mark = arrays[mark_at_].last(kinds_[mark_at_].dtype.bits / 8);
   const bool is_marked = std::ranges::any_of(mark, [](std::uint8_t byte) { return byte != 0; });
   auto header = read_payload_header(payload);
-  if (!header) return tl::unexpected<Error>(header.error());
+  CINCH_TRY(header);
   header->flags = is_marked ? kPayloadNonFinite : 0;
   write_payload_frame(payload, *header, {}, layout);
   for (std::size_t i = 0; i < layout.fields.size(); ++i) {

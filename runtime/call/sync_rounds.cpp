@@ -71,9 +71,9 @@ class Rounds {
 
   Status add_round(const Step& step) {
     const auto sent = buffer_bytes(image_, step.index2, env_);
-    if (!sent) return tl::unexpected<Error>(sent.error());
+    CINCH_TRY(sent);
     const auto received = buffer_bytes(image_, step.index, env_);
-    if (!received) return tl::unexpected<Error>(received.error());
+    CINCH_TRY(received);
     rounds_.push_back({step.collective, image_.buffers[step.index].dtype,
                        static_cast<std::uint64_t>(*sent), static_cast<std::uint64_t>(*received)});
     return Ok{};
@@ -81,9 +81,9 @@ class Rounds {
 
   Status add_loop(const Step& step) {
     const auto begin = evaluate(step.expr);
-    if (!begin) return tl::unexpected<Error>(begin.error());
+    CINCH_TRY(begin);
     const auto end = evaluate(step.expr2);
-    if (!end) return tl::unexpected<Error>(end.error());
+    CINCH_TRY(end);
     for (std::int64_t i = *begin; i < *end; ++i) {
       if (Status status = add(step.body); !status) return status;
     }
@@ -104,9 +104,7 @@ bool has_fixed_rounds(const ProgramImage& image) {
 
 Result<std::vector<SyncRound>> sync_rounds(const ProgramImage& image, const HostEnv& env) {
   Rounds rounds(image, env);
-  if (Status status = rounds.add(steps_of(image)); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(rounds.add(steps_of(image)));
   return rounds.take();
 }
 

@@ -110,9 +110,7 @@ MessageTransport::Pending& MessageTransport::add_pending() {
 }
 
 Result<Ticket> MessageTransport::begin_exchange(const Exchange& exchange) {
-  if (Status status = check_exchange(exchange, *this); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_exchange(exchange, *this));
   auto found = std::ranges::find_if(pending_, [](const Pending& each) { return !each.is_used; });
   if (found == pending_.end()) {
     add_pending();
@@ -160,14 +158,12 @@ Result<bool> MessageTransport::advance(Pending& pending) {
   const Exchange& exchange = pending.exchange;
   if (exchange.kind == ExchangeKind::ReduceScatter) {
     const Status status = join(pending, exchange.sent, exchange.output);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
   }
   if (!pending.gathers_next) return true;
   pending.gathers_next = false;
   const Room own = part(exchange.output, pending.slices[rank_]);
-  if (Status status = join(pending, pending.slices, own); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(join(pending, pending.slices, own));
   ++pending.tag;
   begin_gather(pending, own, pending.slices);
   return move_legs(pending);

@@ -15,7 +15,7 @@ Result<RankStatus> LoneRank::exchange(const CollectiveCall& call) {
   const RankOffer offers[] = {offer_of(call)};
   const Status status = is_routed(call.collective.kind) ? give_routed(call, inputs, offers, 0)
                                                         : give_part(call, inputs, 0);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return RankStatus::Good;
 }
 

@@ -106,14 +106,14 @@ Status RankMeeting::give(const CollectiveCall& call, std::uint32_t rank) const {
 Result<RankStatus> RankMeeting::meet(std::uint32_t rank, const Arrival& arrival) {
   // Written before all have come, read after: the waiting in between orders both.
   arrivals_[rank] = arrival;
-  if (Status status = wait_for_all(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(wait_for_all());
   const RankStatus status = worst();
   Status given = status == RankStatus::Good ? check_same_call() : Status(Ok{});
   if (given && status == RankStatus::Good && arrival.call != nullptr) {
     given = give(*arrival.call, rank);
   }
-  if (Status taken = wait_for_all(); !taken) return tl::unexpected<Error>(taken.error());
-  if (!given) return tl::unexpected<Error>(given.error());
+  CINCH_TRY(wait_for_all());
+  CINCH_TRY(given);
   return status;
 }
 

@@ -40,7 +40,7 @@ tl::unexpected<Error> no_room() {
 Result<std::vector<ByteRange>> parts_from_sender(const CollectiveCall& call, Offers offers,
                                                  std::uint32_t rank) {
   const auto from = senders(call.place, offers);
-  if (!from) return tl::unexpected<Error>(from.error());
+  CINCH_TRY(from);
   for (std::uint32_t to = 0; to < offers.size(); ++to) {
     const std::uint64_t sent = offers[(*from)[to]].sent_bytes, room = offers[to].room_bytes;
     if (is_counted(call.collective.kind) ? sent > room : sent != room) return no_room();
@@ -90,7 +90,7 @@ Status give_routed(const CollectiveCall& call,
                    std::span<const std::span<const std::uint8_t>> inputs, Offers offers,
                    std::uint32_t rank) {
   const auto parts = received_parts(call, offers, rank);
-  if (!parts) return tl::unexpected<Error>(parts.error());
+  CINCH_TRY(parts);
   for (std::size_t from = 0; from < inputs.size(); ++from) {
     const ByteRange& part = (*parts)[from];
     if (part.size > 0) {
@@ -106,13 +106,13 @@ Status take_scalars(std::span<const BufferIndex> scalars, std::uint32_t storage_
   const CollectiveKind kind = call.collective.kind;
   if (names_receiver(kind)) {
     const auto to = read(scalars.front());
-    if (!to) return tl::unexpected<Error>(to.error());
+    CINCH_TRY(to);
     call.to = *to;
   }
   if (!is_counted(kind)) return Ok{};
   call.element_bytes = storage_bits / 8;
   const auto sent = read(scalars[scalars.size() - 2]);
-  if (!sent) return tl::unexpected<Error>(sent.error());
+  CINCH_TRY(sent);
   const std::uint64_t bytes = std::uint64_t{*sent} * call.element_bytes;
   if (bytes > call.input.size()) {
     return fail(ErrorKind::Internal, "a collective of more elements than its array has");

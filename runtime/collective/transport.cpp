@@ -183,7 +183,7 @@ Status wait_for(Transport& transport, Ticket ticket, std::chrono::milliseconds t
   std::uint64_t num_moves = transport.num_moves();
   for (;;) {
     const Result<bool> is_over = transport.test(ticket);
-    if (!is_over) return tl::unexpected<Error>(is_over.error());
+    CINCH_TRY(is_over);
     if (*is_over) return Ok{};
     const std::uint64_t before = std::exchange(num_moves, transport.num_moves());
     if (num_moves != before) last_move = Clock::now();

@@ -58,3 +58,11 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string message,
 }
 
 }  // namespace cinch::rt
+
+/// Where the result is an error, hands that on to who called: CINCH_TRY(check(x));
+/// CINCH_TRY(known);
+#define CINCH_TRY(...)                                                    \
+  do {                                                                    \
+    if (auto&& tried_result_ = (__VA_ARGS__); !tried_result_.has_value()) \
+      return ::tl::unexpected(tried_result_.error());                     \
+  } while (false)

@@ -31,9 +31,9 @@ std::optional<std::uint64_t> named_size(std::span<const std::uint8_t> bytes, std
 }
 
 Result<std::string> text_of(Result<FileReader> reader) {
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  CINCH_TRY(reader);
   const auto bytes = reader->read_all({.magic = {}, .size_at = {}, .most_bytes = kMostTextBytes});
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  CINCH_TRY(bytes);
   return std::string(bytes->begin(), bytes->end());
 }
 
@@ -102,7 +102,7 @@ Result<std::vector<std::uint8_t>> FileReader::read_all(const ReadLimits& limits)
       std::min(limits.most_bytes, std::max(named.value_or(limits.most_bytes), size_bytes_));
   const bool is_too_large = size_bytes_ > limits.most_bytes;
   if (status && !is_too_large) status = read_up_to(most + 1, bytes);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   if (!is_too_large && bytes.size() <= limits.most_bytes) return bytes;
   return fail(ErrorKind::Io,
               fmt::format("cannot read {}: more than {} bytes", name_, limits.most_bytes));
@@ -111,7 +111,7 @@ Result<std::vector<std::uint8_t>> FileReader::read_all(const ReadLimits& limits)
 Result<std::vector<std::uint8_t>> read_file_bytes(const std::filesystem::path& path,
                                                   const ReadLimits& limits) {
   auto reader = FileReader::open(path);
-  if (!reader) return tl::unexpected<Error>(reader.error());
+  CINCH_TRY(reader);
   return reader->read_all(limits);
 }
 

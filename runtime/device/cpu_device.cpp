@@ -71,7 +71,7 @@ class CpuDevice : public ComputeDevice {
   }
   Status look_for_non_finite(const ConstTensorView& array) override {
     const auto is_finite = all_finite(array, runner(), options_.cancelled);
-    if (!is_finite) return tl::unexpected<Error>(is_finite.error());
+    CINCH_TRY(is_finite);
     has_non_finite_ = has_non_finite_ || !*is_finite;
     return Ok{};
   }
@@ -104,7 +104,7 @@ ListResult<std::unique_ptr<ListSession>> CpuDevice::open(std::uint32_t program,
   common.seed = options.seed;
   common.cancelled = options_.cancelled;
   auto opened = SessionList::open(options_.programs[program], common, tensors);
-  if (!opened) return tl::unexpected<ListError>(std::move(opened.error()));
+  CINCH_TRY(opened);
   auto list = std::make_unique<SessionList>(std::move(*opened));
   for (const auto& [name, value] : options.parameters) {
     Status status = list->set_parameter(name, value);
@@ -118,9 +118,7 @@ Result<MemoryPieces> CpuDevice::allocate(std::span<const std::size_t> sizes) {
   auto buffers = std::make_shared<std::vector<AlignedBuffer>>(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     AlignedBuffer& buffer = (*buffers)[i];
-    if (Status status = buffer.resize(static_cast<std::int64_t>(sizes[i])); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(buffer.resize(static_cast<std::int64_t>(sizes[i])));
     memory.pieces.push_back(buffer.data());
   }
   memory.owner = std::move(buffers);

@@ -88,7 +88,7 @@ Status GpuQueueDevice::start() {
     owns_stream_ = true;
   }
   auto arrays = GpuArrays::make(options_.plain, queue_.stream);
-  if (!arrays) return tl::unexpected<Error>(arrays.error());
+  CINCH_TRY(arrays);
   arrays_ = std::make_unique<GpuArrays>(std::move(*arrays));
   queue_.arrays = arrays_.get();
   return Ok{};
@@ -115,9 +115,7 @@ Result<MemoryPieces> GpuQueueDevice::allocate(std::span<const std::size_t> sizes
   auto arena = std::make_shared<GpuArena>();
   for (const std::size_t size : sizes) arena->add(size);
   const GpuDevice::Scope scope(device());
-  if (Status status = arena->allocate(queue_.device, queue_.stream); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(arena->allocate(queue_.device, queue_.stream));
   MemoryPieces memory;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     memory.pieces.push_back(
@@ -178,7 +176,7 @@ Result<std::unique_ptr<ComputeDevice>> open_gpu_queue(const GpuQueueOptions& opt
     return fail(ErrorKind::InvalidArgument, "programs of one rank for different devices");
   }
   auto queue = std::make_unique<GpuQueueDevice>(complete);
-  if (Status status = queue->start(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(queue->start());
   return queue;
 }
 

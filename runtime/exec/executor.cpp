@@ -115,7 +115,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     sizes_.clear();
     for (HostExprId id : image_.size_exprs) {
       const auto value = image_.info.exprs.eval(id, inputs_.env);
-      if (!value) return tl::unexpected<Error>(value.error());
+      CINCH_TRY(value);
       sizes_.push_back(value->bits);
     }
     return Ok{};
@@ -165,7 +165,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
   Result<Next> launch(std::uint32_t index) {
     const KernelInfo& kernel = image_.kernels[index];
     const auto groups = kernel_groups(image_, index, inputs_.env);
-    if (!groups) return tl::unexpected<Error>(groups.error());
+    CINCH_TRY(groups);
     if (*groups == 0) return Next::Go;
     const auto num_groups = static_cast<std::uint64_t>(*groups);
     const std::uint64_t per_task = groups_per_task(kernel, num_groups);
@@ -175,7 +175,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       kernels_[index](&args_, begin, std::min(begin + per_task, num_groups));
     };
     const Status status = runner_.run(num_tasks, cancelled_, run_task);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     if (image_.counts_accesses) note_launch(index);
     return check_status();
   }
@@ -191,14 +191,14 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
     num_groups_.clear();
     for (const Step& step : steps) {
       const auto groups = kernel_groups(image_, step.index, inputs_.env);
-      if (!groups) return tl::unexpected<Error>(groups.error());
+      CINCH_TRY(groups);
       num_groups_.push_back(static_cast<std::uint64_t>(*groups));
     }
     const auto run_task = [&](std::uint64_t task) CINCH_CALLS_KERNELS {
       if (num_groups_[task] > 0) kernels_[steps[task].index](&args_, 0, num_groups_[task]);
     };
     const Status status = runner_.run(steps.size(), cancelled_, run_task);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return check_status();
   }
 
@@ -274,7 +274,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       const auto begin = static_cast<std::int64_t>(task) * kMoveChunkBytes;
       move(begin, std::min(kMoveChunkBytes, size_bytes - begin));
     });
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return Next::Go;
   }
 
@@ -318,9 +318,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
       std::memcpy(&value, bytes_of(scalar), sizeof value);
       return value;
     };
-    if (Status status = take_scalars(step.scalars, to.storage_bits, read, meeting_); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(take_scalars(step.scalars, to.storage_bits, read, meeting_));
     if (is_counted(step.collective.kind)) meeting_.received = memory_of(step.scalars.back());
     if (step.message != kNoIndex) meeting_.place = image_.messages[step.message];
     return Next::Meet;
@@ -328,7 +326,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   Result<Next> check_host(const Step& step) const {
     const auto value = image_.info.exprs.eval(step.expr, inputs_.env);
-    if (!value) return tl::unexpected<Error>(value.error());
+    CINCH_TRY(value);
     if (value->as_bool()) return Next::Go;
     return fail(ErrorKind::CheckFailed, "this does not hold for " + shape_text(inputs_.env) + ": " +
                                             image_.messages[step.index]);
@@ -338,7 +336,7 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   Result<Next> enter_while(const Step& step) {
     const auto at_most = evaluate(step.expr);
-    if (!at_most) return tl::unexpected<Error>(at_most.error());
+    CINCH_TRY(at_most);
     // A loop of nothing leaves its condition as it is.
     if (*at_most > 0 && !(step.cond.empty() && step.body.empty())) {
       frames_.push_back({step.cond, 0, &step, 0, *at_most, true});
@@ -348,9 +346,9 @@ class EntryRun {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   Result<Next> enter_for(const Step& step) {
     const auto begin = evaluate(step.expr);
-    if (!begin) return tl::unexpected<Error>(begin.error());
+    CINCH_TRY(begin);
     const auto end = evaluate(step.expr2);
-    if (!end) return tl::unexpected<Error>(end.error());
+    CINCH_TRY(end);
     if (*begin < *end) {
       // Of a loop of nothing the last round is all that there is to see.
       frames_.push_back({step.body, 0, &step, step.body.empty() ? *end - 1 : *begin, *end});
@@ -418,7 +416,7 @@ Status Executor::begin(EntryKind entry, const CallInputs& inputs) {
 
 Result<RunState> Executor::resume() {
   const auto next = run_->resume();
-  if (!next) return tl::unexpected<Error>(next.error());
+  CINCH_TRY(next);
   return *next == EntryRun::Next::Meet   ? RunState::Meets
          : *next == EntryRun::Next::Stop ? RunState::NonFinite
                                          : RunState::Ended;
@@ -437,9 +435,9 @@ AccessCounts Executor::take_accesses() {
 }
 
 Result<CallOutcome> Executor::run(EntryKind entry, const CallInputs& inputs) {
-  if (Status status = begin(entry, inputs); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(begin(entry, inputs));
   const auto state = resume();
-  if (!state) return tl::unexpected<Error>(state.error());
+  CINCH_TRY(state);
   if (*state == RunState::Meets) return fail(ErrorKind::Internal, "a collective without ranks");
   return CallOutcome{*state == RunState::NonFinite, take_accesses()};
 }

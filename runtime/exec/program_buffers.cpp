@@ -68,7 +68,7 @@ Status ProgramBuffers::prepare_one(const Entry& entry, BufferIndex index, const 
                                    bool poison) {
   const BufferInfo& buffer = image_.buffers[index];
   const auto size_bytes = buffer_bytes(image_, index, env);
-  if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
+  CINCH_TRY(size_bytes);
   if (*size_bytes == 0 && is_below_zero(image_, buffer, env)) {
     if (Status status = check_sizes(image_, entry, env); !status) return status;
   }

@@ -55,9 +55,7 @@ Result<GpuArrays> GpuArrays::make(std::shared_ptr<const GpuProgram> program, Gpu
   if (arrays.to_ == kNoIndex || arrays.from_ == kNoIndex) {
     return fail(ErrorKind::InvalidArgument, "a program without a gradient and an output");
   }
-  if (Status status = arrays.place_memory(); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(arrays.place_memory());
   return arrays;
 }
 
@@ -136,7 +134,7 @@ Result<bool> GpuArrays::take_non_finite() {
     is_found = is_found || (words[i + kStatusFlags] & kFlagNonFinite) != 0;
   }
   if (status && is_found) status = clear(looks_, kFailedByte);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return is_found;
 }
 

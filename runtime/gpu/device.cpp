@@ -39,9 +39,7 @@ Result<std::shared_ptr<GpuDevice>> GpuDevice::open(const GpuDriver& driver, int 
   attribute(GpuAttribute::Multiprocessors, device->multiprocessors_);
   attribute(GpuAttribute::MemoryPools, device->has_memory_pools_);
   if (code == kGpuSuccess) code = driver.context_retain(&device->context_, device->device_);
-  if (Status status = gpu_status(driver, code, "opening the device"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(gpu_status(driver, code, "opening the device"));
   device->name_ = name;
   device->arch_ = driver.arch != nullptr ? driver.arch : fmt::format("sm_{}", 10 * major + minor);
   return device;
@@ -152,9 +150,7 @@ Result<GpuMemory> GpuMemory::allocate(std::shared_ptr<const GpuDevice> device,
   const GpuDevice::Scope scope(*device);
   const GpuCode code = with_kept_memory(
       *device, [&] { return device->driver().memory_alloc(&memory.address_, size_bytes); });
-  if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device->status(code, allocating(size_bytes).c_str()));
   memory.size_bytes_ = size_bytes;
   memory.device_ = std::move(device);
   return memory;
@@ -166,15 +162,11 @@ Result<GpuMemory> GpuMemory::allocate_on(std::shared_ptr<const GpuDevice> device
   GpuMemory memory;
   if (size_bytes == 0) return memory;
   const GpuDevice::Scope scope(*device);
-  if (Status status = device->freeing().prepare(); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device->freeing().prepare());
   const GpuCode code = with_kept_memory(*device, [&] {
     return device->driver().memory_alloc_async(&memory.address_, size_bytes, stream);
   });
-  if (Status status = device->status(code, allocating(size_bytes).c_str()); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device->status(code, allocating(size_bytes).c_str()));
   memory.size_bytes_ = size_bytes;
   memory.is_pooled_ = true;
   memory.device_ = std::move(device);
@@ -315,7 +307,7 @@ Status GpuArena::allocate(const std::shared_ptr<const GpuDevice>& device, GpuStr
     const std::size_t size = block_bytes(pieces);
     auto block = is_lent ? GpuMemory::allocate_from(source, uses_[pieces[0]], device, size)
                          : GpuMemory::allocate_on(device, size, stream);
-    if (!block) return tl::unexpected<Error>(block.error());
+    CINCH_TRY(block);
     place(*block, pieces);
     blocks_.push_back(std::move(*block));
   }

@@ -141,7 +141,7 @@ const char* advice(GpuCode code) {
 
 Result<const GpuDriver*> open_cuda_driver() {
   static const Result<GpuDriver> kOpened = open_driver();
-  if (!kOpened) return tl::unexpected<Error>(kOpened.error());
+  CINCH_TRY(kOpened);
   return &*kOpened;
 }
 

@@ -149,7 +149,7 @@ class Planner {
   // first round it holds what an earlier loop left.
   Status add_while(const Step& step) {
     const auto rounds = rounds_of({}, step.expr);
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    CINCH_TRY(rounds);
     for (std::int64_t i = 0; i < *rounds; ++i) {
       const Status status = in_round(round(i, slot(step.expr)), [&] {
         Status done = i == 0 ? add(step.cond) : under({step.index, 1}, step.cond);
@@ -162,7 +162,7 @@ class Planner {
 
   Status add_for(const Step& step) {
     const auto rounds = rounds_of(step.expr, step.expr2);
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    CINCH_TRY(rounds);
     const std::uint32_t first = slot(step.expr);
     const auto add_round = [&](std::int64_t i) {
       Status done = service(GpuService::SetRound, step.index, first, i);

@@ -36,9 +36,7 @@ Status GpuProgram::find_functions() {
 
 Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const GpuDevice> device,
                                                            ProgramImage image) {
-  if (Status status = validate_image(image); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(validate_image(image));
   const std::string wanted = "cuda:" + device->arch();
   if (image.target != wanted) {
     return fail(ErrorKind::Unavailable, fmt::format("an image for {}; the device {} takes {}",
@@ -48,12 +46,8 @@ Result<std::shared_ptr<const GpuProgram>> GpuProgram::load(std::shared_ptr<const
   const GpuDevice::Scope scope(*program->device_);
   const GpuCode code =
       program->device_->driver().module_load(&program->module_, program->image_.binary.data());
-  if (Status status = program->device_->status(code, "loading kernels"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
-  if (Status status = program->find_functions(); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(program->device_->status(code, "loading kernels"));
+  CINCH_TRY(program->find_functions());
   return program;
 }
 

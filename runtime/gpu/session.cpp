@@ -23,12 +23,10 @@ Result<GpuSession> GpuSession::open(std::shared_ptr<const GpuProgram> program,
     // Before anything multiplies rows by columns.
     for (const ListTensor& shape : options.tensors) {
       const TensorFacts given{shape.rows, shape.cols, options.world, options.worker};
-      if (Status status = check_facts(given); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
+      CINCH_TRY(check_facts(given));
     }
     auto impl = std::make_unique<Impl>(std::move(program), options);
-    if (Status status = impl->open(stream); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(impl->open(stream));
     return GpuSession(std::move(impl));
   });
 }
@@ -63,7 +61,7 @@ Status GpuSession::Impl::lay_out_payload(std::size_t tensor, std::uint64_t step,
 Result<std::int64_t> GpuSession::payload_bound(std::size_t tensor, std::uint64_t step) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
     const Status status = impl_->lay_out_payload(tensor, step, impl_->bound);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return impl_->bound.size_bytes;
   });
 }
@@ -165,14 +163,12 @@ Status GpuSession::prepare(EntryKind kind, std::uint64_t step, GpuStream stream)
 }
 
 Result<std::vector<TensorOutcome>> GpuSession::Impl::collect(GpuStream from) {
-  if (Status status = order.enter(from); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(order.enter(from));
   std::vector<GpuOutcome> words(num_tensors());
   const GpuAddress at = arena.address(outcomes);
   auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
   const std::span<std::uint8_t> all(bytes, sizeof(GpuOutcome) * words.size());
-  if (Status status = device().read(all, at, from); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device().read(all, at, from));
   std::vector<TensorOutcome> told;
   bool has_failed = false;
   for (GpuOutcome& word : words) {
@@ -183,7 +179,7 @@ Result<std::vector<TensorOutcome>> GpuSession::Impl::collect(GpuStream from) {
   }
   if (!has_failed) return told;
   const Status status = device().write(at, all, from);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return told;
 }
 
@@ -195,13 +191,11 @@ Result<std::vector<TensorOutcome>> GpuSession::collect(GpuStream stream) {
 
 Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t tensor,
                                                                   GpuStream stream) {
-  if (Status status = order.enter(stream); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(order.enter(stream));
   std::vector<std::uint32_t> words(info().states.size());
   auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
   const GpuAddress from = arena.address(swapped) + 4 * words.size() * tensor;
-  if (Status status = device().read({bytes, 4 * words.size()}, from, stream); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device().read({bytes, 4 * words.size()}, from, stream));
   std::vector<GpuAddress> addresses;
   for (std::uint32_t i = 0; i < words.size(); ++i) {
     const BufferIndex in_place = buffer_of(BufferRole::StateInPlace, i);
@@ -213,19 +207,15 @@ Result<std::vector<GpuAddress>> GpuSession::Impl::state_addresses(std::size_t te
 
 Result<std::vector<std::vector<std::uint8_t>>> GpuSession::Impl::states(std::size_t tensor,
                                                                         GpuStream stream) {
-  if (Status status = check_holds_states(options.only_decodes); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_holds_states(options.only_decodes));
   const auto addresses = state_addresses(tensor, stream);
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  CINCH_TRY(addresses);
   std::vector<std::vector<std::uint8_t>> read;
   for (std::size_t i = 0; i < addresses->size(); ++i) {
     const auto size = rt::state_bytes(info(), info().states[i], env(tensor, 0));
-    if (!size) return tl::unexpected<Error>(size.error());
+    CINCH_TRY(size);
     auto& bytes = read.emplace_back(static_cast<std::size_t>(*size));
-    if (Status status = device().read(bytes, (*addresses)[i], stream); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(device().read(bytes, (*addresses)[i], stream));
   }
   return read;
 }
@@ -243,7 +233,7 @@ Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor
                                                               GpuStream stream) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
     const auto held = impl_->states(tensor, stream);
-    if (!held) return tl::unexpected<Error>(held.error());
+    CINCH_TRY(held);
     return write_states(impl_->state_key(tensor), state_views(info(), *held));
   });
 }
@@ -251,11 +241,11 @@ Result<std::vector<std::uint8_t>> GpuSession::states_as_bytes(std::size_t tensor
 Status GpuSession::Impl::set_states(std::size_t tensor, std::span<const std::uint8_t> bytes,
                                     GpuStream stream) {
   const auto held = states(tensor, stream);
-  if (!held) return tl::unexpected<Error>(held.error());
+  CINCH_TRY(held);
   const auto given = read_states(bytes, state_key(tensor), state_views(info(), *held));
-  if (!given) return tl::unexpected<Error>(given.error());
+  CINCH_TRY(given);
   const auto addresses = state_addresses(tensor, stream);
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  CINCH_TRY(addresses);
   for (std::size_t i = 0; i < given->size(); ++i) {
     const Status status = device().write((*addresses)[i], (*given)[i], stream);
     if (!status) return status;

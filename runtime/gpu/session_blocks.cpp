@@ -68,7 +68,7 @@ Result<std::int64_t> GpuSession::Impl::kernel_blocks(std::size_t kernel,
   if (info_of.cuda.is_single_block) return 1;
   const auto per_block = static_cast<std::int64_t>(info_of.cuda.groups_per_block);
   const auto groups = over_steps(info_of.num_groups, tensor);
-  if (!groups) return tl::unexpected<Error>(groups.error());
+  CINCH_TRY(groups);
   const std::int64_t blocks = ceil_div(std::min(groups->most, kMaxGroups), per_block);
   if (info_of.cuda.waves == 0 && tuning.blocks_per_multiprocessor == 0) {
     return std::clamp(blocks, std::int64_t{1}, kMostBlocks);
@@ -116,7 +116,7 @@ Status GpuSession::Impl::count_blocks() {
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       block_begins.push_back(static_cast<std::uint32_t>(total));
       const auto blocks = blocks_of(shape, t);
-      if (!blocks) return tl::unexpected<Error>(blocks.error());
+      CINCH_TRY(blocks);
       is_one = is_one && *blocks <= 1;
       total += static_cast<std::uint64_t>(*blocks);
       if (total > INT32_MAX) {

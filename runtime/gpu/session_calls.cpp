@@ -77,7 +77,7 @@ Status GpuSession::Impl::check_fields(std::size_t tensor, const HostEnv& at) con
   for (std::uint32_t i = 0; i < bound.fields.size(); ++i) {
     const BufferIndex b = buffer_of(BufferRole::Field, i);
     const auto bytes = buffer_bytes(image(), b, at);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    CINCH_TRY(bytes);
     if (*bytes <= bound.fields[i].size_bytes) continue;
     return fail(ErrorKind::Overflow,
                 fmt::format("tensor {}: buffer {} takes {} bytes, there are {}", tensor,
@@ -136,7 +136,7 @@ Result<std::int64_t> GpuSession::Impl::rounds_at(const PlannedBound& bound,
 Status GpuSession::Impl::check_loops(const HostEnv& at, std::size_t tensor) const {
   for (const PlannedBound& bound : bounds) {
     const auto rounds = rounds_at(bound, at);
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    CINCH_TRY(rounds);
     if (*rounds <= bound.most) continue;
     return fail(ErrorKind::OutOfRange,
                 fmt::format("tensor {}: a loop of {} rounds, the session was opened for {}: "
@@ -154,12 +154,12 @@ Status GpuSession::Impl::write_sizes(EntryKind kind, std::size_t tensor, std::ui
   if (Status status = check_loops(at, tensor); !status) return status;
   for (std::size_t i = 0; i < image().size_exprs.size(); ++i) {
     const auto value = pool.eval(image().size_exprs[i], at);
-    if (!value) return tl::unexpected<Error>(value.error());
+    CINCH_TRY(value);
     entry.set_size(i, value->bits);
   }
   for (BufferIndex b = 0; b < image().buffers.size(); ++b) {
     const auto size = buffer_bytes(image(), b, at);
-    if (!size) return tl::unexpected<Error>(size.error());
+    CINCH_TRY(size);
     if (*size > capacities[tensor][b]) {
       return fail(ErrorKind::OutOfRange,
                   fmt::format("tensor {}: {} takes {} bytes, the session was opened for {}: give "
@@ -171,7 +171,7 @@ Status GpuSession::Impl::write_sizes(EntryKind kind, std::size_t tensor, std::ui
   }
   for (std::size_t k = 0; k < image().kernels.size(); ++k) {
     const auto groups = kernel_groups(image(), k, at);
-    if (!groups) return tl::unexpected<Error>(groups.error());
+    CINCH_TRY(groups);
     entry.set_groups(k, is_empty ? 0 : static_cast<std::uint64_t>(*groups));
   }
   const std::vector<std::uint64_t>& words = parameters.kernel_words();
@@ -216,7 +216,7 @@ Status GpuSession::Impl::check_host_conditions(EntryKind kind, std::uint64_t ste
     for (std::size_t t = 0; t < num_tensors(); ++t) {
       if (facts[t].num_elems() == 0) continue;
       const auto value = info().exprs.eval(check.expr, env(t, step));
-      if (!value) return tl::unexpected<Error>(value.error());
+      CINCH_TRY(value);
       if (value->as_bool()) continue;
       return fail(ErrorKind::CheckFailed,
                   fmt::format("tensor {}: this does not hold for {}: {}", t,
@@ -229,9 +229,7 @@ Status GpuSession::Impl::check_host_conditions(EntryKind kind, std::uint64_t ste
 Result<bool> GpuSession::Impl::is_capturing(GpuStream stream) const {
   int capturing = 0;
   const GpuCode code = device().driver().stream_is_capturing(stream, &capturing);
-  if (Status status = device().status(code, "asking the stream"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device().status(code, "asking the stream"));
   return capturing != 0;
 }
 
@@ -239,7 +237,7 @@ Status GpuSession::Impl::call(EntryKind kind, std::uint64_t step, GpuStream stre
   const GpuDevice::Scope scope(device());
   if (Status status = check_host_conditions(kind, step); !status) return status;
   const auto capturing = is_capturing(stream);
-  if (!capturing) return tl::unexpected<Error>(capturing.error());
+  CINCH_TRY(capturing);
   if (*capturing) return capture(kind, stream);
   if (Status status = write_facts(kind, step); !status) return status;
   return order.run(stream, [&]() -> Status {

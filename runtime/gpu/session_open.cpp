@@ -119,7 +119,7 @@ Result<std::int64_t> GpuSession::Impl::most_rounds(HostExprId begin, HostExprId 
   std::int64_t most = 0;
   for (const TensorFacts& tensor : facts) {
     const auto bounds = over_steps(pool, rounds, tensor);
-    if (!bounds) return tl::unexpected<Error>(bounds.error());
+    CINCH_TRY(bounds);
     most = std::max(most, bounds->most);
   }
   return most;
@@ -285,7 +285,7 @@ Status GpuSession::Impl::measure_tensor(std::size_t tensor) {
 Status GpuSession::Impl::measure_buffer(std::size_t tensor, BufferIndex b) {
   const BufferInfo& buffer = image().buffers[b];
   const auto size = over_steps(buffer.size_bytes, facts[tensor]);
-  if (!size) return tl::unexpected<Error>(size.error());
+  CINCH_TRY(size);
   capacities[tensor][b] = std::max<std::int64_t>(size->most, 0);
   if (size->most <= kMaxBufferBytes) return Ok{};
   const auto name = [this](std::uint32_t i) { return info().params[i].name; };

@@ -19,9 +19,9 @@ Status GpuSession::Impl::check_states(std::size_t tensor) const {
     for (const ParameterValues* values : {&parameters, &largest}) {
       const HostEnv at = host_env(facts[tensor], *values, 0);
       const auto bytes = rt::state_bytes(info(), info().states[buffer.role_index], at);
-      if (!bytes) return tl::unexpected<Error>(bytes.error());
+      CINCH_TRY(bytes);
       const auto held = buffer_bytes(image(), b, at);
-      if (!held) return tl::unexpected<Error>(held.error());
+      CINCH_TRY(held);
       if (*held == *bytes) continue;
       return fail(ErrorKind::Internal, fmt::format("state buffer {} of {} bytes, its state has {}",
                                                    buffer.name, *held, *bytes));

@@ -47,16 +47,14 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions)
   for (const GpuCondition& condition : conditions) {
     if (condition.buffer == kRoundCondition) {
       const auto end = size(condition.end), begin = size(condition.begin);
-      if (!end) return tl::unexpected<Error>(end.error());
-      if (!begin) return tl::unexpected<Error>(begin.error());
+      CINCH_TRY(end);
+      CINCH_TRY(begin);
       if (std::int64_t{condition.wanted} >= *end - *begin) return false;
       continue;
     }
     std::uint8_t flag = 0;
     const GpuAddress from = own_address(0, condition.buffer);
-    if (Status status = device().read({&flag, 1}, from, syncing.stream); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(device().read({&flag, 1}, from, syncing.stream));
     if ((flag != 0) != (condition.wanted != 0)) return false;
   }
   return true;
@@ -64,7 +62,7 @@ Result<bool> GpuSession::Impl::hold(const std::vector<GpuCondition>& conditions)
 
 Status GpuSession::Impl::refuse_capture(GpuStream on) const {
   const auto capturing = is_capturing(on);
-  if (!capturing) return tl::unexpected<Error>(capturing.error());
+  CINCH_TRY(capturing);
   if (!*capturing) return Ok{};
   return fail(ErrorKind::InvalidArgument, "ranks meet over the host, not in a captured graph");
 }
@@ -94,10 +92,10 @@ Result<std::optional<RankPoint>> GpuSession::Impl::begin_sync(ConstTensorView gr
   if (status) status = bind_tensors(EntryKind::Sync, {&from, 1}, {&to, 1});
   const GpuDevice::Scope scope(device());
   if (status) status = refuse_capture(stream);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   syncing = {.is_under_way = true, .step = step, .stream = stream, .update = to};
   return order.run(stream, [&]() -> Result<std::optional<RankPoint>> {
-    if (Status begun = enqueue_begin(); !begun) return tl::unexpected<Error>(begun.error());
+    CINCH_TRY(enqueue_begin());
     return run_to_point();
   });
 }
@@ -111,15 +109,13 @@ Result<std::optional<RankPoint>> GpuSession::Impl::continue_sync(RankStatus all)
   auto point = order.run(on, [&]() -> Result<std::optional<RankPoint>> {
     Status status = all == rank_status(syncing.words) ? Status(Ok{}) : mark_status(all);
     if (status) status = launch_rest(plan_of(EntryKind::Sync).batches[syncing.batch++]);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return run_to_point();
   });
   if (!point || *point) return point;
   auto outcomes = collect(on);
-  if (!outcomes) return tl::unexpected<Error>(outcomes.error());
-  if (Status& found = outcomes->front().status; !found) {
-    return tl::unexpected<Error>(std::move(found.error()));
-  }
+  CINCH_TRY(outcomes);
+  CINCH_TRY(outcomes->front().status);
   return point;
 }
 
@@ -132,21 +128,21 @@ Result<std::optional<RankPoint>> GpuSession::Impl::run_to_point() {
       auto point = point_at(first);
       if (!point || *point) return point;
     }
-    if (Status status = launch_rest(batch); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(launch_rest(batch));
   }
   syncing = {};
   return std::nullopt;
 }
 
 Result<std::optional<RankPoint>> GpuSession::Impl::point_at(const PlannedLaunch& meeting) {
-  if (Status status = read_status(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(read_status());
   RankPoint point{rank_status(syncing.words), std::nullopt};
   if (point.own != RankStatus::Good || meeting.meeting == PlannedMeeting::Agree) return point;
   const auto is_due = hold(meeting.conditions);
-  if (!is_due) return tl::unexpected<Error>(is_due.error());
+  CINCH_TRY(is_due);
   if (!*is_due) return std::nullopt;
   const auto call = call_at(meeting);
-  if (!call) return tl::unexpected<Error>(call.error());
+  CINCH_TRY(call);
   point.call = *call;
   return point;
 }
@@ -155,30 +151,28 @@ Result<CollectiveCall> GpuSession::Impl::call_at(const PlannedLaunch& meeting) c
   const HostEnv at = env(0, syncing.step);
   const auto bytes_of = [&](BufferIndex buffer) -> Result<std::span<std::uint8_t>> {
     const auto size = buffer_bytes(image(), buffer, at);
-    if (!size) return tl::unexpected<Error>(size.error());
+    CINCH_TRY(size);
     auto* const data = reinterpret_cast<std::uint8_t*>(  // NOLINT(performance-no-int-to-ptr)
         own_address(0, buffer));
     return std::span(data, static_cast<std::size_t>(*size));
   };
   const auto input = bytes_of(meeting.arg1), output = bytes_of(meeting.arg0);
-  if (!input) return tl::unexpected<Error>(input.error());
-  if (!output) return tl::unexpected<Error>(output.error());
+  CINCH_TRY(input);
+  CINCH_TRY(output);
   const BufferInfo& to = image().buffers[meeting.arg0];
   CollectiveCall call{meeting.collective, to.dtype, *input, *output};
   const auto read = [this](BufferIndex scalar) -> Result<std::uint32_t> {
     std::uint32_t value = 0;
     const std::span bytes(reinterpret_cast<std::uint8_t*>(&value), sizeof value);
     const Status status = device().read(bytes, own_address(0, scalar), syncing.stream);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return value;
   };
-  if (Status status = take_scalars(meeting.scalars, to.storage_bits, read, call); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(take_scalars(meeting.scalars, to.storage_bits, read, call));
   if (meeting.message != kNoIndex) call.place = image().messages[meeting.message];
   if (is_counted(meeting.collective.kind)) {
     const auto received = bytes_of(meeting.scalars.back());
-    if (!received) return tl::unexpected<Error>(received.error());
+    CINCH_TRY(received);
     call.received = *received;
   }
   return call;

@@ -28,7 +28,7 @@ class GpuStreamOrder {
   /// Enters, does the work, and leaves whatever becomes of it.
   template <typename Work>
   auto run(GpuStream stream, Work work) -> decltype(work()) {
-    if (Status status = enter(stream); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(enter(stream));
     const Leaving leaving{*this, stream};
     return work();
   }

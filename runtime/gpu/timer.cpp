@@ -11,9 +11,7 @@ Result<GpuTimer> GpuTimer::create(std::shared_ptr<const GpuDevice> device) {
   const GpuDriver& driver = timer.device_->driver();
   GpuCode code = driver.event_create(&timer.start_, 0);
   if (code == kGpuSuccess) code = driver.event_create(&timer.stop_, 0);
-  if (Status status = timer.device_->status(code, "making an event"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(timer.device_->status(code, "making an event"));
   return timer;
 }
 
@@ -53,9 +51,7 @@ Result<double> GpuTimer::milliseconds() const {
   float elapsed = 0;
   GpuCode code = driver.event_synchronize(stop_);
   if (code == kGpuSuccess) code = driver.event_elapsed_time(&elapsed, start_, stop_);
-  if (Status status = device_->status(code, "timing on the device"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device_->status(code, "timing on the device"));
   return elapsed;
 }
 

@@ -129,7 +129,7 @@ std::vector<std::uint8_t> write_image(const ProgramImage& image) {
 
 Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
   const auto preamble = read_preamble(bytes);
-  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  CINCH_TRY(preamble);
   const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(Preamble);
   JsonTree tree;
   if (!tree.parse({text, preamble->json_bytes}) || !tree.root().is_object()) {
@@ -139,12 +139,8 @@ Result<ProgramImage> read_image(std::span<const std::uint8_t> bytes) {
   auto image = image_from_json(json);
   if (!image) return image;
   BlobReader blobs(bytes, sizeof(Preamble) + preamble->json_bytes);
-  if (Status status = read_blobs(json, blobs, *image); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
-  if (Status status = validate_image(*image); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(read_blobs(json, blobs, *image));
+  CINCH_TRY(validate_image(*image));
   return image;
 }
 
@@ -155,7 +151,7 @@ Status save_image(const ProgramImage& image, const std::filesystem::path& path) 
 Result<ProgramImage> load_image(const std::filesystem::path& path) {
   const auto bytes = read_file_bytes(
       path, {.magic = {kMagic, sizeof kMagic}, .size_at = offsetof(Preamble, file_bytes)});
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  CINCH_TRY(bytes);
   return read_image(*bytes);
 }
 

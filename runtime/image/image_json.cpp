@@ -306,7 +306,7 @@ Result<ProgramImage> image_from_json(const json& in) {
   if (fault.empty() && !in.contains("exprs")) fault = "image.exprs: this member expected";
   if (!fault.empty()) return fail(ErrorKind::CorruptFile, fault);
   auto pool = HostExprPool::from_json(in.at("exprs"));
-  if (!pool) return tl::unexpected<Error>(std::move(pool.error()));
+  CINCH_TRY(pool);
   image.info.exprs = std::move(*pool);
   return image;
 }

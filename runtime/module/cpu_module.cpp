@@ -52,7 +52,7 @@ bool host_supports(std::string_view arch) {
 
 Result<CpuModule> CpuModule::load(std::span<const std::uint8_t> shared_object) {
   Result<SharedObject> object = SharedObject::load(shared_object, "kernels");
-  if (!object) return tl::unexpected<Error>(std::move(object.error()));
+  CINCH_TRY(object);
   return CpuModule(std::move(*object));
 }
 

@@ -14,10 +14,9 @@ namespace {
 Result<std::vector<std::uint8_t>> first_bytes(const std::filesystem::path& path,
                                               std::uint64_t size_bytes) {
   auto reader = FileReader::open(path);
-  if (!reader) return tl::unexpected(reader.error());
+  CINCH_TRY(reader);
   std::vector<std::uint8_t> bytes;
-  if (Status status = reader->read_up_to(size_bytes, bytes); !status)
-    return tl::unexpected<Error>(status.error());
+  CINCH_TRY(reader->read_up_to(size_bytes, bytes));
   return bytes;
 }
 
@@ -49,7 +48,7 @@ Status check_elf_file(const std::filesystem::path& path) {
     return fail(ErrorKind::CorruptFile, path.string() + ": " + what);
   };
   const auto head = first_bytes(path, sizeof(Elf64_Ehdr));
-  if (!head) return tl::unexpected<Error>(head.error());
+  CINCH_TRY(head);
   Elf64_Ehdr header;
   if (!begins_as_elf(*head) || head->size() < sizeof header || (*head)[EI_CLASS] != ELFCLASS64)
     return corrupt("no shared library of 64 bits");
@@ -62,7 +61,7 @@ Status check_elf_file(const std::filesystem::path& path) {
   }
   if (header.e_phoff > kFarthestTable) return corrupt("no shared library of a linker");
   const auto table = first_bytes(path, header.e_phoff + size_bytes);
-  if (!table) return tl::unexpected<Error>(table.error());
+  CINCH_TRY(table);
   if (table->size() < header.e_phoff + size_bytes) return corrupt("cut short");
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;

@@ -28,7 +28,7 @@ Result<std::int64_t> size_of(const ProgramInfo& info, HostExprId expr, const Hos
                              Over over) {
   if (over == Over::OneStep) return info.exprs.eval_int(expr, env);
   const auto bounds = bounds_over_steps(info.exprs, expr, env, env.step);
-  if (!bounds) return tl::unexpected<Error>(bounds.error());
+  CINCH_TRY(bounds);
   return bounds->most;
 }
 
@@ -38,7 +38,7 @@ Result<FieldPlace> measure_field(const ProgramInfo& info, const FieldInfo& field
   FieldPlace place{0, 0, 1, 1};
   for (int i = 0; i < field.type.rank; ++i) {
     const auto dim = size_of(info, field.type.dims[i], env, over);
-    if (!dim) return tl::unexpected<Error>(dim.error());
+    CINCH_TRY(dim);
     const bool fits =
         *dim >= 0 && (place.num_elems == 0 || *dim <= kMaxFieldElems / place.num_elems);
     if (!fits) {
@@ -57,7 +57,7 @@ Status measure_fixed_fields(const ProgramInfo& info, const HostEnv& env) {
   for (std::size_t i = 0; i < info.wire.fields.size(); ++i) {
     if (!has_fixed_size(info, i)) continue;
     const auto place = measure_field(info, info.wire.fields[i], env);
-    if (!place) return tl::unexpected<Error>(place.error());
+    CINCH_TRY(place);
   }
   return Ok{};
 }
@@ -72,7 +72,7 @@ Status lay_out_fields(const ProgramInfo& info, HostEnv env, PayloadLayout& layou
   layout.size_bytes += static_cast<std::int64_t>(layout.counts.size() * sizeof(std::uint32_t));
   for (const FieldInfo& field : info.wire.fields) {
     auto place = measure_field(info, field, env, over);
-    if (!place) return tl::unexpected<Error>(place.error());
+    CINCH_TRY(place);
     place->offset = align_field(layout.size_bytes);
     layout.size_bytes = place->offset + place->size_bytes;
     if (layout.size_bytes > kMaxPayloadBytes) {
@@ -128,7 +128,7 @@ Status count_bounds(const ProgramInfo& info, const HostEnv& env, Over over,
   bounds.clear();
   for (const CountInfo& count : info.wire.counts) {
     const auto bound = size_of(info, count.bound, env, over);
-    if (!bound) return tl::unexpected<Error>(bound.error());
+    CINCH_TRY(bound);
     if (*bound < 0 || *bound > UINT32_MAX) {
       if (Status status = measure_fixed_fields(info, env); !status) return status;
       return fail(ErrorKind::Overflow, fmt::format("count {}: the bound `{}` is {}", count.name,
@@ -161,14 +161,14 @@ Result<PayloadLayout> payload_layout(const ProgramInfo& info, const HostEnv& env
                                      std::span<const std::uint32_t> counts) {
   PayloadLayout layout;
   const Status status = lay_out_payload(info, env, counts, layout);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return layout;
 }
 
 Result<PayloadLayout> payload_bound_layout(const ProgramInfo& info, const HostEnv& env) {
   PayloadLayout layout;
   const Status status = lay_out_payload_bound(info, env, layout);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return layout;
 }
 
@@ -176,7 +176,7 @@ Result<std::int64_t> payload_bound_over_steps(const ProgramInfo& info, const Hos
   PayloadLayout layout;
   Status status = count_bounds(info, env, Over::LaterSteps, layout.counts);
   if (status) status = lay_out_fields(info, env, layout, Over::LaterSteps);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return layout.size_bytes;
 }
 

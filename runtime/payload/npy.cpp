@@ -206,13 +206,13 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + begin, length);
   const auto fields = parse_dictionary(text);
-  if (!fields) return tl::unexpected(fields.error());
+  CINCH_TRY(fields);
   const auto& [descr, fortran_order, shape] = *fields;
   if (!descr) return corrupt_npy("no `descr`");
   if (!fortran_order) return corrupt_npy("no `fortran_order`");
   if (!shape) return corrupt_npy("no `shape`");
   const auto dtype = dtype_of(*descr);
-  if (!dtype) return tl::unexpected(dtype.error());
+  CINCH_TRY(dtype);
   if (*fortran_order && shape->size() > 1) {
     return fail(ErrorKind::InvalidArgument, ".npy order: Fortran order, C order is needed");
   }
@@ -222,7 +222,7 @@ Result<NpyHeader> parse_npy_header(Bytes bytes) {
 
 Result<NpyArray> parse_npy(Bytes bytes) {
   auto header = parse_npy_header(bytes);
-  if (!header) return tl::unexpected(header.error());
+  CINCH_TRY(header);
   const Bytes data = bytes.subspan(static_cast<std::size_t>(header->data_offset_bytes));
   if (data.size() != data_bytes(*header)) {
     return wrong_size(*header, std::to_string(data.size()));
@@ -232,17 +232,17 @@ Result<NpyArray> parse_npy(Bytes bytes) {
 
 Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path) {
   auto reader = FileReader::open(path);
-  if (!reader) return tl::unexpected(reader.error());
+  CINCH_TRY(reader);
   std::vector<std::uint8_t> bytes;
   Status status = reader->read_up_to(kMostHeaderBytes + kMostPreambleBytes, bytes);
-  if (!status) return tl::unexpected(status.error());
+  CINCH_TRY(status);
   const auto header = parse_npy_header(bytes);
   if (!header) return in_file(path, header.error());
   const auto begin = static_cast<std::uint64_t>(header->data_offset_bytes);
   const std::uint64_t end = begin + data_bytes(*header);
   const bool is_longer = reader->size_bytes() > end;
   if (!is_longer) status = reader->read_up_to(end + 1, bytes);
-  if (!status) return tl::unexpected(status.error());
+  CINCH_TRY(status);
   if (!is_longer && bytes.size() <= end) return bytes;
   const std::string found = is_longer ? std::to_string(reader->size_bytes() - begin) : "more";
   return in_file(path, wrong_size(*header, found).value());
@@ -250,7 +250,7 @@ Result<std::vector<std::uint8_t>> read_npy_bytes(const std::string& path) {
 
 Result<NpyArray> read_npy(const std::string& path) {
   const auto bytes = read_npy_bytes(path);
-  if (!bytes) return tl::unexpected(bytes.error());
+  CINCH_TRY(bytes);
   auto array = parse_npy(*bytes);
   if (!array) return in_file(path, array.error());
   return array;
@@ -282,7 +282,7 @@ Result<std::vector<std::uint8_t>> format_npy(const NpyArray& array) {
 
 Status write_npy(const std::string& path, const NpyArray& array) {
   const auto bytes = format_npy(array);
-  if (!bytes) return tl::unexpected(bytes.error());
+  CINCH_TRY(bytes);
   return write_file_bytes(path, *bytes);
 }
 

@@ -171,7 +171,7 @@ Status check_field(const FieldInfo& field, const FieldPlace& place,
   IndexRule rule{field.ascending};
   if (field.index_limit) {
     const auto limit = expected.info->exprs.eval_int(*field.index_limit, expected.env);
-    if (!limit) return tl::unexpected<Error>(limit.error());
+    CINCH_TRY(limit);
     rule.limit = static_cast<std::uint64_t>(std::max<std::int64_t>(*limit, 0));
   }
   if (!rule.ascending && !field.index_limit) return Ok{};
@@ -249,7 +249,7 @@ Status read_payload(std::span<const std::uint8_t> bytes, const PayloadExpectatio
   view.counts.clear();
   view.fields.clear();
   const auto header = read_payload_header(bytes);
-  if (!header) return tl::unexpected<Error>(header.error());
+  CINCH_TRY(header);
   view.header = *header;
   if (Status status = check_expected(*header, expected); !status) return status;
   if (expected.env.n > 0) {
@@ -269,7 +269,7 @@ Result<PayloadView> read_payload(std::span<const std::uint8_t> bytes,
                                  const PayloadExpectation& expected) {
   PayloadView view;
   const Status status = read_payload(bytes, expected, view);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return view;
 }
 

@@ -174,7 +174,7 @@ class AccessCheck {
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
       if (plan_.groups[group].pieces.empty()) continue;
       const auto wanted = has_update(group);
-      if (!wanted) return tl::unexpected<Error>(wanted.error());
+      CINCH_TRY(wanted);
       const Accesses& all = values_[{group, Place::User}];
       const auto num = std::ranges::count_if(all, [](const Access& a) { return a.is_write; });
       const bool is_right = *wanted == Updated::Here        ? num == 1

@@ -91,9 +91,7 @@ class Choice {
   Result<PlanChoice> run() {
     for (const std::string_view plan : plan_names()) {
       if (plan == "hierarchical" && request_.ranks_per_machine == 1) continue;
-      if (Status status = try_pieces(std::string(plan)); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
+      CINCH_TRY(try_pieces(std::string(plan)));
     }
     return finish();
   }
@@ -155,7 +153,7 @@ class Choice {
 
   Status try_one(PlanCandidate candidate) {
     auto taken = build_plan_if_taken(request_of(request_, candidate));
-    if (!taken) return tl::unexpected<Error>(taken.error());
+    CINCH_TRY(taken);
     const std::optional<Plan> made = std::move(*taken);
     if (!made) return Ok{};
     const Plan& plan = *made;
@@ -163,7 +161,7 @@ class Choice {
     if (candidate.plan == "allreduce" && !has_all_reduce(plan)) return Ok{};
     if (!candidate.is_dense && may_overflow(plan)) return Ok{};
     const auto cost = estimate_cost(plan, inputs_);
-    if (!cost) return tl::unexpected<Error>(cost.error());
+    CINCH_TRY(cost);
     candidate.cost = *cost;
     found_.candidates.push_back(std::move(candidate));
     return Ok{};

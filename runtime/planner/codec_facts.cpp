@@ -32,7 +32,7 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
     const TensorFacts tensor = facts_for(of, {rows, cols, world});
     const ParameterValues parameters(of);
     const auto most = payload_bound_over_steps(of, host_env(tensor, parameters, step));
-    if (!most) return tl::unexpected<Error>(most.error());
+    CINCH_TRY(most);
     return static_cast<std::uint64_t>(*most);
   };
   if (info.has_sync && has_fixed_rounds(*program)) {
@@ -52,7 +52,7 @@ CodecFacts codec_facts(const std::shared_ptr<const ProgramImage>& program, std::
       const TensorFacts tensor = facts_for(of, {rows, cols, world});
       const ParameterValues parameters(of);
       const auto found = payload_bound_layout(of, host_env(tensor, parameters, step));
-      if (!found) return tl::unexpected<Error>(found.error());
+      CINCH_TRY(found);
       return summed->arrays(*found);
     };
   }

@@ -25,7 +25,7 @@ class Layout {
       const Status status = has_sync(t)        ? add_protocol(t)
                             : must_be_alone(t) ? add_alone(t)
                                                : add_to_open(t);
-      if (!status) return tl::unexpected<Error>(status.error());
+      CINCH_TRY(status);
     }
     // A bundle can go when the last of its tensors is ready.
     std::ranges::stable_sort(bundles_, {}, [this](const Bundle& bundle) {
@@ -74,7 +74,7 @@ class Layout {
   Status add_piece(std::uint32_t group, std::uint32_t index, std::int64_t first,
                    std::int64_t num_elems) {
     const auto bytes = bound(index, num_elems);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    CINCH_TRY(bytes);
     std::uint32_t number = 0;
     if (!plan_.pieces.empty() && plan_.pieces.back().tensor == index) {
       number = plan_.pieces.back().number + 1;
@@ -182,7 +182,7 @@ class Layout {
       return add_piece(group, index, 0, tensor(index).num_elems());
     }
     const auto rounds = rounds_of(request_.codecs[codec], tensor(index));
-    if (!rounds) return tl::unexpected<Error>(rounds.error());
+    CINCH_TRY(rounds);
     Open& open = open_of(index);
     if (open.owner_bytes.empty() || open.bytes >= request_.piece_bytes) {
       open = {bundles_.size(), {0}, 0};

@@ -40,13 +40,13 @@ class Probe {
   Result<NetworkModel> run() {
     for (const ExchangeKind kind : kMeasuredKinds) {
       if (world_ == 1) break;
-      if (Status status = measure(kind); !status) return tl::unexpected<Error>(status.error());
+      CINCH_TRY(measure(kind));
     }
     NetworkModel model = fit_network(std::string(transport_.name()), world_, std::move(points_));
     for (std::size_t i = 0; i < kMeasuredKinds.size(); ++i) {
       if (world_ == 1) break;
       const Status status = measure_gap(kMeasuredKinds[i], model.gaps[i]);
-      if (!status) return tl::unexpected<Error>(status.error());
+      CINCH_TRY(status);
     }
     return model;
   }
@@ -109,7 +109,7 @@ class Probe {
   // Everyone sends to the next rank and receives from the one before.
   Status pass_on(std::uint64_t bytes) {
     const auto receive = transport_.start(exchange_of(ExchangeKind::Receive, bytes));
-    if (!receive) return tl::unexpected<Error>(receive.error());
+    CINCH_TRY(receive);
     Status status = run_exchange(exchange_of(ExchangeKind::Send, bytes));
     if (status) status = wait_for(transport_, *receive, options_.timeout);
     if (!status) transport_.abandon(status.error());
@@ -127,7 +127,7 @@ class Probe {
         tickets.push_back(*ticket);
         ticket = transport_.start(exchange_of(ExchangeKind::Receive, kSmallestBytes, output));
       }
-      if (!ticket) return tl::unexpected<Error>(ticket.error());
+      CINCH_TRY(ticket);
       tickets.push_back(*ticket);
     }
     for (const Ticket ticket : tickets) {

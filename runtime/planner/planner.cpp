@@ -116,15 +116,13 @@ class Planner {
     plan_.tensors = request_.tensors;
     if (request_.plan == kReduceScatter.name) give_parts();
     auto bundles = lay_out(request_, num_owners(request_, builder_.owners), plan_);
-    if (!bundles) return tl::unexpected<Error>(bundles.error());
+    CINCH_TRY(bundles);
     plan_.ranks.resize(request_.world);
     BundleOfTask bundle_of(request_.world);
     for (std::uint32_t rank = 0; rank < request_.world; ++rank) {
       RankBuilder to(plan_, plan_.ranks[rank]);
       for (std::uint32_t b = 0; b < bundles->size(); ++b) {
-        if (Status status = build((*bundles)[b], rank, to); !status) {
-          return tl::unexpected<Error>(status.error());
-        }
+        CINCH_TRY(build((*bundles)[b], rank, to));
         bundle_of[rank].resize(plan_.ranks[rank].tasks.size(), b);
       }
     }
@@ -166,7 +164,7 @@ class Planner {
       return Ok{};
     }
     auto arrays = sum_arrays(bundle.groups[0]);
-    if (!arrays) return tl::unexpected<Error>(arrays.error());
+    CINCH_TRY(arrays);
     context.sum_arrays = std::move(*arrays);
     build_summed(context);
     return Ok{};
@@ -183,7 +181,7 @@ class Planner {
       }
       const PlanTensor& tensor = plan_.tensors[plan_.pieces[plan_.groups[group].pieces[0]].tensor];
       auto rounds = rounds_of(codec, tensor);
-      if (!rounds) return tl::unexpected<Error>(rounds.error());
+      CINCH_TRY(rounds);
       protocols.push_back({group, std::move(*rounds)});
     }
     build_protocols(context, protocols);
@@ -240,9 +238,7 @@ namespace {
 // Whatever its codecs take.
 Result<Plan> write_plan(const PlanRequest& request) {
   const Builder* const builder = find_builder(request.plan);
-  if (Status status = check_request(request, builder); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_request(request, builder));
   return Planner(request, *builder).run();
 }
 
@@ -278,7 +274,7 @@ Result<Plan> build_plan(const PlanRequest& request) {
 
 Result<std::optional<Plan>> build_plan_if_taken(const PlanRequest& request) {
   auto plan = write_plan(request);
-  if (!plan) return tl::unexpected<Error>(std::move(plan.error()));
+  CINCH_TRY(plan);
   if (refusing_codec(request, *plan)) return std::nullopt;
   return std::move(*plan);
 }

@@ -139,7 +139,7 @@ Result<Policy> parse_policy(std::string_view text) {
   if (!is_list) return fail(ErrorKind::CorruptFile, R"(policy: {"rules": […]} expected)");
   for (const json& rule : from.at("rules")) {
     auto read = read_rule(rule, policy.rules.size() + 1);
-    if (!read) return tl::unexpected<Error>(read.error());
+    CINCH_TRY(read);
     policy.rules.push_back(std::move(*read));
   }
   return policy;

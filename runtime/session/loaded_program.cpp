@@ -10,11 +10,9 @@ LoadedProgram::LoadedProgram() = default;
 LoadedProgram::~LoadedProgram() = default;
 
 Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(ProgramImage image) {
-  if (Status status = validate_image(image); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(validate_image(image));
   auto module = CpuModule::load(image);
-  if (!module) return tl::unexpected<Error>(module.error());
+  CINCH_TRY(module);
   std::shared_ptr<LoadedProgram> program(new LoadedProgram);
   for (std::size_t i = 0; i < image.kernels.size(); ++i) {
     program->kernels_.push_back(module->kernel(i));
@@ -26,9 +24,7 @@ Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::load(ProgramImage im
 
 Result<std::shared_ptr<const LoadedProgram>> LoadedProgram::from_functions(
     ProgramImage image, std::vector<KernelFunction> kernels) {
-  if (Status status = validate_image(image); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(validate_image(image));
   if (kernels.size() != image.kernels.size()) {
     return fail(ErrorKind::InvalidArgument, "as many functions as the image has kernels expected");
   }

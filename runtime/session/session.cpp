@@ -55,7 +55,7 @@ Status Session::Impl::start() {
   std::vector<std::int64_t> sizes;
   for (const StateInfo& state : info().states) {
     const auto size_bytes = rt::state_bytes(info(), state, env(0));
-    if (!size_bytes) return tl::unexpected<Error>(size_bytes.error());
+    CINCH_TRY(size_bytes);
     sizes.push_back(*size_bytes);
   }
   if (Status status = buffers.allocate_states(sizes); !status) return status;
@@ -64,7 +64,7 @@ Status Session::Impl::start() {
     return status;
   }
   const auto outcome = run(EntryKind::Init, 0);
-  if (!outcome) return tl::unexpected<Error>(outcome.error());
+  CINCH_TRY(outcome);
   buffers.commit_states(EntryKind::Init);
   return Ok{};
 }
@@ -77,18 +77,16 @@ Session& Session::operator=(Session&&) noexcept = default;
 Result<Session> Session::open(std::shared_ptr<const LoadedProgram> program,
                               const SessionOptions& options) {
   return guarded([&]() -> Result<Session> {
-    if (Status status = check_options(options); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(check_options(options));
     auto impl = std::make_unique<Impl>(std::move(program), options);
-    if (Status status = impl->start(); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(impl->start());
     return Session(std::move(impl));
   });
 }
 
 Result<Session> Session::open(ProgramImage image, const SessionOptions& options) {
   auto program = guarded([&] { return LoadedProgram::load(std::move(image)); });
-  if (!program) return tl::unexpected<Error>(program.error());
+  CINCH_TRY(program);
   return open(std::move(*program), options);
 }
 
@@ -151,7 +149,7 @@ Result<PayloadHeader> Session::header_for(std::uint64_t step) const {
 Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::int64_t> {
     const Status status = impl_->lay_out_payload(step, impl_->bound);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return impl_->bound.size_bytes;
   });
 }
@@ -159,7 +157,7 @@ Result<std::int64_t> Session::payload_bound(std::uint64_t step) const {
 Result<std::span<const std::uint8_t>> Session::encode(ConstTensorView gradient,
                                                       std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
-    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(check_step(step));
     impl_->committed.reset();
     return impl_->encode(gradient, step);
   });
@@ -200,7 +198,7 @@ Status Session::sync(ConstTensorView gradient, TensorView update, std::uint64_t 
 Result<std::optional<RankPoint>> Session::begin_sync(ConstTensorView gradient, TensorView update,
                                                      std::uint64_t step) {
   return guarded_use(impl_->in_use, [&]() -> Result<std::optional<RankPoint>> {
-    if (Status status = check_step(step); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(check_step(step));
     impl_->committed.reset();
     return impl_->begin_sync(gradient, update, step);
   });
@@ -266,7 +264,7 @@ Status Session::take_back_states() {
 Result<std::span<const std::uint8_t>> Session::state(std::uint32_t index) const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::span<const std::uint8_t>> {
     const Status status = check_holds_states(impl_->options.only_decodes);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return std::as_const(impl_->buffers).state(index);
   });
 }
@@ -300,20 +298,20 @@ std::vector<StateView> Session::Impl::state_views() const {
 Result<std::vector<std::uint8_t>> Session::states_as_bytes() const {
   return guarded_use(impl_->in_use, [&]() -> Result<std::vector<std::uint8_t>> {
     const Status status = check_holds_states(impl_->options.only_decodes);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return write_states(impl_->state_key(), impl_->state_views());
   });
 }
 
 Status Session::save_states(const std::filesystem::path& path) const {
   const auto bytes = states_as_bytes();
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  CINCH_TRY(bytes);
   return guarded([&] { return write_file_bytes(path, *bytes); });
 }
 
 Status Session::load_states(const std::filesystem::path& path) {
   const auto file = guarded([&] { return read_state_file(path); });
-  if (!file) return tl::unexpected<Error>(file.error());
+  CINCH_TRY(file);
   return set_states(*file);
 }
 
@@ -321,7 +319,7 @@ Status Session::set_states(std::span<const std::uint8_t> bytes) {
   return guarded_use(impl_->in_use, [&]() -> Status {
     if (Status status = check_holds_states(impl_->options.only_decodes); !status) return status;
     const auto states = read_states(bytes, impl_->state_key(), impl_->state_views());
-    if (!states) return tl::unexpected<Error>(states.error());
+    CINCH_TRY(states);
     for (std::uint32_t i = 0; i < states->size(); ++i) {
       if (Status status = impl_->set_state(i, (*states)[i]); !status) return status;
     }

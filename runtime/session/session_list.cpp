@@ -152,7 +152,7 @@ ListResult<SessionList> SessionList::open(const std::shared_ptr<const LoadedProg
     }
     auto impl = std::make_unique<Impl>(program, common);
     ListStatus status = impl->open(common, tensors);
-    if (!status) return tl::unexpected<ListError>(std::move(status.error()));
+    CINCH_TRY(status);
     return SessionList(std::move(impl));
   });
 }
@@ -290,7 +290,7 @@ ListStatus SessionList::encode(const ListCall& call, std::span<const ConstTensor
   };
   const auto run = [&](Session& session, std::size_t i) -> Status {
     const auto bytes = session.encode(gradients[i], call.step);
-    if (!bytes) return tl::unexpected<Error>(bytes.error());
+    CINCH_TRY(bytes);
     Status given = give(*bytes, payloads[i]);
     if (given) return given;
     Status taken_back = session.take_back();

@@ -34,7 +34,7 @@ Result<std::optional<RankPoint>> Session::Impl::begin_sync(ConstTensorView gradi
   }
   if (num_elems() == 0) return std::nullopt;
   const auto values = as_f32(gradient);
-  if (!values) return tl::unexpected<Error>(values.error());
+  CINCH_TRY(values);
   // The program may read the gradient after it wrote the update, so they never share memory.
   const bool has_scratch = update.dtype != kF32 || update.data == gradient.data;
   if (has_scratch) {
@@ -83,7 +83,7 @@ Result<std::optional<RankPoint>> Session::Impl::continue_sync(RankStatus all) {
   }
   const Status status = end_sync(all);
   syncing = {};
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return std::nullopt;
 }
 

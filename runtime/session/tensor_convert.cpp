@@ -134,7 +134,7 @@ Result<bool> are_all_below(const Word* values, std::int64_t n, Word infinity, Ta
     for (std::int64_t i = begin; i < end; ++i) seen |= (values[i] & infinity) == infinity;
     if (seen) finite.store(false, std::memory_order_relaxed);
   });
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return finite.load();
 }
 

@@ -38,7 +38,7 @@ Result<Gathered> gather(std::span<const std::uint8_t> own, Transport& transport,
   exchange.output = all.bytes;
   exchange.received = parts;
   const Status status = exchange_now(transport, exchange, timeout, "agreement");
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return all;
 }
 
@@ -106,7 +106,7 @@ Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
   const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(own.data()),
                                             sizeof own);
   const auto all = gather(bytes, transport, timeout);
-  if (!all) return tl::unexpected<Error>(all.error());
+  CINCH_TRY(all);
   const auto is_same = [&](std::size_t rank) {
     return std::ranges::equal(all->of(rank), all->of(0));
   };
@@ -117,7 +117,7 @@ Status agree_on(const std::vector<CommonFact>& facts, Transport& transport,
   std::vector<std::uint8_t> padded(kShownBytes);
   std::ranges::copy(text, padded.begin());
   const auto values = gather(padded, transport, timeout);
-  if (!values) return tl::unexpected<Error>(values.error());
+  CINCH_TRY(values);
   std::map<std::string, std::vector<std::size_t>> ranks_by_value;
   for (std::size_t r = 0; r < transport.world(); ++r) {
     const auto value = values->of(r);

@@ -133,7 +133,7 @@ Result<std::vector<std::uint8_t>> read_checkpoint_file(const std::filesystem::pa
 
 Result<RankCheckpoint> read_checkpoint(std::span<const std::uint8_t> bytes) {
   const auto preamble = read_preamble(bytes);
-  if (!preamble) return tl::unexpected<Error>(preamble.error());
+  CINCH_TRY(preamble);
   const auto text = bytes.subspan(sizeof(Preamble), preamble->description_bytes);
   std::span<const std::uint8_t> states = bytes.subspan(sizeof(Preamble) + text.size());
   try {

@@ -24,7 +24,7 @@ Result<DeviceMemory> DeviceMemory::make(const Plan& plan, std::uint32_t rank, Co
     }
   }
   auto made = device.allocate(sizes);
-  if (!made) return tl::unexpected<Error>(made.error());
+  CINCH_TRY(made);
   memory.memory_ = std::move(*made);
   auto next = memory.memory_.pieces.begin();
   memory.wire_ = device.is_host() ? needs.wire : std::span(*next, wire_bytes);
@@ -43,7 +43,7 @@ Result<std::uint8_t*> DeviceMemory::copy_of(Copies& copies, std::uint32_t piece)
     sizes[p] = static_cast<std::size_t>(all[p].num_elems * copies.element_bytes);
   }
   auto made = device_->allocate(sizes);
-  if (!made) return tl::unexpected<Error>(made.error());
+  CINCH_TRY(made);
   for (std::size_t p = 0; p < all.size(); ++p) {
     if (sizes[p] > 0) copies.pieces[p] = made->pieces[p];
   }

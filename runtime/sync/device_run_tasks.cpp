@@ -17,7 +17,7 @@ class DeviceTasks::Body : public ProtocolBody {
 
   Result<std::optional<RankPoint>> begin(std::uint32_t piece) override {
     const auto from = tasks_.source(piece, Value::Gradient, memory_);
-    if (!from) return tl::unexpected<Error>(from.error());
+    CINCH_TRY(from);
     const List& list = list_of(piece);
     return list.sessions->begin_sync(list.entry_of(piece), *from, update(piece), tasks_.step_);
   }
@@ -27,7 +27,7 @@ class DeviceTasks::Body : public ProtocolBody {
     if (!point || *point) return point;
     const TensorView made = update(piece);
     const Status status = tasks_.give_updates({&piece, 1}, {&made, 1}, memory_);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return point;
   }
   Status copy_out(std::uint32_t slot, std::span<std::uint8_t> wire,
@@ -196,7 +196,7 @@ Status DeviceTasks::make_rooms(const Task& task, std::size_t index, PieceMemory&
   std::uint8_t* at = encoding_room(task, index);
   for (const std::uint32_t piece : pieces) {
     const auto from = source(piece, task.from, memory);
-    if (!from) return tl::unexpected<Error>(from.error());
+    CINCH_TRY(from);
     inputs_.push_back(*from);
     const std::uint64_t bytes = room_bytes(list_of(task, task.site, pieces[0]), piece, slot);
     payload_slots_.push_back({{at, bytes}, {}});
@@ -273,7 +273,7 @@ Status DeviceTasks::encode_dense(const Task& task, PieceMemory& memory) {
         status = device_->widen({&pair, 1}, value.dtype);
       } else {
         const auto from = f32_source(piece, task.from, memory);
-        if (!from) return tl::unexpected<Error>(from.error());
+        CINCH_TRY(from);
         status = stays(task.writes[i]) ? device_->copy(to, *from, bytes)
                                        : device_->copy_out(message.first(bytes), *from);
       }
@@ -317,7 +317,7 @@ Status DeviceTasks::find_payloads(const Task& task, std::size_t index, Site site
   if (pieces.empty()) return Ok{};
   const std::uint32_t slot = task.reads[index];
   const auto used = memory.used_bytes(slot);
-  if (!used) return tl::unexpected<Error>(used.error());
+  CINCH_TRY(used);
   const bool is_alone = pieces.size() == 1;
   const bool is_known = is_alone || !is_packed(slot) || has_known_sizes(codec_of(plan_, task));
   if (device_->is_host() || !stays(slot) || !is_known) {
@@ -388,7 +388,7 @@ Status DeviceTasks::add_gradient(const Task& task, PieceMemory& memory) {
   pairs_.clear();
   for (const std::uint32_t piece : listed(task)) {
     const auto from = f32_source(piece, Value::Gradient, memory);
-    if (!from) return tl::unexpected<Error>(from.error());
+    CINCH_TRY(from);
     pairs_.push_back({memory_->sum(piece), *from, num_elems(piece)});
   }
   return device_->add(pairs_);
@@ -446,7 +446,7 @@ Status DeviceTasks::synchronise_pieces(const Task& task, PieceMemory& memory, Ra
   const Body body(*this, task, memory);
   for (const std::uint32_t piece : synchronised_) {
     const auto from = source(piece, Value::Gradient, memory);
-    if (!from) return tl::unexpected<Error>(from.error());
+    CINCH_TRY(from);
     const TensorView made = body.update(piece);
     const List& list = body.list_of(piece);
     Status status = list.sessions->sync(list.entry_of(piece), *from, made, step_, ranks);

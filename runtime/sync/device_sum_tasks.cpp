@@ -30,7 +30,7 @@ Status DeviceTasks::open_sums() {
   if (!is_needed) return Ok{};
   const GpuQueue& gpu = *device_->gpu();
   auto sums = DeviceSums::make(*gpu.arrays, gpu.device, gpu.stream, most);
-  if (!sums) return tl::unexpected<Error>(sums.error());
+  CINCH_TRY(sums);
   sums_ = std::move(*sums);
   return Ok{};
 }
@@ -76,7 +76,7 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
     status = list.sessions->lay_out_payload(entry, step_, sum.layout);
     if (!status) return status;
     const auto header = list.sessions->header_for(entry, step_);
-    if (!header) return tl::unexpected<Error>(header.error());
+    CINCH_TRY(header);
     sum.header = *header;
     sum.payload = {at + (payloads_[i].data() - at), payloads_[i].size()};
     status = find_arrays(summed, pieces[i], slots, memory, sum);
@@ -86,7 +86,7 @@ Status DeviceTasks::find_sums(const Task& task, const SummedArrays& summed,
 
 Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
   const auto summed = summed_of(task);
-  if (!summed) return tl::unexpected<Error>(summed.error());
+  CINCH_TRY(summed);
   Status status = find_sums(task, **summed, task.writes, memory);
   if (!status) return status;
   if (!is_added_on_host(task.reads[0])) return sums_->spread(**summed, sums_found_);
@@ -101,7 +101,7 @@ Status DeviceTasks::spread(const Task& task, PieceMemory& memory) {
 Status DeviceTasks::join(const Task& task, PieceMemory& memory) {
   const std::uint32_t own = task.reads[0], result = task.writes[0];
   const auto summed = summed_of(task);
-  if (!summed) return tl::unexpected<Error>(summed.error());
+  CINCH_TRY(summed);
   const std::size_t bytes = own_.slots[own].capacity;
   if (bytes != own_.slots[result].capacity) {
     return fail(ErrorKind::InvalidArgument, "a result of another size than the payloads");

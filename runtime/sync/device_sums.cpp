@@ -55,7 +55,7 @@ Result<std::unique_ptr<DeviceSums>> DeviceSums::make(GpuArrays& arrays,
   const GpuDevice::Scope scope(*made->device_);
   Status status = made->arena_.allocate(made->device_, stream);
   if (status) status = made->write_constants();
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return made;
 }
 

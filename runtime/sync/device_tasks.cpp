@@ -24,7 +24,7 @@ Result<std::unique_ptr<RankTasks>> DeviceTasks::open(const Plan& plan,
                                                      std::unique_ptr<ComputeDevice> device,
                                                      const DeviceTaskOptions& options) {
   std::unique_ptr<DeviceTasks> tasks(new DeviceTasks(plan, std::move(device), options));
-  if (Status status = tasks->start(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(tasks->start());
   return tasks;
 }
 
@@ -45,7 +45,7 @@ Status DeviceTasks::start() {
   // Sessions of a host see to that themselves.
   if (!device_->is_host()) needs.apart = pieces_apart();
   auto memory = DeviceMemory::make(plan_, options_.rank, *device_, needs);
-  if (!memory) return tl::unexpected<Error>(memory.error());
+  CINCH_TRY(memory);
   memory_ = std::make_unique<DeviceMemory>(std::move(*memory));
   for (std::uint32_t codec = 0; codec < device_->num_programs(); ++codec) {
     summed_.push_back(SummedArrays::of(info_of(codec), options_.world));
@@ -82,7 +82,7 @@ Status DeviceTasks::open_wire() {
   const std::span<std::uint8_t> bytes = memory_->wire();
   auto wire = DeviceWire::open(plan_, {bytes, gpu.device, gpu.turns}, gpu.stream,
                                *options_.transport, codecs_added_here());
-  if (!wire) return tl::unexpected<Error>(wire.error());
+  CINCH_TRY(wire);
   wire_ = std::move(*wire);
   if (!wire_->is_used()) {
     pinned_ = PinnedMemory(gpu.device, options_.host_wire);
@@ -163,7 +163,7 @@ Status DeviceTasks::named(const ListStatus& status, const PieceList& pieces) con
 Status DeviceTasks::collect(List& list) {
   list.begun.clear();
   auto outcomes = list.sessions->collect();
-  if (!outcomes) return tl::unexpected<Error>(outcomes.error());
+  CINCH_TRY(outcomes);
   outcomes_ = std::move(*outcomes);
   for (std::size_t i = 0; i < outcomes_.size(); ++i) {
     if (outcomes_[i].status) continue;
@@ -213,7 +213,7 @@ Status DeviceTasks::begin_step(std::uint64_t step) {
     if (info_of(std::get<0>(key)).has_sync) continue;
     for (std::size_t i = 0; i < list.pieces.size(); ++i) {
       const auto bound = list.sessions->payload_bound(i, step);
-      if (!bound) return tl::unexpected<Error>(bound.error());
+      CINCH_TRY(bound);
       if (Status status = check_room(plan_, list.pieces[i], *bound, step); !status) return status;
       list.bounds[i] = static_cast<std::uint64_t>(*bound);
     }
@@ -279,7 +279,7 @@ Status DeviceTasks::reset_states(std::uint32_t piece) {
     fresh.pieces = {piece};
     if (Status status = open_list(codec, site, fresh); !status) return status;
     const auto states = fresh.sessions->states_as_bytes(0);
-    if (!states) return tl::unexpected<Error>(states.error());
+    CINCH_TRY(states);
     Status status = list.sessions->set_states(list.entry_of(piece), *states);
     if (!status) return status;
   }

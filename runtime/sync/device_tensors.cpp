@@ -31,7 +31,7 @@ Status DeviceTasks::check_user(const void* data, std::size_t which) {
 Result<ConstTensorView> DeviceTasks::source(std::uint32_t piece, Value which, PieceMemory& memory) {
   if (device_->is_host()) return value_of(piece, which, memory);
   const auto from = f32_source(piece, which, memory);
-  if (!from) return tl::unexpected<Error>(from.error());
+  CINCH_TRY(from);
   return ConstTensorView(*from, kF32, num_elems(piece));
 }
 
@@ -43,7 +43,7 @@ Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value w
   const bool is_gradient = which == Value::Gradient;
   if (options_.has_tensors) {
     const Status status = check_user(view.data, 2 * std::size_t{piece} + (is_gradient ? 0 : 1));
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     if (view.dtype == kF32) return data;
   }
   // Of an update that was narrowed, what it has become.
@@ -52,7 +52,7 @@ Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value w
     const bool waits = !is_gradient && !options_.has_tensors;
     Status status = waits ? device_->wait() : Status(Ok{});
     if (status) status = copy_values(piece, view);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     if (is_gradient) has_gradient_[piece] = true;
   }
   return memory_->values(piece);
@@ -60,13 +60,13 @@ Result<const std::uint8_t*> DeviceTasks::f32_source(std::uint32_t piece, Value w
 
 Status DeviceTasks::copy_values(std::uint32_t piece, ConstTensorView view) {
   const auto values = memory_->values(piece);
-  if (!values) return tl::unexpected<Error>(values.error());
+  CINCH_TRY(values);
   const std::span from(static_cast<const std::uint8_t*>(view.data), byte_count(view));
   if (view.dtype == kF32) return device_->copy_in(*values, from);
   ArrayPair pair{*values, from.data(), view.num_elems};
   if (!options_.has_tensors) {
     const auto copied = memory_->halves(piece);
-    if (!copied) return tl::unexpected<Error>(copied.error());
+    CINCH_TRY(copied);
     if (Status status = device_->copy_in(*copied, from); !status) return status;
     pair.from = *copied;
   }
@@ -77,7 +77,7 @@ Status DeviceTasks::find_targets(const PieceList& pieces, Value which, PieceMemo
   outputs_.clear();
   for (const std::uint32_t piece : pieces) {
     const auto found = target(piece, which, memory);
-    if (!found) return tl::unexpected<Error>(found.error());
+    CINCH_TRY(found);
     outputs_.push_back(*found);
   }
   return Ok{};
@@ -90,11 +90,11 @@ Result<TensorView> DeviceTasks::target(std::uint32_t piece, Value which, PieceMe
   if (view.num_elems == 0) return f32_view(static_cast<std::uint8_t*>(view.data), piece);
   if (options_.has_tensors) {
     const Status status = check_user(view.data, 2 * std::size_t{piece} + 1);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     if (view.dtype == kF32) return view;
   }
   const auto values = memory_->values(piece);
-  if (!values) return tl::unexpected<Error>(values.error());
+  CINCH_TRY(values);
   return f32_view(*values, piece);
 }
 
@@ -126,7 +126,7 @@ Status DeviceTasks::narrow_updates(std::span<const std::uint32_t> pieces,
     if (is_there || view.dtype != dtype) continue;
     auto to = Result<std::uint8_t*>(static_cast<std::uint8_t*>(view.data));
     if (!options_.has_tensors) to = memory_->halves(pieces[i]);
-    if (!to) return tl::unexpected<Error>(to.error());
+    CINCH_TRY(to);
     pairs_.push_back({*to, static_cast<const std::uint8_t*>(from[i].data), view.num_elems});
   }
   return device_->narrow(pairs_, dtype);
@@ -143,7 +143,7 @@ Status DeviceTasks::give_update(std::uint32_t piece, const TensorView& from, Pie
   }
   auto copied = Result<std::uint8_t*>(static_cast<std::uint8_t*>(from.data));
   if (!is_f32) copied = memory_->halves(piece);
-  if (!copied) return tl::unexpected<Error>(copied.error());
+  CINCH_TRY(copied);
   return device_->copy_out({static_cast<std::uint8_t*>(view.data), bytes}, *copied);
 }
 

@@ -102,7 +102,7 @@ Result<std::unique_ptr<DeviceWire>> DeviceWire::open(const Plan& plan, const Len
   const bool has_any = std::ranges::find(made->is_on_host_, false) != made->is_on_host_.end();
   made->is_used_ = has_any && transport.lend(wire);
   if (!made->is_used_) return made;
-  if (Status status = made->make_events(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(made->make_events());
   return made;
 }
 
@@ -154,9 +154,7 @@ Result<WirePlace> DeviceWire::place_of(const Task& exchange, PieceMemory& memory
     if (end == nullptr) continue;
     place.after = order_;
     const GpuCode code = device_->driver().stream_wait_event(order_, end, 0);
-    if (Status status = device_->status(code, "waiting for a task"); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(device_->status(code, "waiting for a task"));
   }
   return place;
 }

@@ -17,9 +17,7 @@ std::int64_t bytes_per_element(DType dtype) {
 Result<PieceMemory> PieceMemory::make(const Plan& plan, std::uint32_t rank) {
   PieceMemory memory(plan, rank);
   const auto wire_bytes = static_cast<std::int64_t>(memory.own_->wire_bytes);
-  if (Status status = memory.wire_.resize(wire_bytes); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(memory.wire_.resize(wire_bytes));
   // What pads a message is sent, too: never what was in memory before.
   if (wire_bytes > 0) std::memset(memory.wire_.data(), 0, memory.own_->wire_bytes);
   return memory;

@@ -275,26 +275,26 @@ Result<Exchange> PlanRunner::exchange_of(std::uint32_t index) {
   const Task& of = task(index);
   Exchange exchange{of.exchange, of.peer, of.reduction, of.dtype};
   const auto wire = parts_.compute.wire_of(of, parts_.memory);
-  if (!wire) return tl::unexpected<Error>(wire.error());
+  CINCH_TRY(wire);
   exchange.place = wire->place;
   exchange.after = wire->after;
   const auto range = [&](std::uint32_t slot) -> Result<ByteRange> {
     std::uint64_t bytes = own_.slots[slot].capacity;
     if (of.is_sized) {
       const auto used = parts_.memory.used_bytes(slot);
-      if (!used) return tl::unexpected<Error>(used.error());
+      CINCH_TRY(used);
       bytes = *used;
     }
     return ByteRange{own_.slots[slot].offset, bytes};
   };
   for (std::size_t i = 0; i < of.reads.size(); ++i) {
     const auto found = range(of.reads[i]);
-    if (!found) return tl::unexpected<Error>(found.error());
+    CINCH_TRY(found);
     sent_[index][i] = *found;
   }
   for (std::size_t i = 0; i < of.writes.size(); ++i) {
     const auto found = range(of.writes[i]);
-    if (!found) return tl::unexpected<Error>(found.error());
+    CINCH_TRY(found);
     received_[index][i] = *found;
   }
   exchange.input = narrow(wire->bytes, sent_[index]);

@@ -53,7 +53,7 @@ Status ProtocolParts::go_on(const Task& task, Call& call, PieceMemory& memory, P
   }
   const std::uint32_t piece = piece_of(task);
   auto next = task.part == 0 ? body.begin(piece) : body.go_on(piece, RankStatus::Good);
-  if (!next) return tl::unexpected<Error>(next.error());
+  CINCH_TRY(next);
   call.point = *next;
   if (call.point) call.outcome = {call.point->own, task.part};
   return Ok{};

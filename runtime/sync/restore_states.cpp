@@ -49,7 +49,7 @@ class Restorer {
     collect(plan_.tensors[piece.tensor], key.site);
     if (!reason_.empty()) return reset(key, reason_);
     const auto is_of_program = are_of_one_program(own);
-    if (!is_of_program) return tl::unexpected<Error>(is_of_program.error());
+    CINCH_TRY(is_of_program);
     if (!*is_of_program) return reset(key, "saved by another program, or with other constants");
     const auto whole = std::ranges::find_if(found_, [&](const SavedSite* site) {
       return site->first == piece.first && site->num_elems == piece.num_elems;
@@ -130,10 +130,10 @@ class Restorer {
   // Are the found states those of the program that has `own`?
   Result<bool> are_of_one_program(std::span<const std::uint8_t> own) const {
     const auto present = parse_states(own);
-    if (!present) return tl::unexpected<Error>(present.error());
+    CINCH_TRY(present);
     for (const SavedSite* site : found_) {
       const auto of = parse_states(site->states);
-      if (!of) return tl::unexpected<Error>(of.error());
+      CINCH_TRY(of);
       if (of->key.fingerprint != present->key.fingerprint) return false;
     }
     return true;
@@ -151,7 +151,7 @@ class Restorer {
     if (!joined && joined.error().kind == ErrorKind::InvalidArgument) {
       return reset(key, joined.error().message);
     }
-    if (!joined) return tl::unexpected<Error>(joined.error());
+    CINCH_TRY(joined);
     ++report.num_joined;
     return std::optional(std::move(*joined));
   }
@@ -214,7 +214,7 @@ Result<RestoreReport> restore_states(const Plan& plan, std::uint32_t rank,
                                            site_name(key.site), status.error().message);
     });
   };
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   set_all(found);
   if (!status) {
     const Error why = status.error();

@@ -24,9 +24,9 @@ struct Found {
 
 Status add_site(const Plan& plan, const SiteKey& key, const SiteStates& states, Found& to) {
   const auto file = states.as_bytes();
-  if (!file) return tl::unexpected<Error>(file.error());
+  CINCH_TRY(file);
   const auto parsed = parse_states(*file);
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  CINCH_TRY(parsed);
   const Piece& piece = plan.pieces[key.piece];
   for (std::size_t i = 0; i < parsed->states.size(); ++i) {
     const StateView& view = parsed->states[i];
@@ -48,7 +48,7 @@ Result<Found> find_all(const Plan& plan, const EverySite& every_site) {
   every_site([&](const SiteKey& key, SiteStates& states) {
     if (status) status = add_site(plan, key, states, found);
   });
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   std::vector<std::size_t> order(found.arrays.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
@@ -65,9 +65,9 @@ Result<Found> find_all(const Plan& plan, const EverySite& every_site) {
 
 Status replace(SiteStates& states, std::size_t number, std::span<const std::uint8_t> bytes) {
   const auto file = states.as_bytes();
-  if (!file) return tl::unexpected<Error>(file.error());
+  CINCH_TRY(file);
   auto parsed = parse_states(*file);
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  CINCH_TRY(parsed);
   parsed->states[number].bytes = bytes;
   return states.set(write_states(parsed->key, parsed->states));
 }
@@ -76,14 +76,14 @@ Status replace(SiteStates& states, std::size_t number, std::span<const std::uint
 
 Result<std::vector<StateArray>> list_state_arrays(const Plan& plan, const EverySite& every_site) {
   auto found = find_all(plan, every_site);
-  if (!found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(found);
   return std::move(found->arrays);
 }
 
 Status set_state_array(const Plan& plan, const EverySite& every_site, std::size_t place,
                        std::span<const std::uint8_t> bytes) {
   const auto found = find_all(plan, every_site);
-  if (!found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(found);
   if (place >= found->arrays.size()) {
     return fail(ErrorKind::OutOfRange, fmt::format("state {} of {}", place, found->arrays.size()));
   }

@@ -89,7 +89,7 @@ Result<std::uint8_t*> StepTensors::values(std::uint32_t tensor) {
       sizes.push_back(static_cast<std::size_t>(of.num_elems()) * 4);
     }
     auto made = device_.allocate(sizes);
-    if (!made) return tl::unexpected<Error>(made.error());
+    CINCH_TRY(made);
     values_ = std::move(*made);
   }
   return values_.pieces[tensor];
@@ -97,7 +97,7 @@ Result<std::uint8_t*> StepTensors::values(std::uint32_t tensor) {
 
 Result<ConstTensorView> StepTensors::scale(std::uint32_t tensor) {
   const auto to = values(tensor);
-  if (!to) return tl::unexpected<Error>(to.error());
+  CINCH_TRY(to);
   const ConstTensorView& given = given_[tensor];
   ArrayPair pair{*to, static_cast<const std::uint8_t*>(given.data), given.num_elems};
   Status status = Ok{};
@@ -106,7 +106,7 @@ Result<ConstTensorView> StepTensors::scale(std::uint32_t tensor) {
     pair.from = *to;
   }
   if (status) status = device_.divide({&pair, 1}, static_cast<float>(factors_.scale));
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return ConstTensorView(*to, kF32, given.num_elems);
 }
 
@@ -119,7 +119,7 @@ Status StepTensors::prepare(std::uint32_t tensor) {
   // A GPU looks at f32 alone.
   if (is_scaled() || (gradient.dtype != kF32 && !device_.is_host())) {
     const auto scaled = scale(tensor);
-    if (!scaled) return tl::unexpected<Error>(scaled.error());
+    CINCH_TRY(scaled);
     gradient = *scaled;
   }
   if (is_scaled()) {

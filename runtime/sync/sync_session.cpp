@@ -111,7 +111,7 @@ Result<std::unique_ptr<ComputeDevice>> SyncSession::Impl::open_device() {
 
 Status SyncSession::Impl::open_compute() {
   auto device = open_device();
-  if (!device) return tl::unexpected<Error>(device.error());
+  CINCH_TRY(device);
   const bool has_tensors = !options.device || options.device->has_tensors;
   ComputeDevice* tensor_device = device->get();
   // Both lanes of a host compute at once, so that what tensors need is no task's.
@@ -122,7 +122,7 @@ Status SyncSession::Impl::open_compute() {
   auto tasks = DeviceTasks::open(
       plan(), std::move(*device),
       {transport.world(), transport.rank(), options.seed, has_tensors, &transport, memory->wire()});
-  if (!tasks) return tl::unexpected<Error>(tasks.error());
+  CINCH_TRY(tasks);
   compute = std::move(*tasks);
   tensors = std::make_unique<StepTensors>(plan(), transport.rank(), *tensor_device);
   memory->bind(tensors->gradients(), tensors->updates());
@@ -143,7 +143,7 @@ Status SyncSession::Impl::start() {
   const std::uint32_t rank = transport.rank();
   if (Status status = agree_on(common_facts(), transport, options.timeout); !status) return status;
   auto made = PieceMemory::make(plan(), rank);
-  if (!made) return tl::unexpected<Error>(made.error());
+  CINCH_TRY(made);
   memory = std::make_unique<PieceMemory>(std::move(*made));
   if (Status status = open_compute(); !status) return status;
   runner = std::make_unique<PlanRunner>(
@@ -195,7 +195,7 @@ Result<std::vector<std::uint8_t>> SyncSession::save_states() {
                               impl_->next_step,
                               {}};
     const Status status = collect_states(impl_->plan(), impl_->every_site(), checkpoint.sites);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
     return write_checkpoint(checkpoint);
   });
 }
@@ -210,11 +210,11 @@ Result<RestoreReport> SyncSession::Impl::restore_states(
   const std::vector<CommonFact> facts = {
       {"saved states", fmt::format("of {} ranks, digest {:016x}", saved.size(), digest)}};
   Status status = agree_on(facts, transport, options.timeout);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   std::vector<RankCheckpoint> checkpoints;
   for (const auto& bytes : saved) {
     auto checkpoint = read_checkpoint(bytes);
-    if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
+    CINCH_TRY(checkpoint);
     checkpoints.push_back(std::move(*checkpoint));
   }
   auto report = cinch::rt::restore_states(plan(), transport.rank(), every_site(), checkpoints);
@@ -244,11 +244,9 @@ Result<RestoreReport> SyncSession::Impl::restore_own(std::span<const std::uint8_
     return fail(ErrorKind::InvalidArgument, "states are restored before the first step");
   }
   const auto checkpoint = read_checkpoint(saved);
-  if (!checkpoint) return tl::unexpected<Error>(checkpoint.error());
+  CINCH_TRY(checkpoint);
   std::vector<SavedSite> own;
-  if (Status status = collect_states(plan(), every_site(), own); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(collect_states(plan(), every_site(), own));
   const bool is_own = checkpoint->plan == plan().name && checkpoint->world == transport.world() &&
                       checkpoint->rank == transport.rank() &&
                       has_same_sites(checkpoint->sites, own);

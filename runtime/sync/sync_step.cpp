@@ -149,7 +149,7 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
   if (status && !outcome.is_skipped && how.measures_errors) status = measure_errors();
   if (!status || outcome.is_skipped) compute->take_back_step();
   if (status) status = share_order();
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return outcome;
 }
 
@@ -158,7 +158,7 @@ Result<StepOutcome> SyncSession::Impl::end_step(Status status) {
 Status SyncSession::Impl::agree_on_end() {
   if (asks_to_stop) records->ask_to_stop();
   const auto has_non_finite = tensors->take_non_finite();
-  if (!has_non_finite) return tl::unexpected<Error>(has_non_finite.error());
+  CINCH_TRY(has_non_finite);
   bool is_finite = !*has_non_finite;
   const auto& protocols = records->protocols();
   for (std::size_t i = 0; i < protocols.size(); ++i) {
@@ -259,7 +259,7 @@ Result<StepOutcome> SyncSession::Impl::step(std::span<const ConstTensorView> gra
                                             std::span<const TensorView> updates, std::uint64_t step,
                                             const StepOptions& wanted_options) {
   Status status = begin(step, wanted_options, false);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   const std::size_t count = plan().tensors.size();
   if (gradients.size() != count || updates.size() != count) {
     status =

@@ -100,7 +100,7 @@ Status check_room(const Plan& plan, std::uint32_t codec, const ProgramInfo& info
                             info.is_matrix ? tensor.cols : 1, plan.world()};
     const auto layout =
         payload_bound_layout(info, host_env(facts_for(info, facts), parameters, step));
-    if (!layout) return tl::unexpected<Error>(layout.error());
+    CINCH_TRY(layout);
     const auto bytes = static_cast<std::uint64_t>(layout->size_bytes);
     if (bytes <= of.bound_bytes) continue;
     return fail(

@@ -34,9 +34,7 @@ Result<RankStatus> TransportRanks::agree_within(std::chrono::milliseconds timeou
   exchange.output =
       std::span(reinterpret_cast<std::uint8_t*>(words_.data()), words_.size() * sizeof own);
   exchange.received = parts_;
-  if (Status ended = run(exchange, timeout); !ended) {
-    return tl::unexpected<Error>(ended.error());
-  }
+  CINCH_TRY(run(exchange, timeout));
   const std::uint64_t worst = std::ranges::max_element(words_, {}, &RankWord::status)->status;
   if (worst > static_cast<std::uint64_t>(RankStatus::NonFinite)) {
     return fail(ErrorKind::Internal, "a rank that is in no state");
@@ -73,9 +71,7 @@ Result<RankStatus> TransportRanks::exchange(const CollectiveCall& call) {
     }
     if (exchange.peer == transport_.rank()) std::ranges::copy(call.input, call.output.begin());
   }
-  if (Status status = run(exchange, timeout_); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(run(exchange, timeout_));
   return RankStatus::Good;
 }
 
@@ -84,7 +80,7 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   offers.reserve(words_.size());
   for (const RankWord& word : words_) offers.push_back(word.offer);
   const auto received = received_parts(call, offers, transport_.rank());
-  if (!received) return tl::unexpected<Error>(received.error());
+  CINCH_TRY(received);
   Exchange exchange{exchange_kind_of(call.collective.kind)};
   exchange.dtype = call.dtype;
   exchange.input = call.input;
@@ -93,9 +89,7 @@ Result<RankStatus> TransportRanks::exchange_routed(const CollectiveCall& call) {
   std::ranges::fill(parts_, ByteRange{});
   if (names_receiver(call.collective.kind)) parts_[call.to] = {0, call.input.size()};
   exchange.sent = parts_;
-  if (Status status = run(exchange, timeout_); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(run(exchange, timeout_));
   end_routed(call, *received);
   return RankStatus::Good;
 }

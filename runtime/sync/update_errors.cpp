@@ -46,7 +46,7 @@ Status UpdateErrors::measure(std::span<const TensorView> updates, bool is_sum, T
       return status;
     }
     const auto error = error_of(tensor, updates[tensor], is_sum ? 1 : plan_.world());
-    if (!error) return tl::unexpected<Error>(error.error());
+    CINCH_TRY(error);
     values[tensor] = *error;
   }
   values_ = std::move(values);
@@ -77,7 +77,7 @@ Result<double> UpdateErrors::error_of(std::uint32_t tensor, const TensorView& up
     const ConstTensorView view(update.data, update.dtype, update.num_elems);
     status = convert_to_f32(view, found, *runner_, nullptr);
   }
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   const auto sums = std::span<const float>(floats_of(kept_[tensor]))
                         .subspan(static_cast<std::size_t>(part.first), found.size());
   double squares = 0, differences = 0;

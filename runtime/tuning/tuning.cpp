@@ -98,7 +98,7 @@ void TuningTable::put(TuningEntry entry) {
 
 Result<TuningTable> load_tuning(const std::string& path) {
   const auto text = read_text_file(path);
-  if (!text) return tl::unexpected<Error>(text.error());
+  CINCH_TRY(text);
   auto table = parse_tuning(*text, builtin_tuning());
   if (!table) table.error().message = path + ": " + table.error().message;
   return table;
@@ -114,7 +114,7 @@ Result<TuningTable> load_tuning_if_there(const std::string& path) {
 
 Status put_tuning(const std::string& path, TuningEntry entry) {
   auto table = load_tuning_if_there(path);
-  if (!table) return tl::unexpected<Error>(table.error());
+  CINCH_TRY(table);
   table->put(std::move(entry));
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
     std::error_code error;

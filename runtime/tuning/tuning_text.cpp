@@ -132,9 +132,7 @@ Result<TuningTable> parse_tuning(std::string_view text, const TuningTable& base)
   TuningTable table;
   for (const json& object : *entries) {
     TuningEntry entry;
-    if (Status status = read_entry(object, base, entry); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(read_entry(object, base, entry));
     table.put(std::move(entry));
   }
   return table;

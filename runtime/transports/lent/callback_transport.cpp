@@ -98,9 +98,7 @@ class CallbackTransport : public Transport {
   std::vector<std::uint32_t> awaited_ranks(Ticket) const override { return {}; }
 
   Result<Ticket> start(const Exchange& exchange) override {
-    if (Status status = check_exchange(exchange, *this); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(check_exchange(exchange, *this));
     std::uint32_t index = 0;
     while (index < parts_.size() && parts_[index].is_used) ++index;
     if (index == parts_.size()) parts_.emplace_back();

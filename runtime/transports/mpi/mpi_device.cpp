@@ -24,7 +24,7 @@ GpuAddress address_of(std::span<const std::uint8_t> bytes) {
 
 Result<std::unique_ptr<MpiDevice>> MpiDevice::open(const LentMemory& first) {
   std::unique_ptr<MpiDevice> made(new MpiDevice(first.device, first.turns));
-  if (Status status = made->start(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(made->start());
   made->add(first.bytes);
   return made;
 }
@@ -73,16 +73,14 @@ Result<MpiStaging*> MpiDevice::make() {
   if (code == kGpuSuccess) {
     code = driver().event_create(&made.is_copied, kGpuEventWithoutTiming);
   }
-  if (Status status = device_->status(code, "making events"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device_->status(code, "making events"));
   return &made;
 }
 
 // MPI writes where the driver does not see it: so that all of it counts as written.
 Status MpiDevice::grow(MpiStaging& staging, std::uint64_t size_bytes) const {
   auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastStaged)));
-  if (!memory) return tl::unexpected<Error>(memory.error());
+  CINCH_TRY(memory);
   staging.memory = std::move(*memory);
   GpuCode code = driver().fill(staging.memory.address(), 0, staging.memory.size_bytes(), outputs_);
   if (code == kGpuSuccess) code = driver().stream_synchronize(outputs_);
@@ -100,9 +98,7 @@ Result<MpiStaging*> MpiDevice::take(std::uint64_t size_bytes) {
   auto taken = found == stagings_.end() ? make() : Result<MpiStaging*>(&*found);
   if (!taken) return taken;
   if ((*taken)->memory.size_bytes() < size_bytes) {
-    if (Status status = grow(**taken, size_bytes); !status) {
-      return tl::unexpected<Error>(status.error());
-    }
+    CINCH_TRY(grow(**taken, size_bytes));
   }
   (*taken)->is_used = true;
   return taken;
@@ -148,9 +144,7 @@ Status MpiDevice::copy_out(std::span<std::uint8_t> to, std::span<const std::uint
 Result<bool> MpiDevice::is_copied(const MpiStaging& staging) const {
   const GpuCode code = driver().event_query(staging.is_copied);
   if (code == kGpuNotReady) return false;
-  if (Status status = device_->status(code, "asking for a message"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(device_->status(code, "asking for a message"));
   return true;
 }
 

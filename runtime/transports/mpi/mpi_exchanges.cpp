@@ -113,7 +113,7 @@ Status MpiTransport::make_room(MpiPending& pending, std::uint64_t size) {
     return Ok{};
   }
   const auto taken = pending.device->take(size);
-  if (!taken) return tl::unexpected<Error>(taken.error());
+  CINCH_TRY(taken);
   pending.staging = *taken;
   pending.room = pending.staging->bytes().first(size);
   return pending.device->begin_input(*pending.staging,
@@ -336,7 +336,7 @@ Status MpiTransport::begin_output(MpiPending& pending) {
 Status MpiTransport::advance_copies(MpiPending& pending) {
   const MpiDevice::Turn turn(*pending.device);
   const Result<bool> is_copied = pending.device->is_copied(*pending.staging);
-  if (!is_copied) return tl::unexpected<Error>(is_copied.error());
+  CINCH_TRY(is_copied);
   if (!*is_copied) return Ok{};
   ++num_moves_;
   num_idle_ = 0;

@@ -79,11 +79,9 @@ MpiPending& MpiTransport::take_free() {
 }
 
 Result<Ticket> MpiTransport::start(const Exchange& exchange) {
-  if (Status status = check_exchange(exchange, *this); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_exchange(exchange, *this));
   const Result<MpiDevice*> device = device_of(exchange);
-  if (!device) return tl::unexpected<Error>(device.error());
+  CINCH_TRY(device);
   if (fault_) return tl::unexpected<Error>(*fault_);
   MpiPending& pending = take_free();
   pending.exchange = exchange;
@@ -364,20 +362,20 @@ std::int32_t to_whole_ms(std::chrono::milliseconds timeout) {
 
 Result<std::unique_ptr<Transport>> open_mpi_transport(const MpiOptions& options) {
   const auto& calls = mpi_library();
-  if (!calls) return tl::unexpected<Error>(calls.error());
+  CINCH_TRY(calls);
   cinch_mpi_world* mpi = nullptr;
   std::int32_t rank = 0, world = 0;
   const std::int32_t code = (*calls)->open(to_whole_ms(options.timeout), &mpi, &rank, &world);
   if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, options.timeout));
   auto transport = std::make_unique<MpiTransport>(**calls, mpi, static_cast<std::uint32_t>(rank),
                                                   static_cast<std::uint32_t>(world), options);
-  if (Status status = transport->listen(); !status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(transport->listen());
   return transport;
 }
 
 Status leave_mpi(std::chrono::milliseconds timeout) {
   const auto& calls = mpi_library();
-  if (!calls) return tl::unexpected<Error>(calls.error());
+  CINCH_TRY(calls);
   const std::int32_t code = (*calls)->leave(to_whole_ms(timeout));
   if (code != 0) return tl::unexpected<Error>(late_error(**calls, code, timeout));
   return Ok{};

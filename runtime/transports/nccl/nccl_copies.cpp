@@ -82,13 +82,11 @@ Result<GpuAddress> NcclTransport::room_of(NcclPending& pending, std::uint64_t si
   auto& blocks = pending.room.blocks;
   if (blocks.empty() || blocks.back().memory.size_bytes() < size_bytes) {
     auto memory = GpuMemory::allocate(device_, std::bit_ceil(std::max(size_bytes, kLeastRoom)));
-    if (!memory) return tl::unexpected<Error>(memory.error());
+    CINCH_TRY(memory);
     const NcclKnown known{memory->address(), memory->size_bytes(), {}};
     blocks.push_back({std::move(*memory), known});
   }
-  if (Status status = make_known(blocks.back().known, *pending.lane); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(make_known(blocks.back().known, *pending.lane));
   return blocks.back().memory.address();
 }
 
@@ -98,7 +96,7 @@ Status NcclTransport::make_room(NcclPending& pending) {
   const std::uint64_t input = is_staged ? padded(exchange.input.size()) : 0;
   const std::uint64_t output = is_staged ? padded(exchange.output.size()) : 0;
   const auto room = room_of(pending, input + output + padded(scratch_bytes(pending)));
-  if (!room) return tl::unexpected<Error>(room.error());
+  CINCH_TRY(room);
   pending.scratch = *room + input + output;
   if (is_staged) {
     pending.input = *room;

@@ -113,7 +113,7 @@ Status NcclLane::open(const NcclUniqueId& id, std::uint32_t world, std::uint32_t
 
 Status NcclLane::open_on_a_thread(const NcclUniqueId& id, int world, int rank) {
   auto greetings = GpuMemory::allocate(device_, static_cast<std::size_t>(world) + 1);
-  if (!greetings) return tl::unexpected<Error>(greetings.error());
+  CINCH_TRY(greetings);
   opening_ = std::make_shared<Opening>();
   opening_->greetings = std::move(*greetings);
   opening_->thread =
@@ -147,7 +147,7 @@ Result<bool> NcclLane::is_idle() {
   if (code == kNcclSuccess) code = state;
   if (code == kNcclInProgress) return false;
   const char* const what = is_open_ ? "exchanging" : "opening a communicator";
-  if (Status found = status(code, what); !found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(status(code, what));
   is_open_ = true;
   return true;
 }

@@ -101,7 +101,7 @@ Result<const NcclCalls*> open_nccl_library(const std::string& file) {
   const auto found = kOpened->find(file);
   const auto& opened =
       (found != kOpened->end() ? found : kOpened->emplace(file, open_first(file)).first)->second;
-  if (!opened) return tl::unexpected<Error>(opened.error());
+  CINCH_TRY(opened);
   return &*opened;
 }
 

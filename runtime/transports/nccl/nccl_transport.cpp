@@ -59,7 +59,7 @@ Status NcclTransport::wait_for_lane() {
   const auto end = std::chrono::steady_clock::now() + options_.timeout;
   for (;;) {
     const Result<bool> is_ready = all_.is_idle();
-    if (!is_ready) return tl::unexpected<Error>(is_ready.error());
+    CINCH_TRY(is_ready);
     if (*is_ready) return Ok{};
     if (options_.neighbours != nullptr) {
       if (Status heard = options_.neighbours->heard(); !heard) return heard;
@@ -133,9 +133,7 @@ Result<NcclPending*> NcclTransport::take_free() {
     found->index = static_cast<std::uint32_t>(found - pending_.begin());
     for (GpuEvent* event : {&found->comes_after, &found->is_copied, &found->has_run}) {
       const GpuCode code = driver().event_create(event, kGpuEventWithoutTiming);
-      if (Status status = driver_status(code, "making an event"); !status) {
-        return tl::unexpected<Error>(status.error());
-      }
+      CINCH_TRY(driver_status(code, "making an event"));
     }
   }
   return &*found;
@@ -149,7 +147,7 @@ Result<NcclLane*> NcclTransport::lane_of(const Exchange& exchange) {
   if (is_new) {
     const NcclUniqueId& id = ids_[std::size_t{way.first} * world_ + way.second];
     const Status status = found->second.open(id, 2, sends ? 0 : 1, kBlocksOfAWay);
-    if (!status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(status);
   }
   return &found->second;
 }
@@ -159,7 +157,7 @@ Result<Ticket> NcclTransport::start(const Exchange& exchange) {
   const GpuDevice::Scope scope(*device_);
   const Exchange own = trimmed(exchange);
   if (status) status = check_memory(own);
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   if (fault_) return tl::unexpected<Error>(*fault_);
   const auto taken = take_free();
   if (!taken) return failed(taken.error());
@@ -191,7 +189,7 @@ Status NcclTransport::begin(NcclPending& pending) {
     if (Status status = driver_status(code, "marking what comes before"); !status) return status;
   }
   const auto lane = lane_of(exchange);
-  if (!lane) return tl::unexpected<Error>(lane.error());
+  CINCH_TRY(lane);
   pending.lane = *lane;
   pending.lane->queue.push_back(pending.index);
   return advance(pending);
@@ -200,9 +198,7 @@ Status NcclTransport::begin(NcclPending& pending) {
 Result<bool> NcclTransport::has_reached(GpuEvent event) const {
   const GpuCode code = driver().event_query(event);
   if (code == kGpuNotReady) return false;
-  if (Status status = driver_status(code, "asking for an exchange"); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(driver_status(code, "asking for an exchange"));
   return true;
 }
 
@@ -210,7 +206,7 @@ Result<bool> NcclTransport::has_reached(GpuEvent event) const {
 Status NcclTransport::begin_launch(NcclPending& pending) {
   if (pending.exchange.after != nullptr && pending.is_on_host()) {
     const Result<bool> is_there = has_reached(pending.comes_after);
-    if (!is_there) return tl::unexpected<Error>(is_there.error());
+    CINCH_TRY(is_there);
     if (!*is_there) return Ok{};
   }
   Status status = make_room(pending);
@@ -257,14 +253,14 @@ Status NcclTransport::advance(NcclPending& pending) {
     if (before == Stage::Waits && pending.lane->queue.front() != pending.index) return Ok{};
     if (before == Stage::Runs) {
       const Result<bool> has_run = has_reached(pending.has_run);
-      if (!has_run) return tl::unexpected<Error>(has_run.error());
+      CINCH_TRY(has_run);
       if (!*has_run) return Ok{};
       num_idle_ = 0;
       if (Status status = end_run(pending); !status) return status;
       continue;
     }
     const Result<bool> is_idle = pending.lane->is_idle();
-    if (!is_idle) return tl::unexpected<Error>(is_idle.error());
+    CINCH_TRY(is_idle);
     if (!*is_idle) return Ok{};
     const Status status = before == Stage::Waits ? begin_launch(pending) : end_launch(pending);
     if (!status) return status;
@@ -277,7 +273,7 @@ Status NcclTransport::check_lanes() {
   for (NcclPending& each : pending_) {
     if (!each.is_used || each.stage != NcclPending::Stage::Runs) continue;
     const Result<bool> is_idle = each.lane->is_idle();
-    if (!is_idle) return tl::unexpected<Error>(is_idle.error());
+    CINCH_TRY(is_idle);
   }
   return Ok{};
 }
@@ -413,9 +409,7 @@ Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t 
                                           std::uint32_t world, const NcclOptions& options,
                                           Handle handle) {
   auto transport = std::make_unique<NcclTransport>(calls, rank, world, options);
-  if (Status status = transport->open(handle); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(transport->open(handle));
   return transport;
 }
 
@@ -423,13 +417,13 @@ Result<std::unique_ptr<Transport>> opened(const NcclCalls& calls, std::uint32_t 
 
 Result<int> nccl_library_version(const std::string& library) {
   const auto calls = open_nccl_library(library);
-  if (!calls) return tl::unexpected<Error>(calls.error());
+  CINCH_TRY(calls);
   return (*calls)->version;
 }
 
 Result<NcclId> make_nccl_id(const std::string& library) {
   const auto calls = open_nccl_library(library);
-  if (!calls) return tl::unexpected<Error>(calls.error());
+  CINCH_TRY(calls);
   NcclUniqueId made{};
   if (const NcclCode code = (*calls)->get_unique_id(&made); code != kNcclSuccess) {
     return tl::unexpected<Error>(nccl_error(**calls, nullptr, code, "making an id"));
@@ -443,10 +437,8 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::ui
                                                        std::uint32_t world,
                                                        const NcclOptions& options) {
   const auto calls = open_nccl_library(options.library);
-  if (!calls) return tl::unexpected<Error>(calls.error());
-  if (Status status = check_options(options); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(calls);
+  CINCH_TRY(check_options(options));
   if (rank >= world) {
     return fail(ErrorKind::InvalidArgument, fmt::format("rank {} of {}", rank, world));
   }
@@ -458,10 +450,8 @@ Result<std::unique_ptr<Transport>> open_nccl_transport(const NcclId& id, std::ui
 Result<std::unique_ptr<Transport>> open_nccl_transport(void* communicator,
                                                        const NcclOptions& options) {
   const auto calls = open_nccl_library(options.library);
-  if (!calls) return tl::unexpected<Error>(calls.error());
-  if (Status status = check_options(options); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(calls);
+  CINCH_TRY(check_options(options));
   auto* const comm = static_cast<NcclComm>(communicator);
   int rank = 0, world = 0, device = 0;
   NcclCode code = (*calls)->user_rank(comm, &rank);

@@ -50,7 +50,7 @@ Status SocketSpoke::send(FrameKind kind, std::span<const std::uint8_t> body,
   const auto frame = frame_bytes(kind, body);
   for (std::span<const std::uint8_t> unsent = frame; !unsent.empty();) {
     const auto sent = send_some(file_, unsent);
-    if (!sent) return tl::unexpected<Error>(sent.error());
+    CINCH_TRY(sent);
     unsent = unsent.subspan(*sent);
     if (*sent == 0 && !wait_to_write(file_, end)) {
       return fail(ErrorKind::TimedOut, "it takes nothing");
@@ -63,12 +63,12 @@ Result<Frame> SocketSpoke::receive(std::size_t most_bytes, SocketClock::time_poi
   std::array<std::uint8_t, 16384> room;
   for (;;) {
     auto frame = reader_.next(most_bytes);
-    if (!frame) return tl::unexpected<Error>(frame.error());
+    CINCH_TRY(frame);
     std::optional<Frame>& whole = *frame;
     if (whole) return std::move(*whole);
     if (!wait_to_read(file_, end)) return fail(ErrorKind::TimedOut, "it says nothing");
     const auto received = receive_some(file_, room);
-    if (!received) return tl::unexpected<Error>(received.error());
+    CINCH_TRY(received);
     reader_.add(std::span(room).first(*received));
   }
 }
@@ -127,7 +127,7 @@ Status SocketSpoke::join(SocketClock::time_point end) {
   constexpr std::chrono::milliseconds kNap{100};
   for (;;) {
     auto file = connect_to(address_, interface_, end);
-    if (!file) return tl::unexpected<Error>(file.error());
+    CINCH_TRY(file);
     file_ = std::move(*file);
     Status status = introduce(std::min(end, SocketClock::now() + kPatience));
     if (status || status.error().kind != ErrorKind::Unavailable) return status;
@@ -149,7 +149,7 @@ Result<std::vector<Part>> SocketSpoke::take_round(std::span<const std::uint8_t> 
         fmt::format("rank 0, at {}, has gone while ranks met: {}", address_.text(), error.message));
   };
   if (!file_.is_open()) {
-    if (Status status = join(end); !status) return tl::unexpected<Error>(status.error());
+    CINCH_TRY(join(end));
   }
   const Status sent = send(FrameKind::RankPart, sealed(key_, kWayToHub, round_, own), end);
   if (!sent) return of_hub(sent.error());
@@ -167,12 +167,12 @@ Result<std::vector<Part>> SocketSpoke::take_round(std::span<const std::uint8_t> 
 Result<std::unique_ptr<Rendezvous>> meet_over_socket(const JobRank& own, const std::string& address,
                                                      const std::string& interface) {
   auto parsed = parse_net_address(address);
-  if (!parsed) return tl::unexpected<Error>(parsed.error());
+  CINCH_TRY(parsed);
   if (own.rank != 0) {
     return std::make_unique<SocketSpoke>(own, std::move(*parsed), interface);
   }
   auto listener = listen_at(*parsed, interface);
-  if (!listener) return tl::unexpected<Error>(listener.error());
+  CINCH_TRY(listener);
   return std::make_unique<SocketHub>(own, std::move(*listener));
 }
 

@@ -169,7 +169,7 @@ Status check_interface(const std::string& name) {
 
 Result<OwnedFile> listen_at(const NetAddress& address, const std::string& interface) {
   const auto found = find_addresses(address);
-  if (!found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(found);
   const addrinfo& first = **found;
   if (!interface.empty() && !is_of_interface(first.ai_addr, interface)) {
     return fail(ErrorKind::InvalidArgument,
@@ -191,7 +191,7 @@ Result<OwnedFile> connect_to(const NetAddress& address, const std::string& inter
                              SocketClock::time_point end) {
   constexpr std::chrono::milliseconds kNap{20};
   const auto found = find_addresses(address);
-  if (!found) return tl::unexpected<Error>(found.error());
+  CINCH_TRY(found);
   int error = ETIMEDOUT;
   do {
     for (const addrinfo* each = found->get(); each != nullptr; each = each->ai_next) {

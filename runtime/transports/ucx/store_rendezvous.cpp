@@ -44,7 +44,7 @@ class StoreRendezvous : public Rendezvous {
     for (std::uint32_t rank = 1; rank < own_.world; ++rank) {
       const std::chrono::milliseconds left(milliseconds_until(end));
       const auto value = store_->get(key_of(rank), left);
-      if (!value) return tl::unexpected<Error>(value.error());
+      CINCH_TRY(value);
       const std::optional<Part>& found = *value;
       if (!found) {
         missing.push_back(rank);
@@ -66,9 +66,9 @@ class StoreRendezvous : public Rendezvous {
     // Rank 0 notices first that somebody is missing, and says who.
     constexpr std::chrono::seconds kGrace{2};
     const Status put = store_->put(key_of(own_.rank), sealed(key_, way_of(own_.rank), round_, own));
-    if (!put) return tl::unexpected<Error>(put.error());
+    CINCH_TRY(put);
     const auto value = store_->get(key_of_all(), own_.timeout + kGrace);
-    if (!value) return tl::unexpected<Error>(value.error());
+    CINCH_TRY(value);
     const std::optional<Part>& found = *value;
     if (!found) {
       const std::uint32_t hub[] = {0};

@@ -124,7 +124,7 @@ Result<std::unique_ptr<Rendezvous>> open_rendezvous(const UcxOptions& options,
 }
 
 Result<std::vector<std::uint8_t>> empty_or(const Status& status) {
-  if (!status) return tl::unexpected<Error>(status.error());
+  CINCH_TRY(status);
   return std::vector<std::uint8_t>();
 }
 
@@ -154,20 +154,20 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
   const auto cards =
       share(rendezvous, sound ? Result<std::vector<std::uint8_t>>(bytes_of(own_card()))
                               : tl::unexpected<Error>(sound.error()));
-  if (!cards) return tl::unexpected<Error>(cards.error());
+  CINCH_TRY(cards);
   const auto job = job_of(*cards, options.secret);
-  if (!job) return tl::unexpected<Error>(job.error());
+  CINCH_TRY(job);
   auto links = UcxLinks::open(
       **ucx_library(), {options.rank, options.world, transports_for(options, *job),
                         options.interface, job->is_one_machine && options.transports.empty()});
   const auto addresses =
       share(rendezvous, links ? (*links)->address() : tl::unexpected<Error>(links.error()));
-  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  CINCH_TRY(addresses);
   Status status = (*links)->connect(*addresses, job->key);
   // Rank 0 waits for all of them as long as that.
   if (status) status = wait_for_hellos(**links, options.timeout / 2);
   const auto all = share(rendezvous, empty_or(status));
-  if (!all) return tl::unexpected<Error>(all.error());
+  CINCH_TRY(all);
   (*links)->stop_listening();
   return links;
 }
@@ -175,18 +175,16 @@ Result<std::unique_ptr<UcxLinks>> connect_all(const UcxOptions& options, Rendezv
 }  // namespace
 
 Result<std::unique_ptr<Transport>> open_ucx_transport(const UcxOptions& options) {
-  if (Status status = check_options(options); !status) {
-    return tl::unexpected<Error>(status.error());
-  }
+  CINCH_TRY(check_options(options));
   if (options.world == 1) return std::make_unique<UcxTransport>(0, 1, nullptr);
   const Status interface =
       options.interface.empty() ? Status(Ok{}) : check_interface(options.interface);
   const auto rendezvous = open_rendezvous(options, interface);
-  if (!rendezvous) return tl::unexpected<Error>(rendezvous.error());
+  CINCH_TRY(rendezvous);
   Status sound = interface;
   if (sound && !ucx_library()) sound = tl::unexpected<Error>(ucx_library().error());
   auto links = connect_all(options, **rendezvous, sound);
-  if (!links) return tl::unexpected<Error>(links.error());
+  CINCH_TRY(links);
   return std::make_unique<UcxTransport>(options.rank, options.world, std::move(*links));
 }
 
