@@ -21,9 +21,18 @@ namespace {
   throw RequestError{ErrorCode::RequestFailed, reason};
 }
 
+// What the parser could not read has no names: they would keep the old one.
+bool has_syntax_errors(const Analysis& analysis) {
+  return std::ranges::any_of(analysis.sink().all(), [&](const dsl::Diagnostic& diag) {
+    const bool is_of_syntax = diag.code().front() == 'L' || diag.code().front() == 'P';
+    return is_of_syntax && diag.span.file == analysis.source().id();
+  });
+}
+
 // The name under the cursor. Of `value` in `wire { value }` that of the value: the field keeps its
 // name.
 NameUse name_to_change(const Query& query) {
+  if (has_syntax_errors(query.analysis)) refuse("the text has syntax errors");
   const auto uses = query.analysis.names().uses_at(query.offset);
   if (uses.empty()) refuse("no name of the program is here");
   const NameUse use = uses.back();

@@ -256,6 +256,13 @@ class Edits(Session):
             with self.assertRaises(JsonRpcException, msg=name):
                 await self.renamed(marked, name)
 
+    async def test_renames_nothing_in_a_text_that_was_not_read_as_a_whole(self):
+        await self.opened()
+        broken = TOPK.replace("residual = x\n", "residual = x +\n    ) index\n")
+        await self.editor.change(URI, broken)
+        with self.assertRaisesRegex(JsonRpcException, "syntax errors"):
+            await self.renamed("let ind|ex", "kept", broken)
+
     async def test_lays_out_like_cinch_fmt(self):
         text = TOPK.replace("let x = g + residual", "let   x=g+residual").replace("at: w.index", "at:w.index")
         client = await self.opened(text)
