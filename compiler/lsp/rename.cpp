@@ -124,6 +124,7 @@ Json rename(const Query& query, const std::string& name) {
   const NameUse use = name_to_change(query);
   const Declaration* decl = query.analysis.find(use.declared);
   if (decl == nullptr) refuse("no name of the program is here");
+  if (decl->kind == NameKind::Word) refuse("a word that a parameter takes is given in other files");
   if (!is_name(name)) refuse("`" + name + "` is no name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
