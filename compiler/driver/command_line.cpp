@@ -318,8 +318,9 @@ void add_lsp(Registry& registry) {
       "lsp", "serves editors over standard input and output (Language Server Protocol)", run_lsp,
       options);
   add_headers(command, options->headers);
-  // Editors that know one way alone to talk to a server say so.
-  command->add_flag("--stdio", options->is_stdio, "the same: there is no other way");
+  // Some editors name the transport, whatever the server has.
+  command->add_flag("--stdio", options->is_stdio,
+                    "over standard input and output, as without this flag");
   command->footer("Example: cinch lsp -I include");
 }
 

@@ -92,6 +92,7 @@ class Completer {
   static Kind kind_of(NameKind kind) {
     switch (kind) {
       case NameKind::Const:
+      case NameKind::Word:
         return Kind::Constant;
       case NameKind::Fn:
       case NameKind::ExternFn:

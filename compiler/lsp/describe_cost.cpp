@@ -49,8 +49,12 @@ std::optional<analysis::ForcedSweeps> sweeps_of(const Compiled& compiled, ir::Fu
   if (info.is_matrix) request.env.rows = request.env.cols = kColumns;
   const rt::ParameterValues parameters(info);
   request.env.params = parameters.host_values();
-  auto found = analysis::find_forced_sweeps(compiled.lowered, request);
-  return found ? std::optional(std::move(*found)) : std::nullopt;
+  try {
+    auto found = analysis::find_forced_sweeps(compiled.lowered, request);
+    return found ? std::optional(std::move(*found)) : std::nullopt;
+  } catch (const InternalError&) {
+    return std::nullopt;  // a size without a bound
+  }
 }
 
 std::string per_element(std::int64_t bytes) {

@@ -1,6 +1,7 @@
-// Diagnostics of the checker, and what they offer, in the protocol's form.
+// Diagnostics of the checker in the protocol's form.
 #include <string>
 
+#include "compiler/lsp/diagnostic_json.h"
 #include "compiler/lsp/features.h"
 #include "compiler/lsp/uri.h"
 #include "dsl/diag/diag.h"
@@ -45,6 +46,8 @@ std::string text_with_notes(const dsl::Diagnostic& diag) {
   return text;
 }
 
+}  // namespace
+
 Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
                      const dsl::Diagnostic& diag) {
   Json json = {{"severity", severity_number(diag.severity())},
@@ -68,30 +71,6 @@ Json diagnostic_json(const Analysis& analysis, const TextPositions& positions,
   return json;
 }
 
-// An edit of this document alone.
-Json quick_fix(const Query& query, const dsl::Diagnostic& diag, const std::string& title, Span span,
-               const std::string& text) {
-  const Json edit = {{"range", range_json(query.positions, span)}, {"newText", text}};
-  return {{"title", title},
-          {"kind", "quickfix"},
-          {"isPreferred", true},
-          {"diagnostics", {diagnostic_json(query.analysis, query.positions, diag)}},
-          {"edit", {{"changes", {{query.document.uri, {edit}}}}}}};
-}
-
-// Of a conversion that is missing: `e as T`, in parentheses where `e` would not be one operand.
-Json conversion(const Query& query, const dsl::Diagnostic& diag) {
-  const auto* type = diag.args.size() > 1 ? std::get_if<std::string>(&diag.args[1]) : nullptr;
-  const bool is_scalar = type != nullptr && type->find_first_of(" [") == std::string::npos;
-  if (!is_scalar) return {};
-  const std::string text(query.analysis.source().text(diag.span));
-  const bool is_operand = text.find_first_of(" \n") == std::string::npos;
-  const std::string converted = (is_operand ? text : "(" + text + ")") + " as " + *type;
-  return quick_fix(query, diag, "Convert with `as " + *type + "`", diag.span, converted);
-}
-
-}  // namespace
-
 Json diagnostics(const Analysis& analysis) {
   const TextPositions positions(analysis.source().text());
   Json list = Json::array();
@@ -100,26 +79,6 @@ Json diagnostics(const Analysis& analysis) {
     list.push_back(diagnostic_json(analysis, positions, *diag));
   }
   return list;
-}
-
-Json code_actions(const Query& query, std::uint32_t end) {
-  Json actions = Json::array();
-  for (const dsl::Diagnostic& diag : query.analysis.sink().all()) {
-    const bool is_here = diag.span.file == query.analysis.source().id() && diag.span.begin <= end &&
-                         query.offset <= diag.span.end;
-    if (!is_here) continue;
-    if (diag.suggestion && diag.suggestion->span.file == diag.span.file) {
-      const std::string& text = diag.suggestion->replacement;
-      actions.push_back(
-          quick_fix(query, diag, "Change to `" + text + "`", diag.suggestion->span, text));
-    }
-    if (diag.kind == dsl::DiagKind::CannotConvert) {
-      if (Json action = conversion(query, diag); !action.is_null()) {
-        actions.push_back(std::move(action));
-      }
-    }
-  }
-  return actions;
 }
 
 }  // namespace cinch::lsp

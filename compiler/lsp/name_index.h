@@ -33,6 +33,7 @@ enum class NameKind : std::uint8_t {
   LoopVariable,
   LambdaParameter,
   GenericSize,  // of a fn's signature
+  Word,         // that a parameter takes: `exact` of `{fast, exact}`
 };
 
 struct Declaration {

@@ -28,6 +28,7 @@ class NameWalker {
   void declare_generic_sizes(ast::TypeId id, Span scope);
   void walk_compressor(const ast::Compressor& node, Span scope);
   void walk_params(const ast::IdRange<ast::ParamId>& params, Span scope);
+  void declare_words(const ast::Param& param, Span scope);
   void declare_items(const ast::Compressor& node, Span scope);
   void declare_wire(const ast::WireItem& wire, Span scope);
   void walk_item(const ast::Item& item);

@@ -109,12 +109,24 @@ void NameWalker::declare_generic_sizes(ast::TypeId id, Span scope) {
 void NameWalker::walk_params(const ast::IdRange<ast::ParamId>& params, Span scope) {
   for (const ast::ParamId id : tree_.list(params)) {
     const ast::Param& param = tree_[id];
+    declare_words(param, scope);
     type(param.type);
     expr(param.initial);
     interval(param.range);
     const NameKind kind =
         is_compressor_type(tree_, param.type) ? NameKind::InnerCompressor : NameKind::Parameter;
     bring_in(declare(kind, param.name, param.span, scope, param.doc));
+  }
+}
+
+// Several parameters may take one word: it leads to the first.
+void NameWalker::declare_words(const ast::Param& param, Span scope) {
+  if (!param.type) return;
+  const auto* words = std::get_if<ast::EnumType>(&tree_[param.type].node);
+  if (words == nullptr) return;
+  for (const ast::Name& word : words->names) {
+    const std::size_t declared = declare(NameKind::Word, word, param.span, scope, param.doc);
+    if (!find_local(word.text)) bring_in(declared);
   }
 }
 

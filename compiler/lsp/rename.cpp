@@ -21,9 +21,18 @@ namespace {
   throw RequestError{ErrorCode::RequestFailed, reason};
 }
 
+// What the parser could not read has no names: they would keep the old one.
+bool has_syntax_errors(const Analysis& analysis) {
+  return std::ranges::any_of(analysis.sink().all(), [&](const dsl::Diagnostic& diag) {
+    const bool is_of_syntax = diag.code().front() == 'L' || diag.code().front() == 'P';
+    return is_of_syntax && diag.span.file == analysis.source().id();
+  });
+}
+
 // The name under the cursor. Of `value` in `wire { value }` that of the value: the field keeps its
 // name.
 NameUse name_to_change(const Query& query) {
+  if (has_syntax_errors(query.analysis)) refuse("the text has syntax errors");
   const auto uses = query.analysis.names().uses_at(query.offset);
   if (uses.empty()) refuse("no name of the program is here");
   const NameUse use = uses.back();
@@ -65,6 +74,22 @@ void check_free(const NameIndex& names, const Declaration& decl, const std::stri
   }
 }
 
+bool is_imported(const sema::FileUnit& unit, const std::string& name) {
+  return std::ranges::any_of(unit.imports, [&](const sema::ImportedFiles& import) {
+    return std::ranges::any_of(
+        import.files, [&](const sema::FileUnit* file) { return file->names.contains(name); });
+  });
+}
+
+// Another file that uses the name may not have the new one for something else.
+void check_free_in(const Analysis& other, const std::string& name) {
+  const auto has_name = [&](const Declaration& decl) {
+    return decl.kind != NameKind::Field && decl.name.text == name;
+  };
+  if (!std::ranges::any_of(other.names().declarations, has_name)) return;
+  refuse("`" + name + "` is declared in " + other.source().name() + " already");
+}
+
 std::string new_text(const Analysis& analysis, const NameUse& use, const Declaration& decl,
                      const std::string& name) {
   if (!use.is_shorthand) return name;
@@ -99,10 +124,13 @@ Json rename(const Query& query, const std::string& name) {
   const NameUse use = name_to_change(query);
   const Declaration* decl = query.analysis.find(use.declared);
   if (decl == nullptr) refuse("no name of the program is here");
+  if (decl->kind == NameKind::Word) refuse("a word that a parameter takes is given in other files");
   if (!is_name(name)) refuse("`" + name + "` is no name");
   if (sema::is_reserved_name(name)) refuse("`" + name + "` is a built-in name");
   if (name == decl->name.text) return {{"changes", Json::object()}};
   check_free(query.analysis.names_of(*use.declared.unit), *decl, name);
+  if (decl->kind != NameKind::Field && is_imported(query.analysis.imports(), name))
+    refuse("`" + name + "` is imported here already");
   Json changes = Json::object();
   changes[query.document.uri] = edits_in(query.analysis, use, *decl, name);
   if (can_be_imported(decl->kind)) {
@@ -112,7 +140,9 @@ Json rename(const Query& query, const std::string& name) {
       if (!text || text->find(decl->name.text) == std::string::npos) continue;
       const auto other = query.workspace.read(path, *text);
       Json edits = edits_in(*other, use, *decl, name);
-      if (!edits.empty()) changes[uri_of_path(path)] = std::move(edits);
+      if (edits.empty()) continue;
+      check_free_in(*other, name);
+      changes[uri_of_path(path)] = std::move(edits);
     }
   }
   return {{"changes", std::move(changes)}};

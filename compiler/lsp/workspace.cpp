@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMaxFiles = 4000;
+// A folder of an editor may be a whole disk.
+constexpr std::size_t kMaxFiles = 4000, kMaxEntries = 200000;
 
 std::string normal_path(const std::string& path) {
   std::error_code error;
@@ -166,11 +167,13 @@ std::vector<sema::LoadedText> Workspace::load(const sema::ImportRequest& request
 std::vector<std::string> Workspace::files() const {
   std::set<std::string> found;
   for (const auto& [uri, document] : documents_) found.insert(document.path);
+  std::size_t num_entries = 0;
   for (const std::string& folder : folders_) {
     std::error_code error;
     const auto options = fs::directory_options::skip_permission_denied;
     for (fs::recursive_directory_iterator next(folder, options, error), end;
-         !error && next != end && found.size() < kMaxFiles; next.increment(error)) {
+         !error && next != end && found.size() < kMaxFiles && num_entries < kMaxEntries;
+         next.increment(error), ++num_entries) {
       // Folders like `.git` hold nothing that anybody edits.
       if (next->path().filename().string().starts_with('.')) next.disable_recursion_pending();
       if (next->path().extension() == ".cinch") found.insert(normal_path(next->path()));

@@ -252,9 +252,16 @@ class Edits(Session):
     async def test_refuses_names_that_would_change_the_program(self):
         await self.opened()
         for marked, name in [("let ind|ex", "value"), ("let ind|ex", "n"), ("let ind|ex", "let"), ("let ind|ex", "2x"),
-                             ("error_|feedback", "feedback"), ("top|_k(", "best")]:
+                             ("error_|feedback", "feedback"), ("top|_k(", "best"), ("let ind|ex", "clip")]:
             with self.assertRaises(JsonRpcException, msg=name):
                 await self.renamed(marked, name)
+
+    async def test_renames_nothing_in_a_text_that_was_not_read_as_a_whole(self):
+        await self.opened()
+        broken = TOPK.replace("residual = x\n", "residual = x +\n    ) index\n")
+        await self.editor.change(URI, broken)
+        with self.assertRaisesRegex(JsonRpcException, "syntax errors"):
+            await self.renamed("let ind|ex", "kept", broken)
 
     async def test_lays_out_like_cinch_fmt(self):
         text = TOPK.replace("let x = g + residual", "let   x=g+residual").replace("at: w.index", "at:w.index")
@@ -268,22 +275,48 @@ class Edits(Session):
         await self.editor.change(URI, "compressor {")
         self.assertFalse(await client.text_document_formatting_async(params))
 
-    async def test_offers_what_a_diagnostic_suggests(self):
-        text = TOPK.replace("top_k(", "topk(")
+    async def fixed(self, text, title):
+        """The text with the quick fix of that title for its only mistake."""
         found = await self.editor.open(URI, text)
         actions = await self.editor.client.text_document_code_action_async(types.CodeActionParams(
             types.TextDocumentIdentifier(URI), found[0].range, types.CodeActionContext(diagnostics=found)))
-        self.assertEqual([each.title for each in actions], ["Change to `top_k`"])
-        self.assertEqual(applied(text, actions[0].edit.changes[URI]), TOPK)
-
-    async def test_offers_a_conversion(self):
-        text = "fn f(x: f32) -> i32 { x * 2 }\n"
-        found = await self.editor.open(URI, text)
-        actions = await self.editor.client.text_document_code_action_async(types.CodeActionParams(
-            types.TextDocumentIdentifier(URI), found[0].range, types.CodeActionContext(diagnostics=found)))
-        fixed = applied(text, actions[0].edit.changes[URI])
-        self.assertEqual(fixed, "fn f(x: f32) -> i32 { (x * 2) as i32 }\n")
+        action, = [each for each in actions if each.title == title] or self.fail([each.title for each in actions])
+        fixed = applied(text, action.edit.changes[URI])
         self.assertEqual(await self.editor.change(URI, fixed), [])
+        return fixed
+
+    async def test_offers_what_diagnostics_suggest(self):
+        self.assertEqual(await self.fixed(TOPK.replace("top_k(", "topk("), "Change to `top_k`"), TOPK)
+
+    async def test_offers_conversions(self):
+        fixed = await self.fixed("fn f(x: f32) -> i32 { x * 2 }\n", "Convert with `as i32`")
+        self.assertEqual(fixed, "fn f(x: f32) -> i32 { (x * 2) as i32 }\n")
+
+    async def test_offers_imports(self):
+        fixed = await self.fixed("import std.wrap\n\ncompressor a = clip(topk)\n", "Add `import std.sparsify`")
+        self.assertEqual(fixed, "import std.wrap\nimport std.sparsify\n\ncompressor a = clip(topk)\n")
+
+    async def test_offers_stores_that_take_indices_that_repeat(self):
+        text = "fn f(x: [f32; m], i: [u32; m]) -> [f32; 8] { scatter(x, at: i, size: 8) }\n"
+        self.assertIn("scatter_add(x, at: i, size: 8)", await self.fixed(text, "Change to `scatter_add`"))
+        self.editor.close(URI)
+        self.assertIn("scatter(x, at: i, size: 8, keep: last)", await self.fixed(text, "Add `keep: last`"))
+
+    async def test_offers_a_limit_of_loops(self):
+        text = "fn f(x: f32) -> f32 {\n  let mut a = x\n  while a > 1 { a = a / 2 }\n  a\n}\n"
+        self.assertIn("while a > 1, at_most: 100 {", await self.fixed(text, "Add `at_most: 100`"))
+
+    async def test_offers_qualifiers_of_names_that_two_files_declare(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ["one", "two"]:
+                await self.editor.open(f"file://{folder}/{name}.cinch", "const HALF = 0.5\n")
+            text = 'import "one.cinch"\nimport "two.cinch"\nfn f(x: f32) -> f32 { x * HALF }\n'
+            uri = f"file://{folder}/user.cinch"
+            found = await self.editor.open(uri, text)
+            actions = await self.editor.client.text_document_code_action_async(types.CodeActionParams(
+                types.TextDocumentIdentifier(uri), found[0].range, types.CodeActionContext(diagnostics=found)))
+            self.assertEqual([each.title for each in actions], ["Change to `one.HALF`", "Change to `two.HALF`"])
+            self.assertEqual(await self.editor.change(uri, applied(text, actions[1].edit.changes[uri])), [])
 
     async def test_shows_types_of_variables(self):
         client = await self.opened()

@@ -100,6 +100,15 @@ TEST(NameIndexTest, LetsAFnOfTheFileHideAnOperator) {
   EXPECT_EQ(file.names.words[0].kind, WordKind::Operator);
 }
 
+TEST(NameIndexTest, KnowsWordsThatAParameterTakes) {
+  const Indexed file(
+      "compressor a(fit: {fast, exact} = fast) {\n"
+      "  size k = if fit == exact { n } else { 1 }\n"
+      "}\n");
+  EXPECT_EQ(file.meaning(1, 35), "1:20");
+  EXPECT_EQ(file.meaning(2, 22), "1:26");
+}
+
 TEST(NameIndexTest, KnowsParametersThatAreGiven) {
   const Indexed file(
       "compressor a(ratio: f32 = 1, inner: compressor) { wire inner.wire }\n"
