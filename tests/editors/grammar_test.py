@@ -28,7 +28,7 @@ if compiler is None:
 if subprocess.run([compiler, "-fsyntax-only", "-x", "c", "-"], input="#include <tree_sitter/parser.h>\n", text=True, stderr=subprocess.DEVNULL,
                   check=False).returncode != 0:
     raise ImportError("tree-sitter's header (Debian: libtree-sitter-dev)")
-subprocess.run([compiler, "-shared", "-fPIC", "-O1", os.path.join(TREE_SITTER, "src", "parser.c"), "-o", library_path], check=True)
+subprocess.run([compiler, "-shared", "-fPIC", "-O0", os.path.join(TREE_SITTER, "src", "parser.c"), "-o", library_path], check=True)
 library = ctypes.CDLL(library_path)
 library.tree_sitter_cinch.restype = ctypes.c_void_p
 ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
