@@ -150,6 +150,7 @@ class Elaborator {
   bool is_every_choice_in(const Value& value, DType to);
   std::vector<HostExprId> constants_of(std::span<const Value> choices);
   Value coerce(const Value& value, DType to);
+  Value size_in_type(const Value& value, DType to);
   DType wide_type(const Value& value);
   /// A float, or a number with a point.
   bool is_real(const Value& value);
@@ -266,6 +267,7 @@ class Elaborator {
 
   Value if_expr(const ast::If& node, Span span);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  Value choose(const Value& test, Value a, Value b, Span span);
   Value block(ast::BlockId id);
   Value block_in_scope(ast::BlockId id);
   Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
