@@ -64,6 +64,8 @@ Value Elaborator::read_var(VarId var, Span span) {
 }
 
 void Elaborator::push(Stmt stmt) {
+  const bool defines = stmt.kind == StmtKind::Let && !out_.vars[stmt.var.index()].is_mutable;
+  if (defines) definitions_[stmt.var.index()] = stmt.expr;
   out_.stmts.push_back(std::move(stmt));
   if (stmts_ != nullptr) stmts_->emplace_back(out_.stmts.size() - 1);
 }

@@ -251,7 +251,9 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   if (is_on_host && pool().type(chosen_by.host) == HostType::Bool) {
     const std::vector<Value> args = with_quotients(ScalarOp::select, {chosen_by, a, b});
     Value value = host_scalar_op(ScalarOp::select, args, span);
-    if (!value.is_error()) value.quotient = quotient_of(ScalarOp::select, args, value, span);
+    if (value.is_error()) return value;
+    value.quotient = quotient_of(ScalarOp::select, args, value, span);
+    value.remake = host_remake(ScalarOp::select, args, value, span);
     return value;
   }
   const bool is_decided = chosen_by.is_host() && pool().is_const(chosen_by.host) &&
@@ -263,21 +265,24 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
   }
   const Value test = one_bool(chosen_by);
   if (test.is_error()) return error(span);
+  const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
+  if (!is_unit) return choose(test, std::move(a), std::move(b), span);
   Expr made{ExprKind::If, {}, span};
   made.args = {test.expr, a.expr, b.expr};
-  const bool is_unit = a.kind == ValueKind::Unit || b.kind == ValueKind::Unit;
-  if (is_unit) {
-    // A branch without statements stands before one that has some.
-    if (!a.expr) made.args[1] = typed(Expr{ExprKind::Block, {}, span}).expr;
-    Value value = typed(std::move(made));
-    value.kind = ValueKind::Unit;
-    return value;
-  }
+  // A branch without statements stands before one that has some.
+  if (!a.expr) made.args[1] = typed(Expr{ExprKind::Block, {}, span}).expr;
+  Value value = typed(std::move(made));
+  value.kind = ValueKind::Unit;
+  return value;
+}
+
+// A value of one of two branches, decided on the device.
+Value Elaborator::choose(const Value& test, Value a, Value b, Span span) {
   const bool is_exact = !own_dtype(a) && !own_dtype(b) && !is_real(a) && !is_real(b) &&
                         !holds_big(a) && !holds_big(b);
   const bool is_anew =
       has_quotient(a) || has_quotient(b) || a.remake != nullptr || b.remake != nullptr;
-  const bool is_adaptable = stays_adaptable(ScalarOp::select, std::vector{chosen_by, a, b});
+  const bool is_adaptable = stays_adaptable(ScalarOp::select, std::vector{test, a, b});
   const Value branches[] = {a, b};
   auto dtype = own_dtype(a);
   const auto other = own_dtype(b);
@@ -296,7 +301,7 @@ Value Elaborator::join_branches(const Value& chosen_by, Value a, Value b, Span s
     note_sizes(diag, {&a, &b});
     return error(span);
   }
-  made.type = a.type;
+  Expr made{ExprKind::If, a.type, span};
   made.args = {test.expr, a.expr, b.expr};
   Value value = typed(std::move(made));
   value.facts = common_facts(a.facts, b.facts);

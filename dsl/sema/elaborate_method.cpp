@@ -171,7 +171,10 @@ void Elaborator::elaborate_encode(Instance& instance) {
     wire = encode_value(instance, gradient_value(instance, span), span);
     return wire;
   });
-  if (!wire.is_error()) return note_field_facts(wire);
+  if (!wire.is_error()) {
+    note_sent_counts(instance, wire);
+    return note_field_facts(wire);
+  }
   // Nothing is known of the fields then; decode is read as if all were well.
   field_facts_.assign(instance.fields.size(), IndexFacts{true, true, pool().n()});
 }
@@ -194,11 +197,14 @@ void Elaborator::elaborate_decode(Instance& instance) {
   payload.owner = &instance;
   payload.span = out_.vars.back().span;
   payload_facts_[payload.var.index()] = field_facts_;
+  if (sent_literal_) payload_literals_[payload.var.index()] = sent_literal_;
+  in_decode_body_ = true;
   Body body = body_of(BodyKind::Decode, instance, [&] {
     check_set_values();
     check_wire_sizes(instance);
     return program_result(decode_value(instance, payload, payload.span));
   });
+  in_decode_body_ = false;
   body.payload = payload.var;
   out_.decode = body;
 }

@@ -248,6 +248,7 @@ Value Elaborator::payload_of(Instance& owner, const Value& wire, std::string nam
   let.var = payload.var;
   let.expr = wire.expr;
   push(std::move(let));
+  payload_literals_[payload.var.index()] = literal;
   payload_facts_[payload.var.index()] = wire_facts_[literal.index()];
   return payload;
 }

@@ -249,7 +249,8 @@ Value Elaborator::counted_collective(BuiltinId id, const Value& x, ExprId to, Sp
   }
   if (gathers) most = pool().mul(pool().world(), most);
   const std::string key = std::string(builtin_info(id).name) + "|" +
-                          std::to_string(x.type.dims[0].index()) + "|" + (to ? expr_key(to) : "");
+                          std::to_string(x.type.dims[0].index()) + "|" +
+                          (to ? std::to_string(meaning_of(to)) : "");
   const auto [known, is_new] =
       counts_by_mask_.try_emplace(key, static_cast<std::uint32_t>(out_.info.counts.size()));
   const std::uint32_t index = known->second;

@@ -5,38 +5,10 @@ namespace cinch::sema {
 
 using dsl::DiagKind;
 
-// A text that is equal for two expressions only if they have the same value: reads of mutable
-// names carry the number of the assignment they see.
-std::string Elaborator::expr_key(ExprId id) {
-  const Expr& e = out_.exprs[id.index()];
-  std::string key = std::to_string(static_cast<int>(e.kind)) + dtype_name(e.type.dtype) + ":";
-  const auto add = [&](std::uint64_t number) { key += std::to_string(number) + ","; };
-  add(e.bits);
-  add(e.index);
-  add(e.var.index());
-  add(e.size.index());
-  add(e.size2.index());
-  add(static_cast<std::uint64_t>(e.scalar_op));
-  add(static_cast<std::uint64_t>(e.builtin));
-  add(static_cast<std::uint64_t>(e.axis + 1) * 8 + (e.exclusive ? 4 : 0) + (e.descending ? 2 : 0));
-  if (const auto version = read_versions_.find(id.index()); version != read_versions_.end()) {
-    add(version->second.first);
-    add(version->second.second);
-  }
-  // Draws, lambdas and blocks are equal only to themselves.
-  const bool is_alone =
-      e.kind == ExprKind::Lambda || e.kind == ExprKind::Block ||
-      (e.kind == ExprKind::Builtin && builtin_info(e.builtin).group == BuiltinGroup::Random);
-  if (is_alone) add(id.index() + 1);
-  key += "(";
-  for (ExprId arg : e.args) key += arg ? expr_key(arg) + ";" : ";";
-  return key + ")";
-}
-
 // The entry of ProgramInfo::counts for what this mask and limit keep.
 std::optional<std::uint32_t> Elaborator::count_of_mask(const Value& mask, HostExprId limit,
                                                        HostExprId len, Span span) {
-  const std::string key = expr_key(mask.expr) + "|" + std::to_string(limit.index());
+  const std::string key = count_key(mask, limit);
   const auto known = counts_by_mask_.find(key);
   if (known != counts_by_mask_.end()) return known->second;
   HostExprId bound = without_counts(len);
@@ -98,7 +70,8 @@ Value Elaborator::filter_call(BuiltinId id, const CallArgs& args) {
                            e.size = limit;
                          });
   result.facts = is_filter ? x.facts : IndexFacts{true, true, len};
-  return result;
+  const auto sent = sent_count(count_key(where, limit));
+  return sent ? as_sent(result, *sent, args) : result;
 }
 
 Value Elaborator::sort_call(BuiltinId id, const CallArgs& args) {

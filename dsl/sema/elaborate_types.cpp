@@ -362,6 +362,12 @@ Value Elaborator::coerce(const Value& value, DType to) {
     }
     return literal(value.host, to, value.span);
   }
+  return size_in_type(value, to);
+}
+
+// What the host computes before launch.
+Value Elaborator::size_in_type(const Value& value, DType to) {
+  const HostType type = pool().type(value.host);
   if (is_int(to) && value.remake != nullptr) return value.remake->in_type(to);
   if (type == HostType::Int && is_unsigned_int(to) && is_never_positive(value.host)) {
     reporter_.report<DiagKind::ConstantOutOfRange>(value.span, size_text(value.host),

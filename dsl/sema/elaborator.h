@@ -155,6 +155,7 @@ class Elaborator {
   bool is_every_choice_in(const Value& value, DType to);
   std::vector<HostExprId> constants_of(std::span<const Value> choices);
   Value coerce(const Value& value, DType to);
+  Value size_in_type(const Value& value, DType to);
   DType wide_type(const Value& value);
   /// A float, or a number with a point.
   bool is_real(const Value& value);
@@ -271,6 +272,7 @@ class Elaborator {
 
   Value if_expr(const ast::If& node, Span span);
   Value join_branches(const Value& chosen_by, Value a, Value b, Span span);
+  Value choose(const Value& test, Value a, Value b, Span span);
   Value block(ast::BlockId id);
   Value block_in_scope(ast::BlockId id);
   Value lambda(ast::ExprId id, const std::vector<Type>& params, std::string_view name,
@@ -369,7 +371,15 @@ class Elaborator {
   Value filter_call(BuiltinId id, const CallArgs& args);
   std::optional<std::uint32_t> count_of_mask(const Value& mask, HostExprId limit, HostExprId len,
                                              Span span);
-  std::string expr_key(ExprId id);
+  // elaborate_meaning.cpp
+  ExprId resolved(ExprId id) const;
+  ExprId unwidened(ExprId id) const;
+  std::string meaning_text(ExprId id);
+  std::uint32_t meaning_of(ExprId written);
+  std::string count_key(const Value& mask, HostExprId limit);
+  void note_sent_counts(const Instance& instance, const Value& wire);
+  std::optional<std::uint32_t> sent_count(const std::string& key) const;
+  Value as_sent(const Value& result, std::uint32_t count, const CallArgs& args);
   Value sort_call(BuiltinId id, const CallArgs& args);
   Value top_k_call(BuiltinId id, const CallArgs& args);
   Value top_k_of(BuiltinId id, const CallArgs& args, const Value& x, HostExprId k);
@@ -632,6 +642,16 @@ class Elaborator {
   std::uint32_t next_placeholder_ = 1u << 20;
   std::uint32_t next_generic_ = 0;
   std::map<std::string, std::uint32_t> counts_by_mask_;
+  std::map<std::string, std::uint32_t> sent_counts_;  // of encode: the wire's count by the same key
+  ExprId sent_literal_;                               // what the fields of encode's payload hold
+  bool in_decode_body_ = false;                       // of the program
+  std::map<std::uint32_t, std::uint32_t> meanings_;   // by ExprId
+  std::map<std::string, std::uint32_t> meaning_numbers_;
+  std::map<std::uint32_t, std::string> lambda_params_;  // by VarId, of lambdas that were looked at
+  int meaning_depth_ = 0;                               // lambdas around what is looked at
+  int meaning_levels_ = 0;
+  std::map<std::uint32_t, ExprId> definitions_;             // by VarId of what does not change
+  std::map<std::uint32_t, ExprId> payload_literals_;        // by VarId of a payload
   using Version = std::pair<std::uint32_t, std::uint32_t>;  // of a name, and the epoch
   std::map<std::uint32_t, Version> read_versions_;          // by ExprId of a read
   std::map<std::uint32_t, std::uint32_t> var_versions_, state_versions_;

@@ -84,6 +84,7 @@ MASKS = [
     ("(((u as u64) ^ ((1 << all) - 1)) >> 32) as u32", np.full(SIZE, (1 << 8) - 1, np.uint32)),
     ("(((u as u64) ^ (if all > 3 { 1 << all } else { 1 })) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
     ("(((u as u64) ^ (1 << n)) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
+    ("(((u as u64) ^ (if n > 3 { 1 << n } else { 1 })) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
     ("(((u as u64) ^ ((1 << n) - 1)) >> 32) as u32", np.full(SIZE, (1 << 8) - 1, np.uint32)),
     ("(((u as u64) ^ (1 << len(kept))) >> 32) as u32", np.full(SIZE, 1 << 8, np.uint32)),
     ("(((u as u64) | (1 << n + 23)) >> 32) as u32", np.full(SIZE, 1 << 31, np.uint32)),

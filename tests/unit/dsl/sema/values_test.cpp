@@ -114,6 +114,46 @@ TEST(SemaValues, FiltersByOneMaskShareACount) {
   EXPECT_NE(limited.find(dsl::DiagKind::CannotCombine), nullptr);
 }
 
+TEST(SemaValues, FiltersShareACountThroughNamesAndFns) {
+  const std::string large = "fn large(x: f32) -> bool { let a = abs(x); a > 1 && a < 9 }\n";
+  const auto lines = [&](const std::string& statements) {
+    return check(large + in_encode(statements)).all_lines();
+  };
+  EXPECT_EQ(lines("let m = large(g)\nlet x = filter(g, where: m) + g[nonzero(large(g))]"), "");
+  EXPECT_EQ(lines("let a = g * 2\nlet x = filter(g, where: a > 1) + g[nonzero(g * 2 > 1)]"), "");
+  // Reads of what has changed, and draws, are not the same.
+  EXPECT_NE(lines("let mut y = g\nlet m = y > 1\ny = -g\n"
+                  "let x = filter(g, where: m) + g[nonzero(y > 1)]"),
+            "");
+  EXPECT_NE(lines("let x = filter(g, where: random(n) > 0.5) + g[nonzero(random(n) > 0.5)]"), "");
+  EXPECT_NE(lines("let x = filter(g, where: large(g)) + g[nonzero(large(-g))]"), "");
+}
+
+std::string filtered_in_decode(const std::string& encode, const std::string& mask) {
+  return "compressor t {\n  wire { code: [i8; n], count m <= n, value: [f32; m] }\n"
+         "  encode(g: [f32; n]) {\n    let code = clamp(g, -2, 2) as i4\n" +
+         encode + "\n  }\n  decode(w) { scatter(w.value, at: nonzero(" + mask +
+         "), size: n) }\n}\n";
+}
+
+TEST(SemaValues, FiltersInDecodeFindWhatEncodeSent) {
+  const char* const sends = "    wire { code, value: filter(g, where: code != 0) }";
+  Checked checked = check(filtered_in_decode(sends, "w.code != 0"));
+  EXPECT_EQ(checked.all_lines(), "");
+  const std::string text = dump(checked.program("t"));
+  EXPECT_TRUE(contains(text, "\"count m: `nonzero` finds another number in the payload\"")) << text;
+  // Another mask, one of other data, and one that encode did not filter by.
+  for (const char* mask : {"w.code != 1", "w.code > 0", "random(n, shared: true) > 0.5"}) {
+    const Checked other = check(filtered_in_decode(sends, mask));
+    EXPECT_NE(other.find(dsl::DiagKind::CannotCombine), nullptr) << mask;
+  }
+  const char* const changes =
+      "    let mut c = code\n    let v = filter(g, where: c != 0)\n    c = (-g) as i4\n"
+      "    wire { code: c, value: v }";
+  const Checked changed = check(filtered_in_decode(changes, "w.code != 0"));
+  EXPECT_NE(changed.find(dsl::DiagKind::CannotCombine), nullptr) << changed.all_lines();
+}
+
 TEST(SemaValues, BoundsThatAreNotProvedAreCheckedBeforeLaunch) {
   EXPECT_DUMP("let x = g[2..5]", "check 5 <= n, \"the slice ends at most at n\"");
   EXPECT_DUMP("let x = top_k(g, 10)", "check 10 <= n");
