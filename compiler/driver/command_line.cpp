@@ -203,6 +203,11 @@ void add_list_and_doctor(Registry& registry) {
       "list", "the standard library, or all about some of its compressors", run_list, list);
   command->add_option("names", list->names, "compressors; none: a line for each there is")
       ->type_name("COMPRESSOR");
+  command
+      ->add_option("--sort", list->sort,
+                   "what compressors are sorted by; bits: smallest payload first")
+      ->check(CLI::IsMember({"family", "name", "bits"}))
+      ->capture_default_str();
   add_json(command, list->json);
   command->footer("Example: cinch list topk error_feedback");
   auto doctor = std::make_shared<DoctorOptions>();
@@ -251,7 +256,16 @@ void add_bench(Registry& registry) {
   add_columns(command, options->columns);
   command->add_option("--input", options->input, "a gradient, repeated up to that length")
       ->type_name("G.npy");
-  command->add_option("--seconds", options->seconds, "about so long for each call of each program")
+  command
+      ->add_option(
+          "--sort", options->sort,
+          "what the programs are sorted by, smallest first: their name, payload bytes, the "
+          "time of a call, or the time to compile; none: as they were given")
+      ->check(CLI::IsMember({"none", "name", "payload", "encode", "decode", "sync", "compile"}))
+      ->capture_default_str();
+  command
+      ->add_option("--seconds", options->seconds,
+                   "seconds to measure each call of each program, about")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   add_json(command, options->json);

@@ -384,6 +384,13 @@ ExitCode run_sync_command(const SyncCommandOptions& options) {
                           {"--trace", options.trace},
                           {"--save-plan", options.save_plan},
                           {"--state-out", options.state_out}});
+  if (options.plan == "reduce_scatter" && !options.explain) {
+    throw CommandError(
+        ExitCode::Usage,
+        "--plan reduce_scatter gives each rank its own part of the update, for programs that call "
+        "the API; `cinch sync` gives every rank all of it: take --plan two_shot, which exchanges "
+        "in the same way and then gathers the parts");
+  }
   if (options.transport == "mpi") return SyncCommand(options).run_on_mpi();
   if (options.transport == "ucx") return SyncCommand(options).run_on_ucx();
   if (options.transport == "nccl") return SyncCommand(options).run_on_nccl();

@@ -1,0 +1,30 @@
+// Tables for people: columns as wide as what is in them.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace cinch::driver {
+
+struct TableColumn {
+  std::string above, head;  // two lines; `above` may be empty in all columns, and is then left out
+  bool is_text = false;     // left-aligned
+};
+
+// The last column may be wrapped: text that explains the others.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // With line ends. No line is longer than `width` where the columns before the last allow it.
+  std::string text(std::size_t width) const;
+
+ private:
+  std::vector<TableColumn> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// A number with three significant digits, for tables: "0.075", "53.6", "1234".
+std::string short_number(double value);
+
+}  // namespace cinch::driver
