@@ -193,7 +193,7 @@ ExitCode run_bench(const BenchOptions& options) {
   fmt::print("{}\n",
              wrapped(fmt::format("bench: {} elements, {} thread{}; plain reading {:.1f} GB/s",
                                  elements.size(), threads, threads == 1 ? "" : "s", bandwidth),
-                     0, text_width()));
+                     0, sentence_width()));
   print_tables(list);
   return ExitCode::Done;
 }

@@ -378,7 +378,7 @@ class SyncCommand {
 
 ExitCode run_sync_command(const SyncCommandOptions& options) {
   if (options.is_at_once && options.profile.empty()) {
-    throw CommandError(ExitCode::Usage, "--at-once is of a --profile");
+    throw CommandError(ExitCode::Usage, "--at-once needs --profile");
   }
   require_distinct_files({{"--output", options.output},
                           {"--trace", options.trace},

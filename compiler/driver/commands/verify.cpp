@@ -108,7 +108,7 @@ void print_report(const verify::Report& report,
   fmt::print("{}", table.text(text_width()));
   if (!report.not_claimed.empty()) {
     const std::string names = fmt::format("not claimed: {}", fmt::join(report.not_claimed, ", "));
-    fmt::print("{}\n", wrapped(names, 0, text_width()));
+    fmt::print("{}\n", wrapped(names, 0, sentence_width()));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::optional<CounterexampleFiles>& written = files[i];

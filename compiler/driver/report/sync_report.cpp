@@ -145,10 +145,10 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
 
 void print_sync_report(const json& r) {
   constexpr std::size_t kIndent = 16;
-  fmt::print("{}\n", wrapped(title(r), 0, text_width()));
+  fmt::print("{}\n", wrapped(title(r), 0, sentence_width()));
   if (r.contains("auto")) {
     fmt::print("auto            {}\n",
-               wrapped(r["auto"]["reason"].get<std::string>(), kIndent, text_width()));
+               wrapped(r["auto"]["reason"].get<std::string>(), kIndent, sentence_width()));
   }
   fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
              r["step_ms"].get<double>());
