@@ -1,9 +1,8 @@
 // Options of `cinch sync` and `cinch probe`; see rank_commands.h.
 #include "compiler/driver/arguments/rank_commands.h"
 
-#include <cstdlib>
-
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/ranks/child_process.h"
 
 namespace cinch::driver {
 
@@ -29,7 +28,7 @@ void add_ucx(CLI::App* command, TransportOptions& options) {
 void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
   options.words = registry.words;
   // What mpirun starts is a rank of its world.
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
+  if (is_started_by_mpirun()) options.transport = "mpi";
   command
       ->add_option("--transport", options.transport,
                    "how ranks reach each other; loopback: as threads of this process")
