@@ -28,8 +28,8 @@ namespace {
 
 void add_check(Registry& registry) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command =
-      registry.add("check", "checks programs and prints diagnostics", run_check, options);
+  CLI::App* command = registry.add("check", "checks programs and prints their errors and warnings",
+                                   run_check, options);
   command->add_option("files", options->files, "programs to check")->required()->type_name("FILE");
   const std::map<std::string, DiagnosticsFormat> formats{{"text", DiagnosticsFormat::Text},
                                                          {"json", DiagnosticsFormat::Json},
@@ -38,7 +38,7 @@ void add_check(Registry& registry) {
       ->add_option_function<std::string>(
           "--diagnostics",
           [options, formats](const std::string& name) { options->diagnostics = formats.at(name); },
-          "how they are printed")
+          "the form of errors and warnings")
       ->transform(CLI::IsMember({"text", "json", "sarif"}, CLI::ignore_case));
   add_headers(command, options->headers);
   add_json(command, options->json);
@@ -47,19 +47,21 @@ void add_check(Registry& registry) {
 
 void add_format(Registry& registry) {
   auto options = std::make_shared<FormatOptions>();
-  CLI::App* command =
-      registry.add("fmt", "lays files out in the canonical way", run_format, options);
-  command->add_option("files", options->files, "'-' reads standard input and writes to output")
+  CLI::App* command = registry.add("fmt", "formats programs", run_format, options);
+  command
+      ->add_option("files", options->files,
+                   "files to format in place; - formats standard input to standard output")
       ->required()
       ->type_name("FILE");
   command->add_flag("--check", options->check_only,
-                    "changes nothing; exit 1 if a file would change");
+                    "changes no file; ends with status 1 if a file would change");
   command->footer("Example: cinch fmt --check stdlib/sign/onebit.cinch");
 }
 
 void add_columns(CLI::App* command, std::optional<std::int64_t>& columns) {
   add_count(command, "--columns", columns,
-            "columns of a matrix gradient; none: the divisor of --elements nearest its square root",
+            "columns of a matrix gradient; without it, the divisor of --elements that is nearest "
+            "to its square root",
             1);
 }
 
@@ -91,53 +93,59 @@ void add_explain(Registry& registry) {
 }
 
 void add_run_options(CLI::App* command, RunOptions& options) {
-  command->add_option("--dtype", options.dtype, "bf16: what uint16 files hold")
+  command->add_option("--dtype", options.dtype, "bf16: elements of uint16 files are bfloat16")
       ->check(CLI::IsMember({"bf16"}));
-  add_count(command, "--seed", options.seed, "of random draws")->capture_default_str();
-  add_count(command, "--step", options.step, "number of the (first) step")->capture_default_str();
-  add_count(command, "--worker", options.worker, "this rank's number")->capture_default_str();
+  add_count(command, "--seed", options.seed, "seed of random draws")->capture_default_str();
+  add_count(command, "--step", options.step, "number of the first step")->capture_default_str();
+  add_count(command, "--worker", options.worker, "number of this rank")->capture_default_str();
   add_count(command, "--world", options.world, "number of ranks", 1)->capture_default_str();
-  command->add_flag("--interpret", options.interpret,
-                    "through the IR's sequential interpreter instead of compiled code (for tests)");
+  command->add_flag(
+      "--interpret", options.interpret,
+      "runs the program in the compiler's interpreter instead of compiling it; slow, for tests");
   add_json(command, options.json);
 }
 
 void add_state_files(CLI::App* command, RunOptions& options) {
-  command->add_option("--state-in", options.state_in, "states to start from")->type_name("FILE");
-  command->add_option("--state-out", options.state_out, "where to leave them")->type_name("FILE");
+  command->add_option("--state-in", options.state_in, "reads the states to start from")
+      ->type_name("FILE");
+  command->add_option("--state-out", options.state_out, "writes the states after the last step")
+      ->type_name("FILE");
 }
 
 void add_run(Registry& registry) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = registry.add("run", "encodes and decodes gradients", run_run, options);
+  CLI::App* command = registry.add(
+      "run", "encodes and decodes a gradient, and says how small, how exact and how fast", run_run,
+      options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs, "gradients: successive steps of one tensor")
+  command->add_option("--input", options->inputs, "gradients of one tensor in successive steps")
       ->required()
       ->type_name("G.npy");
-  command->add_option("--payload", options->payload, "keeps the last payload")->type_name("FILE");
-  command->add_option("--output", options->output, "keeps the last decoded gradient")
+  command->add_option("--payload", options->payload, "writes the last payload")->type_name("FILE");
+  command->add_option("--output", options->output, "writes the last decoded gradient")
       ->type_name("X.npy");
   add_state_files(command, *options);
   command->add_flag("--ranks", options->ranks, "the inputs are the ranks of one step, in order");
   command->add_flag("--sum-payloads", options->sum_payloads,
-                    "with --ranks: payloads are added field by field and decoded once");
+                    "with --ranks: adds the payloads field by field and decodes the sum");
   add_bytes(command, "--repeat-to", options->repeat_to_bytes,
-            "repeats the gradient up to this many bytes");
+            "repeats the gradient up to this size");
   add_run_options(command, *options);
   command->footer("Example: cinch run topk --set ratio=0.01 --input g.npy --output x.npy");
 }
 
 void add_encode(Registry& registry) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = registry.add("encode", "gradient to payload", run_encode, options);
+  CLI::App* command =
+      registry.add("encode", "encodes a gradient to a payload", run_encode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs, "the gradient")
+  command->add_option("--input", options->inputs, "the gradient to encode")
       ->required()
       ->expected(1)
       ->type_name("G.npy");
-  command->add_option("--payload", options->payload, "where the payload goes")
+  command->add_option("--payload", options->payload, "the file to write the payload to")
       ->required()
       ->type_name("FILE");
   add_state_files(command, *options);
@@ -147,13 +155,14 @@ void add_encode(Registry& registry) {
 
 void add_decode(Registry& registry) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = registry.add("decode", "payload to gradient", run_decode, options);
+  CLI::App* command =
+      registry.add("decode", "decodes a payload to a gradient", run_decode, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--payload", options->payload, "what to decode")
+  command->add_option("--payload", options->payload, "the payload to decode")
       ->required()
       ->type_name("FILE");
-  command->add_option("--output", options->output, "where the gradient goes")
+  command->add_option("--output", options->output, "the file to write the gradient to")
       ->required()
       ->type_name("X.npy");
   add_run_options(command, *options);
@@ -162,42 +171,53 @@ void add_decode(Registry& registry) {
 
 void add_build(Registry& registry) {
   auto options = std::make_shared<BuildOptions>();
-  CLI::App* command = registry.add(
-      "build", "compiles programs into a library; --emit prints a stage", run_build, options);
+  CLI::App* command =
+      registry.add("build", "compiles programs into a library that links without a compiler",
+                   run_build, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("files", options->more_files, "more files of the library")->type_name("FILE");
-  command->add_option("--emit", options->emit, "prints a stage instead of building a library")
+  command->add_option("files", options->more_files, "more programs for the library")
+      ->type_name("FILE");
+  command
+      ->add_option("--emit", options->emit,
+                   "prints a stage of the compiler instead of building a library")
       ->check(CLI::IsMember({"ast", "checked", "ir", "kir", "source", "cu", "asm", "object", "ptx",
                              "cubin", "image"}));
   command
       ->add_option("--target", options->targets,
-                   "cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, cuda:sm_90, cuda:ptx …")
+                   "what to compile for: cpu (x86-64-v2, -v3 and -v4), x86-64, aarch64, "
+                   "cuda:sm_90, cuda:ptx and others, separated by commas")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--name", options->name, "of the library")->type_name("LIB");
-  command->add_option("--output", options->output, "folder, or file of --emit")->type_name("DIR");
-  command->add_flag("--no-passes", options->no_passes, "--emit=ir: as lowering left it");
+  command->add_option("--name", options->name, "name of the library")->type_name("LIB");
+  command
+      ->add_option("--output", options->output,
+                   "the folder for the library, or the file for --emit")
+      ->type_name("DIR");
+  command->add_flag("--no-passes", options->no_passes,
+                    "with --emit=ir: prints the IR before any pass");
   command->footer(
       "Example: cinch build dgc onebit --target cpu,cuda:sm_90 --name compressors --output out/");
 }
 
 void add_opt(Registry& registry) {
   auto options = std::make_shared<OptOptions>();
-  CLI::App* command =
-      registry.add("opt", "reads IR text, runs passes, prints it (for tests)", run_opt, options);
-  command->add_option("file", options->file, "'-' for standard input")->type_name("FILE");
-  command->add_option("--pass", options->passes, "passes to run, in order; none: all")
+  CLI::App* command = registry.add(
+      "opt", "runs passes of the compiler over IR text and prints the result, for tests", run_opt,
+      options);
+  command->add_option("file", options->file, "a file with IR text; - is standard input")
+      ->type_name("FILE");
+  command->add_option("--pass", options->passes, "passes to run, in order; without it, all passes")
       ->type_name("PASS")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--print-after", options->print_after, "passes to print the IR after")
+  command->add_option("--print-after", options->print_after, "prints the IR after these passes")
       ->type_name("PASS")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_count(command, "--pass-limit", options->pass_limit, "stops after that many rewrites");
-  command->add_flag("--remarks", options->remarks, "prints what was not rewritten, and why");
+  add_count(command, "--pass-limit", options->pass_limit, "stops after this many rewrites");
+  command->add_flag("--remarks", options->remarks, "says what was not rewritten, and why");
   command->add_flag("--times", options->times, "prints the time of each pass");
   command->add_flag("--list", options->list_passes, "lists the passes");
   command->footer("Example: cinch opt --pass=simplify before.ir");
@@ -206,38 +226,47 @@ void add_opt(Registry& registry) {
 void add_list_and_doctor(Registry& registry) {
   auto list = std::make_shared<ListOptions>();
   list->words = registry.words;
-  CLI::App* command = registry.add(
-      "list", "the standard library, or all about some of its compressors", run_list, list);
-  command->add_option("names", list->names, "compressors; none: a line for each there is")
+  CLI::App* command =
+      registry.add("list", "lists the standard library, or shows all about some of its compressors",
+                   run_list, list);
+  command
+      ->add_option("names", list->names,
+                   "compressors to show; without names, one line for each compressor")
       ->type_name("COMPRESSOR");
+  command->add_option("--sort", list->sort, "sorts by family, by name, or by the bits of a payload")
+      ->check(CLI::IsMember({"family", "name", "bits"}))
+      ->capture_default_str();
   add_json(command, list->json);
   command->footer("Example: cinch list topk error_feedback");
   auto doctor = std::make_shared<DoctorOptions>();
-  command =
-      registry.add("doctor", "what this machine has and where it was found", run_doctor, doctor);
+  command = registry.add("doctor",
+                         "shows which compilers, GPUs and libraries this machine has, and where",
+                         run_doctor, doctor);
   add_json(command, doctor->json);
   command->footer("Example: cinch doctor");
 }
 
 void add_verify(Registry& registry) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* command =
-      registry.add("verify", "tries the laws that a program must keep and those that it claims",
-                   run_verify, options);
+  CLI::App* command = registry.add(
+      "verify",
+      "tests properties of a program (its laws): those of every program, and those that it claims",
+      run_verify, options);
   add_program(command, options->program);
   add_execution(command, options->execution);
-  command->add_option("--input", options->inputs, "gradients to try beside those made up")
+  command
+      ->add_option("--input", options->inputs, "your gradients, tested beside the generated ones")
       ->type_name("G.npy");
-  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+  command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
       ->check(CLI::IsMember({"bf16"}));
-  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
-  command->add_option("--budget", options->budget, "about so many seconds for all laws")
+  add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
+  command->add_option("--budget", options->budget, "time to spend on all laws, about")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       ->add_option("--counterexample", options->counterexample,
-                   "where the input goes that breaks a law; else COMPRESSOR-LAW.npy")
+                   "the file for the input that breaks a law; without it, COMPRESSOR-LAW.npy")
       ->type_name("X.npy");
   add_json(command, options->json);
   command->footer("Example: cinch verify topk --set ratio=0.05 --budget 10");
@@ -246,8 +275,12 @@ void add_verify(Registry& registry) {
 void add_bench(Registry& registry) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = registry.add(
-      "bench", "times beside the floor that memory sets, and of compiling", run_bench, options);
-  command->add_option("programs", options->programs, "none: all of the standard library")
+      "bench",
+      "measures encoding and decoding beside the least time that memory allows, and compiling",
+      run_bench, options);
+  command
+      ->add_option("programs", options->programs,
+                   "programs; without them, all of the standard library")
       ->type_name("PROGRAM");
   add_bindings(command, options->bindings);
   add_headers(command, options->headers);
@@ -256,10 +289,21 @@ void add_bench(Registry& registry) {
   add_count(command, "--elements", options->elements, "elements of the gradient", 1)
       ->capture_default_str();
   add_columns(command, options->columns);
-  command->add_option("--input", options->input, "a gradient, repeated up to that length")
+  command
+      ->add_option("--input", options->input,
+                   "a gradient that is repeated up to --elements; without it, made-up numbers")
       ->type_name("G.npy");
-  command->add_option("--seconds", options->seconds, "about so long for each call of each program")
+  command
+      ->add_option("--sort", options->sort,
+                   "sorts by name, by payload size, by the time of a call or by the time to "
+                   "compile; none: the order in which programs are given")
+      ->check(CLI::IsMember({"none", "name", "payload", "encode", "decode", "sync", "compile"}))
+      ->capture_default_str();
+  command
+      ->add_option("--seconds", options->seconds,
+                   "time to measure each call of each program, about")
       ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS")
       ->capture_default_str();
   add_json(command, options->json);
   command->footer("Example: cinch bench onebit topk --elements 67108864");
@@ -267,42 +311,47 @@ void add_bench(Registry& registry) {
 
 void add_tune(Registry& registry) {
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* command =
-      registry.add("tune", "measures how work is best cut up on this machine, for later runs",
-                   run_tune, options);
+  CLI::App* command = registry.add(
+      "tune", "finds the block and task sizes that are fastest on this machine, for later runs",
+      run_tune, options);
   add_execution(command, options->execution);
-  command->add_option("--budget", options->budget, "about so many seconds for all of it")
+  command->add_option("--budget", options->budget, "time to spend on all of it, about")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       ->add_option("--output", options->output,
-                   "the table to write; else the one that later runs use")
+                   "the table to write; without it, the table that later runs use")
       ->type_name("FILE");
   add_json(command, options->json);
   command->footer("Example: cinch tune --device cuda --budget 120");
 }
 
 void add_cache(Registry& registry) {
-  CLI::App* cache = registry.app.add_subcommand("cache", "programs that were compiled before");
+  CLI::App* cache = registry.app.add_subcommand(
+      "cache", "shows, clears and fills the cache of compiled programs");
   cache->require_subcommand(1);
   Registry inner{*cache, registry.action, registry.words};
   auto options = std::make_shared<CacheOptions>();
   CLI::App* command =
-      inner.add("show", "where the cache is and what it holds", run_cache_show, options);
+      inner.add("show", "shows where the cache is and what it holds", run_cache_show, options);
   add_json(command, options->json);
   inner.add("clear", "removes all entries", run_cache_clear, options);
-  inner.add("pack", "makes entries a fifth as large, for a layer that others read", run_cache_pack,
-            options);
-  command = inner.add("warm", "compiles ahead of time", run_cache_warm, options);
-  command->add_option("programs", options->programs, "none: all of the standard library")
+  inner.add("pack",
+            "compresses the entries to a fifth, for a folder that others read (CINCH_CACHE_SHARED)",
+            run_cache_pack, options);
+  command = inner.add("warm", "compiles programs before they are needed", run_cache_warm, options);
+  command
+      ->add_option("programs", options->programs,
+                   "programs; without them, all of the standard library")
       ->type_name("PROGRAM");
   add_bindings(command, options->bindings);
   add_headers(command, options->headers);
   add_states(command, options->states);
   command
       ->add_option("--cpu,--target", options->targets,
-                   "native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx …")
+                   "what to compile for: native, x86-64-v3, cpu:x86-64, cuda:sm_90, cuda:ptx and "
+                   "others, separated by commas")
       ->type_name("TARGET")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -326,7 +375,8 @@ void add_lsp(Registry& registry) {
 
 void add_completion(Registry& registry) {
   auto options = std::make_shared<CompletionOptions>();
-  CLI::App* command = registry.app.add_subcommand("completion", "completion for a shell");
+  CLI::App* command =
+      registry.app.add_subcommand("completion", "prints the completion script for a shell");
   command->add_option("shell", options->shell, "the shell that reads the script")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -342,9 +392,10 @@ void add_completion(Registry& registry) {
 }  // namespace
 
 ExitCode run_command_line(int argc, char** argv) {
-  CLI::App app("Cinch compiles gradient compressors: check, explain, run.", "cinch");
+  CLI::App app("Cinch compiles programs that compress gradients.", "cinch");
   app.formatter(help_formatter());
-  app.set_version_flag("--version", std::string("cinch ") + kVersion);
+  app.set_help_flag("-h,--help", "shows this help");
+  app.set_version_flag("--version", std::string("cinch ") + kVersion, "prints the version");
   app.require_subcommand(1);
   app.footer("`cinch help COMMAND` shows the options of a command.");
   Action action;

@@ -12,6 +12,7 @@
 #include "compiler/driver/target.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/service/library_list.h"
+#include "runtime/planner/planner.h"
 
 namespace cinch::driver {
 
@@ -68,6 +69,9 @@ std::vector<std::string> known_words(const std::string& value_name) {
     words = library_settings();
   } else if (value_name == "TARGET") {
     words = known_targets();
+  } else if (value_name == "PLAN") {
+    words = {"auto"};
+    for (const std::string_view plan : rt::plan_names()) words.emplace_back(plan);
   } else if (value_name == "PASS") {
     for (const pipeline::Pass& pass : pipeline::all_passes()) words.emplace_back(pass.name);
   } else {

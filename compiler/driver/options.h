@@ -83,6 +83,7 @@ struct OptOptions {
 
 struct ListOptions {
   std::vector<std::string> names;  // none: all of the standard library
+  std::string sort = "family";
   std::vector<std::string> words;  // of the command line, for messages
   bool json = false;
 };
@@ -110,6 +111,7 @@ struct BenchOptions {
   std::optional<std::int64_t> columns;  // of matrix programs; none: as near to a square as can be
   std::string input;   // a gradient, repeated up to that length; empty: a made-up one
   double seconds = 1;  // about so long for each call of each program
+  std::string sort = "none";
   bool json = false;
 };
 

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "runtime/core/nearest_name.h"
 #include "runtime/plan/partial_sums.h"
 #include "runtime/planner/builders.h"
 #include "runtime/planner/interleave.h"
@@ -78,11 +81,19 @@ Status check_parts_of(const PlanRequest& request, const PlanTensor& tensor) {
                           tensor.name, ends.size(), tensor.num_elems(), request.world));
 }
 
+// " (did you mean allgather?)", or nothing.
+std::string meant_instead(std::string_view plan) {
+  std::vector<std::string_view> names = {kReduceScatter.name};
+  for (const Builder& builder : kBuilders) names.push_back(builder.name);
+  const std::string_view near = nearest_name(plan, names);
+  return near.empty() ? std::string() : fmt::format(" (did you mean {}?)", near);
+}
+
 Status check_request(const PlanRequest& request, const Builder* builder) {
   if (builder == nullptr) {
     return fail(ErrorKind::InvalidArgument,
-                fmt::format("there is no plan {}; there are {}, reduce_scatter", request.plan,
-                            fmt::join(plan_names(), ", ")));
+                fmt::format("there is no plan {}{}; there are {}, reduce_scatter", request.plan,
+                            meant_instead(request.plan), fmt::join(plan_names(), ", ")));
   }
   if (request.world == 0) return fail(ErrorKind::InvalidArgument, "a plan for no ranks");
   const std::set<std::uint32_t> servers(request.servers.begin(), request.servers.end());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "runtime/session/tensor_convert.h"
@@ -11,14 +12,19 @@
 namespace cinch::rt {
 namespace {
 
-Status check_view(const PlanTensor& tensor, std::int64_t wanted, const void* data, DType dtype,
-                  std::int64_t elems) {
-  Status status = check_tensor_dtype(dtype);
-  if (status && elems != wanted) {
+// `what`: "gradient" or "update".
+Status check_view(const PlanTensor& tensor, std::string_view what, std::int64_t wanted,
+                  const ConstTensorView& view) {
+  Status status = check_tensor_dtype(view.dtype);
+  if (status && view.num_elems != wanted) {
+    const bool is_part = wanted != tensor.num_elems();
     status = fail(ErrorKind::InvalidArgument,
-                  fmt::format("{} elements, the plan has {}", elems, wanted));
+                  fmt::format("the {} has {} elements, but the plan has {} for this {}: give {}",
+                              what, view.num_elems, wanted, is_part ? "rank's part" : "tensor",
+                              is_part ? "room for the part alone"
+                                      : "the tensors that the plan was made for"));
   }
-  if (status && data == nullptr && elems > 0) {
+  if (status && view.data == nullptr && view.num_elems > 0) {
     status = fail(ErrorKind::InvalidArgument, "a null tensor");
   }
   if (status) return status;
@@ -59,10 +65,10 @@ Status StepTensors::begin(const TensorFactors& factors) {
 Status StepTensors::set(std::uint32_t tensor, const ConstTensorView& gradient,
                         const TensorView& update) {
   const PlanTensor& of = plan_.tensors[tensor];
-  Status status = check_view(of, of.num_elems(), gradient.data, gradient.dtype, gradient.num_elems);
+  Status status = check_view(of, "gradient", of.num_elems(), gradient);
   if (status) {
     const std::int64_t part = updated_part(of, rank_).num_elems;
-    status = check_view(of, part, update.data, update.dtype, update.num_elems);
+    status = check_view(of, "update", part, ConstTensorView(update));
   }
   if (status) status = memory_.add(tensor, gradient, update);
   if (!status) return status;

@@ -333,7 +333,10 @@ TEST(Faults, OtherTensorsAreRefused) {
   gradients[1].pop_back();
   const rt::Status status = step_on(**session, gradients, updates, 0);
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "fc2: 10 elements, the plan has 11");
+  EXPECT_EQ(status.error().message,
+            "fc2: the gradient has 10 elements, but the plan has 11 for this tensor: give the "
+            "tensors that "
+            "the plan was made for");
 }
 
 // A NaN on one rank is a NaN in that piece's update on all of them, and no error.

@@ -193,7 +193,7 @@ TEST(StepInParts, ATensorThatIsNotThereIsNamedOnAllRanks) {
   expect_error("tensor 10 of 10", [](auto& session, auto& gradients, auto& updates) {
     EXPECT_FALSE(session.set_ready(10, gradients[0], updates[0]));
   });
-  expect_error("fc3: 20 elements, the plan has 3000",
+  expect_error("fc3: the gradient has 20 elements, but the plan has 3000 for this tensor",
                [](auto& session, auto& gradients, auto& updates) {
                  EXPECT_FALSE(session.set_ready(2, gradients[1], updates[1]));
                });

@@ -17,20 +17,24 @@ namespace {
 // CLI11 indents the lines of a description and breaks none.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_description(const CLI::App* app) const override {
+    return wrapped(app->get_description(), 0, text_width()) + "\n";
+  }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return in_column(option->get_description());
+    return right_of(get_column_width(), option->get_description());
   }
   std::string make_subcommand(const CLI::App* command) const override {
+    constexpr std::size_t kColumn = 14;  // names are shorter than options
     std::ostringstream text;
-    CLI::detail::format_help(text, command->get_name(), in_column(command->get_description()),
-                             get_column_width());
+    CLI::detail::format_help(text, command->get_name(),
+                             right_of(kColumn, command->get_description()), kColumn);
     return text.str();
   }
 
  private:
-  std::string in_column(const std::string& text) const {
+  static std::string right_of(std::size_t column, const std::string& text) {
     constexpr std::size_t kNarrowest = 20;
-    const std::size_t left = text_width() - std::min(text_width(), get_column_width());
+    const std::size_t left = text_width() - std::min(text_width(), column);
     return wrapped(text, 0, std::max(left, kNarrowest));
   }
 };

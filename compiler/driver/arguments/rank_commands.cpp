@@ -1,9 +1,8 @@
 // Options of `cinch sync` and `cinch probe`; see rank_commands.h.
 #include "compiler/driver/arguments/rank_commands.h"
 
-#include <cstdlib>
-
 #include "compiler/driver/commands/commands.h"
+#include "compiler/driver/ranks/child_process.h"
 
 namespace cinch::driver {
 
@@ -11,41 +10,48 @@ namespace {
 
 void add_ucx(CLI::App* command, TransportOptions& options) {
   command
-      ->add_option("--rendezvous", options.rendezvous,
-                   "of ucx: where ranks meet; rank 0 listens there until all have come")
+      ->add_option(
+          "--rendezvous", options.rendezvous,
+          "ucx: the address at which ranks meet; rank 0 listens there until all have arrived")
       ->type_name("HOST:PORT");
-  add_count(command, "--rank", options.rank, "of ucx: this process is that rank; else RANK says it",
-            0, kMaxRanks - 1);
+  add_count(command, "--rank", options.rank,
+            "ucx: the number of this rank; without it, the environment variable RANK", 0,
+            kMaxRanks - 1);
   command
       ->add_option("--secret-file", options.secret_file,
-                   "of ucx: ranks know each other by what is in it, else by CINCH_SECRET")
+                   "ucx: a file with the secret that only the ranks know; without it, CINCH_SECRET")
       ->type_name("FILE");
-  command
-      ->add_option("--interface", options.interface, "of ucx: the network interface that is used")
+  command->add_option("--interface", options.interface, "ucx: the network interface to use")
       ->type_name("NAME");
 }
 
 void add_transport(const Registry& registry, CLI::App* command, TransportOptions& options) {
   options.words = registry.words;
   // What mpirun starts is a rank of its world.
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) options.transport = "mpi";
-  command->add_option("--transport", options.transport, "how ranks reach each other")
+  if (is_started_by_mpirun()) options.transport = "mpi";
+  command
+      ->add_option("--transport", options.transport,
+                   "how ranks reach each other; loopback: as threads of this process")
       ->check(CLI::IsMember({"loopback", "mpi", "nccl", "ucx"}))
       ->capture_default_str();
   add_count(command, "--ranks", options.ranks,
-            "number of ranks; 0: as many as inputs, or as were launched", 0, kMaxRanks)
+            "number of ranks; 0: as many as there are inputs, or as a launcher has started", 0,
+            kMaxRanks)
       ->capture_default_str();
-  command->add_option("--latency", options.latency_us, "of loopback's links; 0: none")
+  command->add_option("--latency", options.latency_us, "loopback: the latency of every link")
       ->check(between(0, 1e12))
       ->type_name("MICROSECONDS");
   command
       ->add_option("--bandwidth", options.megabits_per_second,
-                   "of loopback's links; 0: that of memory")
+                   "loopback: the bandwidth of every link; 0: that of memory")
       ->check(between(0, 1e12))
       ->type_name("MBIT/S");
-  command->add_flag("--exact", options.is_exact,
-                    "floats are added in rank order, also where MPI or NCCL would choose its own");
-  command->add_option("--timeout", options.timeout_seconds, "so long nothing may move")
+  command->add_flag(
+      "--exact", options.is_exact,
+      "adds floats in rank order on every transport, so that MPI and NCCL give the same bits");
+  command
+      ->add_option("--timeout", options.timeout_seconds,
+                   "a step fails if no rank makes progress for this long")
       ->check(between(0.001, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -55,26 +61,33 @@ void add_transport(const Registry& registry, CLI::App* command, TransportOptions
 void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
   command
       ->add_option("--plan", options.plan,
-                   "auto, allreduce, allgather, two_shot, ring, ps, tree or hierarchical")
+                   "how ranks exchange: auto, allreduce, allgather, two_shot, ring, ps, tree or "
+                   "hierarchical; auto measures and chooses")
+      ->type_name("PLAN")
       ->capture_default_str();
   add_count(command, "--machine-ranks", options.ranks_per_machine,
-            "ranks of each machine, which follow one another; of plan hierarchical", 1)
+            "plan hierarchical: the number of ranks on each machine; they have successive numbers",
+            1)
       ->capture_default_str();
-  add_count(command, "--servers", options.servers, "ranks that serve in plan ps")->delimiter(',');
+  add_count(command, "--servers", options.servers,
+            "plan ps: the ranks that add, separated by commas")
+      ->delimiter(',');
   add_bytes(command, "--piece-bytes", options.piece_bytes,
-            "of the gradient, encoded and sent at a time; else 4 MiB, or what plan auto finds",
+            "the size of a piece of the gradient, which is encoded and sent at a time; without it, "
+            "4 MiB, or what plan auto finds",
             1024);
   command
       ->add_option("--lengths", options.lengths,
-                   "of payloads whose length is known late: padded, exchanged or auto")
+                   "payloads whose length depends on the data: padded to the longest, or their "
+                   "lengths exchanged first")
       ->check(CLI::IsMember({"auto", "padded", "exchanged"}))
       ->capture_default_str();
   command
       ->add_option("--probe", options.probe,
-                   "what `cinch probe` has kept of this transport; of plan auto")
+                   "plan auto: uses what `cinch probe` has measured and written")
       ->type_name("NET.json");
   command->add_flag("--explain", options.explain,
-                    "prints the plan of rank 0, and why it was chosen, and runs nothing");
+                    "prints the plan of rank 0 and why it was chosen, and runs nothing");
   command->add_option("--save-plan", options.save_plan, "writes the plan as JSON")
       ->type_name("FILE");
 }
@@ -82,13 +95,15 @@ void add_sync_plan(CLI::App* command, SyncCommandOptions& options) {
 void add_sync_files(CLI::App* command, SyncCommandOptions& options) {
   command
       ->add_option("--state-in", options.state_in,
-                   "states to start from, of all ranks: %r in the name is the rank")
+                   "reads the states to start from; %r in the name stands for the rank")
       ->type_name("FILE");
-  command->add_option("--state-out", options.state_out, "where each rank leaves its states")
+  command
+      ->add_option("--state-out", options.state_out,
+                   "writes the states of each rank; %r in the name stands for the rank")
       ->type_name("FILE");
-  command->add_option("--output", options.output, "keeps the update of the last step")
+  command->add_option("--output", options.output, "writes the update of the last step")
       ->type_name("X.npy");
-  command->add_option("--trace", options.trace, "writes a timeline of the last step for Perfetto")
+  command->add_option("--trace", options.trace, "writes a timeline of the last step, for Perfetto")
       ->type_name("FILE");
 }
 
@@ -97,10 +112,10 @@ void add_sync_files(CLI::App* command, SyncCommandOptions& options) {
 void add_sync(Registry& registry) {
   auto options = std::make_shared<SyncCommandOptions>();
   CLI::App* command =
-      registry.add("sync", "averages gradients over ranks by a plan", run_sync_command, options);
+      registry.add("sync", "averages gradients over ranks, compressed", run_sync_command, options);
   command
       ->add_option("program", options->program.program,
-                   "a path, path:name, a name of the standard library, or none")
+                   "a file, file:name, a name of the standard library, or none to compress nothing")
       ->required()
       ->type_name("PROGRAM");
   add_bindings(command, options->program.bindings);
@@ -108,35 +123,36 @@ void add_sync(Registry& registry) {
   add_states(command, options->program.states);
   add_execution(command, options->execution);
   command
-      ->add_option("--input", options->inputs,
-                   "a gradient, or a folder of them, for each rank, or one name in which %r is the "
-                   "rank; a profile alone has numbers made up")
+      ->add_option(
+          "--input", options->inputs,
+          "a gradient file for each rank, or a folder with one file for each tensor; or one name "
+          "in which %r stands for the rank. Without it, --profile gives made-up numbers")
       ->type_name("G.npy");
   command
       ->add_option("--profile", options->profile,
-                   "when each tensor becomes ready in a backward pass, which exchanges hide behind")
+                   "says when a backward pass has each tensor ready; exchanges begin then")
       ->type_name("MODEL.csv");
   command->add_flag("--at-once", options->is_at_once,
-                    "with --profile: its tensors are all ready when a step begins, to compare");
-  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+                    "with --profile: all tensors are ready when a step begins, for comparison");
+  command->add_option("--dtype", options->dtype, "bf16: elements of uint16 files are bfloat16")
       ->check(CLI::IsMember({"bf16"}));
   add_transport(registry, command, *options);
   command
       ->add_option("--cuda-aware", options->cuda_aware,
-                   "MPI takes messages of ranks on GPUs from their memory: yes, no, or as it says")
+                   "MPI reads and writes the memory of GPUs itself: yes, no, or as MPI says (auto)")
       ->check(CLI::IsMember({"auto", "yes", "no"}))
       ->capture_default_str();
   add_sync_plan(command, *options);
-  add_count(command, "--steps", options->num_steps, "how often, each time with the same gradient",
+  add_count(command, "--steps", options->num_steps, "number of steps, all with the same gradient",
             1)
       ->capture_default_str();
   add_count(command, "--step", options->step, "number of the first step")->capture_default_str();
-  add_count(command, "--seed", options->seed, "of random draws")->capture_default_str();
+  add_count(command, "--seed", options->seed, "seed of random draws")->capture_default_str();
   add_bytes(command, "--repeat-to", options->repeat_to_bytes,
-            "repeats the gradient up to this many bytes");
+            "repeats the gradient up to this size");
   command
       ->add_option("--policy", options->policy,
-                   "rules that say which tensor is compressed by which program")
+                   "rules that say which program compresses which tensor")
       ->type_name("POLICY.json");
   add_sync_files(command, *options);
   add_json(command, options->json);
@@ -147,15 +163,17 @@ void add_sync(Registry& registry) {
 void add_probe(Registry& registry) {
   auto options = std::make_shared<ProbeCommandOptions>();
   CLI::App* command = registry.add(
-      "probe", "measures how long exchanges between ranks take, for plans", run_probe, options);
+      "probe", "measures how long exchanges between ranks take, for `cinch sync --plan auto`",
+      run_probe, options);
   add_transport(registry, command, *options);
-  add_bytes(command, "--largest", options->largest_bytes, "most bytes that a rank sends at a time",
-            0, std::uint64_t{1} << 32)
+  add_bytes(command, "--largest", options->largest_bytes, "the most that a rank sends at a time", 0,
+            std::uint64_t{1} << 32)
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "about so long for all of it")
+  command->add_option("--seconds", options->seconds, "time to spend on all of it, about")
       ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_option("--output", options->output, "keeps what was measured")
+  command->add_option("--output", options->output, "writes what was measured")
       ->type_name("NET.json");
   add_json(command, options->json);
   command->footer("Example: mpirun -n 4 cinch probe --transport mpi --output net.json");

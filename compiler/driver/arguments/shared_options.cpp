@@ -63,7 +63,8 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
   command
       ->add_option_function<std::string>(
           "--states", [&states, names](const std::string& name) { states = names.at(name); },
-          "where new states are written: beside the present ones, or over them where that is safe")
+          "where a step writes new states: to a second buffer, or over the old states where that "
+          "is safe")
       ->check(CLI::IsMember({"second-buffer", "in-place"}))
       ->default_str("second-buffer");
 }
@@ -71,19 +72,18 @@ void add_states(CLI::App* command, codegen::StateUpdate& states) {
 void add_headers(CLI::App* command, rt::HeaderSearch& headers) {
   command
       ->add_option("-I,--include", headers.include_folders,
-                   "where headers of `extern fn` are looked for, behind the program's own folder")
+                   "a folder with C++ headers of `extern fn`; the program's own folder comes first")
       ->type_name("DIR")
       ->allow_extra_args(false);
   command
-      ->add_option("--compile-commands", headers.compile_commands,
-                   "a compile_commands.json, for their include paths and macros")
+      ->add_option(
+          "--compile-commands", headers.compile_commands,
+          "a compile_commands.json; these headers are read with its include paths and macros")
       ->type_name("FILE");
 }
 
 void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
-  command
-      ->add_option("--set", bindings,
-                   "binds a parameter; a constant one is fixed for the compilation")
+  command->add_option("--set", bindings, "sets a parameter of the program, such as ratio=0.01")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }
@@ -91,31 +91,36 @@ void add_bindings(CLI::App* command, std::vector<std::string>& bindings) {
 void add_program(CLI::App* command, ProgramOptions& options) {
   command
       ->add_option("program", options.program,
-                   "a path, path:name, or a name of the standard library")
+                   "a file, file:name where a file has several compressors, or a name of the "
+                   "standard library")
       ->required()
       ->type_name("PROGRAM");
   add_bindings(command, options.bindings);
   add_states(command, options.states);
   add_headers(command, options.headers);
   add_count(command, "--pass-limit", options.pass_limit,
-            "stops after that many rewrites and fusion steps, for bisection");
+            "compiles with only this many rewrites and fusion steps, to find the one that changes "
+            "a result");
 }
 
 void add_execution(CLI::App* command, ExecutionOptions& options) {
-  command->add_option("--device", options.device, "cpu, cuda or emulated")
+  command
+      ->add_option("--device", options.device,
+                   "where the program runs; emulated: a GPU that is emulated on the CPU")
       ->check(CLI::IsMember({"cpu", "cuda", "emulated"}))
       ->capture_default_str();
   command
       ->add_option("--cpu", options.cpu,
-                   "native, x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512), x86-64-v2 and aarch64 "
-                   "(build only)")
+                   "the processor to compile for: this machine's (native), x86-64 with AVX2 (v3) "
+                   "or AVX-512 (v4); aarch64 can be built, not run")
       ->check(CLI::IsMember(known_cpus()))
       ->capture_default_str();
-  add_count(command, "--seed-schedule", options.schedule_seed,
-            "the order in which an emulated GPU's blocks and warps run; never changes a result")
+  add_count(
+      command, "--seed-schedule", options.schedule_seed,
+      "seed of the order in which an emulated GPU runs blocks and warps; it never changes a result")
       ->capture_default_str();
-  add_count(command, "--threads", options.threads, "threads; 0 takes all of the machine", 0,
-            rt::kMaxThreads)
+  add_count(command, "--threads", options.threads,
+            "number of threads; 0: as many as the machine has", 0, rt::kMaxThreads)
       ->capture_default_str();
 }
 

@@ -2,7 +2,9 @@
 // them costs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "compiler/bench/floor_timer.h"
@@ -16,6 +18,9 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/temporary_folder.h"
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
 #include "compiler/driver/target.h"
 #include "compiler/service/compile.h"
 
@@ -102,26 +107,46 @@ json bench_one(const ProgramOptions& program, std::span<const float> gradient,
   return report;
 }
 
-// Programs of one kind: what their calls are called, one beside the other.
+// Programs of one kind, which have the same calls: `encode` and `decode`, or `sync`.
 void print_table(const json& list, const std::vector<std::string>& calls) {
-  std::string above = fmt::format("{:<15} {:>12}", "", "payload");
-  std::string head = fmt::format("{:<15} {:>12}", "compressor", "bytes");
+  std::vector<TableColumn> columns = {{"", "compressor", true}, {"payload", "bytes"}};
   for (const std::string& call : calls) {
-    above += fmt::format(" {:>10} {:>8} {:>7}", call, "", "of the");
-    head += fmt::format(" {:>10} {:>8} {:>7}", "ms", "GB/s", "floor");
+    columns.push_back({call, "ms"});
+    columns.push_back({"", "GB/s"});
+    columns.push_back({"of", "floor"});
   }
-  fmt::print("{} {:>9} {:>9}\n", above, "compiled", "from the");
-  fmt::print("{} {:>9} {:>9}\n", head, "ms", "cache ms");
+  columns.push_back({"compile", "ms"});
+  columns.push_back({"cached", "ms"});
+  TextTable table(std::move(columns));
   for (const json& r : list) {
-    fmt::print("{:<15} {:>12}", r["compressor"].get<std::string>(),
-               r["payload_bytes"].get<std::int64_t>());
+    std::vector<std::string> row = {r["compressor"].get<std::string>(),
+                                    std::to_string(r["payload_bytes"].get<std::int64_t>())};
     for (const std::string& call : calls) {
-      fmt::print(" {:>10.3f} {:>8.2f} {:>7.2f}", r[call]["ms"].get<double>(),
-                 r[call]["gb_per_s"].get<double>(), r[call]["floor_share"].get<double>());
+      row.push_back(short_number(r[call]["ms"].get<double>()));
+      row.push_back(short_number(r[call]["gb_per_s"].get<double>()));
+      row.push_back(fmt::format("{:.2f}", r[call]["floor_share"].get<double>()));
     }
-    fmt::print(" {:>9.1f} {:>9.2f}\n", r["compile_cold_ms"].get<double>(),
-               r["compile_cached_ms"].get<double>());
+    row.push_back(short_number(r["compile_cold_ms"].get<double>()));
+    row.push_back(short_number(r["compile_cached_ms"].get<double>()));
+    table.add(std::move(row));
   }
+  fmt::print("{}", table.text(text_width()));
+}
+
+// What --sort compares of a report: smaller numbers come first.
+double sort_key(const json& report, const std::string& by) {
+  if (by == "payload") return report["payload_bytes"].get<double>();
+  if (by == "compile") return report["compile_cold_ms"].get<double>();
+  // A program without such a call comes last.
+  return report.contains(by) ? report[by]["ms"].get<double>() : std::numeric_limits<double>::max();
+}
+
+void sort_reports(json& list, const std::string& by) {
+  if (by == "none") return;
+  std::stable_sort(list.begin(), list.end(), [&](const json& a, const json& b) {
+    if (by == "name") return a["compressor"] < b["compressor"];
+    return sort_key(a, by) < sort_key(b, by);
+  });
 }
 
 void print_tables(const json& list) {
@@ -158,12 +183,17 @@ ExitCode run_bench(const BenchOptions& options) {
     progress.update(list.size(), programs.size());
     end_if_interrupted();
   }
+  sort_reports(list, options.sort);
   if (options.json) {
     print_result(list);
     return ExitCode::Done;
   }
-  fmt::print("{} elements, {} threads; plain reading {:.1f} GB/s\n", elements.size(),
-             rt::TaskRunner(options.execution.threads).threads(), bandwidth);
+  progress.clear();
+  const std::uint32_t threads = rt::TaskRunner(options.execution.threads).threads();
+  fmt::print("{}\n",
+             wrapped(fmt::format("bench: {} elements, {} thread{}; plain reading {:.1f} GB/s",
+                                 elements.size(), threads, threads == 1 ? "" : "s", bandwidth),
+                     0, sentence_width()));
   print_tables(list);
   return ExitCode::Done;
 }

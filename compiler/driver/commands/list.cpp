@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/commands/commands.h"
@@ -31,8 +32,21 @@ std::string adds_up_text(const json& item) {
   return aggregation == "as the wrapped one" ? "-" : aggregation;
 }
 
+// By family as the library has them, by name, or by bits with unknown ones last.
+json sorted(json list, const std::string& by) {
+  const auto bits = [](const json& item) {
+    const json& known = item["payload_bits_per_element"];
+    return known.is_null() ? std::numeric_limits<double>::max() : known.get<double>();
+  };
+  if (by == "family") return list;
+  std::stable_sort(list.begin(), list.end(), [&](const json& a, const json& b) {
+    return by == "name" ? a["name"] < b["name"] : bits(a) < bits(b);
+  });
+  return list;
+}
+
 // Names of one width, so that all families have the same columns.
-void print_list(const json& list) {
+void print_list(const json& list, bool has_families) {
   const std::size_t width = text_width();
   std::size_t longest = 0;
   for (const json& item : list)
@@ -46,7 +60,7 @@ void print_list(const json& list) {
   print_row("", "bits", "adds up", "what it does");
   std::string family;
   for (const json& item : list) {
-    if (item["family"] != family) {
+    if (has_families && item["family"] != family) {
       family = item["family"];
       fmt::print("std.{}\n", family);
     }
@@ -165,11 +179,11 @@ ExitCode run_list(const ListOptions& options) {
   FrontEnd front_end;
   const json all = service::list_library(front_end);
   front_end.end_if_errors();
-  const json items = options.names.empty() ? all : chosen(all, options);
+  const json items = options.names.empty() ? sorted(all, options.sort) : chosen(all, options);
   if (options.json) {
     print_result(items);
   } else if (options.names.empty()) {
-    print_list(all);
+    print_list(items, options.sort == "family");
   } else {
     print_cards(items);
   }

@@ -257,15 +257,18 @@ void check_options(const RunOptions& options) {
   service::parse_bindings(options.program.bindings);
   const bool has_states = !options.state_in.empty() || !options.state_out.empty();
   if (options.ranks && has_states) {
-    throw CommandError(ExitCode::Usage, "--ranks keeps no states: each rank has its own");
+    throw CommandError(ExitCode::Usage,
+                       "--ranks cannot read or write states: each rank has its own; leave out "
+                       "--state-in and --state-out");
   }
   if (options.ranks && options.world != 1 && options.world != options.inputs.size()) {
-    throw CommandError(ExitCode::Usage,
-                       "--ranks: there are as many ranks as inputs; --world says " +
-                           std::to_string(options.world));
+    throw CommandError(
+        ExitCode::Usage,
+        fmt::format("--world {} does not fit {} inputs: with --ranks, each input is a rank",
+                    options.world, options.inputs.size()));
   }
   if (options.sum_payloads && !options.ranks) {
-    throw CommandError(ExitCode::Usage, "--sum-payloads adds those of --ranks");
+    throw CommandError(ExitCode::Usage, "--sum-payloads needs --ranks");
   }
   if (options.worker >= options.world) {
     throw CommandError(ExitCode::Usage, "--worker must be below --world");

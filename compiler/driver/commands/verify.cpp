@@ -16,6 +16,8 @@
 #include "compiler/driver/process/json_output.h"
 #include "compiler/driver/process/progress.h"
 #include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -92,17 +94,21 @@ void print_report(const verify::Report& report,
   fmt::print("{} on {}: {} of {} laws hold\n", info.name, options.execution.device,
              std::ranges::count_if(report.findings, &verify::Finding::holds),
              report.findings.size());
-  fmt::print("{:<18} {:<6} {:>11} {:>11}\n", "law", "holds", "figure", "bound");
-  const std::size_t width = output_width();
+  TextTable table({{"", "law", true},
+                   {"", "holds", true},
+                   {"", "figure"},
+                   {"", "bound"},
+                   {"", "unit, and what was tried", true}});
   for (const verify::Finding& finding : report.findings) {
-    std::string line =
-        fmt::format("{:<18} {:<6} {:>11.5g} {:>11.5g}  {}", finding.law,
-                    finding.holds ? "yes" : "NO", finding.figure, finding.bound, finding.detail);
-    if (!finding.cut.empty()) line += fmt::format(" (only {} in the time)", finding.cut);
-    fmt::print("{}\n", finding.holds ? fit_to_width(line, width) : line);
+    const std::string cut =
+        finding.cut.empty() ? "" : fmt::format(" (only {} in the time)", finding.cut);
+    table.add({finding.law, finding.holds ? "yes" : "NO", fmt::format("{:.5g}", finding.figure),
+               fmt::format("{:.5g}", finding.bound), finding.detail + cut});
   }
+  fmt::print("{}", table.text(text_width()));
   if (!report.not_claimed.empty()) {
-    fmt::print("not claimed: {}\n", fmt::join(report.not_claimed, ", "));
+    const std::string names = fmt::format("not claimed: {}", fmt::join(report.not_claimed, ", "));
+    fmt::print("{}\n", wrapped(names, 0, sentence_width()));
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::optional<CounterexampleFiles>& written = files[i];

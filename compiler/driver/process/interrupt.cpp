@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 
 #include "compiler/driver/process/progress.h"
@@ -51,8 +50,7 @@ void install_interrupt_handler() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   action.sa_handler = handle_request;
-  const bool is_rank =
-      std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv(kLaunched) != nullptr;
+  const bool is_rank = is_started_by_mpirun() || is_started_by_command();
   if (is_rank) sigaction(SIGUSR2, &action, nullptr);
   // A file that grows above the limit of the process is an error of the write instead.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -51,6 +51,12 @@ std::size_t text_width() {
   return width == 0 ? kPlainWidth : width;
 }
 
+std::size_t sentence_width() {
+  constexpr std::size_t kEndless = std::size_t{1} << 30;
+  const std::size_t width = output_width();
+  return width == 0 ? kEndless : width;
+}
+
 std::string fit_to_width(const std::string& line, std::size_t width) {
   std::size_t num_chars = 0, last = 0;  // `last`: where the character at `width - 1` begins
   for (std::size_t i = 0; i < line.size(); ++i) {

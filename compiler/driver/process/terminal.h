@@ -26,8 +26,11 @@ bool colour_on_errors();
 // Columns of the terminal that a standard stream is; 0 where it is none or does not say.
 std::size_t output_width();
 std::size_t errors_width();
-// How wide text for people may be: that of the terminal, else 80.
+// How wide tables and help may be: as the terminal, else 80.
 std::size_t text_width();
+// How long sentences may be: as the terminal is wide, else without an end, for tools that look for
+// them.
+std::size_t sentence_width();
 // `line`, in UTF-8, cut to `width` characters, the last one "…"; whole where `width` is 0.
 std::string fit_to_width(const std::string& line, std::size_t width);
 

@@ -17,6 +17,10 @@ bool is_started_by_command() {
   return std::getenv(kLaunched) != nullptr;
 }
 
+bool is_started_by_mpirun() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+}
+
 bool is_first_rank() {
   const auto is_other = [](const char* name) {
     const char* const rank = std::getenv(name);

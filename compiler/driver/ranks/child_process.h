@@ -13,6 +13,8 @@ inline constexpr const char* kLaunched = "CINCH_LAUNCHED";
 
 // Did a cinch command start this process as a rank?
 bool is_started_by_command();
+// Did Open MPI's mpirun?
+bool is_started_by_mpirun();
 // Is this process the first of the ranks that a launcher has started, or no rank at all?
 bool is_first_rank();
 

@@ -9,7 +9,10 @@
 
 #include "compiler/driver/process/exit_code.h"
 #include "compiler/driver/process/output_file.h"
+#include "compiler/driver/process/terminal.h"
 #include "compiler/driver/ranks/rank_threads.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
 #include "runtime/collective/loopback.h"
 #include "runtime/planner/network_probe.h"
 
@@ -123,21 +126,24 @@ rt::AutoPlan choose_over(const SyncCommandOptions& options, rt::AutoPlanInputs i
 }
 
 std::string choice_text(const rt::PlanChoice& choice) {
-  constexpr const char* kRow = "{:<50} {:>10} {:>10} {:>10} {:>10} {:>10}\n";
   const auto ms = [](double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); };
-  std::string text = fmt::format(kRow, "", "tried", "predicted", "encode", "network", "decode");
-  text += fmt::format(kRow, "plan", "ms", "ms", "ms", "ms", "ms");
+  TextTable table({{"", "plan", true},
+                   {"tried", "ms"},
+                   {"predicted", "ms"},
+                   {"encode", "ms"},
+                   {"network", "ms"},
+                   {"decode", "ms"}});
   std::vector<std::pair<std::string, bool>> shown;
   for (const rt::PlanCandidate& each : choice.candidates) {
     const std::pair key(each.plan, each.is_dense);
     const bool is_tried = each.is_tried();
     if (!is_tried && std::ranges::find(shown, key) != shown.end()) continue;
     shown.push_back(key);
-    text += fmt::format(kRow, rt::describe_candidate(each), is_tried ? ms(each.tried_seconds) : "",
-                        ms(each.cost.seconds), ms(each.cost.encode_seconds),
-                        ms(each.cost.network_seconds), ms(each.cost.decode_seconds));
+    table.add({rt::describe_candidate(each), is_tried ? ms(each.tried_seconds) : "",
+               ms(each.cost.seconds), ms(each.cost.encode_seconds), ms(each.cost.network_seconds),
+               ms(each.cost.decode_seconds)});
   }
-  return text + choice.reason + "\n";
+  return table.text(text_width()) + wrapped(choice.reason, 0, sentence_width()) + "\n";
 }
 
 json choice_json(const rt::PlanChoice& choice) {

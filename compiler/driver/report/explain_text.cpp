@@ -10,7 +10,7 @@
 #include "compiler/driver/report/explain_words.h"
 #include "compiler/driver/report/quantities.h"
 #include "compiler/driver/report/text_layout.h"
-#include "compiler/driver/report/text_table.h"
+#include "compiler/driver/report/wrapped_table.h"
 
 namespace cinch::driver {
 
@@ -197,7 +197,7 @@ class Explanation {
     constexpr std::size_t kNumber = 4, kBytes = 9, kBlanks = 2 + 4 * 2;
     const std::size_t names = (width_ - kNumber - kBytes - kBlanks) / 10 * 3;
     const std::size_t does = width_ - kNumber - kBytes - kBlanks - 2 * names;
-    TextTable table({{"#", kNumber, true},
+    WrappedTable table({{"#", kNumber, true},
                      {"reads", names, false},
                      {"does", does, false},
                      {"writes", names, false},

@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "compiler/driver/process/terminal.h"
+#include "compiler/driver/report/text_layout.h"
+#include "compiler/driver/report/text_table.h"
 
 namespace cinch::driver {
 
@@ -59,7 +64,40 @@ json restored_json(const rt::RestoreReport& report) {
           {"notes", report.notes}};
 }
 
-// Of a single one nothing is said that is not said above.
+// What the plan sent: "topk", or "topk and uncompressed" where some tensors went as f32.
+std::string programs_text(const json& tensors) {
+  std::set<std::string> names;
+  for (const json& tensor : tensors) {
+    const auto name = tensor["sent_as"].get<std::string>();
+    names.insert(name == "f32" ? "uncompressed" : name);
+  }
+  return names.empty() ? "no tensors" : fmt::format("{}", fmt::join(names, " and "));
+}
+
+std::string title(const json& r) {
+  const auto steps = r["steps"].get<std::size_t>();
+  const auto ranks = r["ranks"].get<std::uint32_t>();
+  const std::size_t tensors = r["tensors"].size();
+  return fmt::format(
+      "sync: {}, plan {}, {} rank{} over {}, {} elements{}, {} step{}", programs_text(r["tensors"]),
+      r["plan"].get<std::string>(), ranks, ranks == 1 ? "" : "s", r["transport"].get<std::string>(),
+      r["elements"].get<std::size_t>(), tensors > 1 ? fmt::format(" in {} tensors", tensors) : "",
+      steps, steps == 1 ? "" : "s");
+}
+
+void print_phases(const json& phases) {
+  fmt::print("phases of rank 0 in the last step (they overlap)\n");
+  TextTable table({{"", "phase", true}, {"", "tasks"}, {"", "ms"}, {"", "bytes sent"}});
+  for (const json& phase : phases) {
+    table.add({phase["phase"].get<std::string>(),
+               std::to_string(phase["tasks"].get<std::uint64_t>()),
+               fmt::format("{:.3f}", phase["ms"].get<double>()),
+               std::to_string(phase["sent_bytes"].get<std::uint64_t>())});
+  }
+  fmt::print("{}", table.text(text_width()));
+}
+
+// A single tensor is in the title already.
 void print_tensors(const json& tensors) {
   if (tensors.size() < 2) return;
   std::map<std::string, std::pair<std::size_t, std::int64_t>> by_use;
@@ -106,12 +144,12 @@ json report_of(const SyncCommandOptions& options, const SyncSubject& subject, co
 }
 
 void print_sync_report(const json& r) {
-  fmt::print("{} by {} over {}, {} ranks, {} elements, {} steps\n",
-             r["compressor"].get<std::string>(), r["plan"].get<std::string>(),
-             r["transport"].get<std::string>(), r["ranks"].get<std::uint32_t>(),
-             r["elements"].get<std::size_t>(), r["steps"].get<std::size_t>());
-  if (r.contains("auto"))
-    fmt::print("auto            {}\n", r["auto"]["reason"].get<std::string>());
+  constexpr std::size_t kIndent = 16;
+  fmt::print("{}\n", wrapped(title(r), 0, sentence_width()));
+  if (r.contains("auto")) {
+    fmt::print("auto            {}\n",
+               wrapped(r["auto"]["reason"].get<std::string>(), kIndent, sentence_width()));
+  }
   fmt::print("step            {:.3f} ms (median, of the slowest rank)\n",
              r["step_ms"].get<double>());
   if (r.contains("backward_ms")) {
@@ -130,12 +168,7 @@ void print_sync_report(const json& r) {
   print_tensors(r["tensors"]);
   if (r.contains("restored")) print_restored(r["restored"]);
   fmt::print("all ranks hold the same bits: {}\n", r["same_bits"].get<bool>() ? "yes" : "NO");
-  fmt::print("phases of rank 0 in the last step (they overlap)\n");
-  for (const json& phase : r["phases"]) {
-    fmt::print("  {:<14} {:>5} tasks {:>10.3f} ms {:>14} bytes sent\n",
-               phase["phase"].get<std::string>(), phase["tasks"].get<std::uint64_t>(),
-               phase["ms"].get<double>(), phase["sent_bytes"].get<std::uint64_t>());
-  }
+  print_phases(r["phases"]);
 }
 
 }  // namespace cinch::driver

@@ -1,4 +1,4 @@
-// Tables of text: cells wrap within their columns, so that a table fits its width.
+// Tables for people: columns as wide as what is in them.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -6,28 +6,25 @@
 
 namespace cinch::driver {
 
-struct TextColumn {
-  std::string heading;
-  std::size_t width = 0;  // words that are longer are cut
-  bool is_right = false;  // numbers end at one place
+struct TableColumn {
+  std::string above, head;  // two lines; `above` may be empty in all columns, and is then left out
+  bool is_text = false;     // left-aligned
 };
 
+// The last column may be wrapped: text that explains the others.
 class TextTable {
  public:
-  TextTable(std::vector<TextColumn> columns, std::size_t indent)
-      : columns_(std::move(columns)), indent_(indent) {}
-
-  /// As many cells as there are columns.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// The headings and all rows; every line ends with a line end, none has blanks before it.
-  std::string text() const;
+  explicit TextTable(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // With line ends. No line is longer than `width` where the columns before the last allow it.
+  std::string text(std::size_t width) const;
 
  private:
-  std::string row(const std::vector<std::string>& cells) const;
-
-  std::vector<TextColumn> columns_;
-  std::size_t indent_;
+  std::vector<TableColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// A number with three significant digits, for tables: "0.075", "53.6", "1234".
+std::string short_number(double value);
 
 }  // namespace cinch::driver

@@ -5,9 +5,7 @@ import subprocess
 import sys
 
 cinch, root = sys.argv[1], os.path.abspath(sys.argv[2])
-# Words in capitals in files that read the environment, and no names of variables that these read: values of options, parts of UCX's
-# settings, and what is set for mpirun.
-OTHER_WORDS = {"FILE", "MICROSECONDS", "NAME", "PROGRAM", "SECONDS", "TLS"}
+# Words in capitals in files that read the environment, and not read by them: what is set for mpirun.
 SET_FOR_OTHERS = {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}
 # std::filesystem reads it.
 BY_THE_LIBRARY = {"TMPDIR"}
@@ -45,7 +43,7 @@ def variables_in_sources():
         if path.endswith("ucx_module.cpp"):  # settings of UCX by parts of their names
             names = {"UCX_*"}
         found |= names
-    return found - OTHER_WORDS - SET_FOR_OTHERS | BY_THE_LIBRARY
+    return found - SET_FOR_OTHERS | BY_THE_LIBRARY
 
 
 def rows_of_docs():
