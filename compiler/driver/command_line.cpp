@@ -396,6 +396,48 @@ void add_bench(Registry& registry) {
   command->footer("Example: cinch bench onebit topk --elements 67108864");
 }
 
+void add_report(Registry& registry) {
+  auto options = std::make_shared<SurveyOptions>();
+  CLI::App* command = registry.add(
+      "report", "programs beside each other on a folder of gradients, and what a step would take",
+      run_report, options);
+  command->add_option("folder", options->folder, "a folder with an .npy file for each tensor")
+      ->required()
+      ->type_name("DIR");
+  command
+      ->add_option("--programs", options->programs,
+                   "what is tried; none: all of the standard library")
+      ->type_name("PROGRAM");
+  command->add_option("--link", options->link, "the bandwidth of each rank's link, as 10Gbit/s")
+      ->type_name("BANDWIDTH")
+      ->capture_default_str();
+  command->add_option("--latency", options->latency_us, "of each link")
+      ->check(between(0, 1e12))
+      ->type_name("MICROSECONDS")
+      ->capture_default_str();
+  command->add_option("--ranks", options->ranks, "how many machines there are")
+      ->check(at_least(2, kMaxRanks))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->execution.threads,
+                   "threads of each rank; 0: as many as this machine has")
+      ->check(at_least(0, rt::kMaxThreads))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of random draws")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--seconds", options->seconds, "about so long for each program")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "bf16: what uint16 files hold")
+      ->check(CLI::IsMember({"bf16"}));
+  command
+      ->add_option("--html", options->html, "writes a page with pictures, which needs nothing else")
+      ->type_name("FILE");
+  add_json(command, options->json);
+  command->footer("Example: cinch report gradients/ --link 10Gbit/s --ranks 8 --html report.html");
+}
+
 void add_tune(Registry& registry) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App* command =
@@ -665,6 +707,7 @@ ExitCode run_command_line(int argc, char** argv) {
   add_list_and_doctor(registry);
   add_verify(registry);
   add_bench(registry);
+  add_report(registry);
   add_tune(registry);
   add_cache(registry);
   add_completion(registry);
