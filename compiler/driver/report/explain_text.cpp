@@ -134,10 +134,9 @@ class Explanation {
                             number_of_bytes(each["bytes"]));
       }
       const std::string name = "  " + padded(each["name"].get<std::string>(), 20) + " ";
-      text_ +=
-          name +
-          wrapped(each["type"].get<std::string>() + ", " + bytes, num_characters(name), width_) +
-          "\n";
+      const std::string what = each["type"].get<std::string>() + ", " + bytes;
+      text_ += name;
+      text_ += wrapped(what, num_characters(name), width_) + "\n";
     }
   }
 

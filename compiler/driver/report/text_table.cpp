@@ -48,6 +48,7 @@ std::string TextTable::row(const std::vector<std::string>& cells) const {
 
 std::string TextTable::text() const {
   std::vector<std::string> headings;
+  headings.reserve(columns_.size());
   for (const TextColumn& column : columns_) headings.push_back(column.heading);
   std::string text = row(headings);
   for (const auto& cells : rows_) text += row(cells);
